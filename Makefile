@@ -1,0 +1,44 @@
+# Everything works from a clean clone: `make demo` and `make test` create .venv, build the package and install it.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+# The package as a user would install it: rebuilt (incrementally, in build/) when a source changes.
+SOURCES := $(shell find src tools -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.h' -o -name 'meson.build') meson.build pyproject.toml
+
+.PHONY: demo test test-all lint develop clean
+
+demo: $(VENV)/installed
+	$(BIN)/linnaeus demo
+
+test: $(VENV)/test-tools $(VENV)/installed lint
+	$(BIN)/python -m pytest -m "not slow"
+
+test-all: $(VENV)/test-tools $(VENV)/installed lint
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/test-tools $(VENV)/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	PYTHONPATH=src $(BIN)/lint-imports
+
+$(VENV)/build-tools: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install -q --group build
+	touch $@
+
+$(VENV)/test-tools: $(VENV)/build-tools
+	$(BIN)/python -m pip install -q --group test
+	touch $@
+
+$(VENV)/installed: $(VENV)/build-tools $(SOURCES)
+	$(BIN)/python -m pip install -q --no-build-isolation -Cbuild-dir=build .
+	touch $@
+
+# For working on Python files: the compiled kernels beside their sources, then run with PYTHONPATH=src.
+develop: $(VENV)/installed
+	cp build/src/linnaeus/_kernels/*.so src/linnaeus/_kernels/
+
+clean:
+	rm -rf $(VENV) build

@@ -1,0 +1,32 @@
+"""Classify documents, vectors and sequences into a taxonomy, with models that learn all nodes together."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from linnaeus import metrics as metrics
+    from linnaeus.taxonomy import Taxonomy as Taxonomy
+
+__version__ = "0.1.0"
+
+# Public names and where they live; each is imported when first used, so that `import linnaeus` costs nothing.
+_HOMES = {
+    "Taxonomy": "linnaeus.taxonomy",
+}
+_MODULES = ("metrics",)
+
+__all__ = [*_HOMES, *_MODULES, "__version__"]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    if name in _MODULES:
+        return importlib.import_module(f"linnaeus.{name}")
+    raise AttributeError(f"module 'linnaeus' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

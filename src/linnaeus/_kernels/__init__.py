@@ -1,0 +1,1 @@
+"""Compiled loops: arrays in, arrays out, serial, without the GIL. `reference.py` has a readable twin of each."""

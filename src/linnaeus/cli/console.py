@@ -1,0 +1,89 @@
+"""What every command shares: JSON or a table on stdout, messages and progress bars on stderr."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Any
+
+import typer
+
+__all__ = ["JsonOption", "note", "print_json", "print_table", "progress"]
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on stdout; numpy scalars and arrays are written as plain numbers."""
+    json.dump(value, sys.stdout, ensure_ascii=False, default=_plain)
+    sys.stdout.write("\n")
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):  # numpy scalars and arrays
+        return value.tolist()
+    return str(value)
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str | None = None) -> None:
+    """A table on stdout: numbers to the right, floats with four digits; never cut off where stdout is not a terminal."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    rows = [list(row) for row in rows]
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    for i, column in enumerate(columns):
+        numeric = all(isinstance(row[i], (int, float)) for row in rows)
+        table.add_column(column, justify="right" if numeric else "left")
+    for row in rows:
+        table.add_row(*(Text(_cell(value)) for value in row))
+    Console(width=None if sys.stdout.isatty() else 200).print(table)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: ""}[value]
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.4f}" if isinstance(value, float) else str(value)
+
+
+def note(message: str) -> None:
+    """A line for the person at the terminal, on stderr."""
+    print(message, file=sys.stderr)
+
+
+@contextlib.contextmanager
+def progress(description: str, total: int | None = None, *, after: float = 2.0) -> Iterator[Any]:
+    """A progress bar on stderr that appears when the work lasts longer than ``after`` seconds at a terminal.
+
+    Yields a function ``advance(n=1)``.
+    """
+    if not sys.stderr.isatty():
+        yield lambda n=1: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task(description, total=total)
+    start, shown = time.monotonic(), False
+
+    def advance(n: int = 1) -> None:
+        nonlocal shown
+        if not shown and time.monotonic() - start > after:
+            bar.start()
+            shown = True
+        bar.update(task, advance=n)
+
+    try:
+        yield advance
+    finally:
+        if shown:
+            bar.stop()

@@ -1,0 +1,58 @@
+"""The entry point: collects the commands, turns errors of the user into one line and exit code 1."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import click
+import typer
+
+from linnaeus.errors import LinnaeusError
+
+__all__ = ["app", "run"]
+
+app = typer.Typer(
+    name="linnaeus",
+    help="Classify documents, vectors and sequences into a taxonomy.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from linnaeus import __version__
+
+        print(f"linnaeus {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    pass
+
+
+def run(arguments: list[str] | None = None) -> None:
+    """Run the command line: exit code 0 when all went well, 1 for a problem with the input, 2 for wrong usage."""
+    try:
+        code = app(arguments, standalone_mode=False)
+    except click.ClickException as error:  # wrong usage
+        error.show()
+        sys.exit(2)
+    except LinnaeusError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):  # `linnaeus ... | head`: the reader has enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(0)
+        print(f"error: {error.strerror or error}: {error.filename or ''}".rstrip(": "), file=sys.stderr)
+        sys.exit(1)
+    except (KeyboardInterrupt, click.Abort):
+        print("stopped", file=sys.stderr)
+        sys.exit(130)
+    sys.exit(code if isinstance(code, int) else 0)

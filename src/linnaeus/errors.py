@@ -1,0 +1,66 @@
+"""Errors a user can cause, each one sentence: what was given, what was expected, the nearest thing that exists."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = [
+    "DataError",
+    "LinnaeusError",
+    "ParameterError",
+    "StoreError",
+    "TaxonomyError",
+    "UnknownLabelError",
+    "nearest",
+    "place",
+]
+
+
+class LinnaeusError(ValueError):
+    """Base of every error that linnaeus raises on bad input; the command line prints it without a traceback."""
+
+
+class TaxonomyError(LinnaeusError):
+    """The taxonomy is not what it should be: a cycle, an unknown node, a duplicate."""
+
+
+class DataError(LinnaeusError):
+    """Documents, labels or features cannot be used as they are."""
+
+
+class UnknownLabelError(DataError):
+    """A label is not a node of the taxonomy."""
+
+
+class ParameterError(LinnaeusError):
+    """A parameter has a value outside its range."""
+
+
+class StoreError(LinnaeusError):
+    """A model folder is missing, damaged, or of another format."""
+
+
+def nearest(word: str, candidates: Iterable[str]) -> str:
+    """A hint ``; did you mean 'Sports'?`` when a candidate resembles ``word``, otherwise an empty string.
+
+    Examples
+    --------
+    >>> nearest("Sprots", ["Sports", "Science"])
+    "; did you mean 'Sports'?"
+    >>> nearest("xyz", ["Sports"])
+    ''
+    """
+    pool = list(candidates)
+    if len(pool) > 50_000:  # difflib is quadratic in spirit: keep those that share the first letter, then the length
+        pool = [c for c in pool if c[:1].lower() == word[:1].lower() and abs(len(c) - len(word)) <= 3][:50_000]
+    lowered = {c.lower(): c for c in reversed(pool)}
+    found = difflib.get_close_matches(word.lower(), list(lowered), n=1, cutoff=0.6)
+    return f"; did you mean {lowered[found[0]]!r}?" if found else ""
+
+
+def place(source: str | None, line: int | None = None) -> str:
+    """Where something was found, for messages: ``docs.jsonl:17``, ``docs.jsonl`` or ``the input``."""
+    if source is None:
+        return "the input" if line is None else f"line {line}"
+    return source if line is None else f"{source}:{line}"

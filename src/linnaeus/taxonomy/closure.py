@@ -1,0 +1,153 @@
+"""Label sets over a taxonomy: close (add ancestors), frontier (keep most specific), names to 0/1 rows and back.
+
+Label sets are CSR arrays Y (n_docs x n_nodes) of int8 ones. A set is closed if it holds all ancestors of its members; the
+root says nothing and is never added.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linnaeus.errors import UnknownLabelError, nearest
+from linnaeus.taxonomy.taxonomy import Taxonomy
+from linnaeus.typing import CSR, IntArray
+
+__all__ = [
+    "ancestor_matrix",
+    "ancestor_sets",
+    "close",
+    "descendant_sets",
+    "frontier",
+    "indicator",
+    "is_closed",
+    "labels",
+    "pattern",
+]
+
+
+def pattern(indptr: IntArray, indices: IntArray, n_columns: int) -> CSR:
+    """CSR array of int8 ones from index arrays."""
+    from scipy import sparse
+
+    if len(indices) < 2**31:  # scipy wants both index arrays of one type
+        indptr = indptr.astype(np.int32, copy=False)
+    data = np.ones(len(indices), dtype=np.int8)
+    return sparse.csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_columns))
+
+
+def _as_pattern(Y: Any) -> CSR:
+    """Y as canonical CSR without stored zeros; the input stays untouched."""
+    from scipy import sparse
+
+    Y = sparse.csr_array(Y)
+    if Y.nnz and not Y.data.all():
+        Y = Y.copy()
+        Y.eliminate_zeros()
+    if not Y.has_canonical_format:
+        Y = Y.copy()
+        Y.sum_duplicates()
+    return Y
+
+
+def _index_arrays(Y: CSR) -> tuple[IntArray, IntArray]:
+    return Y.indptr.astype(np.int64), Y.indices.astype(np.int32, copy=False)
+
+
+def _barrier(taxonomy: Taxonomy) -> int:
+    return -1 if taxonomy.root is None else taxonomy.root
+
+
+def _singletons(nodes: IntArray) -> tuple[IntArray, IntArray]:
+    return np.arange(len(nodes) + 1, dtype=np.int64), nodes.astype(np.int32, copy=False)
+
+
+def ancestor_sets(taxonomy: Taxonomy, nodes: IntArray) -> tuple[IntArray, IntArray]:
+    """CSR arrays (indptr, indices) of the ancestors of each node, itself included, the root not."""
+    from linnaeus._kernels.graph import upward_closure
+
+    indptr, indices = taxonomy.parent_indptr, taxonomy.parent_indices
+    if taxonomy.kind == "graph":
+        return _singletons(nodes)
+    result: tuple[IntArray, IntArray] = upward_closure(*_singletons(nodes), indptr, indices, _barrier(taxonomy))
+    return result
+
+
+def descendant_sets(taxonomy: Taxonomy, nodes: IntArray) -> tuple[IntArray, IntArray]:
+    """CSR arrays (indptr, indices) of the descendants of each node, itself included."""
+    from linnaeus._kernels.graph import upward_closure
+
+    if taxonomy.kind == "graph":
+        return _singletons(nodes)
+    result: tuple[IntArray, IntArray] = upward_closure(
+        *_singletons(nodes), taxonomy.child_indptr, taxonomy.child_indices, -1
+    )
+    return result
+
+
+def ancestor_matrix(taxonomy: Taxonomy) -> CSR:
+    """Row v holds anc(v), v included, the root left out unless v is the root (n_nodes x n_nodes)."""
+    return pattern(*ancestor_sets(taxonomy, np.arange(taxonomy.n_nodes, dtype=np.int32)), taxonomy.n_nodes)
+
+
+def close(taxonomy: Taxonomy, Y: Any, *, keep_root: bool = True) -> CSR:
+    """Every row with all ancestors of its members; the root is never added, and dropped if ``keep_root`` is False."""
+    from linnaeus._kernels.graph import upward_closure
+
+    Y = _as_pattern(Y)
+    if not keep_root and taxonomy.root is not None:
+        keep = Y.indices != taxonomy.root
+        kept_before = np.concatenate([[0], np.cumsum(keep)])
+        Y = pattern(kept_before[Y.indptr], Y.indices[keep], Y.shape[1])
+    if taxonomy.kind == "graph":
+        return pattern(Y.indptr, Y.indices, Y.shape[1])
+    closed = upward_closure(
+        *_index_arrays(Y), taxonomy.parent_indptr, taxonomy.parent_indices, _barrier(taxonomy)
+    )
+    return pattern(*closed, taxonomy.n_nodes)
+
+
+def is_closed(taxonomy: Taxonomy, Y: Any) -> bool:
+    """Whether every row already holds all ancestors of its members."""
+    Y = _as_pattern(Y)
+    return bool(close(taxonomy, Y).nnz == Y.nnz)
+
+
+def frontier(taxonomy: Taxonomy, Y: Any) -> CSR:
+    """Every row without the members that are ancestors of other members."""
+    from linnaeus._kernels.graph import covered_members
+
+    Y = _as_pattern(Y)
+    if taxonomy.kind == "graph":
+        return pattern(Y.indptr, Y.indices, Y.shape[1])
+    covered = covered_members(*_index_arrays(Y), taxonomy.parent_indptr, taxonomy.parent_indices).astype(bool)
+    kept_before = np.concatenate([[0], np.cumsum(~covered)])
+    return pattern(kept_before[Y.indptr], Y.indices[~covered], taxonomy.n_nodes)
+
+
+def indicator(taxonomy: Taxonomy, labels: Any, *, unknown: str = "error") -> CSR:
+    """Labels, one per document or a list per document, as 0/1 rows."""
+    index_of = taxonomy.index_of
+    indices: list[int] = []
+    indptr = [0]
+    for document, given in enumerate(labels):
+        members = (given,) if isinstance(given, str) or not hasattr(given, "__iter__") else given
+        row = set()
+        for label in members:
+            node = index_of.get(label if isinstance(label, str) else str(label))
+            if node is not None:
+                row.add(node)
+            elif unknown == "error":
+                hint = nearest(str(label), taxonomy.names)
+                raise UnknownLabelError(f"Label {label!r} (document {document}) is not in the taxonomy{hint}")
+        indices += sorted(row)
+        indptr.append(len(indices))
+    return pattern(np.array(indptr, dtype=np.int64), np.array(indices, dtype=np.int32), taxonomy.n_nodes)
+
+
+def labels(taxonomy: Taxonomy, Y: Any) -> list[list[str]]:
+    """0/1 rows as lists of names."""
+    Y = _as_pattern(Y)
+    names = taxonomy.names[Y.indices].tolist()
+    return [names[a:b] for a, b in zip(Y.indptr[:-1].tolist(), Y.indptr[1:].tolist(), strict=True)]

@@ -1,0 +1,364 @@
+"""The taxonomy: a frozen tree, DAG or undirected graph on integer nodes.
+
+Nodes are numbered by level: every parent has a smaller number than its children, and the nodes of one level are
+consecutive. The level of a node is the longest path to it from the top. Names (ids) are unique strings; display labels are
+optional and need not be unique. A *root* is a node that stands above everything and says nothing about a document; it is
+at level 0, the top nodes are at level 1 whether or not a root has been written down.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import cached_property
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from linnaeus.errors import TaxonomyError, nearest
+from linnaeus.typing import CSR, BoolArray, IntArray, ObjectArray
+
+__all__ = ["Taxonomy"]
+
+
+class Taxonomy:
+    """A frozen tree, DAG or graph on nodes 0..n_nodes-1.
+
+    Make one with `from_edges`, `from_paths`, `flat` or `read`; the constructor takes arrays that are already in order.
+
+    Parameters
+    ----------
+    names : names of the nodes, unique, in level order.
+    parent_indptr, parent_indices : CSR arrays of parents (for a graph: of neighbours).
+    root : number of the root node, or None.
+    kind : "tree", "dag" or "graph".
+    display_labels : what to show to people, one per node.
+
+    Examples
+    --------
+    >>> tax = Taxonomy.from_edges([("Root", "A"), ("Root", "B"), ("A", "AA"), ("A", "AB")])
+    >>> tax
+    Taxonomy(tree, 5 nodes, 3 leaves, depth 2)
+    >>> [tax.names[v] for v in tax.ancestors("AB")]
+    ['A', 'AB']
+    """
+
+    names: ObjectArray
+    display_labels: ObjectArray | None
+    kind: str
+    root: int | None
+    parent_indptr: IntArray
+    parent_indices: IntArray
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        parent_indptr: IntArray,
+        parent_indices: IntArray,
+        *,
+        root: int | None = None,
+        kind: str = "tree",
+        display_labels: Sequence[str] | None = None,
+    ) -> None:
+        values: dict[str, Any] = {
+            "names": _frozen(_object_array(names)),
+            "display_labels": None if display_labels is None else _frozen(_object_array(display_labels)),
+            "kind": kind,
+            "root": root,
+            "parent_indptr": _frozen(np.ascontiguousarray(parent_indptr, dtype=np.int64)),
+            "parent_indices": _frozen(np.ascontiguousarray(parent_indices, dtype=np.int32)),
+        }
+        self.__dict__.update(values)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a Taxonomy is frozen: cannot set {name!r}")
+
+    # -- making one ----------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_edges(
+        cls,
+        edges: Iterable[tuple[Hashable, Hashable]],
+        *,
+        nodes: Iterable[Hashable] = (),
+        kind: str | None = None,
+        root: str | None = "auto",
+        display_labels: Mapping[str, str] | None = None,
+    ) -> Taxonomy:
+        """From (parent, child) pairs; ``kind="graph"`` for undirected pairs.
+
+        ``nodes`` adds nodes without edges. ``root="auto"`` takes the only node without a parent, if it has children, as
+        the root; a name says which one it is; None says that there is none.
+        """
+        from linnaeus.taxonomy import build
+
+        return build.from_edges(edges, nodes=nodes, kind=kind, root=root, display_labels=display_labels)
+
+    @classmethod
+    def from_paths(cls, paths: Iterable[Sequence[Hashable]], *, separator: str | None = None) -> Taxonomy:
+        """From paths of names, top first; a path may stop anywhere. No root is assumed.
+
+        A name under two parents is one node with two parents. With ``separator`` every node is called by its whole path,
+        so that equal names under different parents stay apart.
+
+        Examples
+        --------
+        >>> Taxonomy.from_paths([["A", "AA"], ["A", "AB"], ["B"]]).n_nodes
+        4
+        """
+        from linnaeus.taxonomy import build
+
+        return build.from_paths(paths, separator=separator)
+
+    @classmethod
+    def flat(cls, names: Iterable[Hashable]) -> Taxonomy:
+        """Nodes without edges."""
+        from linnaeus.taxonomy import build
+
+        return build.from_edges([], nodes=names)
+
+    @classmethod
+    def read(cls, path: str | PathLike[str], format: str | None = None, **options: Any) -> Taxonomy:
+        """Read a file; the format is recognised from its content unless given (see `linnaeus.taxonomy.formats`)."""
+        from linnaeus.taxonomy import formats
+
+        return formats.read(path, format=format, **options)
+
+    def write(self, path: str | PathLike[str], format: str | None = None, **options: Any) -> None:
+        """Write a file; the format follows from the ending unless given."""
+        from linnaeus.taxonomy import formats
+
+        formats.write(self, path, format=format, **options)
+
+    @classmethod
+    def from_networkx(cls, graph: Any, **options: Any) -> Taxonomy:
+        """From a networkx DiGraph (parent -> child) or Graph."""
+        from linnaeus.taxonomy import formats
+
+        return formats.from_networkx(graph, **options)
+
+    def to_networkx(self) -> Any:
+        """As a networkx DiGraph (parent -> child), or Graph, with node attribute ``label``."""
+        from linnaeus.taxonomy import formats
+
+        return formats.to_networkx(self)
+
+    def with_misc_leaves(self, nodes: Iterable[str | int] | None = None) -> Taxonomy:
+        """A taxonomy with one more leaf ``<name>/self`` under each of the internal ``nodes`` (default: all but the root)."""
+        from linnaeus.taxonomy import build
+
+        return build.with_misc_leaves(self, nodes)
+
+    # -- nodes ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.names)
+
+    @property
+    def n_edges(self) -> int:
+        return len(self.parent_indices) // (2 if self.kind == "graph" else 1)
+
+    @cached_property
+    def index_of(self) -> Mapping[str, int]:
+        """Number of a node by its name."""
+        return {name: i for i, name in enumerate(self.names)}
+
+    def index(self, node: str | int) -> int:
+        """Number of a node given by name or by number."""
+        if isinstance(node, (int, np.integer)):
+            if not 0 <= node < self.n_nodes:
+                raise TaxonomyError(f"Node number {node} is not in 0..{self.n_nodes - 1}.")
+            return int(node)
+        try:
+            return self.index_of[node]
+        except KeyError:
+            raise TaxonomyError(f"{node!r} is not a node of the taxonomy{nearest(str(node), self.names)}") from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.index_of
+
+    def __len__(self) -> int:
+        return self.n_nodes
+
+    def display(self, node: str | int) -> str:
+        """What to show to people: the display label, or the name where there is none."""
+        i = self.index(node)
+        return str(self.names[i] if self.display_labels is None else self.display_labels[i] or self.names[i])
+
+    # -- structure -----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _children_csr(self) -> tuple[IntArray, IntArray]:
+        if self.kind == "graph":
+            return self.parent_indptr, self.parent_indices
+        order = np.argsort(self.parent_indices, kind="stable")
+        counts = np.bincount(self.parent_indices, minlength=self.n_nodes)
+        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        child = np.repeat(np.arange(self.n_nodes, dtype=np.int32), np.diff(self.parent_indptr))
+        return _frozen(indptr), _frozen(child[order])
+
+    @property
+    def child_indptr(self) -> IntArray:
+        return self._children_csr[0]
+
+    @property
+    def child_indices(self) -> IntArray:
+        return self._children_csr[1]
+
+    def parents(self, node: str | int) -> IntArray:
+        """Parents of a node (in a graph: its neighbours)."""
+        v = self.index(node)
+        return self.parent_indices[self.parent_indptr[v] : self.parent_indptr[v + 1]]
+
+    def children(self, node: str | int) -> IntArray:
+        """Children of a node (in a graph: its neighbours)."""
+        v = self.index(node)
+        return self.child_indices[self.child_indptr[v] : self.child_indptr[v + 1]]
+
+    @cached_property
+    def parent(self) -> IntArray:
+        """The first parent of every node, -1 at the top; on a tree this is the whole structure."""
+        parent = np.full(self.n_nodes, -1, dtype=np.int32)
+        has = np.diff(self.parent_indptr) > 0
+        if self.kind != "graph":
+            parent[has] = self.parent_indices[self.parent_indptr[:-1][has]]
+        return _frozen(parent)
+
+    @cached_property
+    def is_leaf(self) -> BoolArray:
+        """Which nodes have no children; in a graph, all."""
+        return _frozen(np.diff(self.child_indptr) == 0 if self.kind != "graph" else np.ones(self.n_nodes, bool))
+
+    @property
+    def leaves(self) -> IntArray:
+        return np.flatnonzero(self.is_leaf)
+
+    @cached_property
+    def depth(self) -> IntArray:
+        """Level of every node: the longest path from the top; 0 is the root, top nodes are at 1."""
+        from linnaeus._kernels.graph import topological_depth
+
+        if self.kind == "graph":
+            return _frozen(np.ones(self.n_nodes, dtype=np.int32))
+        n_parents = np.diff(self.parent_indptr).astype(np.int32)
+        return _frozen(topological_depth(self.child_indptr, self.child_indices, n_parents) + (self.root is None))
+
+    @cached_property
+    def levels(self) -> tuple[IntArray, ...]:
+        """Nodes of level 0 (the root, or empty), 1, 2, ..."""
+        return tuple(np.flatnonzero(self.depth == d) for d in range(int(self.depth.max(initial=0)) + 1))
+
+    @property
+    def tops(self) -> IntArray:
+        """Nodes of level 1: the children of the root, or the nodes without a parent."""
+        return np.flatnonzero(self.depth == 1)
+
+    def ancestors(self, node: str | int, *, include_self: bool = True) -> IntArray:
+        """The node and everything above it but the root, smallest number (highest) first."""
+        from linnaeus.taxonomy import closure
+
+        v = self.index(node)
+        above = closure.ancestor_sets(self, np.array([v], dtype=np.int32))[1]
+        return above if include_self else above[above != v]
+
+    def descendants(self, node: str | int, *, include_self: bool = True) -> IntArray:
+        """The node and everything below it."""
+        from linnaeus.taxonomy import closure
+
+        v = self.index(node)
+        below = closure.descendant_sets(self, np.array([v], dtype=np.int32))[1]
+        return below if include_self else below[below != v]
+
+    # -- label sets ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def ancestor_matrix(self) -> CSR:
+        """Reflexive, transitive ancestor relation without the root: row v holds anc(v) (n_nodes x n_nodes CSR of bool)."""
+        from linnaeus.taxonomy import closure
+
+        return closure.ancestor_matrix(self)
+
+    def close(self, Y: CSR, *, keep_root: bool = True) -> CSR:
+        """Add all ancestors but the root to every row of Y (n_docs x n_nodes); a root given as label stays if asked."""
+        from linnaeus.taxonomy import closure
+
+        return closure.close(self, Y, keep_root=keep_root)
+
+    def frontier(self, Y: CSR) -> CSR:
+        """Keep the most specific labels of every row: those that are not an ancestor of another one."""
+        from linnaeus.taxonomy import closure
+
+        return closure.frontier(self, Y)
+
+    def indicator(self, labels: Any, *, unknown: str = "error") -> CSR:
+        """Labels (one per document, or a list per document) as n_docs x n_nodes CSR of 0/1, columns as in ``names``.
+
+        ``unknown="drop"`` leaves labels out that are not nodes; the default is an error that names the nearest node.
+
+        Examples
+        --------
+        >>> tax = Taxonomy.from_edges([("Root", "A"), ("A", "AA")])
+        >>> tax.indicator([["A", "AA"], []]).toarray().tolist()
+        [[0, 1, 1], [0, 0, 0]]
+        """
+        from linnaeus.taxonomy import closure
+
+        return closure.indicator(self, labels, unknown=unknown)
+
+    def labels(self, Y: CSR) -> list[list[str]]:
+        """Rows of an indicator as lists of names; the inverse of `indicator`."""
+        from linnaeus.taxonomy import closure
+
+        return closure.labels(self, Y)
+
+    # -- identity ------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over names and edges: models are bound to it. Display labels do not count."""
+        digest = hashlib.sha256(f"{self.kind}\n{self.root}\n".encode())
+        digest.update("\n".join(self.names).encode())
+        digest.update(self.parent_indptr.tobytes() + self.parent_indices.tobytes())
+        return digest.hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Taxonomy) and (self is other or self.fingerprint == other.fingerprint)
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    # Frozen, so a copy may be itself: GridSearchCV must not copy a million nodes for every fit.
+    def __deepcopy__(self, memo: object) -> Taxonomy:
+        return self
+
+    def __copy__(self) -> Taxonomy:
+        return self
+
+    def __sklearn_clone__(self) -> Taxonomy:
+        return self
+
+    def __reduce__(self) -> Any:
+        state = (self.names, self.parent_indptr, self.parent_indices, self.root, self.kind, self.display_labels)
+        return _rebuild, state
+
+    def __repr__(self) -> str:
+        depth = int(self.depth.max(initial=0))
+        return f"Taxonomy({self.kind}, {self.n_nodes:,} nodes, {len(self.leaves):,} leaves, depth {depth})"
+
+
+def _rebuild(*state: Any) -> Taxonomy:
+    names, indptr, indices, root, kind, display_labels = state
+    return Taxonomy(names, indptr, indices, root=root, kind=kind, display_labels=display_labels)
+
+
+def _frozen(array: Any) -> Any:
+    array.flags.writeable = False
+    return array
+
+
+def _object_array(values: Sequence[str]) -> ObjectArray:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array

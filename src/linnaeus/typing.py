@@ -1,0 +1,27 @@
+"""Array aliases and small protocols used across the rooms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
+IntArray: TypeAlias = npt.NDArray[np.integer[Any]]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+ObjectArray: TypeAlias = npt.NDArray[np.object_]
+CSR: TypeAlias = Any  # scipy.sparse.csr_array; scipy ships no usable types
+Matrix: TypeAlias = Any  # CSR or dense two-dimensional array
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Engine(Protocol):
+    """Where independent blocks of work run; results come back in the order of the tasks."""
+
+    n_workers: int
+
+    def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]: ...

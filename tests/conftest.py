@@ -1,0 +1,37 @@
+"""Fixtures: where the real data is, and small taxonomies drawn once."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from linnaeus import Taxonomy
+
+settings.register_profile("linnaeus", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("linnaeus")
+
+DATA = Path(os.environ.get("LINNAEUS_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder of real data sets; tests that need it are skipped where it is absent."""
+    if not DATA.is_dir():
+        pytest.skip(f"real data not found: {DATA} (set LINNAEUS_DATA)")
+    return DATA
+
+
+@pytest.fixture
+def abc() -> Taxonomy:
+    """R(A(AA, AB), B(BA, BB)): the tree of the worked examples."""
+    edges = [("R", "A"), ("R", "B"), ("A", "AA"), ("A", "AB"), ("B", "BA"), ("B", "BB")]
+    return Taxonomy.from_edges(edges)
+
+
+@pytest.fixture
+def diamond() -> Taxonomy:
+    """R; A and B under R; C under both; D under B: the DAG of the worked examples."""
+    return Taxonomy.from_edges([("R", "A"), ("R", "B"), ("A", "C"), ("B", "C"), ("B", "D")])
