@@ -1,1 +1,47 @@
-"""."""
+"""Data: documents and labels from files, checked once, split and counted."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from linnaeus.data.corpora import demo_corpus as demo_corpus
+    from linnaeus.data.dataset import Dataset as Dataset
+    from linnaeus.data.dataset import concatenate as concatenate
+    from linnaeus.data.duplicates import drop_duplicates as drop_duplicates
+    from linnaeus.data.duplicates import drop_overlap as drop_overlap
+    from linnaeus.data.readers import read_dataset as read_dataset
+    from linnaeus.data.splits import hash_split as hash_split
+    from linnaeus.data.splits import kfold as kfold
+    from linnaeus.data.splits import train_test_split as train_test_split
+
+# `describe` is also the name of its module: once that is imported, the attribute would be the module, so it stays there.
+_HOMES = {
+    "Dataset": "dataset",
+    "concatenate": "dataset",
+    "demo_corpus": "corpora",
+    "drop_duplicates": "duplicates",
+    "drop_overlap": "duplicates",
+    "hash_split": "splits",
+    "kfold": "splits",
+    "read_dataset": "readers",
+    "train_test_split": "splits",
+}
+__all__ = [
+    "Dataset",
+    "concatenate",
+    "demo_corpus",
+    "drop_duplicates",
+    "drop_overlap",
+    "hash_split",
+    "kfold",
+    "read_dataset",
+    "train_test_split",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"linnaeus.data.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'linnaeus.data' has no attribute {name!r}")

@@ -1,1 +1,19 @@
-"""."""
+"""Features: documents to matrices."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from linnaeus.features.missing import FillMissing as FillMissing
+    from linnaeus.features.text import TextFeatures as TextFeatures
+
+_HOMES = {"FillMissing": "linnaeus.features.missing", "TextFeatures": "linnaeus.features.text"}
+__all__ = ["FillMissing", "TextFeatures"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'linnaeus.features' has no attribute {name!r}")

@@ -1,0 +1,349 @@
+"""Text to features: weighted counts of terms, one vocabulary per field, around scikit-learn's CountVectorizer.
+
+With tf the count of term t in a document, N the number of training documents and n(t) those that hold t, the weight is
+
+    tfidf:  tf (or 1 + ln tf) * (ln((1 + N) / (1 + n(t))) + 1)     scikit-learn's smoothed weighting
+    log2:   tf * log2(N / n(t))                                    raw counts, no smoothing, no norm unless asked
+
+Every text field is a block of columns with its own vocabulary; its weight multiplies the block, and only then all text
+blocks of a document are brought to unit length together. Categorical fields follow as binary features
+``journal=Nature`` that take no part in the norm. The result is CSR float32, n_docs x n_features.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.utils.validation import check_is_fitted
+
+from linnaeus.errors import DataError, ParameterError, nearest
+from linnaeus.typing import CSR, FloatArray, IntArray, ObjectArray
+
+__all__ = ["TextFeatures"]
+
+TEXT = "text"  # the name of the only field of documents that are plain strings
+
+
+class TextFeatures(TransformerMixin, BaseEstimator):
+    """Documents (strings, fields by name, records, or a data frame) to a sparse matrix of weighted terms.
+
+    Parameters
+    ----------
+    fields : text fields with their weights, or names of weight 1; None takes all fields that are not categorical.
+    categorical : fields whose values become binary features, names or names with the value to use instead of 1.
+    weighting : "tfidf" or "log2".
+    min_df, max_df, max_features, ngram_range, stop_words, lowercase, token_pattern : as in CountVectorizer, per field.
+    sublinear_tf : 1 + ln tf instead of tf.
+    norm : "l2", None, or "auto": "l2" for tfidf and None for log2.
+    dtype : "float32" or "float64".
+
+    Examples
+    --------
+    >>> texts = ["the cat sat", "the dog sat", "a dog barked"]
+    >>> TextFeatures().fit_transform(texts).shape
+    (3, 5)
+    >>> records = {"title": ["cats", "dogs"], "journal": ["Pets", "Nature"]}
+    >>> model = TextFeatures(fields={"title": 2.0}, categorical=("journal",)).fit(records)
+    >>> model.get_feature_names_out().tolist()
+    ['cats', 'dogs', 'journal=Nature', 'journal=Pets']
+    """
+
+    def __init__(
+        self,
+        fields: Mapping[str, float] | Sequence[str] | None = None,
+        *,
+        categorical: Mapping[str, float] | Sequence[str] = (),
+        weighting: str = "tfidf",
+        min_df: float = 1,
+        max_df: float = 1.0,
+        max_features: int | None = None,
+        sublinear_tf: bool = False,
+        ngram_range: tuple[int, int] = (1, 1),
+        stop_words: str | list[str] | None = None,
+        lowercase: bool = True,
+        token_pattern: str = r"(?u)\b\w\w+\b",
+        norm: str | None = "auto",
+        dtype: str = "float32",
+    ) -> None:
+        self.fields = fields
+        self.categorical = categorical
+        self.weighting = weighting
+        self.min_df = min_df
+        self.max_df = max_df
+        self.max_features = max_features
+        self.sublinear_tf = sublinear_tf
+        self.ngram_range = ngram_range
+        self.stop_words = stop_words
+        self.lowercase = lowercase
+        self.token_pattern = token_pattern
+        self.norm = norm
+        self.dtype = dtype
+
+    # -- learning ------------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: object = None) -> TextFeatures:
+        """Learn vocabularies and weights from documents."""
+        self._learn(X)
+        return self
+
+    def fit_transform(self, X: Any, y: object = None, **unused: Any) -> CSR:
+        """`fit`, then `transform` of the same documents, counting them once."""
+        return self._assemble(*self._learn(X))
+
+    def _learn(self, documents: Any) -> tuple[list[CSR], list[CSR]]:
+        self._check_parameters()
+        columns = _columns(documents)
+        kinds = _weights(self.categorical)
+        weights = {name: 1.0 for name in columns if name not in kinds} if self.fields is None else _weights(self.fields)
+        if not weights and not kinds:
+            raise ParameterError("TextFeatures needs at least one text field or categorical field.")
+        self.weights_, self.kinds_ = weights, kinds
+        self.vocabulary_: dict[str, ObjectArray] = {}
+        self.idf_: dict[str, FloatArray] = {}
+        blocks = []
+        for name in weights:
+            counts = self._fit_counts(name, _column(columns, name))
+            df = np.bincount(counts.indices, minlength=counts.shape[1])
+            self.idf_[name] = _idf(df, counts.shape[0], self.weighting)
+            blocks.append(self._weighted(counts, name))
+        flags = []
+        for name in kinds:
+            values = _values(_column(columns, name), name)
+            self.vocabulary_[name] = _frequent(values, self.min_df)
+            flags.append(self._flags(values, name))
+        return blocks, flags
+
+    def _check_parameters(self) -> None:
+        for name, allowed in (
+            ("weighting", ("tfidf", "log2")),
+            ("norm", ("auto", "l2", None)),
+            ("dtype", ("float32", "float64")),
+        ):
+            value = np.dtype(self.dtype).name if name == "dtype" else getattr(self, name)
+            if value not in allowed:
+                raise ParameterError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
+
+    def _counter(self, **options: Any) -> CountVectorizer:
+        return CountVectorizer(
+            ngram_range=tuple(self.ngram_range),
+            stop_words=self.stop_words,
+            lowercase=self.lowercase,
+            token_pattern=self.token_pattern,
+            dtype=np.dtype(self.dtype).type,
+            **options,
+        )
+
+    def _fit_counts(self, name: str, column: Iterable[Any]) -> CSR:
+        counter = self._counter(min_df=self.min_df, max_df=self.max_df, max_features=self.max_features)
+        try:
+            counts = counter.fit_transform(_texts(column, name))
+        except ValueError as error:
+            if isinstance(error, DataError):
+                raise
+            raise DataError(f"No term of field {name!r} is left as a feature: {error}") from error
+        self.vocabulary_[name] = counter.get_feature_names_out()
+        return sparse.csr_array(counts)
+
+    # -- applying ------------------------------------------------------------------------------------------------------
+
+    def transform(self, X: Any) -> CSR:
+        """Documents as n_docs x n_features CSR; terms never seen in `fit` count nothing."""
+        check_is_fitted(self, "vocabulary_")
+        columns = _columns(X)
+        if len(self.weights_) == 1 and not self.kinds_ and list(columns) == [TEXT]:
+            columns = {next(iter(self.weights_)): columns[TEXT]}  # plain strings are the only field, whatever its name
+        blocks = [self._weighted(self._count(name, _column(columns, name)), name) for name in self.weights_]
+        flags = [self._flags(_values(_column(columns, name), name), name) for name in self.kinds_]
+        return self._assemble(blocks, flags)
+
+    def _count(self, name: str, column: Iterable[Any]) -> CSR:
+        terms = self.vocabulary_[name].tolist()
+        counter = self._counter(vocabulary=dict(zip(terms, range(len(terms)), strict=True)))
+        return sparse.csr_array(counter.transform(_texts(column, name)))
+
+    def _weighted(self, counts: CSR, name: str) -> CSR:
+        """Counts times idf times the weight of the field, in place."""
+        if self.sublinear_tf:
+            np.log(counts.data, out=counts.data)
+            counts.data += 1
+        scale = (self.idf_[name] * self.weights_[name]).astype(counts.dtype)
+        counts.data *= scale[counts.indices]
+        return counts
+
+    def _flags(self, values: list[list[str]], name: str) -> CSR:
+        """Binary features of a categorical field."""
+        number = {value: i for i, value in enumerate(self.vocabulary_[name].tolist())}
+        rows = [sorted({number[v] for v in given if v in number}) for given in values]
+        indptr = np.cumsum([0, *map(len, rows)])
+        indices = np.fromiter((i for row in rows for i in row), dtype=np.int32, count=int(indptr[-1]))
+        data = np.full(len(indices), self.kinds_[name], dtype=self.dtype)
+        return sparse.csr_array((data, indices, indptr.astype(np.int32)), shape=(len(rows), len(number)))
+
+    def _assemble(self, blocks: list[CSR], flags: list[CSR]) -> CSR:
+        text = blocks[0] if len(blocks) == 1 else sparse.hstack(blocks, format="csr") if blocks else None
+        if text is not None and (self.norm == "l2" or (self.norm == "auto" and self.weighting == "tfidf")):
+            from sklearn.preprocessing import normalize
+
+            text = sparse.csr_array(normalize(text, copy=False))
+        parts = ([] if text is None else [text]) + flags
+        X = parts[0] if len(parts) == 1 else sparse.hstack(parts, format="csr")
+        return sparse.csr_array(X)
+
+    def get_feature_names_out(self, input_features: object = None) -> ObjectArray:
+        """Names of the columns: the term, ``field:term`` where there are several text fields, ``field=value``."""
+        check_is_fitted(self, "vocabulary_")
+        names: list[str] = []
+        for field in self.weights_:
+            prefix = f"{field}:" if len(self.weights_) > 1 else ""
+            names += [prefix + term for term in self.vocabulary_[field]]
+        for field in self.kinds_:
+            names += [f"{field}={value}" for value in self.vocabulary_[field]]
+        return np.array(names, dtype=object)
+
+    @property
+    def n_features_out_(self) -> int:
+        return sum(len(terms) for terms in self.vocabulary_.values())
+
+    # -- keeping -------------------------------------------------------------------------------------------------------
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Everything `transform` needs, as plain values and arrays: (values, arrays)."""
+        check_is_fitted(self, "vocabulary_")
+        parameters = self.get_params(deep=False)
+        parameters["dtype"] = np.dtype(self.dtype).name
+        for name in ("fields", "categorical"):
+            value = parameters[name]
+            parameters[name] = dict(value) if isinstance(value, Mapping) else value if value is None else list(value)
+        parameters["ngram_range"] = list(self.ngram_range)
+        if self.stop_words is not None and not isinstance(self.stop_words, str):
+            parameters["stop_words"] = sorted(self.stop_words)
+        values = {"parameters": parameters, "weights": dict(self.weights_), "kinds": dict(self.kinds_)}
+        arrays: dict[str, Any] = {}
+        for i, name in enumerate([*self.weights_, *self.kinds_]):
+            arrays[f"terms{i}"], arrays[f"offsets{i}"] = _packed(self.vocabulary_[name])
+            if name in self.idf_:
+                arrays[f"idf{i}"] = self.idf_[name]
+        return values, arrays
+
+    @classmethod
+    def from_state(cls, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> TextFeatures:
+        """The inverse of `state`; the transform is the same to the last bit.
+
+        Examples
+        --------
+        >>> model = TextFeatures().fit(["a cat", "a dog"])
+        >>> again = TextFeatures.from_state(*model.state())
+        >>> bool((again.transform(["cat dog"]) != model.transform(["cat dog"])).nnz)
+        False
+        """
+        parameters = dict(values["parameters"])
+        model = cls(**{**parameters, "ngram_range": tuple(parameters["ngram_range"])})
+        model.weights_, model.kinds_ = dict(values["weights"]), dict(values["kinds"])
+        model.vocabulary_, model.idf_ = {}, {}
+        for i, name in enumerate([*model.weights_, *model.kinds_]):
+            model.vocabulary_[name] = _unpacked(arrays[f"terms{i}"], arrays[f"offsets{i}"])
+            if name in model.weights_:
+                model.idf_[name] = np.asarray(arrays[f"idf{i}"])
+        return model
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+
+def _idf(df: IntArray, n_docs: int, weighting: str) -> FloatArray:
+    if weighting == "log2":
+        return np.asarray(np.log2(n_docs / np.maximum(df, 1.0)))
+    return np.asarray(np.log((1.0 + n_docs) / (1.0 + df)) + 1.0)
+
+
+def _weights(names: Mapping[str, float] | Sequence[str]) -> dict[str, float]:
+    if isinstance(names, str):
+        names = [names]
+    return {k: float(v) for k, v in names.items()} if isinstance(names, Mapping) else dict.fromkeys(names, 1.0)
+
+
+# -- documents to columns ----------------------------------------------------------------------------------------------
+
+
+def _columns(documents: Any) -> dict[str, Any]:
+    """Documents of any kind as columns by name; plain strings are one column ``text``."""
+    if isinstance(documents, (str, bytes)):
+        raise DataError("A list of documents is expected; got a single string.")
+    if hasattr(documents, "columns") and hasattr(documents, "__getitem__"):  # pandas, polars
+        return {str(name): documents[name] for name in documents.columns}
+    if isinstance(documents, Mapping):
+        columns = dict(documents)
+        if len({len(column) for column in columns.values()}) > 1:
+            raise DataError(f"Fields have different lengths: { {k: len(v) for k, v in columns.items()} }.")
+        return columns
+    if getattr(documents, "ndim", 1) != 1 or not hasattr(documents, "__iter__"):
+        raise DataError(f"Documents are strings, records or fields by name; got {type(documents).__name__}.")
+    documents = documents if hasattr(documents, "__len__") else list(documents)
+    if len(documents) and isinstance(documents[0], Mapping):
+        names = dict.fromkeys(name for record in documents for name in record)
+        return {name: [record.get(name) for record in documents] for name in names}
+    return {TEXT: documents}
+
+
+def _column(columns: Mapping[str, Any], name: str) -> Any:
+    if name not in columns:
+        raise DataError(
+            f"The documents have no field {name!r}; they have {', '.join(map(repr, columns))}{nearest(name, columns)}"
+        )
+    return columns[name]
+
+
+def _texts(column: Iterable[Any], name: str) -> Iterable[str]:
+    """One string per document; nothing (None, NaN) is an empty text, a list of tokens is joined."""
+    for i, text in enumerate(column):
+        if isinstance(text, str):
+            yield text
+        elif text is None or text != text:
+            yield ""
+        elif isinstance(text, (list, tuple)):
+            yield " ".join(map(str, text))
+        else:
+            raise DataError(f"Document {i} has {type(text).__name__} {text!r} in field {name!r}; text is expected.")
+
+
+def _values(column: Iterable[Any], name: str) -> list[list[str]]:
+    """Values of a categorical field per document; an empty one has none."""
+    rows = []
+    for value in column:
+        several = value if isinstance(value, (list, tuple)) else [value]
+        rows.append([str(v) for v in several if v is not None and v == v and v != ""])
+    return rows
+
+
+def _frequent(values: list[list[str]], min_df: float) -> ObjectArray:
+    counts = Counter(v for row in values for v in set(row))
+    least = min_df if isinstance(min_df, (int, np.integer)) else min_df * len(values)
+    return np.array(sorted(v for v, n in counts.items() if n >= least), dtype=object)
+
+
+# -- vocabularies as arrays --------------------------------------------------------------------------------------------
+
+
+def _packed(terms: Iterable[str]) -> tuple[Any, IntArray]:
+    """Terms as one array of UTF-8 bytes and the offset where each begins."""
+    encoded = [term.encode("utf-8", "surrogatepass") for term in terms]
+    offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+    return np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets
+
+
+def _unpacked(packed: Any, offsets: IntArray) -> ObjectArray:
+    whole = np.asarray(packed, dtype=np.uint8).tobytes()
+    bounds = np.asarray(offsets).tolist()
+    terms = np.empty(len(bounds) - 1, dtype=object)
+    terms[:] = [whole[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(bounds)]
+    return terms
