@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 import numpy as np
@@ -42,7 +43,7 @@ def from_paths(paths: Iterable[Sequence[Hashable]], *, separator: str | None = N
         steps = [str(step) for step in path]
         names = steps if separator is None else [separator.join(steps[: i + 1]) for i in range(len(steps))]
         nodes.update(zip(names, steps, strict=True))
-        edges.update(dict.fromkeys(zip(names[:-1], names[1:], strict=True)))
+        edges.update(dict.fromkeys(itertools.pairwise(names)))
     return from_edges(edges, nodes=nodes, root=None, display_labels=None if separator is None else nodes)
 
 
@@ -61,7 +62,9 @@ def assemble(
     if not n:
         raise TaxonomyError("The taxonomy is empty: it needs at least one node.")
     if kind not in (None, "tree", "dag", "graph"):
-        raise TaxonomyError(f"kind={kind!r} is not one of 'tree', 'dag', 'graph'{nearest(str(kind), ['tree', 'dag', 'graph'])}")
+        raise TaxonomyError(
+            f"kind={kind!r} is not one of 'tree', 'dag', 'graph'{nearest(str(kind), ['tree', 'dag', 'graph'])}"
+        )
     pairs = np.unique(parent.astype(np.int64) * n + child)
     if kind == "graph":
         a, b = pairs // n, pairs % n
@@ -99,13 +102,15 @@ def _csr(row: IntArray, column: IntArray, n: int) -> tuple[IntArray, IntArray]:
 
 
 def _find_root(names: Sequence[str], n_parents: IntArray, above: IntArray, root: str | None) -> int | None:
-    parentless = np.flatnonzero(n_parents == 0)
+    parentless = np.flatnonzero(n_parents == 0).tolist()
     if root is None:
         return None
-    if root != "auto" or "auto" in names:
+    if root != "auto":
         wanted = [i for i in parentless if names[i] == root]
         if not wanted:
-            raise TaxonomyError(f"Root {root!r} is not a node without parents{nearest(root, [names[i] for i in parentless])}")
+            raise TaxonomyError(
+                f"Root {root!r} is not a node without parents{nearest(root, [names[i] for i in parentless])}"
+            )
         orphans = [names[i] for i in parentless if names[i] != root]
         if orphans:
             some = ", ".join(map(repr, orphans[:5])) + (", ..." if len(orphans) > 5 else "")

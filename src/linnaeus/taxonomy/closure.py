@@ -1,7 +1,7 @@
 """Label sets over a taxonomy: close (add ancestors), frontier (keep most specific), names to 0/1 rows and back.
 
-Label sets are CSR arrays Y (n_docs x n_nodes) of int8 ones. A set is closed if it holds all ancestors of its members; the
-root says nothing and is never added.
+Label sets are CSR arrays Y (n_docs x n_nodes) of int8 ones. A set is closed if it holds all ancestors of its members;
+the root says nothing and is never added.
 """
 
 from __future__ import annotations
@@ -102,10 +102,9 @@ def close(taxonomy: Taxonomy, Y: Any, *, keep_root: bool = True) -> CSR:
         Y = pattern(kept_before[Y.indptr], Y.indices[keep], Y.shape[1])
     if taxonomy.kind == "graph":
         return pattern(Y.indptr, Y.indices, Y.shape[1])
-    closed = upward_closure(
-        *_index_arrays(Y), taxonomy.parent_indptr, taxonomy.parent_indices, _barrier(taxonomy)
-    )
-    return pattern(*closed, taxonomy.n_nodes)
+    parents = taxonomy.parent_indptr, taxonomy.parent_indices
+    indptr, indices = upward_closure(*_index_arrays(Y), *parents, _barrier(taxonomy))
+    return pattern(indptr, indices, taxonomy.n_nodes)
 
 
 def is_closed(taxonomy: Taxonomy, Y: Any) -> bool:

@@ -1,9 +1,9 @@
 """The taxonomy: a frozen tree, DAG or undirected graph on integer nodes.
 
 Nodes are numbered by level: every parent has a smaller number than its children, and the nodes of one level are
-consecutive. The level of a node is the longest path to it from the top. Names (ids) are unique strings; display labels are
-optional and need not be unique. A *root* is a node that stands above everything and says nothing about a document; it is
-at level 0, the top nodes are at level 1 whether or not a root has been written down.
+consecutive. The level of a node is the longest path to it from the top. Names (ids) are unique strings; display labels
+are optional and need not be unique. A *root* is a node that stands above everything and says nothing about a document;
+it is at level 0, the top nodes are at level 1 whether or not a root has been written down.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ class Taxonomy:
     def from_paths(cls, paths: Iterable[Sequence[Hashable]], *, separator: str | None = None) -> Taxonomy:
         """From paths of names, top first; a path may stop anywhere. No root is assumed.
 
-        A name under two parents is one node with two parents. With ``separator`` every node is called by its whole path,
-        so that equal names under different parents stay apart.
+        A name under two parents is one node with two parents. With ``separator`` every node is called by its whole
+        path, so that equal names under different parents stay apart.
 
         Examples
         --------
@@ -145,7 +145,7 @@ class Taxonomy:
         return formats.to_networkx(self)
 
     def with_misc_leaves(self, nodes: Iterable[str | int] | None = None) -> Taxonomy:
-        """A taxonomy with one more leaf ``<name>/self`` under each of the internal ``nodes`` (default: all but the root)."""
+        """One more leaf ``<name>/self`` under each internal node of ``nodes`` (default: all but the root)."""
         from linnaeus.taxonomy import build
 
         return build.with_misc_leaves(self, nodes)
@@ -275,7 +275,7 @@ class Taxonomy:
 
     @cached_property
     def ancestor_matrix(self) -> CSR:
-        """Reflexive, transitive ancestor relation without the root: row v holds anc(v) (n_nodes x n_nodes CSR of bool)."""
+        """Reflexive, transitive ancestor relation without the root: row v holds anc(v) (n_nodes x n_nodes CSR)."""
         from linnaeus.taxonomy import closure
 
         return closure.ancestor_matrix(self)

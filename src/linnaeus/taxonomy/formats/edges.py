@@ -1,0 +1,114 @@
+"""Pairs of names, one per line, as TSV or CSV: ``parent<TAB>child`` and, if the columns are named, a label.
+
+    parent  child   label
+            Sports  Sports and games      an empty parent: a node at the top
+    Sports  Tennis  Tennis
+
+Columns may come in any order if a header names them (``id,parent,name`` does too). Where tops are declared by an empty
+parent, every other parent needs a line of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from linnaeus.taxonomy.formats.draft import Draft
+from linnaeus.taxonomy.formats.options import Options
+from linnaeus.taxonomy.formats.source import body_lines, delimiter, quoted, table
+from linnaeus.taxonomy.taxonomy import Taxonomy
+
+__all__ = ["KNOWN_OPTIONS", "compose", "header_columns", "parse"]
+
+KNOWN_OPTIONS = ("separator", "header", "duplicates")
+
+_PARENT = ("parent", "parent_id", "parentid", "parent_name", "broader", "source", "from", "fromnodeid", "hypernym")
+_CHILD = (
+    "child",
+    "child_id",
+    "childid",
+    "id",
+    "node",
+    "node_id",
+    "narrower",
+    "target",
+    "to",
+    "tonodeid",
+    "hyponym",
+    "code",
+)
+_LABEL = ("label", "display_label", "name", "title", "preflabel")
+
+
+def header_columns(cells: Sequence[str]) -> tuple[int, int, int | None] | None:
+    """Places of parent, child and label if the cells are such a header, otherwise None.
+
+    Examples
+    --------
+    >>> header_columns(["id", "parent", "name"])
+    (1, 0, 2)
+    >>> header_columns(["Sports", "Tennis"]) is None
+    True
+    """
+    words = [cell.strip().strip('"').lower().replace(" ", "_") for cell in cells]
+
+    def first(known: tuple[str, ...]) -> int | None:
+        return next((words.index(word) for word in known if word in words), None)
+
+    parent, child, label = first(_PARENT), first(_CHILD), first(_LABEL)
+    if parent is not None and child is None and label is not None:  # parent,name
+        child, label = label, None
+    return None if parent is None or child is None else (parent, child, label)
+
+
+def parse(text: str, source: str, format: str, options: Options) -> Draft:
+    """Names and pairs of an edge list."""
+    draft = Draft(source, repeats=options.choose("duplicates", ("error", "drop")) == "drop")
+    sample = [line for _, line in zip(range(200), (line for _, line in body_lines(text)), strict=False)]
+    mark = options.separator or delimiter(sample) or "\t"
+    rows = table(text, mark, source)
+    number, cells = next(rows, (0, []))
+    named = header_columns(cells) if options.header is not False else None
+    parent, child, label = named or (0, 1, 2 if len(cells) == 3 and options.header else None)
+    if named is None and not options.header and cells:
+        _add(draft, number, cells, parent, child, label)
+    for number, cells in rows:
+        _add(draft, number, cells, parent, child, label)
+    return draft
+
+
+def _add(draft: Draft, number: int, cells: list[str], parent: int, child: int, label: int | None) -> None:
+    try:
+        above, below = cells[parent], cells[child]
+    except IndexError:
+        raise draft.error(f"expected a parent and a child, got {cells!r}.", number) from None
+    if label is None and len(cells) > 2 and parent + child == 1 and any(cells[2:]):
+        raise draft.error(f"expected two columns, got {len(cells)}: {cells[:4]!r}.", number)
+    if not below:
+        raise draft.error(f"the child of {above!r} has no name.", number)
+    if above:
+        draft.edge(above, below, number)
+    elif below in draft.declared:
+        raise draft.error(f"node {below!r} is declared twice.", number)
+    else:
+        draft.node(below)
+        draft.declared.add(below)
+    if label is not None and len(cells) > label and cells[label]:
+        known = draft.labels.setdefault(below, cells[label])
+        if known != cells[label]:
+            raise draft.error(f"node {below!r} has two labels, {known!r} and {cells[label]!r}.", number)
+
+
+def compose(taxonomy: Taxonomy, format: str, options: Options) -> str:
+    """An edge list in node order, so that the nodes come back with the same numbers."""
+    mark = options.separator or "\t"
+    shown = taxonomy.display_labels
+    lines = [mark.join(["parent", "child"] + (["label"] if shown is not None else []))]
+    names = taxonomy.names
+    indptr, indices = taxonomy.parent_indptr.tolist(), taxonomy.parent_indices.tolist()
+    for v in range(taxonomy.n_nodes):
+        above = [names[p] for p in indices[indptr[v] : indptr[v + 1]] if taxonomy.kind != "graph" or p < v]
+        if not above and (v != taxonomy.root or shown is not None):
+            above = [""]
+        label = [] if shown is None else [shown[v]]
+        lines += [quoted([p, names[v], *label], mark) for p in above]
+    return "\n".join(lines) + "\n"

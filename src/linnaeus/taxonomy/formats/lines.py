@@ -1,0 +1,53 @@
+"""Lines of names: LSHTC ``cat_hier.txt`` (``parent child``, with a space) and ``parent<TAB>child<TAB>child`` (RCV1)."""
+
+from __future__ import annotations
+
+from linnaeus.errors import TaxonomyError
+from linnaeus.taxonomy.formats.draft import Draft
+from linnaeus.taxonomy.formats.options import Options
+from linnaeus.taxonomy.formats.source import body_lines
+from linnaeus.taxonomy.taxonomy import Taxonomy
+
+__all__ = ["KNOWN_OPTIONS", "compose", "parse"]
+
+KNOWN_OPTIONS = ("separator", "duplicates")
+
+
+def parse(text: str, source: str, format: str, options: Options) -> Draft:
+    """Names and pairs: two words a line (lshtc), or a parent and all its children a line (children)."""
+    draft = Draft(source, repeats=options.choose("duplicates", ("error", "drop")) == "drop")
+    mark = options.separator or (None if format == "lshtc" else "\t")
+    for number, line in body_lines(text):
+        cells = [cell.strip() for cell in line.split(mark)]
+        if format == "lshtc" and len(cells) != 2:
+            raise draft.error(f"expected 'parent child', got {len(cells)} words: {line[:60]!r}.", number)
+        if "" in cells:
+            raise draft.error(f"a name is empty: {line[:60]!r}.", number)
+        draft.node(cells[0])
+        for below in cells[1:]:
+            draft.edge(cells[0], below, number)
+    return draft
+
+
+def compose(taxonomy: Taxonomy, format: str, options: Options) -> str:
+    """Pairs in the order of the children (lshtc), or one line per parent (children); a lone node is a line."""
+    names = taxonomy.names
+    banned = " \t\n\r" if format == "lshtc" else "\t\n\r"
+    for name in names:
+        if any(character in name for character in banned):
+            raise TaxonomyError(f"Name {name!r} has white space, which the format {format!r} cannot hold; use 'edges'.")
+    lines = []
+    if format == "lshtc":
+        indptr, indices = taxonomy.parent_indptr.tolist(), taxonomy.parent_indices.tolist()
+        for v in range(taxonomy.n_nodes):
+            lines += [f"{names[p]} {names[v]}" for p in indices[indptr[v] : indptr[v + 1]]]
+            if taxonomy.is_leaf[v] and indptr[v] == indptr[v + 1]:
+                raise TaxonomyError(
+                    f"Node {names[v]!r} has neither parent nor child: 'lshtc' cannot hold it; use 'edges'."
+                )
+    else:
+        for v in range(taxonomy.n_nodes):
+            below = [names[c] for c in taxonomy.children(v)]
+            if below or not len(taxonomy.parents(v)):
+                lines.append("\t".join([names[v], *below]))
+    return "\n".join(lines) + "\n"

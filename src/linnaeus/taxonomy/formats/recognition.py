@@ -1,0 +1,106 @@
+"""Which format is this? Decided by content, never by the ending: by signs that only one format has, then by shape."""
+
+from __future__ import annotations
+
+import re
+
+from linnaeus.taxonomy.formats.codes import code_separator
+from linnaeus.taxonomy.formats.edges import header_columns
+from linnaeus.taxonomy.formats.paths import is_header
+from linnaeus.taxonomy.formats.source import body_lines, delimiter, find_note, table
+
+__all__ = ["recognise_text"]
+
+_MESH = re.compile(r".+;\s*[A-Z]\d{2,}(\.\d+)*\s*")
+_TRIPLE = re.compile(r"(<[^>]*>|_:\S+)\s+<[^>]*>\s+.+\.\s*(#.*)?")
+_TURTLE = re.compile(r"^\s*(@prefix|@base|prefix\s+\S*:\s*<|base\s+<)", re.IGNORECASE | re.MULTILINE)
+_INTEGERS = re.compile(r"-?\d+ +-?\d+\s*")
+
+
+def recognise_text(text: str, *, whole: bool = True) -> str | None:
+    """Name of the format, or None; ``whole`` is False if the text is only the beginning of a file."""
+    noted = find_note(text).get("format")
+    if isinstance(noted, str):
+        return noted
+    by_sign = _by_sign(text)
+    if by_sign is not None:
+        return by_sign
+    if not whole:
+        text = text.rpartition("\n")[0] or text
+    lines = [line for _, line in body_lines(text)][:2000]
+    return _by_shape(lines) if lines else None
+
+
+def _by_sign(text: str) -> str | None:
+    """A word or mark that only one format begins with."""
+    start = text.lstrip()
+    if start[:1] in ("{", "["):
+        return "obo" if start.startswith(("[Term]", "[Typedef]")) else "json"
+    if re.match(r"<\?xml|<!--|<!DOCTYPE|<rdf:RDF|<RDF\b", start):
+        return "rdf-xml" if "http://www.w3.org/1999/02/22-rdf-syntax-ns#" in text else None
+    lines = [line.strip() for line in start.split("\n", 400)[:400]]
+    said = [line for line in lines if line and not line.startswith(("#", "%", "!"))]
+    if not said:
+        return None
+    if said[0].startswith("format-version:") or "[Term]" in said:
+        return "obo"
+    if said[0].lower().startswith("@relation"):
+        return "arff"
+    if _TURTLE.match(said[0]):
+        return "turtle"
+    if _TRIPLE.fullmatch(said[0]):
+        return "n-triples" if all(_TRIPLE.fullmatch(line) for line in said[:20]) else "turtle"
+    return None
+
+
+def _by_shape(lines: list[str]) -> str | None:
+    """The shape of the rows: how many columns, what repeats, what is indented."""
+    if _outlined(lines):
+        return "indented"
+    if all(_MESH.fullmatch(line) for line in lines):
+        return "mesh"
+    if all(_INTEGERS.fullmatch(line) for line in lines):
+        return "lshtc"
+    mark = delimiter(lines)
+    if mark is None:
+        return "codes" if code_separator(lines) else "indented"
+    rows = [cells for _, cells in table("\n".join(lines), mark, "the file")]
+    if header_columns(rows[0]) is not None:
+        return "edges"
+    if is_header(rows[0]):
+        return "paths"
+    return _by_columns(rows, mark)
+
+
+def _outlined(lines: list[str]) -> bool:
+    """Some lines are indented, the first is not, and no line has a tab inside."""
+    indented = any(line[0] in " \t" for line in lines[1:])
+    return indented and lines[0][0] not in " \t" and not any("\t" in line.strip() for line in lines)
+
+
+def _by_columns(rows: list[list[str]], mark: str) -> str | None:
+    widths = {len(row) for row in rows}
+    first = [row[0] for row in rows]
+    later = {cell for row in rows for cell in row[1:]}
+    distinct = len(set(first)) == len(first)
+    if widths <= {1, 2} and distinct and _are_codes(first) and not later.intersection(first):
+        return "codes"
+    if widths == {2}:
+        return "edges"
+    # A parent with its children: no parent has two lines, and one is the child of another; paths repeat beginnings.
+    if mark == "\t" and distinct and later.intersection(first):
+        return "children"
+    if len(rows) == 1 and mark == "\t":
+        return "children"
+    return "paths"
+
+
+def _are_codes(names: list[str]) -> bool:
+    """Most names hold the separator, and most of these continue another name or share a beginning with one."""
+    mark = code_separator(names)
+    if mark is None:
+        return False
+    above = [name.rpartition(mark)[0] for name in names if mark in name]
+    known = set(names)
+    shared = sum(prefix in known or above.count(prefix) > 1 for prefix in above[:300])
+    return 2 * len(above) >= len(names) and 2 * shared >= min(len(above), 300)

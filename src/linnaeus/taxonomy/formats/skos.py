@@ -1,0 +1,164 @@
+"""SKOS vocabularies in Turtle, RDF/XML and N-Triples.
+
+Edges come from ``broader``, ``narrower`` and ``topConceptOf``/``hasTopConcept`` (which only declare a node); the
+transitive relations repeat what the others say and are ignored. A node is called by its IRI, its notation or its
+preferred label.
+
+The display label is the preferred label in the language asked for, else English, else without language, else the first.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import quote, unquote
+
+from linnaeus.taxonomy.formats.draft import Draft
+from linnaeus.taxonomy.formats.options import Options
+from linnaeus.taxonomy.taxonomy import Taxonomy
+
+__all__ = ["KNOWN_OPTIONS", "compose", "parse"]
+
+KNOWN_OPTIONS = ("language", "names", "obsolete")
+
+SKOS = "http://www.w3.org/2004/02/skos/core#"
+RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+DEPRECATED = "http://www.w3.org/2002/07/owl#deprecated"
+OURS = "urn:linnaeus:"  # names that are no IRI travel as urn:linnaeus:<percent-encoded> and come back as they were
+_IRI = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://|urn:)[^\x00-\x20<>\"{}|\\^`]+")
+
+
+def parse(text: str, source: str, format: str, options: Options) -> Draft:
+    """Names and pairs of the concepts."""
+    names = options.choose("names", ("iri", "notation", "label"))
+    concepts = _Concepts(Draft(source, repeats=True), options.language)
+    for subject, predicate, value in _triples(text, source, format):
+        concepts.add(subject, predicate, value)
+    return concepts.draft_named_by(names, bool(options.obsolete))
+
+
+def _triples(text: str, source: str, format: str) -> Any:
+    import pyoxigraph as ox
+
+    kinds = {"turtle": ox.RdfFormat.TURTLE, "rdf-xml": ox.RdfFormat.RDF_XML, "n-triples": ox.RdfFormat.N_TRIPLES}
+    try:
+        for quad in ox.parse(text, format=kinds[format], base_iri=OURS):
+            if isinstance(quad.subject, ox.NamedNode):
+                yield quad.subject.value, quad.predicate.value, quad.object
+    except SyntaxError as error:
+        raise Draft(source).error(f"not {format}: {error.msg}.", error.lineno or 0) from None
+
+
+class _Concepts:
+    """What the triples say about each concept, in the order in which the file first speaks of them."""
+
+    def __init__(self, draft: Draft, language: str | None) -> None:
+        self.draft = draft
+        self.wanted = language
+        self.order: dict[str, None] = {}  # every IRI that is a concept or stands in a relation
+        self.said: set[str] = set()  # those the file describes, not just points at
+        self.pairs: dict[tuple[str, str], None] = {}
+        self.label: dict[str, tuple[int, str]] = {}
+        self.notation: dict[str, str] = {}
+        self.gone: set[str] = set()
+
+    def add(self, subject: str, predicate: str, value: Any) -> None:
+        if predicate == RDF_TYPE:
+            if getattr(value, "value", "") == SKOS + "Concept":
+                self._describe(subject)
+        elif predicate == DEPRECATED:
+            if value.value.lower() in ("true", "1"):
+                self.gone.add(subject)
+        elif predicate.startswith(SKOS):
+            self._relate(subject, predicate[len(SKOS) :], value)
+
+    def _describe(self, iri: str) -> None:
+        self.order.setdefault(iri)
+        self.said.add(iri)
+
+    def _relate(self, subject: str, relation: str, value: Any) -> None:
+        if relation == "broader":
+            self._describe(subject)
+            self.order.setdefault(value.value)
+            self.pairs.setdefault((value.value, subject))
+        elif relation == "narrower":
+            self._describe(subject)
+            self.order.setdefault(value.value)
+            self.pairs.setdefault((subject, value.value))
+        elif relation == "topConceptOf":
+            self._describe(subject)
+        elif relation == "hasTopConcept":
+            self.order.setdefault(value.value)
+        elif relation == "notation":
+            self.notation.setdefault(subject, value.value)
+        elif relation == "prefLabel":
+            self._keep_better(subject, value)
+
+    def _keep_better(self, subject: str, value: Any) -> None:
+        language = (getattr(value, "language", None) or "").lower()
+        rank = self._rank(language)
+        if subject not in self.label or rank < self.label[subject][0]:
+            self.label[subject] = (rank, value.value)
+
+    def _rank(self, language: str) -> int:
+        if self.wanted and language.split("-")[0] == self.wanted.lower().split("-")[0]:
+            return 0 if language == self.wanted.lower() else 1
+        return 2 if language.split("-")[0] == "en" else 3 if not language else 4
+
+    def draft_named_by(self, names: str, obsolete: bool) -> Draft:
+        draft = self.draft
+        gone = set() if obsolete else self.gone
+        known = [iri for iri in self.order if iri not in gone]
+        for above, below in self.pairs:
+            for one, other in ((above, below), (below, above)):
+                if one not in self.said and one not in self.label:
+                    raise draft.error(f"concept <{one}>, related to <{other}>, is not described in the file.")
+        called = self._called(known, names)
+        for iri in known:
+            label = self.label.get(iri)
+            draft.node(called[iri], label[1] if label and names != "label" else None)
+        for above, below in self.pairs:
+            if above not in gone and below not in gone:
+                draft.edge(called[above], called[below])
+        return draft
+
+    def _called(self, known: list[str], names: str) -> dict[str, str]:
+        if names == "iri":
+            return {iri: unquote(iri[len(OURS) :]) if iri.startswith(OURS) else iri for iri in known}
+        texts = self.notation if names == "notation" else {iri: label[1] for iri, label in self.label.items()}
+        owner: dict[str, str] = {}
+        for iri in known:
+            if iri not in texts:
+                raise self.draft.error(f"concept <{iri}> has no {names}; use names='iri'.")
+            first = owner.setdefault(texts[iri], iri)
+            if first != iri:
+                raise self.draft.error(f"<{first}> and <{iri}> share the {names} {texts[iri]!r}; use names='iri'.")
+        return {iri: texts[iri] for iri in known}
+
+
+def compose(taxonomy: Taxonomy, format: str, options: Options) -> str:
+    """A vocabulary with ``broader``, ``topConceptOf`` and one preferred label per concept."""
+    import pyoxigraph as ox
+
+    kinds = {"turtle": ox.RdfFormat.TURTLE, "rdf-xml": ox.RdfFormat.RDF_XML, "n-triples": ox.RdfFormat.N_TRIPLES}
+    nodes = [ox.NamedNode(_iri(name)) for name in taxonomy.names]
+    scheme = ox.NamedNode(OURS + "//scheme")
+    triples = [ox.Triple(scheme, ox.NamedNode(RDF_TYPE), ox.NamedNode(SKOS + "ConceptScheme"))]
+    for v, node in enumerate(nodes):
+        triples.append(ox.Triple(node, ox.NamedNode(RDF_TYPE), ox.NamedNode(SKOS + "Concept")))
+        label = taxonomy.display_labels[v] if taxonomy.display_labels is not None else None
+        if label is None and node.value.startswith(OURS):
+            label = taxonomy.names[v]
+        if label:
+            text = ox.Literal(label, language=options.language) if options.language else ox.Literal(label)
+            triples.append(ox.Triple(node, ox.NamedNode(SKOS + "prefLabel"), text))
+        above = taxonomy.parents(v).tolist()
+        triples += [ox.Triple(node, ox.NamedNode(SKOS + "broader"), nodes[p]) for p in above]
+        if not above:
+            triples.append(ox.Triple(node, ox.NamedNode(SKOS + "topConceptOf"), scheme))
+    data: Any = ox.serialize(triples, format=kinds[format], prefixes={"skos": SKOS} if format != "n-triples" else None)
+    return str(data.decode())
+
+
+def _iri(name: str) -> str:
+    return name if _IRI.fullmatch(name) and not name.startswith(OURS) else OURS + quote(name, safe="")
