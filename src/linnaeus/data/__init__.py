@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from linnaeus.data.splits import kfold as kfold
     from linnaeus.data.splits import train_test_split as train_test_split
 
-# `describe` is also the name of its module: once that is imported, the attribute would be the module, so it stays there.
+# `describe` is also the name of its module, which takes the attribute once it is imported: it stays in the module.
 _HOMES = {
     "Dataset": "dataset",
     "concatenate": "dataset",

@@ -1,9 +1,9 @@
 """Documents with their labels, as they were read.
 
 A data set holds n_docs documents in exactly one of three shapes: a matrix ``X`` (n_docs x n_features, CSR or dense,
-NaN for a missing value), text ``fields`` (name -> n_docs strings), or ``sequences`` (n_docs strings). Labels are kept as
-the names that the file gives; `Dataset.indicator` turns them into 0/1 rows over a taxonomy. Every document remembers the
-line it stood on, so that a message about it can say where to look.
+NaN for a missing value), text ``fields`` (name -> n_docs strings), or ``sequences`` (n_docs strings). Labels are kept
+as the names that the file gives; `Dataset.indicator` turns them into 0/1 rows over a taxonomy. Every document remembers
+the line it stood on, so that a message about it can say where to look.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Dataset:
 
     @property
     def documents(self) -> Any:
-        """What a model or pipeline is given: X, the sequences, the texts, or the fields by name if there are several."""
+        """What a model or pipeline is given: X, the sequences, the texts, or several fields by name."""
         if self.fields is None:
             return self.X if self.X is not None else self.sequences
         return next(iter(self.fields.values())) if len(self.fields) == 1 else dict(self.fields)

@@ -1,0 +1,197 @@
+"""CSV and TSV: text, sequences or numbers in columns, labels in a column.
+
+    id,text,labels
+    d1,"A late goal",Sports;Football
+
+A first row with a usual name (or one the user names) is a header. Without a header two columns are text and labels, as
+in Annif's TSV corpora; columns are then named by their number, from 0. Cells of a TSV file hold no line breaks.
+"""
+
+from __future__ import annotations
+
+import csv
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from linnaeus.data.dataset import Dataset
+from linnaeus.data.readers.columns import Columns, choose_columns, looks_like_header
+from linnaeus.data.readers.labels import split_cells
+from linnaeus.data.readers.source import Options, Source
+from linnaeus.errors import DataError, place
+
+__all__ = ["read", "sniff_delimiter"]
+
+DELIMITERS = "\t,;|"
+MISSING = {"", "?", "na", "nan", "null", "none"}
+Row = tuple[int, list[str]]
+
+
+def read(source: Source, options: Options) -> Dataset:
+    """Read a delimited file."""
+    rows = _rows(source, options)
+    number, first = next(rows, (0, []))
+    if not first:
+        raise DataError(f"{source.name} is empty; rows of text and labels were expected.")
+    header = looks_like_header(first, options) if options.header is None else options.header
+    names = [cell.strip() for cell in first] if header else [str(i) for i in range(len(first))]
+    if not header:
+        rows = chain([(number, first)], rows)
+    if len(set(names)) < len(names):
+        twice = next(name for name, n in Counter(names).items() if n > 1)
+        raise DataError(f"{place(source.name, number)} names column {twice!r} twice.")
+    following = next(rows, None)
+    if following is None:
+        raise DataError(f"{source.name} has a header but no documents.")
+    rows = chain([following], rows)
+    chosen = choose_columns(names, options if header else _by_position(following[1], options), source.name)
+    if chosen.text or chosen.sequence:
+        return _read_text(source, options, names, chosen, rows)
+    numeric = [n for n in names if n not in {*chosen.labels, chosen.id, chosen.split}]
+    values = dict(zip(names, following[1], strict=False))
+    if not numeric or not all(_is_number(values.get(name, "")) for name in numeric):
+        raise DataError(
+            f"{source.name} has no text column with a usual name among {', '.join(map(repr, names[:20]))}; "
+            f"name it with text=..., or sequence=... for sequences."
+        )
+    return _read_numbers(source, options, names, numeric, chosen, rows)
+
+
+def _by_position(cells: list[str], options: Options) -> Options:
+    """Columns of a file without header: (text), (text, labels), or (id, labels, sequence), unless named by number."""
+    if options.text or options.sequence or options.labels:
+        return options
+    if len(cells) == 1:
+        return replace(options, text=("0",))
+    if len(cells) == 2:
+        return replace(options, text=("0",), labels=("1",))
+    if len(cells) == 3 and len(cells[2]) > 20 and cells[2].isalpha() and cells[2].isupper():
+        return replace(options, id="0", labels=("1",), sequence="2")
+    return options
+
+
+def _read_text(source: Source, options: Options, names: list[str], chosen: Columns, rows: Iterator[Row]) -> Dataset:
+    wanted = [chosen.sequence] if chosen.sequence else [*chosen.text, *chosen.categorical]
+    texts: dict[str, list[str]] = {name: [] for name in wanted}
+    others: dict[str, list[str]] = {name: [] for name in (*chosen.labels, chosen.id, chosen.split) if name is not None}
+    columns = [(names.index(name), column) for group in (texts, others) for name, column in group.items()]
+    lines = array("q")
+    for number, cells in rows:
+        if options.enough(len(lines)):
+            break
+        _check_width(cells, names, place(source.name, number))
+        for i, column in columns:
+            column.append(cells[i])
+        lines.append(number)
+    return Dataset(
+        fields=None if chosen.sequence else texts,
+        sequences=texts[chosen.sequence] if chosen.sequence else None,
+        **_common(source, options, chosen, others, lines),
+    )
+
+
+def _read_numbers(
+    source: Source, options: Options, names: list[str], numeric: list[str], chosen: Columns, rows: Iterator[Row]
+) -> Dataset:
+    others: dict[str, list[str]] = {name: [] for name in (*chosen.labels, chosen.id, chosen.split) if name is not None}
+    places = [names.index(name) for name in numeric]
+    values, lines = array("f"), array("q")
+    for number, cells in rows:
+        if options.enough(len(lines)):
+            break
+        where = place(source.name, number)
+        _check_width(cells, names, where)
+        values.extend(_number(cells[i], names[i], where) for i in places)
+        for name, column in others.items():
+            column.append(cells[names.index(name)])
+        lines.append(number)
+    X = np.frombuffer(values, dtype=np.float32).reshape(len(lines), len(numeric))
+    return Dataset(X=X, feature_names=numeric, **_common(source, options, chosen, others, lines))
+
+
+def _common(
+    source: Source, options: Options, chosen: Columns, others: dict[str, list[str]], lines: array[int]
+) -> dict[str, Any]:
+    label_columns = [split_cells(others[n], options.label_separator, options.taxonomy) for n in chosen.labels]
+    labels = [list(dict.fromkeys(chain.from_iterable(row))) for row in zip(*label_columns, strict=True)]
+    return {
+        "labels": labels if chosen.labels else None,
+        "ids": others[chosen.id] if chosen.id else None,
+        "split": others[chosen.split] if chosen.split else None,
+        "taxonomy": options.taxonomy,
+        "source": source.name,
+        "lines": np.array(lines, dtype=np.int64),
+    }
+
+
+# -- rows and cells ----------------------------------------------------------------------------------------------------
+
+
+def _rows(source: Source, options: Options) -> Iterator[Row]:
+    delimiter = options.delimiter or sniff_delimiter(source.head.decode(options.encoding or "utf-8", "replace"))
+    lines = source.lines(options.encoding)
+    if delimiter == "\t":
+        for number, line in lines:
+            if line.strip("\r\n"):
+                yield number, [_unquoted(cell) for cell in line.rstrip("\r\n").split("\t")]
+        return
+    limit = csv.field_size_limit(2**31 - 1)  # a document may be longer than the 131,072 characters allowed by default
+    reader = csv.reader((line for _, line in lines), delimiter=delimiter, strict=True)
+    start = 1
+    try:
+        for cells in reader:
+            if cells:
+                yield start, cells
+            start = reader.line_num + 1
+    except csv.Error as error:
+        raise DataError(f"{place(source.name, start)} is not a row of delimited cells: {error}.") from error
+    finally:
+        csv.field_size_limit(limit)
+
+
+def sniff_delimiter(head: str) -> str:
+    """The delimiter that the first line has most of, tab first; a comma if it has none.
+
+    Examples
+    --------
+    >>> sniff_delimiter("text;labels")
+    ';'
+    """
+    line = next((line for line in head.splitlines() if line.strip()), "")
+    if "\t" in line:
+        return "\t"
+    return max(",;|", key=line.count)
+
+
+def _unquoted(cell: str) -> str:
+    if len(cell) > 1 and cell[0] == cell[-1] == '"':
+        return cell[1:-1].replace('""', '"')
+    return cell
+
+
+def _check_width(cells: list[str], names: list[str], where: str) -> None:
+    if len(cells) != len(names):
+        shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+        raise DataError(f"{where} has {len(cells)} columns; expected {len(names)} ({shown}).")
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        _number(cell, "", "")
+    except DataError:
+        return False
+    return True
+
+
+def _number(cell: str, name: str, where: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        if cell.strip().lower() in MISSING:
+            return float("nan")
+        raise DataError(f"{where}: {cell!r} in column {name!r} is not a number.") from None

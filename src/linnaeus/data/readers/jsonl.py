@@ -1,0 +1,122 @@
+"""JSON lines, one object per document, or one JSON array of such objects.
+
+    {"id": "d1", "title": "Goal", "text": "A late goal", "labels": ["Sports"]}
+
+The columns are chosen from the keys of the first records; texts may be lists of tokens, labels may be strings, lists,
+paths, [id, name] lists or records.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import chain, islice
+from typing import Any
+
+import numpy as np
+
+from linnaeus.data.dataset import Dataset
+from linnaeus.data.readers.columns import Columns, choose_columns
+from linnaeus.data.readers.labels import choose_part, label_names
+from linnaeus.data.readers.source import Options, Source
+from linnaeus.errors import DataError, place
+
+__all__ = ["read"]
+
+SAMPLE = 200  # records looked at to choose the columns; a key may be missing in the first ones
+
+
+def read(source: Source, options: Options) -> Dataset:
+    """Read JSON lines or a JSON array of records."""
+    records = _records(source, options)
+    first = list(islice(records, SAMPLE))
+    if not first:
+        raise DataError(f"{source.name} is empty; JSON records were expected.")
+    keys = list(dict.fromkeys(key for _, record in first for key in record))
+    chosen = choose_columns(keys, options, source.name)
+    if not chosen.text and chosen.sequence is None:
+        raise DataError(
+            f"{source.name} has no text field with a usual name among {', '.join(map(repr, keys))}; "
+            f"name it with text=..., or sequence=... for sequences."
+        )
+    part = options.label_part or choose_part(
+        (record.get(k) for _, record in first for k in chosen.labels), options.taxonomy
+    )
+    return _collect(source, options, chosen, part, chain(first, records))
+
+
+def _collect(
+    source: Source, options: Options, chosen: Columns, part: str | None, records: Iterator[tuple[int, dict[str, Any]]]
+) -> Dataset:
+    names = [chosen.sequence] if chosen.sequence else [*chosen.text, *chosen.categorical]
+    columns: dict[str, list[str]] = {name: [] for name in names}
+    labels: list[list[str]] = []
+    ids: list[str] = []
+    split: list[str] = []
+    lines: list[int] = []
+    for number, record in records:
+        if options.enough(len(lines)):
+            break
+        where = place(source.name, number)
+        for name, column in columns.items():
+            column.append(_text(record.get(name), name, where))
+        found = (label_names(record.get(k), part, options.label_separator, where) for k in chosen.labels)
+        labels.append(list(chain.from_iterable(found)))
+        ids.append(str(record.get(chosen.id, "")) if chosen.id else "")
+        split.append(str(record.get(chosen.split, "")) if chosen.split else "")
+        lines.append(number)
+    return Dataset(
+        fields=None if chosen.sequence else columns,
+        sequences=columns[chosen.sequence] if chosen.sequence else None,
+        labels=labels if chosen.labels else None,
+        ids=ids if chosen.id else None,
+        split=split if chosen.split else None,
+        taxonomy=options.taxonomy,
+        source=source.name,
+        lines=np.array(lines, dtype=np.int64),
+    )
+
+
+def _records(source: Source, options: Options) -> Iterator[tuple[int, dict[str, Any]]]:
+    if source.head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
+        yield from _array(source, options)
+        return
+    for number, line in source.lines(options.encoding):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise DataError(
+                f"{place(source.name, number)} is not JSON: {error.msg} at column {error.colno}."
+            ) from error
+        yield number, _object(record, place(source.name, number))
+
+
+def _array(source: Source, options: Options) -> Iterator[tuple[int, dict[str, Any]]]:
+    """A JSON array is read whole; the number of a record stands for its line."""
+    text = "".join(line for _, line in source.lines(options.encoding))
+    try:
+        records = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise DataError(f"{place(source.name, error.lineno)} is not JSON: {error.msg}.") from error
+    for number, record in enumerate(records, 1):
+        yield number, _object(record, f"{source.name}, record {number}")
+
+
+def _object(record: Any, where: str) -> dict[str, Any]:
+    if not isinstance(record, dict):
+        raise DataError(f"{where} holds {type(record).__name__}; an object with text and labels is expected.")
+    return record
+
+
+def _text(value: Any, name: str, where: str) -> str:
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, list) and all(isinstance(token, (str, int, float)) for token in value):
+        return " ".join(map(str, value))
+    if isinstance(value, (int, float)):
+        return str(value)
+    raise DataError(f"{where}: field {name!r} holds {type(value).__name__}; text or a list of tokens is expected.")

@@ -1,0 +1,109 @@
+"""Reuters-21578 as distributed: SGML files, alone, in a folder or in a tar file.
+
+Documents have the fields title and body; labels are the topics. The split is the one known as ModApte: training documents
+have the attributes LEWISSPLIT="TRAIN" and TOPICS="YES", test documents LEWISSPLIT="TEST" and TOPICS="YES"; the others
+are "unused". A document of the split may have no topic.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import tarfile
+from collections.abc import Iterator
+
+import numpy as np
+
+from linnaeus.data.dataset import Dataset
+from linnaeus.data.readers.source import Options, Source
+from linnaeus.errors import DataError
+
+__all__ = ["read"]
+
+DOCUMENT = re.compile(r"<REUTERS(.*?)>(.*?)</REUTERS>", re.DOTALL)
+ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
+TOPICS = re.compile(r"<TOPICS>(.*?)</TOPICS>", re.DOTALL)
+TOPIC = re.compile(r"<D>(.*?)</D>")
+TITLE = re.compile(r"<TITLE>(.*?)</TITLE>", re.DOTALL)
+BODY = re.compile(r"<BODY>(.*?)</BODY>", re.DOTALL)
+TEXT = re.compile(r"<TEXT.*?>(.*?)</TEXT>", re.DOTALL)
+MARKUP = re.compile(r"<[^<>]*>")
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+
+
+def read(source: Source, options: Options) -> Dataset:
+    """Read all documents, with the part of the split that each belongs to."""
+    titles: list[str] = []
+    bodies: list[str] = []
+    labels: list[list[str]] = []
+    ids: list[str] = []
+    split: list[str] = []
+    files: list[str] = []
+    lines: list[int] = []
+    for name, content in _files(source):
+        text = content.decode(options.encoding or "latin-1")
+        line, position = 1, 0
+        for found in DOCUMENT.finditer(text):
+            if options.enough(len(ids)):
+                break
+            line += text.count("\n", position, found.start())
+            position = found.start()
+            attributes = dict(ATTRIBUTE.findall(found.group(1)))
+            title, body = _title_and_body(found.group(2))
+            titles.append(title)
+            bodies.append(body)
+            labels.append(_topics(found.group(2)))
+            ids.append(attributes.get("NEWID", ""))
+            split.append(_part(attributes))
+            files.append(name)
+            lines.append(line)
+    if not ids:
+        raise DataError(f"{source.name} holds no <REUTERS> documents.")
+    return Dataset(
+        fields={"title": titles, "body": bodies},
+        labels=labels,
+        ids=ids,
+        split=split,
+        taxonomy=options.taxonomy,
+        source=source.name,
+        files=files,
+        lines=np.array(lines, dtype=np.int64),
+    )
+
+
+def _files(source: Source) -> Iterator[tuple[str, bytes]]:
+    if source.is_folder:
+        assert source.path is not None
+        for path in sorted(source.path.glob("*.sgm")):
+            yield str(path), path.read_bytes()
+    elif source.head[257:262] == b"ustar":
+        with source.open() as stream, tarfile.open(fileobj=stream, mode="r|") as tar:
+            for member in tar:
+                if member.isfile() and member.name.endswith(".sgm"):
+                    content = tar.extractfile(member)
+                    yield f"{source.name}/{member.name}", content.read() if content else b""
+    else:
+        with source.open() as stream:
+            yield source.name, stream.read()
+
+
+def _part(attributes: dict[str, str]) -> str:
+    named = {"TRAIN": "train", "TEST": "test"}.get(attributes.get("LEWISSPLIT", ""), "unused")
+    return named if attributes.get("TOPICS") == "YES" else "unused"
+
+
+def _topics(document: str) -> list[str]:
+    found = TOPICS.search(document)
+    return TOPIC.findall(found.group(1)) if found else []
+
+
+def _title_and_body(document: str) -> tuple[str, str]:
+    """A document without title and body (TYPE="UNPROC") keeps its whole text as body."""
+    title, body = TITLE.search(document), BODY.search(document)
+    if body is None and title is None and (whole := TEXT.search(document)):
+        return "", _plain(MARKUP.sub(" ", whole.group(1)))
+    return _plain(title.group(1)) if title else "", _plain(body.group(1)) if body else ""
+
+
+def _plain(text: str) -> str:
+    return CONTROL.sub("", html.unescape(text)).strip()
