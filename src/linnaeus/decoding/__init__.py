@@ -1,1 +1,58 @@
-"""."""
+"""Decoders: from the scores of a model to label sets; written once, used by every model.
+
+A decoder is called with scores S (n_docs x n_scored), a taxonomy and the node numbers of the columns of S, and answers
+with a CSR array Y (n_docs x n_nodes) of int8 ones.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from linnaeus.decoding.argmax import BestLabel, BestLeaf
+from linnaeus.decoding.base import Decoder
+from linnaeus.decoding.closure_cut import BestClosure, best_closures, closure_weights
+from linnaeus.decoding.subtree import BestSubtree, max_edge_labelling
+from linnaeus.decoding.threshold import Threshold, suppress
+from linnaeus.decoding.topdown import TopDown
+from linnaeus.errors import ParameterError, nearest
+
+__all__ = [
+    "DECODERS",
+    "BestClosure",
+    "BestLabel",
+    "BestLeaf",
+    "BestSubtree",
+    "Decoder",
+    "Threshold",
+    "TopDown",
+    "best_closures",
+    "closure_weights",
+    "decoder",
+    "max_edge_labelling",
+    "suppress",
+]
+
+DECODERS: dict[str, type[Decoder]] = {
+    kind.name: kind for kind in (BestLabel, BestLeaf, Threshold, TopDown, BestSubtree, BestClosure)
+}
+
+
+def decoder(name: str, **parameters: Any) -> Decoder:
+    """A decoder by name; ``decoder(**d.to_dict()) == d``.
+
+    Examples
+    --------
+    >>> decoder("threshold", theta=0.5)
+    Threshold(theta=0.5, repair='closure', at_least_one=True)
+    >>> decoder(**decoder("best_leaf", path_sum=True).to_dict())
+    BestLeaf(path_sum=True, close=True)
+    """
+    if name not in DECODERS:
+        raise ParameterError(f"Decoder {name!r} is not one of {', '.join(DECODERS)}{nearest(str(name), DECODERS)}")
+    known = list(inspect.signature(DECODERS[name]).parameters)
+    for given in parameters:
+        if given not in known:
+            expected = f"its parameters are {', '.join(known)}" if known else "it has none"
+            raise ParameterError(f"Decoder {name!r} has no parameter {given!r}: {expected}{nearest(given, known)}")
+    return DECODERS[name](**parameters)

@@ -1,0 +1,164 @@
+"""What every decoder shares: from scores S (n_docs x n_scored) to label sets Y (n_docs x n_nodes, CSR of int8 ones).
+
+A decoder is a small frozen value: its parameters, and a call. It knows nothing of models; column k of S holds the
+scores of node ``columns[k]``. A root says nothing about a document: edges from it are ignored here, so that its
+children are tops.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from linnaeus.errors import DataError, ParameterError
+from linnaeus.taxonomy.closure import pattern
+from linnaeus.taxonomy.taxonomy import Taxonomy
+from linnaeus.typing import CSR, FloatArray, IntArray
+
+__all__ = ["Decoder", "Hierarchy", "Theta", "hierarchy", "in_blocks", "plain_theta", "positions", "theta_per_node"]
+
+Theta = float | tuple[float, ...]
+_BLOCK = 1 << 20  # places for labels held at once: 4 MB
+
+
+@dataclass(frozen=True)
+class Decoder(ABC):
+    """Scores in, label sets out.
+
+    Call it with S (n_docs x n_scored, dense), the taxonomy and the node numbers of the columns of S (None: all nodes in
+    order); the answer is a CSR array Y (n_docs x n_nodes) of int8 ones.
+    """
+
+    name: ClassVar[str]
+
+    @property
+    def closed(self) -> bool:
+        """Whether every answer holds all ancestors of its members."""
+        return True
+
+    def __call__(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> CSR:
+        return self._decode(*_checked(S, taxonomy, columns))
+
+    @abstractmethod
+    def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
+        """S is C-contiguous float32 or float64, ``columns`` increasing."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Name and parameters as plain values; `linnaeus.decoding.decoder` takes them back."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {"name": self.name} | {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
+
+
+def _checked(S: Any, taxonomy: Taxonomy, columns: Any) -> tuple[FloatArray, Taxonomy, IntArray]:
+    S = np.asarray(S)
+    if S.ndim != 2:
+        raise DataError(f"Scores have {S.ndim} dimension(s), expected 2: documents x nodes.")
+    if S.dtype not in (np.float32, np.float64):
+        S = S.astype(np.float64)
+    nodes = np.arange(taxonomy.n_nodes) if columns is None else np.asarray(columns)
+    if S.shape[1] != len(nodes):
+        raise DataError(f"Scores have {S.shape[1]} columns, expected {len(nodes)}: one for each scored node.")
+    if columns is not None and len(nodes):
+        if nodes.min() < 0 or nodes.max() >= taxonomy.n_nodes:
+            bad = int(nodes.min() if nodes.min() < 0 else nodes.max())
+            raise DataError(f"Column number {bad} is not a node: the taxonomy has the nodes 0..{taxonomy.n_nodes - 1}.")
+        if (np.diff(nodes) <= 0).any():
+            order = np.argsort(nodes, kind="stable")
+            nodes, S = nodes[order], S[:, order]
+            if (np.diff(nodes) == 0).any():
+                twice = taxonomy.names[nodes[:-1][np.diff(nodes) == 0][0]]
+                raise DataError(f"Node {twice!r} has two columns of scores, expected one.")
+    return np.ascontiguousarray(S), taxonomy, nodes.astype(np.int32)
+
+
+class Hierarchy(NamedTuple):
+    """The edges that closed sets obey, as CSR arrays; child edge k is parent edge ``child_edges[k]``."""
+
+    parent_indptr: IntArray
+    parent_indices: IntArray
+    child_indptr: IntArray
+    child_indices: IntArray
+    child_edges: IntArray
+    tops: IntArray
+
+    @property
+    def is_forest(self) -> bool:
+        """Whether every node has at most one parent."""
+        return bool((np.diff(self.parent_indptr) <= 1).all())
+
+    @property
+    def parent(self) -> IntArray:
+        """The parent of every node of a forest, -1 at the top."""
+        parent = np.full(len(self.parent_indptr) - 1, -1, dtype=np.int32)
+        parent[np.diff(self.parent_indptr) == 1] = self.parent_indices
+        return parent
+
+
+def hierarchy(taxonomy: Taxonomy, *, with_root: bool = False) -> Hierarchy:
+    """The edges of a taxonomy, those from the root only if asked; an undirected graph has none."""
+    n, root = taxonomy.n_nodes, taxonomy.root
+    child: IntArray = np.repeat(np.arange(n, dtype=np.int32), np.diff(taxonomy.parent_indptr))
+    parent: IntArray = taxonomy.parent_indices
+    if taxonomy.kind == "graph":
+        child = parent = np.empty(0, dtype=np.int32)
+    elif root is not None and not with_root:
+        keep = parent != root
+        child, parent = child[keep], parent[keep]
+    edges = np.argsort(parent, kind="stable").astype(np.int64)
+    parent_indptr, child_indptr = _pointers(child, n), _pointers(parent, n)
+    tops = np.flatnonzero(np.diff(parent_indptr) == 0).astype(np.int32)
+    if root is not None and not with_root:
+        tops = tops[tops != root]
+    return Hierarchy(parent_indptr, np.ascontiguousarray(parent), child_indptr, child[edges], edges, tops)
+
+
+def _pointers(rows: IntArray, n: int) -> IntArray:
+    return np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))]).astype(np.int64)
+
+
+def positions(taxonomy: Taxonomy, columns: IntArray, *, with_root: bool = False) -> IntArray:
+    """The column of every node, -1 where it has none; the root has none unless asked."""
+    position = np.full(taxonomy.n_nodes, -1, dtype=np.int32)
+    position[columns] = np.arange(len(columns), dtype=np.int32)
+    if taxonomy.root is not None and not with_root:
+        position[taxonomy.root] = -1
+    return position
+
+
+def in_blocks(kernel: Callable[[FloatArray], tuple[IntArray, IntArray]], S: FloatArray, n_nodes: int) -> CSR:
+    """Rows of labels from a kernel that takes some rows of S at a time, so that its room for answers stays small."""
+    indptr: list[IntArray] = [np.zeros(1, dtype=np.int64)]
+    indices: list[IntArray] = [np.empty(0, dtype=np.int32)]
+    n_labels = 0
+    for rows in blocks(len(S), n_nodes):
+        block_indptr, block_indices = kernel(S[rows])
+        indptr.append(block_indptr[1:] + n_labels)
+        indices.append(block_indices)
+        n_labels += len(block_indices)
+    return pattern(np.concatenate(indptr), np.concatenate(indices), n_nodes)
+
+
+def blocks(n_docs: int, n_nodes: int) -> Iterator[slice]:
+    """Slices of documents whose dense label rows would fit the block size."""
+    size = max(1, _BLOCK // max(1, n_nodes))
+    return (slice(first, first + size) for first in range(0, n_docs, size))
+
+
+def plain_theta(theta: Any) -> Theta:
+    """A threshold as a float, or one for each node as a tuple: values that compare, hash and write as JSON."""
+    array = np.asarray(theta, dtype=np.float64)
+    if array.ndim > 1 or np.isnan(array).any():
+        raise ParameterError(f"theta={theta!r} is not a number or a list of numbers, one for each node.")
+    return float(array) if array.ndim == 0 else tuple(array.tolist())
+
+
+def theta_per_node(theta: Theta, taxonomy: Taxonomy) -> FloatArray:
+    """One threshold for each node."""
+    n = taxonomy.n_nodes
+    if isinstance(theta, tuple) and len(theta) != n:
+        raise ParameterError(f"theta has {len(theta)} values, expected one number or one for each of the {n} nodes.")
+    return np.ascontiguousarray(np.broadcast_to(np.asarray(theta, dtype=np.float64), n))

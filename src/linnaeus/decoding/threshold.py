@@ -1,0 +1,110 @@
+"""Thresholds with repair: T = {v : f_v > theta_v}, made closed in one of two ways.
+
+closure     add the ancestors of T: trusts deep scores, raises recall.
+suppress    keep v only if all its ancestors are in T (on a DAG: through every parent): raises precision.
+
+If scores never grow from parent to child and theta is one constant, T is closed already and both leave it as it is.
+Nodes without a score are never in T.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from linnaeus.decoding.base import Decoder, blocks, hierarchy, plain_theta, theta_per_node
+from linnaeus.errors import ParameterError, nearest
+from linnaeus.taxonomy.closure import pattern
+from linnaeus.taxonomy.taxonomy import Taxonomy
+from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
+
+__all__ = ["Threshold"]
+
+_REPAIRS = ("closure", "suppress", None)
+
+
+@dataclass(frozen=True)
+class Threshold(Decoder):
+    """Every node with a score above its threshold, repaired; the best label where nothing would be left.
+
+    Parameters
+    ----------
+    theta : one threshold, or one for each node of the taxonomy.
+    repair : "closure", "suppress", or None for the bare set T.
+    at_least_one : an empty answer becomes the label of largest score (with its ancestors, unless repair is None).
+
+    Examples
+    --------
+    >>> from linnaeus import Taxonomy
+    >>> tax = Taxonomy.from_paths([["A", "AA"], ["B"]])
+    >>> S = [[-1.0, 0.5, 2.0], [-3.0, -2.0, -1.0]]      # A, B, AA
+    >>> tax.labels(Threshold()(S, tax))
+    [['A', 'B', 'AA'], ['A', 'AA']]
+    >>> tax.labels(Threshold(repair="suppress", at_least_one=False)(S, tax))
+    [['B'], []]
+    """
+
+    name: ClassVar[str] = "threshold"
+    theta: Any = 0.0
+    repair: str | None = "closure"
+    at_least_one: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "theta", plain_theta(self.theta))
+        if self.repair not in _REPAIRS:
+            hint = nearest(str(self.repair), ["closure", "suppress"])
+            raise ParameterError(f"repair={self.repair!r} is not one of 'closure', 'suppress', None{hint}")
+
+    @property
+    def closed(self) -> bool:
+        return self.repair is not None
+
+    def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
+        if taxonomy.root is not None and (columns == taxonomy.root).any():
+            S, columns = S[:, columns != taxonomy.root], columns[columns != taxonomy.root]
+        Y = _above(S, theta_per_node(self.theta, taxonomy)[columns], columns, taxonomy)
+        if self.repair == "suppress":
+            Y = suppress(Y, taxonomy)
+        if self.at_least_one:
+            Y = _with_best(Y, S, columns)
+        return taxonomy.close(Y) if self.closed else Y
+
+
+def suppress(Y: CSR, taxonomy: Taxonomy) -> CSR:
+    """Every row without the members that lack an ancestor (the root is not missed)."""
+    from linnaeus._kernels.descent import supported_members
+
+    edges = hierarchy(taxonomy)
+    indptr, indices = Y.indptr.astype(np.int64), Y.indices.astype(np.int32, copy=False)
+    keep = supported_members(indptr, indices, edges.parent_indptr, edges.parent_indices).astype(bool)
+    return _members(indptr, indices, keep, taxonomy.n_nodes)
+
+
+def _members(indptr: IntArray, indices: IntArray, keep: BoolArray, n_nodes: int) -> CSR:
+    kept_before = np.concatenate([[0], np.cumsum(keep)])
+    return pattern(kept_before[indptr], indices[keep], n_nodes)
+
+
+def _above(S: FloatArray, theta: FloatArray, columns: IntArray, taxonomy: Taxonomy) -> CSR:
+    """T as CSR, by blocks of documents: the only dense thing as large as S is S."""
+    sizes: list[IntArray] = [np.zeros(1, dtype=np.int64)]
+    members: list[IntArray] = [np.empty(0, dtype=np.int32)]
+    for rows in blocks(len(S), len(columns)):
+        above = S[rows] > theta
+        sizes.append(above.sum(axis=1))
+        members.append(columns[above.nonzero()[1]])
+    return pattern(np.concatenate(sizes).cumsum(), np.concatenate(members), taxonomy.n_nodes)
+
+
+def _with_best(Y: CSR, S: FloatArray, columns: IntArray) -> CSR:
+    """Y with the best label in its empty rows."""
+    empty = np.flatnonzero(np.diff(Y.indptr) == 0)
+    if not len(empty) or not len(columns):
+        return Y
+    best = columns[[int(S[d].argmax()) for d in empty]]
+    sizes = np.diff(Y.indptr)
+    sizes[empty] = 1
+    indices = np.insert(Y.indices, Y.indptr[empty], best).astype(np.int32)
+    return pattern(np.concatenate([[0], np.cumsum(sizes)]), indices, Y.shape[1])

@@ -1,0 +1,59 @@
+"""Greedy descent: from the tops downwards, keep the children with a score above theta.
+
+Where no child of a kept node is above theta, the best one is taken (``leaf_mandatory``) or the path stops. Fast and not
+exact: an error high up cannot be mended below, and only scores of children of kept nodes are looked at.
+
+On a DAG a node is open only when all its parents are kept. First everything open above theta is kept; then every kept
+node without a kept child takes its best open child, all of them at once (so that the numbering of nodes does not
+matter), and so on until nothing changes. A kept internal node of a DAG may thus end without a child: none was open.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from linnaeus.decoding.base import Decoder, hierarchy, in_blocks, plain_theta, positions, theta_per_node
+from linnaeus.errors import DataError
+from linnaeus.taxonomy.taxonomy import Taxonomy
+from linnaeus.typing import CSR, FloatArray, IntArray
+
+__all__ = ["TopDown"]
+
+
+@dataclass(frozen=True)
+class TopDown(Decoder):
+    """Descend from the tops, keeping children above theta, or else the best child.
+
+    Parameters
+    ----------
+    theta : one threshold, or one for each node of the taxonomy.
+    leaf_mandatory : take the best child where none is above theta; False lets paths stop anywhere.
+
+    Examples
+    --------
+    >>> from linnaeus import Taxonomy
+    >>> tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"], ["B"]])
+    >>> S = [[1.0, -1.0, -0.5, -0.2]]                   # A, B, AA, AB
+    >>> tax.labels(TopDown()(S, tax)), tax.labels(TopDown(leaf_mandatory=False)(S, tax))
+    ([['A', 'AB']], [['A']])
+    """
+
+    name: ClassVar[str] = "top_down"
+    theta: Any = 0.0
+    leaf_mandatory: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "theta", plain_theta(self.theta))
+
+    def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
+        from linnaeus._kernels.descent import descend
+
+        edges, position = hierarchy(taxonomy), positions(taxonomy, columns)
+        if len(S) and not (position[edges.tops] >= 0).any():
+            raise DataError("TopDown starts at the top nodes, but none of them has a score; score internal nodes too.")
+        theta = theta_per_node(self.theta, taxonomy)
+        arrays = (*edges[:4], edges.tops)
+        Y = in_blocks(lambda rows: descend(rows, position, theta, *arrays, self.leaf_mandatory), S, taxonomy.n_nodes)
+        Y.sort_indices()
+        return Y
