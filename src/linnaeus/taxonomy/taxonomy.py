@@ -271,6 +271,18 @@ class Taxonomy:
         below = closure.descendant_sets(self, np.array([v], dtype=np.int32))[1]
         return below if include_self else below[below != v]
 
+    def lca(self, a: Any, b: Any) -> Any:
+        """Lowest common ancestors of nodes or of arrays of nodes; see `linnaeus.taxonomy.distance`."""
+        from linnaeus.taxonomy import distance
+
+        return distance.lowest_common_ancestors(self, a, b)
+
+    def path_length(self, a: Any, b: Any) -> Any:
+        """Edges on the path between nodes or arrays of nodes; see `linnaeus.taxonomy.distance`."""
+        from linnaeus.taxonomy import distance
+
+        return distance.path_length(self, a, b)
+
     # -- label sets ----------------------------------------------------------------------------------------------------
 
     @cached_property

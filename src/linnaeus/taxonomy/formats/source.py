@@ -1,7 +1,7 @@
 """From a path to text and back: compression, encodings, line numbers, and the note a writer may leave on top.
 
 A note is one comment line ``# linnaeus {"root": null}`` (``!`` in OBO, ``%`` in ARFF, ``<!-- -->`` in XML). It holds
-what the format itself cannot say: ``format``, ``kind``, ``root`` (a name or null) and ``order`` (the names by node number).
+what the format itself cannot say: ``format``, ``kind``, ``root`` (a name or null) and ``order`` (names by node number).
 """
 
 from __future__ import annotations

@@ -1,0 +1,175 @@
+"""``linnaeus taxonomy``: look at a taxonomy, convert it, check it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from linnaeus.cli.console import JsonOption, note, print_json, print_table
+
+if TYPE_CHECKING:
+    from linnaeus.taxonomy import Taxonomy
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Show, convert and check taxonomies.", no_args_is_help=True, pretty_exceptions_enable=False)
+
+MOST_CHILDREN = 20
+
+FileArgument = Annotated[Path, typer.Argument(help="The taxonomy; its format is recognised.", show_default=False)]
+FromOption = Annotated[str | None, typer.Option("--from", help="Format of the input, instead of recognising it.")]
+EncodingOption = Annotated[str | None, typer.Option(help="Encoding of the input, instead of UTF-8.")]
+LanguageOption = Annotated[str | None, typer.Option(help="Language of the labels (SKOS).")]
+
+
+@app.command()
+def show(
+    file: FileArgument,
+    node: Annotated[str | None, typer.Option(help="Show what is above and below this node.")] = None,
+    depth: Annotated[int, typer.Option(min=1, help="Levels of the tree to show.")] = 2,
+    format: FromOption = None,
+    encoding: EncodingOption = None,
+    language: LanguageOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Print the shape of a taxonomy and its upper levels, or the surroundings of one node."""
+    tax = _read(file, format, encoding, language)
+    if node is not None:
+        _show_node(tax, node, depth, json)
+    elif json:
+        print_json({**_summary(tax), "tree": [_nested(tax, v, depth) for v in _starts(tax)]})
+    else:
+        print_table(["", ""], [(key.replace("_", " "), _flat(value)) for key, value in _summary(tax).items()])
+        _print_tree(tax, _starts(tax), depth)
+
+
+@app.command()
+def convert(
+    input: FileArgument,
+    output: Annotated[Path, typer.Argument(help="The file to write; its ending says the format.", show_default=False)],
+    format: FromOption = None,
+    to: Annotated[
+        str | None, typer.Option("--to", help="Format of the output, instead of following the ending.")
+    ] = None,
+    encoding: EncodingOption = None,
+    language: LanguageOption = None,
+) -> None:
+    """Write a taxonomy in another format."""
+    tax = _read(input, format, encoding, language)
+    tax.write(output, to)
+    note(f"{output}: {tax.n_nodes:,} nodes, {tax.n_edges:,} edges")
+
+
+@app.command()
+def check(
+    file: FileArgument,
+    data: Annotated[Path | None, typer.Option(help="Documents whose labels should be nodes.")] = None,
+    min_examples: Annotated[int, typer.Option(help="A leaf with fewer documents is starving.")] = 5,
+    format: FromOption = None,
+    encoding: EncodingOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Look for cycles, orphans, chains, redundant edges, labels without node; exit code 1 if there are errors."""
+    from linnaeus.taxonomy import checks, formats
+
+    labels = None
+    if data is not None:
+        from linnaeus.data.readers import read_dataset
+
+        labels = read_dataset(data).labels
+    report = checks.check(formats.draft(file, format, encoding=encoding), labels, min_examples=min_examples)
+    if json:
+        print_json(report.to_dict())
+    else:
+        print_table(["", ""], [(key.replace("_", " "), value) for key, value in report.summary.items()])
+        rows = [(f.severity, f.code, f.count, f.message, "; ".join(f.examples)) for f in report.findings]
+        if rows:
+            print_table(["severity", "code", "count", "what", "examples"], rows)
+        else:
+            print("Nothing odd was found.")
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+def _read(file: Path, format: str | None, encoding: str | None, language: str | None) -> Taxonomy:
+    from linnaeus.taxonomy import Taxonomy
+
+    options = {} if language is None else {"language": language}
+    return Taxonomy.read(file, format, encoding=encoding, **options)
+
+
+def _summary(tax: Taxonomy) -> dict[str, Any]:
+    return {
+        "kind": tax.kind,
+        "root": None if tax.root is None else tax.names[tax.root],
+        "n_nodes": tax.n_nodes,
+        "n_edges": tax.n_edges,
+        "n_leaves": len(tax.leaves),
+        "n_tops": len(tax.tops),
+        "depth": int(tax.depth.max(initial=0)),
+        "nodes_per_level": [len(level) for level in tax.levels],
+        "fingerprint": tax.fingerprint,
+    }
+
+
+def _flat(value: Any) -> Any:
+    return " ".join(f"{number:,}" for number in value) if isinstance(value, list) else value
+
+
+def _starts(tax: Taxonomy) -> list[int]:
+    return [tax.root] if tax.root is not None else [int(v) for v in tax.tops]
+
+
+def _show_node(tax: Taxonomy, node: str, depth: int, json: bool) -> None:
+    v = tax.index(node)
+    about = {
+        "node": tax.names[v],
+        "label": tax.display(v),
+        "depth": int(tax.depth[v]),
+        "parents": tax.names[tax.parents(v)].tolist(),
+        "ancestors": tax.names[tax.ancestors(v, include_self=False)].tolist(),
+        "children": tax.names[tax.children(v)].tolist(),
+        "n_descendants": len(tax.descendants(v, include_self=False)),
+    }
+    if json:
+        print_json(about)
+        return
+    print_table(
+        ["", ""], [(key, ", ".join(value) if isinstance(value, list) else str(value)) for key, value in about.items()]
+    )
+    _print_tree(tax, [v], depth)
+
+
+def _nested(tax: Taxonomy, v: int, depth: int) -> dict[str, Any]:
+    record: dict[str, Any] = {"name": tax.names[v], "label": tax.display(v)}
+    if tax.kind != "graph" and len(tax.children(v)):
+        record["n_children"] = len(tax.children(v))
+        if depth > 1:
+            record["children"] = [_nested(tax, int(c), depth - 1) for c in tax.children(v)]
+    return record
+
+
+def _print_tree(tax: Taxonomy, starts: list[int], depth: int) -> None:
+    """The upper levels as a tree; long lists of children are cut, and what is cut is counted."""
+    from rich.console import Console
+    from rich.text import Text
+    from rich.tree import Tree
+
+    def grow(branch: Any, nodes: list[int], level: int) -> None:
+        for v in nodes[:MOST_CHILDREN]:
+            below = [] if tax.kind == "graph" else [int(c) for c in tax.children(v)]
+            name, label = str(tax.names[v]), tax.display(v)
+            text = name if label == name else f"{name}  {label}"
+            twig = branch.add(Text(text + (f"  [{len(below):,}]" if below and level == 1 else "")))
+            if level > 1:
+                grow(twig, below, level - 1)
+        if len(nodes) > MOST_CHILDREN:
+            branch.add(Text(f"... {len(nodes) - MOST_CHILDREN:,} more"))
+
+    tree = Tree("", hide_root=True)
+    # A root is no level of its own: `--depth 2` shows two levels of nodes below it.
+    grow(tree, starts, depth + (starts == [tax.root]))
+    Console(width=None if sys.stdout.isatty() else 200).print(tree)
