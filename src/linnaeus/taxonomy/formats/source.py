@@ -149,5 +149,5 @@ def quoted(cells: Sequence[str], mark: str) -> str:
     if not any(mark in cell or '"' in cell or "\n" in cell or "\r" in cell for cell in cells):
         return mark.join(cells)
     buffer = io.StringIO()
-    csv.writer(buffer, delimiter=mark, lineterminator="").writerow(cells)
-    return buffer.getvalue()
+    csv.writer(buffer, delimiter=mark, lineterminator="\n").writerow(cells)
+    return buffer.getvalue().removesuffix("\n")
