@@ -4,8 +4,8 @@
     sports/football/0001.txt
 
 Folders whose name ends in train, test, valid or dev are parts of a split. What remains of the path, joined by ``/``, is
-the label. Files that are not UTF-8 are read as latin-1. The header of a news post or e-mail names the group outright, so it
-is stripped unless ``headers="keep"``.
+the label. Files that are not UTF-8 are read as latin-1. The header of a news post or e-mail names the group outright,
+so it is stripped unless ``headers="keep"``.
 """
 
 from __future__ import annotations

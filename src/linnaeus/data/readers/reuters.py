@@ -1,8 +1,8 @@
 """Reuters-21578 as distributed: SGML files, alone, in a folder or in a tar file.
 
-Documents have the fields title and body; labels are the topics. The split is the one known as ModApte: training documents
-have the attributes LEWISSPLIT="TRAIN" and TOPICS="YES", test documents LEWISSPLIT="TEST" and TOPICS="YES"; the others
-are "unused". A document of the split may have no topic.
+Documents have the fields title and body; labels are the topics. The split is the one known as ModApte: training
+documents have the attributes LEWISSPLIT="TRAIN" and TOPICS="YES", test documents LEWISSPLIT="TEST" and TOPICS="YES";
+the others are "unused". A document of the split may have no topic.
 """
 
 from __future__ import annotations

@@ -1,0 +1,236 @@
+"""The built-in corpus: docstrings of the standard library, numpy, scipy and scikit-learn, made at run time.
+
+A document is the docstring of a public function or class. The taxonomy is the tree of packages and modules, such as
+scipy > scipy.sparse > scipy.sparse.linalg; the modules of the standard library stand under a node ``python``. The labels
+are the modules that export the object, so a document may have several, at any depth. A module with fewer than
+``min_docs`` documents hands them up to the package around it.
+
+The task should not be solved by reading the answer off the page. From each docstring are taken: lines that import
+something, the names of the four packages and their usual short names, the path in front of a dotted name
+(``scipy.sparse.linalg.eigs`` becomes ``eigs``), and lines that begin with ``..`` (versions would tell the package). What
+remains must have more than 20 words.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import io
+import pkgutil
+import re
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from types import ModuleType
+from typing import Any
+
+from linnaeus.data.dataset import Dataset
+from linnaeus.taxonomy import Taxonomy
+
+__all__ = ["demo_corpus"]
+
+PACKAGES = ("numpy", "scipy", "sklearn")
+STANDARD = "python"  # the node above the modules of the standard library
+
+# Modules that open windows, print, start something, or hold no documentation of their own.
+LEFT_OUT = frozenset(
+    (
+        "antigravity",
+        "array_api_compat",
+        "array_api_extra",
+        "conftest",
+        "core",
+        "distutils",
+        "encodings",
+        "ensurepip",
+        "experimental",
+        "externals",
+        "f2py",
+        "idlelib",
+        "lib2to3",
+        "matlib",
+        "msilib",
+        "nt",
+        "nturl2path",
+        "pip",
+        "posix",
+        "pydoc_data",
+        "readline",
+        "rlcompleter",
+        "setup",
+        "test",
+        "tests",
+        "this",
+        "tkinter",
+        "turtle",
+        "turtledemo",
+        "typing_extensions",
+        "venv",
+    )
+)
+MIN_WORDS = 21
+
+IMPORT = re.compile(r"^\s*(?:>>>|\.\.\.)?\s*(?:import|from)\s+[\w.]+.*$")
+DIRECTIVE = re.compile(r"^\s*\.\.( |$)")
+PACKAGE_NAME = re.compile(r"\b(?:numpy|scipy|sklearn|scikit-learn|np|sp|plt)\b\.?", re.IGNORECASE)
+
+
+def demo_corpus(min_docs: int = 5) -> Dataset:
+    """Several thousand short technical texts with their modules as labels.
+
+    Returns
+    -------
+    Dataset with the field ``text``, the taxonomy, and the qualified names of the objects as ids. The installed versions
+    decide what it holds; the order is always the same.
+
+    Examples
+    --------
+    >>> corpus = demo_corpus()
+    >>> len(corpus) > 2000, "scipy.sparse.linalg" in corpus.taxonomy
+    (True, True)
+    """
+    with _quietly():
+        modules = {name: module for name in _module_names() if (module := _imported(name)) is not None}
+        exported = _exports(modules)
+    documents = _unique_documents(exported, _dotted_names(modules))
+    labels = _frequent_modules([homes for _, _, homes in documents], min_docs)
+    return Dataset(
+        fields={"text": [text for text, _, _ in documents]},
+        labels=[sorted(row) for row in labels],
+        ids=[identifier for _, identifier, _ in documents],
+        taxonomy=_tree({label for row in labels for label in row}),
+        source="docstrings of installed packages",
+    )
+
+
+def _unique_documents(
+    exported: list[tuple[str, str, set[str]]], dotted: re.Pattern[str]
+) -> list[tuple[str, str, set[str]]]:
+    """(text, qualified name, modules) by name; an alias with the same text only adds its modules."""
+    found: dict[str, tuple[str, str, set[str]]] = {}
+    for identifier, docstring, homes in sorted(exported, key=lambda document: document[0]):
+        text = _cleaned(docstring, dotted)
+        words = text.casefold().split()
+        if len(words) >= MIN_WORDS:
+            found.setdefault(" ".join(words), (text, identifier, set()))[2].update(homes)
+    return list(found.values())
+
+
+# -- modules and what they export --------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    """Importing must not print or warn."""
+    with (
+        warnings.catch_warnings(),
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()),
+    ):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _public(name: str) -> bool:
+    return not name.startswith("_") and name not in LEFT_OUT
+
+
+def _module_names() -> Iterator[str]:
+    """Names of public modules, parents before children."""
+    for top in (*sorted(filter(_public, sys.stdlib_module_names)), *PACKAGES):
+        waiting = [top]
+        while waiting:
+            name = waiting.pop(0)
+            yield name
+            module = sys.modules.get(name)
+            inner = pkgutil.iter_modules(getattr(module, "__path__", ()))
+            waiting += [f"{name}.{info.name}" for info in sorted(inner, key=lambda m: m.name) if _public(info.name)]
+
+
+def _imported(name: str) -> ModuleType | None:
+    try:
+        return importlib.import_module(name)
+    except (Exception, SystemExit):  # modules of another platform, or with missing optional parts
+        return None
+
+
+def _exports(modules: dict[str, ModuleType]) -> list[tuple[str, str, set[str]]]:
+    """(qualified name, docstring, modules that export it) of every public function and class."""
+    found: dict[int, tuple[Any, str, set[str]]] = {}
+    for module_name, module in modules.items():
+        for name, value in _members(module):
+            docstring = getattr(value, "__doc__", None)
+            if _is_documented(value) and isinstance(docstring, str):
+                found.setdefault(id(value), (value, f"{module_name}.{name}", set()))[2].add(module_name)
+    return [(identifier, value.__doc__, homes) for value, identifier, homes in found.values()]
+
+
+def _members(module: ModuleType) -> Iterator[tuple[str, Any]]:
+    """What ``__all__`` lists, or without it what is public and defined in the module."""
+    listed = getattr(module, "__all__", None)
+    for name in sorted(listed if listed is not None else vars(module)):
+        if name.startswith("_"):
+            continue
+        value = _attribute(module, name)
+        if listed is not None or getattr(value, "__module__", None) == module.__name__:
+            yield name, value
+
+
+def _attribute(module: ModuleType, name: str) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DeprecationWarning)  # what is only kept for old programs is left out
+        try:
+            return getattr(module, name)
+        except Exception:
+            return None
+
+
+def _is_documented(value: Any) -> bool:
+    return inspect.isroutine(value) or inspect.isclass(value) or type(value).__name__ == "ufunc"
+
+
+# -- text --------------------------------------------------------------------------------------------------------------
+
+
+def _dotted_names(modules: Iterable[str]) -> re.Pattern[str]:
+    """A module path in front of a name: everything up to the last dot."""
+    tops = sorted({name.split(".")[0] for name in modules} | {"np", "sp", "plt"}, key=len, reverse=True)
+    return re.compile(r"\b(?:" + "|".join(map(re.escape, tops)) + r")\.(?:\w+\.)*(?=\w)")
+
+
+def _cleaned(docstring: str, dotted: re.Pattern[str]) -> str:
+    lines = inspect.cleandoc(docstring).splitlines()
+    kept = [line for line in lines if not IMPORT.match(line) and not DIRECTIVE.match(line)]
+    return PACKAGE_NAME.sub("", dotted.sub("", "\n".join(kept))).strip()
+
+
+# -- labels ------------------------------------------------------------------------------------------------------------
+
+
+def _parent(module: str) -> str | None:
+    if "." in module:
+        return module.rsplit(".", 1)[0]
+    return None if module in (*PACKAGES, STANDARD) else STANDARD
+
+
+def _frequent_modules(homes: list[set[str]], min_docs: int) -> list[set[str]]:
+    """Labels of every document; modules with too few documents hand them to their parent, the deepest first."""
+    labels = [set(row) for row in homes]
+    counts = Counter(label for row in labels for label in row)
+    for depth in range(max((label.count(".") for label in counts), default=0), -1, -1):
+        counts = Counter(label for row in labels for label in row)
+        rare = {n for n in counts if n.count(".") == depth and counts[n] < min_docs and _parent(n) is not None}
+        labels = [{(_parent(n) or n) if n in rare else n for n in row} for row in labels]
+    return labels
+
+
+def _tree(labels: set[str]) -> Taxonomy:
+    edges = set()
+    for label in labels:
+        node: str | None = label
+        while node is not None and (above := _parent(node)) is not None:
+            edges.add((above, node))
+            node = above
+    return Taxonomy.from_edges(sorted(edges), nodes=sorted(labels), root=None)
