@@ -1,0 +1,216 @@
+"""How far probabilities can be believed, over all nodes or level by level.
+
+With P (n_docs x nodes) and y the closed gold sets::
+
+    Brier = mean (P - y)^2
+    ECE   = sum over bins of (share of the pairs in the bin) x |mean P - mean y|
+
+Bins are of equal width, [lo, hi) with the last one closed, or of equal mass. ``conditional`` looks only at pairs whose
+parents are truly there, with P(node)/P(parent) as the probability: are the children right given a right parent?
+Coherence: a child must not be more probable than its parent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from linnaeus.errors import ParameterError
+from linnaeus.losses.cost import parent_arrays
+from linnaeus.metrics.node_scores import NodeScores, as_node_scores, lift
+from linnaeus.metrics.score import Score
+from linnaeus.metrics.sets import need_taxonomy
+from linnaeus.taxonomy import Taxonomy
+from linnaeus.typing import FloatArray, IntArray
+
+__all__ = ["brier", "calibration_by_level", "coherence_violations", "expected_calibration_error", "reliability"]
+
+Labels = Sequence[str] | None
+
+
+def brier(
+    gold: Any,
+    probabilities: Any,
+    taxonomy: Taxonomy | None = None,
+    *,
+    labels: Labels = None,
+    level: int | None = None,
+    conditional: bool = False,
+) -> Score:
+    """Mean squared difference of probability and truth over documents and nodes (of one level).
+
+    Examples
+    --------
+    >>> round(brier(["A"], [[0.9, 0.2]], Taxonomy.flat(["A", "B"])), 6)
+    0.025
+    """
+    P, y, n, where = _pairs(gold, probabilities, taxonomy, labels, level, conditional)
+    return Score(float(np.mean((P - y) ** 2)) if len(P) else float("nan"), n, 0, where)
+
+
+def expected_calibration_error(
+    gold: Any,
+    probabilities: Any,
+    taxonomy: Taxonomy | None = None,
+    *,
+    labels: Labels = None,
+    level: int | None = None,
+    conditional: bool = False,
+    n_bins: int = 15,
+    bins: str = "width",
+) -> Score:
+    """Mean distance of probability and frequency over bins of equal ``"width"`` or equal ``"mass"``.
+
+    Examples
+    --------
+    >>> round(expected_calibration_error(["A"], [[0.9, 0.2]], Taxonomy.flat(["A", "B"]), n_bins=5), 4)
+    0.15
+    """
+    P, y, n, where = _pairs(gold, probabilities, taxonomy, labels, level, conditional)
+    rows = bin_table(P, y, n_bins, bins)
+    value = sum(row["n"] * abs(row["probability"] - row["frequency"]) for row in rows) / max(len(P), 1)
+    return Score(value, n, 0, f"{where}, {n_bins} bins of equal {bins}")
+
+
+def reliability(
+    gold: Any,
+    probabilities: Any,
+    taxonomy: Taxonomy | None = None,
+    *,
+    labels: Labels = None,
+    level: int | None = None,
+    conditional: bool = False,
+    n_bins: int = 15,
+    bins: str = "width",
+) -> list[dict[str, float]]:
+    """The bins behind `expected_calibration_error`: n, mean probability and frequency of each one that is not empty.
+
+    Examples
+    --------
+    >>> reliability(["A"], [[0.75, 0.25]], Taxonomy.flat(["A", "B"]), n_bins=2)[1]
+    {'n': 1, 'probability': 0.75, 'frequency': 1.0}
+    """
+    P, y, _, _ = _pairs(gold, probabilities, taxonomy, labels, level, conditional)
+    return bin_table(P, y, n_bins, bins)
+
+
+def calibration_by_level(
+    gold: Any, probabilities: Any, taxonomy: Taxonomy | None = None, *, labels: Labels = None, n_bins: int = 15
+) -> list[dict[str, float]]:
+    """Rows with level, brier, ece, ece_equal_mass and ece_conditional.
+
+    Examples
+    --------
+    >>> calibration_by_level(["A"], [[1.0, 0.0]], Taxonomy.flat(["A", "B"]))[0]["brier"]
+    0.0
+    """
+    given = as_node_scores(gold, probabilities, taxonomy, labels)
+    rows = []
+    for level in range(1, int(given.taxonomy.depth.max(initial=0)) + 1):
+        P, y = _flat(given.level(level))
+        conditional = _conditional(given, level)
+        rows.append(
+            {
+                "level": level,
+                "brier": float(np.mean((P - y) ** 2)),
+                "ece": _ece(P, y, n_bins, "width"),
+                "ece_equal_mass": _ece(P, y, n_bins, "mass"),
+                "ece_conditional": _ece(*conditional, n_bins, "width"),
+            }
+        )
+    return rows
+
+
+def coherence_violations(
+    probabilities: Any, taxonomy: Taxonomy | None = None, *, labels: Labels = None, tolerance: float = 1e-9
+) -> Score:
+    """Share of (document, edge) pairs where the child is more probable than the parent; the root has no edges.
+
+    Examples
+    --------
+    >>> coherence_violations([[0.5, 0.6], [0.5, 0.4]], Taxonomy.from_paths([["A", "AA"]]))
+    0.5
+    """
+    taxonomy = need_taxonomy(taxonomy)
+    P = lift(probabilities, taxonomy, labels)
+    child, parent = _edges(taxonomy)
+    if not len(child):
+        return Score(0.0, len(P), 0, "no edges")
+    n_wrong = sum(int((P[:, c] > P[:, p] + tolerance).sum()) for c, p in zip(child, parent, strict=True))
+    return Score(n_wrong / (len(P) * len(child)) if len(P) else 0.0, len(P), 0, f"{len(child)} edges")
+
+
+# -- shared ------------------------------------------------------------------------------------------------------------
+
+
+def bin_table(P: FloatArray, y: FloatArray, n_bins: int, bins: str = "width") -> list[dict[str, float]]:
+    """n, mean probability and frequency of every bin that is not empty."""
+    if n_bins < 1:
+        raise ParameterError(f"n_bins={n_bins} is not a positive number.")
+    if bins == "width":
+        number = np.clip((P * n_bins).astype(np.int64), 0, n_bins - 1)
+    elif bins == "mass":
+        number = np.empty(len(P), dtype=np.int64)
+        number[np.argsort(P, kind="stable")] = np.arange(len(P)) * n_bins // max(len(P), 1)
+    else:
+        raise ParameterError(f"bins={bins!r} is not 'width' or 'mass'.")
+    n = np.bincount(number, minlength=n_bins)
+    sum_P = np.bincount(number, weights=P, minlength=n_bins)
+    sum_y = np.bincount(number, weights=y, minlength=n_bins)
+    return [
+        {"n": int(n[b]), "probability": float(sum_P[b] / n[b]), "frequency": float(sum_y[b] / n[b])}
+        for b in np.flatnonzero(n)
+    ]
+
+
+def _ece(P: FloatArray, y: FloatArray, n_bins: int, bins: str) -> float:
+    if not len(P):
+        return float("nan")
+    return sum(r["n"] * abs(r["probability"] - r["frequency"]) for r in bin_table(P, y, n_bins, bins)) / len(P)
+
+
+def _pairs(
+    gold: Any, probabilities: Any, taxonomy: Taxonomy | None, labels: Labels, level: int | None, conditional: bool
+) -> tuple[FloatArray, FloatArray, int, str]:
+    """Probabilities and truth of the pairs that count, the number of documents, and the convention."""
+    given = as_node_scores(gold, probabilities, taxonomy, labels)
+    finite = given.S[np.isfinite(given.S)]
+    if len(finite) and (finite.min() < 0 or finite.max() > 1):
+        raise ParameterError(
+            f"Probabilities lie in 0..1, got {finite.min():g}..{finite.max():g}; calibrate scores first."
+        )
+    P, y = _conditional(given, level) if conditional else _flat(given.level(level))
+    where = f"{'all levels' if level is None else f'level {level}'}{', given true parents' if conditional else ''}"
+    return P, y, given.n_docs, where
+
+
+def _flat(given: NodeScores) -> tuple[FloatArray, FloatArray]:
+    P = given.S.ravel()
+    scored = np.isfinite(P)  # a node without any score below it has no probability
+    return P[scored], given.Y.ravel()[scored].astype(np.float64)
+
+
+def _conditional(given: NodeScores, level: int | None) -> tuple[FloatArray, FloatArray]:
+    """Pairs whose parents are all gold, with P(node) over the smallest P(parent)."""
+    taxonomy, n = given.taxonomy, given.n_docs
+    place = np.full(taxonomy.n_nodes, -1)
+    place[given.nodes] = np.arange(len(given.nodes))
+    indptr, indices = parent_arrays(taxonomy)
+    P_parts, y_parts = [], []
+    for v in given.nodes:
+        if level is not None and taxonomy.depth[v] != level:
+            continue
+        parents = place[indices[indptr[v] : indptr[v + 1]]]
+        above = np.ones(n, dtype=bool) if not len(parents) else given.Y[:, parents].all(axis=1)
+        P_above = np.ones(n) if not len(parents) else given.S[:, parents].min(axis=1)
+        P = np.divide(given.S[:, place[v]], P_above, out=np.zeros(n), where=P_above > 0)
+        P_parts.append(np.clip(P, 0.0, 1.0)[above])
+        y_parts.append(given.Y[above, place[v]].astype(np.float64))
+    return np.concatenate([*P_parts, np.zeros(0)]), np.concatenate([*y_parts, np.zeros(0)])
+
+
+def _edges(taxonomy: Taxonomy) -> tuple[IntArray, IntArray]:
+    indptr, indices = parent_arrays(taxonomy)
+    return np.repeat(np.arange(taxonomy.n_nodes), np.diff(indptr)), indices

@@ -1,0 +1,286 @@
+"""Measures on label sets that know the hierarchy: an answer next to the truth is better than one far away.
+
+Both sides are closed (all ancestors added, the root left out: it is always right and would flatter everyone), then::
+
+    hP = #(clo(Y) & clo(H)) / #clo(H),   hR = #(clo(Y) & clo(H)) / #clo(Y),   hF their harmonic mean
+
+pooled over documents ("micro") or per document and then averaged ("document"). On a DAG nodes are counted, not edges,
+and the level of a node is the longest path to it. Costs of `linnaeus.losses.cost` are averaged over documents.
+Kiritchenko et al. (2005); Rousu et al. (2006) for levels and H-loss.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linnaeus.errors import ParameterError
+from linnaeus.losses import cost
+from linnaeus.metrics.counts import Counts, by_document, by_node
+from linnaeus.metrics.flat import _mean, _zero_rule
+from linnaeus.metrics.score import Score
+from linnaeus.metrics.sets import Pair, as_pair, need_taxonomy
+from linnaeus.taxonomy import Taxonomy
+from linnaeus.typing import FloatArray
+
+__all__ = [
+    "h_loss",
+    "h_tilde_loss",
+    "hamming_loss",
+    "hierarchical_f1",
+    "hierarchical_precision",
+    "hierarchical_recall",
+    "level_scores",
+    "normalised_taxonomy_loss",
+    "symmetric_difference",
+    "taxonomy_loss",
+    "tree_induced_error",
+]
+
+
+# -- precision, recall, F ----------------------------------------------------------------------------------------------
+
+
+def hierarchical_precision(
+    gold: Any,
+    predicted: Any,
+    taxonomy: Taxonomy | None = None,
+    *,
+    average: str = "micro",
+    weights: FloatArray | None = None,
+    zero_division: float | None = None,
+) -> Score:
+    """Precision of the closed sets; see `hierarchical_f1`.
+
+    Examples
+    --------
+    >>> tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"]])
+    >>> hierarchical_precision(["AA"], ["AB"], tax)
+    0.5
+    """
+    return _hierarchical("precision", gold, predicted, taxonomy, average, weights, zero_division)
+
+
+def hierarchical_recall(
+    gold: Any,
+    predicted: Any,
+    taxonomy: Taxonomy | None = None,
+    *,
+    average: str = "micro",
+    weights: FloatArray | None = None,
+    zero_division: float | None = None,
+) -> Score:
+    """Recall of the closed sets; see `hierarchical_f1`.
+
+    Examples
+    --------
+    >>> tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"]])
+    >>> hierarchical_recall(["AA"], ["A"], tax)
+    0.5
+    """
+    return _hierarchical("recall", gold, predicted, taxonomy, average, weights, zero_division)
+
+
+def hierarchical_f1(
+    gold: Any,
+    predicted: Any,
+    taxonomy: Taxonomy | None = None,
+    *,
+    average: str = "micro",
+    weights: FloatArray | None = None,
+    zero_division: float | None = None,
+) -> Score:
+    """F1 of the closed sets.
+
+    Parameters
+    ----------
+    average : "micro" pools all documents; "document" takes the mean over documents of their F.
+    weights : one weight per node, for example its information content, in place of counting nodes.
+
+    Examples
+    --------
+    >>> tax = Taxonomy.from_edges([("R", "A"), ("R", "B"), ("A", "AA"), ("A", "AB"), ("B", "BA"), ("B", "BB")])
+    >>> gold, predicted = [["AA"], ["AA", "BB"], ["BA"], ["AB"]], [["AA"], ["AA", "AB"], ["BB"], []]
+    >>> round(hierarchical_f1(gold, predicted, tax), 4)
+    0.5882
+    """
+    return _hierarchical("f1", gold, predicted, taxonomy, average, weights, zero_division)
+
+
+def _hierarchical(
+    which: str,
+    gold: Any,
+    predicted: Any,
+    taxonomy: Taxonomy | None,
+    average: str,
+    weights: FloatArray | None,
+    zero_division: float | None,
+) -> Score:
+    pair = as_pair(gold, predicted, need_taxonomy(taxonomy)).closed()
+    counts = by_document(pair.Y, pair.H, None if weights is None else padded(pair, np.asarray(weights)))
+    kind = (
+        f"closed sets without the root, {'weighted ' if weights is not None else ''}nodes, {_zero_rule(zero_division)}"
+    )
+    if average == "micro":
+        return Score(getattr(counts.total(), which)(zero_division)[0], pair.n_docs, 0, f"micro, {kind}")
+    if average == "document":
+        return _mean(getattr(counts, which)(zero_division), f"mean over documents, {kind}")
+    raise ParameterError(f"average={average!r} is not 'micro' or 'document'.")
+
+
+def padded(pair: Pair, weights: FloatArray) -> FloatArray:
+    """Node weights with one more for each label the taxonomy does not know: that of a mean top node."""
+    taxonomy = need_taxonomy(pair.taxonomy)
+    if weights.shape != (taxonomy.n_nodes,):
+        raise ParameterError(f"weights has shape {weights.shape}, expected one per node: ({taxonomy.n_nodes},).")
+    top = weights[taxonomy.tops].mean() if len(taxonomy.tops) else 1.0
+    return np.concatenate([weights.astype(np.float64), np.full(pair.Y.shape[1] - len(weights), top)])
+
+
+def level_scores(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None) -> list[dict[str, Any]]:
+    """Micro precision, recall and F1 of the nodes of each level: rows with level, n_nodes, n_gold, n_predicted, ...
+
+    Examples
+    --------
+    >>> tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"]])
+    >>> [(row["level"], row["f1"]) for row in level_scores(["AA", "AA"], ["AA", "AB"], tax)]
+    [(1, 1.0), (2, 0.5)]
+    """
+    pair = as_pair(gold, predicted, need_taxonomy(taxonomy)).closed()
+    return level_rows(by_node(pair.Y, pair.H), need_taxonomy(taxonomy))
+
+
+def level_rows(counts: Counts, taxonomy: Taxonomy) -> list[dict[str, Any]]:
+    """Rows of `level_scores` from counts per node of closed sets; labels outside the taxonomy have no level."""
+    rows = []
+    for level, nodes in enumerate(taxonomy.levels):
+        if level == 0:
+            continue
+        pooled = counts.take(nodes).total()
+        rows.append(
+            {
+                "level": level,
+                "n_nodes": len(nodes),
+                "n_gold": int(pooled.gold[0]),
+                "n_predicted": int(pooled.predicted[0]),
+                "precision": float(pooled.precision()[0]),
+                "recall": float(pooled.recall()[0]),
+                "f1": float(pooled.f1()[0]),
+            }
+        )
+    return rows
+
+
+# -- costs -------------------------------------------------------------------------------------------------------------
+
+
+def symmetric_difference(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None, *, close: bool = True) -> Score:
+    """Mean number of nodes in exactly one of the two closed sets; of labels as given with ``close=False``.
+
+    Examples
+    --------
+    >>> tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"]])
+    >>> symmetric_difference(["AA"], ["A"], tax), symmetric_difference(["AA"], ["A"], close=False)
+    (1.0, 2.0)
+    """
+    pair = _closed_if(close, as_pair(gold, predicted, taxonomy))
+    return _mean(
+        by_document(pair.Y, pair.H).difference(), "closed sets without the root" if close else "labels as given"
+    )
+
+
+def hamming_loss(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None, *, close: bool = True) -> Score:
+    """Mean share of all nodes (without the root) that are in exactly one of the two closed sets.
+
+    Examples
+    --------
+    >>> hamming_loss(["AA"], ["A"], Taxonomy.from_paths([["A", "AA"], ["A", "AB"]]))
+    0.3333333333333333
+    """
+    pair = _closed_if(close, as_pair(gold, predicted, taxonomy))
+    n_columns = pair.Y.shape[1] - (pair.taxonomy is not None and pair.taxonomy.root is not None)
+    values = by_document(pair.Y, pair.H).difference() / max(n_columns, 1)
+    return _mean(values, f"{'closed sets' if close else 'labels as given'}, {n_columns} nodes without the root")
+
+
+def h_loss(
+    gold: Any, predicted: Any, taxonomy: Taxonomy | None = None, *, scaling: str | FloatArray = "uniform"
+) -> Score:
+    """Mean weight of the first mistakes on each path; ``scaling`` as in `linnaeus.losses.cost.node_weights`, or
+    weights.
+
+    Examples
+    --------
+    >>> tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"], ["B", "BA"]])
+    >>> h_loss([["AA"]], [["BA"]], tax), h_loss([["AA"]], [["AB"]], tax)
+    (2.0, 2.0)
+    """
+    pair = as_pair(gold, predicted, need_taxonomy(taxonomy)).closed()
+    weights = weights_of(pair, scaling)
+    name = scaling if isinstance(scaling, str) else "given"
+    values = cost.h_loss(pair.Y, pair.H, need_taxonomy(taxonomy), weights, closed=True)
+    return _mean(values, f"closed sets without the root, {name} weights")
+
+
+def h_tilde_loss(
+    gold: Any, predicted: Any, taxonomy: Taxonomy | None = None, *, scaling: str | FloatArray = "uniform"
+) -> Score:
+    """Mean weight of the mistakes under parents that agree; on closed sets the same as `h_loss`.
+
+    Examples
+    --------
+    >>> h_tilde_loss(["AA"], ["A"], Taxonomy.from_paths([["A", "AA"]]))
+    1.0
+    """
+    pair = as_pair(gold, predicted, need_taxonomy(taxonomy)).closed()
+    values = cost.h_tilde_loss(pair.Y, pair.H, need_taxonomy(taxonomy), weights_of(pair, scaling))
+    return _mean(values, "closed sets without the root")
+
+
+def weights_of(pair: Pair, scaling: str | FloatArray) -> FloatArray:
+    """Weights for all columns of a pair from a scaling or from weights of nodes."""
+    taxonomy = need_taxonomy(pair.taxonomy)
+    return padded(pair, cost.node_weights(taxonomy, scaling) if isinstance(scaling, str) else np.asarray(scaling))
+
+
+def tree_induced_error(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None) -> Score:
+    """Mean number of edges between the true and the predicted node; for sets and on DAGs #(clo(Y) ^ clo(H)).
+
+    Examples
+    --------
+    >>> tree_induced_error(["AA"], ["AB"], Taxonomy.from_paths([["A", "AA"], ["A", "AB"]]))
+    2.0
+    """
+    return symmetric_difference(gold, predicted, need_taxonomy(taxonomy))
+
+
+def taxonomy_loss(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None, *, half: bool = False) -> Score:
+    """Mean of #(anc(y) ^ anc(y')), or half of it, which puts siblings at 1 (Cai and Hofmann).
+
+    Examples
+    --------
+    >>> taxonomy_loss(["AA"], ["AB"], Taxonomy.from_paths([["A", "AA"], ["A", "AB"]]), half=True)
+    1.0
+    """
+    whole = symmetric_difference(gold, predicted, need_taxonomy(taxonomy))
+    return Score(whole / 2 if half else whole, whole.n, 0, f"{whole.convention}{', halved' if half else ''}")
+
+
+def normalised_taxonomy_loss(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None) -> Score:
+    """Mean of the two shares of either side's closed set that the other side lacks, in 0..1.
+
+    Examples
+    --------
+    >>> normalised_taxonomy_loss(["AA"], ["AB"], Taxonomy.from_paths([["A", "AA"], ["A", "AB"]]))
+    0.5
+    """
+    pair = as_pair(gold, predicted, need_taxonomy(taxonomy)).closed()
+    counts = by_document(pair.Y, pair.H)
+    missed = (counts.gold - counts.common) / np.maximum(counts.gold, 1)
+    wrong = (counts.predicted - counts.common) / np.maximum(counts.predicted, 1)
+    return _mean((missed + wrong) / 2, "closed sets without the root; a side without nodes adds 0")
+
+
+def _closed_if(close: bool, pair: Pair) -> Pair:
+    return pair.closed() if close else pair

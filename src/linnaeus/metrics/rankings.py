@@ -1,0 +1,190 @@
+"""Scores of labels, in whatever form they come, as blocks of dense rows or as the best k labels.
+
+Accepted are: a dense array (n_docs x n_labels) whose columns are ``labels`` (default: ``taxonomy.names``); a pair of
+arrays (indices, scores), both n_docs x k, of column numbers (-1 for none); a list with one list of (label, score) pairs
+per document. Labels that are not listed score below all that are, equal among themselves. The one order, where one is
+needed, is by score descending, then column ascending.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from linnaeus.errors import DataError, ParameterError
+from linnaeus.metrics.sets import as_sets, is_indicator, label_lists, rows_over
+from linnaeus.taxonomy import Taxonomy
+from linnaeus.typing import CSR, FloatArray, IntArray
+
+__all__ = ["Ranking", "as_ranking"]
+
+NONE, STRANGE = -1, -2
+BLOCK_CELLS = 4_000_000  # dense scores looked at together: 32 MB
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Gold rows Y (n_docs x (n_labels + n_unranked)) beside scores of the first n_labels columns.
+
+    Either ``S`` (n_docs x n_labels) or ``indices`` and ``scores`` (n_docs x k, best first) is there; an index of -1 is
+    no label, -2 a label that is none of the columns: it takes a place, and is wrong.
+    """
+
+    Y: CSR
+    names: list[str]
+    taxonomy: Taxonomy | None
+    S: FloatArray | None = None
+    indices: IntArray | None = None
+    scores: FloatArray | None = None
+
+    @property
+    def n_docs(self) -> int:
+        return int(self.Y.shape[0])
+
+    @property
+    def n_labels(self) -> int:
+        return len(self.names)
+
+    def top(self, k: int) -> IntArray:
+        """Columns of the k best labels (n_docs x k), -1 where there are fewer."""
+        if k < 1:
+            raise ParameterError(f"k={k} is not a positive number.")
+        if self.indices is not None:
+            found = self.indices[:, :k]
+        else:
+            assert self.S is not None
+            blocks = [best_columns(S, min(k, self.n_labels)) for _, S in self.blocks()]
+            found = np.concatenate(blocks) if blocks else np.zeros((0, k), dtype=np.int64)
+        return np.pad(found, ((0, 0), (0, k - found.shape[1])), constant_values=-1)
+
+    def blocks(self) -> Iterator[tuple[IntArray, FloatArray]]:
+        """(document numbers, dense scores) in blocks; labels that are not listed score -inf."""
+        n_rows = max(1, BLOCK_CELLS // max(self.n_labels, 1))
+        for start in range(0, self.n_docs, n_rows):
+            rows = np.arange(start, min(start + n_rows, self.n_docs))
+            if self.S is not None:
+                yield rows, np.asarray(self.S[start : start + n_rows], dtype=np.float64)
+                continue
+            assert self.indices is not None
+            assert self.scores is not None
+            listed = self.indices[rows]
+            S = np.full((len(rows), self.n_labels), -np.inf)
+            at, place = np.nonzero(listed >= 0)
+            S[at, listed[at, place]] = self.scores[rows][at, place]
+            yield rows, S
+
+
+def best_columns(S: FloatArray, k: int) -> IntArray:
+    """Columns of the k largest entries of every row, ties by column."""
+    n = S.shape[1]
+    if k >= n or n <= 64:
+        return np.argsort(-S, axis=1, kind="stable")[:, :k]
+    part = np.argpartition(-S, k - 1, axis=1)[:, :k]
+    least = np.take_along_axis(S, part, axis=1).min(axis=1, keepdims=True)
+    part = np.sort(part, axis=1)
+    order = np.argsort(-np.take_along_axis(S, part, axis=1), axis=1, kind="stable")
+    best = np.take_along_axis(part, order, axis=1)
+    tied = np.flatnonzero((least <= S).sum(axis=1) > k)  # a partition may keep the wrong one of equal scores
+    best[tied] = np.argsort(-S[tied], axis=1, kind="stable")[:, :k]
+    return best
+
+
+def as_ranking(
+    gold: Any, scores: Any, taxonomy: Taxonomy | None = None, labels: Sequence[str] | None = None
+) -> Ranking:
+    """Gold labels beside scores in any accepted form; see the top of this module.
+
+    Examples
+    --------
+    >>> ranking = as_ranking([["A"]], [[("B", 0.9), ("A", 0.4)]], Taxonomy.flat(["A", "B"]))
+    >>> ranking.top(1).tolist()
+    [[1]]
+    """
+    listed = _is_listed(scores)
+    if labels is not None:
+        names = [str(label) for label in labels]
+    elif taxonomy is not None:
+        names = list(taxonomy.names)
+    elif listed:
+        rows = [] if is_indicator(gold) else label_lists(gold)
+        names = sorted({str(x) for row in rows for x in row} | {str(label) for row in scores for label, _ in row})
+    elif is_indicator(gold):
+        names = [str(i) for i in range(gold.shape[1])]
+    else:
+        raise ParameterError("The columns of `scores` have no names: pass labels=... or taxonomy=...")
+    if listed:
+        indices, values = _numbered(scores, names)
+    elif isinstance(scores, tuple):
+        indices, values = (np.asarray(part) for part in scores)
+    else:
+        S = _checked(scores, len(names))
+        Y = _gold_rows(gold, names, taxonomy, S.shape[0])
+        return Ranking(Y, names, taxonomy, S=S)
+    Y = _gold_rows(gold, names, taxonomy, len(indices))
+    return Ranking(Y, names, taxonomy, None, *_sorted_lists(indices, values, len(names)))
+
+
+def _is_listed(scores: Any) -> bool:
+    """Lists of (label, score) pairs rather than rows of numbers."""
+    if not isinstance(scores, list) or not all(isinstance(row, (list, tuple)) for row in scores):
+        return False
+    return all(isinstance(entry, (list, tuple)) for row in scores for entry in row[:1])
+
+
+def _numbered(lists: list[list[tuple[str, float]]], names: list[str]) -> tuple[IntArray, FloatArray]:
+    """Lists of (label, score) as arrays."""
+    index_of = {name: i for i, name in enumerate(names)}
+    k = max((len(row) for row in lists), default=0)
+    indices = np.full((len(lists), k), NONE, dtype=np.int64)
+    values = np.full((len(lists), k), -np.inf)
+    for i, row in enumerate(lists):
+        for j, (label, score) in enumerate(row):
+            indices[i, j] = index_of.get(str(label), STRANGE)
+            values[i, j] = score
+    return indices, values
+
+
+def _sorted_lists(indices: IntArray, values: FloatArray, n_labels: int) -> tuple[IntArray, FloatArray]:
+    if indices.shape != values.shape or indices.ndim != 2:
+        raise DataError(f"indices have shape {indices.shape} and scores {values.shape}; both must be n_docs x k.")
+    if indices.size and indices.max() >= n_labels:
+        raise DataError(f"Column number {indices.max()} is not in 0..{n_labels - 1}.")
+    values = np.where(indices == NONE, -np.inf, values.astype(np.float64))
+    if np.isnan(values).any():
+        raise DataError(f"The scores of document {np.argwhere(np.isnan(values))[0][0]} hold NaN.")
+    order = np.lexsort((np.where(indices == NONE, n_labels, indices), -values), axis=1)
+    return np.take_along_axis(indices, order, axis=1), np.take_along_axis(values, order, axis=1)
+
+
+def _checked(scores: Any, n_labels: int) -> FloatArray:
+    S = scores.toarray() if sparse.issparse(scores) else np.asarray(scores)
+    if S.ndim != 2 or S.shape[1] != n_labels:
+        raise DataError(f"Scores have shape {S.shape}, expected (n_docs, {n_labels}): one column per label.")
+    if S.dtype.kind not in "fiub":
+        raise DataError(f"Scores are numbers, got an array of {S.dtype}.")
+    if S.dtype.kind == "f" and np.isnan(S).any():
+        raise DataError(f"The scores of document {np.argwhere(np.isnan(S))[0][0]} hold NaN.")
+    return S
+
+
+def _gold_rows(gold: Any, names: list[str], taxonomy: Taxonomy | None, n_docs: int) -> CSR:
+    """Gold over the ranked columns first, gold labels that are not ranked (they can only be missed) last."""
+    if is_indicator(gold) and (taxonomy is None or gold.shape[1] == len(names)):
+        sets = as_sets(gold)
+        if sets.Y.shape[1] != len(names):
+            raise DataError(
+                f"gold has {sets.Y.shape[1]} columns and scores have {len(names)}; they must be the same labels."
+            )
+        Y = sets.Y
+    else:
+        if is_indicator(gold):
+            assert taxonomy is not None
+            gold = taxonomy.labels(as_sets(gold, taxonomy).Y)
+        Y = rows_over(gold, names)
+    if Y.shape[0] != n_docs:
+        raise DataError(f"gold has {Y.shape[0]} documents and scores have {n_docs}; they must be the same documents.")
+    return Y

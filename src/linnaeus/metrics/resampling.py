@@ -1,0 +1,269 @@
+"""Permutation and bootstrap: what would the difference of two systems have been by chance, and how sure is it?
+
+Whole documents are swapped or resampled, never single decisions, because the labels of one document depend on each
+other. Measures that are functions of sums over documents (micro-F1, hierarchical F1, means) are resampled through these
+sums; any other measure is recomputed on the documents themselves. Seeds are parameters and come back in the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from linnaeus.errors import DataError, ParameterError
+from linnaeus.metrics.sets import is_indicator, label_lists
+from linnaeus.metrics.significance import Test
+from linnaeus.typing import FloatArray, IntArray
+
+__all__ = ["bootstrap", "bootstrap_metric", "permutation_metric", "permutation_test"]
+
+EXHAUSTIVE = 15  # pairs up to which all 2^n swaps are tried
+CELLS_AT_ONCE = 4_000_000
+Statistic = Callable[[FloatArray], FloatArray]
+
+
+def permutation_test(
+    first: Any,
+    second: Any | None = None,
+    *,
+    statistic: Statistic | None = None,
+    n_resamples: int = 10_000,
+    random_state: int = 0,
+) -> Test:
+    """Swap the two systems within pairs at random and see how often the difference is as large.
+
+    Parameters
+    ----------
+    first, second : values per pair (n), or sums per document (n x m); without ``second``, ``first`` holds differences.
+    statistic : maps totals over documents (..., m) to values (...); default: the mean of single values. For micro-F1
+        from rows (common, gold, predicted): ``lambda t: 2 * t[..., 0] / (t[..., 1] + t[..., 2])``.
+
+    Up to 15 pairs all 2^n swaps are tried; beyond, p = (1 + as extreme)/(1 + n_resamples).
+
+    Examples
+    --------
+    >>> d = [0.03, 0.01, 0.04, -0.02, 0.05, 0.06, 0.015, 0.025]
+    >>> permutation_test(d).p_value
+    0.03125
+    """
+    if second is None:  # swapping the systems turns the sign of a difference
+        first, second = np.asarray(first, dtype=np.float64) / 2, -np.asarray(first, dtype=np.float64) / 2
+    A, B, value_of = _paired(first, second, statistic)
+    total_A, total_B = A.sum(axis=0), B.sum(axis=0)
+
+    def differences(swaps: FloatArray) -> FloatArray:
+        moved = swaps @ (B - A)
+        return np.asarray(value_of(total_A + moved) - value_of(total_B - moved))
+
+    observed = float(value_of(total_A) - value_of(total_B))
+    n_discordant = int((A != B).any(axis=1).sum())
+    return _permuted(observed, len(A), differences, n_resamples, random_state, {"n_discordant": n_discordant})
+
+
+def permutation_metric(
+    metric: Callable[[Any, Any], float],
+    gold: Any,
+    first: Any,
+    second: Any,
+    *,
+    n_resamples: int = 1_000,
+    random_state: int = 0,
+) -> Test:
+    """`permutation_test` for any ``metric(gold, predicted)``, recomputed on the swapped documents.
+
+    Examples
+    --------
+    >>> from linnaeus.metrics import micro_f1
+    >>> permutation_metric(micro_f1, ["A", "B", "A"], ["A", "B", "A"], ["B", "B", "A"]).p_value
+    1.0
+    """
+    both = _Documents(first, second)
+
+    def differences(swaps: FloatArray) -> FloatArray:
+        return np.array([metric(gold, both.mix(s > 0)) - metric(gold, both.mix(s == 0)) for s in swaps])
+
+    observed = float(metric(gold, first) - metric(gold, second))
+    return _permuted(observed, both.n, differences, n_resamples, random_state, {})
+
+
+def _permuted(
+    observed: float,
+    n: int,
+    differences: Callable[[FloatArray], FloatArray],
+    n_resamples: int,
+    random_state: int,
+    details: dict[str, Any],
+) -> Test:
+    exhaustive = n <= EXHAUSTIVE
+    rng = np.random.default_rng(random_state)
+    total = 2**n if exhaustive else n_resamples
+    rows_at_once = max(1, CELLS_AT_ONCE // max(n, 1))
+    least = abs(observed) - 1e-12 * max(1.0, abs(observed))  # sums in another order differ in the last digit
+    as_extreme = 0
+    for start in range(0, total, rows_at_once):
+        numbers = np.arange(start, min(start + rows_at_once, total))
+        if exhaustive:
+            swaps = ((numbers[:, None] >> np.arange(n)) & 1).astype(np.float64)
+        else:
+            swaps = rng.integers(0, 2, size=(len(numbers), n)).astype(np.float64)
+        as_extreme += int((np.abs(differences(swaps)) >= least).sum())
+    p = as_extreme / total if exhaustive else (1 + as_extreme) / (1 + total)
+    details = {"exhaustive": exhaustive, "n_resamples": total, "random_state": random_state, **details}
+    return Test("paired permutation", p, observed, observed, None, n, details)
+
+
+def bootstrap(
+    first: Any,
+    second: Any | None = None,
+    *,
+    statistic: Statistic | None = None,
+    level: float = 0.95,
+    method: str = "percentile",
+    n_resamples: int = 10_000,
+    random_state: int = 0,
+) -> Test:
+    """Interval of the difference of two systems by resampling documents; arguments as in `permutation_test`.
+
+    ``method`` is "percentile" or "bca" (bias-corrected and accelerated).
+
+    Examples
+    --------
+    >>> d = [0.03, 0.01, 0.04, -0.02, 0.05, 0.06, 0.015, 0.025]
+    >>> low, high = bootstrap(d).interval
+    >>> abs(low - 0.0094) < 0.001 and abs(high - 0.0419) < 0.001
+    True
+    """
+    first = np.asarray(first, dtype=np.float64)
+    A, B, value_of = _paired(first, np.zeros_like(first) if second is None else second, statistic)
+    n = len(A)
+
+    def difference(weights: FloatArray) -> FloatArray:
+        return np.asarray(value_of(weights @ A) - value_of(weights @ B))
+
+    rng = np.random.default_rng(random_state)
+    rows_at_once = max(1, CELLS_AT_ONCE // n)
+    drawn = [
+        difference(_how_often(rng, min(rows_at_once, n_resamples - start), n))
+        for start in range(0, n_resamples, rows_at_once)
+    ]
+    left_out = None
+    if method == "bca":  # one document left out; totals are scaled back to n documents for statistics that divide by n
+        scale = n / max(n - 1, 1)
+        left_out = np.asarray(value_of(scale * (A.sum(axis=0) - A)) - value_of(scale * (B.sum(axis=0) - B)))
+    observed = float(difference(np.ones((1, n)))[0])
+    return _interval(observed, np.concatenate(drawn), left_out, level, method, n, random_state)
+
+
+def _how_often(rng: np.random.Generator, n_samples: int, n: int) -> FloatArray:
+    """How often each of n documents is drawn when n are drawn with replacement (n_samples x n)."""
+    drawn = rng.integers(0, n, size=(n_samples, n)) + n * np.arange(n_samples)[:, None]
+    return np.bincount(drawn.ravel(), minlength=n_samples * n).reshape(n_samples, n).astype(np.float64)
+
+
+def bootstrap_metric(
+    metric: Callable[[Any, Any], float],
+    gold: Any,
+    first: Any,
+    second: Any,
+    *,
+    level: float = 0.95,
+    method: str = "percentile",
+    n_resamples: int = 1_000,
+    random_state: int = 0,
+) -> Test:
+    """`bootstrap` for any ``metric(gold, predicted)``, recomputed on the resampled documents.
+
+    Examples
+    --------
+    >>> from linnaeus.metrics import micro_f1
+    >>> bootstrap_metric(micro_f1, ["A", "B"] * 9, ["A", "B"] * 9, ["A", "A"] * 9, n_resamples=200).interval[0] > 0
+    True
+    """
+    sides = [_Documents(side) for side in (gold, first, second)]
+
+    def difference(rows: IntArray) -> float:
+        G, A, B = (side.take(rows) for side in sides)
+        return float(metric(G, A) - metric(G, B))
+
+    n = sides[0].n
+    rng = np.random.default_rng(random_state)
+    drawn = np.array([difference(rng.integers(0, n, size=n)) for _ in range(n_resamples)])
+    everyone = np.arange(n)
+    left_out = np.array([difference(np.delete(everyone, i)) for i in range(n)]) if method == "bca" else None
+    return _interval(difference(everyone), drawn, left_out, level, method, n, random_state)
+
+
+def _interval(
+    observed: float,
+    drawn: FloatArray,
+    left_out: FloatArray | None,
+    level: float,
+    method: str,
+    n: int,
+    random_state: int,
+) -> Test:
+    if method not in ("percentile", "bca"):
+        raise ParameterError(f"method={method!r} is not 'percentile' or 'bca'.")
+    tails = np.array([(1 - level) / 2, (1 + level) / 2])
+    if left_out is not None:
+        tails = _corrected_tails(tails, observed, drawn, left_out)
+    low, high = np.quantile(drawn, tails)
+    beyond = min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))
+    p = min(1.0, 2 * (1 + beyond) / (1 + len(drawn)))
+    details = {"level": level, "method": method, "n_resamples": len(drawn), "random_state": random_state}
+    return Test("paired bootstrap", p, observed, observed, (float(low), float(high)), n, details)
+
+
+def _corrected_tails(tails: FloatArray, observed: float, drawn: FloatArray, left_out: FloatArray) -> FloatArray:
+    """Efron's BCa: shift the quantiles by the median bias and by how the spread changes with the value."""
+    from scipy import stats
+
+    below = ((drawn < observed).sum() + 0.5 * (drawn == observed).sum()) / len(drawn)
+    if not 0 < below < 1:
+        return tails
+    bias = stats.norm.ppf(below)
+    spread = left_out.mean() - left_out
+    power = float((spread**2).sum() ** 1.5)
+    acceleration = float((spread**3).sum()) / (6 * power) if power > 0 else 0.0
+    z = bias + stats.norm.ppf(tails)
+    return np.asarray(stats.norm.cdf(bias + z / (1 - acceleration * z)))
+
+
+def _paired(first: Any, second: Any, statistic: Statistic | None) -> tuple[FloatArray, FloatArray, Statistic]:
+    A, B = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if A.shape != B.shape:
+        raise DataError(f"The two systems have values of shapes {A.shape} and {B.shape}; they must be paired.")
+    if not len(A):
+        raise DataError("There are no pairs to compare.")
+    if A.ndim == 1:
+        A, B = A[:, None], B[:, None]
+    if statistic is not None:
+        return A, B, statistic
+    if A.shape[1] != 1:
+        raise ParameterError(f"Rows of {A.shape[1]} sums need a `statistic` that turns their totals into a value.")
+    n = len(A)
+    return A, B, lambda totals: totals[..., 0] / n
+
+
+class _Documents:
+    """Labels in any form, of one or two systems, from which documents can be taken."""
+
+    def __init__(self, first: Any, second: Any | None = None) -> None:
+        from scipy import sparse
+
+        self.n = first.shape[0] if hasattr(first, "shape") else len(first)
+        self.parts: Any
+        if is_indicator(first) and (second is None or is_indicator(second)):
+            self.parts = sparse.csr_array(first)
+            if second is not None:
+                self.parts = sparse.csr_array(sparse.vstack([self.parts, sparse.csr_array(second)]))
+        else:
+            self.parts = label_lists(first) + ([] if second is None else label_lists(second))
+
+    def take(self, rows: IntArray) -> Any:
+        return [self.parts[i] for i in rows] if isinstance(self.parts, list) else self.parts[rows]
+
+    def mix(self, swapped: Any) -> Any:
+        return self.take(np.arange(self.n) + self.n * swapped)

@@ -1,0 +1,242 @@
+"""Gold and predicted labels, in whatever form they come, as sparse 0/1 rows over one set of columns.
+
+Accepted are: a list of labels; a list of label lists; a two-dimensional array of path strings (a row is a path, empty
+entries are ignored, all nodes of the path are labels); a dense or sparse 0/1 indicator whose columns are
+``taxonomy.names``. The columns of the answer are the nodes of the taxonomy, then the gold labels and then the predicted
+labels that it does not know. Unknown labels never meet: an unknown gold label can only be missed, an unknown predicted
+label can only be wrong. Without a taxonomy the columns are the labels that occur, sorted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from linnaeus.errors import DataError, ParameterError
+from linnaeus.taxonomy import Taxonomy
+from linnaeus.taxonomy.closure import pattern
+from linnaeus.typing import CSR, IntArray
+
+__all__ = ["LabelSets", "Pair", "as_pair", "as_sets", "is_indicator", "label_lists", "need_taxonomy", "rows_over"]
+
+
+@dataclass(frozen=True)
+class LabelSets:
+    """Rows Y (n_docs x (n_nodes + len(unknown))) with the names of the labels that the taxonomy does not know."""
+
+    Y: CSR
+    unknown: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return int(self.Y.shape[0])
+
+
+def as_sets(labels: Any, taxonomy: Taxonomy | None = None) -> LabelSets:
+    """Labels in any accepted form as 0/1 rows; labels outside the taxonomy get columns of their own at the end.
+
+    Examples
+    --------
+    >>> tax = Taxonomy.from_paths([["A", "AA"], ["B"]])
+    >>> sets = as_sets([["A"], ["B", "ZZ"]], tax)
+    >>> sets.Y.toarray().tolist(), sets.unknown
+    ([[1, 0, 0, 0], [0, 1, 0, 1]], ['ZZ'])
+    """
+    if isinstance(labels, LabelSets):
+        return labels
+    if is_indicator(labels):
+        Y = _checked_indicator(labels)
+        if taxonomy is not None and Y.shape[1] != taxonomy.n_nodes:
+            expected = f"{taxonomy.n_nodes}: one per node, as in taxonomy.names"
+            raise DataError(f"The indicator has {Y.shape[1]} columns, expected {expected}.")
+        return LabelSets(Y)
+    flat, indptr = _flatten(labels)
+    if taxonomy is None:
+        names = sorted(set(flat))
+        return _numbered(flat, indptr, {name: i for i, name in enumerate(names)})
+    return _numbered(flat, indptr, taxonomy.index_of)
+
+
+def rows_over(labels: Any, names: Sequence[str]) -> CSR:
+    """Names of labels as 0/1 rows over these columns; labels that are none of them have columns at the end."""
+    return _numbered(*_flatten(labels), {name: i for i, name in enumerate(names)}).Y
+
+
+def _numbered(flat: list[str], indptr: IntArray, index_of: Mapping[str, int]) -> LabelSets:
+    n_known = len(index_of)
+    columns = np.array([index_of.get(label, -1) for label in flat], dtype=np.int32)
+    strange: dict[str, int] = {}
+    for i in np.flatnonzero(columns < 0).tolist():
+        columns[i] = n_known + strange.setdefault(flat[i], len(strange))
+    Y = pattern(indptr, columns, n_known + len(strange))
+    Y.sum_duplicates()
+    Y.data[:] = 1
+    return LabelSets(Y, list(strange))
+
+
+def is_indicator(labels: Any) -> bool:
+    """Whether labels are a matrix of numbers rather than names."""
+    return bool(sparse.issparse(labels)) or (
+        getattr(labels, "ndim", 0) == 2 and getattr(getattr(labels, "dtype", None), "kind", "O") in "biuf"
+    )
+
+
+def _checked_indicator(labels: Any) -> CSR:
+    Y = sparse.csr_array(labels)
+    if Y.nnz and not np.isin(Y.data, (0, 1)).all():
+        odd = Y.data[~np.isin(Y.data, (0, 1))][0]
+        raise DataError(f"An indicator of labels holds 0 and 1, got {odd!s}; pass scores as `scores`.")
+    Y = sparse.csr_array(Y.astype(np.int8), copy=True)
+    Y.eliminate_zeros()
+    Y.sum_duplicates()
+    return Y
+
+
+def label_lists(labels: Any) -> list[list[Any]]:
+    """Names as one list per document: single labels become lists, empty entries of paths disappear."""
+    if hasattr(labels, "to_numpy"):
+        labels = labels.to_numpy()
+    if getattr(labels, "ndim", 1) == 2:
+        return [[x for x in row if not _blank(x)] for row in labels.tolist()]
+    if isinstance(labels, str):
+        raise DataError(f"Labels are a list with one entry per document, got the string {labels[:40]!r}.")
+    return [_members(given) for given in labels]
+
+
+def _members(given: Any) -> list[Any]:
+    if isinstance(given, list):
+        return given
+    if isinstance(given, str) or not hasattr(given, "__iter__"):
+        return [] if _blank(given) else [given]
+    return list(given)
+
+
+def _blank(label: Any) -> bool:
+    return label is None or label == "" or (isinstance(label, float) and label != label)
+
+
+def _flatten(labels: Any) -> tuple[list[str], IntArray]:
+    rows = label_lists(labels)
+    indptr = np.zeros(len(rows) + 1, dtype=np.int64)
+    np.cumsum([len(row) for row in rows], out=indptr[1:])
+    return [x if type(x) is str else str(x) for row in rows for x in row], indptr
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Gold rows Y and predicted rows H over the same columns: nodes, unseen gold labels, unknown predicted labels."""
+
+    Y: CSR
+    H: CSR
+    taxonomy: Taxonomy | None
+    n_known: int
+    unseen_gold: list[str]
+    unknown_predicted: list[str]
+    label_names: list[str] | None = None  # names of the columns where there is no taxonomy
+
+    @property
+    def n_docs(self) -> int:
+        return int(self.Y.shape[0])
+
+    @property
+    def n_unseen_gold(self) -> int:
+        """How often a gold label is not a node of the taxonomy."""
+        return int((self.Y.indices >= self.n_known).sum())
+
+    @property
+    def n_unknown_predicted(self) -> int:
+        """How often a predicted label is not a node of the taxonomy."""
+        return int((self.H.indices >= self.n_known).sum())
+
+    def column_names(self) -> list[str]:
+        known = self.label_names if self.taxonomy is None else list(self.taxonomy.names)
+        return [*(known or map(str, range(self.n_known))), *self.unseen_gold, *self.unknown_predicted]
+
+    def closed(self) -> Pair:
+        """The same with all ancestors on both sides, and without the root."""
+        taxonomy = need_taxonomy(self.taxonomy)
+        both = [_close(taxonomy, Z) for Z in (self.Y, self.H)]
+        return Pair(both[0], both[1], taxonomy, self.n_known, self.unseen_gold, self.unknown_predicted)
+
+    def blocks(self, n_rows: int = 65_536) -> Iterator[Pair]:
+        """The pair in blocks of documents, so that closures need memory for one block only."""
+        if self.n_docs <= n_rows:
+            yield self
+            return
+        rest = (self.taxonomy, self.n_known, self.unseen_gold, self.unknown_predicted, self.label_names)
+        for start in range(0, self.n_docs, n_rows):
+            rows = slice(start, start + n_rows)
+            yield Pair(self.Y[rows], self.H[rows], *rest)
+
+
+def as_pair(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None) -> Pair:
+    """Gold and predicted labels over the same columns; see the top of this module.
+
+    Examples
+    --------
+    >>> pair = as_pair([["A"], ["ZZ"]], [["A"], ["B"]], Taxonomy.flat(["A", "B"]))
+    >>> pair.n_unseen_gold, pair.Y.shape
+    (1, (2, 3))
+    """
+    if taxonomy is None:
+        return _pair_without_taxonomy(gold, predicted)
+    Y, H = as_sets(gold, taxonomy), as_sets(predicted, taxonomy)
+    _check_lengths(len(Y), len(H))
+    n, n_gold = taxonomy.n_nodes, len(Y.unknown)
+    width = n + n_gold + len(H.unknown)
+    shifted = np.where(H.Y.indices >= n, H.Y.indices + n_gold, H.Y.indices) if n_gold else H.Y.indices
+    return Pair(
+        pattern(Y.Y.indptr, Y.Y.indices, width),
+        pattern(H.Y.indptr, shifted.astype(np.int32, copy=False), width),
+        taxonomy,
+        n,
+        Y.unknown,
+        H.unknown,
+    )
+
+
+def _pair_without_taxonomy(gold: Any, predicted: Any) -> Pair:
+    if is_indicator(gold) or is_indicator(predicted):
+        if not (is_indicator(gold) and is_indicator(predicted)):
+            raise DataError("One side is a 0/1 indicator and the other is not; give `taxonomy` to name its columns.")
+        Y, H = _checked_indicator(gold), _checked_indicator(predicted)
+        _check_lengths(Y.shape[0], H.shape[0])
+        if Y.shape[1] != H.shape[1]:
+            raise DataError(
+                f"gold has {Y.shape[1]} columns and predicted has {H.shape[1]}; they must be the same labels."
+            )
+        return Pair(Y, H, None, Y.shape[1], [], [])
+    sides = [_flatten(side) for side in (gold, predicted)]
+    _check_lengths(len(sides[0][1]) - 1, len(sides[1][1]) - 1)
+    names = sorted({*sides[0][0], *sides[1][0]})
+    index_of = {name: i for i, name in enumerate(names)}
+    Y, H = (_numbered(flat, indptr, index_of).Y for flat, indptr in sides)
+    return Pair(Y, H, None, len(names), [], [], names)
+
+
+def _check_lengths(n_gold: int, n_predicted: int) -> None:
+    if n_gold != n_predicted:
+        raise DataError(
+            f"gold has {n_gold} documents and predicted has {n_predicted}; they must be the same documents."
+        )
+
+
+def _close(taxonomy: Taxonomy, Y: CSR) -> CSR:
+    n = taxonomy.n_nodes
+    if Y.shape[1] == n:
+        return taxonomy.close(Y, keep_root=False)
+    if not (Y.indices >= n).any():
+        closed = taxonomy.close(pattern(Y.indptr, Y.indices, n), keep_root=False)
+        return pattern(closed.indptr, closed.indices, Y.shape[1])
+    known = taxonomy.close(Y[:, :n], keep_root=False)
+    return sparse.csr_array(sparse.hstack([known, Y[:, n:]], format="csr"))
+
+
+def need_taxonomy(taxonomy: Taxonomy | None) -> Taxonomy:
+    """The taxonomy, or an error that says it is needed."""
+    if taxonomy is None:
+        raise ParameterError("A hierarchical measure needs the taxonomy: pass taxonomy=...")
+    return taxonomy
