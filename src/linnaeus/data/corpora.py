@@ -1,14 +1,14 @@
 """The built-in corpus: docstrings of the standard library, numpy, scipy and scikit-learn, made at run time.
 
 A document is the docstring of a public function or class. The taxonomy is the tree of packages and modules, such as
-scipy > scipy.sparse > scipy.sparse.linalg; the modules of the standard library stand under a node ``python``. The labels
-are the modules that export the object, so a document may have several, at any depth. A module with fewer than
+scipy > scipy.sparse > scipy.sparse.linalg; the modules of the standard library stand under a node ``python``. The
+labels are the modules that export the object, so a document may have several, at any depth. A module with fewer than
 ``min_docs`` documents hands them up to the package around it.
 
 The task should not be solved by reading the answer off the page. From each docstring are taken: lines that import
 something, the names of the four packages and their usual short names, the path in front of a dotted name
-(``scipy.sparse.linalg.eigs`` becomes ``eigs``), and lines that begin with ``..`` (versions would tell the package). What
-remains must have more than 20 words.
+(``scipy.sparse.linalg.eigs`` becomes ``eigs``), and lines that begin with ``..`` (versions would tell the package).
+What remains must have more than 20 words.
 """
 
 from __future__ import annotations

@@ -198,7 +198,7 @@ class Dataset:
 
 def _most_frequent(counts: Counter[str], n: int = 5) -> str:
     shown = ", ".join(f"{label!r} ({count:,})" for label, count in counts.most_common(n))
-    return shown + (", ..." if len(counts) > n else "")
+    return shown + (" and others" if len(counts) > n else "")
 
 
 def _take(column: Any, rows: IntArray) -> Any:

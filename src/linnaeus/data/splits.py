@@ -2,8 +2,9 @@
 
 Iterative stratification (Sechidis, Tsoumakas and Vlahavas, 2011): take the label with the fewest documents not yet
 placed, and put each of them where this label is wanted most; ties go where most documents are wanted, then to chance.
-Rare labels are placed first because they are the ones that can go wrong. The sizes of the parts come out about right, the
-shares of the labels are what is kept. Cost: O(nnz (log nnz + n_folds)).
+Rare labels are placed first because they are the ones that can go wrong. The sizes of the parts come out about right,
+the shares of the labels are what is kept; a label with a single document goes to the largest part.
+Cost: O(nnz (log nnz + n_folds)).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Matrices in numpy archives (.npz); nothing in them is executed, arrays of Python objects are refused.
 
 Two layouts are known: ``X_data, X_indices, X_indptr, X_shape`` with ``Y_indices, Y_indptr`` and ``label_names``
-(features and labels in one file), and the one of ``scipy.sparse.save_npz`` or a dense array ``X``, with the labels in an
-array ``labels`` or in a text file that ``labels=`` names, one line per document. Other arrays with one entry per document
-become ``extra``.
+(features and labels in one file), and the one of ``scipy.sparse.save_npz`` or a dense array ``X``, with the labels in
+an array ``labels`` or in a text file that ``labels=`` names, one line per document. Other arrays with one entry per
+document become ``extra``.
 """
 
 from __future__ import annotations

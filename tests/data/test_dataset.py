@@ -1,0 +1,143 @@
+"""Documents of every kind, their labels, and messages that say where a wrong label stands."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from linnaeus import Taxonomy
+from linnaeus.data.dataset import Dataset, concatenate
+from linnaeus.errors import DataError, ParameterError, UnknownLabelError
+from tests.strategies import label_sets, taxonomies
+
+SHAPES = {
+    "sparse": {"X": sparse.csr_array(np.eye(3, dtype=np.float32))},
+    "dense": {"X": np.eye(3)},
+    "text": {"fields": {"text": ["a", "b", "c"]}},
+    "sequence": {"sequences": ["A", "C", "G"]},
+}
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_a_data_set_knows_its_kind_and_length(kind: str) -> None:
+    data = Dataset(**SHAPES[kind])
+    assert (data.kind, len(data)) == (kind, 3)
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_take_keeps_documents_labels_and_lines_together(kind: str) -> None:
+    data = Dataset(
+        **SHAPES[kind],
+        labels=[["x"], ["y"], ["z"]],
+        ids=["0", "1", "2"],
+        lines=np.array([5, 6, 7]),
+        split=["train", "test", "train"],
+        extra={"year": np.array([1, 2, 3])},
+    )
+    part = data.take([2, 0])
+    assert part.labels == [["z"], ["x"]]
+    assert part.ids == ["2", "0"]
+    assert part.lines is not None
+    assert part.lines.tolist() == [7, 5]
+    assert part.extra["year"].tolist() == [3, 1]
+    if kind in ("sparse", "dense"):
+        rows = part.X.toarray() if kind == "sparse" else part.X
+        assert rows.tolist() == [[0, 0, 1], [1, 0, 0]]
+    else:
+        assert part.documents == [data.documents[2], data.documents[0]]
+    assert data.take(np.array([False, True, False])).ids == ["1"]
+
+
+def test_documents_are_texts_for_one_field_and_fields_for_several() -> None:
+    assert Dataset(fields={"body": ["a"]}).documents == ["a"]
+    assert Dataset(fields={"title": ["t"], "body": ["a"]}).documents == {"title": ["t"], "body": ["a"]}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {},
+        {"fields": {}},
+        {"sequences": ["A"], "fields": {"text": ["a"]}},
+        {"sequences": ["A"], "labels": []},
+        {"sequences": ["A"], "ids": ["1", "2"]},
+        {"fields": {"title": ["a"], "body": []}},
+        {"X": np.eye(2), "feature_names": ["a"]},
+        {"X": np.eye(2), "extra": {"year": [1]}},
+    ],
+)
+def test_columns_that_do_not_fit_are_refused(wrong: dict) -> None:
+    with pytest.raises(DataError):
+        Dataset(**wrong)
+
+
+@settings(max_examples=50)
+@given(st.data())
+def test_indicator_gives_back_the_labels(data: st.DataObject) -> None:
+    tax = data.draw(taxonomies())
+    labels = data.draw(label_sets(tax))
+    Y = Dataset(sequences=["A"] * len(labels), labels=labels).indicator(tax)
+    assert [set(row) for row in tax.labels(Y)] == [set(row) for row in labels]
+
+
+def test_an_unknown_label_is_named_with_place_and_nearest_node() -> None:
+    tax = Taxonomy.flat(["Sports", "Politics"])
+    data = Dataset(sequences=["A", "C"], labels=[["Sports"], ["Sprots"]], source="docs.jsonl", lines=np.array([16, 17]))
+    with pytest.raises(UnknownLabelError) as error:
+        data.indicator(tax)
+    assert str(error.value) == "Label 'Sprots' (docs.jsonl:17) is not in the taxonomy; did you mean 'Sports'?"
+
+
+def test_many_unknown_labels_are_counted_and_the_most_frequent_shown() -> None:
+    labels = [[f"x{i}" for i in range(20)]] + [["x3"]] * 4
+    data = Dataset(sequences=["A"] * 5, labels=labels)
+    with pytest.raises(
+        UnknownLabelError, match=r"In all 20 names with 24 occurrences are unknown, most often 'x3' \(5\)"
+    ):
+        data.indicator(Taxonomy.flat(["Sports"]))
+
+
+def test_dropping_unknown_labels_warns_how_many() -> None:
+    data = Dataset(sequences=["A", "C"], labels=[["a", "x"], ["x", "y"]])
+    with pytest.warns(UserWarning, match=r"3 of 4 labels were dropped: 2 names"):
+        Y = data.indicator(Taxonomy.flat(["a"]), unknown="drop")
+    assert Y.toarray().tolist() == [[1], [0]]
+    assert data.unknown_labels(Taxonomy.flat(["a"])) == {"x": 2, "y": 1}
+
+
+def test_labels_and_a_taxonomy_are_needed_for_an_indicator() -> None:
+    with pytest.raises(DataError, match="no labels"):
+        Dataset(sequences=["A"]).indicator(Taxonomy.flat(["a"]))
+    with pytest.raises(DataError, match="taxonomy is needed"):
+        Dataset(sequences=["A"], labels=[[]]).indicator()
+    with pytest.raises(ParameterError):
+        Dataset(sequences=["A"], labels=[[]]).indicator(Taxonomy.flat(["a"]), unknown="ignore")
+
+
+def test_concatenated_files_remember_where_each_document_stood() -> None:
+    first = Dataset(fields={"text": ["a"]}, labels=[["x"]], source="one", lines=np.array([1]))
+    second = Dataset(fields={"text": ["b"], "title": ["t"]}, labels=[["y"]], source="two", lines=np.array([9]))
+    both = concatenate([first, second])
+    assert both.documents == {"text": ["a", "b"], "title": ["", "t"]}
+    assert [both.place(0), both.place(1)] == ["one:1", "two:9"]
+    assert both.labels == [["x"], ["y"]]
+    assert concatenate([first]) is first
+
+
+def test_sparse_files_are_widened_and_dense_ones_must_agree() -> None:
+    narrow = Dataset(X=sparse.csr_array(np.ones((1, 2))))
+    wide = Dataset(X=sparse.csr_array(np.ones((1, 3))))
+    assert concatenate([narrow, wide]).X.toarray().tolist() == [[1, 1, 0], [1, 1, 1]]
+    with pytest.raises(DataError, match="same number of features"):
+        concatenate([Dataset(X=np.ones((1, 2))), Dataset(X=np.ones((1, 3)))])
+    with pytest.raises(DataError, match="same kind"):
+        concatenate([narrow, Dataset(sequences=["A"])])
+
+
+def test_files_with_different_taxonomies_are_not_one_data_set() -> None:
+    parts = [Dataset(sequences=["A"], taxonomy=Taxonomy.flat([name])) for name in "ab"]
+    with pytest.raises(DataError, match="different taxonomies"):
+        concatenate(parts)
