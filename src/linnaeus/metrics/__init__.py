@@ -53,6 +53,7 @@ from linnaeus.metrics.ranking import (
     top_loss,
 )
 from linnaeus.metrics.ranks import friedman
+from linnaeus.metrics.report import Report, evaluate
 from linnaeus.metrics.resampling import bootstrap, bootstrap_metric, permutation_metric, permutation_test
 from linnaeus.metrics.score import Score
 from linnaeus.metrics.sets import as_sets
@@ -73,6 +74,7 @@ from linnaeus.metrics.top_k import (
 )
 
 __all__ = [
+    "Report",
     "Score",
     "as_sets",
     "au_prc",
@@ -85,6 +87,7 @@ __all__ = [
     "corrected_resampled_t",
     "coverage",
     "decision_sign_test",
+    "evaluate",
     "example_f1",
     "example_precision",
     "example_recall",

@@ -104,6 +104,8 @@ def as_ranking(
     >>> ranking.top(1).tolist()
     [[1]]
     """
+    if isinstance(scores, Ranking):
+        return scores
     listed = _is_listed(scores)
     if labels is not None:
         names = [str(label) for label in labels]
