@@ -11,6 +11,7 @@ models are mostly far below.
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from typing import Any
 
@@ -41,13 +42,11 @@ def run(arguments: list[str]) -> dict[str, Any]:
         S = _scores(options.dag_docs, dag, mean, rng)
         results.append(_measure(BestClosure(), S, dag, mean, options.repeats))
     result = {"benchmark": "decode_speed", "dtype": "float32", "threads": 1, "results": results}
-    if not options.json:
-        for row in results:
-            print(
-                "{decoder:70} {taxonomy:45} mean {mean:5.1f} {seconds:8.3f} s {docs_per_second:12,.0f} docs/s".format(
-                    **row
-                )
-            )
+    if options.json:
+        print(json.dumps(result))
+    else:
+        line = "{decoder:60} {taxonomy:52} mean {mean:5.1f} {seconds:8.3f} s {docs_per_second:12,.0f} docs/s"
+        print("\n".join(line.format(**row) for row in results))
     return result
 
 
@@ -60,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--mean", type=float, nargs="+", default=[0.0, -1.0], help="mean of the scores")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="print nothing; the caller writes the result")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of lines")
     return parser
 
 

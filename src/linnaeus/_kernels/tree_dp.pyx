@@ -1,4 +1,4 @@
-"""Exact dynamic programmes on trees and forests, one document after the other, nodes in level order.
+"""Exact dynamic programmes on trees and forests; every document is a problem of its own, nodes are in level order.
 
 ``parent[v]`` is the parent of node v or -1 at the top; ``parent[v] < v``. Sums are double whatever the scores are.
 
