@@ -7,6 +7,15 @@ from typing import Annotated, Any
 import typer
 
 from linnaeus.cli.console import JsonOption, print_json, print_table
+from linnaeus.cli.options import (
+    CategoricalOption,
+    DataFormatOption,
+    HeaderOption,
+    LabelsOption,
+    TaxonomyOption,
+    TextOption,
+    read_labelled,
+)
 
 __all__ = ["app"]
 
@@ -21,30 +30,23 @@ def _data() -> None:
 @app.command("describe")
 def describe_command(
     files: Annotated[list[str], typer.Argument(help="Data files or folders; - is standard input.", show_default=False)],
-    taxonomy: Annotated[str | None, typer.Option("--taxonomy", "-t", help="Taxonomy to count the labels on.")] = None,
-    format: Annotated[
-        str | None, typer.Option("--format", "-f", help="Format of the data; recognised if not given.")
-    ] = None,
-    text: Annotated[list[str] | None, typer.Option(help="Text column or key; may be repeated.")] = None,
-    labels: Annotated[list[str] | None, typer.Option(help="Label column or key; may be repeated.")] = None,
-    header: Annotated[
-        bool | None, typer.Option("--header/--no-header", help="Whether a table begins with names.")
-    ] = None,
-    encoding: Annotated[str | None, typer.Option(help="Encoding of the text; UTF-8 if not given.")] = None,
+    taxonomy: TaxonomyOption = None,
+    format: DataFormatOption = None,
+    text: TextOption = None,
+    labels: LabelsOption = None,
+    categorical: CategoricalOption = None,
+    header: HeaderOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Count documents, features and labels of each file."""
     from linnaeus.data.describe import describe
-    from linnaeus.data.readers import read_dataset
-    from linnaeus.taxonomy import Taxonomy
 
-    tree = None if taxonomy is None else Taxonomy.read(taxonomy)
     found = []
     for file in files:
-        data = read_dataset(
-            file, format, taxonomy=tree, text=text or (), labels=labels or (), header=header, encoding=encoding
+        data, tree = read_labelled(
+            [file], taxonomy, format=format, text=text, labels=labels, categorical=categorical, header=header
         )
-        found.append(describe(data))
+        found.append(describe(data, tree))
     if as_json:
         print_json(found)
     else:

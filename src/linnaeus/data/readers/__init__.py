@@ -33,7 +33,7 @@ FORMATS = {
     "reuters": "reuters",
 }
 
-_SPARSE_LINE = re.compile(r"\s*([^\s:,]+(,\s*[^\s:,]+)*)?(\s+\d+:\S+)+\s*(#.*)?")
+_SPARSE_LINE = re.compile(r"([^\s:,]+(,\s*[^\s:,]+)*\s+)?\d+:\S+(\s+\d+:\S+)*\s*(#.*)?")
 Path = str | PathLike[str]
 Names = str | int | Sequence[str | int] | None
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from scipy import sparse
@@ -60,7 +61,7 @@ def read(source: Source, options: Options) -> Dataset:
 def _opened(stream: Any, name: str) -> Any:
     try:
         return np.load(stream, allow_pickle=False)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, BadZipFile) as error:
         raise DataError(f"{name} is not a readable numpy archive: {error}") from error
 
 

@@ -1,0 +1,112 @@
+"""CSV and TSV with text, sequences or numbers."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from linnaeus.data import read_dataset
+from linnaeus.errors import DataError
+
+
+def read(tmp_path: Path, content: str, **options: object) -> object:
+    (tmp_path / "docs").write_text(content, newline="")
+    return read_dataset(tmp_path / "docs", **options)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_a_header_is_recognised_by_its_names(tmp_path: Path, delimiter: str) -> None:
+    rows = [["id", "text", "labels"], ["d1", "A late goal", "A|B"], ["d2", "A vote", ""]]
+    data = read(tmp_path, "\r\n".join(delimiter.join(row) for row in rows) + "\r\n")
+    assert data.documents == ["A late goal", "A vote"]
+    assert data.labels == [["A", "B"], []]
+    assert data.ids == ["d1", "d2"]
+    assert data.place(1).endswith("docs:3")
+
+
+def test_header_can_be_denied_or_insisted_on(tmp_path: Path) -> None:
+    content = "text,labels\nA vote,Politics\n"
+    assert read(tmp_path, content, header=False).documents == ["text", "A vote"]
+    content = "words,what\nA vote,Politics\n"
+    assert read(tmp_path, content, text="words", labels="what").labels == [["Politics"]]
+    assert read(tmp_path, content, header=True, text=["words"]).documents == ["A vote"]
+    assert read(tmp_path, content).documents == ["words", "A vote"]
+
+
+def test_columns_without_names_are_numbered(tmp_path: Path) -> None:
+    data = read(tmp_path, "d1,A vote,1999,Politics\n", text=1, labels=3, id=0, header=False)
+    assert (data.ids, data.documents, data.labels) == (["d1"], ["A vote"], [["Politics"]])
+
+
+def test_annif_corpora_are_text_and_uris(tmp_path: Path) -> None:
+    data = read(tmp_path, 'A "late" goal, said he\t<http://x/1> <http://x/2>\nA vote\t<http://x/3>\n')
+    assert data.documents == ['A "late" goal, said he', "A vote"]
+    assert data.labels == [["http://x/1", "http://x/2"], ["http://x/3"]]
+
+
+def test_several_label_columns_are_a_path(tmp_path: Path) -> None:
+    data = read(tmp_path, "text,level1,level2\na,A,AA\nb,B,\n", labels=["level1", "level2"])
+    assert data.labels == [["A", "AA"], ["B"]]
+
+
+def test_sequences_with_joined_codes_are_read(tmp_path: Path) -> None:
+    data = read(tmp_path, "Entry\tEC number\tSequence\nP1\t1.1.1.1;2.3.4.5\tMKQ\nP2\t1.1.1.2\tMAA\n")
+    assert (data.kind, data.sequences, data.ids) == ("sequence", ["MKQ", "MAA"], ["P1", "P2"])
+    assert data.labels == [["1.1.1.1", "2.3.4.5"], ["1.1.1.2"]]
+    bare = read(tmp_path, f"P1\t1.1.1.1\t{'MKQA' * 8}\n")
+    assert (bare.kind, bare.ids) == ("sequence", ["P1"])
+
+
+def test_columns_of_numbers_are_dense_features_with_missing_values(tmp_path: Path) -> None:
+    data = read(tmp_path, "id,x,y1,label\na,1,?,A\nb,,2.5,B\n")
+    assert data.kind == "dense"
+    assert data.feature_names == ["x", "y1"]
+    np.testing.assert_array_equal(data.X, np.array([[1, np.nan], [np.nan, 2.5]], dtype=np.float32))
+    assert data.labels == [["A"], ["B"]]
+
+
+def test_a_split_column_is_kept(tmp_path: Path) -> None:
+    content = "text,labels,split\na,A,train\nb,B,test\n"
+    assert read(tmp_path, content).split == ["train", "test"]
+    assert read(tmp_path, content, split="test").documents == ["b"]
+    with pytest.raises(DataError, match=r"no part 'tset'.*did you mean 'test'"):
+        read(tmp_path, content, split="tset")
+
+
+@settings(max_examples=50)
+@given(st.lists(st.tuples(st.text("ab \n\",;'é", min_size=1), st.sampled_from(["A", "B"])), min_size=1, max_size=5))
+def test_whatever_csv_wrote_comes_back(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]]) -> None:
+    buffer = io.StringIO(newline="")
+    csv.writer(buffer).writerows([("text", "labels"), *rows])
+    data = read(tmp_path_factory.mktemp("csv"), buffer.getvalue())
+    assert data.documents == [text for text, _ in rows]
+    assert data.labels == [[label] for _, label in rows]
+
+
+def test_a_text_longer_than_the_limit_of_the_csv_module_is_read(tmp_path: Path) -> None:
+    limit = csv.field_size_limit()
+    assert len(read(tmp_path, f"text,labels\n{'x' * 200_000},A\n").documents[0]) == 200_000
+    assert csv.field_size_limit() == limit
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("text,labels\na,A\nb\n", r"docs:3 has 1 columns; expected 2 \(text, labels\)"),
+        ('text,labels\n"a\n\nb",A\nc,B,C\n', "docs:5 has 3 columns"),
+        ("text,labels,text\na,A,b\n", "docs:1 names column 'text' twice"),
+        ("text,labels\n", "header but no documents"),
+        ('text,labels\na,A\n"b"c,B\n', "docs:3 is not a row"),
+        ("x,y1,label\n1,2,A\n1,two,B\n", "docs:3: 'two' in column 'y1' is not a number"),
+        ("foo,label\nabc,A\n", "no text column .*name it with text="),
+    ],
+)
+def test_what_is_wrong_is_said_with_file_and_line(tmp_path: Path, content: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        read(tmp_path, content, format="csv")

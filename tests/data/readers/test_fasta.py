@@ -1,0 +1,41 @@
+"""FASTA files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from linnaeus.data import read_dataset
+from linnaeus.errors import DataError
+
+CONTENT = ">P1 1.1.1.1;2.3.4.5 an enzyme\nMKQ\nAA*\n\n>P2 1.1.1.2\nMAA\n"
+
+
+def test_ids_labels_and_wrapped_sequences_are_read(tmp_path: Path) -> None:
+    (tmp_path / "a.fasta").write_text(CONTENT)
+    data = read_dataset(tmp_path / "a.fasta")
+    assert data.sequences == ["MKQAA", "MAA"]
+    assert data.labels == [["1.1.1.1", "2.3.4.5"], ["1.1.1.2"]]
+    assert data.ids == ["P1", "P2"]
+    assert data.place(1).endswith("a.fasta:5")
+    assert len(read_dataset(tmp_path / "a.fasta", limit=1)) == 1
+
+
+def test_labels_can_stand_behind_a_mark(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text(">P1 some enzyme EC=1.1.1.1,2.2.2.2 OS=Mouse\nMKQ\n>P2 none\nMM\n")
+    assert read_dataset(tmp_path / "a", labels="EC=").labels == [["1.1.1.1", "2.2.2.2"], []]
+
+
+def test_sequences_without_labels_are_read(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text(">P1\nMKQ\n")
+    assert read_dataset(tmp_path / "a").labels is None
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [("MKQ\n>P1\nA\n", "a:1: a FASTA"), (">P1\n>P2\nMK\n", "a:1: the header is followed by no")]
+)
+def test_what_is_wrong_is_said_with_file_and_line(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "a").write_text(content)
+    with pytest.raises(DataError, match=message):
+        read_dataset(tmp_path / "a", "fasta")

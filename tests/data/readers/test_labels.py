@@ -1,0 +1,73 @@
+"""Labels in one cell, as paths, as [id, name] lists and as records."""
+
+from __future__ import annotations
+
+import pytest
+
+from linnaeus import Taxonomy
+from linnaeus.data.readers.labels import choose_part, choose_separator, label_names, split_cells
+from linnaeus.errors import DataError
+
+MESH = [[["D1", "Animals", "N"], ["D2", "Pineal Gland", "Y"]]]
+PATHS = [[["Arts", "Music"], ["Science"]]]
+
+
+@pytest.mark.parametrize("separator", [";", "|", ","])
+def test_labels_are_split_at_the_separator_that_occurs(separator: str) -> None:
+    assert split_cells([f"A{separator} B", "C", ""]) == [["A", "B"], ["C"], []]
+
+
+def test_the_taxonomy_decides_which_separator_is_meant() -> None:
+    tax = Taxonomy.flat(["Glands, Human", "Skin"])
+    cells = ["Glands, Human|Skin", "Glands, Human"]
+    assert choose_separator(cells, tax) == "|"
+    assert split_cells(["Glands, Human", "Skin"], None, tax) == [["Glands, Human"], ["Skin"]]
+    assert choose_separator(["A,B"], Taxonomy.flat(["x"])) == ","
+
+
+def test_a_given_separator_is_obeyed() -> None:
+    assert split_cells(["A B;C"], " ") == [["A", "B;C"]]
+
+
+def test_uris_in_angle_brackets_are_labels() -> None:
+    assert split_cells(["<http://x/1>\t<http://x/2>", "<http://x/3>"]) == [
+        ["http://x/1", "http://x/2"],
+        ["http://x/3"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [("id", ["D1", "D2"]), ("name", ["Animals", "Pineal Gland"]), ("path", ["D1/Animals/N", "D2/Pineal Gland/Y"])],
+)
+def test_the_part_of_a_list_entry_can_be_named(part: str, expected: list[str]) -> None:
+    assert label_names(MESH[0], part, None, "f:1") == expected
+
+
+def test_the_taxonomy_decides_which_part_is_the_label() -> None:
+    assert choose_part(MESH, Taxonomy.flat(["D1", "D2"])) == "id"
+    assert choose_part(MESH, Taxonomy.flat(["Animals"])) == "name"
+    assert choose_part(PATHS, Taxonomy.from_paths([["Arts", "Music"], ["Science"]])) == "last"
+    assert choose_part(PATHS, Taxonomy.flat(["Arts/Music"])) == "path"
+
+
+def test_without_taxonomy_codes_in_front_make_the_name_the_label() -> None:
+    assert choose_part(MESH, None) == "name"
+    assert choose_part(PATHS, None) == "last"
+    assert choose_part([["plain"]], None) is None
+
+
+def test_records_and_numbers_are_labels() -> None:
+    records = [{"id": "1", "name": "Arts"}, {"uri": "http://x"}]
+    assert label_names(records, "name", None, "f:1") == ["Arts", "http://x"]
+    assert label_names(records, "id", None, "f:1") == ["1", "http://x"]
+    assert label_names([3, 5], None, None, "f:1") == ["3", "5"]
+    assert label_names("A;B", None, ";", "f:1") == ["A", "B"]
+    assert label_names(None, None, None, "f:1") == []
+    assert label_names(["A", "A"], None, None, "f:1") == ["A"]
+
+
+def test_an_entry_that_is_no_label_is_named_with_its_line() -> None:
+    for wrong in ({"colour": 1}, [], None, True):
+        with pytest.raises(DataError, match="f:1"):
+            label_names([wrong], None, None, "f:1")

@@ -1,0 +1,75 @@
+"""Numpy archives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from linnaeus.data import read_dataset
+from linnaeus.errors import DataError
+
+X = sparse.csr_array(np.array([[1, 0, 2], [0, 0, 3]], dtype=np.float32))
+
+
+def parts(**more: object) -> dict:
+    shape = np.array(X.shape)
+    arrays = {"X_data": X.data, "X_indices": X.indices, "X_indptr": X.indptr, "X_shape": shape}
+    labels = {"Y_indices": np.array([0, 1, 1], np.int16), "Y_indptr": np.array([0, 2, 3]), "Y_shape": np.array([2, 2])}
+    return arrays | labels | {"label_names": np.array(["A", "B"])} | more
+
+
+def test_features_labels_and_further_columns_are_read(tmp_path: Path) -> None:
+    np.savez_compressed(tmp_path / "d.npz", **parts(half=np.array([0, 1])))
+    data = read_dataset(tmp_path / "d.npz")
+    assert (data.X != X).nnz == 0
+    assert data.labels == [["A", "B"], ["B"]]
+    assert data.extra["half"].tolist() == [0, 1]
+    assert len(read_dataset(tmp_path / "d.npz", limit=1)) == 1
+
+
+def test_a_matrix_saved_by_scipy_takes_its_labels_from_a_file(tmp_path: Path) -> None:
+    sparse.save_npz(tmp_path / "d.npz", sparse.csc_array(X))
+    assert read_dataset(tmp_path / "d.npz").labels is None
+    (tmp_path / "labels.txt").write_text("A;B\n\n")
+    data = read_dataset(tmp_path / "d.npz", labels=str(tmp_path / "labels.txt"))
+    assert (data.X != X).nnz == 0
+    assert data.labels == [["A", "B"], []]
+
+
+def test_dense_arrays_with_labels_are_read(tmp_path: Path) -> None:
+    np.savez(tmp_path / "d.npz", X=X.toarray(), labels=np.array(["A", "B|C"]), ids=np.array([7, 8]))
+    data = read_dataset(tmp_path / "d.npz")
+    assert (data.kind, data.labels, data.ids) == ("dense", [["A"], ["B", "C"]], ["7", "8"])
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"Z": np.zeros(2)}, "has the arrays Z; expected X_data"),
+        ({"X": np.array([[{}]])}, "holds Python objects"),
+        (parts(Y_indices=np.array([0, 1, 7])), "Y_indices of .* go from 0 to 7 for 2 label names"),
+        (parts(Y_indptr=np.array([0, 3])), "labels of 1 documents; the matrix has 2 rows"),
+        (parts(X_indices=np.array([0, 2, 9])), "inconsistent"),
+    ],
+)
+def test_what_does_not_fit_is_an_error(tmp_path: Path, arrays: dict, message: str) -> None:
+    np.savez(tmp_path / "d.npz", **arrays)
+    with pytest.raises(DataError, match=message):
+        read_dataset(tmp_path / "d.npz")
+
+
+def test_a_truncated_archive_is_an_error(tmp_path: Path) -> None:
+    np.savez(tmp_path / "d.npz", **parts())
+    whole = (tmp_path / "d.npz").read_bytes()
+    (tmp_path / "d.npz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(DataError, match=r"d\.npz"):
+        read_dataset(tmp_path / "d.npz")
+
+
+def test_a_missing_label_file_is_named(tmp_path: Path) -> None:
+    sparse.save_npz(tmp_path / "d.npz", X)
+    with pytest.raises(DataError, match="no array 'lables'"):
+        read_dataset(tmp_path / "d.npz", labels="lables")

@@ -1,0 +1,61 @@
+"""Files behind compression and encodings, with line numbers."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+from pathlib import Path
+
+import pytest
+
+from linnaeus.data.readers.source import Source
+from linnaeus.errors import DataError
+
+CONTENT = "one\ntwo é\nthree".encode()
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, lzma.compress, bz2.compress])
+def test_lines_are_read_through_any_compression_whatever_the_name(tmp_path: Path, pack: object) -> None:
+    path = tmp_path / "docs.dat"
+    path.write_bytes(pack(CONTENT))
+    assert list(Source(path).lines()) == [(1, "one\n"), (2, "two é\n"), (3, "three")]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_byte_order_mark_decides_the_encoding(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "docs"
+    path.write_bytes("é\nb".encode(encoding))
+    assert [line for _, line in Source(path).lines()] == ["é\n", "b"]
+
+
+def test_a_wrong_byte_is_named_with_file_and_line(tmp_path: Path) -> None:
+    path = tmp_path / "docs"
+    path.write_bytes("good\nb\xe9d\n".encode("latin-1"))
+    with pytest.raises(DataError, match=r"docs:2 is not utf-8: byte 0xe9 .* encoding='latin-1'"):
+        list(Source(path).lines())
+    assert list(Source(path).lines("latin-1"))[1] == (2, "béd\n")
+    with pytest.raises(DataError, match="no encoding 'latin-99'"):
+        list(Source(path).lines("latin-99"))
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress])
+def test_a_truncated_file_is_an_error(tmp_path: Path, pack: object) -> None:
+    path = tmp_path / "docs"
+    path.write_bytes(pack(bytes(range(256)) * 4000)[:-12])
+    with pytest.raises(DataError, match="docs"):
+        list(Source(path).lines("latin-1"))
+
+
+def test_standard_input_is_read_twice_without_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    stdin = io.TextIOWrapper(io.BytesIO(gzip.compress(CONTENT)))
+    monkeypatch.setattr("sys.stdin", stdin)
+    source = Source("-")
+    assert source.head == CONTENT
+    assert len(list(source.lines())) == 3
+
+
+def test_a_missing_file_is_named() -> None:
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        Source("nowhere.jsonl")
