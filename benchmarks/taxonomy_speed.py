@@ -1,7 +1,7 @@
 """How long, and how much memory, does it take to read a large edge list?
 
-Writes a random tree of ``--nodes`` nodes as TSV into a temporary folder and reads it in a fresh process, so that the peak
-memory is that of reading alone.
+Writes a random tree of ``--nodes`` nodes as TSV into a temporary folder and reads it in a fresh process, so that the
+peak memory is that of reading alone.
 """
 
 from __future__ import annotations

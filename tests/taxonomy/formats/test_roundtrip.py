@@ -15,7 +15,19 @@ from linnaeus.taxonomy import formats
 from tests.strategies import taxonomies
 
 EVERYTHING = ["turtle", "rdf-xml", "n-triples", "obo", "edges", "paths", "indented", "json", "children", "mesh"]
-ODD_NAMES = ["tab\there", 'quo"te', "com,ma", "semi;colon", "line\nbreak", "#hash", "x--y", "ä 名", "a/b.c", "{}!\\", "A:1"]
+ODD_NAMES = [
+    "tab\there",
+    'quo"te',
+    "com,ma",
+    "semi;colon",
+    "line\nbreak",
+    "#hash",
+    "x--y",
+    "ä 名",
+    "a/b.c",
+    "{}!\\",
+    "A:1",
+]
 
 
 def written_and_read(taxonomy: Taxonomy, format: str, **options: str) -> Taxonomy:
@@ -43,7 +55,9 @@ def test_lshtc_comes_back_equal_unless_a_node_has_no_edge(taxonomy: Taxonomy) ->
         assert written_and_read(taxonomy, "lshtc") == taxonomy
 
 
-@given(st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=4), min_size=1, max_size=6), st.sampled_from("./-"))
+@given(
+    st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=4), min_size=1, max_size=6), st.sampled_from("./-")
+)
 @settings(max_examples=60)
 def test_codes_come_back_equal(paths: list[list[str]], separator: str) -> None:
     taxonomy = Taxonomy.from_paths(paths, separator=separator)
@@ -83,7 +97,9 @@ def test_display_labels_come_back(format: str) -> None:
 
 
 def test_codes_keep_their_labels() -> None:
-    taxonomy = Taxonomy.from_edges([("1", "1.1"), ("1", "1.2")], root=None, display_labels={"1": "One", "1.2": "One, two"})
+    taxonomy = Taxonomy.from_edges(
+        [("1", "1.1"), ("1", "1.2")], root=None, display_labels={"1": "One", "1.2": "One, two"}
+    )
     back = written_and_read(taxonomy, "codes")
     assert [back.display(v) for v in range(3)] == ["One", "1.1", "One, two"]
 

@@ -93,8 +93,8 @@ def _line(text: str, word: str) -> int:
 def _members(content: Any, draft: Draft) -> Iterator[tuple[str, str, Any]]:
     """Name, label and what lies below, for every node on one level."""
     if isinstance(content, (str, int)) and not isinstance(content, bool):
-        content = [content]
-    if isinstance(content, dict):
+        yield str(content), "", None
+    elif isinstance(content, dict):
         name_key = next((key for key in _NAME if isinstance(content.get(key), (str, int))), None)
         below_key = next((key for key in _CHILDREN if isinstance(content.get(key), (list, dict))), None)
         if name_key is not None:

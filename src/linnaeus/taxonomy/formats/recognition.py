@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from linnaeus.errors import TaxonomyError
 from linnaeus.taxonomy.formats.codes import code_separator
 from linnaeus.taxonomy.formats.edges import header_columns
 from linnaeus.taxonomy.formats.paths import is_header
@@ -23,7 +24,7 @@ def recognise_text(text: str, *, whole: bool = True) -> str | None:
     if isinstance(noted, str):
         return noted
     by_sign = _by_sign(text)
-    if by_sign is not None:
+    if by_sign is not None or text.lstrip().startswith("<"):  # other XML, or HTML, is no list of names
         return by_sign
     if not whole:
         text = text.rpartition("\n")[0] or text
@@ -64,7 +65,10 @@ def _by_shape(lines: list[str]) -> str | None:
     mark = delimiter(lines)
     if mark is None:
         return "codes" if code_separator(lines) else "indented"
-    rows = [cells for _, cells in table("\n".join(lines), mark, "the file")]
+    try:
+        rows = [cells for _, cells in table("\n".join(lines), mark, "the file")]
+    except TaxonomyError:  # a cell in quotes may be cut off here; the reader sees the whole
+        rows = [line.split(mark) for line in lines]
     if header_columns(rows[0]) is not None:
         return "edges"
     if is_header(rows[0]):

@@ -1,0 +1,74 @@
+"""The format is told from content."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from linnaeus.errors import TaxonomyError
+from linnaeus.taxonomy.formats import FORMATS, recognise
+
+SAMPLES = [
+    ("turtle", "# a comment\n@prefix skos: <http://www.w3.org/2004/02/skos/core#> .\n"),
+    ("turtle", "PREFIX skos: <http://www.w3.org/2004/02/skos/core#>\n"),
+    ("n-triples", "<urn:a> <http://www.w3.org/2004/02/skos/core#broader> <urn:b> .\n"),
+    ("rdf-xml", '<?xml version="1.0"?>\n<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/>\n'),
+    ("obo", "format-version: 1.2\n\n[Term]\nid: X\n"),
+    ("obo", "[Term]\nid: X\n"),
+    ("json", ' \n {"A": {}}'),
+    ("json", '["A", "B"]'),
+    ("arff", "% comment\n@relation x\n"),
+    ("edges", "parent\tchild\nA\tB\n"),
+    ("edges", "id,parent,name\nA,,x\n"),
+    ("edges", "A\tB\nB\tC\n"),
+    ("edges", "dog.01\tpug.02\nanimal.03\tdog.01\n"),
+    ("edges", "1\t2\n2\t3\n"),
+    ("lshtc", "1 2\n2 3\n"),
+    ("children", "Root\tA\tB\nA\tC\n"),
+    ("paths", "A,B,C\nA,D\n"),
+    ("paths", "level 1,level 2\nA,B\n"),
+    ("indented", "A\n\tB\n\t\tC\n"),
+    ("indented", "A, all of it\n    B, a part\n"),
+    ("indented", "A\nB\nC\n"),
+    ("codes", "comp.sys.mac\ncomp.os\nalt.atheism\n"),
+    ("codes", "1\tOne\n1.1\tOne one\n1.2\tOne two\n"),
+    ("mesh", "Body Regions;A01\nMammary Glands, Human;A01.236\n"),
+]
+
+
+@pytest.mark.parametrize(("format", "text"), SAMPLES)
+def test_content_says_the_format(format: str, text: str, tmp_path: Path) -> None:
+    assert recognise(text.encode()) == format
+    file = tmp_path / "file.misleading.json"
+    file.write_text(text)
+    assert recognise(file) == format
+
+
+def test_every_format_is_recognised_somewhere() -> None:
+    assert {format for format, _ in SAMPLES} == set(FORMATS)
+
+
+def test_what_is_not_recognised_is_an_error_that_lists_the_formats() -> None:
+    with pytest.raises(TaxonomyError, match="one of turtle, rdf-xml"):
+        recognise(b"<html><body>Not found</body></html>")
+
+
+def test_a_long_file_is_recognised_from_its_beginning(tmp_path: Path) -> None:
+    file = tmp_path / "long"
+    file.write_text("parent\tchild\n" + "".join(f"ä{v // 10}\tä{v}\n" for v in range(1, 20_000)))
+    assert recognise(file) == "edges"
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("name", "format"),
+    [
+        ("rcv1v2/rcv1.taxonomy", "children"),
+        ("medline_mesh/mtrees2014.csv.gz", "mesh"),
+        ("wordnet_nouns/taxonomy.tsv.xz", "edges"),
+        ("yeast/seq_GO.train.arff.gz", "arff"),
+    ],
+)
+def test_real_files_are_recognised(data_dir: Path, name: str, format: str) -> None:
+    assert recognise(data_dir / name) == format

@@ -1,0 +1,112 @@
+"""Every oddity is found where it is, and only there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from linnaeus import Taxonomy
+from linnaeus.taxonomy import formats
+from linnaeus.taxonomy.checks import Report, check
+from tests.strategies import taxonomies
+
+
+def codes(report: Report) -> dict[str, int]:
+    return {finding.code: finding.count for finding in report.findings}
+
+
+def test_a_sound_tree_has_no_findings(abc: Taxonomy) -> None:
+    report = check(abc)
+    assert report.findings == []
+    assert report.ok
+    assert report.summary["n_nodes"] == 7
+    assert report.summary["levels"] == 3
+
+
+def test_all_cycles_are_reported_with_file_and_line(tmp_path: Path) -> None:
+    file = tmp_path / "broken.tsv"
+    file.write_text("parent\tchild\nR\tA\nA\tB\nB\tA\nR\tX\nX\tY\nY\tZ\nZ\tX\nZ\tW\n")
+    report = check(formats.draft(file))
+    found = report.find("cycle")
+    assert found is not None
+    assert found.count == 2
+    assert [example.split("/")[0].rstrip("(").strip() for example in found.examples] == ["A > B > A", "X > Y > Z > X"]
+    assert found.examples[0].endswith("broken.tsv:3)")
+    assert not report.ok
+
+
+def test_oddities_of_pairs_are_errors(tmp_path: Path) -> None:
+    file = tmp_path / "pairs.tsv"
+    file.write_text("parent\tchild\n\tA\nA\tA\nA\tB\nA\tB\nAA\tC\n")
+    assert {"self-loop": 1, "duplicate-edge": 1, "unknown-parent": 1}.items() <= codes(
+        check(formats.draft(file))
+    ).items()
+
+
+def test_shapes_are_noticed() -> None:
+    edges = [("R", "A"), ("A", "B"), ("R", "B"), ("R", "C"), ("C", "D"), ("C", "E"), ("A", "E")]
+    tax = Taxonomy.from_edges(edges, nodes=["lonely"], root=None)
+    report = check(tax)
+    assert codes(report) == {"orphan": 1, "redundant-edge": 1, "multi-parent": 2}
+    assert report.find("redundant-edge").examples == ["R > B"]  # type: ignore[union-attr]
+    chain = check(Taxonomy.from_edges([("R", "A"), ("A", "B")]))
+    assert chain.find("one-child").examples == ["R > A", "A > B"]  # type: ignore[union-attr]
+
+
+def test_siblings_with_one_label_are_noticed_but_cousins_are_not() -> None:
+    edges = [("R", "A"), ("R", "B"), ("A", "a1"), ("A", "a2"), ("B", "b1"), ("B", "b2")]
+    shown = {"a1": "Other", "a2": "other", "b1": "Other"}
+    report = check(Taxonomy.from_edges(edges, display_labels=shown))
+    assert codes(report) == {"same-label": 1}
+
+
+def test_labels_and_nodes_are_compared(abc: Taxonomy) -> None:
+    report = check(abc, [["AA", "Ab"], ["AA"], ["Ab", "BA"], []], min_examples=2)
+    assert codes(report) == {"label-without-node": 1, "node-without-data": 2, "starving-leaf": 1}
+    assert report.find("label-without-node").examples == ["Ab (2 documents; did you mean 'AB'?)"]  # type: ignore[union-attr]
+    assert report.find("node-without-data").examples == ["AB", "BB"]  # type: ignore[union-attr]
+    assert report.find("starving-leaf").examples == ["BA (1)"]  # type: ignore[union-attr]
+    assert not report.ok
+
+
+def test_the_worst_comes_first_and_the_report_is_plain(abc: Taxonomy) -> None:
+    report = check([("A", "B"), ("B", "C"), ("C", "B"), ("X", "Y")])
+    ranks = [("error", "warning", "info").index(finding.severity) for finding in report.findings]
+    assert ranks == sorted(ranks)
+    assert report.to_dict()["findings"][0]["code"] == "cycle"
+
+
+def test_a_graph_is_not_blamed_for_its_cycles() -> None:
+    graph = Taxonomy.from_edges([("a", "b"), ("b", "c"), ("c", "a")], kind="graph")
+    assert check(graph).findings == []
+
+
+pairs = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=14, unique=True)
+
+
+@given(pairs)
+@settings(max_examples=150)
+def test_any_pairs_give_as_many_cycles_as_components(edges: list[tuple[int, int]]) -> None:
+    graph = nx.DiGraph(edges)
+    report = codes(check(edges))
+    assert report.get("cycle", 0) == sum(len(part) > 1 for part in nx.strongly_connected_components(graph))
+    assert report.get("self-loop", 0) == sum(a == b for a, b in edges)
+
+
+@given(taxonomies(max_nodes=8, kinds=("dag",)))
+@settings(max_examples=100)
+def test_redundant_edges_are_those_outside_the_transitive_reduction(tax: Taxonomy) -> None:
+    graph = tax.to_networkx()
+    expected = graph.number_of_edges() - nx.transitive_reduction(graph).number_of_edges()
+    assert codes(check(tax)).get("redundant-edge", 0) == expected
+
+
+@pytest.mark.data
+def test_wordnet_has_no_errors(data_dir: Path) -> None:
+    report = check(formats.draft(data_dir / "wordnet_nouns" / "taxonomy.tsv.xz"))
+    assert report.ok
+    assert report.summary["n_nodes"] == 17_157
