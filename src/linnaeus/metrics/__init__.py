@@ -13,6 +13,7 @@ from linnaeus.metrics.calibration import (
     expected_calibration_error,
     reliability,
 )
+from linnaeus.metrics.comparison import compare
 from linnaeus.metrics.flat import (
     example_f1,
     example_precision,
@@ -84,6 +85,7 @@ __all__ = [
     "brier",
     "calibration_by_level",
     "coherence_violations",
+    "compare",
     "corrected_resampled_t",
     "coverage",
     "decision_sign_test",

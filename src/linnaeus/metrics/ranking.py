@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from linnaeus.errors import DataError, nearest
-from linnaeus.losses.cost import holds, parent_arrays, tree_distance_cost
+from linnaeus.losses.cost import half, holds, parent_arrays, tree_distance_cost
 from linnaeus.metrics.rankings import Ranking, as_ranking
 from linnaeus.metrics.score import Score
 from linnaeus.metrics.sets import need_taxonomy
@@ -62,9 +62,9 @@ def parent_accuracy(gold: Any, scores: Any, taxonomy: Taxonomy | None = None, *,
     node_of, parents = _nodes(ranking, taxonomy), _parents_with_root(taxonomy)
     top = ranking.top(1)[:, 0]
     right = _top_hits(ranking)
-    rows, columns = _entries(ranking.Y)
-    known = (top[rows] >= 0) & (columns < ranking.n_labels)
-    rows, columns = rows[known], columns[known]
+    rows, columns = _ranked_entries(ranking)
+    answered = top[rows] >= 0
+    rows, columns = rows[answered], columns[answered]
     shared = parents[node_of[columns]].multiply(parents[node_of[top[rows]]]).sum(axis=1)
     np.maximum.at(right, rows, (np.asarray(shared) > 0).astype(np.float64))
     return _mean(right, "best label and a gold label have a common parent, the root included")
@@ -164,14 +164,16 @@ def maximal_loss(gold: Any, scores: Any, taxonomy: Taxonomy | None = None, *, la
         for y in np.unique(columns):  # label by label, so that each row of distances is made once
             with_y = rows[columns == y]
             wrong = ~is_gold[with_y] & (S[with_y] >= S[with_y, y][:, None])
-            distances = tree_distance_cost(taxonomy, np.full(ranking.n_labels, node_of[y]), node_of) / 2
+            distances = half_distance(taxonomy, np.full(ranking.n_labels, node_of[y]), node_of)
             worst = np.where(wrong, distances, 0.0).max(axis=1, initial=0.0)
             values[block[with_y]] = np.maximum(values[block[with_y]], worst)
-    return _mean(values, "half distance, ties against")
+    return _mean_of_ranked(values, _ranked_entries(ranking)[0], "half distance, ties against")
 
 
 def top_loss(gold: Any, scores: Any, taxonomy: Taxonomy | None = None, *, labels: Labels = None) -> Score:
     """Mean over documents of the largest half distance from the best label to a gold label, 0 if it is one itself.
+
+    A document without any answer is charged the way from its gold labels to the root.
 
     Examples
     --------
@@ -182,13 +184,14 @@ def top_loss(gold: Any, scores: Any, taxonomy: Taxonomy | None = None, *, labels
     taxonomy = need_taxonomy(taxonomy)
     ranking = as_ranking(gold, scores, taxonomy, labels)
     node_of, top = _nodes(ranking, taxonomy), ranking.top(1)[:, 0]
-    rows, columns = _entries(ranking.Y)
-    known = (top[rows] >= 0) & (columns < ranking.n_labels)
-    rows, columns = rows[known], columns[known]
+    rows, columns = _ranked_entries(ranking)
+    distances = np.diff(taxonomy.ancestor_matrix.indptr)[node_of[columns]] / 2.0
+    answered = top[rows] >= 0
+    distances[answered] = half_distance(taxonomy, node_of[columns[answered]], node_of[top[rows[answered]]])
     values = np.zeros(ranking.n_docs)
-    np.maximum.at(values, rows, tree_distance_cost(taxonomy, node_of[columns], node_of[top[rows]]) / 2)
+    np.maximum.at(values, rows, distances)
     values[_top_hits(ranking) > 0] = 0.0
-    return _mean(values, "half distance, best label, ties by column")
+    return _mean_of_ranked(values, rows, "half distance, best label, ties by column")
 
 
 # -- shared ------------------------------------------------------------------------------------------------------------
@@ -206,6 +209,24 @@ def _top_hits(ranking: Ranking) -> FloatArray:
 
 def _entries(Y: CSR) -> tuple[IntArray, IntArray]:
     return np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr)), Y.indices
+
+
+def _ranked_entries(ranking: Ranking) -> tuple[IntArray, IntArray]:
+    """Document and column of every gold label that is ranked."""
+    rows, columns = _entries(ranking.Y)
+    ranked = columns < ranking.n_labels
+    return rows[ranked], columns[ranked]
+
+
+def half_distance(taxonomy: Taxonomy, a: IntArray, b: IntArray) -> FloatArray:
+    return half(tree_distance_cost(taxonomy, a, b))
+
+
+def _mean_of_ranked(values: FloatArray, rows: IntArray, convention: str) -> Score:
+    """Mean over the documents that have a ranked gold label; the others have no distance."""
+    kept = values[np.unique(rows)]
+    mean = float(kept.mean()) if len(kept) else float("nan")
+    return Score(mean, len(kept), len(values) - len(kept), f"{convention}; without documents that have no labels")
 
 
 def _gold_columns(Y: CSR, row: int) -> IntArray:

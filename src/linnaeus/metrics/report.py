@@ -176,7 +176,9 @@ def _count_block(
     first = cost.first_mistakes(difference, block.taxonomy, parents_only=True)
     rows = np.repeat(np.arange(block.n_docs), np.diff(difference.indptr))[first]
     nodes = difference.indices[first]
-    losses = {name: np.bincount(rows, c[nodes], block.n_docs).astype(np.float64) for name, c in weights.items()}
+    losses: dict[str, FloatArray] = {
+        scaling: np.bincount(rows, c[nodes], block.n_docs).astype(np.float64) for scaling, c in weights.items()
+    }
     return *given, *count(closed.Y, closed.H), losses
 
 

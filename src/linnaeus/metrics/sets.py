@@ -21,7 +21,17 @@ from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import pattern
 from linnaeus.typing import CSR, IntArray
 
-__all__ = ["LabelSets", "Pair", "as_pair", "as_sets", "is_indicator", "label_lists", "need_taxonomy", "rows_over"]
+__all__ = [
+    "LabelSets",
+    "Pair",
+    "as_pair",
+    "as_pairs",
+    "as_sets",
+    "is_indicator",
+    "label_lists",
+    "need_taxonomy",
+    "rows_over",
+]
 
 
 @dataclass(frozen=True)
@@ -196,6 +206,35 @@ def as_pair(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None) -> Pair
         Y.unknown,
         H.unknown,
     )
+
+
+def as_pairs(gold: Any, first: Any, second: Any, taxonomy: Taxonomy | None = None) -> tuple[Pair, Pair]:
+    """Gold beside each of two systems, all over the same columns, so that the systems can be compared label by label.
+
+    Examples
+    --------
+    >>> first, second = as_pairs(["A"], ["B"], ["C"])
+    >>> first.H.indices.tolist(), second.H.indices.tolist()
+    ([1], [2])
+    """
+    sides = [gold, first, second]
+    if all(map(is_indicator, sides)):
+        rows = [_checked_indicator(side) for side in sides]
+        G, A, B = rows
+        pair = as_pair(sparse.vstack([G, G], format="csr"), sparse.vstack([A, B], format="csr"), taxonomy)
+    else:
+        lists = [_as_lists(side, taxonomy) for side in sides]
+        for side in lists[1:]:
+            _check_lengths(len(lists[0]), len(side))
+        pair = as_pair(lists[0] * 2, lists[1] + lists[2], taxonomy)
+    halves = list(pair.blocks(max(pair.n_docs // 2, 1)))
+    return halves[0], halves[-1]
+
+
+def _as_lists(labels: Any, taxonomy: Taxonomy | None) -> list[list[Any]]:
+    if is_indicator(labels):
+        return need_taxonomy(taxonomy).labels(as_sets(labels, taxonomy).Y)
+    return label_lists(labels)
 
 
 def _pair_without_taxonomy(gold: Any, predicted: Any) -> Pair:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from linnaeus.errors import DataError, ParameterError
-from linnaeus.metrics.sets import as_pair, is_indicator, label_lists
+from linnaeus.metrics.sets import as_pairs
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import FloatArray
 
@@ -75,25 +75,10 @@ def decision_sign_test(gold: Any, first: Any, second: Any, taxonomy: Taxonomy | 
     >>> decision_sign_test(["A", "B"], ["A", "B"], ["A", "C"]).details
     {'wins': 2, 'losses': 0}
     """
-    names = taxonomy if taxonomy is not None or is_indicator(gold) else Taxonomy.flat(_all_labels(gold, first, second))
-    wrong_first, wrong_second = (_mistakes(gold, side, names) for side in (first, second))
-    both = len(wrong_first & wrong_second)
-    return sign_test(len(wrong_second) - both, len(wrong_first) - both)
-
-
-def _all_labels(*sides: Any) -> list[str]:
-    return sorted({str(label) for side in sides for row in label_lists(side) for label in row})
-
-
-def _mistakes(gold: Any, predicted: Any, taxonomy: Taxonomy | None) -> set[tuple[int, str, int]]:
-    """(document, label, sign) of every wrong decision, by name since unknown labels differ between the systems."""
-    pair = as_pair(gold, predicted, taxonomy)
-    difference = (pair.Y - pair.H).tocoo()
-    names = pair.column_names()
-    return {
-        (int(i), names[j], int(sign))
-        for i, j, sign in zip(difference.row, difference.col, difference.data, strict=True)
-    }
+    pairs = as_pairs(gold, first, second, taxonomy)
+    wrong_first, wrong_second = (abs(pair.Y - pair.H) for pair in pairs)
+    both = wrong_first.multiply(wrong_second).nnz
+    return sign_test(wrong_second.nnz - both, wrong_first.nnz - both)
 
 
 def mcnemar(b: int, c: int, method: str = "auto") -> Test:

@@ -1,0 +1,134 @@
+"""`linnaeus evaluate`: a saved model on labelled documents, or the label files of any tool against gold labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import click
+import typer
+
+from linnaeus.cli import options
+from linnaeus.cli.console import JsonOption, note, print_json, print_table
+
+__all__ = ["evaluate"]
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """What is compared, however it came."""
+
+    gold: Any
+    predicted: Any
+    scores: Any
+    taxonomy: Any
+    other: Any = None
+    n_missing: int = 0
+
+
+def evaluate(
+    model: Annotated[str | None, typer.Argument(help="Model folder.")] = None,
+    data: Annotated[str | None, typer.Argument(help="Labelled documents.")] = None,
+    taxonomy: options.TaxonomyOption = None,
+    gold: Annotated[str | None, typer.Option("--gold", "-g", help="Label file with the true labels.")] = None,
+    predicted: Annotated[
+        str | None, typer.Option("--predicted", "-p", help="Label file with the predicted labels.")
+    ] = None,
+    compare: Annotated[
+        str | None,
+        typer.Option("--compare", "-c", help="Label file of a second system: adds paired significance tests."),
+    ] = None,
+    per_node: Annotated[bool, typer.Option("--per-node", help="Show every node, too.")] = False,
+    levels: Annotated[bool, typer.Option("--levels", help="Show every level of the taxonomy, too.")] = False,
+    absent: Annotated[
+        str, typer.Option("--absent", help="Macro average: a label that occurs nowhere counts zero, one, or skip it.")
+    ] = "zero",
+    format: Annotated[
+        str | None,
+        typer.Option("--format", help="Format of the label files or of the documents (default: recognised)."),
+    ] = None,
+    text: options.TextOption = None,
+    labels: options.LabelsOption = None,
+    header: options.HeaderOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare answers with the truth: a model on labelled documents, or label files of any tool.
+
+    linnaeus evaluate model/ test.jsonl
+
+    linnaeus evaluate --taxonomy topics.ttl --gold gold.tsv --predicted predicted.tsv
+    """
+    from linnaeus import metrics
+
+    if model is not None:
+        if gold or predicted or data is None:
+            raise click.UsageError("Give a model and labelled documents, or --gold and --predicted.")
+        reading = {"text": text, "labels": labels, "header": header, "format": format}
+        answers = _answers_of_model(
+            model, data, compare, {key: value for key, value in reading.items() if value is not None}
+        )
+    elif gold and predicted:
+        answers = _answers_of_files(taxonomy, gold, predicted, compare, format)
+    else:
+        raise click.UsageError("Give a model and labelled documents, or --gold and --predicted.")
+    report = metrics.evaluate(
+        answers.gold, answers.predicted, answers.scores, answers.taxonomy, absent=absent, per_node=per_node
+    )
+    tests = []
+    if answers.other is not None:
+        tests = metrics.compare(answers.gold, answers.predicted, answers.other, answers.taxonomy)
+    if answers.n_missing:
+        note(f"note: documents without a prediction, counted as empty sets: {answers.n_missing:,}")
+    for what in ("n_unseen_gold", "n_unknown_predicted"):
+        if answers.taxonomy is not None and report.about.get(what):
+            side = "gold" if what == "n_unseen_gold" else "predicted"
+            note(f"note: {side} labels that are not in the taxonomy, counted as wrong: {report.about[what]:,}")
+    if as_json:
+        whole = {**report.to_dict(per_node=per_node), "n_missing_predictions": answers.n_missing}
+        print_json({**whole, "comparison": tests} if tests else whole)
+    else:
+        _print(report, tests, levels=levels, per_node=per_node)
+
+
+def _answers_of_model(model: str, data: str, compare: str | None, reading: dict[str, Any]) -> _Answers:
+    from linnaeus.cli.predicting import answers
+
+    gold, predicted, scores, taxonomy = answers(model, data, **reading)
+    other = None
+    if compare is not None:
+        from linnaeus.data.label_files import LabelFile, align, read_label_file
+
+        second = read_label_file(compare, known=taxonomy.index_of)
+        other = align(LabelFile(data, list(gold), []), second)[0].labels
+    return _Answers(gold, predicted, scores, taxonomy, other)
+
+
+def _answers_of_files(
+    taxonomy: str | None, gold: str, predicted: str, compare: str | None, format: str | None
+) -> _Answers:
+    from linnaeus import Taxonomy
+    from linnaeus.data.label_files import align, read_label_file
+
+    tax = None if taxonomy is None else Taxonomy.read(taxonomy)
+    known = None if tax is None else tax.index_of
+    truth = read_label_file(gold, format, known=known)
+    first, n_missing = align(truth, read_label_file(predicted, format, known=known))
+    other = None
+    if compare is not None:
+        other = align(truth, read_label_file(compare, format, known=known))[0].labels
+    return _Answers(truth.labels, first.labels, first.ranked(), tax, other, n_missing)
+
+
+def _print(report: Any, tests: list[dict[str, Any]], *, levels: bool, per_node: bool) -> None:
+    print_table(["measure", "value", "how"], report.rows(), title=f"{report.about['n_docs']:,} documents")
+    if levels and report.levels:
+        _print_rows(report.levels, "by level")
+    if per_node and report.nodes:
+        _print_rows(report.nodes, "by node")
+    if tests:
+        shown = ("measure", "test", "first", "second", "difference", "low", "high", "p_value", "p_holm", "n")
+        _print_rows([{key: row[key] for key in shown} for row in tests], "against the second system")
+
+
+def _print_rows(rows: list[dict[str, Any]], title: str) -> None:
+    print_table(list(rows[0]), [list(row.values()) for row in rows], title=title)
