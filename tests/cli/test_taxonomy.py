@@ -84,6 +84,15 @@ def test_convert_takes_formats_and_a_language(tmp_path: Path) -> None:
     assert "name: Tier" in output.read_text()
 
 
+def test_convert_marks_the_language_of_labels(topics: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out.ttl"
+    result = runner.invoke(app, ["convert", str(topics), str(output), "--language", "en", "--json"])
+    assert json.loads(result.stdout)["n_edges"] == 4
+    assert '"Sports [all]"@en' in output.read_text()
+    result = runner.invoke(app, ["convert", str(topics), str(tmp_path / "out.obo"), "--language", "en"])
+    assert "means nothing here" in str(result.exception)
+
+
 def test_check_passes_with_warnings_and_fails_with_errors(topics: Path, tmp_path: Path) -> None:
     result = runner.invoke(app, ["check", str(topics), "--json"])
     assert result.exit_code == 0

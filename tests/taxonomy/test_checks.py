@@ -80,9 +80,11 @@ def test_the_worst_comes_first_and_the_report_is_plain(abc: Taxonomy) -> None:
     assert report.to_dict()["findings"][0]["code"] == "cycle"
 
 
-def test_a_graph_is_not_blamed_for_its_cycles() -> None:
+def test_a_graph_is_not_blamed_for_its_cycles(tmp_path: Path) -> None:
     graph = Taxonomy.from_edges([("a", "b"), ("b", "c"), ("c", "a")], kind="graph")
     assert check(graph).findings == []
+    graph.write(tmp_path / "graph.tsv")
+    assert check(formats.draft(tmp_path / "graph.tsv")).findings == []
 
 
 pairs = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=14, unique=True)

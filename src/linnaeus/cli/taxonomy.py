@@ -56,11 +56,22 @@ def convert(
     ] = None,
     encoding: EncodingOption = None,
     language: LanguageOption = None,
+    json: JsonOption = False,
 ) -> None:
-    """Write a taxonomy in another format."""
-    tax = _read(input, format, encoding, language)
-    tax.write(output, to)
-    note(f"{output}: {tax.n_nodes:,} nodes, {tax.n_edges:,} edges")
+    """Write a taxonomy in another format; the language chooses among the labels read, and marks the labels written."""
+    from linnaeus.errors import ParameterError
+    from linnaeus.taxonomy import formats
+
+    chooses = language is not None and formats.knows("language", input, format)
+    marks = language is not None and formats.knows("language", output, to, writing=True)
+    if language is not None and not (chooses or marks):
+        raise ParameterError(f"--language {language} means nothing here: neither {input} nor {output} is SKOS.")
+    tax = _read(input, format, encoding, language if chooses else None)
+    tax.write(output, to, **({"language": language} if marks else {}))
+    if json:
+        print_json({"output": str(output), "n_nodes": tax.n_nodes, "n_edges": tax.n_edges})
+    else:
+        note(f"{output}: {tax.n_nodes:,} nodes, {tax.n_edges:,} edges")
 
 
 @app.command()

@@ -128,7 +128,7 @@ class _View:
         self.given_parent, self.given_child, self.lines = draft.pairs()
         self.source = draft.source
         self.declared = draft.declared
-        self.directed = True
+        self.directed = draft.kind != "graph"
         self.repeats = draft.repeats
 
     def pair(self, e: int) -> str:

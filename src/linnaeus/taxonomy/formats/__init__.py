@@ -24,7 +24,7 @@ from linnaeus.taxonomy.formats.recognition import recognise_text
 from linnaeus.taxonomy.formats.source import add_note, decode, find_note, load, save
 from linnaeus.taxonomy.taxonomy import Taxonomy
 
-__all__ = ["FORMATS", "Draft", "draft", "from_networkx", "read", "recognise", "to_networkx", "write"]
+__all__ = ["FORMATS", "Draft", "draft", "from_networkx", "knows", "read", "recognise", "to_networkx", "write"]
 
 HEAD = 1 << 16
 
@@ -141,7 +141,24 @@ def draft(
     ['A', 'B']
     """
     text = decode(load(path), str(path), encoding)
-    return _parse(text, str(path), _format_name(format, text, str(path)), Options(**options))
+    drawn = _parse(text, str(path), _format_name(format, text, str(path)), Options(**options))
+    drawn.kind = "graph" if format == "graph" else find_note(text).get("kind")
+    return drawn
+
+
+def knows(option: str, path: str | os.PathLike[str], format: str | None = None, *, writing: bool = False) -> bool:
+    """Whether an option means something for this file, to be read or to be written.
+
+    Examples
+    --------
+    >>> knows("language", "topics.ttl", writing=True), knows("language", "topics.tsv", writing=True)
+    (True, False)
+    """
+    if format is None:
+        name = _by_ending(_unpacked_name(path)) if writing else recognise(path)
+    else:
+        name = _format_name(format, None, str(path))
+    return option in _module(name).KNOWN_OPTIONS
 
 
 def write(
@@ -175,8 +192,8 @@ def write(
     if separator is None and (format == "csv" or (format in (None, "edges") and plain.endswith(".csv"))):
         separator = ","
     name = _format_name(format, None, str(path)) if format else _by_ending(plain)
-    if separator == "," and name == "paths":
-        separator = None
+    if separator is None and name == "paths" and plain.endswith(".tsv"):
+        separator = "\t"
     module = _module(name)
     options = Options(language=language, separator=separator).only(module.KNOWN_OPTIONS, name)
     save(path, _with_note(module.compose(taxonomy, name, options), taxonomy, name))

@@ -48,6 +48,7 @@ class Draft:
         self.child = array("i")
         self.line = array("i")  # 0 where the format has no lines
         self.labels: dict[str, str] = {}
+        self.kind: str | None = None  # what the note of the file says, if it says something
         self.declared: set[str] = set()  # nodes said to be at the top
 
     def node(self, name: str, label: str | None = None) -> int:
