@@ -6,9 +6,9 @@ labels are the modules that export the object, so a document may have several, a
 ``min_docs`` documents hands them up to the package around it.
 
 The task should not be solved by reading the answer off the page. From each docstring are taken: lines that import
-something, the names of the four packages and their usual short names, the path in front of a dotted name
-(``scipy.sparse.linalg.eigs`` becomes ``eigs``), and lines that begin with ``..`` (versions would tell the package).
-What remains must have more than 20 words.
+something, the output of examples, the names of the four packages and their usual short names, the path in front of a
+dotted name (``scipy.sparse.linalg.eigs`` becomes ``eigs``), and lines that begin with ``..`` (versions would tell the
+package). What remains must have more than 20 words.
 """
 
 from __future__ import annotations
@@ -72,8 +72,9 @@ LEFT_OUT = frozenset(
 )
 MIN_WORDS = 21
 
-IMPORT = re.compile(r"^\s*(?:>>>|\.\.\.)?\s*(?:import|from)\s+[\w.]+.*$")
-DIRECTIVE = re.compile(r"^\s*\.\.( |$)")
+IMPORT = re.compile(r"(?:>>>|\.\.\.)\s*(?:import|from)\s|import \w|from [\w.]+ import ")
+DIRECTIVE = re.compile(r"\.\.( |$)")
+VERSION_NOTE = re.compile(r"\.\. (?:versionadded|versionchanged|deprecated)::")
 PACKAGE_NAME = re.compile(r"\b(?:numpy|scipy|sklearn|scikit-learn|np|sp|plt)\b\.?", re.IGNORECASE)
 
 
@@ -201,9 +202,22 @@ def _dotted_names(modules: Iterable[str]) -> re.Pattern[str]:
 
 
 def _cleaned(docstring: str, dotted: re.Pattern[str]) -> str:
-    lines = inspect.cleandoc(docstring).splitlines()
-    kept = [line for line in lines if not IMPORT.match(line) and not DIRECTIVE.match(line)]
-    return PACKAGE_NAME.sub("", dotted.sub("", "\n".join(kept))).strip()
+    return PACKAGE_NAME.sub("", dotted.sub("", "\n".join(_kept_lines(docstring)))).strip()
+
+
+def _kept_lines(docstring: str) -> Iterator[str]:
+    """Lines without imports, directives, notes on versions, and output of examples (some of it is random)."""
+    in_output, note = False, -1  # note: indentation of a note on versions, while inside it
+    for line in inspect.cleandoc(docstring).splitlines():
+        text = line.lstrip()
+        indentation = len(line) - len(text)
+        if note >= 0 and (not text or indentation > note):
+            continue
+        note = indentation if VERSION_NOTE.match(text) else -1
+        in_output = bool(text) and (in_output or text.startswith(">>>"))
+        prompt = text.startswith((">>>", "..."))
+        if not (IMPORT.match(text) or DIRECTIVE.match(text) or (in_output and not prompt)):
+            yield line
 
 
 # -- labels ------------------------------------------------------------------------------------------------------------

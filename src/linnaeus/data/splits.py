@@ -31,7 +31,7 @@ def train_test_split(
 
     Parameters
     ----------
-    test_size : share of the documents (below 1) or their number, about which the test part comes out.
+    test_size : share of the documents (a float below 1) or their number (an integer); stratified parts come near it.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def train_test_split(
     """
     Y = _label_matrix(data)
     n_docs = Y.shape[0]
-    share = test_size if test_size < 1 else test_size / max(n_docs, 1)
+    share = test_size / max(n_docs, 1) if isinstance(test_size, (int, np.integer)) else test_size
     if not 0 < share < 1:
         raise ParameterError(f"test_size must leave documents on both sides of {n_docs:,}; got {test_size!r}.")
     fold = _folds(Y, [1 - share, share], random_state, stratify)

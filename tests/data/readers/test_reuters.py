@@ -34,10 +34,10 @@ def test_topics_fields_and_the_split_are_read(tmp_path: Path, as_folder: bool) -
     path = tmp_path / "reut2-000.sgm"
     path.write_text(CONTENT, encoding="latin-1")
     data = read_dataset(tmp_path if as_folder else path)
-    assert data.split == ["train", "test", "unused", "unused", "train"]
-    assert data.labels == [["grain", "wheat"]] * 5
-    assert data.fields == {"title": ["T <X>"] * 4 + [""], "body": ["B"] * 4 + ["raw text"]}
-    assert data.ids == ["1", "2", "3", "4", "5"]
+    assert data.split == ["train", "test", "train"]
+    assert data.labels == [["grain", "wheat"]] * 3
+    assert data.fields == {"title": ["T <X>"] * 2 + [""], "body": ["B"] * 2 + ["raw text"]}
+    assert data.ids == ["1", "2", "5"]
     assert data.place(1) == f"{path}:7"
 
 

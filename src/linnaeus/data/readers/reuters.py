@@ -1,8 +1,8 @@
 """Reuters-21578 as distributed: SGML files, alone, in a folder or in a tar file.
 
 Documents have the fields title and body; labels are the topics. The split is the one known as ModApte: training
-documents have the attributes LEWISSPLIT="TRAIN" and TOPICS="YES", test documents LEWISSPLIT="TEST" and TOPICS="YES";
-the others are "unused". A document of the split may have no topic.
+documents have the attributes LEWISSPLIT="TRAIN" and TOPICS="YES", test documents LEWISSPLIT="TEST" and TOPICS="YES".
+The others belong to neither part and are left out. A document may have no topic.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 def read(source: Source, options: Options) -> Dataset:
-    """Read all documents, with the part of the split that each belongs to."""
+    """Read the documents of the split, with the part that each belongs to."""
     titles: list[str] = []
     bodies: list[str] = []
     labels: list[list[str]] = []
@@ -46,19 +46,22 @@ def read(source: Source, options: Options) -> Dataset:
         for found in DOCUMENT.finditer(text):
             if options.enough(len(ids)):
                 break
+            attributes = dict(ATTRIBUTE.findall(found.group(1)))
+            part = _part(attributes)
+            if part is None:
+                continue
             line += text.count("\n", position, found.start())
             position = found.start()
-            attributes = dict(ATTRIBUTE.findall(found.group(1)))
             title, body = _title_and_body(found.group(2))
             titles.append(title)
             bodies.append(body)
             labels.append(_topics(found.group(2)))
             ids.append(attributes.get("NEWID", ""))
-            split.append(_part(attributes))
+            split.append(part)
             files.append(name)
             lines.append(line)
     if not ids:
-        raise DataError(f"{source.name} holds no <REUTERS> documents.")
+        raise DataError(f"{source.name} holds no <REUTERS> documents of the split.")
     return Dataset(
         fields={"title": titles, "body": bodies},
         labels=labels,
@@ -87,9 +90,9 @@ def _files(source: Source) -> Iterator[tuple[str, bytes]]:
             yield source.name, stream.read()
 
 
-def _part(attributes: dict[str, str]) -> str:
-    named = {"TRAIN": "train", "TEST": "test"}.get(attributes.get("LEWISSPLIT", ""), "unused")
-    return named if attributes.get("TOPICS") == "YES" else "unused"
+def _part(attributes: dict[str, str]) -> str | None:
+    named = {"TRAIN": "train", "TEST": "test"}.get(attributes.get("LEWISSPLIT", ""))
+    return named if attributes.get("TOPICS") == "YES" else None
 
 
 def _topics(document: str) -> list[str]:
