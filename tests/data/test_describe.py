@@ -22,6 +22,7 @@ def test_counts_of_labels_on_a_taxonomy(abc: Taxonomy) -> None:
     assert (found["n_labels"], found["per_doc"], found["docs_without"]) == (4, 6 / 5, 1)
     assert found["per_doc_closed"] == 6 / 5  # {A, AA}, {A, AA}, {}, {B, BB}, {}
     assert (found["n_leaf_labels"], found["n_internal_labels"]) == (2, 1)
+    assert found["share_at_internal_nodes"] == 1 / 4
     assert found["n_nodes_without_data"] == 2  # AB and BA; the root does not count
     assert (found["n_unknown"], found["n_unknown_occurrences"], found["unknown"]) == (1, 2, {"x": 2})
     assert found["docs_per_label"] == {"min": 1, "25%": 1, "median": 1.5, "75%": 2, "max": 2}

@@ -104,6 +104,7 @@ def _labels_on(data: Dataset, taxonomy: Taxonomy) -> dict[str, Any]:
         "per_doc_closed": closed.nnz / max(len(data), 1),
         "n_leaf_labels": int((used & taxonomy.is_leaf).sum()),
         "n_internal_labels": int((used & ~taxonomy.is_leaf).sum()),
+        "share_at_internal_nodes": float((~taxonomy.is_leaf[Y.indices]).mean()) if Y.nnz else 0.0,
         "n_nodes_without_data": int((nodes & ~reached).sum()),
         "n_unknown": len(unknown),
         "n_unknown_occurrences": unknown.total(),
