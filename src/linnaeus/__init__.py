@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from linnaeus import metrics as metrics
+    from linnaeus.models.flat.one_vs_rest import OneVsRestLogistic as OneVsRestLogistic
+    from linnaeus.models.flat.one_vs_rest import OneVsRestSVM as OneVsRestSVM
+    from linnaeus.store import load as load
+    from linnaeus.store import save as save
     from linnaeus.taxonomy import Taxonomy as Taxonomy
 
 __version__ = "0.1.0"
@@ -14,10 +18,14 @@ __version__ = "0.1.0"
 # Public names and where they live; each is imported when first used, so that `import linnaeus` costs nothing.
 _HOMES = {
     "Taxonomy": "linnaeus.taxonomy",
+    "OneVsRestSVM": "linnaeus.models.flat.one_vs_rest",
+    "OneVsRestLogistic": "linnaeus.models.flat.one_vs_rest",
+    "load": "linnaeus.store",
+    "save": "linnaeus.store",
 }
 _MODULES = ("metrics",)
 
-__all__ = [*_HOMES, *_MODULES, "__version__"]  # noqa: PLE0604
+__all__ = [*_HOMES, *_MODULES, "__version__"]
 
 
 def __getattr__(name: str) -> Any:

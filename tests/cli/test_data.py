@@ -38,6 +38,14 @@ def test_every_file_has_a_column(tmp_path: Path) -> None:
     assert "labels: n nodes without data 0 2" in table
 
 
+def test_names_of_the_file_are_printed_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"doc_token": ["a", "goal"], "doc_label": ["my_x"]}\n')
+    (tmp_path / "tree.tsv").write_text("parent\tchild\nR\tA\nR\tB\n")
+    table = printed(tmp_path / "a.json", "--taxonomy", tmp_path / "tree.tsv")
+    assert "fields: doc_token: n docs 1" in table
+    assert "labels: unknown my_x (1)" in table
+
+
 def test_columns_can_be_named(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("words,what\na goal,A\n")
     (found,) = describe(tmp_path / "a.csv", "--text", "words", "--labels", "what")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import sys
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 import typer
+
+from linnaeus.progress import progress
 
 __all__ = ["JsonOption", "note", "print_json", "print_table", "progress"]
 
@@ -29,7 +29,7 @@ def _plain(value: Any) -> Any:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str | None = None) -> None:
-    """A table on stdout: numbers to the right, floats with four digits; never cut off where stdout is not a terminal."""
+    """A table on stdout: numbers to the right, floats with four digits; not cut off where stdout is no terminal."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -56,34 +56,3 @@ def _cell(value: Any) -> str:
 def note(message: str) -> None:
     """A line for the person at the terminal, on stderr."""
     print(message, file=sys.stderr)
-
-
-@contextlib.contextmanager
-def progress(description: str, total: int | None = None, *, after: float = 2.0) -> Iterator[Any]:
-    """A progress bar on stderr that appears when the work lasts longer than ``after`` seconds at a terminal.
-
-    Yields a function ``advance(n=1)``.
-    """
-    if not sys.stderr.isatty():
-        yield lambda n=1: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    bar = Progress(*columns, console=Console(stderr=True), transient=True)
-    task = bar.add_task(description, total=total)
-    start, shown = time.monotonic(), False
-
-    def advance(n: int = 1) -> None:
-        nonlocal shown
-        if not shown and time.monotonic() - start > after:
-            bar.start()
-            shown = True
-        bar.update(task, advance=n)
-
-    try:
-        yield advance
-    finally:
-        if shown:
-            bar.stop()

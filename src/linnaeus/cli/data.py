@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import Annotated, Any
 
 import typer
 
-from linnaeus.cli.console import JsonOption, print_json, print_table
+from linnaeus.cli.console import JsonOption, print_json, print_table, progress
 from linnaeus.cli.options import (
     CategoricalOption,
     DataFormatOption,
@@ -42,11 +43,13 @@ def describe_command(
     from linnaeus.data.describe import describe
 
     found = []
-    for file in files:
-        data, tree = read_labelled(
-            [file], taxonomy, format=format, text=text, labels=labels, categorical=categorical, header=header
-        )
-        found.append(describe(data, tree))
+    with progress("Reading", total=len(files)) as advance:
+        for file in files:
+            data, tree = read_labelled(
+                [file], taxonomy, format=format, text=text, labels=labels, categorical=categorical, header=header
+            )
+            found.append(describe(data, tree))
+            advance()
     if as_json:
         print_json(found)
     else:
@@ -58,14 +61,20 @@ def _print(found: list[dict[str, Any]]) -> None:
     flat = [dict(_flattened(counts)) for counts in found]
     names = dict.fromkeys(name for counts in flat for name in counts if name != "source")
     rows = [[name, *(_shown(counts.get(name)) for counts in flat)] for name in names]
-    print_table(["", *(str(counts["source"]) for counts in flat)], rows)
+    sources = [str(counts["source"]) for counts in flat]
+    short = [PurePath(source).name for source in sources]
+    print_table(["", *(short if len(set(short)) == len(short) else sources)], rows)
 
 
 def _flattened(counts: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    """(``labels: per doc``, value) pairs; names that come from the file itself are left as they are."""
     pairs = []
     for name, value in counts.items():
-        label = prefix + name.replace("_", " ")
-        pairs += _flattened(value, f"{label}: ") if isinstance(value, dict) else [(label, value)]
+        label = prefix + (name if prefix in ("fields: ", "split: ") else name.replace("_", " "))
+        if name == "unknown":
+            pairs.append((label, ", ".join(f"{label} ({n:,})" for label, n in value.items()) or None))
+        else:
+            pairs += _flattened(value, f"{label}: ") if isinstance(value, dict) else [(label, value)]
     return pairs
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import click
 import typer
 
 from linnaeus.cli import options
@@ -62,7 +61,7 @@ def evaluate(
 
     if model is not None:
         if gold or predicted or data is None:
-            raise click.UsageError("Give a model and labelled documents, or --gold and --predicted.")
+            raise typer.BadParameter("Give a model and labelled documents, or --gold and --predicted.")
         reading = {"text": text, "labels": labels, "header": header, "format": format}
         answers = _answers_of_model(
             model, data, compare, {key: value for key, value in reading.items() if value is not None}
@@ -70,7 +69,7 @@ def evaluate(
     elif gold and predicted:
         answers = _answers_of_files(taxonomy, gold, predicted, compare, format)
     else:
-        raise click.UsageError("Give a model and labelled documents, or --gold and --predicted.")
+        raise typer.BadParameter("Give a model and labelled documents, or --gold and --predicted.")
     report = metrics.evaluate(
         answers.gold, answers.predicted, answers.scores, answers.taxonomy, absent=absent, per_node=per_node
     )

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
-import click
 import typer
 
+from linnaeus.cli import data, taxonomy
+from linnaeus.cli.demo import demo
+from linnaeus.cli.evaluate import evaluate
+from linnaeus.cli.explain import explain
+from linnaeus.cli.models import models
+from linnaeus.cli.predict import predict
+from linnaeus.cli.train import train
 from linnaeus.errors import LinnaeusError
 
 __all__ = ["app", "run"]
+
+# Wrong usage, as typer raises it: the class is click's, or that of the copy of click that newer versions carry.
+WrongUsage: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 app = typer.Typer(
     name="linnaeus",
@@ -31,16 +40,24 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     pass
+
+
+for command in (demo, train, predict, evaluate, explain, models):
+    app.command()(command)
+app.add_typer(taxonomy.app, name="taxonomy")
+app.add_typer(data.app, name="data")
 
 
 def run(arguments: list[str] | None = None) -> None:
     """Run the command line: exit code 0 when all went well, 1 for a problem with the input, 2 for wrong usage."""
     try:
         code = app(arguments, standalone_mode=False)
-    except click.ClickException as error:  # wrong usage
+    except WrongUsage as error:
         error.show()
         sys.exit(2)
     except LinnaeusError as error:
@@ -52,7 +69,7 @@ def run(arguments: list[str] | None = None) -> None:
             sys.exit(0)
         print(f"error: {error.strerror or error}: {error.filename or ''}".rstrip(": "), file=sys.stderr)
         sys.exit(1)
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         print("stopped", file=sys.stderr)
         sys.exit(130)
     sys.exit(code if isinstance(code, int) else 0)

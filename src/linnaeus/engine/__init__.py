@@ -1,1 +1,42 @@
-"""."""
+"""Where independent blocks of work run. Engines know callables only; results come back in the order of the tasks."""
+
+from __future__ import annotations
+
+import os
+
+from linnaeus.engine.serial import SerialEngine
+from linnaeus.engine.threads import ThreadEngine
+from linnaeus.errors import ParameterError
+from linnaeus.typing import Engine
+
+__all__ = ["SerialEngine", "ThreadEngine", "get_engine", "n_workers"]
+
+
+def n_workers(n_jobs: int | None) -> int:
+    """Number of threads that ``n_jobs`` asks for: None is 1, -1 all cores, -2 all but one.
+
+    Examples
+    --------
+    >>> n_workers(None), n_workers(3)
+    (1, 3)
+    """
+    if n_jobs is None:
+        return 1
+    if n_jobs == 0:
+        raise ParameterError("n_jobs=0 has no meaning; expected None, a positive number, or -1 for all cores.")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+
+
+def get_engine(engine: str | Engine | None, n_jobs: int | None) -> Engine:
+    """The engine for a fit: by name ("serial", "threads"), as an object, or from ``n_jobs`` when None."""
+    if engine is None:
+        workers = n_workers(n_jobs)
+        return SerialEngine() if workers == 1 else ThreadEngine(workers)
+    if engine == "serial":
+        return SerialEngine()
+    if engine == "threads":
+        return ThreadEngine(n_workers(-1 if n_jobs is None else n_jobs))
+    if isinstance(engine, str):
+        raise ParameterError(f"engine={engine!r} is unknown; expected 'serial', 'threads' or an engine object.")
+    return engine

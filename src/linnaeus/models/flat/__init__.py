@@ -1,1 +1,1 @@
-"""."""
+"""Models that train every node alone: the baselines."""

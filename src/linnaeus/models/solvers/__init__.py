@@ -1,1 +1,1 @@
-"""."""
+"""Faces of the solver kernels: prepare arrays, run epochs, certify."""

@@ -1,0 +1,1 @@
+"""Speed and size, measured beside rivals in one run: ``python -m benchmarks NAME [options] [--json]``."""

@@ -1,0 +1,1 @@
+"""Other systems on the same problems, one small file each."""

@@ -1,0 +1,18 @@
+"""One block after the other, in the calling thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from linnaeus.typing import R, T
+
+__all__ = ["SerialEngine"]
+
+
+class SerialEngine:
+    """Runs every task in the calling thread."""
+
+    n_workers = 1
+
+    def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
+        return map(function, tasks)

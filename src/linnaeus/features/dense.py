@@ -1,0 +1,69 @@
+"""Dense vectors made ready for a linear model: missing values filled, every feature to mean 0 and deviation 1.
+
+What is learned comes from the training documents only: x -> (fill(x) - mean) / deviation, column by column. A feature
+that never varies is only centred.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from linnaeus.features.missing import FillMissing
+from linnaeus.typing import FloatArray
+
+__all__ = ["DenseFeatures"]
+
+
+class DenseFeatures(TransformerMixin, BaseEstimator):
+    """Fill missing values, then standardise.
+
+    Parameters
+    ----------
+    missing : "mean", "median" or "zero", see `FillMissing`.
+    scale : bring every feature to mean 0 and standard deviation 1.
+
+    Examples
+    --------
+    >>> DenseFeatures().fit_transform([[1.0], [np.nan], [3.0]]).ravel().round(3).tolist()
+    [-1.225, 0.0, 1.225]
+    """
+
+    def __init__(self, missing: str = "mean", scale: bool = True) -> None:
+        self.missing = missing
+        self.scale = scale
+
+    def fit(self, X: Any, y: object = None) -> DenseFeatures:
+        """Learn fillings, means and deviations."""
+        self.filler_ = FillMissing(self.missing).fit(X)
+        filled = self.filler_.transform(X).astype(np.float64)
+        width = filled.shape[1]
+        self.mean_ = filled.mean(axis=0) if self.scale else np.zeros(width)
+        deviation = filled.std(axis=0) if self.scale else np.ones(width)
+        self.deviation_ = np.where(deviation > 1e-12 * np.maximum(1, np.abs(self.mean_)), deviation, 1.0)
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """X as float64 without NaN, standardised."""
+        check_is_fitted(self, "mean_")
+        filled = self.filler_.transform(X).astype(np.float64)
+        filled -= self.mean_
+        filled /= self.deviation_
+        return filled
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What `transform` needs as (values, arrays)."""
+        arrays = {"fill": self.filler_.values_, "mean": self.mean_, "deviation": self.deviation_}
+        return {"missing": self.missing, "scale": self.scale}, arrays
+
+    @classmethod
+    def from_state(cls, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> DenseFeatures:
+        """The inverse of `state`."""
+        made = cls(values["missing"], values["scale"])
+        made.filler_ = FillMissing.from_state({"how": values["missing"]}, {"values": arrays["fill"]})
+        made.mean_, made.deviation_ = np.asarray(arrays["mean"]), np.asarray(arrays["deviation"])
+        return made

@@ -1,0 +1,98 @@
+"""Models whose scores are linear: S = X W + intercept. Scoring, explaining and pruning are written once, here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from linnaeus.data.check import path_to
+from linnaeus.errors import ParameterError
+from linnaeus.models.base import TaxonomyClassifier
+from linnaeus.typing import FloatArray, IntArray, Matrix
+
+__all__ = ["LinearTaxonomyClassifier", "NodeExplanation"]
+
+
+@dataclass(frozen=True)
+class NodeExplanation:
+    """Why a node scored as it did: ``score`` is exactly ``intercept`` plus the sum of all contributions.
+
+    ``features`` and ``contributions`` (the feature's value times its weight) are sorted by size, largest first.
+    """
+
+    node: str
+    score: float
+    intercept: float
+    features: IntArray
+    contributions: FloatArray
+
+    def __str__(self) -> str:
+        terms = ", ".join(f"{j} {c:+.3f}" for j, c in zip(self.features[:5], self.contributions[:5], strict=False))
+        return f"{self.node}: {self.score:+.3f} = {self.intercept:+.3f} (constant) {terms}"
+
+
+class LinearTaxonomyClassifier(TaxonomyClassifier):
+    """A model with ``weights_`` (n_features x len(classes_), dense or sparse) and ``intercept_``."""
+
+    weights_: Any
+    intercept_: FloatArray
+
+    @property
+    def coef_(self) -> Any:
+        """Weights as scikit-learn has them, n_classes x n_features (a view)."""
+        return self.weights_.T
+
+    def _scores(self, X: Matrix) -> FloatArray:
+        S = X @ self.weights_
+        S = S.toarray() if hasattr(S, "toarray") else np.asarray(S)
+        S += self.intercept_
+        return S
+
+    def explain(self, x: Any, node: str | None = None, k: int | None = None) -> list[NodeExplanation]:
+        """Exact contributions of the features of one document to every scored node of the path.
+
+        ``x`` is one row; ``node`` the node to explain (default: the best one); ``k`` keeps the k largest contributions.
+        Nodes of the path that the model does not score are left out.
+        """
+        check_is_fitted(self, "nodes_")
+        X = self._check_X(np.atleast_2d(x) if isinstance(x, np.ndarray) else x, reset=False)
+        if X.shape[0] != 1:
+            raise ParameterError(f"explain takes one document; got {X.shape[0]}.")
+        target = int(self._top(X, 1)[0][0, 0]) if node is None else self.taxonomy_.index(node)
+        column_of = {int(v): i for i, v in enumerate(self.nodes_)}
+        path = [v for v in path_to(self.taxonomy_, target) if v in column_of]
+        return [self._explain_node(X, v, column_of[v], k) for v in path]
+
+    def _explain_node(self, X: Matrix, node: int, column: int, k: int | None) -> NodeExplanation:
+        if hasattr(X, "indices"):
+            features, values = X.indices, X.data
+        else:
+            features = np.flatnonzero(X[0])
+            values = X[0, features]
+        weights = self.weights_[:, [column]]
+        weights = weights.toarray() if hasattr(weights, "toarray") else weights
+        contributions = values.astype(np.float64) * weights[features, 0]
+        intercept = float(self.intercept_[column])
+        order = np.lexsort((features, -np.abs(contributions)))[:k]
+        name = str(self.taxonomy_.names[node])
+        score = float(contributions.sum() + intercept)
+        return NodeExplanation(name, score, intercept, features[order], contributions[order])
+
+    def prune(self, threshold: float) -> LinearTaxonomyClassifier:
+        """Drop weights smaller than ``threshold`` in size and keep the rest sparse; returns the model itself."""
+        from scipy import sparse
+
+        check_is_fitted(self, "nodes_")
+        if not threshold >= 0:
+            raise ParameterError(f"threshold={threshold}; expected a number of at least 0.")
+        if sparse.issparse(self.weights_):
+            kept = sparse.csr_array(self.weights_, copy=True)
+            kept.data[np.abs(kept.data) < threshold] = 0
+            kept.eliminate_zeros()
+        else:
+            kept = sparse.csr_array(np.where(np.abs(self.weights_) < threshold, 0, self.weights_))
+        self.weights_ = kept
+        return self

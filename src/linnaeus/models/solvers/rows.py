@@ -1,0 +1,75 @@
+"""Documents laid out for the kernels: features sorted by document frequency, plain arrays, the constant feature apart.
+
+Frequent features come first, so that the rows of W that every document touches share pages and stay in cache.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linnaeus.typing import FloatArray, IntArray, Matrix
+
+__all__ = ["Rows", "aligned_zeros", "prepare_rows"]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """X (n_docs x n_features) for the kernels.
+
+    ``rank[j]`` is the position of feature j in the order of the kernels; None for dense rows, which keep theirs.
+    """
+
+    indptr: IntArray
+    indices: IntArray
+    data: FloatArray
+    dense: bool
+    squared_norm: FloatArray
+    bias: float
+    n_features: int
+    rank: IntArray | None
+
+    @property
+    def n_docs(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def matrix(self) -> tuple[Any, ...]:
+        """The first arguments of every kernel."""
+        return self.indptr, self.indices, self.data, self.dense
+
+    def to_features(self, W: FloatArray) -> FloatArray:
+        """Rows of W, without the constant feature, in the order of X's features."""
+        return W[:-1] if self.rank is None else W[:-1][self.rank]
+
+
+def prepare_rows(X: Matrix, bias: float) -> Rows:
+    """Lay out checked X (CSR or C-ordered dense, float32 or float64)."""
+    from scipy import sparse
+
+    n_docs, n_features = X.shape
+    if not sparse.issparse(X):
+        data = np.ascontiguousarray(X).reshape(-1)
+        indptr = np.arange(n_docs + 1, dtype=np.int64) * n_features
+        squared = np.einsum("ij,ij->i", X, X, dtype=X.dtype) + X.dtype.type(bias**2)
+        return Rows(indptr, np.zeros(1, np.int32), data, True, squared, bias, n_features, None)
+    frequency = np.bincount(X.indices, minlength=n_features)
+    rank = np.empty(n_features, dtype=np.int32)
+    rank[np.argsort(-frequency, kind="stable")] = np.arange(n_features, dtype=np.int32)
+    renamed = sparse.csr_array((X.data.copy(), rank[X.indices], X.indptr), shape=X.shape)
+    renamed.sum_duplicates()
+    squared = np.asarray(renamed.multiply(renamed).sum(axis=1), dtype=X.dtype).ravel() + X.dtype.type(bias**2)
+    indices = renamed.indices if renamed.nnz else np.zeros(1, np.int32)  # kernels want a first element to point at
+    data = renamed.data if renamed.nnz else np.zeros(1, X.dtype)
+    return Rows(renamed.indptr.astype(np.int64), indices.astype(np.int32), data, False, squared, bias, n_features, rank)
+
+
+def aligned_zeros(shape: tuple[int, ...], dtype: Any) -> FloatArray:
+    """Zeros that begin on a cache line: a row of 16 floats is then one line, not two halves."""
+    dtype = np.dtype(dtype)
+    n_bytes = int(np.prod(shape)) * dtype.itemsize
+    raw = np.zeros(n_bytes + 64, dtype=np.uint8)
+    start = -raw.ctypes.data % 64
+    return raw[start : start + n_bytes].view(dtype).reshape(shape)

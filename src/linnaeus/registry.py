@@ -1,0 +1,65 @@
+"""Names of models and of other things that model files may hold -> "module:Class"; strings, nothing is imported."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+from linnaeus.errors import ParameterError, nearest
+
+__all__ = ["MODELS", "STORABLE", "ModelEntry", "find_model", "resolve"]
+
+
+@dataclass(frozen=True)
+class ModelEntry:
+    """A model: where it lives, what it is in one line, and its names in the literature."""
+
+    home: str
+    summary: str
+    aliases: tuple[str, ...] = ()
+
+
+_ONE_VS_REST = "linnaeus.models.flat.one_vs_rest"
+
+MODELS: dict[str, ModelEntry] = {
+    "OneVsRestSVM": ModelEntry(
+        f"{_ONE_VS_REST}:OneVsRestSVM",
+        "a linear SVM for every label alone (hinge, squared hinge); flat baseline",
+        ("BSVM",),
+    ),
+    "OneVsRestLogistic": ModelEntry(
+        f"{_ONE_VS_REST}:OneVsRestLogistic", "a logistic regression for every label alone; flat baseline", ("BLR",)
+    ),
+}
+
+# What a model file may name besides models. Nothing else is ever imported on load.
+STORABLE: dict[str, str] = {
+    "DenseFeatures": "linnaeus.features.dense:DenseFeatures",
+    "FillMissing": "linnaeus.features.missing:FillMissing",
+    "LabelCodec": "linnaeus.data.check:LabelCodec",
+    "Pipeline": "linnaeus.pipeline:Pipeline",
+    "TextFeatures": "linnaeus.features.text:TextFeatures",
+}
+
+
+def find_model(name: str) -> str:
+    """The registered name of a model given by name or alias, in any case.
+
+    Examples
+    --------
+    >>> find_model("bsvm")
+    'OneVsRestSVM'
+    """
+    known = {alias.lower(): key for key, entry in MODELS.items() for alias in (key, *entry.aliases)}
+    try:
+        return known[name.lower()]
+    except KeyError:
+        raise ParameterError(f"{name!r} is not a model{nearest(name, MODELS)} (see `linnaeus models`)") from None
+
+
+def resolve(name: str) -> Any:
+    """The class behind a registered name."""
+    home = MODELS[name].home if name in MODELS else STORABLE[name]
+    module, _, attribute = home.partition(":")
+    return getattr(importlib.import_module(module), attribute)

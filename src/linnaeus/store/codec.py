@@ -1,0 +1,153 @@
+"""Fitted objects as plain values and arrays, and back: what `store` writes and reads.
+
+Plain values stay JSON. Everything else is an object with one key that begins with "$":
+
+    {"$array": key}                      a numeric array in the arrays file
+    {"$strings": [...]}                  an array of strings
+    {"$sparse": key, "shape": [m, n]}    a CSR array: key.data, key.indices, key.indptr
+    {"$taxonomy": key, ...}              a taxonomy: key.names (UTF-8), key.indptr, key.indices
+    {"$object": name, ...}               an object of a class that `registry` names
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from linnaeus import registry
+from linnaeus.errors import StoreError, nearest
+from linnaeus.taxonomy import Taxonomy
+
+__all__ = ["decode", "encode"]
+
+# Parameters that say how to run, not what was learned: they may hold objects and are not kept.
+_RUN_ONLY = {"engine", "verbose", "n_jobs", "random_state"}
+
+
+def encode(value: Any, arrays: dict[str, Any], key: str = "model") -> Any:
+    """``value`` as JSON; arrays go into ``arrays`` under names that begin with ``key``."""
+    from scipy import sparse
+
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"$float": repr(value)}
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind in "OUS":
+            return {"$strings": [str(v) for v in value.ravel()], "shape": list(value.shape)}
+        arrays[key] = value
+        return {"$array": key}
+    if sparse.issparse(value):
+        value = sparse.csr_array(value)
+        arrays.update({f"{key}.data": value.data, f"{key}.indices": value.indices, f"{key}.indptr": value.indptr})
+        return {"$sparse": key, "shape": list(value.shape)}
+    if isinstance(value, Taxonomy):
+        return _encode_taxonomy(value, arrays)
+    if isinstance(value, (list, tuple)):
+        return [encode(v, arrays, f"{key}.{i}") for i, v in enumerate(value)]
+    if isinstance(value, dict):
+        return {"$dict": [[k, encode(v, arrays, f"{key}.{k}")] for k, v in value.items()]}
+    return _encode_object(value, arrays, key)
+
+
+def decode(value: Any, arrays: dict[str, Any], taxonomies: dict[str, Taxonomy] | None = None) -> Any:
+    """The inverse of `encode`; a taxonomy that is named twice is made once."""
+    from scipy import sparse
+
+    taxonomies = {} if taxonomies is None else taxonomies
+    if isinstance(value, list):
+        return [decode(v, arrays, taxonomies) for v in value]
+    if not isinstance(value, dict):
+        return value
+    match next(iter(value)):
+        case "$float":
+            return float(value["$float"])
+        case "$array":
+            return arrays[value["$array"]]
+        case "$strings":
+            return np.array(value["$strings"], dtype=object).reshape(value["shape"])
+        case "$sparse":
+            key = value["$sparse"]
+            parts = (arrays[f"{key}.data"], arrays[f"{key}.indices"], arrays[f"{key}.indptr"])
+            return sparse.csr_array(parts, shape=tuple(value["shape"]))
+        case "$taxonomy":
+            key = value["$taxonomy"]
+            if key not in taxonomies:
+                taxonomies[key] = _decode_taxonomy(value, arrays)
+            return taxonomies[key]
+        case "$dict":
+            return {k: decode(v, arrays, taxonomies) for k, v in value["$dict"]}
+        case "$object":
+            return _decode_object(value, arrays, taxonomies)
+        case other:
+            raise StoreError(f"The manifest holds the unknown entry {other!r}.")
+
+
+def _encode_object(value: Any, arrays: dict[str, Any], key: str) -> dict[str, Any]:
+    """An object of a registered class: its ``state`` or ``to_dict``, or parameters and what ends in an underscore."""
+    name = type(value).__name__
+    if name not in registry.MODELS and name not in registry.STORABLE:
+        raise StoreError(f"A {name} cannot be saved: it is not a linnaeus model or part of one.")
+    if hasattr(value, "state"):
+        return {"$object": name, "state": [encode(part, arrays, f"{key}.{name}") for part in value.state()]}
+    if hasattr(value, "to_dict"):
+        return {"$object": name, "fields": encode(value.to_dict(), arrays, key)}
+    parameters = {k: v for k, v in value.get_params(deep=False).items() if k not in _RUN_ONLY}
+    learned = {k: v for k, v in vars(value).items() if k.endswith("_") and not k.startswith("_")}
+    if not learned:
+        raise StoreError(f"This {name} is not fitted; fit it before saving.")
+    return {
+        "$object": name,
+        "parameters": encode(parameters, arrays, f"{key}.parameters"),
+        "learned": encode(learned, arrays, f"{key}.learned"),
+    }
+
+
+def _decode_object(value: dict[str, Any], arrays: dict[str, Any], taxonomies: dict[str, Taxonomy]) -> Any:
+    name = value["$object"]
+    if name not in registry.MODELS and name not in registry.STORABLE:
+        known = [*registry.MODELS, *registry.STORABLE]
+        raise StoreError(f"The model file names {name!r}, which this linnaeus does not know{nearest(str(name), known)}")
+    kind = registry.resolve(name)
+    if "state" in value:
+        return kind.from_state(*decode(value["state"], arrays, taxonomies))
+    if "fields" in value:
+        return kind(**decode(value["fields"], arrays, taxonomies))
+    made = kind(**decode(value["parameters"], arrays, taxonomies))
+    vars(made).update(decode(value["learned"], arrays, taxonomies))
+    return made
+
+
+def _encode_taxonomy(taxonomy: Taxonomy, arrays: dict[str, Any]) -> dict[str, Any]:
+    key = f"taxonomy.{taxonomy.fingerprint[:12]}"
+    arrays[f"{key}.names"] = _pack(taxonomy.names)
+    arrays[f"{key}.indptr"], arrays[f"{key}.indices"] = taxonomy.parent_indptr, taxonomy.parent_indices
+    if taxonomy.display_labels is not None:
+        arrays[f"{key}.display"] = _pack(taxonomy.display_labels)
+    return {"$taxonomy": key, "kind": taxonomy.kind, "root": taxonomy.root}
+
+
+def _decode_taxonomy(value: dict[str, Any], arrays: dict[str, Any]) -> Taxonomy:
+    key = value["$taxonomy"]
+    display = arrays.get(f"{key}.display")
+    return Taxonomy(
+        _unpack(arrays[f"{key}.names"]),
+        arrays[f"{key}.indptr"],
+        arrays[f"{key}.indices"],
+        root=value["root"],
+        kind=value["kind"],
+        display_labels=None if display is None else _unpack(display),
+    )
+
+
+def _pack(texts: Any) -> Any:
+    """Strings as UTF-8 bytes, ended by zero bytes (which names do not hold)."""
+    return np.frombuffer("".join(f"{text}\0" for text in texts).encode(), dtype=np.uint8)
+
+
+def _unpack(packed: Any) -> list[str]:
+    return packed.tobytes().decode().split("\0")[:-1]

@@ -1,0 +1,81 @@
+"""The command line starts quickly, lists what exists, and stops without a trace when interrupted."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+
+import linnaeus as package
+from linnaeus import registry
+
+
+def test_help_and_version(linnaeus) -> None:
+    assert linnaeus("--version").out.strip() == f"linnaeus {package.__version__}"
+    for command in ("train", "predict", "evaluate", "explain", "taxonomy", "data", "models", "demo"):
+        assert command in linnaeus("--help").out
+        assert linnaeus(command, "--help").code == 0
+
+
+def test_models_are_listed_with_one_line_each(linnaeus) -> None:
+    told = json.loads(linnaeus("models", "--json").out)
+    assert [entry["name"] for entry in told] == list(registry.MODELS)
+    assert all("\n" not in entry["summary"] for entry in told)
+    assert "OneVsRestSVM" in linnaeus("models").out
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = "import sys, linnaeus.cli.main; print({'numpy', 'scipy', 'sklearn', 'rich.table'} & set(sys.modules))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "set()"
+
+
+def test_help_takes_less_than_three_imports_of_numpy() -> None:
+    """A ratio of two start-ups measured in turn, not a wall-clock limit."""
+
+    def seconds(*arguments: str) -> float:
+        start = time.perf_counter()
+        subprocess.run([sys.executable, *arguments], capture_output=True, check=True)
+        return time.perf_counter() - start
+
+    for _ in range(3):  # a loaded machine may need a second look
+        pairs = [(seconds("-m", "linnaeus", "--help"), seconds("-c", "import numpy")) for _ in range(5)]
+        if statistics.median(a / b for a, b in pairs) < 3:
+            return
+    raise AssertionError(f"linnaeus --help takes more than three imports of numpy: {pairs}")
+
+
+def test_an_interrupt_leaves_no_model_behind(tmp_path) -> None:
+    lines = [
+        json.dumps({"text": f"w{i} w{i * 7 % 911} w{i * 13 % 577}", "labels": [f"n{i % 900}"]}) for i in range(20000)
+    ]
+    (tmp_path / "docs.jsonl").write_text("\n".join(lines))
+    command = [
+        sys.executable,
+        "-m",
+        "linnaeus",
+        "train",
+        "-d",
+        "docs.jsonl",
+        "-o",
+        "model",
+        "--set",
+        "tol=1e-9",
+        "--min-df",
+        "1",
+    ]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=environment)
+    assert process.stderr is not None
+    while "training" not in (line := process.stderr.readline()):
+        assert line, "the command ended before training began"
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    rest = process.stderr.read()
+    assert process.wait() == 130, rest
+    assert "Traceback" not in rest
+    assert not (tmp_path / "model").exists()

@@ -1,0 +1,89 @@
+"""`linnaeus predict` classifies files and standard input, to JSON lines or tab-separated values."""
+
+from __future__ import annotations
+
+import json
+
+
+def test_json_lines_have_labels_scores_and_paths(linnaeus, trained) -> None:
+    result = linnaeus("predict", trained / "model", trained / "docs.jsonl")
+    lines = [json.loads(line) for line in result.out.splitlines()]
+    assert [line["id"] for line in lines] == [f"d{i}" for i in range(40)]
+    assert lines[0]["labels"][0]["label"] == "Cats"
+    assert lines[0]["labels"][0]["path"] == ["Animals", "Cats"]
+    assert isinstance(lines[0]["labels"][0]["score"], float)
+
+
+def test_top_k_is_sorted_by_score(linnaeus, trained) -> None:
+    result = linnaeus("predict", trained / "model", trained / "docs.jsonl", "--top", 3)
+    for line in map(json.loads, result.out.splitlines()):
+        scores = [entry["score"] for entry in line["labels"]]
+        assert len(scores) == 3
+        assert scores == sorted(scores, reverse=True)
+
+
+def test_tab_separated_values(linnaeus, trained) -> None:
+    result = linnaeus("predict", trained / "model", trained / "docs.jsonl", "--as", "tsv")
+    first = result.out.splitlines()[0].split("\t")
+    assert first[:2] == ["d0", "Cats"]
+    assert float(first[2]) > 0
+    assert first[3] == "Animals > Cats"
+
+
+def test_closed_answers_hold_the_ancestors(linnaeus, trained) -> None:
+    result = linnaeus("predict", trained / "model", trained / "docs.jsonl", "--closed")
+    labels = {entry["label"] for entry in json.loads(result.out.splitlines()[0])["labels"]}
+    assert labels == {"Animals", "Cats"}
+
+
+def test_standard_input_is_read(linnaeus, trained) -> None:
+    text = json.dumps({"text": "the dog fetched a leash"}) + "\n" + json.dumps({"text": "petal and rose"}) + "\n"
+    for arguments in (["-"], []):
+        result = linnaeus("predict", trained / "model", *arguments, stdin=text)
+        assert result.code == 0, result.err
+        found = [json.loads(line)["labels"][0]["label"] for line in result.out.splitlines()]
+        assert found == ["Dogs", "Flowers"]
+
+
+def test_an_output_file_appears_whole_or_not_at_all(linnaeus, trained) -> None:
+    target = trained / "answers.jsonl"
+    assert linnaeus("predict", trained / "model", trained / "docs.jsonl", "-o", target).code == 0
+    assert len(target.read_text().splitlines()) == 40
+    target.unlink()
+    (trained / "bad.jsonl").write_text('{"text": "a cat"}\n{"text": \n')
+    result = linnaeus("predict", trained / "model", trained / "bad.jsonl", "-o", target)
+    assert result.code == 1
+    assert "bad.jsonl:2" in result.err
+    assert not target.exists()
+    assert not list(trained.glob(".*.part"))
+
+
+def test_errors_say_what_is_wrong(linnaeus, trained) -> None:
+    result = linnaeus("predict", trained / "modle", trained / "docs.jsonl")
+    assert (result.code, "no such folder" in result.err) == (1, True)
+    result = linnaeus("predict", trained / "model", trained / "nothing.jsonl")
+    assert (result.code, "nothing.jsonl" in result.err) == (1, True)
+    result = linnaeus("predict", trained / "model", trained / "docs.jsonl", "--as", "xml")
+    assert (result.code, "expected jsonl or tsv" in result.err) == (1, True)
+    (trained / "vectors.svm").write_text("0 1:1.0 2:2.0\n")
+    result = linnaeus("predict", trained / "model", trained / "vectors.svm")
+    assert (result.code, "trained on text" in result.err) == (1, True)
+
+
+def test_the_answers_can_be_evaluated(linnaeus, trained) -> None:
+    answers = trained / "answers.tsv"
+    linnaeus("predict", trained / "model", trained / "docs.jsonl", "--as", "tsv", "-o", answers)
+    told = linnaeus(
+        "evaluate",
+        "--taxonomy",
+        trained / "topics.tsv",
+        "--gold",
+        trained / "docs.jsonl",
+        "--predicted",
+        answers,
+        "--json",
+    )
+    assert told.code == 0, told.err
+    direct = linnaeus("evaluate", trained / "model", trained / "docs.jsonl", "--json")
+    assert direct.code == 0, direct.err
+    assert json.loads(told.out)

@@ -1,0 +1,108 @@
+"""`linnaeus train` makes a model folder, says what it did, and leaves nothing behind when it cannot."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import linnaeus as package
+
+
+def arguments(files, *more):
+    return [
+        "train",
+        "--taxonomy",
+        files / "topics.tsv",
+        "--data",
+        files / "docs.jsonl",
+        "--output",
+        files / "model",
+        *more,
+    ]
+
+
+def test_training_saves_a_model_that_answers(linnaeus, files) -> None:
+    result = linnaeus(*arguments(files, "--model", "OneVsRestSVM", "--min-df", 1))
+    assert result.code == 0, result.err
+    model = package.load(files / "model")
+    assert model.predict(["a kitten with a whisker"]).tolist() == ["Cats"]
+    assert model.taxonomy_.n_nodes == 7
+
+
+def test_json_tells_objective_gap_and_scores(linnaeus, files) -> None:
+    told = json.loads(linnaeus(*arguments(files, "--json", "--min-df", 1, "--model", "BLR", "--C", 10)).out)
+    assert told["documents"] == 40
+    assert told["duality_gap"] <= 1e-3 * told["objective"]
+    assert told["scores"]["hierarchical_f1"] == 1.0
+
+
+def test_parameters_of_the_model_can_be_set(linnaeus, files) -> None:
+    assert linnaeus(*arguments(files, "--set", "loss=hinge", "--set", "fit_intercept=false", "--min-df", 1)).code == 0
+    model = package.load(files / "model").model_
+    assert (model.loss, model.fit_intercept) == ("hinge", False)
+
+
+def test_pruning_reports_what_it_costs(linnaeus, files) -> None:
+    told = json.loads(linnaeus(*arguments(files, "--prune", 0.15, "--json", "--min-df", 1)).out)
+    assert told["pruned"]["weights_kept"] < told["pruned"]["weights_before"]
+    assert 0 <= told["pruned"]["scores"]["micro_f1"] <= told["scores"]["micro_f1"]
+    assert package.load(files / "model").model_.weights_.nnz == told["pruned"]["weights_kept"]
+
+
+def test_a_test_file_is_measured(linnaeus, files) -> None:
+    told = json.loads(linnaeus(*arguments(files, "--test", files / "docs.jsonl", "--json", "--min-df", 1)).out)
+    assert told["measured_on"] == "the test documents"
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--model", "OneVsRestSWM"], "did you mean 'OneVsRestSVM'"),
+        (["--set", "tool=1"], "did you mean 'tol'"),
+        (["--C", "-1"], "C=-1"),
+        (["--unknown", "dropp"], "did you mean 'drop'"),
+        (["--text", "title=x"], "not a number"),
+        (["--decoder", "best_leave"], "did you mean 'best_leaf'"),
+        (["--taxonomy", "nowhere.tsv"], "nowhere.tsv"),
+        (["--text", "txt"], "txt"),
+    ],
+)
+def test_wrong_input_is_one_line_and_exit_code_one(linnaeus, files, more, message) -> None:
+    result = linnaeus(*arguments(files, *more))
+    assert result.code == 1
+    assert message in result.err
+    assert "Traceback" not in result.err
+    assert not (files / "model").exists()
+
+
+def test_wrong_usage_is_exit_code_two(linnaeus, files) -> None:
+    assert linnaeus("train", "--datta", "x").code == 2
+    assert linnaeus("trian").code == 2
+
+
+def test_unknown_labels_stop_training_or_are_dropped(linnaeus, files) -> None:
+    with (files / "docs.jsonl").open("a") as file:
+        file.write(json.dumps({"id": "odd", "text": "a cat", "labels": ["Cat", "Dogs"]}) + "\n")
+    result = linnaeus(*arguments(files))
+    assert result.code == 1
+    assert "docs.jsonl:41" in result.err
+    assert "did you mean 'Cats'" in result.err
+    assert "--unknown drop" in result.err
+    with pytest.warns(UserWarning, match="dropped"):
+        assert linnaeus(*arguments(files, "--unknown", "drop", "--min-df", 1)).code == 0
+
+
+def test_a_folder_of_someone_else_is_refused_before_training(linnaeus, files) -> None:
+    (files / "model").mkdir()
+    (files / "model" / "thesis.tex").write_text("years of work")
+    result = linnaeus(*arguments(files))
+    assert result.code == 1
+    assert "thesis.tex" in result.err
+
+
+def test_without_taxonomy_the_labels_are_flat(linnaeus, files) -> None:
+    result = linnaeus("train", "-d", files / "docs.jsonl", "-o", files / "model", "--min-df", 1)
+    assert result.code == 0
+    assert "no taxonomy given" in result.err
+    assert package.load(files / "model").taxonomy_.n_edges == 0

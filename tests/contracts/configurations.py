@@ -1,0 +1,46 @@
+"""For every registered model: the settings under which the contract is checked, and small problems to check it on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from linnaeus import Taxonomy, registry
+
+# A new model is a line in the registry and a line here.
+CONFIGURATIONS: dict[str, list[dict[str, Any]]] = {
+    "OneVsRestSVM": [{}, {"loss": "hinge", "fit_intercept": False}, {"learn": "closed"}],
+    "OneVsRestLogistic": [{}, {"learn": "frontier"}],
+}
+
+CASES = [(name, settings) for name in registry.MODELS for settings in CONFIGURATIONS.get(name, [])]
+
+
+def make(name: str, settings: dict[str, Any], **more: Any) -> Any:
+    return registry.resolve(name)(**{"random_state": 0, **settings, **more})
+
+
+def taxonomy(kind: str = "tree") -> Taxonomy:
+    """Fourteen nodes on three levels; as a DAG, two of them have two parents."""
+    edges = [("R", "A"), ("R", "B"), ("R", "C"), ("A", "AA"), ("A", "AB"), ("B", "BA"), ("B", "BB"), ("C", "CA")]
+    edges += [("AA", "AAA"), ("AA", "AAB"), ("BA", "BAA"), ("BA", "BAB"), ("CA", "CAA")]
+    return Taxonomy.from_edges(edges + ([("B", "AA"), ("AB", "BAA")] if kind == "dag" else []))
+
+
+def documents(tax: Taxonomy, n_docs: int = 80, seed: int = 0) -> tuple[Any, list[list[str]]]:
+    """Documents whose features depend on the nodes of their labels; one to three labels each, internal ones too."""
+    rng = np.random.default_rng(seed)
+    nodes = [v for v in range(tax.n_nodes) if v != tax.root]
+    topics = rng.random((tax.n_nodes, 30)) < 0.2
+    X, labels = np.zeros((n_docs, 30)), []
+    for i in range(n_docs):
+        chosen = rng.choice(nodes, size=rng.integers(1, 4), replace=False)
+        for v in chosen:
+            X[i] += topics[tax.ancestors(int(v))].sum(axis=0)
+        X[i] *= rng.random(30) < 0.8
+        X[i] += (rng.random(30) < 0.1) * 0.5
+        labels.append([str(tax.names[v]) for v in sorted(chosen)])
+    X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-9)
+    return sparse.csr_array(X.astype(np.float32)), labels

@@ -1,0 +1,234 @@
+"""What every registered model promises, whatever it computes."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+import linnaeus
+from linnaeus import Taxonomy, registry
+from linnaeus.errors import LinnaeusError, UnknownLabelError
+from linnaeus.taxonomy.closure import is_closed
+from tests.contracts.configurations import CASES, CONFIGURATIONS, documents, make, taxonomy
+
+each_model = pytest.mark.parametrize(("name", "settings"), CASES, ids=[f"{n}-{s}" for n, s in CASES])
+each_kind = pytest.mark.parametrize("kind", ["tree", "dag"])
+
+
+def test_every_registered_model_has_configurations() -> None:
+    assert set(CONFIGURATIONS) == set(registry.MODELS)
+
+
+@each_kind
+@each_model
+def test_answers_contain_all_ancestors(name, settings, kind) -> None:
+    tax = taxonomy(kind)
+    X, labels = documents(tax)
+    closed = tax.labels(tax.close(tax.indicator(labels)))
+    model = make(name, settings, taxonomy=tax)
+    assert is_closed(tax, tax.indicator(model.fit(X, closed).predict(X)))
+    assert is_closed(tax, tax.indicator(model.fit(X, labels).predict(X, closed=True)))
+
+
+@each_model
+def test_no_answer_is_empty(name, settings) -> None:
+    tax = taxonomy()
+    X, labels = documents(tax)
+    assert all(make(name, settings, taxonomy=tax).fit(X, labels).predict(X))
+
+
+@each_kind
+@each_model
+def test_renumbering_nodes_changes_only_the_numbering(name, settings, kind) -> None:
+    tax = taxonomy(kind)
+    X, labels = documents(tax)
+    edges = [(tax.names[p], tax.names[v]) for v in range(tax.n_nodes) for p in tax.parents(v)]
+    turned = Taxonomy.from_edges(edges[::-1])
+    assert list(turned.names) != list(tax.names)
+    tight = {"tol": 1e-6}
+    first = make(name, {**settings, **tight}, taxonomy=tax).fit(X, labels)
+    second = make(name, {**settings, **tight}, taxonomy=turned).fit(X, labels)
+    order = [list(second.classes_).index(c) for c in first.classes_]
+    np.testing.assert_allclose(first.decision_function(X), second.decision_function(X)[:, order], atol=5e-3)
+
+
+@each_model
+def test_sparse_and_dense_documents_give_the_same_scores(name, settings) -> None:
+    tax = taxonomy()
+    X, labels = documents(tax)
+    model = make(name, {**settings, "tol": 1e-6}, taxonomy=tax)
+    from_sparse = clone(model).fit(X, labels)
+    from_dense = clone(model).fit(X.toarray(), labels)
+    np.testing.assert_allclose(from_sparse.decision_function(X), from_dense.decision_function(X.toarray()), atol=5e-3)
+    np.testing.assert_allclose(from_sparse.decision_function(X), from_sparse.decision_function(X.toarray()), atol=1e-5)
+
+
+@each_model
+def test_a_batch_answers_as_its_documents_do_one_by_one(name, settings) -> None:
+    tax = taxonomy()
+    X, labels = documents(tax)
+    model = make(name, settings, taxonomy=tax).fit(X, labels)
+    whole = model.decision_function(X)
+    single = np.concatenate([model.decision_function(X[[i]]) for i in range(10)])
+    np.testing.assert_array_equal(whole[:10], single)
+    if hasattr(model, "predict_proba"):
+        single = np.concatenate([model.predict_proba(X[[i]]) for i in range(10)])
+        np.testing.assert_array_equal(model.predict_proba(X)[:10], single)
+
+
+@each_model
+def test_one_thread_and_several_give_the_same_model_bit_for_bit(name, settings) -> None:
+    tax = Taxonomy.from_edges([("R", f"n{i}") for i in range(40)])
+    X, labels = documents(tax, 120)
+    one = make(name, settings, taxonomy=tax, n_jobs=1).fit(X, labels)
+    many = make(name, settings, taxonomy=tax, n_jobs=3).fit(X, labels)
+    np.testing.assert_array_equal(one.weights_, many.weights_)
+    np.testing.assert_array_equal(one.decision_function(X), many.decision_function(X))
+
+
+@each_model
+def test_saved_and_loaded_models_answer_alike(name, settings, tmp_path) -> None:
+    tax = taxonomy()
+    X, labels = documents(tax)
+    model = make(name, settings, taxonomy=tax).fit(X, labels)
+    linnaeus.save(model, tmp_path / "model")
+    again = linnaeus.load(tmp_path / "model")
+    np.testing.assert_array_equal(model.decision_function(X), again.decision_function(X))
+    assert model.predict(X) == again.predict(X)
+    assert again.taxonomy_ == tax
+    assert list(again.classes_) == list(model.classes_)
+
+
+@each_model
+def test_fitting_again_gives_the_same_model(name, settings) -> None:
+    tax = taxonomy()
+    X, labels = documents(tax)
+    model = make(name, settings, taxonomy=tax)
+    first = model.fit(X, labels).decision_function(X)
+    np.testing.assert_array_equal(first, model.fit(X, labels).decision_function(X))
+
+
+@each_model
+def test_input_stays_untouched(name, settings) -> None:
+    tax = taxonomy()
+    X, labels = documents(tax)
+    before, given = X.copy(), copy.deepcopy(labels)
+    model = make(name, settings, taxonomy=tax).fit(X, labels)
+    model.predict(X)
+    model.top(X)
+    assert (X != before).nnz == 0
+    assert labels == given
+
+
+@each_model
+def test_a_memory_mapped_matrix_is_as_good(name, settings, tmp_path) -> None:
+    tax = taxonomy()
+    X, labels = documents(tax)
+    np.save(tmp_path / "X.npy", X.toarray())
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    model = make(name, settings, taxonomy=tax)
+    expected = clone(model).fit(X.toarray(), labels).decision_function(X)
+    np.testing.assert_array_equal(model.fit(mapped, labels).decision_function(X), expected)
+
+
+@each_model
+def test_clones_share_the_taxonomy(name, settings) -> None:
+    tax = taxonomy()
+    assert clone(make(name, settings, taxonomy=tax)).taxonomy is tax
+
+
+@each_model
+def test_all_four_kinds_of_labels_come_back_in_their_kind(name, settings) -> None:
+    tax = taxonomy()
+    X, labels = documents(tax)
+    single = [row[0] for row in labels]
+    model = make(name, settings, taxonomy=tax)
+    answer = model.fit(X, single).predict(X)
+    assert isinstance(answer, np.ndarray)
+    assert set(answer) <= set(tax.names)
+    answer = model.fit(X, labels).predict(X)
+    assert isinstance(answer, list)
+    assert isinstance(answer[0], list)
+    paths = np.full((len(single), 3), "", dtype=object)
+    for i, label in enumerate(single):
+        names = tax.names[tax.ancestors(label)]
+        paths[i, : len(names)] = names
+    answer = model.fit(X, paths).predict(X)
+    assert answer.shape == paths.shape
+    assert set(answer[:, 0]) <= {"A", "B", "C"}
+    Y = tax.indicator(labels)
+    assert sparse.issparse(model.fit(X, Y).predict(X))
+    dense = model.fit(X, Y.toarray()).predict(X)
+    assert isinstance(dense, np.ndarray)
+    assert dense.shape == Y.shape
+    assert dense.tolist() == model.fit(X, Y).predict(X).toarray().tolist()
+
+
+@each_model
+def test_top_is_the_beginning_of_the_ranking(name, settings) -> None:
+    tax = taxonomy()
+    X, labels = documents(tax)
+    model = make(name, settings, taxonomy=tax).fit(X, labels)
+    S = model.decision_function(X)
+    order = np.argsort(-S, axis=1, kind="stable")
+    names, scores = model.top(X, 3)
+    assert names.tolist() == np.asarray(model.classes_, dtype=object)[order[:, :3]].tolist()
+    np.testing.assert_array_equal(scores, np.take_along_axis(S, order[:, :3], axis=1))
+    assert model.top(X, 1000)[0].shape == (X.shape[0], len(model.classes_))
+
+
+@each_model
+def test_without_a_taxonomy_labels_are_a_flat_list(name, settings) -> None:
+    X, labels = documents(taxonomy())
+    single = [row[0] for row in labels]
+    model = make(name, settings).fit(X, single)
+    assert model.taxonomy_.n_edges == 0
+    assert sorted(set(single)) == sorted(model.classes_)
+    numbers = [sorted(set(single)).index(v) for v in single]
+    assert make(name, settings).fit(X, numbers).predict(X).dtype.kind == "i"
+
+
+@each_model
+def test_a_leaf_without_documents_changes_nothing_above_it(name, settings) -> None:
+    tax = taxonomy()
+    X, labels = documents(tax)
+    grown = Taxonomy.from_edges(
+        [(tax.names[p], tax.names[v]) for v in range(tax.n_nodes) for p in tax.parents(v)] + [("AA", "empty")]
+    )
+    before = make(name, settings, taxonomy=tax).fit(X, labels).predict(X)
+    after = make(name, settings, taxonomy=grown).fit(X, labels).predict(X)
+    assert [sorted(row) for row in before] == [sorted(row) for row in after]
+
+
+@each_model
+def test_errors_name_what_is_wrong(name, settings) -> None:
+    tax = taxonomy()
+    X, labels = documents(tax)
+    with pytest.raises(UnknownLabelError, match="'AAC'.*did you mean 'AA"):
+        make(name, settings, taxonomy=tax).fit(X, [["AAC"], *labels[1:]])
+    with pytest.raises(LinnaeusError, match="79 documents.*80 rows"):
+        make(name, settings, taxonomy=tax).fit(X, labels[1:])
+    with pytest.raises(LinnaeusError, match="no label at all"):
+        make(name, settings, taxonomy=tax).fit(X, [[] for _ in labels])
+    with pytest.raises(LinnaeusError, match="expected a Taxonomy"):
+        make(name, settings, taxonomy="topics.ttl").fit(X, labels)
+    with pytest.raises(NotFittedError):
+        make(name, settings, taxonomy=tax).predict(X)
+    with pytest.raises(ValueError, match="features"):
+        make(name, settings, taxonomy=tax).fit(X, labels).predict(X[:, :5])
+    with pytest.raises(LinnaeusError, match="not fitted"):
+        linnaeus.save(make(name, settings, taxonomy=tax), "never-made")
+
+
+@each_model
+def test_empty_rows_and_empty_label_sets_are_legal(name, settings) -> None:
+    tax = taxonomy()
+    X, labels = documents(tax)
+    X = sparse.csr_array(sparse.vstack([X, sparse.csr_array((2, X.shape[1]), dtype=np.float32)]))
+    model = make(name, settings, taxonomy=tax).fit(X, [*labels, [], ["A"]])
+    assert np.isfinite(model.decision_function(X)).all()
