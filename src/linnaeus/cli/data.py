@@ -49,7 +49,7 @@ def describe_command(
                 [file], taxonomy, format=format, text=text, labels=labels, categorical=categorical, header=header
             )
             found.append(describe(data, tree))
-            advance()
+            advance(1)
     if as_json:
         print_json(found)
     else:
