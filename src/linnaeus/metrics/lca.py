@@ -90,7 +90,7 @@ def _one_document(Y: list[int], H: list[int], links: _Links, n_nodes: int) -> tu
     if known_Y and known_H:
         choices += [links.nearest([(y, h) for h in known_H]) for y in known_Y]
         choices += [links.nearest([(y, h) for y in known_Y]) for h in known_H]
-    Y_aug, H_aug = _smallest(set(Y), set(H), choices)
+    Y_aug, H_aug = _smallest({links.number(v) for v in Y}, {links.number(v) for v in H}, choices)
     common = len(Y_aug & H_aug)
     return common / len(H_aug), common / len(Y_aug), 2 * common / (len(Y_aug) + len(H_aug))
 
@@ -122,6 +122,10 @@ class _Links:
         self.above = cache(self._above)
         self.link = cache(self._link)
 
+    def number(self, v: int) -> int:
+        """A root that is written down is the same as one that is not."""
+        return ROOT if v == self.root else v
+
     def nearest(self, pairs: list[tuple[int, int]]) -> Ways:
         """The ways of the nearest of these pairs (gold, predicted), ties in their order."""
         linked = [self.link(y, h) for y, h in pairs]
@@ -130,13 +134,13 @@ class _Links:
 
     def _above(self, v: int) -> dict[int, tuple[int, frozenset[int]]]:
         """For every ancestor of v, itself and the root included: edges up to it and the nodes of one shortest way."""
-        number = ROOT if v == self.root else v
+        number = self.number(v)
         found = {number: (0, frozenset({number}))}
         todo = [v] if number != ROOT else []
         for u in todo:  # breadth first: the first way found is a shortest one
             steps, way = found[u]
             for p in self.parents[u] or [ROOT]:
-                p = ROOT if p == self.root else p
+                p = self.number(p)
                 if p not in found:
                     found[p] = steps + 1, way | {p}
                     if p != ROOT:
