@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -43,7 +45,7 @@ def davis_goadrich_by_hand(scores, truth):
     for threshold in sorted(set(scores), reverse=True):
         points.append((sum(truth[scores >= threshold]), sum(~truth[scores >= threshold])))
     total = 0.0
-    for (tp, fp), (next_tp, next_fp) in zip(points[:-1], points[1:], strict=True):
+    for (tp, fp), (next_tp, next_fp) in itertools.pairwise(points):
         for x in range(tp, next_tp):
             slope = (next_fp - fp) / (next_tp - tp)
             ends = [(y, fp + slope * (y - tp)) for y in (x, x + 1)]

@@ -44,7 +44,7 @@ def test_swapping_the_sides_swaps_precision_and_recall(data):
         assert F == pytest.approx(F2)
         assert 0 <= P <= 1
         assert 0 <= R <= 1
-        if not (gold != gold[::-1]):
+        if gold == gold[::-1]:
             assert (P, R) == (P2, R2) == (1, 1)
 
 
