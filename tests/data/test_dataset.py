@@ -137,6 +137,13 @@ def test_sparse_files_are_widened_and_dense_ones_must_agree() -> None:
         concatenate([narrow, Dataset(sequences=["A"])])
 
 
+def test_labels_are_in_all_files_or_in_none() -> None:
+    labelled, bare = Dataset(sequences=["A"], labels=[["x"]], source="one"), Dataset(sequences=["C"], source="two")
+    with pytest.raises(DataError, match="two has no labels, but one has"):
+        concatenate([labelled, bare])
+    assert concatenate([bare, bare]).labels is None
+
+
 def test_files_with_different_taxonomies_are_not_one_data_set() -> None:
     parts = [Dataset(sequences=["A"], taxonomy=Taxonomy.flat([name])) for name in "ab"]
     with pytest.raises(DataError, match="different taxonomies"):

@@ -128,6 +128,13 @@ def test_one_document_is_a_batch_of_one() -> None:
     assert whole.tobytes() == alone.tobytes()
 
 
+def test_fitting_again_forgets_the_first_vocabulary() -> None:
+    model = TextFeatures().fit(["cat dog"])
+    model.transform(["cat"])
+    model.fit(["bird fish worm"])
+    assert model.transform(["bird cat"]).toarray().tolist() == [[1, 0, 0]]
+
+
 def test_missing_texts_and_token_lists_are_read() -> None:
     X = TextFeatures().fit_transform({"text": ["cat dog", None, float("nan"), ["cat", "dog"]]}).toarray()
     assert X[0].tolist() == X[3].tolist()

@@ -213,8 +213,8 @@ def _take(column: Any, rows: IntArray) -> Any:
 def concatenate(parts: Sequence[Dataset]) -> Dataset:
     """One data set out of several of the same kind, such as a training and a validation file.
 
-    Sparse matrices are widened to the widest; a text field that one part lacks is empty there. Labels, ids and the
-    other columns are kept where every part has them.
+    Sparse matrices are widened to the widest; a text field that one part lacks is empty there. Ids and other
+    columns are kept where every part has them; labels must be in all parts or in none.
 
     Examples
     --------
@@ -230,6 +230,10 @@ def concatenate(parts: Sequence[Dataset]) -> Dataset:
     if len(kinds) > 1:
         named = ", ".join(f"{part.source}: {part.kind}" for part in parts)
         raise DataError(f"Files of one data set must hold the same kind of documents; got {named}.")
+    with_labels = [part.labels is not None for part in parts]
+    if any(with_labels) and not all(with_labels):
+        lacking = parts[with_labels.index(False)].source
+        raise DataError(f"{lacking} has no labels, but {parts[with_labels.index(True)].source} has.")
     values: dict[str, Any] = {name: _joined(parts, name) for name in ("sequences", "labels", "ids", "split")}
     values["X"] = _joined_matrix(parts)
     values["fields"] = _joined_fields(parts)

@@ -99,6 +99,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
 
     def _learn(self, documents: Any) -> tuple[list[CSR], list[CSR]]:
         self._check_parameters()
+        self._counters: dict[str, CountVectorizer] = {}
         columns = _columns(documents)
         kinds = _weights(self.categorical)
         weights = {name: 1.0 for name in columns if name not in kinds} if self.fields is None else _weights(self.fields)
@@ -164,9 +165,11 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         return self._assemble(blocks, flags)
 
     def _count(self, name: str, column: Iterable[Any]) -> CSR:
-        terms = self.vocabulary_[name].tolist()
-        counter = self._counter(vocabulary=dict(zip(terms, range(len(terms)), strict=True)))
-        return sparse.csr_array(counter.transform(_texts(column, name)))
+        known = self.__dict__.setdefault("_counters", {})  # made once: single documents should not wait for it
+        if name not in known:
+            terms = self.vocabulary_[name].tolist()
+            known[name] = self._counter(vocabulary=dict(zip(terms, range(len(terms)), strict=True)))
+        return sparse.csr_array(known[name].transform(_texts(column, name)))
 
     def _weighted(self, counts: CSR, name: str) -> CSR:
         """Counts times idf times the weight of the field, in place."""
