@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from linnaeus import metrics as metrics
     from linnaeus.models.flat.one_vs_rest import OneVsRestLogistic as OneVsRestLogistic
     from linnaeus.models.flat.one_vs_rest import OneVsRestSVM as OneVsRestSVM
+    from linnaeus.pipeline import Pipeline as Pipeline
     from linnaeus.store import load as load
     from linnaeus.store import save as save
     from linnaeus.taxonomy import Taxonomy as Taxonomy
@@ -20,6 +21,7 @@ _HOMES = {
     "Taxonomy": "linnaeus.taxonomy",
     "OneVsRestSVM": "linnaeus.models.flat.one_vs_rest",
     "OneVsRestLogistic": "linnaeus.models.flat.one_vs_rest",
+    "Pipeline": "linnaeus.pipeline",
     "load": "linnaeus.store",
     "save": "linnaeus.store",
 }

@@ -6,11 +6,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from linnaeus.features.dense import DenseFeatures as DenseFeatures
     from linnaeus.features.missing import FillMissing as FillMissing
     from linnaeus.features.text import TextFeatures as TextFeatures
 
-_HOMES = {"FillMissing": "linnaeus.features.missing", "TextFeatures": "linnaeus.features.text"}
-__all__ = ["FillMissing", "TextFeatures"]
+_HOMES = {
+    "DenseFeatures": "linnaeus.features.dense",
+    "FillMissing": "linnaeus.features.missing",
+    "TextFeatures": "linnaeus.features.text",
+}
+__all__ = ["DenseFeatures", "FillMissing", "TextFeatures"]
 
 
 def __getattr__(name: str) -> Any:

@@ -43,7 +43,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
     # -- learning ------------------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TaxonomyClassifier:
-        """Learn from documents X (n_docs x n_features; CSR, dense or memory-mapped) and labels y of any of the four kinds."""
+        """Learn from documents X (n_docs x n_features; CSR, dense or memory-mapped) and labels y of any kind."""
         self._check_parameters()
         X = self._check_X(X, reset=True)
         Y, taxonomy, codec = check_labels(y, self.taxonomy, X.shape[0])
@@ -97,7 +97,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         return np.concatenate(parts) if len(parts) != 1 else parts[0]
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Scores of all answerable nodes, n_docs x len(classes_); for two plain labels one number, as scikit-learn has it."""
+        """Scores of all answerable nodes, n_docs x len(classes_); one number for two plain labels, as in scikit-learn."""
         S = self._all_scores(X)
         return S[:, 1] - S[:, 0] if self._binary else S
 

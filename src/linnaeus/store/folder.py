@@ -3,8 +3,8 @@
     manifest.json                what the model is, its parameters and values, the files it consists of with checksums
     arrays-<hash>.safetensors    all arrays; opened memory-mapped
 
-The manifest is the model: it is written last and replaced in one step, and it names files that are never changed. A kill
-at any moment leaves the old model or the new one.
+The manifest is the model: it is written last and replaced in one step, and it names files that are never changed.
+A kill at any moment leaves the old model or the new one.
 """
 
 from __future__ import annotations

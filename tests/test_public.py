@@ -1,0 +1,55 @@
+"""The public face: names, import time, docstrings that run, a model table that is true."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import linnaeus
+from linnaeus import registry
+
+ROOT = Path(__file__).resolve().parent.parent
+MODULES = sorted(
+    m.name
+    for m in pkgutil.walk_packages(linnaeus.__path__, "linnaeus.")
+    if not m.name.endswith("__main__") and "._kernels." not in m.name
+)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstring_examples_run(name, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    module = importlib.import_module(name)
+    assert doctest.testmod(module).failed == 0
+
+
+def test_every_public_name_exists() -> None:
+    for name in linnaeus.__all__:
+        assert getattr(linnaeus, name) is not None
+    assert set(linnaeus.__all__) <= set(dir(linnaeus))
+    with pytest.raises(AttributeError, match="no attribute 'Taxnomy'"):
+        _ = linnaeus.Taxnomy
+
+
+def test_every_model_is_a_public_name_with_a_runnable_example() -> None:
+    for name in registry.MODELS:
+        assert getattr(linnaeus, name) is registry.resolve(name)
+        assert ">>>" in registry.resolve(name).__doc__
+
+
+def test_the_readme_table_lists_exactly_the_models() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    listed = [line.split("`")[1] for line in readme.splitlines() if line.startswith("| `")]
+    assert listed == list(registry.MODELS)
+
+
+def test_importing_linnaeus_imports_nothing_heavy() -> None:
+    code = "import sys, linnaeus; print({'numpy', 'scipy', 'sklearn', 'typer'} & set(sys.modules))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "set()"
