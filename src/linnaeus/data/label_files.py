@@ -117,7 +117,8 @@ def _looks_like_csv(fields: list[list[str]], name: str, known: Collection[str] |
         return True
     if known is not None:
         return sum(len(row) > 1 and row[1].strip() in known for row in fields) * 2 > len(fields)
-    return all(len(row) == 3 and _number(row[2]) is not None for row in fields)
+    numbers = [_number(row[2]) is not None for row in fields if len(row) == 3 and row[2].strip()]
+    return bool(numbers) and all(numbers) and all(len(row) == 3 for row in fields)
 
 
 # -- JSON lines --------------------------------------------------------------------------------------------------------
@@ -224,6 +225,9 @@ def _long_table(
 
 
 def _read_lines(lines: list[tuple[int, str]], name: str, known: Collection[str] | None) -> LabelFile:
+    first = lines[0][1].strip()
+    if first.lower() in ("labels", "label") and (known is None or first not in known):
+        lines = lines[1:]
     tabs = any("\t" in line for _, line in lines)
     cells = [line.split("\t") if tabs else [line] for _, line in lines]
     split = _Splitter(itertools.chain.from_iterable(cells), known)

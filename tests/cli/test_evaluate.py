@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from linnaeus.cli import predicting
+from linnaeus.cli.main import run
+from tests.metrics.worked import EDGES, GOLD, PREDICTED, SCORES, TAX
+
+
+@pytest.fixture
+def files(tmp_path):
+    """The worked example as files: taxonomy, gold, predictions, and rankings of all leaves."""
+    (tmp_path / "tax.tsv").write_text("".join(f"{p}\t{c}\n" for p, c in EDGES))
+    (tmp_path / "gold.tsv").write_text("".join(f"d{i}\t{';'.join(g)}\n" for i, g in enumerate(GOLD)))
+    records = [{"id": f"d{i}", "labels": p} for i, p in enumerate(PREDICTED)]
+    (tmp_path / "predicted.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records[::-1]))
+    rows = [f"d{i},{label},{s}\n" for i, row in enumerate(SCORES) for label, s in zip(TAX.names[3:], row, strict=True)]
+    (tmp_path / "ranked.csv").write_text("id,label,score\n" + "".join(rows))
+    return tmp_path
+
+
+@pytest.fixture
+def evaluate(files, capsys):
+    """Runs the command on these files; gives exit code, stdout and stderr."""
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            run(["evaluate", *(str(files / a) if (files / a).exists() else a for a in arguments)])
+        return ended.value.code, *capsys.readouterr()
+
+    return call
+
+
+STANDARD = ("--taxonomy", "tax.tsv", "--gold", "gold.tsv", "--predicted", "predicted.jsonl")
+
+
+def test_prints_the_measures_as_a_table(evaluate):
+    code, out, _ = evaluate(*STANDARD)
+    assert code == 0
+    rows = {line.split()[0]: line.split()[1] for line in out.splitlines() if len(line.split()) > 1}
+    assert rows["hierarchical_f1"] == "0.5882"
+    assert rows["micro_f1"] == "0.4444"
+    assert "by level" not in out
+    assert "by node" not in out
+
+
+def test_json_holds_the_same_with_levels_and_nodes(evaluate):
+    code, out, _ = evaluate(*STANDARD, "--json", "--per-node")
+    answer = json.loads(out)
+    assert code == 0
+    assert answer["metrics"]["h_loss_sibling"] == pytest.approx(0.4375)
+    assert [row["f1"] for row in answer["levels"]] == pytest.approx([0.75, 0.4444], abs=1e-4)
+    assert len(answer["nodes"]) == 6
+    assert answer["n_missing_predictions"] == 0
+
+
+def test_levels_and_nodes_on_request(evaluate):
+    _, out, _ = evaluate(*STANDARD, "--levels", "--per-node")
+    assert "by level" in out
+    assert "by node" in out
+
+
+def test_scores_add_ranking_measures(evaluate):
+    _, out, _ = evaluate("--taxonomy", "tax.tsv", "--gold", "gold.tsv", "--predicted", "ranked.csv", "--json")
+    found = json.loads(out)["metrics"]
+    assert found["precision_at_1"] == 0.5
+    assert found["one_accuracy"] == 0.5
+
+
+def test_a_second_system_adds_paired_tests(evaluate):
+    _, out, _ = evaluate(*STANDARD, "--compare", "gold.tsv", "--json")
+    rows = {row["measure"]: row for row in json.loads(out)["comparison"]}
+    assert rows["hierarchical_f1"]["second"] == 1
+    assert rows["hierarchical_f1"]["p_value"] == 0.25
+    code, out, _ = evaluate(*STANDARD, "--compare", "gold.tsv")
+    assert code == 0
+    assert "against the second system" in out
+
+
+def test_missing_predictions_are_empty_sets_and_said_so(evaluate, files):
+    lines = (files / "predicted.jsonl").read_text().splitlines()[1:]  # without d3, which is empty anyway
+    (files / "predicted.jsonl").write_text("\n".join(lines))
+    _, out, err = evaluate(*STANDARD, "--json")
+    assert json.loads(out)["metrics"]["hierarchical_f1"] == pytest.approx(0.5882, abs=1e-4)
+    assert json.loads(out)["n_missing_predictions"] == 1
+    assert "without a prediction, counted as empty sets: 1" in err
+
+
+def test_labels_outside_the_taxonomy_are_counted_and_said_so(evaluate, files):
+    (files / "gold.tsv").write_text((files / "gold.tsv").read_text().replace("d0\tAA", "d0\tAA;Sprots"))
+    _, out, err = evaluate(*STANDARD, "--json")
+    assert json.loads(out)["n_unseen_gold"] == 1
+    assert "gold labels that are not in the taxonomy, counted as wrong: 1" in err
+
+
+def test_without_a_taxonomy_flat_measures_remain(evaluate):
+    code, out, _ = evaluate("--gold", "gold.tsv", "--predicted", "predicted.jsonl", "--json")
+    assert code == 0
+    assert json.loads(out)["metrics"]["micro_f1"] == pytest.approx(4 / 9)
+
+
+def test_wrong_usage_ends_with_2(evaluate):
+    for arguments in ((), ("--gold", "gold.tsv"), ("model",), ("model", "gold.tsv", "--gold", "gold.tsv")):
+        code, _, err = evaluate(*arguments)
+        assert code == 2
+        assert "--gold and --predicted" in err
+
+
+def test_wrong_input_ends_with_1_and_names_file_and_line(evaluate, files):
+    (files / "predicted.jsonl").write_text('{"id": "d0", "labels": ["AA"]}\n{"id": "dd1", "labels": []}\n')
+    code, out, err = evaluate(*STANDARD)
+    assert (code, out) == (1, "")
+    assert "predicted.jsonl:2" in err
+    assert "did you mean 'd1'" in err
+    assert "Traceback" not in err
+    assert evaluate("--gold", "nowhere", "--predicted", "gold.tsv")[0] == 1
+
+
+def test_a_saved_model_on_labelled_documents(evaluate, monkeypatch):
+    asked = {}
+
+    def answers(model, data, **reading):
+        asked.update(reading, model=model, data=data)
+        ranked = [[("AA", 0.9)], [("AA", 0.8)], [("BB", 0.6)], []]
+        return GOLD, PREDICTED, ranked, TAX
+
+    monkeypatch.setattr(predicting, "answers", answers)
+    code, out, _ = evaluate("model", "docs.jsonl", "--text", "title", "--json")
+    assert code == 0
+    assert json.loads(out)["metrics"]["hierarchical_f1"] == pytest.approx(0.5882, abs=1e-4)
+    assert json.loads(out)["metrics"]["one_accuracy"] == 0.5
+    assert asked == {"model": "model", "data": "docs.jsonl", "text": ["title"]}
+    code, out, _ = evaluate("model", "docs.jsonl", "--compare", "gold.tsv", "--json")
+    assert json.loads(out)["comparison"][0]["second"] == 1

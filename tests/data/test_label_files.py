@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+from linnaeus.data.label_files import LabelFile, align, read_label_file
+from linnaeus.errors import DataError, ParameterError
+
+KNOWN = {"A", "B", "C", "Machine learning", "http://x.org/1"}
+
+
+@pytest.fixture
+def read(tmp_path):
+    def write_and_read(text, name="labels.txt", **options):
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return read_label_file(path, **options)
+
+    return write_and_read
+
+
+EXPECTED = (["d1", "d2", "d3"], [["A", "B"], ["B"], []])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"id": "d1", "labels": ["A", "B"]}\n{"id": "d2", "labels": ["B"]}\n\n{"id": "d3", "labels": []}\n',
+        '{"id": "d1", "label": ["A", "B"]}\n{"id": "d2", "label": "B"}\n{"id": "d3", "label": null}\n',
+        '{"_id": "d1", "subjects": [{"name": "A"}, "B"]}\n{"_id": "d2", "subjects": ["B"]}\n{"_id":"d3","subjects":[]}',
+        "d1\tA;B\nd2\tB\nd3\t\n",
+        "d1\tA|B\nd2\tB\nd3\t\n",
+        "d1\tA,B\nd2\tB\nd3\t\n",
+        "d1\tA B\nd2\tB\nd3\t\n",
+        "d1\tA\tB\nd2\tB\nd3\t\n",
+        "id\tlabels\nd1\tA;B\nd2\tB\nd3\t\n",
+        "labels\tdocument\nA;B\td1\nB\td2\n\td3\n",
+        "d1\tA\nd1\tB\nd2\tB\nd3\t\n",
+        "d1\tA\t0.9\nd1\tB\t0.4\nd2\tB\t1e-3\nd3\t\t\n",
+        "doc_id\tlabel\tscore\td\nd1\tA\t0.9\tx\nd1\tB\t0.4\ty\nd2\tB\t1\tz\nd3\t\t\t\n",
+        "d1,A,0.9\nd1,B,0.4\nd2,B,1\nd3,,\n",
+        'id,labels\nd1,"A,B"\nd2,B\nd3,\n',
+        "\ufeffd1\tA;B\r\nd2\tB\r\nd3\t\r\n",
+        "d1\t<A>;<B>\nd2\t<B>\nd3\t\n",
+    ],
+)
+def test_documents_with_ids(read, text):
+    file = read(text)
+    assert (file.ids, file.labels) == EXPECTED
+    known = read(text, known=KNOWN)
+    assert (known.ids, known.labels) == EXPECTED
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A B\nB\n\n",
+        "A;B\nB\n\n",
+        "A,B\nB\n\n",
+        "A\tB\nB\n\n",
+        '{"labels": ["A", "B"]}\n{"labels": ["B"]}\n{"labels": []}\n',
+    ],
+)
+def test_one_line_per_document(read, text):
+    file = read(text, known=KNOWN)
+    assert (file.ids, file.labels) == (None, EXPECTED[1])
+
+
+def test_json_lists_and_labels_only_tables(read):
+    assert read('["A", "B"]\n["B"]\n[]\n').labels == EXPECTED[1]
+    assert read("labels\nA;B\nB\n").labels == [["A", "B"], ["B"]]
+
+
+def test_scores_come_along(read):
+    for text in (
+        '{"labels": [{"label": "A", "score": 0.9}, {"label": "B", "score": 0.4}]}\n{"labels": []}\n',
+        "d1\tA\t0.9\nd1\tB\t0.4\nd2\t\t\n",
+        "A:0.9 B:0.4\n\n",
+        "A:0.9,B:0.4\n\n",
+    ):
+        assert read(text, known=KNOWN).ranked() == [[("A", 0.9), ("B", 0.4)], []]
+    assert read('{"labels": [{"label": "A", "score": 0.9}, "B"]}\n').ranked() is None
+
+
+def test_known_labels_settle_what_separates(read):
+    assert read("d1\tMachine learning\nd2\tA\n", known=KNOWN).labels == [["Machine learning"], ["A"]]
+    assert read("d1\tMachine learning;A\n", known=KNOWN).labels == [["Machine learning", "A"]]
+    assert read("d1\tMachine learning,A\n", known=KNOWN).labels == [["Machine learning", "A"]]
+    assert read("Machine learning\nA\n", known=KNOWN).labels == [["Machine learning"], ["A"]]
+    # a node called like a column is a node
+    assert read("label\nA\n", known={"A", "label"}).labels == [["label"], ["A"]]
+
+
+def test_entries_are_named_by_what_the_taxonomy_knows(read):
+    entry = {"uri": "http://x.org/1", "label": "One", "notation": "1", "score": 0.5}
+    text = json.dumps({"document_id": 7, "results": [entry]})
+    assert read(text, known=KNOWN).labels == [["http://x.org/1"]]
+    assert read(text).labels == [["One"]]
+    assert read(text).ids == ["7"]
+
+
+def test_compressed_files(tmp_path):
+    path = tmp_path / "labels.tsv.gz"
+    path.write_bytes(gzip.compress(b"d1\tA;B\n"))
+    assert read_label_file(path).labels == [["A", "B"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"id": 1, "labels": ["A"]}\n{"id": 2,\n', r"labels.txt:2 is not JSON"),
+        ('{"id": 1, "tags": ["A"]}\n', r"labels.txt:1 has the keys \['id', 'tags'\], expected one of labels, label"),
+        ('{"labels": [{"text": "A"}]}\n', r"labels.txt:1: an entry has the keys \['text'\]"),
+        ('{"labels": [{"label": "A", "score": "high"}]}\n', r"labels.txt:1: the score of 'A' is 'high'"),
+        ('{"id": 1, "labels": []}\n{"id": 1, "labels": []}\n', r"labels.txt:2: the id '1' was there in line 1 already"),
+        ('{"id": 1, "labels": []}\n{"labels": []}\n', r"labels.txt:2 has no id"),
+        ("id\tlabel\tscore\nd1\tA\thigh\n", r"labels.txt:2: the score of 'A' is 'high', expected a number"),
+        ("  \n", "is empty"),
+    ],
+)
+def test_errors_name_file_and_line(read, text, message):
+    with pytest.raises(DataError, match=message):
+        read(text)
+
+
+def test_a_wrong_format_is_named(read, tmp_path):
+    with pytest.raises(ParameterError, match="did you mean 'jsonl'"):
+        read("A\n", format="json")
+    with pytest.raises(DataError, match="is a folder"):
+        read_label_file(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        read_label_file(tmp_path / "nowhere")
+
+
+def test_the_format_can_be_given(read):
+    assert read("d1,A\n", format="csv").ids == ["d1"]
+    assert read("d1,A\n", format="lines").labels == [["d1", "A"]]
+
+
+def test_documents_are_matched_by_id_where_both_have_ids():
+    gold = LabelFile("gold", [["A"], ["B"], ["C"]], [1, 2, 3], ids=["d1", "d2", "d3"])
+    predicted = LabelFile("predicted", [["C"], ["A"]], [1, 2], ids=["d3", "d1"], scores=[[0.3], [0.1]])
+    aligned, n_missing = align(gold, predicted)
+    assert (aligned.labels, aligned.scores, n_missing) == ([["A"], [], ["C"]], [[0.1], [], [0.3]], 1)
+
+
+def test_documents_are_matched_by_order_otherwise():
+    gold = LabelFile("gold", [["A"], ["B"]], [1, 2], ids=["d1", "d2"])
+    predicted = LabelFile("predicted", [["B"], ["A"]], [1, 2])
+    assert align(gold, predicted) == (predicted, 0)
+    with pytest.raises(DataError, match="gold has 2 documents and predicted has 1"):
+        align(gold, LabelFile("predicted", [["B"]], [1]))
+
+
+def test_unknown_ids_are_named_with_file_and_line():
+    gold = LabelFile("gold", [["A"]], [1], ids=["doc-1"])
+    with pytest.raises(DataError, match=r"'doc-l' \(p.tsv:9\) is not in gold; did you mean 'doc-1'"):
+        align(gold, LabelFile("p.tsv", [["A"]], [9], ids=["doc-l"]))
