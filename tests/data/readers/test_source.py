@@ -40,6 +40,13 @@ def test_a_wrong_byte_is_named_with_file_and_line(tmp_path: Path) -> None:
         list(Source(path).lines("latin-99"))
 
 
+def test_broken_utf_16_is_named_with_file(tmp_path: Path) -> None:
+    path = tmp_path / "docs"
+    path.write_bytes("one\ntwo".encode("utf-16") + b"!")
+    with pytest.raises(DataError, match=r"docs:\d+ is not UTF-16"):
+        list(Source(path).lines())
+
+
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress])
 def test_a_truncated_file_is_an_error(tmp_path: Path, pack: object) -> None:
     path = tmp_path / "docs"

@@ -98,7 +98,12 @@ class Source:
     def _decoded(self, stream: BinaryIO, encoding: str | None) -> Iterator[tuple[int, str]]:
         wide = self.head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         if wide or (encoding or "").lower().replace("-", "").startswith("utf16"):  # lines cannot be cut before decoding
-            yield from enumerate(io.TextIOWrapper(stream, encoding or "utf-16", newline="\n"), 1)
+            number = 0
+            try:
+                for number, text in enumerate(io.TextIOWrapper(stream, encoding or "utf-16", newline="\n"), 1):
+                    yield number, text
+            except UnicodeError as error:
+                raise DataError(f"{place(self.name, number + 1)} is not UTF-16: {error}.") from error
             return
         encoding = encoding or "utf-8"
         for number, line in enumerate(stream, 1):
