@@ -8,7 +8,9 @@ from linnaeus import Taxonomy
 
 
 @st.composite
-def taxonomies(draw: st.DrawFn, max_nodes: int = 7, kinds: tuple[str, ...] = ("tree", "dag"), rooted: bool | None = None) -> Taxonomy:
+def taxonomies(
+    draw: st.DrawFn, max_nodes: int = 7, kinds: tuple[str, ...] = ("tree", "dag"), rooted: bool | None = None
+) -> Taxonomy:
     """A random tree or DAG of 1..max_nodes nodes, with a root or as a forest."""
     kind = draw(st.sampled_from(kinds))
     n = draw(st.integers(1, max_nodes))
@@ -20,7 +22,9 @@ def taxonomies(draw: st.DrawFn, max_nodes: int = 7, kinds: tuple[str, ...] = ("t
         for p in draw(st.sets(st.integers(0, v - 1), min_size=least, max_size=most)):
             edges.append((f"n{p}", f"n{v}"))
     root = "n0" if with_root and n > 1 else None
-    return Taxonomy.from_edges(edges, nodes=[f"n{v}" for v in range(n)], root=root, kind=None if kind == "tree" else kind)
+    return Taxonomy.from_edges(
+        edges, nodes=[f"n{v}" for v in range(n)], root=root, kind=None if kind == "tree" else kind
+    )
 
 
 def label_sets(taxonomy: Taxonomy, max_docs: int = 4) -> st.SearchStrategy[list[list[str]]]:

@@ -15,7 +15,7 @@ TEXTS = {
     "a cat purrs": ["Cats"],
     "a dog barks": ["Dogs"],
     "bark of a tree": ["Plants"],
-    "cat and dog": ["Cats", "Dogs"],
+    "cat, dog": ["Cats", "Dogs"],
 }
 
 

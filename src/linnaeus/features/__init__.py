@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from linnaeus.features.dense import DenseFeatures as DenseFeatures
+    from linnaeus.features.defaults import default_features as default_features
     from linnaeus.features.missing import FillMissing as FillMissing
     from linnaeus.features.text import TextFeatures as TextFeatures
 
@@ -14,8 +15,9 @@ _HOMES = {
     "DenseFeatures": "linnaeus.features.dense",
     "FillMissing": "linnaeus.features.missing",
     "TextFeatures": "linnaeus.features.text",
+    "default_features": "linnaeus.features.defaults",
 }
-__all__ = ["DenseFeatures", "FillMissing", "TextFeatures"]
+__all__ = ["DenseFeatures", "FillMissing", "TextFeatures", "default_features"]
 
 
 def __getattr__(name: str) -> Any:
