@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linnaeus import metrics
+from linnaeus import Taxonomy, metrics
+from linnaeus.data.label_files import read_label_file
 from linnaeus.metrics import report as report_module
 from linnaeus.metrics.sets import as_pair
 from tests.metrics.worked import GOLD, LEAVES, PREDICTED, SCORES, TAX
@@ -97,3 +98,32 @@ def test_without_a_taxonomy_there_is_nothing_hierarchical():
     assert not any("hierarchical" in name for name in found.scores)
     assert found.levels == []
     assert len(found.nodes) == 4
+
+
+@pytest.mark.data
+def test_answering_the_parent_on_a_large_dag(data_dir):
+    tax = Taxonomy.read(data_dir / "wordnet_nouns" / "taxonomy.tsv.xz")
+    file = read_label_file(data_dir / "wordnet_nouns" / "test.jsonl.xz", known=tax.index_of)
+    assert len(file) == 16_606
+    parent = tax.parent
+    predicted = [[tax.names[p] for p in (parent[tax.index(x)] for x in labels) if p >= 0] for labels in file.labels]
+    found = metrics.evaluate(file.labels, predicted, taxonomy=tax)
+    assert found["hierarchical_precision"] == 1  # a parent is always right, as far as it goes
+    assert 0.7 < found["hierarchical_recall"] < 1
+    assert found["micro_f1"] < 0.05
+    assert found.levels[-1]["n_predicted"] == 0
+
+    above: dict[int, set[int]] = {}
+    for v in range(tax.n_nodes):  # parents come before their children
+        above[v] = {v}.union(*(above[int(p)] for p in tax.parents(v) if p != tax.root))
+
+    def closed(labels):
+        return set().union(*(above[tax.index(x)] for x in labels)) - {tax.root}
+
+    sets = [(closed(g), closed(p)) for g, p in zip(file.labels, predicted, strict=True)]
+    common, n_gold = sum(len(g & p) for g, p in sets), sum(len(g) for g, _ in sets)
+    assert found["hierarchical_recall"] == pytest.approx(common / n_gold)
+    assert found["symmetric_difference"] == pytest.approx(sum(len(g ^ p) for g, p in sets) / len(sets))
+    # the one missing label is the first mistake of its path, whatever is missing with it
+    firsts = [sum(all(int(q) in p or q == tax.root for q in tax.parents(v)) for v in g - p) for g, p in sets]
+    assert found["h_loss_uniform"] == pytest.approx(sum(firsts) / len(sets))
