@@ -34,7 +34,8 @@ ENTRY_NAMES = ("node", "label", "name", "uri", "notation", "id")
 SEPARATORS = (None, ";", "|", ",", " ")
 SAMPLE = 1000
 
-Entry = tuple[str, float | None]
+Entries = tuple[list[str], Sequence[float | None]]  # labels and their scores; no scores at all where none has one
+Document = tuple[int, str | None, Entries]  # line, id, entries
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ def _looks_like_csv(fields: list[list[str]], name: str, known: Collection[str] |
 
 
 def _read_json_lines(lines: list[tuple[int, str]], name: str, known: Collection[str] | None) -> LabelFile:
-    documents: list[tuple[int, str | None, list[Entry]]] = []
+    documents: list[Document] = []
     for number, line in lines:
         if not line.strip():
             continue
@@ -141,33 +142,36 @@ def _read_json_lines(lines: list[tuple[int, str]], name: str, known: Collection[
             )
         given = found[key] if isinstance(found[key], list) else [] if found[key] is None else [found[key]]
         identity = next((str(found[key]) for key in ID_NAMES if found.get(key) is not None), None)
-        documents.append((number, identity, [_json_entry(entry, known, place(name, number)) for entry in given]))
+        documents.append((number, identity, _json_entries(given, known, name, number)))
     return _label_file(documents, name)
 
 
-def _json_entry(entry: Any, known: Collection[str] | None, where: str) -> Entry:
-    if not isinstance(entry, dict):
-        return _bare(str(entry)), None
-    names = [str(entry[key]) for key in ENTRY_NAMES if entry.get(key) is not None]
-    if not names:
-        raise DataError(f"{where}: an entry has the keys {sorted(entry)}, expected one of {', '.join(ENTRY_NAMES)}.")
-    label = next((label for label in names if known is not None and label in known), names[0])
-    score = next((entry[key] for key in SCORE_NAMES if entry.get(key) is not None), None)
-    if score is not None and _number(score) is None:
-        raise DataError(f"{where}: the score of {label!r} is {score!r}, expected a number.")
-    return label, _number(score)
+def _json_entries(given: list[Any], known: Collection[str] | None, name: str, number: int) -> Entries:
+    if not any(isinstance(entry, dict) for entry in given):
+        return [_bare(entry if type(entry) is str else str(entry)) for entry in given], ()
+    where = place(name, number)
+    labels: list[str] = []
+    scores: list[float | None] = []
+    for entry in given:
+        found = entry if isinstance(entry, dict) else {"label": entry}
+        names = [str(found[key]) for key in ENTRY_NAMES if found.get(key) is not None]
+        if not names:
+            raise DataError(
+                f"{where}: an entry has the keys {sorted(found)}, expected one of {', '.join(ENTRY_NAMES)}."
+            )
+        labels.append(_bare(next((label for label in names if known is not None and label in known), names[0])))
+        score = next((found[key] for key in SCORE_NAMES if found.get(key) is not None), None)
+        if score is not None and _number(score) is None:
+            raise DataError(f"{where}: the score of {labels[-1]!r} is {score!r}, expected a number.")
+        scores.append(_number(score))
+    return labels, scores
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------
 
 
 def _read_table(lines: list[tuple[int, str]], delimiter: str, name: str, known: Collection[str] | None) -> LabelFile:
-    rows = [
-        (number, [field.strip() for field in fields])
-        for number, line in lines
-        if line.strip()
-        for fields in csv.reader([line], delimiter=delimiter)
-    ]
+    rows = [(number, _fields(line, delimiter)) for number, line in lines if line.strip()]
     header = _header(rows[0][1], known)
     if header is not None:
         rows = rows[1:]
@@ -182,11 +186,13 @@ def _read_table(lines: list[tuple[int, str]], delimiter: str, name: str, known: 
         return _long_table(rows, id_at, label_at, score_at, name)
     cells = [row[label_at:] if header is None else row[label_at : label_at + 1] for _, row in rows]
     split = _Splitter(itertools.chain.from_iterable(cells), known)
-    documents = [
-        (number, identity, [entry for cell in row for entry in split(cell)])
-        for (number, _), identity, row in zip(rows, ids, cells, strict=True)
-    ]
-    return _label_file(documents, name)
+    numbers = [number for number, _ in rows]
+    return _label_file(list(zip(numbers, ids, map(split, cells), strict=True)), name)
+
+
+def _fields(line: str, delimiter: str) -> list[str]:
+    fields = next(csv.reader([line], delimiter=delimiter)) if '"' in line else line.split(delimiter)
+    return [field.strip() for field in fields]
 
 
 def _header(fields: list[str], known: Collection[str] | None) -> tuple[int | None, int, int | None] | None:
@@ -209,16 +215,18 @@ def _third_is_score(rows: list[tuple[int, list[str]]]) -> bool:
 def _long_table(
     rows: list[tuple[int, list[str]]], id_at: int, label_at: int, score_at: int | None, name: str
 ) -> LabelFile:
-    documents: dict[str, tuple[int, str | None, list[Entry]]] = {}
+    documents: dict[str, tuple[int, list[str], list[float | None]]] = {}
     for number, row in rows:
-        document = documents.setdefault(row[id_at], (number, row[id_at], []))
+        _, labels, scores = documents.setdefault(row[id_at], (number, [], []))
         label = _bare(row[label_at]) if label_at < len(row) else ""
         given = row[score_at] if score_at is not None and score_at < len(row) else ""
         if given and _number(given) is None:
             raise DataError(f"{place(name, number)}: the score of {label!r} is {given!r}, expected a number.")
         if label:
-            document[2].append((label, _number(given)))
-    return _label_file(list(documents.values()), name)
+            labels.append(label)
+            scores.append(_number(given))
+    found = [(number, identity, (labels, scores)) for identity, (number, labels, scores) in documents.items()]
+    return _label_file(found, name)
 
 
 # -- lines of labels ---------------------------------------------------------------------------------------------------
@@ -231,15 +239,11 @@ def _read_lines(lines: list[tuple[int, str]], name: str, known: Collection[str] 
     tabs = any("\t" in line for _, line in lines)
     cells = [line.split("\t") if tabs else [line] for _, line in lines]
     split = _Splitter(itertools.chain.from_iterable(cells), known)
-    documents = [
-        (number, None, [entry for cell in row for entry in split(cell)])
-        for (number, _), row in zip(lines, cells, strict=True)
-    ]
-    return _label_file(documents, name)
+    return _label_file([(number, None, split(row)) for (number, _), row in zip(lines, cells, strict=True)], name)
 
 
 class _Splitter:
-    """Cuts a cell into labels at the separator that makes most of them known, or else that occurs first in the list."""
+    """Cuts cells into labels at the separator that makes most of them known, or else that occurs first in the list."""
 
     def __init__(self, cells: Iterable[str], known: Collection[str] | None) -> None:
         sample = [cell for cell in itertools.islice(cells, SAMPLE) if cell.strip()]
@@ -251,22 +255,28 @@ class _Splitter:
 
     def _share_known(self, sample: list[str], separator: str | None) -> float:
         assert self.known is not None
-        labels = [label for cell in sample for label, _ in self._cut(cell, separator)]
+        labels = self._cut(sample, separator)[0]
         return sum(label in self.known for label in labels) / max(len(labels), 1)
 
-    def __call__(self, cell: str) -> list[Entry]:
-        return self._cut(cell, self.separator)
+    def __call__(self, cells: list[str]) -> Entries:
+        return self._cut(cells, self.separator)
 
-    def _cut(self, cell: str, separator: str | None) -> list[Entry]:
-        pieces = [cell] if separator is None else cell.split(separator)
-        return [self._entry(piece.strip()) for piece in pieces if piece.strip()]
+    def _cut(self, cells: list[str], separator: str | None) -> Entries:
+        pieces = [piece for cell in cells for piece in ([cell] if separator is None else cell.split(separator))]
+        if self.known is not None and all(map(self.known.__contains__, pieces)):  # the usual case, and the quick one
+            return pieces, ()
+        labels = [label for label in map(_bare, pieces) if label]
+        if self.known is None or not any(":" in label and label not in self.known for label in labels):
+            return labels, ()
+        scored = [self._label_and_score(label) for label in labels]
+        return [label for label, _ in scored], [score for _, score in scored]
 
-    def _entry(self, piece: str) -> Entry:
-        label = _bare(piece)
-        if self.known is not None and label not in self.known and ":" in label:  # label:score
-            name, _, score = label.rpartition(":")
-            if name in self.known and _number(score) is not None:
-                return name, _number(score)
+    def _label_and_score(self, label: str) -> tuple[str, float | None]:
+        """``label:score`` in two, where that makes the label a known one."""
+        assert self.known is not None
+        name, _, score = label.rpartition(":")
+        if label not in self.known and name in self.known and _number(score) is not None:
+            return name, _number(score)
         return label, None
 
 
@@ -276,7 +286,7 @@ class _Splitter:
 def _bare(label: str) -> str:
     """Without blanks and without the angle brackets that some tools put around addresses."""
     label = label.strip()
-    return label[1:-1] if label.startswith("<") and label.endswith(">") else label
+    return label[1:-1] if label[:1] == "<" and label[-1:] == ">" else label
 
 
 def _number(text: Any) -> float | None:
@@ -287,10 +297,13 @@ def _number(text: Any) -> float | None:
     return value if value == value else None
 
 
-def _label_file(documents: Sequence[tuple[int, str | None, list[Entry]]], name: str) -> LabelFile:
-    entries = [row for _, _, row in documents]
-    scored = any(entries) and all(score is not None for row in entries for _, score in row)
-    scores = [[score for _, score in row if score is not None] for row in entries] if scored else None
+def _label_file(documents: Sequence[Document], name: str) -> LabelFile:
+    labels = [labels for _, _, (labels, _) in documents]
+    scores: list[list[float]] | None = None
+    if any(scores for _, _, (_, scores) in documents):
+        scores = [[score for score in scores if score is not None] for _, _, (_, scores) in documents]
+        if any(len(a) != len(b) for a, b in zip(labels, scores, strict=True)):
+            scores = None
     ids = [identity for _, identity, _ in documents if identity is not None]
     if ids and len(ids) < len(documents):
         number = next(number for number, identity, _ in documents if identity is None)
@@ -299,7 +312,6 @@ def _label_file(documents: Sequence[tuple[int, str | None, list[Entry]]], name: 
     for number, identity, _ in documents:
         if identity is not None and seen.setdefault(identity, number) != number:
             raise DataError(f"{place(name, number)}: the id {identity!r} was there in line {seen[identity]} already.")
-    labels = [[label for label, _ in row] for row in entries]
     return LabelFile(name, labels, [number for number, _, _ in documents], ids or None, scores)
 
 
