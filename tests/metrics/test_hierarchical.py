@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from linnaeus import Taxonomy, metrics
 from linnaeus.errors import ParameterError
-from linnaeus.metrics.counts import by_document
+from linnaeus.metrics.counts import Counts, by_document
+from linnaeus.metrics.sets import as_pair
 from tests.metrics.worked import FOREST, GOLD, PREDICTED, TAX
 from tests.strategies import label_sets, taxonomies
 
@@ -61,6 +62,21 @@ def test_worked_levels():
     found = [(row["level"], row["precision"], row["recall"], row["f1"]) for row in rows]
     assert found[0] == pytest.approx((1, 1.0, 0.6, 0.75), abs=1e-4)
     assert found[1] == pytest.approx((2, 0.5, 0.4, 0.4444), abs=1e-4)
+
+
+def test_worked_sizes_of_closed_sets_and_what_is_not_done():
+    pair = as_pair(GOLD, PREDICTED, TAX).closed()
+    counts = by_document(pair.Y, pair.H)
+    sizes = [side.tolist() for side in (counts.gold, counts.predicted, counts.common)]
+    assert sizes == [[2, 4, 2, 2], [2, 3, 2, 0], [2, 2, 1, 0]]
+    # counting the root on both sides of every document would flatter
+    with_root = Counts(counts.common + 1, counts.gold + 1, counts.predicted + 1).total()
+    flattered = with_root.precision()[0], with_root.recall()[0], with_root.f1()[0]
+    assert flattered == pytest.approx((0.8182, 0.6429, 0.72), abs=1e-4)
+    # and the mean of F is not the F of the means
+    P, R = counts.precision().mean(), counts.recall().mean()
+    assert 2 * P * R / (P + R) == pytest.approx(0.52, abs=1e-4)
+    assert metrics.hierarchical_f1(GOLD, PREDICTED, TAX, average="document") == pytest.approx(0.5179, abs=1e-4)
 
 
 def test_the_root_as_a_label_says_nothing():

@@ -85,6 +85,14 @@ def test_a_report_is_plain_json():
     assert [row[0] for row in found.rows()] == list(found.scores)
 
 
+def test_no_documents_and_undefined_measures_are_null():
+    found = metrics.evaluate([], [], taxonomy=TAX)
+    assert found.about["n_docs"] == 0
+    assert found.to_dict()["metrics"]["example_f1"] is None
+    undefined = metrics.evaluate([[]], scores=[[0.1] * 4], taxonomy=TAX, labels=LEAVES)
+    assert json.loads(json.dumps(undefined.to_dict(), allow_nan=False))["metrics"]["average_precision"] is None
+
+
 def test_rankings_alone():
     found = metrics.evaluate([[], *GOLD], scores=[[0.1] * 4, *SCORES], taxonomy=TAX, labels=LEAVES)
     assert "micro_f1" not in found.scores

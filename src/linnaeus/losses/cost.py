@@ -28,11 +28,14 @@ from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
 
 __all__ = [
+    "SCALINGS",
     "AdditiveCost",
+    "first_mistakes",
     "h_loss",
     "h_tilde_loss",
     "half",
     "holds",
+    "mismatches",
     "node_weights",
     "normalised",
     "parent_arrays",

@@ -54,7 +54,8 @@ class Report:
     def to_dict(self, *, per_node: bool = False) -> dict[str, Any]:
         """Plain values for JSON."""
         answer: dict[str, Any] = {
-            "metrics": {name: float(value) for name, value in self.scores.items()},
+            # JSON has no NaN: a measure that no document defines is null
+            "metrics": {name: None if value != value else float(value) for name, value in self.scores.items()},
             "conventions": {name: value.convention for name, value in self.scores.items()},
             "skipped": {name: value.n_skipped for name, value in self.scores.items() if value.n_skipped},
             **self.about,
