@@ -131,6 +131,8 @@ def test_a_saved_model_on_labelled_documents(evaluate, monkeypatch):
     assert code == 0
     assert json.loads(out)["metrics"]["hierarchical_f1"] == pytest.approx(0.5882, abs=1e-4)
     assert json.loads(out)["metrics"]["one_accuracy"] == 0.5
+    assert json.loads(out)["seconds_per_document"] > 0
+    assert json.loads(out)["model_bytes"] == 0  # there is no such folder here
     assert asked == {"model": "model", "data": "docs.jsonl", "text": ["title"]}
     code, out, _ = evaluate("model", "docs.jsonl", "--compare", "gold.tsv", "--json")
     assert json.loads(out)["comparison"][0]["second"] == 1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -23,6 +25,8 @@ class _Answers:
     taxonomy: Any
     other: Any = None
     n_missing: int = 0
+    seconds: float | None = None
+    model_bytes: int | None = None
 
 
 def evaluate(
@@ -71,7 +75,14 @@ def evaluate(
     else:
         raise typer.BadParameter("Give a model and labelled documents, or --gold and --predicted.")
     report = metrics.evaluate(
-        answers.gold, answers.predicted, answers.scores, answers.taxonomy, absent=absent, per_node=per_node
+        answers.gold,
+        answers.predicted,
+        answers.scores,
+        answers.taxonomy,
+        absent=absent,
+        per_node=per_node,
+        seconds=answers.seconds,
+        model_bytes=answers.model_bytes,
     )
     tests = []
     if answers.other is not None:
@@ -92,14 +103,17 @@ def evaluate(
 def _answers_of_model(model: str, data: str, compare: str | None, reading: dict[str, Any]) -> _Answers:
     from linnaeus.cli.predicting import answers
 
+    start = time.perf_counter()
     gold, predicted, scores, taxonomy = answers(model, data, **reading)
+    seconds = time.perf_counter() - start  # with loading and reading: what a user waits for
+    model_bytes = sum(file.stat().st_size for file in Path(model).rglob("*") if file.is_file())
     other = None
     if compare is not None:
         from linnaeus.data.label_files import LabelFile, align, read_label_file
 
         second = read_label_file(compare, known=taxonomy.index_of)
         other = align(LabelFile(data, list(gold), []), second)[0].labels
-    return _Answers(gold, predicted, scores, taxonomy, other)
+    return _Answers(gold, predicted, scores, taxonomy, other, 0, seconds, model_bytes)
 
 
 def _answers_of_files(
@@ -120,6 +134,7 @@ def _answers_of_files(
 
 def _print(report: Any, tests: list[dict[str, Any]], *, levels: bool, per_node: bool) -> None:
     print_table(["measure", "value", "how"], report.rows(), title=f"{report.about['n_docs']:,} documents")
+    print_table(["compared", "value"], report.about.items())
     if levels and report.levels:
         _print_rows(report.levels, "by level")
     if per_node and report.nodes:
