@@ -169,3 +169,12 @@ def test_it_clones_and_works_in_a_pipeline() -> None:
     assert clone(model).get_params() == model.get_params()
     X = make_pipeline(TextFeatures()).fit_transform(TEXTS)
     assert X.shape[0] == len(TEXTS)
+
+
+def test_characters_are_terms_for_sequences() -> None:
+    model = TextFeatures(analyzer="char", ngram_range=(2, 2), lowercase=False).fit(["ACGA", "GATT"])
+    assert model.get_feature_names_out().tolist() == ["AC", "AT", "CG", "GA", "TT"]
+    again = TextFeatures.from_state(*model.state())
+    assert (again.transform(["ACGATT"]) != model.transform(["ACGATT"])).nnz == 0
+    with pytest.raises(ParameterError, match="analyzer"):
+        TextFeatures(analyzer="letters").fit(["ACGA"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from typing import Annotated, Any
 
 import typer
@@ -53,8 +54,14 @@ app.add_typer(taxonomy.app, name="taxonomy")
 app.add_typer(data.app, name="data")
 
 
+def _show_warning(message: Any, *_: Any, **__: Any) -> None:
+    """A warning in one line, without the code that gave it."""
+    print(f"warning: {message}", file=sys.stderr)
+
+
 def run(arguments: list[str] | None = None) -> None:
     """Run the command line: exit code 0 when all went well, 1 for a problem with the input, 2 for wrong usage."""
+    warnings.showwarning = _show_warning
     try:
         code = app(arguments, standalone_mode=False)
     except WrongUsage as error:

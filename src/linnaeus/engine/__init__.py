@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from linnaeus.engine.serial import SerialEngine
 from linnaeus.engine.threads import ThreadEngine
 from linnaeus.errors import ParameterError
 from linnaeus.typing import Engine
 
-__all__ = ["SerialEngine", "ThreadEngine", "get_engine", "n_workers"]
+__all__ = ["SerialEngine", "ThreadEngine", "get_engine", "n_workers", "single_blas_thread"]
 
 
 def n_workers(n_jobs: int | None) -> int:
@@ -26,6 +27,13 @@ def n_workers(n_jobs: int | None) -> int:
         raise ParameterError("n_jobs=0 has no meaning; expected None, a positive number, or -1 for all cores.")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+
+
+def single_blas_thread() -> Any:
+    """A context in which BLAS uses one thread: the engine alone decides how many run, and no result depends on it."""
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(1, user_api="blas")
 
 
 def get_engine(engine: str | Engine | None, n_jobs: int | None) -> Engine:

@@ -6,8 +6,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from linnaeus.features.dense import DenseFeatures as DenseFeatures
     from linnaeus.features.defaults import default_features as default_features
+    from linnaeus.features.dense import DenseFeatures as DenseFeatures
     from linnaeus.features.missing import FillMissing as FillMissing
     from linnaeus.features.text import TextFeatures as TextFeatures
 

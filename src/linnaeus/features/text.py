@@ -40,6 +40,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
     categorical : fields whose values become binary features, names or names with the value to use instead of 1.
     weighting : "tfidf" or "log2".
     min_df, max_df, max_features, ngram_range, stop_words, lowercase, token_pattern : as in CountVectorizer, per field.
+    analyzer : "word", or "char" and "char_wb" for pieces of words and for sequences.
     sublinear_tf : 1 + ln tf instead of tf.
     norm : "l2", None, or "auto": "l2" for tfidf and None for log2.
     dtype : "float32" or "float64".
@@ -68,6 +69,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         ngram_range: tuple[int, int] = (1, 1),
         stop_words: str | list[str] | None = None,
         lowercase: bool = True,
+        analyzer: str = "word",
         token_pattern: str = r"(?u)\b\w\w+\b",
         norm: str | None = "auto",
         dtype: str = "float32",
@@ -82,6 +84,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         self.ngram_range = ngram_range
         self.stop_words = stop_words
         self.lowercase = lowercase
+        self.analyzer = analyzer
         self.token_pattern = token_pattern
         self.norm = norm
         self.dtype = dtype
@@ -126,6 +129,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
             ("weighting", ("tfidf", "log2")),
             ("norm", ("auto", "l2", None)),
             ("dtype", ("float32", "float64")),
+            ("analyzer", ("word", "char", "char_wb")),
         ):
             value = np.dtype(self.dtype).name if name == "dtype" else getattr(self, name)
             if value not in allowed:
@@ -136,6 +140,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
             ngram_range=tuple(self.ngram_range),
             stop_words=self.stop_words,
             lowercase=self.lowercase,
+            analyzer=self.analyzer,
             token_pattern=self.token_pattern,
             dtype=np.dtype(self.dtype).type,
             **options,

@@ -1,7 +1,7 @@
 """What all models share: the scikit-learn contract, label kinds, scores by blocks, answers through decoders.
 
-A model implements ``_fit(problem)``, which sets ``nodes_`` (numbers of the nodes it can answer), and ``_scores(X)``
-(n_docs x len(nodes_)). Everything else is here and is the same for all models.
+A model implements ``_fit(problem)``, which chooses its targets with `_targets` (this sets ``nodes_``, the numbers of
+the nodes it can answer), and ``_scores(X)`` (n_docs x len(nodes_)). Everything else is here, the same for all models.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
     codec_: LabelCodec
     nodes_: IntArray
     closed_: bool
+    one_label_: bool
 
     @abstractmethod
     def _fit(self, problem: Problem) -> None:
@@ -71,6 +72,15 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
             self, X, reset=reset, accept_sparse="csr", dtype=dtype, order="C", accept_large_sparse=False
         )
 
+    def _targets(self, problem: Problem, learn: str) -> CSR:
+        """Y as given, closed or frontier; sets ``nodes_`` (those that occur) and ``one_label_`` (each row has one)."""
+        Y = {"given": problem.Y, "closed": problem.closed, "frontier": problem.frontier}[learn]
+        self.nodes_ = np.unique(Y.indices).astype(np.int32)
+        if not len(self.nodes_):
+            raise DataError("y has no label at all: every document has an empty set.")
+        self.one_label_ = bool((np.diff(Y.indptr) == 1).all())
+        return Y
+
     # -- answering -----------------------------------------------------------------------------------------------------
 
     @property
@@ -97,7 +107,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         return np.concatenate(parts) if len(parts) != 1 else parts[0]
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Scores of all answerable nodes, n_docs x len(classes_); one number for two plain labels, as in scikit-learn."""
+        """Scores of all answerable nodes, n_docs x len(classes_); one each for two plain labels, as in scikit-learn."""
         S = self._all_scores(X)
         return S[:, 1] - S[:, 0] if self._binary else S
 
@@ -106,8 +116,8 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        decoder : how scores become label sets (see `linnaeus.decoding`); default: the best label where every training
-            document had one label, all labels with a score above 0 (at least the best) otherwise.
+        decoder : how scores become label sets (see `linnaeus.decoding`); default: the best label where every document
+            was learned with one label, all labels with a score above 0 (at least the best) otherwise.
         closed : add all ancestors to the answers; default: if all training sets were so.
         """
         Y = self._answers(X, decoder, closed)
@@ -124,7 +134,8 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         return self.taxonomy_.close(Y) if (self.closed_ if closed is None else closed) else Y
 
     def _default_decoder(self) -> Decoder:
-        return BestLabel(close=False) if self.codec_.single_label else Threshold(0.0, repair=None)
+        one = self.one_label_ or self.codec_.single_label
+        return BestLabel(close=False) if one else Threshold(0.0, repair=None)
 
     def top(self, X: Any, k: int = 5) -> tuple[Any, FloatArray]:
         """The k best nodes of each document: names and scores (n_docs x k each), best first, ties by node number."""

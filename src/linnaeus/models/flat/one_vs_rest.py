@@ -3,12 +3,14 @@
     min_w  1/2 |w|^2 + C sum_i loss(y_i w'x_i)        y_i = +1 where document i carries the label, else -1
 
 with the hinge (1 - t)_+, its square, or log(1 + e^-t). The taxonomy plays no part in training. Sixteen labels at a time
-share one pass over the documents (`solvers.dual_cd`), blocks run on threads, every label's gap is certified.
+share one pass over the documents (`solvers.dual_cd`; `solvers.newton_cg` for smooth losses on dense documents), blocks
+run on threads, every label's gap is certified.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,15 +18,18 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from linnaeus.data.check import Problem
-from linnaeus.engine import get_engine
-from linnaeus.engine.plan import blocks
+from linnaeus.engine import get_engine, single_blas_thread
+from linnaeus.engine.plan import blocks, rows_that_fit
 from linnaeus.errors import DataError, ParameterError, nearest
 from linnaeus.models.linear import LinearTaxonomyClassifier
+from linnaeus.models.solvers import newton_cg
 from linnaeus.models.solvers.dual_cd import PANEL, solve_block
+from linnaeus.models.solvers.newton_cg import solve_dense_block
 from linnaeus.models.solvers.rows import prepare_rows
+from linnaeus.models.solvers.solution import BlockSolution
 from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import FloatArray
+from linnaeus.typing import CSR, FloatArray, Matrix
 
 __all__ = ["OneVsRestLogistic", "OneVsRestSVM"]
 
@@ -58,36 +63,41 @@ class _OneVsRest(LinearTaxonomyClassifier):
             raise ParameterError(f"tol={self.tol!r}, max_iter={self.max_iter!r}; expected tol > 0 and max_iter >= 1.")
 
     def _fit(self, problem: Problem) -> None:
-        Y = {"given": problem.Y, "closed": problem.closed, "frontier": problem.frontier}[self.learn].tocsc()
-        counts = np.diff(Y.indptr)
-        self.nodes_ = np.flatnonzero(counts).astype(np.int32)
-        if not len(self.nodes_):
-            raise DataError("y has no label at all: every document has an empty set.")
+        Y = self._targets(problem, self.learn).tocsc()
         if problem.codec.single_label and len(self.nodes_) < 2:
-            raise DataError(
-                f"y has only one class, {problem.taxonomy.names[self.nodes_[0]]!r}; a classifier needs two."
-            )
-        rows = prepare_rows(problem.X, 1.0 if self.fit_intercept else 0.0)
-        dtype = rows.data.dtype
-        bound = (
-            np.full(rows.n_docs, self.C, dtype) if problem.weights is None else (self.C * problem.weights).astype(dtype)
-        )
-        parts = list(blocks(len(self.nodes_), PANEL))
+            only = problem.taxonomy.names[self.nodes_[0]]
+            raise DataError(f"y has only one class, {only!r}; a classifier needs two.")
+        weights = np.ones(problem.n_docs) if problem.weights is None else problem.weights
+        bound = (self.C * weights).astype(problem.X.dtype)
+        solve, size = self._solver(problem.X, bound)
+        parts = list(blocks(len(self.nodes_), size))
         # One seed per block, whatever thread solves it: the model does not depend on n_jobs.
         entropy = check_random_state(self.random_state).randint(2**31)
         seeds = np.random.SeedSequence(entropy).spawn(len(parts))
 
         def work(task: tuple[slice, Any]) -> Any:
-            part, seed = task
-            positives = Y[:, self.nodes_[part]]
-            return solve_block(rows, positives, bound, loss=self.loss, tol=self.tol, max_iter=self.max_iter, seed=seed)
+            return solve(Y[:, self.nodes_[task[0]]], task[1])
 
-        self._collect(get_engine(self.engine, self.n_jobs).map(work, zip(parts, seeds, strict=True)), parts, rows)
+        with single_blas_thread():
+            solutions = get_engine(self.engine, self.n_jobs).map(work, zip(parts, seeds, strict=True))
+            self._collect(solutions, parts, problem.X)
 
-    def _collect(self, solutions: Any, parts: list[slice], rows: Any) -> None:
+    def _solver(self, X: Matrix, bound: FloatArray) -> tuple[Callable[[CSR, Any], BlockSolution], int]:
+        """The solver for these documents, and how many labels it takes at a time.
+
+        Dense documents have correlated features, on which coordinate descent crawls: smooth losses go to Newton-CG.
+        """
+        bias = 1.0 if self.fit_intercept else 0.0
+        stop = {"loss": self.loss, "tol": self.tol, "max_iter": self.max_iter}
+        if isinstance(X, np.ndarray) and self.loss in newton_cg.LOSSES:
+            size = min(256, rows_that_fit(8 * X.itemsize * max(X.shape), least=16))
+            return lambda positives, seed: solve_dense_block(X, positives, bound, bias=bias, **stop), size
+        rows = prepare_rows(X, bias)
+        return lambda positives, seed: solve_block(rows, positives, bound, seed=seed, **stop), PANEL
+
+    def _collect(self, solutions: Any, parts: list[slice], X: Matrix) -> None:
         n = len(self.nodes_)
-        self.weights_ = np.empty((rows.n_features, n), rows.data.dtype)
-        self.intercept_ = np.empty(n, rows.data.dtype)
+        self.weights_, self.intercept_ = np.empty((X.shape[1], n), X.dtype), np.empty(n, X.dtype)
         self.objective_ = self.duality_gap_ = 0.0
         self.n_iter_, unfinished = 0, 0
         with progress("training", n, show=self.verbose > 0) as advance:

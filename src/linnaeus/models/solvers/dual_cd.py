@@ -6,31 +6,19 @@ relative gap (P - D) / P is at most ``tol``; P and D are computed from the dual 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from linnaeus._kernels import dispatch
 from linnaeus.models.solvers.rows import Rows, aligned_zeros
+from linnaeus.models.solvers.solution import BlockSolution
 from linnaeus.typing import CSR, FloatArray
 
-__all__ = ["LOSSES", "PANEL", "BlockSolution", "solve_block"]
+__all__ = ["LOSSES", "PANEL", "solve_block"]
 
 LOSSES = {"hinge": 0, "squared_hinge": 1, "logistic": 2}
 PANEL = 16
-
-
-@dataclass(frozen=True)
-class BlockSolution:
-    """What a block of columns came to: weights, objective and gap per column, epochs used."""
-
-    weights: FloatArray  # n_features x n_columns
-    intercept: FloatArray  # n_columns
-    objective: FloatArray
-    gap: FloatArray
-    n_iter: int
-    converged: bool
 
 
 def solve_block(
