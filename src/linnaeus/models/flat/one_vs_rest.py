@@ -88,7 +88,7 @@ class _OneVsRest(LinearTaxonomyClassifier):
         Dense documents have correlated features, on which coordinate descent crawls: smooth losses go to Newton-CG.
         """
         bias = 1.0 if self.fit_intercept else 0.0
-        stop = {"loss": self.loss, "tol": self.tol, "max_iter": self.max_iter}
+        stop: dict[str, Any] = {"loss": self.loss, "tol": self.tol, "max_iter": self.max_iter}
         if isinstance(X, np.ndarray) and self.loss in newton_cg.LOSSES:
             size = min(256, rows_that_fit(8 * X.itemsize * max(X.shape), least=16))
             return lambda positives, seed: solve_dense_block(X, positives, bound, bias=bias, **stop), size

@@ -31,7 +31,7 @@ _ARMIJO = 1e-4
 def solve_dense_block(
     X: FloatArray, positives: CSR, bound: FloatArray, *, loss: str, bias: float, tol: float, max_iter: int
 ) -> BlockSolution:
-    """Solve the columns of ``positives`` (n_docs x n_columns, 0/1) for X (n_docs x n_features) and one constant column."""
+    """Solve the columns of ``positives`` (n_docs x n_columns, 0/1); X is n_docs x n_features, ``bias`` a constant."""
     signs = np.where(positives.toarray() > 0, 1.0, -1.0).astype(X.dtype)
     block = _Block(X, signs, bound.astype(X.dtype)[:, None], loss, X.dtype.type(bias))
     return block.solve(tol, max_iter)
@@ -98,10 +98,10 @@ class _Block:
             from scipy.special import expit
 
             miss = expit(-T)
-            value = np.sum(self.c * np.logaddexp(0, -T), axis=0, dtype=np.float64)
+            value = (self.c * np.logaddexp(0, -T)).sum(axis=0, dtype=np.float64)
             return value, -self.c * Y * miss, self.c * miss * (1 - miss)
         Z = np.maximum(0, 1 - T)
-        return np.sum(self.c * Z**2, axis=0, dtype=np.float64), -2 * self.c * Y * Z, 2 * self.c * (Z > 0)
+        return (self.c * Z**2).sum(axis=0, dtype=np.float64), -2 * self.c * Y * Z, 2 * self.c * (Z > 0)
 
     def _conjugate_gradients(self, G: FloatArray, D: FloatArray, most: int) -> tuple[FloatArray, FloatArray, int]:
         """V with |H V + G| <= 0.1 |G| per column, X V, and the number of products."""
