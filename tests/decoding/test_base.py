@@ -62,8 +62,8 @@ def test_unknown_names_and_parameters_get_the_nearest() -> None:
         decoder("treshold")
     with pytest.raises(ParameterError, match="did you mean 'theta'"):
         decoder("threshold", thetta=1.0)
-    with pytest.raises(ParameterError, match="it has none"):
-        decoder("best_closure", theta=1.0)
+    with pytest.raises(ParameterError, match="its parameters are theta"):
+        decoder("best_closure", repair="closure")
 
 
 @every

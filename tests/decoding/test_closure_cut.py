@@ -135,3 +135,14 @@ def test_no_single_change_improves_answers_on_the_gene_ontology(data_dir: Path) 
         losses = [S[d, tax.descendants(v)][kept[d, tax.descendants(v)]].sum() for v in np.flatnonzero(kept[d])]
         assert max(gains) <= 1e-9
         assert min(losses) > 0
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_theta_is_taken_from_every_scored_node(data: st.DataObject) -> None:
+    tax = data.draw(taxonomies())
+    S = data.draw(exact_scores(tax.n_nodes))
+    expected = BestClosure()(S - 0.25, tax)
+    assert (BestClosure(theta=0.25)(S, tax) != expected).nnz == 0
+    if tax.kind == "tree":
+        assert (BestSubtree(theta=0.25)(S, tax) != expected).nnz == 0

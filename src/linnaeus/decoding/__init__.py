@@ -53,6 +53,6 @@ def decoder(name: str, **parameters: Any) -> Decoder:
     known = list(inspect.signature(DECODERS[name]).parameters)
     for given in parameters:
         if given not in known:
-            expected = f"its parameters are {', '.join(known)}" if known else "it has none"
-            raise ParameterError(f"Decoder {name!r} has no parameter {given!r}: {expected}{nearest(given, known)}")
+            hint = f"its parameters are {', '.join(known)}{nearest(given, known)}"
+            raise ParameterError(f"Decoder {name!r} has no parameter {given!r}: {hint}")
     return DECODERS[name](**parameters)

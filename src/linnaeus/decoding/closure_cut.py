@@ -30,6 +30,10 @@ class BestClosure(Decoder):
 
     Nodes without a score weigh 0: they join as ancestors of nodes that are worth it. The root is left out.
 
+    Parameters
+    ----------
+    theta : a scored node weighs its score less theta; below 0 the answers grow deeper, above 0 more cautious.
+
     Examples
     --------
     >>> from linnaeus import Taxonomy
@@ -41,9 +45,10 @@ class BestClosure(Decoder):
     """
 
     name: ClassVar[str] = "best_closure"
+    theta: float = 0.0
 
     def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
-        return best_closures(S, taxonomy, columns)
+        return best_closures(S - S.dtype.type(self.theta), taxonomy, columns)
 
 
 def best_closures(U: FloatArray, taxonomy: Taxonomy, columns: IntArray, *, with_root: bool = False) -> CSR:

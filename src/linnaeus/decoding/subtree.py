@@ -29,6 +29,10 @@ class BestSubtree(Decoder):
 
     Nodes without a score weigh 0: they join as ancestors of nodes that are worth it. The root is left out.
 
+    Parameters
+    ----------
+    theta : a scored node weighs its score less theta; below 0 the answers grow deeper, above 0 more cautious.
+
     Examples
     --------
     >>> from linnaeus import Taxonomy
@@ -38,12 +42,13 @@ class BestSubtree(Decoder):
     """
 
     name: ClassVar[str] = "best_subtree"
+    theta: float = 0.0
 
     def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
         edges = hierarchy(taxonomy)
         if not edges.is_forest:
             raise TaxonomyError(f"BestSubtree needs a tree, but {_several(edges, taxonomy)}; use BestClosure.")
-        return subtrees(S, edges, positions(taxonomy, columns))
+        return subtrees(S - S.dtype.type(self.theta), edges, positions(taxonomy, columns))
 
 
 def subtrees(S: FloatArray, edges: Hierarchy, position: IntArray) -> CSR:
