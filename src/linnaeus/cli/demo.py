@@ -13,6 +13,10 @@ __all__ = ["demo"]
 
 _METRICS = ("micro_f1", "macro_f1", "example_f1", "hierarchical_precision", "hierarchical_recall", "hierarchical_f1")
 
+_LEGEND = """Flat: every label decides alone and may leave a document without any; with rescue, the best one is taken.
+Consistent sets: every node of the tree learns; the answer is the best set that holds all its ancestors.
+Flat measures look at the most specific nodes of an answer, hierarchical ones at all nodes above them, too."""
+
 
 def demo(
     output: Annotated[
@@ -37,13 +41,7 @@ def demo(
     scores = {name: _measure(test.labels, found, tax) for name, found in _answers(flat, pipe, test.documents).items()}
     if not as_json:
         print_table(["measure", *scores], [(m.replace("_", " "), *(s[m] for s in scores.values())) for m in _METRICS])
-        say(
-            "Flat: every label decides alone, and may leave a document without any; with rescue, the best one is taken."
-        )
-        say("Consistent sets: every node of the tree learns; the answer is the best set that holds all its ancestors.")
-        say(
-            "Flat measures look at the most specific nodes of an answer, hierarchical ones at all nodes above them, too."
-        )
+        say(_LEGEND)
         _show_examples(pipe, test)
     store.save(pipe, output)
     examples = f"{output}-examples.jsonl"
