@@ -61,22 +61,27 @@ def _show_warning(message: Any, *_: Any, **__: Any) -> None:
 
 def run(arguments: list[str] | None = None) -> None:
     """Run the command line: exit code 0 when all went well, 1 for a problem with the input, 2 for wrong usage."""
-    warnings.showwarning = _show_warning
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        sys.exit(_code(arguments))
+
+
+def _code(arguments: list[str] | None) -> int:
     try:
         code = app(arguments, standalone_mode=False)
     except WrongUsage as error:
         error.show()
-        sys.exit(2)
+        return 2
     except LinnaeusError as error:
         print(f"error: {error}", file=sys.stderr)
-        sys.exit(1)
+        return 1
+    except BrokenPipeError:  # `linnaeus ... | head`: the reader has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except OSError as error:
-        if isinstance(error, BrokenPipeError):  # `linnaeus ... | head`: the reader has enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(0)
         print(f"error: {error.strerror or error}: {error.filename or ''}".rstrip(": "), file=sys.stderr)
-        sys.exit(1)
+        return 1
     except (KeyboardInterrupt, typer.Abort):
         print("stopped", file=sys.stderr)
-        sys.exit(130)
-    sys.exit(code if isinstance(code, int) else 0)
+        return 130
+    return code if isinstance(code, int) else 0
