@@ -1,20 +1,21 @@
-"""A progress bar on stderr for work that lasts, shown to people at a terminal only."""
+"""Signs of life on stderr for work that lasts, shown to people at a terminal only: a bar, or a spinner."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 
-__all__ = ["progress"]
+__all__ = ["progress", "waiting"]
+
+_PATIENCE = 2.0  # seconds of silence that nobody minds
 
 
 @contextlib.contextmanager
-def progress(
-    description: str, total: int | None = None, *, show: bool = True, after: float = 2.0
-) -> Iterator[Callable[[int], None]]:
-    """Yields ``advance(n)``; the bar appears when the work has lasted ``after`` seconds.
+def progress(description: str, total: int | None = None, *, show: bool = True) -> Iterator[Callable[[int], None]]:
+    """Yields ``advance(n)`` for work that is counted; a bar appears when it lasts.
 
     Examples
     --------
@@ -36,7 +37,7 @@ def progress(
 
     def advance(n: int) -> None:
         nonlocal shown
-        if not shown and time.monotonic() - start > after:
+        if not shown and time.monotonic() - start > _PATIENCE:
             bar.start()
             shown = True
         bar.update(task, advance=n)
@@ -46,3 +47,29 @@ def progress(
     finally:
         if shown:
             bar.stop()
+
+
+@contextlib.contextmanager
+def waiting(description: str) -> Iterator[None]:
+    """A spinner for work that cannot be counted, such as reading a file; it appears when the work lasts.
+
+    Examples
+    --------
+    >>> with waiting("reading docs.jsonl"):
+    ...     pass
+    """
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    status = Console(stderr=True).status(description)
+    timer = threading.Timer(_PATIENCE, status.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        status.stop()

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from linnaeus.progress import progress
+from linnaeus.progress import progress, waiting
 
-__all__ = ["JsonOption", "note", "print_json", "print_table", "progress"]
+__all__ = ["JsonOption", "note", "print_json", "print_table", "progress", "waiting"]
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 

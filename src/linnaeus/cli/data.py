@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from linnaeus.cli.console import JsonOption, print_json, print_table, progress
+from linnaeus.cli.console import JsonOption, print_json, print_table, waiting
 from linnaeus.cli.options import (
     CategoricalOption,
     DataFormatOption,
@@ -43,13 +43,12 @@ def describe_command(
     from linnaeus.data.describe import describe
 
     found = []
-    with progress("Reading", total=len(files)) as advance:
-        for file in files:
-            data, tree = read_labelled(
-                [file], taxonomy, format=format, text=text, labels=labels, categorical=categorical, header=header
-            )
+    for file in files:
+        data, tree = read_labelled(
+            [file], taxonomy, format=format, text=text, labels=labels, categorical=categorical, header=header
+        )
+        with waiting(f"counting {file}"):
             found.append(describe(data, tree))
-            advance(1)
     if as_json:
         print_json(found)
     else:

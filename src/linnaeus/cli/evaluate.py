@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from linnaeus.cli import options
-from linnaeus.cli.console import JsonOption, note, print_json, print_table
+from linnaeus.cli.console import JsonOption, note, print_json, print_table, waiting
 
 __all__ = ["evaluate"]
 
@@ -74,19 +74,20 @@ def evaluate(
         answers = _answers_of_files(taxonomy, gold, predicted, compare, format)
     else:
         raise typer.BadParameter("Give a model and labelled documents, or --gold and --predicted.")
-    report = metrics.evaluate(
-        answers.gold,
-        answers.predicted,
-        answers.scores,
-        answers.taxonomy,
-        absent=absent,
-        per_node=per_node,
-        seconds=answers.seconds,
-        model_bytes=answers.model_bytes,
-    )
-    tests = []
-    if answers.other is not None:
-        tests = metrics.compare(answers.gold, answers.predicted, answers.other, answers.taxonomy)
+    with waiting("comparing"):
+        report = metrics.evaluate(
+            answers.gold,
+            answers.predicted,
+            answers.scores,
+            answers.taxonomy,
+            absent=absent,
+            per_node=per_node,
+            seconds=answers.seconds,
+            model_bytes=answers.model_bytes,
+        )
+        tests = []
+        if answers.other is not None:
+            tests = metrics.compare(answers.gold, answers.predicted, answers.other, answers.taxonomy)
     if answers.n_missing:
         note(f"note: documents without a prediction, counted as empty sets: {answers.n_missing:,}")
     for what in ("n_unseen_gold", "n_unknown_predicted"):
@@ -122,13 +123,14 @@ def _answers_of_files(
     from linnaeus import Taxonomy
     from linnaeus.data.label_files import align, read_label_file
 
-    tax = None if taxonomy is None else Taxonomy.read(taxonomy)
-    known = None if tax is None else tax.index_of
-    truth = read_label_file(gold, format, known=known)
-    first, n_missing = align(truth, read_label_file(predicted, format, known=known))
-    other = None
-    if compare is not None:
-        other = align(truth, read_label_file(compare, format, known=known))[0].labels
+    with waiting(f"reading {gold} and {predicted}"):
+        tax = None if taxonomy is None else Taxonomy.read(taxonomy)
+        known = None if tax is None else tax.index_of
+        truth = read_label_file(gold, format, known=known)
+        first, n_missing = align(truth, read_label_file(predicted, format, known=known))
+        other = None
+        if compare is not None:
+            other = align(truth, read_label_file(compare, format, known=known))[0].labels
     return _Answers(truth.labels, first.labels, first.ranked(), tax, other, n_missing)
 
 

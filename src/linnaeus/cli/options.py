@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from linnaeus.errors import ParameterError
+from linnaeus.progress import waiting
 
 __all__ = [
     "CategoricalOption",
@@ -69,15 +70,16 @@ def read_labelled(
     from linnaeus import Taxonomy
     from linnaeus.data.readers import read_dataset
 
-    taxonomy = None if taxonomy_path is None else Taxonomy.read(taxonomy_path)
     fields = weighted_fields(text)
-    data = read_dataset(
-        paths,
-        format,
-        taxonomy=taxonomy,
-        text=None if fields is None else list(fields),
-        labels=labels,
-        categorical=categorical or None,
-        header=header,
-    )
+    with waiting(f"reading {', '.join(paths)}"):
+        taxonomy = None if taxonomy_path is None else Taxonomy.read(taxonomy_path)
+        data = read_dataset(
+            paths,
+            format,
+            taxonomy=taxonomy,
+            text=None if fields is None else list(fields),
+            labels=labels,
+            categorical=categorical or None,
+            header=header,
+        )
     return data, taxonomy if taxonomy is not None else data.taxonomy

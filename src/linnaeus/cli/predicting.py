@@ -6,6 +6,7 @@ from typing import Any
 
 from linnaeus.cli import options
 from linnaeus.errors import DataError
+from linnaeus.progress import waiting
 
 __all__ = ["answers", "documents_for", "label_lists"]
 
@@ -18,13 +19,9 @@ def documents_for(model: Any, paths: list[str], **reading: Any) -> Any:
     features: Any = getattr(model, "features_", None)
     if fields is None and hasattr(features, "weights_"):
         reading["categorical"] = list(features.kinds_) or None
-    data = read_dataset(
-        paths,
-        reading.pop("format", None),
-        taxonomy=model.taxonomy_,
-        text=None if fields is None else list(fields),
-        **reading,
-    )
+    named = None if fields is None else list(fields)
+    with waiting(f"reading {', '.join(paths)}"):
+        data = read_dataset(paths, reading.pop("format", None), taxonomy=model.taxonomy_, text=named, **reading)
     wanted = {"TextFeatures": ("text", "sequence"), "DenseFeatures": ("dense",)}.get(type(features).__name__)
     if wanted and data.kind not in wanted:
         raise DataError(f"{data.source} holds {data.kind} documents; the model was trained on {' or '.join(wanted)}.")
@@ -66,6 +63,8 @@ def answers(model_path: str, data_path: str, **reading: Any) -> tuple[Any, Any, 
     data = documents_for(model, [data_path], **reading)
     if data.labels is None:
         raise DataError(f"{data_path} has no labels to compare with; name their column with --labels.")
-    names, scores = model.top(data.documents, k=max(10, max(map(len, data.labels), default=1)))
+    with waiting("predicting"):
+        names, scores = model.top(data.documents, k=max(10, max(map(len, data.labels), default=1)))
+        predicted = label_lists(model.predict(data.documents))
     ranked = [list(zip(row.tolist(), values.tolist(), strict=True)) for row, values in zip(names, scores, strict=True)]
-    return data.labels, label_lists(model.predict(data.documents)), ranked, model.taxonomy_
+    return data.labels, predicted, ranked, model.taxonomy_

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from linnaeus.cli.console import JsonOption, note, print_json, print_table
+from linnaeus.cli.console import JsonOption, note, print_json, print_table, waiting
 
 if TYPE_CHECKING:
     from linnaeus.taxonomy import Taxonomy
@@ -87,11 +87,12 @@ def check(
     from linnaeus.taxonomy import checks, formats
 
     labels = None
-    if data is not None:
-        from linnaeus.data.readers import read_dataset
+    with waiting(f"checking {file}"):
+        if data is not None:
+            from linnaeus.data.readers import read_dataset
 
-        labels = read_dataset(data).labels
-    report = checks.check(formats.draft(file, format, encoding=encoding), labels, min_examples=min_examples)
+            labels = read_dataset(data).labels
+        report = checks.check(formats.draft(file, format, encoding=encoding), labels, min_examples=min_examples)
     if json:
         print_json(report.to_dict())
     else:
@@ -109,7 +110,8 @@ def _read(file: Path, format: str | None, encoding: str | None, language: str | 
     from linnaeus.taxonomy import Taxonomy
 
     options = {} if language is None else {"language": language}
-    return Taxonomy.read(file, format, encoding=encoding, **options)
+    with waiting(f"reading {file}"):
+        return Taxonomy.read(file, format, encoding=encoding, **options)
 
 
 def _summary(tax: Taxonomy) -> dict[str, Any]:

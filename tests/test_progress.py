@@ -1,0 +1,68 @@
+"""Bars and spinners appear at a terminal, only when the work lasts, and never elsewhere."""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+
+import pytest
+
+from linnaeus import progress as module
+from linnaeus.progress import progress, waiting
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def at_terminal(monkeypatch) -> Terminal:
+    """Called in the test itself: pytest puts its own stderr back after the fixtures."""
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    return screen
+
+
+def count(n: int = 5) -> None:
+    with progress("counting", n) as advance:
+        for _ in range(n):
+            time.sleep(0.01)
+            advance(1)
+
+
+def test_short_work_shows_nothing(monkeypatch) -> None:
+    terminal = at_terminal(monkeypatch)
+    count()
+    with waiting("reading"):
+        pass
+    assert terminal.getvalue() == ""
+
+
+def test_long_work_shows_a_bar_and_a_spinner(monkeypatch) -> None:
+    terminal = at_terminal(monkeypatch)
+    monkeypatch.setattr(module, "_PATIENCE", 0.02)
+    count()
+    assert "counting" in terminal.getvalue()
+    with waiting("reading"):
+        time.sleep(0.3)
+    assert "reading" in terminal.getvalue()
+
+
+def test_nothing_is_shown_where_nobody_looks(monkeypatch) -> None:
+    monkeypatch.setattr(module, "_PATIENCE", 0.0)
+    pipe = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", pipe)
+    count()
+    with waiting("reading"):
+        time.sleep(0.05)
+    assert pipe.getvalue() == ""
+
+
+def test_an_error_ends_the_display(monkeypatch) -> None:
+    at_terminal(monkeypatch)
+    monkeypatch.setattr(module, "_PATIENCE", 0.0)
+    with pytest.raises(KeyError), waiting("reading"):
+        time.sleep(0.05)
+        raise KeyError
