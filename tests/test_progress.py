@@ -61,8 +61,14 @@ def test_nothing_is_shown_where_nobody_looks(monkeypatch) -> None:
 
 
 def test_an_error_ends_the_display(monkeypatch) -> None:
-    at_terminal(monkeypatch)
+    terminal = at_terminal(monkeypatch)
     monkeypatch.setattr(module, "_PATIENCE", 0.0)
-    with pytest.raises(KeyError), waiting("reading"):
-        time.sleep(0.05)
-        raise KeyError
+
+    def fail() -> None:
+        with waiting("reading"):
+            time.sleep(0.1)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert terminal.getvalue().endswith("\x1b[?25h\r\x1b[1A\x1b[2K"), "the cursor is shown again"
