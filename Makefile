@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# The build calls meson, ninja and cython by name: they are in .venv and nowhere else.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
 # The package as a user would install it: rebuilt (incrementally, in build/) when a source changes.
 SOURCES := $(shell find src tools -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.h' -o -name 'meson.build') meson.build pyproject.toml
 
