@@ -46,7 +46,7 @@ def upward_closure(
     Returns (indptr int64, indices int32) with sorted, unique rows. Each node of an answer is visited once.
     """
     cdef Py_ssize_t n_sets = set_indptr.shape[0] - 1, n = parent_indptr.shape[0] - 1, r, e, out = 0, head
-    cdef int v, p, fill
+    cdef int fill
     cdef int[::1] stamp = np.full(n, -1, dtype=np.int32)
     cdef int[::1] queue = np.empty(n, dtype=np.int32)
     indptr_array = np.zeros(n_sets + 1, dtype=np.int64)
@@ -79,23 +79,42 @@ cdef Py_ssize_t walk_up(
     const int[::1] parent_indices, int barrier, int[::1] stamp, int[::1] queue
 ) noexcept nogil:
     """Members of set r and their ancestors into ``queue``, each once; returns how many."""
-    cdef Py_ssize_t head = 0, tail = 0, e
-    cdef int v, p
+    cdef Py_ssize_t tail = 0, e
+    cdef int v
     for e in range(set_indptr[r], set_indptr[r + 1]):
         v = set_indices[e]
         if stamp[v] != <int> r:
             stamp[v] = <int> r
             queue[tail] = v
             tail += 1
+    return climb(<int> r, tail, parent_indptr, parent_indices, barrier, stamp, queue)
+
+
+cdef Py_ssize_t climb(
+    int mark, Py_ssize_t tail, const i64[::1] parent_indptr, const int[::1] parent_indices, int barrier, int[::1] stamp,
+    int[::1] queue
+) noexcept nogil:
+    """The ancestors of the first ``tail`` nodes of ``queue`` behind them, each once; returns how many nodes that makes."""
+    cdef Py_ssize_t head = 0
     while head < tail:
-        v = queue[head]
+        tail = add_parents(queue[head], mark, tail, parent_indptr, parent_indices, barrier, stamp, queue)
         head += 1
-        for e in range(parent_indptr[v], parent_indptr[v + 1]):
-            p = parent_indices[e]
-            if p != barrier and stamp[p] != <int> r:
-                stamp[p] = <int> r
-                queue[tail] = p
-                tail += 1
+    return tail
+
+
+cdef inline Py_ssize_t add_parents(
+    int v, int mark, Py_ssize_t tail, const i64[::1] parent_indptr, const int[::1] parent_indices, int barrier,
+    int[::1] stamp, int[::1] queue
+) noexcept nogil:
+    """The parents of v that are not stamped with ``mark`` yet to the end of ``queue``; returns its new length."""
+    cdef Py_ssize_t e
+    cdef int p
+    for e in range(parent_indptr[v], parent_indptr[v + 1]):
+        p = parent_indices[e]
+        if p != barrier and stamp[p] != mark:
+            stamp[p] = mark
+            queue[tail] = p
+            tail += 1
     return tail
 
 
@@ -142,33 +161,17 @@ def covered_members(
     const i64[::1] set_indptr, const int[::1] set_indices, const i64[::1] parent_indptr, const int[::1] parent_indices
 ):
     """For every member of every set: is it a proper ancestor of another member? (uint8, aligned with ``set_indices``)."""
-    cdef Py_ssize_t n_sets = set_indptr.shape[0] - 1, n = parent_indptr.shape[0] - 1, r, e, q, head, tail
-    cdef int v, p
+    cdef Py_ssize_t n_sets = set_indptr.shape[0] - 1, n = parent_indptr.shape[0] - 1, r, e, tail
     cdef int[::1] stamp = np.full(n, -1, dtype=np.int32)
     cdef int[::1] queue = np.empty(n, dtype=np.int32)
     covered_array = np.zeros(set_indices.shape[0], dtype=np.uint8)
     cdef unsigned char[::1] covered = covered_array
     with nogil:
         for r in range(n_sets):
-            head = 0
-            tail = 0
+            tail = 0  # the walk starts at the parents: a member is stamped only if it is above another one
             for e in range(set_indptr[r], set_indptr[r + 1]):
-                v = set_indices[e]
-                for q in range(parent_indptr[v], parent_indptr[v + 1]):
-                    p = parent_indices[q]
-                    if stamp[p] != <int> r:
-                        stamp[p] = <int> r
-                        queue[tail] = p
-                        tail += 1
-            while head < tail:
-                v = queue[head]
-                head += 1
-                for q in range(parent_indptr[v], parent_indptr[v + 1]):
-                    p = parent_indices[q]
-                    if stamp[p] != <int> r:
-                        stamp[p] = <int> r
-                        queue[tail] = p
-                        tail += 1
+                tail = add_parents(set_indices[e], <int> r, tail, parent_indptr, parent_indices, -1, stamp, queue)
+            climb(<int> r, tail, parent_indptr, parent_indices, -1, stamp, queue)
             for e in range(set_indptr[r], set_indptr[r + 1]):
                 covered[e] = stamp[set_indices[e]] == <int> r
     return covered_array

@@ -6,7 +6,7 @@ limit. When no surplus can reach an unfilled sink any more, the nodes that a rem
 or down an edge against its flow) are the smallest of the best sets.
 
 Steps for each document, all on arrays made once:
-1. Prune. B(v) = u_v + sum_{c child of v} max(0, B(c)) bounds what v and anything below it can bring, since a node with
+1. Drop. B(v) = u_v + sum_{c child of v} max(0, B(c)) bounds what v and anything below it can bring, since a node with
    several parents is counted under each of them; B(v) <= 0 removes v and all below it. Repeat until nothing changes.
 2. Sweep upwards: every node passes its surplus on, first to parents that are unfilled sinks, the rest to one parent.
    On a tree this is already the maximum flow.
@@ -79,7 +79,7 @@ def best_closures(
         for d in range(n_docs):
             for v in range(n):
                 net.excess[v] = S[d, position[v]] if position[v] >= 0 else 0.0
-            prune(&net)
+            drop(&net)
             sweep(&net)
             while find_levels(&net):
                 block(&net)
@@ -91,8 +91,8 @@ def best_closures(
     return indptr_array, indices_array[:out].copy()
 
 
-cdef void prune(Net* net) noexcept nogil:
-    """Mark as alive the nodes that may be in the answer."""
+cdef void drop(Net* net) noexcept nogil:
+    """Drop the nodes that cannot be in the answer: the others stay alive."""
     cdef Py_ssize_t v, e
     cdef bint changed = True
     for v in range(net.n):
