@@ -56,7 +56,7 @@ def test_a_common_top_folder_is_no_label(tmp_path: Path) -> None:
 def test_an_encoding_that_was_given_is_not_guessed(tmp_path: Path) -> None:
     make(tmp_path, {"a/1": b"\xe9"})
     assert read_dataset(tmp_path).documents == ["é"]
-    with pytest.raises(DataError, match="a/1 is not utf-8"):
+    with pytest.raises(DataError, match="a/1:1: byte 0xe9 is not UTF-8"):
         read_dataset(tmp_path, encoding="utf-8")
 
 

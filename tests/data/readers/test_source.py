@@ -33,17 +33,17 @@ def test_a_byte_order_mark_decides_the_encoding(tmp_path: Path, encoding: str) -
 def test_a_wrong_byte_is_named_with_file_and_line(tmp_path: Path) -> None:
     path = tmp_path / "docs"
     path.write_bytes("good\nb\xe9d\n".encode("latin-1"))
-    with pytest.raises(DataError, match=r"docs:2 is not utf-8: byte 0xe9 .* encoding='latin-1'"):
+    with pytest.raises(DataError, match=r"docs:2: byte 0xe9 is not UTF-8; give encoding=, .* 'latin-1'"):
         list(Source(path).lines())
     assert list(Source(path).lines("latin-1"))[1] == (2, "béd\n")
-    with pytest.raises(DataError, match="no encoding 'latin-99'"):
+    with pytest.raises(DataError, match="'latin-99' is not an encoding"):
         list(Source(path).lines("latin-99"))
 
 
 def test_broken_utf_16_is_named_with_file(tmp_path: Path) -> None:
     path = tmp_path / "docs"
     path.write_bytes("one\ntwo".encode("utf-16") + b"!")
-    with pytest.raises(DataError, match=r"docs:\d+ is not UTF-16"):
+    with pytest.raises(DataError, match=r"docs:2: byte 0x21 is not UTF-16"):
         list(Source(path).lines())
 
 
@@ -61,6 +61,14 @@ def test_standard_input_is_read_twice_without_a_file(monkeypatch: pytest.MonkeyP
     source = Source("-")
     assert source.head == CONTENT
     assert len(list(source.lines())) == 3
+
+
+@pytest.mark.parametrize("content", ["", "\n \n"])
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+def test_a_file_of_nothing_but_a_byte_order_mark_is_empty(tmp_path: Path, content: str, encoding: str) -> None:
+    (tmp_path / "docs").write_bytes(content.encode(encoding))
+    with pytest.raises(DataError, match="docs is empty"):
+        Source(tmp_path / "docs").check_not_empty()
 
 
 def test_a_missing_file_is_named() -> None:

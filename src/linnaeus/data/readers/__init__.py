@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib
 import re
-import tarfile
 from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
 from typing import Any
 
 from linnaeus.data.dataset import Dataset, concatenate
+from linnaeus.data.readers.archive import is_tar, members
 from linnaeus.data.readers.source import HEAD, Options, Source
 from linnaeus.errors import DataError, ParameterError, nearest
 from linnaeus.taxonomy import Taxonomy
@@ -110,7 +110,7 @@ def read_dataset(
 
 def _read(source: Source, format: str | None, options: Options) -> Dataset:
     if not source.is_folder:
-        source.check_not_empty()
+        source.check_not_empty(options.encoding)
     name = format or _recognised(source, options)
     if name in ("csv", "tsv") and format is not None and options.delimiter is None:
         options = replace(options, delimiter="\t" if name == "tsv" else options.delimiter)
@@ -140,7 +140,10 @@ def recognise(path: Path) -> str:
     >>> recognise(path)
     'libsvm'
     """
-    return _recognised(Source(path), Options())
+    source = Source(path)
+    if not source.is_folder:
+        source.check_not_empty()
+    return _recognised(source, Options())
 
 
 def _recognised(source: Source, options: Options) -> str:
@@ -150,16 +153,13 @@ def _recognised(source: Source, options: Options) -> str:
     head = source.head
     if head[:4] == b"PK\x03\x04":
         return "npz"
-    if head[257:262] == b"ustar":
-        with source.open() as stream, tarfile.open(fileobj=stream, mode="r|") as tar:
-            first = next((member.name for member in tar if member.isfile()), "")
+    if is_tar(head):
+        first = next((name for name, _ in members(source)), "")
         return "reuters" if first.endswith(".sgm") else "folder"
-    return _recognised_text(head, source.name, options)
+    return _recognised_text(source.text_head(options.encoding).lstrip(), source.name, options)
 
 
-def _recognised_text(head: bytes, name: str, options: Options) -> str:
-    wide = head[:2] in (b"\xff\xfe", b"\xfe\xff")
-    text = head.decode("utf-16" if wide else options.encoding or "utf-8-sig", "replace").lstrip()
+def _recognised_text(text: str, name: str, options: Options) -> str:
     first = text.split("\n", 1)[0].strip()
     if first.upper().startswith(("<!DOCTYPE LEWIS", "<REUTERS")):
         return "reuters"

@@ -24,6 +24,7 @@ from linnaeus.data.readers.columns import Columns, choose_columns, looks_like_he
 from linnaeus.data.readers.labels import split_cells
 from linnaeus.data.readers.source import Options, Source
 from linnaeus.errors import DataError, place
+from linnaeus.files import long_cells
 
 __all__ = ["read", "sniff_delimiter"]
 
@@ -133,25 +134,23 @@ def _common(
 
 
 def _rows(source: Source, options: Options) -> Iterator[Row]:
-    delimiter = options.delimiter or sniff_delimiter(source.head.decode(options.encoding or "utf-8", "replace"))
+    delimiter = options.delimiter or sniff_delimiter(source.text_head(options.encoding))
     lines = source.lines(options.encoding)
     if delimiter == "\t":
         for number, line in lines:
             if line.strip("\r\n"):
                 yield number, [_unquoted(cell) for cell in line.rstrip("\r\n").split("\t")]
         return
-    limit = csv.field_size_limit(2**31 - 1)  # a document may be longer than the 131,072 characters allowed by default
     reader = csv.reader((line for _, line in lines), delimiter=delimiter, strict=True)
     start = 1
     try:
-        for cells in reader:
-            if cells:
-                yield start, cells
-            start = reader.line_num + 1
+        with long_cells():
+            for cells in reader:
+                if cells:
+                    yield start, cells
+                start = reader.line_num + 1
     except csv.Error as error:
         raise DataError(f"{place(source.name, start)} is not a row of delimited cells: {error}.") from error
-    finally:
-        csv.field_size_limit(limit)
 
 
 def sniff_delimiter(head: str) -> str:

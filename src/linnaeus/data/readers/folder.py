@@ -11,10 +11,11 @@ so it is stripped unless ``headers="keep"``.
 from __future__ import annotations
 
 import re
-import tarfile
 from collections.abc import Iterator
 
+from linnaeus import files
 from linnaeus.data.dataset import Dataset
+from linnaeus.data.readers.archive import members
 from linnaeus.data.readers.source import Options, Source
 from linnaeus.errors import DataError
 
@@ -59,24 +60,18 @@ def _files(source: Source) -> Iterator[tuple[str, bytes]]:
             if path.is_file() and len(inner.parts) > 1 and not any(p.startswith(".") for p in inner.parts):
                 yield inner.as_posix(), path.read_bytes()
         return
-    try:
-        with source.open() as stream, tarfile.open(fileobj=stream, mode="r|") as tar:
-            for member in tar:
-                name = member.name.removeprefix("./")
-                if member.isfile() and "/" in name and not any(p.startswith(".") for p in name.split("/")):
-                    content = tar.extractfile(member)
-                    yield name, content.read() if content else b""
-    except (tarfile.TarError, EOFError, OSError) as error:
-        raise DataError(f"{source.name} is not a readable tar file: {error}") from error
+    for name, content in members(source):
+        if "/" in name and not any(p.startswith(".") for p in name.split("/")):
+            yield name, content
 
 
 def _decoded(content: bytes, encoding: str | None, name: str) -> str:
     try:
-        return content.decode(encoding or "utf-8")
-    except UnicodeDecodeError as error:
-        if encoding is None:
-            return content.decode("latin-1")
-        raise DataError(f"{name} is not {encoding}: {error.reason} at byte {error.start}.") from error
+        return files.decode(content, name, encoding, DataError)
+    except DataError:
+        if encoding is not None:
+            raise
+        return content.decode("latin-1")
 
 
 def _common_depth(folders: list[list[str]]) -> int:

@@ -78,7 +78,7 @@ def _collect(
 
 
 def _records(source: Source, options: Options) -> Iterator[tuple[int, dict[str, Any]]]:
-    if source.head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
+    if source.text_head(options.encoding).lstrip().startswith("["):
         yield from _array(source, options)
         return
     for number, line in source.lines(options.encoding):

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import html
 import re
-import tarfile
 from collections.abc import Iterator
 
 import numpy as np
 
+from linnaeus import files
 from linnaeus.data.dataset import Dataset
+from linnaeus.data.readers.archive import is_tar, members
 from linnaeus.data.readers.source import Options, Source
 from linnaeus.errors import DataError
 
@@ -38,10 +39,10 @@ def read(source: Source, options: Options) -> Dataset:
     labels: list[list[str]] = []
     ids: list[str] = []
     split: list[str] = []
-    files: list[str] = []
+    places: list[str] = []
     lines: list[int] = []
     for name, content in _files(source):
-        text = content.decode(options.encoding or "latin-1")
+        text = files.decode(content, name, options.encoding or "latin-1", DataError)
         line, position = 1, 0
         for found in DOCUMENT.finditer(text):
             if options.enough(len(ids)):
@@ -58,7 +59,7 @@ def read(source: Source, options: Options) -> Dataset:
             labels.append(_topics(found.group(2)))
             ids.append(attributes.get("NEWID", ""))
             split.append(part)
-            files.append(name)
+            places.append(name)
             lines.append(line)
     if not ids:
         raise DataError(f"{source.name} holds no <REUTERS> documents of the split.")
@@ -69,7 +70,7 @@ def read(source: Source, options: Options) -> Dataset:
         split=split,
         taxonomy=options.taxonomy,
         source=source.name,
-        files=files,
+        files=places,
         lines=np.array(lines, dtype=np.int64),
     )
 
@@ -79,15 +80,12 @@ def _files(source: Source) -> Iterator[tuple[str, bytes]]:
         assert source.path is not None
         for path in sorted(source.path.glob("*.sgm")):
             yield str(path), path.read_bytes()
-    elif source.head[257:262] == b"ustar":
-        with source.open() as stream, tarfile.open(fileobj=stream, mode="r|") as tar:
-            for member in tar:
-                if member.isfile() and member.name.endswith(".sgm"):
-                    content = tar.extractfile(member)
-                    yield f"{source.name}/{member.name}", content.read() if content else b""
+    elif is_tar(source.head):
+        for name, content in members(source):
+            if name.endswith(".sgm"):
+                yield f"{source.name}/{name}", content
     else:
-        with source.open() as stream:
-            yield source.name, stream.read()
+        yield source.name, source.read()
 
 
 def _part(attributes: dict[str, str]) -> str | None:

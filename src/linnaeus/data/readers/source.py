@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import bz2
 import codecs
-import gzip
 import io
-import lzma
 import sys
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
-from linnaeus.errors import DataError, place
+from linnaeus import files
+from linnaeus.errors import DataError
 from linnaeus.taxonomy import Taxonomy
 
 __all__ = ["Options", "Source"]
 
 HEAD = 1 << 16  # bytes looked at to recognise a format
-OPENERS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ\x00": lzma.open, b"BZh": bz2.open}
 
 
 @dataclass(frozen=True)
@@ -66,55 +62,43 @@ class Source:
 
     def open(self) -> BinaryIO:
         """The bytes behind the compression, which is recognised by its first bytes, not by the name."""
-        raw: Any = io.BytesIO(self._content) if self.path is None else self.path.open("rb")
-        start = raw.read(6)
-        raw.seek(0)
-        for magic, opener in OPENERS.items():
-            if start.startswith(magic):
-                return opener(raw)
-        return raw
+        with files.intact(self.name, DataError):
+            return files.unpacked(io.BytesIO(self._content) if self.path is None else self.path.open("rb"))
+
+    def read(self) -> bytes:
+        """All bytes behind the compression."""
+        with files.intact(self.name, DataError), self.open() as stream:
+            return stream.read()
 
     @cached_property
     def head(self) -> bytes:
         """The first bytes of the content."""
-        try:
-            with self.open() as stream:
-                return stream.read(HEAD)
-        except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-            raise DataError(f"{self.name} cannot be decompressed: {error}") from error
+        with files.intact(self.name, DataError), self.open() as stream:
+            return stream.read(HEAD)
 
-    def check_not_empty(self) -> None:
-        if not self.head.strip():
+    def text_head(self, encoding: str | None = None) -> str:
+        """The first bytes as text without byte order mark, to look at; what is no text is replaced."""
+        chosen = files.text_encoding(self.head, encoding, self.name, DataError)
+        return self.head.decode(chosen, "replace").removeprefix("\ufeff")
+
+    def check_not_empty(self, encoding: str | None = None) -> None:
+        if not files.without_mark(self.head) or not self.text_head(encoding).strip():
             raise DataError(f"{self.name} is empty; documents were expected.")
 
     def lines(self, encoding: str | None = None) -> Iterator[tuple[int, str]]:
         """(number, text) of every line with its line end; UTF-8 unless a byte order mark or ``encoding`` says other."""
-        try:
-            with self.open() as stream:
-                yield from self._decoded(stream, encoding)
-        except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
-            raise DataError(f"{self.name} is truncated or damaged: {error}") from error
+        encoding = files.text_encoding(self.head, encoding, self.name, DataError)
+        if files.cuts_at_line_feeds(encoding):
+            yield from self._decoded(encoding)
+        else:
+            text = files.decode(self.read(), self.name, encoding, DataError)
+            yield from enumerate(io.StringIO(text, newline="\n"), 1)
 
-    def _decoded(self, stream: BinaryIO, encoding: str | None) -> Iterator[tuple[int, str]]:
-        wide = self.head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-        if wide or (encoding or "").lower().replace("-", "").startswith("utf16"):  # lines cannot be cut before decoding
-            number = 0
-            try:
-                for number, text in enumerate(io.TextIOWrapper(stream, encoding or "utf-16", newline="\n"), 1):
-                    yield number, text
-            except UnicodeError as error:
-                raise DataError(f"{place(self.name, number + 1)} is not UTF-16: {error}.") from error
-            return
-        encoding = encoding or "utf-8"
-        for number, line in enumerate(stream, 1):
-            if number == 1:
-                line = line.removeprefix(codecs.BOM_UTF8)
-            try:
-                yield number, line.decode(encoding)
-            except UnicodeDecodeError as error:
-                raise DataError(
-                    f"{place(self.name, number)} is not {encoding}: byte {error.object[error.start]:#04x} at position "
-                    f"{error.start}; name the encoding, for example encoding='latin-1'."
-                ) from error
-            except LookupError:
-                raise DataError(f"There is no encoding {encoding!r}; try 'utf-8' or 'latin-1'.") from None
+    def _decoded(self, encoding: str) -> Iterator[tuple[int, str]]:
+        number = 0
+        try:
+            with files.intact(self.name, DataError), self.open() as stream:
+                for number, line in enumerate(stream, 1):
+                    yield number, (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).decode(encoding)
+        except UnicodeDecodeError as wrong:
+            raise DataError(files.wrong_byte(self.name, number, wrong, encoding)) from None

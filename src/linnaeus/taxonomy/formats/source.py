@@ -6,73 +6,37 @@ what the format itself cannot say: ``format``, ``kind``, ``root`` (a name or nul
 
 from __future__ import annotations
 
-import bz2
-import contextlib
 import csv
-import gzip
 import io
 import json
-import lzma
 import os
 import re
-import zlib
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
+from linnaeus import files
 from linnaeus.errors import TaxonomyError, place
 
 __all__ = ["add_note", "body_lines", "decode", "delimiter", "find_note", "load", "quoted", "save", "table"]
 
-_MAGIC: tuple[tuple[bytes, Any], ...] = ((b"\x1f\x8b", gzip), (b"\xfd7zXZ\x00", lzma), (b"BZh", bz2))
 _NOTE = re.compile(r"^(?:#|!|%|<!--) ?linnaeus (\{.*\})", re.MULTILINE)
 DELIMITERS = ("\t", ";", ",", "|")
 
 
 def load(path: str | os.PathLike[str], size: int = -1) -> bytes:
     """The first ``size`` bytes of a file (all by default), unpacked where its first bytes say gzip, xz or bzip2."""
-    with open(path, "rb") as file:
-        start = file.read(6)
-    opener = next((module for magic, module in _MAGIC if start.startswith(magic)), None)
-    try:
-        with open(path, "rb") if opener is None else opener.open(path, "rb") as file:
-            data: bytes = file.read(size)
-            return data
-    except (EOFError, lzma.LZMAError, gzip.BadGzipFile, zlib.error) as error:
-        raise TaxonomyError(f"{path}: the compressed file is damaged or cut off ({error}).") from None
+    with files.intact(str(path), TaxonomyError), open(path, "rb") as raw, files.unpacked(raw) as file:
+        return file.read(size)
 
 
 def save(path: str | os.PathLike[str], text: str) -> None:
     """Write UTF-8, packed where the ending asks for it; the file appears whole or not at all."""
-    target = Path(path)
-    packers: dict[str, Any] = {".gz": gzip, ".xz": lzma, ".bz2": bz2}
-    data = text.encode()
-    if target.suffix in packers:
-        data = packers[target.suffix].compress(data)
-    unfinished = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        unfinished.write_bytes(data)
-        os.replace(unfinished, target)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            unfinished.unlink()
+    files.replace_file(path, files.packed(text.encode(), path))
 
 
 def decode(data: bytes, source: str, encoding: str | None = None) -> str:
-    """Text of the bytes: a byte-order mark decides, then ``encoding``, then UTF-8; a wrong byte is named with line."""
-    if encoding is None:
-        marks = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
-        encoding = next((name for mark, name in marks if data.startswith(mark)), "utf-8")
-    try:
-        text = data.decode(encoding)
-    except UnicodeDecodeError as error:
-        where = place(source, data.count(b"\n", 0, error.start) + 1)
-        byte = f"byte 0x{data[error.start]:02x}"
-        raise TaxonomyError(
-            f"{where}: {byte} is not {encoding.upper()}; give encoding=, for example 'latin-1'."
-        ) from None
-    except LookupError:
-        raise TaxonomyError(f"{source}: {encoding!r} is not an encoding that Python knows.") from None
+    """Text of the bytes by ``encoding``, a byte order mark or UTF-8; a wrong byte or a zero byte is named with line."""
+    text = files.decode(data, source, encoding, TaxonomyError)
     if "\x00" in text:
         line = text.count("\n", 0, text.index("\x00")) + 1
         raise TaxonomyError(
@@ -132,16 +96,14 @@ def table(text: str, mark: str, source: str) -> Iterator[tuple[int, list[str]]]:
     rest = text.split("\n", first - 1)[-1]
     reader = csv.reader(io.StringIO(rest, newline=""), delimiter=mark, strict=True)
     number = first
-    while True:
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise TaxonomyError(f"{place(source, number)}: the quotes do not match ({error}).") from None
-        if any(cell.strip() for cell in row):
-            yield number, [cell.strip() for cell in row]
-        number = first + reader.line_num
+    try:
+        with files.long_cells():
+            for row in reader:
+                if any(cell.strip() for cell in row):
+                    yield number, [cell.strip() for cell in row]
+                number = first + reader.line_num
+    except csv.Error as error:
+        raise TaxonomyError(f"{place(source, number)}: the quotes do not match ({error}).") from None
 
 
 def quoted(cells: Sequence[str], mark: str) -> str:

@@ -1,0 +1,210 @@
+"""Files as bytes: read through compression and encodings, and written in one step.
+
+Compression is recognised by the first bytes, not by the name. Text is decoded by the encoding that is given, else by a
+byte order mark, else as UTF-8; what is wrong is said with file and line, in the error class of the room that reads.
+"""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import contextlib
+import csv
+import gzip
+import lzma
+import os
+import secrets
+import stat
+import zlib
+from collections.abc import Iterator
+from os import PathLike
+from typing import Any, BinaryIO
+
+from linnaeus.errors import LinnaeusError, place
+
+__all__ = [
+    "cuts_at_line_feeds",
+    "decode",
+    "intact",
+    "long_cells",
+    "packed",
+    "replace_file",
+    "replacing",
+    "text_encoding",
+    "unpacked",
+    "without_mark",
+    "wrong_byte",
+]
+
+MAGIC: tuple[tuple[bytes, Any], ...] = ((b"\x1f\x8b", gzip), (b"\xfd7zXZ\x00", lzma), (b"BZh", bz2))
+ENDINGS: dict[str, Any] = {".gz": gzip, ".xz": lzma, ".bz2": bz2}
+# UTF-32 first: its little-endian mark begins with that of UTF-16.
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
+# -- compression -------------------------------------------------------------------------------------------------------
+
+
+def unpacked(raw: BinaryIO) -> BinaryIO:
+    """The bytes behind the compression of a seekable stream.
+
+    Examples
+    --------
+    >>> import io
+    >>> unpacked(io.BytesIO(gzip.compress(b"goal"))).read()
+    b'goal'
+    """
+    start = raw.read(6)
+    raw.seek(0)
+    for magic, module in MAGIC:
+        if start.startswith(magic):
+            stream: BinaryIO = module.open(raw)
+            return stream
+    return raw
+
+
+def packed(content: bytes, path: str | PathLike[str]) -> bytes:
+    """The bytes as the ending of the name wants them: compressed for .gz, .xz and .bz2."""
+    module = ENDINGS.get(os.path.splitext(path)[1])
+    data: bytes = content if module is None else module.compress(content)
+    return data
+
+
+@contextlib.contextmanager
+def intact(name: str, error: type[LinnaeusError]) -> Iterator[None]:
+    """Turn what the decompressors raise on damaged or truncated bytes into an ``error`` that names the file."""
+    try:
+        yield
+    except (EOFError, lzma.LZMAError, zlib.error, OSError) as damage:
+        if isinstance(damage, OSError) and damage.errno is not None:
+            raise  # the disk, not the content
+        raise error(f"{name}: the compressed file is damaged or cut off ({damage}).") from None
+
+
+# -- text --------------------------------------------------------------------------------------------------------------
+
+
+def text_encoding(head: bytes, encoding: str | None, name: str, error: type[LinnaeusError]) -> str:
+    """The encoding given, else the one of the byte order mark, else UTF-8; one that Python does not know is refused."""
+    chosen = encoding or next((found for mark, found in MARKS if head.startswith(mark)), "utf-8")
+    try:
+        "\n".encode(chosen)
+    except (LookupError, ValueError):
+        raise error(f"{name}: {chosen!r} is not an encoding that Python knows; try 'utf-8' or 'latin-1'.") from None
+    return chosen
+
+
+def without_mark(head: bytes) -> bytes:
+    """The bytes without a byte order mark."""
+    return head[next((len(mark) for mark, _ in MARKS if head.startswith(mark)), 0) :]
+
+
+def cuts_at_line_feeds(encoding: str) -> bool:
+    """Whether lines can be cut before they are decoded; not so in UTF-16 and UTF-32."""
+    return "\n".encode(encoding).removeprefix(codecs.BOM_UTF8) == b"\n"
+
+
+def decode(data: bytes, name: str, encoding: str | None, error: type[LinnaeusError]) -> str:
+    """The text of a whole file, without byte order mark; a wrong byte is named with its line.
+
+    Examples
+    --------
+    >>> decode(b"\\xef\\xbb\\xbfgoal", "docs.txt", None, LinnaeusError)
+    'goal'
+    """
+    chosen = text_encoding(data, encoding, name, error)
+    data = data.removeprefix(codecs.BOM_UTF8)
+    try:
+        return data.decode(chosen).removeprefix("\ufeff")
+    except UnicodeDecodeError as wrong:
+        line = data[: wrong.start].decode(chosen, "replace").count("\n") + 1
+        raise error(wrong_byte(name, line, wrong, chosen)) from None
+
+
+def wrong_byte(name: str, line: int, wrong: UnicodeDecodeError, encoding: str) -> str:
+    """The message about a byte that the encoding does not know."""
+    byte = wrong.object[wrong.start]
+    return f"{place(name, line)}: byte 0x{byte:02x} is not {encoding.upper()}; give encoding=, for example 'latin-1'."
+
+
+@contextlib.contextmanager
+def long_cells() -> Iterator[None]:
+    """Let the csv module read cells of more than the 131,072 characters that it allows by default."""
+    limit = csv.field_size_limit(2**31 - 1)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(limit)
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def replace_file(path: str | PathLike[str], content: bytes) -> None:
+    """Put ``content`` at ``path`` in one step: a kill at any moment leaves the old file or the new one.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "labels.txt")
+    >>> replace_file(path, b"A\\n")
+    >>> path.read_bytes()
+    b'A\\n'
+    """
+    with replacing(path) as file:
+        file.write(content)
+
+
+@contextlib.contextmanager
+def replacing(path: str | PathLike[str]) -> Iterator[BinaryIO]:
+    """A file to write to that takes the place of ``path`` when the block ends well, and else leaves no trace.
+
+    What exists and is not a regular file (a FIFO, /dev/null) cannot be replaced: it is written straight through.
+    """
+    mode = _mode(path)
+    if mode is not None and not stat.S_ISREG(mode):
+        with open(path, "wb") as through:
+            yield through
+        return
+    target = os.path.realpath(path)  # behind a link, so that the link stays one
+    folder = os.path.dirname(target)
+    part = os.path.join(folder, f".{secrets.token_hex(8)}.part")
+    try:
+        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    except OSError as refused:  # name the file that was asked for
+        raise OSError(refused.errno, refused.strerror, os.fspath(path)) from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())  # on disk before it is visible
+        if mode is not None:
+            os.chmod(part, stat.S_IMODE(mode))
+        os.replace(part, target)
+        _sync_folder(folder)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(part)
+
+
+def _mode(path: str | PathLike[str]) -> int | None:
+    try:
+        return os.stat(path).st_mode
+    except FileNotFoundError:
+        return None
+
+
+def _sync_folder(folder: str) -> None:
+    if os.name == "nt":  # Windows cannot open folders
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
