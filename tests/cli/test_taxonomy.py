@@ -50,6 +50,16 @@ def test_show_one_node(topics: Path) -> None:
     assert "Doubles" in runner.invoke(app, ["show", str(topics), "--node", "Tennis"]).stdout
 
 
+def test_the_levels_below_a_node_are_as_many_as_asked_for(topics: Path) -> None:
+    trees = [
+        json.loads(runner.invoke(app, ["show", str(topics), "--node", "Sports", "--depth", depth, "--json"]).stdout)
+        for depth in ("2", "3")
+    ]
+    below = [tree["tree"]["children"][0] for tree in trees]
+    assert [tennis["name"] for tennis in below] == ["Tennis", "Tennis"]
+    assert ["children" in tennis for tennis in below] == [False, True]
+
+
 def test_long_lists_of_children_are_cut_and_counted(tmp_path: Path) -> None:
     file = tmp_path / "wide.tsv"
     file.write_text("".join(f"R\tn{v}\n" for v in range(30)))
@@ -121,6 +131,29 @@ def test_check_compares_labels_with_nodes(topics: Path, tmp_path: Path) -> None:
     found = {finding["code"]: finding for finding in json.loads(result.stdout)["findings"]}
     assert "did you mean 'Tennis'" in found["label-without-node"]["examples"][0]
     assert found["node-without-data"]["examples"] == ["Science"]
+
+
+@pytest.mark.parametrize("record", ['{"text": "a"}', '{"text": "a", "labels": []}'])
+def test_check_refuses_documents_without_labels(topics: Path, tmp_path: Path, record: str) -> None:
+    data = tmp_path / "docs.jsonl"
+    data.write_text(record + "\n")
+    result = runner.invoke(app, ["check", str(topics), "--data", str(data)])
+    assert isinstance(result.exception, LinnaeusError)
+    assert "docs.jsonl: the documents have no labels" in str(result.exception)
+
+
+def test_check_counts_examples_only_with_data(topics: Path) -> None:
+    result = runner.invoke(app, ["check", str(topics), "--min-examples", "3"])
+    assert "--min-examples 3 means nothing without --data" in str(result.exception)
+
+
+def test_convert_uses_the_encoding_to_recognise_the_input(tmp_path: Path) -> None:
+    file = tmp_path / "in"
+    file.write_bytes("parent\tchild\nTiere\tVögel\n".encode("latin-1"))
+    output = tmp_path / "out.ttl"
+    arguments = ["convert", str(file), str(output), "--encoding", "latin-1", "--language", "de"]
+    assert runner.invoke(app, arguments).exit_code == 0
+    assert "Vögel" in Taxonomy.read(output).names[1]
 
 
 def test_wrong_usage_is_exit_code_two(topics: Path) -> None:

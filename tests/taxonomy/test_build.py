@@ -35,7 +35,7 @@ def test_a_node_may_be_called_auto() -> None:
 def test_cycles_are_named() -> None:
     with pytest.raises(TaxonomyError, match=r"has a cycle: (A > B > C > A|B > C > A > B|C > A > B > C)\.$"):
         Taxonomy.from_edges([("R", "A"), ("A", "B"), ("B", "C"), ("C", "A"), ("C", "leaf")])
-    with pytest.raises(TaxonomyError, match="A > A"):
+    with pytest.raises(TaxonomyError, match="^Node 'A' is its own parent"):
         Taxonomy.from_edges([("A", "A")])
 
 
@@ -56,6 +56,11 @@ def test_nothing_is_no_taxonomy_and_kinds_are_three() -> None:
         Taxonomy.from_edges([])
     with pytest.raises(TaxonomyError, match="kind='trees' is not one of"):
         Taxonomy.from_edges([("A", "B")], kind="trees")
+
+
+def test_a_zero_character_is_refused_in_names() -> None:
+    with pytest.raises(TaxonomyError, match=r"The name 'a\\x00b' holds a zero character"):
+        Taxonomy.flat(["a\0b", "c"])
 
 
 def test_names_may_be_anything_that_has_a_text() -> None:

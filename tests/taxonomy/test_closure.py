@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from linnaeus import Taxonomy
-from linnaeus.errors import UnknownLabelError
+from linnaeus.errors import DataError, ParameterError, UnknownLabelError
 from linnaeus.taxonomy import closure
 from tests.strategies import label_sets, taxonomies
 
@@ -112,8 +112,34 @@ def test_unknown_labels_are_named_or_dropped(abc: Taxonomy) -> None:
     assert abc.labels(abc.indicator([["AA"], ["AAA", "B"]], unknown="drop")) == [["AA"], ["B"]]
 
 
+def test_what_to_do_with_unknown_labels_is_error_or_drop(abc: Taxonomy) -> None:
+    with pytest.raises(ParameterError, match="unknown='eror' is not one of 'error', 'drop'; did you mean 'error'"):
+        abc.indicator([["AAA"]], unknown="eror")
+
+
+@pytest.mark.parametrize("n_columns", [3, 8, 5_000_000])
+def test_rows_over_other_columns_than_the_nodes_are_refused(abc: Taxonomy, n_columns: int) -> None:
+    Y = sparse.csr_array((np.ones(1), ([0], [n_columns - 1])), shape=(1, n_columns))
+    for ask in (abc.close, abc.frontier, abc.labels, lambda Y: closure.is_closed(abc, Y)):
+        with pytest.raises(DataError, match=f"got {n_columns} columns, expected 7 nodes"):
+            ask(Y)
+    with pytest.raises(DataError, match="expected 2: documents x nodes"):
+        abc.close(np.ones(7))
+
+
+@given(taxonomies())
+@settings(max_examples=60)
+def test_parent_sets_are_the_parents_without_the_root(tax: Taxonomy) -> None:
+    for keep_root in (False, True):
+        indptr, indices = closure.parent_sets(tax, keep_root=keep_root)
+        for v in range(tax.n_nodes):
+            expected = [p for p in tax.parents(v) if keep_root or p != tax.root]
+            assert indices[indptr[v] : indptr[v + 1]].tolist() == expected
+
+
 def test_a_graph_closes_nothing() -> None:
     graph = Taxonomy.from_edges([("a", "b")], kind="graph")
     Y = graph.indicator([["a"], ["a", "b"]])
     assert (graph.close(Y) != Y).nnz == 0
     assert (graph.frontier(Y) != Y).nnz == 0
+    assert [array.tolist() for array in closure.parent_sets(graph)] == [[0, 0, 0], []]

@@ -51,6 +51,24 @@ def test_ancestors_leave_out_the_root(abc: Taxonomy) -> None:
     assert abc.names[abc.ancestors("R")].tolist() == ["R"]
 
 
+@given(taxonomies(max_nodes=10))
+@settings(max_examples=60)
+def test_edges_are_parents_and_children_child_by_child(tax: Taxonomy) -> None:
+    pairs = zip(*(nodes.tolist() for nodes in tax.edges), strict=True)
+    assert list(pairs) == [(p, v) for v in range(tax.n_nodes) for p in tax.parents(v)]
+
+
+@given(taxonomies(max_nodes=10))
+@settings(max_examples=60)
+def test_a_path_goes_down_first_parents_from_a_top(tax: Taxonomy) -> None:
+    for v in range(tax.n_nodes):
+        path = tax.path(v).tolist()
+        assert path[-1] == v
+        assert tax.parent[path[0]] in (-1, tax.root)
+        assert tax.parent[path[1:]].tolist() == path[:-1]
+        assert tax.root not in path or path == [tax.root]
+
+
 def test_leaves_tops_and_parent(abc: Taxonomy) -> None:
     assert abc.names[abc.leaves].tolist() == ["AA", "AB", "BA", "BB"]
     assert abc.names[abc.tops].tolist() == ["A", "B"]
@@ -89,6 +107,16 @@ def test_a_taxonomy_cannot_be_changed(abc: Taxonomy) -> None:
             array[0] = array[1]
 
 
+def test_the_arrays_of_the_caller_stay_theirs() -> None:
+    indptr, indices = np.array([0, 0, 1]), np.array([0], dtype=np.int32)
+    tax = Taxonomy(["A", "B"], indptr, indices)
+    indptr[2], indices[0] = 0, 1
+    assert tax.parents("B").tolist() == [0]
+    again = Taxonomy(tax.names, tax.parent_indptr, tax.parent_indices)
+    assert again == tax
+    assert again.parent_indices is tax.parent_indices  # read-only already: no copy
+
+
 def test_copies_and_clones_are_the_same_object(abc: Taxonomy) -> None:
     assert copy.deepcopy(abc) is copy.copy(abc) is clone(abc) is abc
 
@@ -111,3 +139,7 @@ def test_names_edges_root_and_kind_make_the_identity_but_labels_do_not() -> None
     assert tax != Taxonomy.from_edges([("R", "A"), ("R", "C")])
     assert tax != Taxonomy.from_edges([("R", "A"), ("A", "B")])
     assert tax != "R"
+
+
+def test_line_breaks_in_names_do_not_blur_the_identity() -> None:
+    assert Taxonomy.flat(["a\nb", "c"]) != Taxonomy.flat(["a", "b\nc"])

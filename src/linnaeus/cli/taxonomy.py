@@ -62,7 +62,7 @@ def convert(
     from linnaeus.errors import ParameterError
     from linnaeus.taxonomy import formats
 
-    chooses = language is not None and formats.knows("language", input, format)
+    chooses = language is not None and formats.knows("language", input, format, encoding=encoding)
     marks = language is not None and formats.knows("language", output, to, writing=True)
     if language is not None and not (chooses or marks):
         raise ParameterError(f"--language {language} means nothing here: neither {input} nor {output} is SKOS.")
@@ -78,21 +78,23 @@ def convert(
 def check(
     file: FileArgument,
     data: Annotated[Path | None, typer.Option(help="Documents whose labels should be nodes.")] = None,
-    min_examples: Annotated[int, typer.Option(help="A leaf with fewer documents is starving.")] = 5,
+    min_examples: Annotated[
+        int | None, typer.Option(min=0, help="A leaf with fewer documents is starving (--data); 5 by default.")
+    ] = None,
     format: FromOption = None,
     encoding: EncodingOption = None,
     json: JsonOption = False,
 ) -> None:
     """Look for cycles, orphans, chains, redundant edges, labels without node; exit code 1 if there are errors."""
+    from linnaeus.errors import ParameterError
     from linnaeus.taxonomy import checks, formats
 
-    labels = None
+    if data is None and min_examples is not None:
+        raise ParameterError(f"--min-examples {min_examples} means nothing without --data: no documents are counted.")
+    least = 5 if min_examples is None else min_examples
     with waiting(f"checking {file}"):
-        if data is not None:
-            from linnaeus.data.readers import read_dataset
-
-            labels = read_dataset(data).labels
-        report = checks.check(formats.draft(file, format, encoding=encoding), labels, min_examples=min_examples)
+        labels = None if data is None else _labels_of(data)
+        report = checks.check(formats.draft(file, format, encoding=encoding), labels, min_examples=least)
     if json:
         print_json(report.to_dict())
     else:
@@ -104,6 +106,16 @@ def check(
             print("Nothing odd was found.")
     if not report.ok:
         raise typer.Exit(1)
+
+
+def _labels_of(data: Path) -> Any:
+    from linnaeus.data.readers import read_dataset
+    from linnaeus.errors import DataError
+
+    labels = read_dataset(data).labels
+    if labels is None or not any(len(given) for given in labels):
+        raise DataError(f"{data}: the documents have no labels, so that nothing can be compared with the taxonomy.")
+    return labels
 
 
 def _read(file: Path, format: str | None, encoding: str | None, language: str | None) -> Taxonomy:
@@ -148,7 +160,7 @@ def _show_node(tax: Taxonomy, node: str, depth: int, json: bool) -> None:
         "n_descendants": len(tax.descendants(v, include_self=False)),
     }
     if json:
-        print_json(about)
+        print_json({**about, "tree": _nested(tax, v, depth)})
         return
     print_table(
         ["", ""], [(key, ", ".join(value) if isinstance(value, list) else str(value)) for key, value in about.items()]

@@ -1,4 +1,4 @@
-"""From pairs, paths or lists of names to a taxonomy in level order; cycles and orphans are named here."""
+"""From pairs, paths or lists of names to a taxonomy in level order; what is wrong is named."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 import numpy as np
 
 from linnaeus.errors import TaxonomyError, nearest
+from linnaeus.taxonomy.pairs import Pairs
+from linnaeus.taxonomy.rows import pointers
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import IntArray
 
-__all__ = ["assemble", "from_edges", "from_paths", "with_misc_leaves"]
+__all__ = ["assemble", "from_edges", "from_pairs", "from_paths", "with_misc_leaves"]
 
 
 def from_edges(
@@ -56,82 +58,75 @@ def assemble(
     display_labels: Sequence[str] | None = None,
 ) -> Taxonomy:
     """A taxonomy from numbered edges ``parent[e] -> child[e]`` over ``names`` in any order."""
+    return from_pairs(Pairs(names, parent, child), kind, root, display_labels)
+
+
+def from_pairs(
+    pairs: Pairs, kind: str | None = None, root: str | None = "auto", display_labels: Sequence[str] | None = None
+) -> Taxonomy:
+    """A taxonomy from pairs; the first thing wrong with them is raised."""
     from linnaeus._kernels.graph import topological_depth
 
-    n = len(names)
-    if not n:
-        raise TaxonomyError("The taxonomy is empty: it needs at least one node.")
+    names, above, below = pairs.names, pairs.parent, pairs.child
+    _check_names(pairs)
     if kind not in (None, "tree", "dag", "graph"):
         raise TaxonomyError(
             f"kind={kind!r} is not one of 'tree', 'dag', 'graph'{nearest(str(kind), ['tree', 'dag', 'graph'])}"
         )
-    pairs = np.unique(parent.astype(np.int64) * n + child)
+    n = len(names)
     if kind == "graph":
-        a, b = pairs // n, pairs % n
-        both = np.unique(np.concatenate([a * n + b, b * n + a])[np.concatenate([a != b, a != b])])
+        both = np.unique(np.concatenate([above.astype(np.int64) * n + below, below.astype(np.int64) * n + above]))
         return Taxonomy(names, *_csr(both // n, both % n, n), kind="graph", display_labels=display_labels)
 
-    above, below = (pairs // n).astype(np.int32), (pairs % n).astype(np.int32)
-    n_parents = np.bincount(below, minlength=n).astype(np.int32)
-    depth = topological_depth(*_csr(above, below, n), n_parents)
+    pairs.refuse_loops()
+    depth = topological_depth(*_csr(above, below, n), pairs.n_parents.astype(np.int32))
     if (depth < 0).any():
-        raise TaxonomyError(f"The taxonomy has a cycle: {_name_cycle(names, above, below, depth)}.")
-    root_number = _find_root(names, n_parents, above, root)
+        pairs.refuse_cycles()
+    if kind == "tree":
+        pairs.refuse_second_parents()
+    root_number = _find_root(pairs, root)
     order = np.lexsort((np.arange(n), depth))
     number = np.empty(n, dtype=np.int32)
     number[order] = np.arange(n, dtype=np.int32)
-    found = "dag" if (n_parents > 1).any() else "tree"
-    if kind == "tree" and found == "dag":
-        v = int(np.flatnonzero(n_parents > 1)[0])
-        two = [names[p] for p in above[below == v][:2]]
-        raise TaxonomyError(f"Not a tree: node {names[v]!r} has the parents {two[0]!r} and {two[1]!r}; use kind='dag'.")
     return Taxonomy(
         [names[i] for i in order],
         *_csr(number[below], number[above], n),
         root=None if root_number is None else int(number[root_number]),
-        kind=kind or found,
+        kind=kind or ("dag" if (pairs.n_parents > 1).any() else "tree"),
         display_labels=None if display_labels is None else [display_labels[i] for i in order],
     )
+
+
+def _check_names(pairs: Pairs) -> None:
+    if not pairs.names:
+        raise pairs.error("the taxonomy is empty: it needs at least one node.")
+    odd = next((name for name in pairs.names if "\0" in name), None)
+    if odd is not None:
+        raise pairs.error(f"the name {odd!r} holds a zero character; names are text.")
 
 
 def _csr(row: IntArray, column: IntArray, n: int) -> tuple[IntArray, IntArray]:
     """CSR arrays of pairs, rows and columns sorted."""
     order = np.lexsort((column, row))
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=n))]).astype(np.int64)
-    return indptr, np.ascontiguousarray(column[order], dtype=np.int32)
+    return pointers(np.bincount(row, minlength=n)), np.ascontiguousarray(column[order], dtype=np.int32)
 
 
-def _find_root(names: Sequence[str], n_parents: IntArray, above: IntArray, root: str | None) -> int | None:
-    parentless = np.flatnonzero(n_parents == 0).tolist()
+def _find_root(pairs: Pairs, root: str | None) -> int | None:
+    names, parentless = pairs.names, np.flatnonzero(pairs.n_parents == 0).tolist()
     if root is None:
         return None
     if root != "auto":
         wanted = [i for i in parentless if names[i] == root]
         if not wanted:
-            raise TaxonomyError(
-                f"Root {root!r} is not a node without parents{nearest(root, [names[i] for i in parentless])}"
-            )
+            hint = nearest(root, [names[i] for i in parentless])
+            raise pairs.error(f"root {root!r} is not a node without parents{hint}")
         orphans = [names[i] for i in parentless if names[i] != root]
         if orphans:
             some = ", ".join(map(repr, orphans[:5])) + (", ..." if len(orphans) > 5 else "")
-            raise TaxonomyError(f"{len(orphans)} orphans are not below the root {root!r}: {some}.")
+            raise pairs.error(f"{len(orphans)} orphans are not below the root {root!r}: {some}.")
         return int(wanted[0])
     only = parentless[0] if len(parentless) == 1 else None
-    return int(only) if only is not None and (above == only).any() else None
-
-
-def _name_cycle(names: Sequence[str], above: IntArray, below: IntArray, depth: IntArray) -> str:
-    """Walk up among the nodes that the topological order could not reach, until one comes again."""
-    parent_of = {int(c): int(p) for p, c in zip(above, below, strict=True) if depth[p] < 0 and depth[c] < 0}
-    # A node merely below a cycle has an unreached parent too, so walking up always ends in the cycle itself.
-    node = next(iter(parent_of))
-    seen: dict[int, int] = {}
-    while node not in seen:
-        seen[node] = len(seen)
-        node = parent_of[node]
-    cycle = [v for v, position in seen.items() if position >= seen[node]][::-1]
-    shown = [names[v] for v in cycle[:10]] + (["..."] if len(cycle) > 10 else []) + [names[cycle[0]]]
-    return " > ".join(shown)
+    return int(only) if only is not None and pairs.n_children[only] else None
 
 
 def with_misc_leaves(taxonomy: Taxonomy, nodes: Iterable[str | int] | None = None) -> Taxonomy:
@@ -145,12 +140,12 @@ def with_misc_leaves(taxonomy: Taxonomy, nodes: Iterable[str | int] | None = Non
     taken = [name for name in names[n:] if name in taxonomy]
     if taken:
         raise TaxonomyError(f"Cannot add the leaf {taken[0]!r}: a node of that name exists already.")
-    child = np.repeat(np.arange(n), np.diff(taxonomy.parent_indptr))
+    parent, child = taxonomy.edges
     shown = taxonomy.display_labels
     return assemble(
         names,
-        np.concatenate([taxonomy.parent_indices, np.array(internal, dtype=np.int32)]),
-        np.concatenate([child, np.arange(n, n + len(internal))]),
+        np.concatenate([parent, np.array(internal, dtype=np.int32)]),
+        np.concatenate([child, np.arange(n, n + len(internal), dtype=np.int32)]),
         taxonomy.kind,
         None if taxonomy.root is None else taxonomy.names[taxonomy.root],
         None if shown is None else [*shown, *(shown[v] for v in internal)],

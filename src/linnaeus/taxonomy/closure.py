@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus.errors import UnknownLabelError, nearest
+from linnaeus.errors import DataError, ParameterError, UnknownLabelError, nearest
+from linnaeus.taxonomy.rows import select
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, IntArray
 
@@ -23,7 +24,9 @@ __all__ = [
     "indicator",
     "is_closed",
     "labels",
+    "parent_sets",
     "pattern",
+    "select",
 ]
 
 
@@ -37,11 +40,15 @@ def pattern(indptr: IntArray, indices: IntArray, n_columns: int) -> CSR:
     return sparse.csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_columns))
 
 
-def _as_pattern(Y: Any) -> CSR:
-    """Y as canonical CSR without stored zeros; the input stays untouched."""
+def _as_pattern(taxonomy: Taxonomy, Y: Any) -> CSR:
+    """Y as canonical CSR without stored zeros, one column for each node; the input stays untouched."""
     from scipy import sparse
 
     Y = sparse.csr_array(Y)
+    if Y.ndim != 2:
+        raise DataError(f"Label sets Y: got {Y.ndim} dimension(s), expected 2: documents x nodes.")
+    if Y.shape[1] != taxonomy.n_nodes:
+        raise DataError(f"Label sets Y: got {Y.shape[1]} columns, expected {taxonomy.n_nodes} nodes.")
     if Y.nnz and not Y.data.all():
         Y = Y.copy()
         Y.eliminate_zeros()
@@ -61,6 +68,23 @@ def _barrier(taxonomy: Taxonomy) -> int:
 
 def _singletons(nodes: IntArray) -> tuple[IntArray, IntArray]:
     return np.arange(len(nodes) + 1, dtype=np.int64), nodes.astype(np.int32, copy=False)
+
+
+def parent_sets(taxonomy: Taxonomy, *, keep_root: bool = False) -> tuple[IntArray, IntArray]:
+    """CSR arrays (indptr, indices) of the parents of every node, without the root unless asked; none in a graph.
+
+    Examples
+    --------
+    >>> tax = Taxonomy.from_edges([("R", "A"), ("R", "B"), ("A", "C"), ("B", "C")])
+    >>> [array.tolist() for array in parent_sets(tax)]
+    [[0, 0, 0, 0, 2], [1, 2]]
+    """
+    if taxonomy.kind == "graph":
+        return np.zeros(taxonomy.n_nodes + 1, dtype=np.int64), np.empty(0, dtype=np.int32)
+    indptr, indices = taxonomy.parent_indptr, taxonomy.parent_indices
+    if keep_root or taxonomy.root is None:
+        return indptr, indices
+    return select(indptr, indices, indices != taxonomy.root)
 
 
 def ancestor_sets(taxonomy: Taxonomy, nodes: IntArray) -> tuple[IntArray, IntArray]:
@@ -95,11 +119,9 @@ def close(taxonomy: Taxonomy, Y: Any, *, keep_root: bool = True) -> CSR:
     """Every row with all ancestors of its members; the root is never added, and dropped if ``keep_root`` is False."""
     from linnaeus._kernels.graph import upward_closure
 
-    Y = _as_pattern(Y)
+    Y = _as_pattern(taxonomy, Y)
     if not keep_root and taxonomy.root is not None:
-        keep = Y.indices != taxonomy.root
-        kept_before = np.concatenate([[0], np.cumsum(keep)])
-        Y = pattern(kept_before[Y.indptr], Y.indices[keep], Y.shape[1])
+        Y = pattern(*select(Y.indptr, Y.indices, Y.indices != taxonomy.root), Y.shape[1])
     if taxonomy.kind == "graph":
         return pattern(Y.indptr, Y.indices, Y.shape[1])
     parents = taxonomy.parent_indptr, taxonomy.parent_indices
@@ -109,7 +131,7 @@ def close(taxonomy: Taxonomy, Y: Any, *, keep_root: bool = True) -> CSR:
 
 def is_closed(taxonomy: Taxonomy, Y: Any) -> bool:
     """Whether every row already holds all ancestors of its members."""
-    Y = _as_pattern(Y)
+    Y = _as_pattern(taxonomy, Y)
     return bool(close(taxonomy, Y).nnz == Y.nnz)
 
 
@@ -117,16 +139,18 @@ def frontier(taxonomy: Taxonomy, Y: Any) -> CSR:
     """Every row without the members that are ancestors of other members."""
     from linnaeus._kernels.graph import covered_members
 
-    Y = _as_pattern(Y)
+    Y = _as_pattern(taxonomy, Y)
     if taxonomy.kind == "graph":
         return pattern(Y.indptr, Y.indices, Y.shape[1])
     covered = covered_members(*_index_arrays(Y), taxonomy.parent_indptr, taxonomy.parent_indices).astype(bool)
-    kept_before = np.concatenate([[0], np.cumsum(~covered)])
-    return pattern(kept_before[Y.indptr], Y.indices[~covered], taxonomy.n_nodes)
+    return pattern(*select(Y.indptr, Y.indices, ~covered), taxonomy.n_nodes)
 
 
 def indicator(taxonomy: Taxonomy, labels: Any, *, unknown: str = "error") -> CSR:
     """Labels, one per document or a list per document, as 0/1 rows."""
+    if unknown not in ("error", "drop"):
+        hint = nearest(str(unknown), ["error", "drop"])
+        raise ParameterError(f"unknown={unknown!r} is not one of 'error', 'drop'{hint}")
     index_of = taxonomy.index_of
     indices: list[int] = []
     indptr = [0]
@@ -147,6 +171,6 @@ def indicator(taxonomy: Taxonomy, labels: Any, *, unknown: str = "error") -> CSR
 
 def labels(taxonomy: Taxonomy, Y: Any) -> list[list[str]]:
     """0/1 rows as lists of names."""
-    Y = _as_pattern(Y)
+    Y = _as_pattern(taxonomy, Y)
     names = taxonomy.names[Y.indices].tolist()
     return [names[a:b] for a, b in zip(Y.indptr[:-1].tolist(), Y.indptr[1:].tolist(), strict=True)]

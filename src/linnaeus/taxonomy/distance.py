@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from linnaeus.engine.plan import blocks
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, IntArray
 
@@ -62,8 +63,8 @@ def path_length(taxonomy: Taxonomy, a: Any, b: Any) -> Any:
         length = depth[first] + depth[second] - 2 * depth[_tree_lca(taxonomy, first, second)]
     else:
         work = _graph_lengths if taxonomy.kind == "graph" else _dag_lengths
-        blocks = [slice(start, start + BLOCK) for start in range(0, len(first), BLOCK)]
-        length = np.concatenate([np.empty(0, np.int64), *(work(taxonomy, first[s], second[s]) for s in blocks)])
+        parts = [work(taxonomy, first[some], second[some]) for some in blocks(len(first), BLOCK)]
+        length = np.concatenate([np.empty(0, np.int64), *parts])
     return int(length[0]) if single else length.astype(np.int64)
 
 
@@ -100,10 +101,9 @@ def _common_frontier(taxonomy: Taxonomy, a: IntArray, b: IntArray) -> list[IntAr
     from linnaeus.taxonomy import closure
 
     found: list[IntArray] = []
-    for start in range(0, len(a), BLOCK):
+    for some in blocks(len(a), BLOCK):
         above_a, above_b = (
-            closure.pattern(*closure.ancestor_sets(taxonomy, part[start : start + BLOCK]), taxonomy.n_nodes)
-            for part in (a, b)
+            closure.pattern(*closure.ancestor_sets(taxonomy, nodes[some]), taxonomy.n_nodes) for nodes in (a, b)
         )
         lowest = closure.frontier(taxonomy, above_a.multiply(above_b))
         found += np.split(lowest.indices, lowest.indptr[1:-1])

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from linnaeus.errors import TaxonomyError, nearest
+from linnaeus.taxonomy.rows import pointers, row_numbers
 from linnaeus.typing import CSR, BoolArray, IntArray, ObjectArray
 
 __all__ = ["Taxonomy"]
@@ -66,8 +67,8 @@ class Taxonomy:
             "display_labels": None if display_labels is None else _frozen(_object_array(display_labels)),
             "kind": kind,
             "root": root,
-            "parent_indptr": _frozen(np.ascontiguousarray(parent_indptr, dtype=np.int64)),
-            "parent_indices": _frozen(np.ascontiguousarray(parent_indices, dtype=np.int32)),
+            "parent_indptr": _own(parent_indptr, np.int64),
+            "parent_indices": _own(parent_indices, np.int32),
         }
         self.__dict__.update(values)
 
@@ -190,14 +191,24 @@ class Taxonomy:
     # -- structure -----------------------------------------------------------------------------------------------------
 
     @cached_property
+    def edges(self) -> tuple[IntArray, IntArray]:
+        """Parents and children of all edges, child by child, as in ``parent_indices``; in a graph either way round.
+
+        Examples
+        --------
+        >>> tax = Taxonomy.from_edges([("R", "A"), ("R", "B"), ("A", "C"), ("B", "C")])
+        >>> [array.tolist() for array in tax.edges]
+        [[0, 0, 1, 2], [1, 2, 3, 3]]
+        """
+        return self.parent_indices, _frozen(row_numbers(self.parent_indptr))
+
+    @cached_property
     def _children_csr(self) -> tuple[IntArray, IntArray]:
         if self.kind == "graph":
             return self.parent_indptr, self.parent_indices
-        order = np.argsort(self.parent_indices, kind="stable")
-        counts = np.bincount(self.parent_indices, minlength=self.n_nodes)
-        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        child = np.repeat(np.arange(self.n_nodes, dtype=np.int32), np.diff(self.parent_indptr))
-        return _frozen(indptr), _frozen(child[order])
+        parent, child = self.edges
+        order = np.argsort(parent, kind="stable")
+        return _frozen(pointers(np.bincount(parent, minlength=self.n_nodes))), _frozen(child[order])
 
     @property
     def child_indptr(self) -> IntArray:
@@ -262,6 +273,20 @@ class Taxonomy:
         v = self.index(node)
         above = closure.ancestor_sets(self, np.array([v], dtype=np.int32))[1]
         return above if include_self else above[above != v]
+
+    def path(self, node: str | int) -> IntArray:
+        """The nodes from the top down to a node, along first parents, without the root.
+
+        Examples
+        --------
+        >>> tax = Taxonomy.from_edges([("R", "A"), ("R", "B"), ("A", "C"), ("B", "C"), ("C", "D")])
+        >>> tax.names[tax.path("D")].tolist()
+        ['A', 'C', 'D']
+        """
+        path = [self.index(node)]
+        while (parent := int(self.parent[path[-1]])) >= 0 and parent != self.root:
+            path.append(parent)
+        return np.array(path[::-1], dtype=np.int32)
 
     def descendants(self, node: str | int, *, include_self: bool = True) -> IntArray:
         """The node and everything below it."""
@@ -331,7 +356,7 @@ class Taxonomy:
     def fingerprint(self) -> str:
         """SHA-256 over names and edges: models are bound to it. Display labels do not count."""
         digest = hashlib.sha256(f"{self.kind}\n{self.root}\n".encode())
-        digest.update("\n".join(self.names).encode())
+        digest.update("\0".join(self.names).encode())  # the only character that no name holds
         digest.update(self.parent_indptr.tobytes() + self.parent_indices.tobytes())
         return digest.hexdigest()
 
@@ -368,6 +393,12 @@ def _rebuild(*state: Any) -> Taxonomy:
 def _frozen(array: Any) -> Any:
     array.flags.writeable = False
     return array
+
+
+def _own(array: IntArray, dtype: Any) -> IntArray:
+    """The array, read-only; what a caller could still write to is copied."""
+    array = np.ascontiguousarray(array, dtype=dtype)
+    return array if not array.flags.writeable else _frozen(array.copy())
 
 
 def _object_array(values: Sequence[str]) -> ObjectArray:

@@ -170,7 +170,7 @@ def test_the_header_can_be_forced_or_forbidden(read: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("parent\tchild\nA\tB\nB\tC\nC\tA\n", r"file\.txt:2: The taxonomy has a cycle: .*> .* > .* > "),
+        ("parent\tchild\nA\tB\nB\tC\nC\tA\n", r"file\.txt:2: the taxonomy has a cycle: .*> .* > .* > "),
         ("parent\tchild\nA\tA\n", r"file\.txt:2: node 'A' is its own parent"),
         ("parent\tchild\nA\tB\nA\tC\nA\tB\n", r"file\.txt:4: the pair 'A' > 'B' was given before, in line 2"),
         ("parent\tchild\n\tSports\nSprots\tTennis\n", r"txt:3: parent 'Sprots' of 'Tennis' is unknown; .* 'Sports'"),
@@ -180,7 +180,7 @@ def test_the_header_can_be_forced_or_forbidden(read: Any) -> None:
         ("parent\tchild\nA\tB\tC\n", r"file\.txt:2: expected two columns, got 3"),
         ("parent,child\n\"A,B\nC,D\n", r"file\.txt:2: the quotes do not match"),
         ("id,parent,label\nA,R,one\nA,Q,two\n", r"file\.txt:3: node 'A' has two labels"),
-        ("parent\tchild\n", r"file\.txt: the file holds no node"),
+        ("parent\tchild\n", r"file\.txt: the taxonomy is empty: it needs"),
         ("", r"file\.txt: the file is empty"),
         (" \n\n", r"file\.txt: the file is empty"),
     ],

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from linnaeus.errors import TaxonomyError
-from linnaeus.taxonomy.formats import FORMATS, recognise
+from linnaeus.taxonomy.formats import FORMATS, HEAD, knows, recognise
 
 SAMPLES = [
     ("turtle", "# a comment\n@prefix skos: <http://www.w3.org/2004/02/skos/core#> .\n"),
@@ -58,6 +58,32 @@ def test_a_long_file_is_recognised_from_its_beginning(tmp_path: Path) -> None:
     file = tmp_path / "long"
     file.write_text("parent\tchild\n" + "".join(f"ä{v // 10}\tä{v}\n" for v in range(1, 20_000)))
     assert recognise(file) == "edges"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-le"])
+@pytest.mark.parametrize("shift", range(4))
+def test_a_cut_inside_a_character_is_no_wrong_byte(tmp_path: Path, encoding: str, shift: int) -> None:
+    file = tmp_path / "long"
+    text = "parent\tchild\n" + "R" * shift + "".join(f"\U0001f40d{v // 10}\t\U0001f40d{v}\n" for v in range(1, 20_000))
+    file.write_bytes(text.encode(encoding))
+    assert len(file.read_bytes()) > HEAD
+    assert recognise(file, encoding=None if encoding == "utf-16" else encoding) == "edges"
+
+
+def test_the_encoding_is_used_to_recognise_a_format(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes("parent\tchild\nTiere\tVögel\n".encode("latin-1"))
+    assert recognise(file, encoding="latin-1") == recognise(file.read_bytes(), encoding="latin-1") == "edges"
+    assert not knows("language", file, encoding="latin-1")
+    with pytest.raises(TaxonomyError, match="is not UTF-8"):
+        knows("language", file)
+
+
+def test_a_wrong_byte_far_from_the_cut_is_still_named(tmp_path: Path) -> None:
+    file = tmp_path / "long"
+    file.write_bytes(b"parent\tchild\nA\t\xff\n" + b"A\tB\n" * 20_000)
+    with pytest.raises(TaxonomyError, match="long:2: byte 0xff is not UTF-8"):
+        recognise(file)
 
 
 @pytest.mark.data

@@ -7,6 +7,7 @@ equal is refused.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from linnaeus.errors import ParameterError, TaxonomyError, nearest
+from linnaeus.errors import LinnaeusError, ParameterError, TaxonomyError, nearest
 from linnaeus.taxonomy.formats.draft import Draft
 from linnaeus.taxonomy.formats.graphs import from_networkx, to_networkx
 from linnaeus.taxonomy.formats.nested import note_of
@@ -56,7 +57,7 @@ FORMATS = {
 }
 
 
-def recognise(source: str | os.PathLike[str] | bytes) -> str:
+def recognise(source: str | os.PathLike[str] | bytes, *, encoding: str | None = None) -> str:
     """Name of the format of a file, or of the bytes a file begins with.
 
     Examples
@@ -67,11 +68,19 @@ def recognise(source: str | os.PathLike[str] | bytes) -> str:
     'indented'
     """
     if isinstance(source, bytes):
-        return _recognised(decode(source, "the bytes"), "the bytes", True)
+        return _recognised(decode(source, "the bytes", encoding), "the bytes", True)
     head = load(source, HEAD)
-    whole = len(head) < HEAD
-    # A cut may fall inside a character: what follows the last line break is left out.
-    return _recognised(decode(head if whole else head[: head.rfind(b"\n") + 1], str(source)), str(source), whole)
+    if len(head) < HEAD:
+        return _recognised(decode(head, str(source), encoding), str(source), True)
+    return _recognised(_beginning(head, str(source), encoding), str(source), False)
+
+
+def _beginning(head: bytes, source: str, encoding: str | None) -> str:
+    """Text of the first bytes of a file: the cut may fall inside a character, and these have four bytes at most."""
+    for cut in range(3):
+        with contextlib.suppress(LinnaeusError):
+            return decode(head[: len(head) - cut], source, encoding)
+    return decode(head[:-3], source, encoding)
 
 
 def _recognised(text: str, source: str, whole: bool = True) -> str:
@@ -146,8 +155,15 @@ def draft(
     return drawn
 
 
-def knows(option: str, path: str | os.PathLike[str], format: str | None = None, *, writing: bool = False) -> bool:
-    """Whether an option means something for this file, to be read or to be written.
+def knows(
+    option: str,
+    path: str | os.PathLike[str],
+    format: str | None = None,
+    *,
+    encoding: str | None = None,
+    writing: bool = False,
+) -> bool:
+    """Whether an option means something for this file, to be read (in this encoding) or to be written.
 
     Examples
     --------
@@ -155,7 +171,7 @@ def knows(option: str, path: str | os.PathLike[str], format: str | None = None, 
     (True, False)
     """
     if format is None:
-        name = _by_ending(_unpacked_name(path)) if writing else recognise(path)
+        name = _by_ending(_unpacked_name(path)) if writing else recognise(path, encoding=encoding)
     else:
         name = _format_name(format, None, str(path))
     return option in _module(name).KNOWN_OPTIONS

@@ -1,7 +1,7 @@
 """What a file says before it is a taxonomy: names, pairs, and the line each pair came from.
 
-Readers fill a `Draft`; `Draft.taxonomy` checks it (loops, repetitions, unknown parents, cycles) with file and line, and
-builds. `linnaeus.taxonomy.checks` looks at the draft itself, so that a broken file can be examined whole.
+Readers fill a `Draft`; `Draft.taxonomy` builds from it, or names the first thing wrong with file and line (`pairs`).
+`linnaeus.taxonomy.checks` looks at the draft itself, so that a broken file can be examined whole.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus.errors import TaxonomyError, nearest, place
+from linnaeus.errors import TaxonomyError, place
 from linnaeus.taxonomy import build
+from linnaeus.taxonomy.pairs import Pairs
 from linnaeus.taxonomy.taxonomy import Taxonomy
-from linnaeus.typing import BoolArray, IntArray
+from linnaeus.typing import IntArray
 
-__all__ = ["Draft", "on_cycles"]
+__all__ = ["Draft"]
 
 
 class Draft:
@@ -36,7 +37,7 @@ class Draft:
     >>> draft.edge("Physics", "Science", line=2)
     >>> draft.taxonomy()
     Traceback (most recent call last):
-    linnaeus.errors.TaxonomyError: topics.tsv:1: The taxonomy has a cycle: Science > Physics > Science.
+    linnaeus.errors.TaxonomyError: topics.tsv:1: the taxonomy has a cycle: Science > Physics > Science.
     """
 
     def __init__(self, source: str | None = None, *, root: str | None = "auto", repeats: bool = False) -> None:
@@ -64,9 +65,14 @@ class Draft:
         self.child.append(index.setdefault(below, len(index)))
         self.line.append(line)
 
-    def pairs(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Parents, children and lines as arrays."""
-        return np.array(self.parent, np.int32), np.array(self.child, np.int32), np.array(self.line, np.int32)
+    def pairs(self, order: Sequence[str] | None = None) -> Pairs:
+        """The pairs over the names, these in the order they came in, or in another one."""
+        names, lines = list(self.index), np.array(self.line, np.int32)
+        parent: IntArray = np.array(self.parent, np.int32)
+        child: IntArray = np.array(self.child, np.int32)
+        if order is not None:
+            names, parent, child = _reordered(names, parent, child, order)
+        return Pairs(names, parent, child, lines, self.source)
 
     def error(self, message: str, line: int = 0) -> TaxonomyError:
         """An error that starts with the place."""
@@ -76,90 +82,14 @@ class Draft:
         self, *, kind: str | None = None, root: str | None = "auto", order: Sequence[str] | None = None
     ) -> Taxonomy:
         """Check and build; ``order`` numbers the nodes of a level (names it lacks come last)."""
-        parent, child, line = self.pairs()
-        names = list(self.index)
-        if not names:
-            raise self.error("the file holds no node; expected at least one.")
-        self._check(names, parent, child, line, kind)
-        if order is not None:
-            names, parent, child = _reordered(names, parent, child, order)
-        shown = [self.labels.get(name, "") for name in names] if self.labels else None
-        if root == "auto":
-            root = self.root
-        try:
-            return build.assemble(names, parent, child, kind, root, shown)
-        except TaxonomyError as error:
-            raise self.error(str(error), self._line_of_cycle(parent, child, line)) from None
-
-    def _check(self, names: list[str], parent: IntArray, child: IntArray, line: IntArray, kind: str | None) -> None:
-        loops = np.flatnonzero(parent == child)
-        if len(loops):
-            raise self.error(f"node {names[parent[loops[0]]]!r} is its own parent.", int(line[loops[0]]))
+        pairs = self.pairs(order)
+        pairs.refuse_loops()
         if not self.repeats:
-            self._check_repeated(names, parent, child, line)
-        if self.declared and kind != "graph":
-            self._check_unknown(names, parent, child, line)
-        if kind == "tree":
-            first = np.unique(child.astype(np.int64) * len(names) + parent, return_index=True)[1]
-            later = np.setdiff1d(first, first[np.unique(child[first], return_index=True)[1]])
-            if len(later):
-                v = int(child[later.min()])
-                above = [repr(names[p]) for p in parent[first[child[first] == v]]][:2]
-                two = f"node {names[v]!r} has the parents {above[0]} and {above[1]}"
-                raise self.error(f"not a tree: {two}; use kind='dag'.", int(line[later.min()]))
-
-    def _check_repeated(self, names: list[str], parent: IntArray, child: IntArray, line: IntArray) -> None:
-        code = parent.astype(np.int64) * len(names) + child
-        order = np.argsort(code, kind="stable")
-        again = order[1:][code[order[1:]] == code[order[:-1]]]
-        if len(again):
-            e = int(again.min())
-            first = int(line[np.flatnonzero(code == code[e])[0]])
-            pair = f"{names[parent[e]]!r} > {names[child[e]]!r}"
-            raise self.error(
-                f"the pair {pair} was given before, in line {first}; duplicates='drop' accepts it.", int(line[e])
-            )
-
-    def _check_unknown(self, names: list[str], parent: IntArray, child: IntArray, line: IntArray) -> None:
-        # Where the tops have a line of their own (an empty parent), a parent without any line is a slip of the pen.
-        known = np.zeros(len(names), dtype=bool)
-        known[child] = True
-        known[[self.index[name] for name in self.declared]] = True
-        missing = np.flatnonzero(~known[parent])
-        if len(missing):
-            e = int(missing[0])
-            hint = nearest(names[parent[e]], [name for name, there in zip(names, known, strict=True) if there])
-            raise self.error(
-                f"parent {names[parent[e]]!r} of {names[child[e]]!r} is unknown{hint or '.'}", int(line[e])
-            )
-
-    def _line_of_cycle(self, parent: IntArray, child: IntArray, line: IntArray) -> int:
-        inside = on_cycles(parent, child, len(self.index))
-        lines = line[inside]
-        return int(lines[lines > 0].min()) if (lines > 0).any() else 0
-
-
-def on_cycles(parent: IntArray, child: IntArray, n: int) -> BoolArray:
-    """Which pairs lie on a cycle: both ends in one strongly connected component.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> on_cycles(np.array([0, 1, 1]), np.array([1, 0, 2]), 3).tolist()
-    [True, True, False]
-    """
-    component = strong_components(parent, child, n)
-    return np.asarray(component[parent] == component[child])
-
-
-def strong_components(parent: IntArray, child: IntArray, n: int) -> IntArray:
-    """Number of the strongly connected component of every node."""
-    from scipy import sparse
-    from scipy.sparse.csgraph import connected_components
-
-    graph = sparse.csr_array((np.ones(len(parent), np.int8), (parent, child)), shape=(n, n))
-    component: IntArray = connected_components(graph, directed=True, connection="strong")[1]
-    return component
+            pairs.refuse_repeated()
+        if kind != "graph":
+            pairs.refuse_unknown(self.declared)
+        shown = [self.labels.get(name, "") for name in pairs.names] if self.labels else None
+        return build.from_pairs(pairs, kind, self.root if root == "auto" else root, shown)
 
 
 def _reordered(
