@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from linnaeus.metrics.counts import Counts, by_document, by_node, count
+from linnaeus.metrics.counts import Counts, added, by_document, by_node, count, joined
 
 Y = sparse.csr_array(np.array([[1, 1, 0], [0, 0, 0], [0, 0, 1]], dtype=np.int8))
 H = sparse.csr_array(np.array([[1, 0, 1], [0, 0, 0], [0, 0, 0]], dtype=np.int8))
@@ -33,6 +33,26 @@ def test_undefined_ratios():
     assert counts.recall().tolist() == [1, 0, 0]
     assert counts.f1().tolist() == [1, 0, 0]
     assert counts.precision(0.5).tolist() == [0.5, 0.5, 0]
+
+
+def test_totals_weigh_documents():
+    counts = by_document(Y, H)
+    assert counts.total().table().tolist() == [[1, 3, 2]]
+    assert counts.total(np.array([1.0, 5.0, 2.0])).table().tolist() == [[1, 4, 2]]
+
+
+def test_blocks_are_joined_by_document_and_added_by_node():
+    parts = [count(Y[rows], H[rows]) for rows in (slice(0, 1), slice(1, 3))]
+    whole = count(Y, H)
+    assert joined([part[0] for part in parts]).table().tolist() == whole[0].table().tolist()
+    assert added([part[1] for part in parts]).table().tolist() == whole[1].table().tolist()
+
+
+def test_ratios_of_resampled_sums_of_any_shape():
+    sums = np.array([[[1.0, 2.0, 2.0], [0.0, 0.0, 0.0]]])
+    assert Counts.of_table(sums).f1().tolist() == [[0.5, 1.0]]
+    assert Counts.of_table(sums[0, 0]).f1() == 0.5
+    assert Counts.of_table(sums[0, 1]).f1(0.25) == 0.25
 
 
 def test_weights_replace_sizes():

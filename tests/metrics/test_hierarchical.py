@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linnaeus import Taxonomy, metrics
-from linnaeus.errors import ParameterError
+from linnaeus.errors import DataError, ParameterError
 from linnaeus.metrics.counts import Counts, by_document
 from linnaeus.metrics.sets import as_pair
 from tests.metrics.worked import FOREST, GOLD, PREDICTED, TAX
@@ -141,9 +141,29 @@ def test_weights_replace_counting():
         metrics.hierarchical_f1(GOLD, PREDICTED, TAX, weights=np.ones(3))
 
 
-def test_known_ancestors_of_an_unseen_label_count():
-    paths = np.array([["A", "A-new"]])
-    assert metrics.hierarchical_recall(paths, [["AA"]], TAX) == 0.5
+@pytest.mark.parametrize("which", ["precision", "recall", "f1"])
+@pytest.mark.parametrize("average", ["micro", "document"])
+def test_a_document_of_weight_two_counts_as_two_documents(which, average):
+    measure = getattr(metrics, f"hierarchical_{which}")
+    weights, times = [2, 1, 0, 3], [0, 0, 1, 3, 3, 3]
+    twice = measure([GOLD[i] for i in times], [PREDICTED[i] for i in times], TAX, average=average)
+    found = measure(GOLD, PREDICTED, TAX, average=average, sample_weight=weights)
+    assert found == pytest.approx(twice)
+    assert found != pytest.approx(measure(GOLD, PREDICTED, TAX, average=average))
+    assert "over weighted documents" in found.convention
+    assert measure(GOLD, PREDICTED, TAX, average=average, sample_weight=[7] * 4) == pytest.approx(
+        measure(GOLD, PREDICTED, TAX, average=average)
+    )
+
+
+def test_wrong_document_weights_are_named():
+    with pytest.raises(DataError, match=r"sample_weight.shape == \(3,\)"):
+        metrics.hierarchical_f1(GOLD, PREDICTED, TAX, sample_weight=[1, 1, 1])
+
+
+def test_known_ancestors_of_an_unseen_label_count_where_they_are_given_with_it():
+    assert metrics.hierarchical_recall([["A", "A-new"]], [["AA"]], TAX) == 0.5
+    assert metrics.hierarchical_recall([["A-new"]], [["AA"]], TAX) == 0
     assert metrics.symmetric_difference([["ZZ"]], [["AA"]], TAX) == 3
     assert metrics.h_loss([["ZZ"]], [["AA"]], TAX) == 2
 

@@ -4,6 +4,8 @@ import copy
 import json
 import pickle
 
+import numpy as np
+
 from linnaeus.metrics import Score
 
 
@@ -19,3 +21,11 @@ def test_survives_pickle_and_copy():
     score = Score(0.25, n=4, n_skipped=1, convention="micro")
     for twin in (pickle.loads(pickle.dumps(score)), copy.deepcopy(score)):
         assert (float(twin), twin.n, twin.n_skipped, twin.convention) == (0.25, 4, 1, "micro")
+
+
+def test_means_say_over_how_many_documents_and_are_nan_over_none():
+    mean = Score.mean(np.array([1.0, 0.0, 0.0, 0.0]), "so", n_skipped=2)
+    assert (mean, mean.n, mean.n_skipped, mean.convention) == (0.25, 4, 2, "so")
+    assert Score.mean(np.array([1, 0]), weights=np.array([3.0, 1.0])) == 0.75
+    assert np.isnan(Score.mean(np.zeros(0)))
+    assert np.isnan(Score.mean(np.ones(2), weights=np.zeros(2)))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from linnaeus.metrics import flat
-from linnaeus.metrics.counts import Counts, by_document, by_node
+from linnaeus.metrics.counts import Counts, by_document, by_node, joined
 from linnaeus.metrics.resampling import Statistic, bootstrap, permutation_test
 from linnaeus.metrics.sets import Pair, as_pairs
 from linnaeus.metrics.significance import Test, decision_sign_test, holm, mcnemar, wilcoxon
@@ -47,11 +47,11 @@ def compare(
     n_docs = pairs[0].n_docs
     n_resamples = min(n_resamples, max(1_000, MOST_DRAWS // max(n_docs, 1)))
     given = [by_document(pair.Y, pair.H) for pair in pairs]
-    rows = [_resampled("micro_f1", [_table(c) for c in given], _pooled_f1, n_resamples, random_state)]
+    rows = [_resampled("micro_f1", [c.table() for c in given], _pooled_f1, n_resamples, random_state)]
     rows.append(_resampled("example_f1", [c.f1() for c in given], None, n_resamples, random_state))
     if taxonomy is not None:
         closed = [_closed_counts(pair) for pair in pairs]
-        rows.append(_resampled("hierarchical_f1", [_table(c) for c in closed], _pooled_f1, n_resamples, random_state))
+        rows.append(_resampled("hierarchical_f1", [c.table() for c in closed], _pooled_f1, n_resamples, random_state))
     rows.append(_whole_sets(given))
     rows.append(_per_label(pairs))
     rows.append(_row("decisions", decision_sign_test(gold, first, second, taxonomy), None, None))
@@ -72,19 +72,12 @@ def _resampled(
     return {**row, "low": drawn.interval[0], "high": drawn.interval[1]}
 
 
-def _table(counts: Counts) -> FloatArray:
-    return np.stack([counts.common, counts.gold, counts.predicted], axis=1)
-
-
 def _pooled_f1(totals: FloatArray) -> FloatArray:
-    below = totals[..., 1] + totals[..., 2]
-    return np.divide(2 * totals[..., 0], below, out=np.ones_like(below), where=below > 0)
+    return Counts.of_table(totals).f1()
 
 
 def _closed_counts(pair: Pair) -> Counts:
-    parts = [by_document(block.Y, block.H) for block in (part.closed() for part in pair.blocks())]
-    sides = ([p.common for p in parts], [p.gold for p in parts], [p.predicted for p in parts])
-    return Counts(*(np.concatenate(side) for side in sides))
+    return joined([by_document(block.Y, block.H) for block in (part.closed() for part in pair.blocks())])
 
 
 def _whole_sets(given: list[Counts]) -> dict[str, Any]:

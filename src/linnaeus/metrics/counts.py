@@ -10,6 +10,7 @@ replaces every 0/0 instead, as in scikit-learn.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +19,7 @@ from scipy import sparse
 from linnaeus.losses.cost import row_sums
 from linnaeus.typing import CSR, FloatArray, IntArray
 
-__all__ = ["Counts", "by_document", "by_node", "count"]
+__all__ = ["Counts", "added", "by_document", "by_node", "count", "joined"]
 
 
 @dataclass(frozen=True)
@@ -29,9 +30,19 @@ class Counts:
     gold: FloatArray
     predicted: FloatArray
 
-    def total(self) -> Counts:
-        """All pooled into one (the micro average)."""
-        return Counts(*(np.array([a.sum()]) for a in (self.common, self.gold, self.predicted)))
+    def total(self, weights: FloatArray | None = None) -> Counts:
+        """All pooled into one (the micro average), each with its weight if there are weights."""
+        sides = (self.common, self.gold, self.predicted)
+        return Counts(*(np.array([a.sum() if weights is None else weights @ a]) for a in sides))
+
+    def table(self) -> FloatArray:
+        """Columns common, gold, predicted (n x 3): sums that can be resampled."""
+        return np.stack([self.common, self.gold, self.predicted], axis=1)
+
+    @classmethod
+    def of_table(cls, table: FloatArray) -> Counts:
+        """From sums (..., 3) in the columns of `table`."""
+        return cls(table[..., 0], table[..., 1], table[..., 2])
 
     def take(self, which: IntArray) -> Counts:
         return Counts(self.common[which], self.gold[which], self.predicted[which])
@@ -60,9 +71,8 @@ class Counts:
 
     def _ratio(self, above: FloatArray, below: FloatArray, zero_division: float | None) -> FloatArray:
         both_empty = (self.gold == 0) & (self.predicted == 0)
-        undefined = (
-            both_empty.astype(np.float64) if zero_division is None else np.full(len(below), float(zero_division))
-        )
+        fill = both_empty if zero_division is None else np.full(below.shape, zero_division)
+        undefined = np.array(fill, dtype=np.float64)  # an array even for single totals
         return np.divide(above, below, out=undefined, where=below > 0)
 
 
@@ -83,6 +93,26 @@ def by_document(Y: CSR, H: CSR, weights: FloatArray | None = None) -> Counts:
 def by_node(Y: CSR, H: CSR) -> Counts:
     """Sizes per node (column): documents where it is right, gold, predicted."""
     return _per_column(sparse.csr_array(Y.multiply(H)), Y, H)
+
+
+def joined(parts: Sequence[Counts]) -> Counts:
+    """Blocks one after the other.
+
+    Examples
+    --------
+    >>> one = Counts(np.array([1.0]), np.array([2.0]), np.array([1.0]))
+    >>> joined([one, one]).gold.tolist(), added([one, one]).gold.tolist()
+    ([2.0, 2.0], [4.0])
+    """
+    return Counts.of_table(np.concatenate([part.table() for part in parts]))
+
+
+def added(parts: Sequence[Counts]) -> Counts:
+    """Blocks over the same nodes, summed."""
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total
 
 
 def _per_row(*sides: CSR) -> Counts:

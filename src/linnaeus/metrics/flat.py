@@ -83,10 +83,11 @@ def micro_f1(
 def _micro(which: str, gold: Any, predicted: Any, taxonomy: Taxonomy | None, zero_division: float | None) -> Score:
     pair = as_pair(gold, predicted, taxonomy)
     value = getattr(by_document(pair.Y, pair.H).total(), which)(zero_division)[0]
-    return Score(value, pair.n_docs, 0, f"micro, labels as given, {_zero_rule(zero_division)}")
+    return Score(value, pair.n_docs, 0, f"micro, labels as given, {zero_rule(zero_division)}")
 
 
-def _zero_rule(zero_division: float | None) -> str:
+def zero_rule(zero_division: float | None) -> str:
+    """The convention on 0/0 in words."""
     return "empty vs empty counts 1" if zero_division is None else f"0/0 counts {zero_division:g}"
 
 
@@ -294,7 +295,7 @@ def subset_accuracy(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None)
     """
     pair = as_pair(gold, predicted, taxonomy)
     equal = by_document(pair.Y, pair.H).difference() == 0
-    return _mean(equal.astype(np.float64), "whole sets, labels as given")
+    return Score.mean(equal.astype(np.float64), "whole sets, labels as given")
 
 
 def zero_one_loss(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None) -> Score:
@@ -312,8 +313,4 @@ def zero_one_loss(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None) -
 def _example(which: str, gold: Any, predicted: Any, taxonomy: Taxonomy | None, zero_division: float | None) -> Score:
     pair = as_pair(gold, predicted, taxonomy)
     values = getattr(by_document(pair.Y, pair.H), which)(zero_division)
-    return _mean(values, f"mean over documents, {_zero_rule(zero_division)}")
-
-
-def _mean(values: FloatArray, convention: str) -> Score:
-    return Score(float(values.mean()) if len(values) else float("nan"), len(values), 0, convention)
+    return Score.mean(values, f"mean over documents, {zero_rule(zero_division)}")

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from linnaeus.data.check import check_weights
 from linnaeus.errors import ParameterError
 from linnaeus.losses import cost
 from linnaeus.metrics.counts import Counts, by_document, by_node
-from linnaeus.metrics.flat import _mean, _zero_rule
+from linnaeus.metrics.flat import zero_rule
 from linnaeus.metrics.score import Score
 from linnaeus.metrics.sets import Pair, as_pair, need_taxonomy
 from linnaeus.taxonomy import Taxonomy
@@ -50,6 +51,7 @@ def hierarchical_precision(
     average: str = "micro",
     weights: FloatArray | None = None,
     zero_division: float | None = None,
+    sample_weight: Any = None,
 ) -> Score:
     """Precision of the closed sets; see `hierarchical_f1`.
 
@@ -59,7 +61,7 @@ def hierarchical_precision(
     >>> hierarchical_precision(["AA"], ["AB"], tax)
     0.5
     """
-    return _hierarchical("precision", gold, predicted, taxonomy, average, weights, zero_division)
+    return _hierarchical("precision", gold, predicted, taxonomy, average, weights, zero_division, sample_weight)
 
 
 def hierarchical_recall(
@@ -70,6 +72,7 @@ def hierarchical_recall(
     average: str = "micro",
     weights: FloatArray | None = None,
     zero_division: float | None = None,
+    sample_weight: Any = None,
 ) -> Score:
     """Recall of the closed sets; see `hierarchical_f1`.
 
@@ -79,7 +82,7 @@ def hierarchical_recall(
     >>> hierarchical_recall(["AA"], ["A"], tax)
     0.5
     """
-    return _hierarchical("recall", gold, predicted, taxonomy, average, weights, zero_division)
+    return _hierarchical("recall", gold, predicted, taxonomy, average, weights, zero_division, sample_weight)
 
 
 def hierarchical_f1(
@@ -90,6 +93,7 @@ def hierarchical_f1(
     average: str = "micro",
     weights: FloatArray | None = None,
     zero_division: float | None = None,
+    sample_weight: Any = None,
 ) -> Score:
     """F1 of the closed sets.
 
@@ -97,6 +101,7 @@ def hierarchical_f1(
     ----------
     average : "micro" pools all documents; "document" takes the mean over documents of their F.
     weights : one weight per node, for example its information content, in place of counting nodes.
+    sample_weight : one weight per document.
 
     Examples
     --------
@@ -105,7 +110,7 @@ def hierarchical_f1(
     >>> round(hierarchical_f1(gold, predicted, tax), 4)
     0.5882
     """
-    return _hierarchical("f1", gold, predicted, taxonomy, average, weights, zero_division)
+    return _hierarchical("f1", gold, predicted, taxonomy, average, weights, zero_division, sample_weight)
 
 
 def _hierarchical(
@@ -116,16 +121,20 @@ def _hierarchical(
     average: str,
     weights: FloatArray | None,
     zero_division: float | None,
+    sample_weight: Any,
 ) -> Score:
     pair = as_pair(gold, predicted, need_taxonomy(taxonomy)).closed()
+    per_document = check_weights(sample_weight, pair.n_docs)
     counts = by_document(pair.Y, pair.H, None if weights is None else padded(pair, np.asarray(weights)))
-    kind = (
-        f"closed sets without the root, {'weighted ' if weights is not None else ''}nodes, {_zero_rule(zero_division)}"
-    )
+    documents = "" if per_document is None else " over weighted documents"
+    nodes = "nodes" if weights is None else "weighted nodes"
+    kind = f"closed sets without the root, {nodes}, {zero_rule(zero_division)}"
     if average == "micro":
-        return Score(getattr(counts.total(), which)(zero_division)[0], pair.n_docs, 0, f"micro, {kind}")
+        value = getattr(counts.total(per_document), which)(zero_division)[0]
+        return Score(value, pair.n_docs, 0, f"micro{documents}, {kind}")
     if average == "document":
-        return _mean(getattr(counts, which)(zero_division), f"mean over documents, {kind}")
+        values = getattr(counts, which)(zero_division)
+        return Score.mean(values, f"mean{documents or ' over documents'}, {kind}", weights=per_document)
     raise ParameterError(f"average={average!r} is not 'micro' or 'document'.")
 
 
@@ -185,7 +194,7 @@ def symmetric_difference(gold: Any, predicted: Any, taxonomy: Taxonomy | None = 
     (1.0, 2.0)
     """
     pair = _closed_if(close, as_pair(gold, predicted, taxonomy))
-    return _mean(
+    return Score.mean(
         by_document(pair.Y, pair.H).difference(), "closed sets without the root" if close else "labels as given"
     )
 
@@ -201,7 +210,7 @@ def hamming_loss(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None, *,
     pair = _closed_if(close, as_pair(gold, predicted, taxonomy))
     n_columns = pair.Y.shape[1] - (pair.taxonomy is not None and pair.taxonomy.root is not None)
     values = by_document(pair.Y, pair.H).difference() / max(n_columns, 1)
-    return _mean(values, f"{'closed sets' if close else 'labels as given'}, {n_columns} nodes without the root")
+    return Score.mean(values, f"{'closed sets' if close else 'labels as given'}, {n_columns} nodes without the root")
 
 
 def h_loss(
@@ -220,7 +229,7 @@ def h_loss(
     weights = weights_of(pair, scaling)
     name = scaling if isinstance(scaling, str) else "given"
     values = cost.h_loss(pair.Y, pair.H, need_taxonomy(taxonomy), weights, closed=True)
-    return _mean(values, f"closed sets without the root, {name} weights")
+    return Score.mean(values, f"closed sets without the root, {name} weights")
 
 
 def h_tilde_loss(
@@ -235,7 +244,7 @@ def h_tilde_loss(
     """
     pair = as_pair(gold, predicted, need_taxonomy(taxonomy)).closed()
     values = cost.h_tilde_loss(pair.Y, pair.H, need_taxonomy(taxonomy), weights_of(pair, scaling))
-    return _mean(values, "closed sets without the root")
+    return Score.mean(values, "closed sets without the root")
 
 
 def weights_of(pair: Pair, scaling: str | FloatArray) -> FloatArray:
@@ -279,7 +288,7 @@ def normalised_taxonomy_loss(gold: Any, predicted: Any, taxonomy: Taxonomy | Non
     counts = by_document(pair.Y, pair.H)
     missed = (counts.gold - counts.common) / np.maximum(counts.gold, 1)
     wrong = (counts.predicted - counts.common) / np.maximum(counts.predicted, 1)
-    return _mean((missed + wrong) / 2, "closed sets without the root; a side without nodes adds 0")
+    return Score.mean((missed + wrong) / 2, "closed sets without the root; a side without nodes adds 0")
 
 
 def _closed_if(close: bool, pair: Pair) -> Pair:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from linnaeus.engine.plan import blocks, rows_that_fit
 from linnaeus.errors import DataError, ParameterError
 from linnaeus.metrics.sets import is_indicator, label_lists
 from linnaeus.metrics.significance import Test
@@ -20,7 +21,7 @@ from linnaeus.typing import FloatArray, IntArray
 __all__ = ["bootstrap", "bootstrap_metric", "permutation_metric", "permutation_test"]
 
 EXHAUSTIVE = 15  # pairs up to which all 2^n swaps are tried
-CELLS_AT_ONCE = 4_000_000
+BLOCK_BYTES = 32_000_000  # of float64, documents x resamples at a time
 Statistic = Callable[[FloatArray], FloatArray]
 
 
@@ -99,11 +100,10 @@ def _permuted(
     exhaustive = n <= EXHAUSTIVE
     rng = np.random.default_rng(random_state)
     total = 2**n if exhaustive else n_resamples
-    rows_at_once = max(1, CELLS_AT_ONCE // max(n, 1))
     least = abs(observed) - 1e-12 * max(1.0, abs(observed))  # sums in another order differ in the last digit
     as_extreme = 0
-    for start in range(0, total, rows_at_once):
-        numbers = np.arange(start, min(start + rows_at_once, total))
+    for part in blocks(total, rows_that_fit(8 * n, BLOCK_BYTES)):
+        numbers = np.arange(part.start, part.stop)
         if exhaustive:
             swaps = ((numbers[:, None] >> np.arange(n)) & 1).astype(np.float64)
         else:
@@ -143,11 +143,8 @@ def bootstrap(
         return np.asarray(value_of(weights @ A) - value_of(weights @ B))
 
     rng = np.random.default_rng(random_state)
-    rows_at_once = max(1, CELLS_AT_ONCE // n)
-    drawn = [
-        difference(_how_often(rng, min(rows_at_once, n_resamples - start), n))
-        for start in range(0, n_resamples, rows_at_once)
-    ]
+    parts = blocks(n_resamples, rows_that_fit(8 * n, BLOCK_BYTES))
+    drawn = [difference(_how_often(rng, part.stop - part.start, n)) for part in parts]
     left_out = None
     if method == "bca":  # one document left out; totals are scaled back to n documents for statistics that divide by n
         scale = n / max(n - 1, 1)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from linnaeus.typing import FloatArray
+
 __all__ = ["Score"]
 
 
@@ -25,6 +29,27 @@ class Score(float):
         self = super().__new__(cls, value)
         self.n, self.n_skipped, self.convention = int(n), int(n_skipped), convention
         return self
+
+    @classmethod
+    def mean(
+        cls,
+        values: FloatArray,
+        convention: str = "mean over documents",
+        *,
+        n_skipped: int = 0,
+        weights: FloatArray | None = None,
+    ) -> Score:
+        """Mean of one value per document, weighted if asked; NaN where there is nothing to take the mean of.
+
+        Examples
+        --------
+        >>> Score.mean(np.array([1.0, 0.0])), Score.mean(np.array([1.0, 0.0]), weights=np.array([3.0, 1.0]))
+        (0.5, 0.75)
+        """
+        values = np.asarray(values, dtype=np.float64)
+        defined = len(values) > 0 and (weights is None or weights.sum() > 0)
+        value = float(np.average(values, weights=weights)) if defined else float("nan")
+        return cls(value, len(values), n_skipped, convention)
 
     def __reduce__(self) -> Any:  # float's own would forget the rest
         return Score, (float(self), self.n, self.n_skipped, self.convention)
