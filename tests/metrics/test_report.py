@@ -57,7 +57,9 @@ def test_blocks_of_documents_change_nothing(monkeypatch):
 
 
 def test_what_is_always_reported_together():
-    found = metrics.evaluate(GOLD, PREDICTED, SCORES, TAX, labels=LEAVES, per_node=True, seconds=2.0, model_bytes=1000)
+    found = metrics.evaluate(
+        GOLD, PREDICTED, TAX, scores=SCORES, labels=LEAVES, per_node=True, seconds=2.0, model_bytes=1000
+    )
     assert {
         "micro_f1",
         "macro_f1",
@@ -98,6 +100,28 @@ def test_rankings_alone():
     assert "micro_f1" not in found.scores
     assert found.about["n_docs"] == 5
     assert found.to_dict()["skipped"]["average_precision"] == 1
+
+
+def test_the_arguments_come_in_the_order_of_the_single_measures():
+    assert metrics.evaluate(GOLD, PREDICTED, TAX)["hierarchical_f1"] == metrics.hierarchical_f1(GOLD, PREDICTED, TAX)
+
+
+def test_cut_rankings_have_no_measures_of_whole_rankings():
+    listed = [sorted(zip(LEAVES, row, strict=True), key=lambda pair: -pair[1]) for row in SCORES]
+    whole = metrics.evaluate(GOLD, taxonomy=TAX, scores=listed, labels=LEAVES)
+    assert whole["ranking_loss"] == pytest.approx(0.2292, abs=1e-4)
+    assert "left_out" not in whole.about
+    cut = metrics.evaluate(GOLD, taxonomy=TAX, scores=[*listed[:3], listed[3][:2]], labels=LEAVES)
+    assert set(whole.scores) - set(cut.scores) == {"average_precision", "ranking_loss"}
+    assert cut.about["left_out"] == "average_precision, ranking_loss: the shortest ranking holds 2 of 4 labels"
+    assert cut["precision_at_1"] == whole["precision_at_1"]
+
+
+def test_says_whether_the_root_was_ranked():
+    S = [[0.9, 0.1, 0.1, 0.2, 0.1, 0.1, 0.1]]
+    for gold, ranked, n_labels in (("AA", False, 6), ("R", True, 7)):
+        about = metrics.evaluate([gold], taxonomy=TAX, scores=S).about
+        assert (about["root_ranked"], about["n_labels_ranked"]) == (ranked, n_labels)
 
 
 def test_without_a_taxonomy_there_is_nothing_hierarchical():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from linnaeus import metrics
 from linnaeus.errors import ParameterError
-from tests.metrics.worked import GOLD, LEAVES, SCORES
+from tests.metrics.worked import GOLD, LEAVES, SCORES, TAX
 
 COUNTS = [500, 200, 20, 3]
 
@@ -56,6 +56,15 @@ def test_a_perfect_ranking_attains_the_best(seed, k):
     Y[0, 0] = 1
     p = metrics.propensities([500, 200, 20, 3], 1000)
     assert metrics.propensity_scored_precision_at_k(Y, Y / p, k, p) == pytest.approx(1.0)
+
+
+def test_propensities_belong_to_the_columns_as_given_with_the_root_or_without():
+    p = np.linspace(0.2, 0.8, TAX.n_nodes)
+    S = np.random.default_rng(1).random((4, TAX.n_nodes))
+    found = metrics.propensity_scored_precision_at_k(GOLD, S, 2, p, TAX)
+    names = [name for name in TAX.names if name != "R"]
+    columns = [TAX.index(name) for name in names]
+    assert found == metrics.propensity_scored_precision_at_k(GOLD, S[:, columns], 2, p[columns], labels=names)
 
 
 def test_fewer_labels_than_k_still_divide_by_k():

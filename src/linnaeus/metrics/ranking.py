@@ -3,8 +3,11 @@
 Where a formula compares scores, ties count against the system; where one order is needed, labels go by score
 descending, then by column. Average precision and ranking loss leave out documents whose gold set is empty or holds all
 labels and say how many. A gold label that is not ranked at all can only be missed. Distances are half of #(anc(y) ^
-anc(y')), so that siblings are at 1 (Cai and Hofmann, 2007). Measures on the best k labels are in
-`linnaeus.metrics.top_k`.
+anc(y')), so that siblings are at 1 (Cai and Hofmann, 2007).
+
+In a list of only the best labels all others share the last place. Average precision, ranking loss, coverage and maximal
+loss of such a list are therefore not those of the whole ranking; `linnaeus.metrics.evaluate` leaves them out. Measures
+on the best k labels are in `linnaeus.metrics.top_k`.
 """
 
 from __future__ import annotations
@@ -15,11 +18,13 @@ from typing import Any
 import numpy as np
 
 from linnaeus.errors import DataError, nearest
-from linnaeus.losses.cost import half, holds, parent_arrays, tree_distance_cost
+from linnaeus.losses.cost import half, holds, tree_distance_cost
 from linnaeus.metrics.rankings import Ranking, as_ranking
 from linnaeus.metrics.score import Score
 from linnaeus.metrics.sets import need_taxonomy
 from linnaeus.taxonomy import Taxonomy
+from linnaeus.taxonomy.closure import parent_sets
+from linnaeus.taxonomy.rows import row_numbers
 from linnaeus.typing import CSR, FloatArray, IntArray
 
 __all__ = [
@@ -45,7 +50,7 @@ def one_accuracy(gold: Any, scores: Any, taxonomy: Taxonomy | None = None, *, la
     0.5
     """
     ranking = as_ranking(gold, scores, taxonomy, labels)
-    return _mean(_top_hits(ranking), "best label, ties by column")
+    return ranking.mean(_top_hits(ranking), "best label, ties by column")
 
 
 def parent_accuracy(gold: Any, scores: Any, taxonomy: Taxonomy | None = None, *, labels: Labels = None) -> Score:
@@ -67,7 +72,7 @@ def parent_accuracy(gold: Any, scores: Any, taxonomy: Taxonomy | None = None, *,
     rows, columns = rows[answered], columns[answered]
     shared = parents[node_of[columns]].multiply(parents[node_of[top[rows]]]).sum(axis=1)
     np.maximum.at(right, rows, (np.asarray(shared) > 0).astype(np.float64))
-    return _mean(right, "best label and a gold label have a common parent, the root included")
+    return ranking.mean(right, "best label and a gold label have a common parent, the root included")
 
 
 def average_precision(gold: Any, scores: Any, taxonomy: Taxonomy | None = None, *, labels: Labels = None) -> Score:
@@ -124,7 +129,7 @@ def coverage(gold: Any, scores: Any, taxonomy: Taxonomy | None = None, *, labels
                 values[row] = len(gold_columns) - len(ranked) + ranking.n_labels
             elif len(ranked):
                 values[row] = (S[i] >= S[i, ranked].min()).sum()
-    return _mean(values, "ties against")
+    return ranking.mean(values, "ties against")
 
 
 def r_precision(gold: Any, scores: Any, taxonomy: Taxonomy | None = None, *, labels: Labels = None) -> Score:
@@ -139,7 +144,7 @@ def r_precision(gold: Any, scores: Any, taxonomy: Taxonomy | None = None, *, lab
     sizes = np.diff(ranking.Y.indptr)
     top = ranking.top(max(1, min(int(sizes.max(initial=1)), ranking.n_labels)))
     hits = top_hits(ranking.Y, top) * (np.arange(top.shape[1]) < sizes[:, None])
-    return _mean(hits.sum(axis=1) / np.maximum(sizes, 1), "precision at the number of gold labels")
+    return ranking.mean(hits.sum(axis=1) / np.maximum(sizes, 1), "precision at the number of gold labels")
 
 
 def maximal_loss(gold: Any, scores: Any, taxonomy: Taxonomy | None = None, *, labels: Labels = None) -> Score:
@@ -167,7 +172,7 @@ def maximal_loss(gold: Any, scores: Any, taxonomy: Taxonomy | None = None, *, la
             distances = half_distance(taxonomy, np.full(ranking.n_labels, node_of[y]), node_of)
             worst = np.where(wrong, distances, 0.0).max(axis=1, initial=0.0)
             values[block[with_y]] = np.maximum(values[block[with_y]], worst)
-    return _mean_of_ranked(values, _ranked_entries(ranking)[0], "half distance, ties against")
+    return _mean_of_ranked(ranking, values, _ranked_entries(ranking)[0], "half distance, ties against")
 
 
 def top_loss(gold: Any, scores: Any, taxonomy: Taxonomy | None = None, *, labels: Labels = None) -> Score:
@@ -191,7 +196,7 @@ def top_loss(gold: Any, scores: Any, taxonomy: Taxonomy | None = None, *, labels
     values = np.zeros(ranking.n_docs)
     np.maximum.at(values, rows, distances)
     values[_top_hits(ranking) > 0] = 0.0
-    return _mean_of_ranked(values, rows, "half distance, best label, ties by column")
+    return _mean_of_ranked(ranking, values, rows, "half distance, best label, ties by column")
 
 
 # -- shared ------------------------------------------------------------------------------------------------------------
@@ -208,7 +213,7 @@ def _top_hits(ranking: Ranking) -> FloatArray:
 
 
 def _entries(Y: CSR) -> tuple[IntArray, IntArray]:
-    return np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr)), Y.indices
+    return row_numbers(Y.indptr), Y.indices
 
 
 def _ranked_entries(ranking: Ranking) -> tuple[IntArray, IntArray]:
@@ -222,11 +227,11 @@ def half_distance(taxonomy: Taxonomy, a: IntArray, b: IntArray) -> FloatArray:
     return half(tree_distance_cost(taxonomy, a, b))
 
 
-def _mean_of_ranked(values: FloatArray, rows: IntArray, convention: str) -> Score:
+def _mean_of_ranked(ranking: Ranking, values: FloatArray, rows: IntArray, convention: str) -> Score:
     """Mean over the documents that have a ranked gold label; the others have no distance."""
     kept = values[np.unique(rows)]
-    mean = float(kept.mean()) if len(kept) else float("nan")
-    return Score(mean, len(kept), len(values) - len(kept), f"{convention}; without documents that have no labels")
+    note = f"{convention}; without documents that have no labels"
+    return ranking.mean(kept, note, n_skipped=len(values) - len(kept))
 
 
 def _gold_columns(Y: CSR, row: int) -> IntArray:
@@ -242,9 +247,8 @@ def _per_document(ranking: Ranking, one: Callable[[FloatArray, IntArray, int], f
             ranked = gold[gold < ranking.n_labels]
             if len(gold) > 0 and len(ranked) < ranking.n_labels:
                 values.append(one(S[i], ranked, len(gold)))
-    skipped = ranking.n_docs - len(values)
-    mean = float(np.mean(values)) if values else float("nan")
-    return Score(mean, len(values), skipped, f"{convention}; without documents that have no or all labels")
+    note = f"{convention}; without documents that have no or all labels"
+    return ranking.mean(np.array(values), note, n_skipped=ranking.n_docs - len(values))
 
 
 def _nodes(ranking: Ranking, taxonomy: Taxonomy) -> IntArray:
@@ -260,16 +264,9 @@ def _parents_with_root(taxonomy: Taxonomy) -> CSR:
     from scipy import sparse
 
     n = taxonomy.n_nodes
-    indptr, indices = parent_arrays(taxonomy)
-    child = np.repeat(np.arange(n), np.diff(indptr))
-    tops = taxonomy.tops
-    rows, columns = np.concatenate([child, tops]), np.concatenate([indices, np.full(len(tops), n)])
-    if taxonomy.kind == "dag":  # a node may hang under the root and under another node
-        under = np.repeat(np.arange(n), np.diff(taxonomy.parent_indptr))[taxonomy.parent_indices == taxonomy.root]
-        under = np.setdiff1d(under, tops)
-        rows, columns = np.concatenate([rows, under]), np.concatenate([columns, np.full(len(under), n)])
+    indptr, parents = parent_sets(taxonomy, keep_root=True)
+    rows, columns = row_numbers(indptr), np.where(parents == taxonomy.root, n, parents)
+    if taxonomy.root is None:  # a root that is not written down has no edges
+        tops = taxonomy.tops
+        rows, columns = np.concatenate([rows, tops]), np.concatenate([columns, np.full(len(tops), n)])
     return sparse.csr_array((np.ones(len(rows), dtype=np.int32), (rows, columns)), shape=(n, n + 1))
-
-
-def _mean(values: FloatArray, convention: str) -> Score:
-    return Score(float(values.mean()) if len(values) else float("nan"), len(values), 0, convention)

@@ -2,28 +2,34 @@
 
 Accepted are: a dense array (n_docs x n_labels) whose columns are ``labels`` (default: ``taxonomy.names``); a pair of
 arrays (indices, scores), both n_docs x k, of column numbers (-1 for none); a list with one list of (label, score) pairs
-per document. Labels that are not listed score below all that are, equal among themselves. The one order, where one is
-needed, is by score descending, then column ascending.
+per document. Of a label listed twice the first mention counts. Labels that are not listed score below all that are,
+equal among themselves. The one order, where one is needed, is by score descending, then column ascending.
+
+The root of a taxonomy says nothing about a document and is not ranked, whether it has a column, is listed or neither;
+only if it is a gold label of some document is it ranked as any other node.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from linnaeus.engine.plan import blocks, rows_that_fit
 from linnaeus.errors import DataError, ParameterError
+from linnaeus.metrics.score import Score
 from linnaeus.metrics.sets import as_sets, is_indicator, label_lists, rows_over
 from linnaeus.taxonomy import Taxonomy
+from linnaeus.taxonomy.closure import pattern
 from linnaeus.typing import CSR, FloatArray, IntArray
 
-__all__ = ["Ranking", "as_ranking"]
+__all__ = ["Ranking", "as_ranking", "best_columns"]
 
 NONE, STRANGE = -1, -2
-BLOCK_CELLS = 4_000_000  # dense scores looked at together: 32 MB
+BLOCK_BYTES = 32_000_000  # dense float64 scores looked at together
 
 
 @dataclass(frozen=True)
@@ -31,7 +37,8 @@ class Ranking:
     """Gold rows Y (n_docs x (n_labels + n_unranked)) beside scores of the first n_labels columns.
 
     Either ``S`` (n_docs x n_labels) or ``indices`` and ``scores`` (n_docs x k, best first) is there; an index of -1 is
-    no label, -2 a label that is none of the columns: it takes a place, and is wrong.
+    no label, -2 a label that is none of the columns: it takes a place, and is wrong. ``left_out`` is the column of the
+    root among the columns as given, if it has been taken out.
     """
 
     Y: CSR
@@ -40,6 +47,7 @@ class Ranking:
     S: FloatArray | None = None
     indices: IntArray | None = None
     scores: FloatArray | None = None
+    left_out: int | None = None
 
     @property
     def n_docs(self) -> int:
@@ -49,6 +57,34 @@ class Ranking:
     def n_labels(self) -> int:
         return len(self.names)
 
+    @property
+    def root_ranked(self) -> bool:
+        """Whether the root is one of the labels, because it is a gold label."""
+        taxonomy = self.taxonomy
+        return taxonomy is not None and taxonomy.root is not None and taxonomy.names[taxonomy.root] in self.names
+
+    @property
+    def n_listed(self) -> IntArray:
+        """How many of the labels the ranking of each document holds."""
+        if self.indices is None:
+            return np.full(self.n_docs, self.n_labels)
+        return np.asarray((self.indices >= 0).sum(axis=1))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every document ranks all labels."""
+        return bool((self.n_listed == self.n_labels).all())
+
+    @property
+    def ranked(self) -> str:
+        """What was ranked, in words."""
+        root = " with the root" if self.root_ranked else " without the root" if self.taxonomy is not None else ""
+        return f"{self.n_labels} labels{root}"
+
+    def mean(self, values: FloatArray, convention: str, *, n_skipped: int = 0) -> Score:
+        """Mean of one value per document that says what was ranked."""
+        return Score.mean(values, f"{convention}; {self.ranked}", n_skipped=n_skipped)
+
     def top(self, k: int) -> IntArray:
         """Columns of the k best labels (n_docs x k), -1 where there are fewer."""
         if k < 1:
@@ -57,29 +93,36 @@ class Ranking:
             found = self.indices[:, :k]
         else:
             assert self.S is not None
-            blocks = [best_columns(S, min(k, self.n_labels)) for _, S in self.blocks()]
-            found = np.concatenate(blocks) if blocks else np.zeros((0, k), dtype=np.int64)
+            parts = [best_columns(S, k) for _, S in self.blocks()]
+            found = np.concatenate(parts) if parts else np.zeros((0, k), dtype=np.int64)
         return np.pad(found, ((0, 0), (0, k - found.shape[1])), constant_values=-1)
 
     def blocks(self) -> Iterator[tuple[IntArray, FloatArray]]:
         """(document numbers, dense scores) in blocks; labels that are not listed score -inf."""
-        n_rows = max(1, BLOCK_CELLS // max(self.n_labels, 1))
-        for start in range(0, self.n_docs, n_rows):
-            rows = np.arange(start, min(start + n_rows, self.n_docs))
+        for part in blocks(self.n_docs, rows_that_fit(8 * self.n_labels, BLOCK_BYTES)):
+            rows = np.arange(part.start, part.stop)
             if self.S is not None:
-                yield rows, np.asarray(self.S[start : start + n_rows], dtype=np.float64)
+                yield rows, np.asarray(self.S[part], dtype=np.float64)
                 continue
             assert self.indices is not None
             assert self.scores is not None
-            listed = self.indices[rows]
+            listed = self.indices[part]
             S = np.full((len(rows), self.n_labels), -np.inf)
             at, place = np.nonzero(listed >= 0)
-            S[at, listed[at, place]] = self.scores[rows][at, place]
+            S[at, listed[at, place]] = self.scores[part][at, place]
             yield rows, S
 
 
 def best_columns(S: FloatArray, k: int) -> IntArray:
-    """Columns of the k largest entries of every row, ties by column."""
+    """Columns of the k largest entries of every row, by score descending, then column ascending (n_docs x min(k, n)).
+
+    ``S`` is a dense array of float32 or float64 without NaN.
+
+    Examples
+    --------
+    >>> best_columns(np.array([[0.1, 0.7, 0.2, 0.7]]), 3).tolist()
+    [[1, 3, 2]]
+    """
     n = S.shape[1]
     if k >= n or n <= 64:
         return np.argsort(-S, axis=1, kind="stable")[:, :k]
@@ -125,9 +168,28 @@ def as_ranking(
     else:
         S = _checked(scores, len(names))
         Y = _gold_rows(gold, names, taxonomy, S.shape[0])
-        return Ranking(Y, names, taxonomy, S=S)
+        return _without_root(Ranking(Y, names, taxonomy, S=S))
     Y = _gold_rows(gold, names, taxonomy, len(indices))
-    return Ranking(Y, names, taxonomy, None, *_sorted_lists(indices, values, len(names)))
+    ranking = _without_root(Ranking(Y, names, taxonomy, None, *_checked_lists(indices, values, len(names))))
+    return _best_first(ranking)
+
+
+def _without_root(ranking: Ranking) -> Ranking:
+    """The same without the root of the taxonomy, unless it is a gold label."""
+    taxonomy, names = ranking.taxonomy, ranking.names
+    if taxonomy is None or taxonomy.root is None or taxonomy.names[taxonomy.root] not in names:
+        return ranking
+    root = names.index(taxonomy.names[taxonomy.root])
+    Y = ranking.Y
+    if (Y.indices == root).any():
+        return ranking
+    Y = pattern(Y.indptr, Y.indices - (Y.indices > root), Y.shape[1] - 1)
+    S, indices = ranking.S, ranking.indices
+    if S is not None:
+        S = S[:, 1:] if root == 0 else np.delete(S, root, axis=1)  # the root is usually first: no copy
+    if indices is not None:
+        indices = np.where(indices == root, NONE, indices - (indices > root))
+    return Ranking(Y, names[:root] + names[root + 1 :], taxonomy, S, indices, ranking.scores, left_out=root)
 
 
 def _is_listed(scores: Any) -> bool:
@@ -138,19 +200,31 @@ def _is_listed(scores: Any) -> bool:
 
 
 def _numbered(lists: list[list[tuple[str, float]]], names: list[str]) -> tuple[IntArray, FloatArray]:
-    """Lists of (label, score) as arrays."""
+    """Lists of (label, score) as arrays; strange labels are told apart here for the last time, so repeats go here."""
     index_of = {name: i for i, name in enumerate(names)}
     k = max((len(row) for row in lists), default=0)
     indices = np.full((len(lists), k), NONE, dtype=np.int64)
     values = np.full((len(lists), k), -np.inf)
     for i, row in enumerate(lists):
-        for j, (label, score) in enumerate(row):
-            indices[i, j] = index_of.get(str(label), STRANGE)
+        once: dict[str, float] = {}
+        for label, score in row:
+            once.setdefault(str(label), score)
+        for j, (name, score) in enumerate(once.items()):
+            indices[i, j] = index_of.get(name, STRANGE)
             values[i, j] = score
     return indices, values
 
 
-def _sorted_lists(indices: IntArray, values: FloatArray, n_labels: int) -> tuple[IntArray, FloatArray]:
+def _first_mentions(indices: IntArray) -> IntArray:
+    """-1 in place of a column number that stands further left in its row already."""
+    order = np.argsort(indices, axis=1, kind="stable")
+    by_number = np.take_along_axis(indices, order, axis=1)
+    again = np.zeros(indices.shape, dtype=bool)
+    np.put_along_axis(again, order[:, 1:], (by_number[:, 1:] == by_number[:, :-1]) & (by_number[:, 1:] >= 0), axis=1)
+    return np.where(again, NONE, indices)
+
+
+def _checked_lists(indices: IntArray, values: FloatArray, n_labels: int) -> tuple[IntArray, FloatArray]:
     if indices.shape != values.shape or indices.ndim != 2:
         raise DataError(f"indices have shape {indices.shape} and scores {values.shape}; both must be n_docs x k.")
     if indices.size and indices.max() >= n_labels:
@@ -158,8 +232,21 @@ def _sorted_lists(indices: IntArray, values: FloatArray, n_labels: int) -> tuple
     values = np.where(indices == NONE, -np.inf, values.astype(np.float64))
     if np.isnan(values).any():
         raise DataError(f"The scores of document {np.argwhere(np.isnan(values))[0][0]} hold NaN.")
-    order = np.lexsort((np.where(indices == NONE, n_labels, indices), -values), axis=1)
-    return np.take_along_axis(indices, order, axis=1), np.take_along_axis(values, order, axis=1)
+    return _first_mentions(indices), values
+
+
+def _best_first(ranking: Ranking) -> Ranking:
+    """Lists in the one order, places without a label last."""
+    indices, scores = ranking.indices, ranking.scores
+    assert indices is not None
+    assert scores is not None
+    values = np.where(indices == NONE, -np.inf, scores)
+    order = np.lexsort((np.where(indices == NONE, ranking.n_labels, indices), -values), axis=1)
+    return replace(
+        ranking,
+        indices=np.take_along_axis(indices, order, axis=1),
+        scores=np.take_along_axis(values, order, axis=1),
+    )
 
 
 def _checked(scores: Any, n_labels: int) -> FloatArray:

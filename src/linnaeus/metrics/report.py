@@ -15,16 +15,17 @@ import numpy as np
 
 from linnaeus.losses import cost
 from linnaeus.metrics import flat, hierarchical, ranking, top_k
-from linnaeus.metrics.counts import Counts, count
-from linnaeus.metrics.rankings import as_ranking
+from linnaeus.metrics.counts import Counts, added, count, joined
+from linnaeus.metrics.rankings import Ranking, as_ranking
 from linnaeus.metrics.score import Score
 from linnaeus.metrics.sets import Pair, as_pair
 from linnaeus.taxonomy import Taxonomy
+from linnaeus.taxonomy.rows import row_numbers
 from linnaeus.typing import FloatArray
 
 __all__ = ["Report", "SetCounts", "count_sets", "evaluate"]
 
-MOST_CELLS = 200_000_000  # lists of the best labels are not unrolled beyond this for measures that need all ranks
+WHOLE = {"average_precision": ranking.average_precision, "ranking_loss": ranking.ranking_loss}
 
 
 @dataclass(frozen=True)
@@ -67,9 +68,9 @@ class Report:
 def evaluate(
     gold: Any,
     predicted: Any = None,
-    scores: Any = None,
     taxonomy: Taxonomy | None = None,
     *,
+    scores: Any = None,
     labels: Sequence[str] | None = None,
     at: Sequence[int] = (1, 3, 5),
     absent: str = "zero",
@@ -83,6 +84,8 @@ def evaluate(
     ----------
     gold, predicted : label sets in any form of `linnaeus.metrics.sets`; ``predicted`` may be None.
     scores : rankings in any form of `linnaeus.metrics.rankings`, with ``labels`` as names of columns; may be None.
+        Average precision and ranking loss need whole rankings; of lists that are cut they are left out, as
+        ``about["left_out"]`` says.
     at : the k of the measures at k.
     absent : what a label counts in the macro average that is neither gold nor predicted anywhere.
     per_node : whether to list every node, too.
@@ -110,7 +113,9 @@ def evaluate(
         if per_node:
             nodes = flat.table_rows(table, counts.pair.column_names())
     if scores is not None:
-        measured |= _ranking_measures(gold, scores, taxonomy, labels, at)
+        given = as_ranking(gold, scores, taxonomy, labels)
+        measured |= _ranking_measures(gold, given, at)
+        about |= _about_ranking(given)
     n_docs = next(iter(measured.values())).n if measured else 0
     about.setdefault("n_docs", n_docs)
     if seconds is not None:
@@ -158,10 +163,10 @@ def count_sets(pair: Pair) -> SetCounts:
     parts = [_count_block(block, weights) for block in pair.blocks()]
     return SetCounts(
         pair,
-        _joined([part[0] for part in parts]),
-        _added([part[1] for part in parts]),
-        _joined([part[2] for part in parts]),
-        _added([part[3] for part in parts]),
+        joined([part[0] for part in parts]),
+        added([part[1] for part in parts]),
+        joined([part[2] for part in parts]),
+        added([part[3] for part in parts]),
         {scaling: np.concatenate([part[4][scaling] for part in parts]) for scaling in weights},
     )
 
@@ -175,24 +180,12 @@ def _count_block(
     closed = block.closed()
     difference = cost.mismatches(closed.Y, closed.H)
     first = cost.first_mistakes(difference, block.taxonomy, parents_only=True)
-    rows = np.repeat(np.arange(block.n_docs), np.diff(difference.indptr))[first]
+    rows = row_numbers(difference.indptr)[first]
     nodes = difference.indices[first]
     losses: dict[str, FloatArray] = {
         scaling: np.bincount(rows, c[nodes], block.n_docs).astype(np.float64) for scaling, c in weights.items()
     }
     return *given, *count(closed.Y, closed.H), losses
-
-
-def _joined(parts: list[Counts]) -> Counts:
-    sides = ([p.common for p in parts], [p.gold for p in parts], [p.predicted for p in parts])
-    return Counts(*(np.concatenate(side) for side in sides))
-
-
-def _added(parts: list[Counts]) -> Counts:
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    return total
 
 
 def _flat_measures(counts: SetCounts, absent: str) -> dict[str, Score]:
@@ -209,11 +202,11 @@ def _flat_measures(counts: SetCounts, absent: str) -> dict[str, Score]:
         columns = flat.universe_columns(counts.pair, counts.closed_by_node, "nodes")
         value, n_labels = flat.macro_mean(counts.closed_by_node.take(columns), "f1", absent)
         found["macro_f1_nodes"] = Score(value, n, 0, f"macro over {n_labels} nodes, closed, absent nodes: {absent}")
-    found |= {f"example_{which}": _mean(getattr(given, which)()) for which in ("precision", "recall", "f1")}
-    found["jaccard"] = _mean(given.jaccard())
-    found["subset_accuracy"] = _mean((given.difference() == 0).astype(np.float64), "whole sets, labels as given")
-    found["predicted_per_document"] = _mean(given.predicted, "mean size of the predicted sets, as given")
-    found["empty_predictions"] = _mean((given.predicted == 0).astype(np.float64), "share of empty predicted sets")
+    found |= {f"example_{which}": Score.mean(getattr(given, which)()) for which in ("precision", "recall", "f1")}
+    found["jaccard"] = Score.mean(given.jaccard())
+    found["subset_accuracy"] = Score.mean((given.difference() == 0).astype(np.float64), "whole sets, labels as given")
+    found["predicted_per_document"] = Score.mean(given.predicted, "mean size of the predicted sets, as given")
+    found["empty_predictions"] = Score.mean((given.predicted == 0).astype(np.float64), "share of empty predicted sets")
     return found
 
 
@@ -222,37 +215,39 @@ def _hierarchical_measures(counts: SetCounts) -> dict[str, Score]:
     pooled, note = closed.total(), "closed sets without the root"
     names = ("precision", "recall", "f1")
     found = {f"hierarchical_{which}": Score(getattr(pooled, which)()[0], n, 0, f"micro, {note}") for which in names}
-    found["hierarchical_f1_document"] = _mean(closed.f1(), f"mean over documents, {note}")
-    found["symmetric_difference"] = _mean(closed.difference(), note)
+    found["hierarchical_f1_document"] = Score.mean(closed.f1(), f"mean over documents, {note}")
+    found["symmetric_difference"] = Score.mean(closed.difference(), note)
     assert counts.pair.taxonomy is not None
     n_columns = counts.pair.Y.shape[1] - (counts.pair.taxonomy.root is not None)
-    found["hamming_loss"] = _mean(closed.difference() / max(n_columns, 1), f"{note}, {n_columns} nodes")
+    found["hamming_loss"] = Score.mean(closed.difference() / max(n_columns, 1), f"{note}, {n_columns} nodes")
     for scaling, values in counts.h_losses.items():
-        found[f"h_loss_{scaling}"] = _mean(values, f"{note}, {scaling} weights")
+        found[f"h_loss_{scaling}"] = Score.mean(values, f"{note}, {scaling} weights")
     return found
-
-
-def _mean(values: FloatArray, convention: str = "mean over documents") -> Score:
-    return Score(float(values.mean()) if len(values) else float("nan"), len(values), 0, convention)
 
 
 # -- rankings ----------------------------------------------------------------------------------------------------------
 
 
-def _ranking_measures(
-    gold: Any, scores: Any, taxonomy: Taxonomy | None, labels: Sequence[str] | None, at: Sequence[int]
-) -> dict[str, Score]:
-    given = as_ranking(gold, scores, taxonomy, labels)
+def _ranking_measures(gold: Any, given: Ranking, at: Sequence[int]) -> dict[str, Score]:
     found = {"one_accuracy": ranking.one_accuracy(gold, given)}
     for k in at:
         found[f"precision_at_{k}"] = top_k.precision_at_k(gold, given, k)
         found[f"recall_at_{k}"] = top_k.recall_at_k(gold, given, k)
         found[f"ndcg_at_{k}"] = top_k.ndcg_at_k(gold, given, k)
     found["r_precision"] = ranking.r_precision(gold, given)
-    if given.S is not None or given.n_docs * given.n_labels <= MOST_CELLS:
-        found["average_precision"] = ranking.average_precision(gold, given)
-        found["ranking_loss"] = ranking.ranking_loss(gold, given)
+    if given.is_whole:
+        found |= {name: measure(gold, given) for name, measure in WHOLE.items()}
+    taxonomy = given.taxonomy
     if taxonomy is not None and all(name in taxonomy for name in given.names):
         found["parent_accuracy"] = ranking.parent_accuracy(gold, given, taxonomy)
         found["top_loss"] = ranking.top_loss(gold, given, taxonomy)
     return found
+
+
+def _about_ranking(given: Ranking) -> dict[str, Any]:
+    """What was ranked, and what could not be measured because of it."""
+    said: dict[str, Any] = {"n_labels_ranked": given.n_labels, "root_ranked": given.root_ranked}
+    if not given.is_whole:
+        least = int(given.n_listed.min())
+        said["left_out"] = f"{', '.join(WHOLE)}: the shortest ranking holds {least:,} of {given.n_labels:,} labels"
+    return said

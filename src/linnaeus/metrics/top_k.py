@@ -18,10 +18,11 @@ import numpy as np
 
 from linnaeus.errors import ParameterError
 from linnaeus.losses.cost import row_sums
-from linnaeus.metrics.ranking import Labels, _mean, top_hits
+from linnaeus.metrics.ranking import Labels, top_hits
 from linnaeus.metrics.rankings import as_ranking
 from linnaeus.metrics.score import Score
 from linnaeus.taxonomy import Taxonomy
+from linnaeus.taxonomy.rows import row_numbers
 from linnaeus.typing import CSR, FloatArray
 
 __all__ = ["ndcg_at_k", "precision_at_k", "propensities", "propensity_scored_precision_at_k", "recall_at_k"]
@@ -36,7 +37,7 @@ def precision_at_k(gold: Any, scores: Any, k: int, taxonomy: Taxonomy | None = N
     0.5
     """
     ranking = as_ranking(gold, scores, taxonomy, labels)
-    return _mean(top_hits(ranking.Y, ranking.top(k)).sum(axis=1) / k, f"hits among the best {k}, over {k}")
+    return ranking.mean(top_hits(ranking.Y, ranking.top(k)).sum(axis=1) / k, f"hits among the best {k}, over {k}")
 
 
 def recall_at_k(gold: Any, scores: Any, k: int, taxonomy: Taxonomy | None = None, *, labels: Labels = None) -> Score:
@@ -49,7 +50,7 @@ def recall_at_k(gold: Any, scores: Any, k: int, taxonomy: Taxonomy | None = None
     """
     ranking = as_ranking(gold, scores, taxonomy, labels)
     sizes = np.maximum(np.diff(ranking.Y.indptr), 1)
-    return _mean(top_hits(ranking.Y, ranking.top(k)).sum(axis=1) / sizes, f"hits among the best {k}, over #Y")
+    return ranking.mean(top_hits(ranking.Y, ranking.top(k)).sum(axis=1) / sizes, f"hits among the best {k}, over #Y")
 
 
 def ndcg_at_k(gold: Any, scores: Any, k: int, taxonomy: Taxonomy | None = None, *, labels: Labels = None) -> Score:
@@ -64,7 +65,7 @@ def ndcg_at_k(gold: Any, scores: Any, k: int, taxonomy: Taxonomy | None = None, 
     discount = 1.0 / np.log2(np.arange(k) + 2.0)
     gain = top_hits(ranking.Y, ranking.top(k)) @ discount
     ideal = np.concatenate([[1.0], np.cumsum(discount)])  # without gold labels the gain is 0, whatever it is divided by
-    return _mean(gain / ideal[np.minimum(np.diff(ranking.Y.indptr), k)], f"gain over the best attainable at {k}")
+    return ranking.mean(gain / ideal[np.minimum(np.diff(ranking.Y.indptr), k)], f"gain over the best attainable at {k}")
 
 
 def propensities(n_positive: Any, n_train: int, A: float = 0.55, B: float = 1.5) -> FloatArray:
@@ -107,21 +108,23 @@ def propensity_scored_precision_at_k(
     """
     ranking = as_ranking(gold, scores, taxonomy, labels)
     p = np.asarray(propensity, dtype=np.float64)
-    if p.shape != (ranking.n_labels,):
-        raise ParameterError(f"propensity has shape {p.shape}, expected one per label: ({ranking.n_labels},).")
+    n_given = ranking.n_labels + (ranking.left_out is not None)
+    if p.shape != (n_given,):
+        raise ParameterError(f"propensity has shape {p.shape}, expected one per label: ({n_given},).")
+    p = p if ranking.left_out is None else np.delete(p, ranking.left_out)
     gain = np.concatenate([1.0 / p, np.full(ranking.Y.shape[1] - len(p), (1.0 / p).max(initial=1.0))])
     top = ranking.top(k)
     raw = (top_hits(ranking.Y, top) * gain[np.maximum(top, 0)]).sum(axis=1) / k
     if not normalise:
-        return _mean(raw, f"raw, hits among the best {k} over their propensity")
+        return ranking.mean(raw, f"raw, hits among the best {k} over their propensity")
     best = _best_gain(ranking.Y, gain, k).sum() / k
     value = raw.sum() / best if best > 0 else 0.0
-    return Score(value, ranking.n_docs, 0, f"at {k}, over the best attainable on the same documents")
+    return Score(value, ranking.n_docs, 0, f"at {k}, over the best attainable on the same documents; {ranking.ranked}")
 
 
 def _best_gain(Y: CSR, gain: FloatArray, k: int) -> FloatArray:
     """Sum of the k largest gains among the gold labels of every document."""
-    rows = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
+    rows = row_numbers(Y.indptr)
     values = gain[Y.indices]
     values = values[np.lexsort((-values, rows))]
     place = np.arange(len(values)) - np.repeat(Y.indptr[:-1], np.diff(Y.indptr))
