@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linnaeus import Taxonomy, metrics
-from linnaeus.errors import ParameterError
+from linnaeus.errors import DataError, ParameterError
 from tests.metrics.worked import GOLD, LEAVES, SCORES, TAX
 
 
@@ -72,8 +72,28 @@ def test_perfect_probabilities_are_perfect():
     assert metrics.expected_calibration_error(GOLD, Y, TAX) == 0
 
 
+def test_nothing_has_no_calibration():
+    nothing = np.zeros((0, TAX.n_nodes))
+    assert np.isnan(metrics.brier([], nothing, TAX))
+    assert np.isnan(metrics.expected_calibration_error([], nothing, TAX))
+    assert metrics.reliability([], nothing, TAX) == []
+    for row in metrics.calibration_by_level([], nothing, TAX):
+        assert np.isnan([value for key, value in row.items() if key != "level"]).all()
+
+
+@pytest.mark.parametrize("conditional", [False, True])
+def test_a_node_without_a_score_has_no_probability(conditional):
+    tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"]])
+    found = metrics.brier([["AB"]], [[0.5, 0.25]], tax, labels=["A", "AA"], level=2, conditional=conditional)
+    assert found == pytest.approx(0.25 if conditional else 0.0625)  # AA only: 0.25 given A at 0.5, or by itself
+
+
 def test_scores_are_not_probabilities():
-    with pytest.raises(ParameterError, match="Probabilities lie in 0..1, got -1..2"):
-        metrics.brier(["A"], [[-1.0, 2.0]], Taxonomy.flat(["A", "B"]))
+    flat = Taxonomy.flat(["A", "B"])
+    with pytest.raises(DataError, match="Probabilities lie in 0..1, got -1..2"):
+        metrics.brier(["A"], [[-1.0, 2.0]], flat)
+    for measure in (metrics.expected_calibration_error, metrics.reliability, metrics.calibration_by_level):
+        with pytest.raises(DataError, match="Probabilities lie in 0..1, got 0.5..5"):
+            measure(["A"], [[0.5, 5.0]], flat)
     with pytest.raises(ParameterError, match="bins='size'"):
         metrics.expected_calibration_error(GOLD, SCORES, TAX, labels=LEAVES, bins="size")

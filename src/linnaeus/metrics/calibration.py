@@ -17,12 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus.errors import ParameterError
-from linnaeus.losses.cost import parent_arrays
+from linnaeus.errors import DataError, ParameterError
 from linnaeus.metrics.node_scores import NodeScores, as_node_scores, lift
 from linnaeus.metrics.score import Score
 from linnaeus.metrics.sets import need_taxonomy
 from linnaeus.taxonomy import Taxonomy
+from linnaeus.taxonomy.closure import parent_sets
+from linnaeus.taxonomy.rows import row_numbers
 from linnaeus.typing import FloatArray, IntArray
 
 __all__ = ["brier", "calibration_by_level", "coherence_violations", "expected_calibration_error", "reliability"]
@@ -47,7 +48,7 @@ def brier(
     0.025
     """
     P, y, n, where = _pairs(gold, probabilities, taxonomy, labels, level, conditional)
-    return Score(float(np.mean((P - y) ** 2)) if len(P) else float("nan"), n, 0, where)
+    return Score(_brier(P, y), n, 0, where)
 
 
 def expected_calibration_error(
@@ -69,9 +70,7 @@ def expected_calibration_error(
     0.15
     """
     P, y, n, where = _pairs(gold, probabilities, taxonomy, labels, level, conditional)
-    rows = bin_table(P, y, n_bins, bins)
-    value = sum(row["n"] * abs(row["probability"] - row["frequency"]) for row in rows) / max(len(P), 1)
-    return Score(value, n, 0, f"{where}, {n_bins} bins of equal {bins}")
+    return Score(_ece(P, y, n_bins, bins), n, 0, f"{where}, {n_bins} bins of equal {bins}")
 
 
 def reliability(
@@ -106,7 +105,7 @@ def calibration_by_level(
     >>> calibration_by_level(["A"], [[1.0, 0.0]], Taxonomy.flat(["A", "B"]))[0]["brier"]
     0.0
     """
-    given = as_node_scores(gold, probabilities, taxonomy, labels)
+    given = _checked(gold, probabilities, taxonomy, labels)
     rows = []
     for level in range(1, int(given.taxonomy.depth.max(initial=0)) + 1):
         P, y = _flat(given.level(level))
@@ -114,7 +113,7 @@ def calibration_by_level(
         rows.append(
             {
                 "level": level,
-                "brier": float(np.mean((P - y) ** 2)),
+                "brier": _brier(P, y),
                 "ece": _ece(P, y, n_bins, "width"),
                 "ece_equal_mass": _ece(P, y, n_bins, "mass"),
                 "ece_conditional": _ece(*conditional, n_bins, "width"),
@@ -165,22 +164,31 @@ def bin_table(P: FloatArray, y: FloatArray, n_bins: int, bins: str = "width") ->
     ]
 
 
+def _brier(P: FloatArray, y: FloatArray) -> float:
+    return float(np.mean((P - y) ** 2)) if len(P) else float("nan")
+
+
 def _ece(P: FloatArray, y: FloatArray, n_bins: int, bins: str) -> float:
-    if not len(P):
+    rows = bin_table(P, y, n_bins, bins)
+    if not rows:
         return float("nan")
-    return sum(r["n"] * abs(r["probability"] - r["frequency"]) for r in bin_table(P, y, n_bins, bins)) / len(P)
+    return sum(row["n"] * abs(row["probability"] - row["frequency"]) for row in rows) / len(P)
+
+
+def _checked(gold: Any, probabilities: Any, taxonomy: Taxonomy | None, labels: Labels) -> NodeScores:
+    """Probabilities beside the truth, or an error that says that they are none."""
+    given = as_node_scores(gold, probabilities, taxonomy, labels)
+    finite = given.S[np.isfinite(given.S)]
+    if len(finite) and (finite.min() < 0 or finite.max() > 1):
+        raise DataError(f"Probabilities lie in 0..1, got {finite.min():g}..{finite.max():g}; calibrate scores first.")
+    return given
 
 
 def _pairs(
     gold: Any, probabilities: Any, taxonomy: Taxonomy | None, labels: Labels, level: int | None, conditional: bool
 ) -> tuple[FloatArray, FloatArray, int, str]:
     """Probabilities and truth of the pairs that count, the number of documents, and the convention."""
-    given = as_node_scores(gold, probabilities, taxonomy, labels)
-    finite = given.S[np.isfinite(given.S)]
-    if len(finite) and (finite.min() < 0 or finite.max() > 1):
-        raise ParameterError(
-            f"Probabilities lie in 0..1, got {finite.min():g}..{finite.max():g}; calibrate scores first."
-        )
+    given = _checked(gold, probabilities, taxonomy, labels)
     P, y = _conditional(given, level) if conditional else _flat(given.level(level))
     where = f"{'all levels' if level is None else f'level {level}'}{', given true parents' if conditional else ''}"
     return P, y, given.n_docs, where
@@ -197,14 +205,14 @@ def _conditional(given: NodeScores, level: int | None) -> tuple[FloatArray, Floa
     taxonomy, n = given.taxonomy, given.n_docs
     place = np.full(taxonomy.n_nodes, -1)
     place[given.nodes] = np.arange(len(given.nodes))
-    indptr, indices = parent_arrays(taxonomy)
+    indptr, indices = parent_sets(taxonomy)
     P_parts, y_parts = [], []
     for v in given.nodes:
         if level is not None and taxonomy.depth[v] != level:
             continue
         parents = place[indices[indptr[v] : indptr[v + 1]]]
-        above = np.ones(n, dtype=bool) if not len(parents) else given.Y[:, parents].all(axis=1)
-        P_above = np.ones(n) if not len(parents) else given.S[:, parents].min(axis=1)
+        above = given.Y[:, parents].all(axis=1) & np.isfinite(given.S[:, place[v]])  # without a score, no probability
+        P_above = given.S[:, parents].min(axis=1, initial=1.0)
         P = np.divide(given.S[:, place[v]], P_above, out=np.zeros(n), where=P_above > 0)
         P_parts.append(np.clip(P, 0.0, 1.0)[above])
         y_parts.append(given.Y[above, place[v]].astype(np.float64))
@@ -212,5 +220,5 @@ def _conditional(given: NodeScores, level: int | None) -> tuple[FloatArray, Floa
 
 
 def _edges(taxonomy: Taxonomy) -> tuple[IntArray, IntArray]:
-    indptr, indices = parent_arrays(taxonomy)
-    return np.repeat(np.arange(taxonomy.n_nodes), np.diff(indptr)), indices
+    indptr, indices = parent_sets(taxonomy)
+    return row_numbers(indptr), indices
