@@ -3,17 +3,20 @@
 Each gold label is linked to its nearest predicted label and each predicted label to its nearest gold label (edges up to
 a common ancestor and down). Y_aug holds the gold labels and, for every link, the nodes from the gold label up to the
 lowest common ancestor; H_aug likewise from the predicted side; P = #(Y_aug & H_aug)/#H_aug, R = #(Y_aug &
-H_aug)/#Y_aug. Among equally near links the combination with the smallest #Y_aug + #H_aug counts, then the first in
+H_aug)/#Y_aug. Among equally near links, and on a DAG among the deepest common ancestors and the shortest ways up to
+them, the combination with the smallest #Y_aug + #H_aug counts, then the one with the most in common, then the first in
 order of node numbers; beyond 64 combinations the first one. The root, written down or not, is a common ancestor here.
-On a DAG the deepest common ancestors are taken, each with one shortest way up. After Kosmopoulos et al. (2015), without
-their pruning of redundant ancestors: equal to it for single labels on trees.
+After Kosmopoulos et al. (2015), without their pruning of redundant ancestors: equal to it for single labels on trees.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from functools import cache
 from typing import Any
+
+import numpy as np
 
 from linnaeus.errors import ParameterError
 from linnaeus.metrics.score import Score
@@ -62,8 +65,7 @@ def lca_f1(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None) -> Score
 
 def _mean_of(which: int, gold: Any, predicted: Any, taxonomy: Taxonomy | None) -> Score:
     values = [row[which] for row in lca_by_document(gold, predicted, need_taxonomy(taxonomy))]
-    mean = sum(values) / len(values) if values else float("nan")
-    return Score(mean, len(values), 0, f"mean over documents, at most {MOST_COMBINATIONS} combinations of tied links")
+    return Score.mean(np.array(values), f"mean over documents, at most {MOST_COMBINATIONS} combinations of tied links")
 
 
 def lca_by_document(gold: Any, predicted: Any, taxonomy: Taxonomy) -> list[tuple[float, float, float]]:
@@ -96,19 +98,32 @@ def _one_document(Y: list[int], H: list[int], links: _Links, n_nodes: int) -> tu
 
 
 def _smallest(Y: set[int], H: set[int], choices: list[Ways]) -> tuple[set[int], set[int]]:
-    n_combinations = 1
-    for ways in choices:
-        n_combinations *= len(ways)
-    if n_combinations > MOST_COMBINATIONS:
+    choices = list(dict.fromkeys(_needed(Y, H, ways) for ways in choices))
+    if math.prod(map(len, choices)) > MOST_COMBINATIONS:
         choices = [ways[:1] for ways in choices]
     best: tuple[set[int], set[int]] | None = None
     for combination in itertools.product(*choices):
         Y_aug = Y.union(*(up for up, _ in combination))
         H_aug = H.union(*(up for _, up in combination))
-        if best is None or len(Y_aug) + len(H_aug) < len(best[0]) + len(best[1]):
+        if best is None or _order(Y_aug, H_aug) < _order(*best):
             best = Y_aug, H_aug
     assert best is not None  # an empty product still has one combination
     return best
+
+
+def _needed(Y: set[int], H: set[int], ways: Ways) -> Ways:
+    """What each way adds, without the ways that add all that another one does and more."""
+    adds = tuple(dict.fromkeys((up_Y - Y, up_H - H) for up_Y, up_H in ways))
+    return tuple(a for a in adds if not any(b != a and b[0] <= a[0] and b[1] <= a[1] for b in adds))
+
+
+def _order(Y_aug: set[int], H_aug: set[int]) -> tuple[int, int, int, list[list[int]]]:
+    """Smallest first; the same if the sides are swapped, or precision would not become recall.
+
+    Node numbers come last: F depends on the sizes before them only, so it is the same however nodes are numbered.
+    """
+    n_Y, n_H = len(Y_aug), len(H_aug)
+    return n_Y + n_H, len(Y_aug | H_aug), abs(n_Y - n_H), sorted([sorted(Y_aug), sorted(H_aug)])
 
 
 class _Links:
@@ -132,19 +147,20 @@ class _Links:
         least = min(distance for distance, _ in linked)
         return tuple(dict.fromkeys(way for distance, ways in linked if distance == least for way in ways))
 
-    def _above(self, v: int) -> dict[int, tuple[int, frozenset[int]]]:
-        """For every ancestor of v, itself and the root included: edges up to it and the nodes of one shortest way."""
+    def _above(self, v: int) -> dict[int, tuple[int, list[frozenset[int]]]]:
+        """For every ancestor of v, itself and the root included: edges up to it and the nodes of each shortest way."""
         number = self.number(v)
-        found = {number: (0, frozenset({number}))}
-        todo = [v] if number != ROOT else []
-        for u in todo:  # breadth first: the first way found is a shortest one
-            steps, way = found[u]
-            for p in self.parents[u] or [ROOT]:
-                p = self.number(p)
+        found = {number: (0, [frozenset({number})])}
+        todo = [number] if number != ROOT else []
+        for u in todo:  # breadth first: all ways to u are known when its turn comes, and the first ones are shortest
+            steps, ways = found[u]
+            for p in map(self.number, self.parents[u] or [ROOT]):
                 if p not in found:
-                    found[p] = steps + 1, way | {p}
+                    found[p] = steps + 1, []
                     if p != ROOT:
                         todo.append(p)
+                if found[p][0] == steps + 1:
+                    found[p][1].extend(way | {p} for way in ways[:MOST_COMBINATIONS])
         return found
 
     def _link(self, y: int, h: int) -> tuple[int, Ways]:
@@ -153,4 +169,5 @@ class _Links:
         distance = min(up_y[c][0] + up_h[c][0] for c in common)
         level = {c: 0 if c == ROOT else self.depth[c] for c in common}
         deepest = max(level.values())
-        return distance, tuple((up_y[c][1], up_h[c][1]) for c in common if level[c] == deepest)
+        pairs = (itertools.product(up_y[c][1], up_h[c][1]) for c in common if level[c] == deepest)
+        return distance, tuple(itertools.islice(itertools.chain.from_iterable(pairs), MOST_COMBINATIONS + 1))
