@@ -25,6 +25,8 @@ from scipy import sparse
 
 from linnaeus.errors import ParameterError, nearest
 from linnaeus.taxonomy import Taxonomy
+from linnaeus.taxonomy.closure import parent_sets
+from linnaeus.taxonomy.rows import row_numbers, select
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
 
 __all__ = [
@@ -38,7 +40,6 @@ __all__ = [
     "mismatches",
     "node_weights",
     "normalised",
-    "parent_arrays",
     "row_sums",
     "subscription",
     "symmetric_difference",
@@ -201,10 +202,10 @@ def first_mistakes(difference: CSR, taxonomy: Taxonomy, *, parents_only: bool) -
 
     Columns past the nodes of the taxonomy (labels it does not know) have nothing above them.
     """
-    rows = np.repeat(np.arange(difference.shape[0]), np.diff(difference.indptr))
+    rows = row_numbers(difference.indptr)
     entries = np.flatnonzero(difference.indices < taxonomy.n_nodes)
     nodes = difference.indices[entries]
-    indptr, indices = parent_arrays(taxonomy) if parents_only else _proper_ancestor_arrays(taxonomy)
+    indptr, indices = parent_sets(taxonomy) if parents_only else _proper_ancestor_arrays(taxonomy)
     counts = np.diff(indptr)[nodes]
     above = indices[_ranges(indptr[:-1][nodes], counts)]
     entries = np.repeat(entries, counts)
@@ -213,21 +214,9 @@ def first_mistakes(difference: CSR, taxonomy: Taxonomy, *, parents_only: bool) -
     return first
 
 
-def parent_arrays(taxonomy: Taxonomy) -> tuple[IntArray, IntArray]:
-    """CSR arrays of the parents of every node without the root; none in a graph."""
-    n = taxonomy.n_nodes
-    if taxonomy.kind == "graph":
-        return np.zeros(n + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)
-    if taxonomy.root is None:
-        return taxonomy.parent_indptr, taxonomy.parent_indices
-    keep = taxonomy.parent_indices != taxonomy.root
-    return np.concatenate([[0], np.cumsum(keep)])[taxonomy.parent_indptr], taxonomy.parent_indices[keep]
-
-
 def _proper_ancestor_arrays(taxonomy: Taxonomy) -> tuple[IntArray, IntArray]:
     matrix = taxonomy.ancestor_matrix
-    keep = matrix.indices != np.repeat(np.arange(taxonomy.n_nodes), np.diff(matrix.indptr))
-    return np.concatenate([[0], np.cumsum(keep)])[matrix.indptr], matrix.indices[keep]
+    return select(matrix.indptr, matrix.indices, matrix.indices != row_numbers(matrix.indptr))
 
 
 # -- costs of pairs of nodes -------------------------------------------------------------------------------------------
@@ -297,7 +286,7 @@ def holds(Y: CSR, rows: IntArray, columns: IntArray) -> BoolArray:
     if not Y.nnz or not len(rows):
         return np.zeros(len(rows), dtype=bool)
     width = np.int64(Y.shape[1] + 1)
-    stored = np.repeat(np.arange(Y.shape[0], dtype=np.int64), np.diff(Y.indptr)) * width + Y.indices
+    stored = row_numbers(Y.indptr).astype(np.int64) * width + Y.indices
     asked = rows.astype(np.int64) * width + columns
     at = np.minimum(np.searchsorted(stored, asked), len(stored) - 1)
     return np.asarray((stored[at] == asked) & (columns >= 0))
@@ -305,8 +294,7 @@ def holds(Y: CSR, rows: IntArray, columns: IntArray) -> BoolArray:
 
 def row_sums(indptr: IntArray, values: FloatArray) -> FloatArray:
     """Sums of the stored values of every row, in float64."""
-    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    return np.bincount(rows, weights=values, minlength=len(indptr) - 1).astype(np.float64)
+    return np.bincount(row_numbers(indptr), weights=values, minlength=len(indptr) - 1).astype(np.float64)
 
 
 def _ranges(starts: IntArray, counts: IntArray) -> IntArray:
