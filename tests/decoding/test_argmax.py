@@ -41,6 +41,19 @@ def test_best_leaf_is_the_scored_leaf_of_largest_sum(data: st.DataObject) -> Non
             assert answer == frozenset(tax.ancestors(best).tolist())
 
 
+@settings(max_examples=100)
+@given(st.data())
+def test_best_label_by_path_is_the_scored_node_of_largest_sum(data: st.DataObject) -> None:
+    tax = data.draw(taxonomies())
+    columns = data.draw(some_columns(tax))
+    S = data.draw(exact_scores(len(columns)))
+    for row, answer in zip(S, rows(BestLabel(path_sum=True)(S, tax, columns)), strict=True):
+        score = dict(zip(columns.tolist(), row, strict=True))
+        sums = {v: sum(score.get(int(a), 0.0) for a in tax.ancestors(v)) for v in score}
+        best = max(sums, key=lambda v: (sums[v], -v))
+        assert answer == frozenset(tax.ancestors(best).tolist())
+
+
 @settings(max_examples=50)
 @given(st.data())
 def test_best_label_may_be_any_scored_node(data: st.DataObject) -> None:
@@ -52,7 +65,7 @@ def test_best_label_may_be_any_scored_node(data: st.DataObject) -> None:
         assert answer == {min(columns[row == row.max()])}
 
 
-def test_only_best_label_answers_with_the_root(abc: Taxonomy) -> None:
+def test_best_label_answers_with_the_root(abc: Taxonomy) -> None:
     S = np.zeros((1, abc.n_nodes))
     S[0, abc.root] = 1.0
     assert abc.labels(BestLabel()(S, abc)) == [["R"]]

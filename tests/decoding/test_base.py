@@ -22,6 +22,7 @@ from tests.strategies import taxonomies
 EVERY = [
     decoder("best_label"),
     decoder("best_label", close=False),
+    decoder("best_label", path_sum=True),
     decoder("best_leaf"),
     decoder("best_leaf", path_sum=True),
     decoder("best_leaf", path_sum=True, close=False),
@@ -55,6 +56,19 @@ def test_thresholds_per_node_survive_the_dictionary() -> None:
     decode = Threshold(theta=np.array([0.5, float("inf")]))
     assert decoder(**json.loads(json.dumps(decode.to_dict()))) == decode
     assert decode != Threshold(theta=[0.5, 0.25])
+
+
+@pytest.mark.parametrize("name", ["threshold", "top_down", "best_subtree", "best_closure"])
+def test_theta_is_a_number_or_one_for_each_node(name: str, abc: Taxonomy) -> None:
+    for wrong in ("x", float("nan"), [0.0, "x"], [[0.0]], None, [[1.0], [2.0, 3.0]], {}):
+        with pytest.raises(ParameterError, match="is not a number or a list of numbers"):
+            decoder(name, theta=wrong)
+    with pytest.raises(ParameterError, match="3 values, expected one number or one for each of the 7 nodes"):
+        decoder(name, theta=[0.0, 1.0, 2.0])(np.zeros((1, 7)), abc)
+    per_node = decoder(name, theta=np.zeros(7))
+    assert decoder(**json.loads(json.dumps(per_node.to_dict()))) == per_node
+    S = np.random.default_rng(0).normal(size=(20, 7))
+    assert rows(per_node(S, abc)) == rows(decoder(name)(S, abc))
 
 
 def test_unknown_names_and_parameters_get_the_nearest() -> None:
@@ -91,7 +105,7 @@ def test_a_batch_is_decoded_as_one_by_one(decode: Decoder, data: st.DataObject) 
     together = rows(decode(S, tax))
     assert together == [rows(decode(S[d : d + 1], tax))[0] for d in range(len(S))]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decoding_base, "_BLOCK", 2 * tax.n_nodes)
+        patch.setattr(decoding_base, "_BLOCK", 8 * tax.n_nodes)
         assert rows(decode(S, tax)) == together
 
 
@@ -152,6 +166,28 @@ def test_one_node_and_nodes_without_edges(decode: Decoder) -> None:
 def test_an_undirected_graph_has_no_ancestors(decode: Decoder) -> None:
     graph = Taxonomy.from_edges([("A", "B"), ("B", "C")], kind="graph")
     assert graph.labels(decode([[-1.0, -1.0, 1.0]], graph)) == [["C"]]
+
+
+@every
+def test_a_single_answer_is_one_node_and_what_is_above_it(decode: Decoder, diamond: Taxonomy) -> None:
+    if not decode.single:
+        assert decode.name not in ("best_label", "best_leaf")
+        return
+    Y = decode(np.random.default_rng(0).normal(size=(30, 5)), diamond)
+    assert all(len(labels) == 1 for labels in diamond.labels(diamond.frontier(Y) if decode.closed else Y))
+
+
+@every
+def test_a_score_that_is_not_a_number_is_named(decode: Decoder, abc: Taxonomy) -> None:
+    S = np.zeros((3, 7), dtype=np.float32)
+    S[1, abc.index("AB")] = np.nan
+    S[0, 0] = -np.inf
+    with pytest.raises(DataError, match="The score of node 'AB' for document 1 is NaN"):
+        decode(S, abc)
+    with pytest.raises(DataError, match="node 'AB' for document 0"):
+        decode([[0.0, np.nan]], abc, [abc.index("B"), abc.index("AB")])
+    with pytest.raises(DataError, match="node 'AB' for document 0"):
+        decode([[np.nan, 0.0]], abc, [abc.index("AB"), abc.index("B")])
 
 
 def test_scores_that_do_not_fit_are_refused(abc: Taxonomy) -> None:

@@ -59,7 +59,7 @@ def test_edge_scores_on_a_dag_are_node_weights(data: st.DataObject) -> None:
     flat = data.draw(exact_scores(4 * m))
     G = flat.reshape(len(flat), m, 4)
     U, constant = closure_weights(G, tax)
-    child = np.repeat(np.arange(tax.n_nodes), np.diff(tax.parent_indptr))
+    child = tax.edges[1]
     Y = best_closures(U, tax, np.arange(tax.n_nodes), with_root=True).toarray()
     for d in range(len(G)):
 
@@ -109,7 +109,7 @@ def test_the_maximum_flow_of_scipy_gives_the_same_value() -> None:
     tax = layered_dag(400, 7)
     n = tax.n_nodes
     u = np.random.default_rng(7).integers(-50, 50, size=n)
-    child = np.repeat(np.arange(n), np.diff(tax.parent_indptr))
+    child = tax.edges[1]
     start = np.concatenate([np.full((u > 0).sum(), n), np.flatnonzero(u < 0), child])
     end = np.concatenate([np.flatnonzero(u > 0), np.full((u < 0).sum(), n + 1), tax.parent_indices])
     capacity = np.concatenate([u[u > 0], -u[u < 0], np.full(len(child), np.abs(u).sum() + 1)])
@@ -137,12 +137,20 @@ def test_no_single_change_improves_answers_on_the_gene_ontology(data_dir: Path) 
         assert min(losses) > 0
 
 
-@settings(max_examples=40)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_theta_is_taken_from_every_scored_node(data: st.DataObject) -> None:
     tax = data.draw(taxonomies())
-    S = data.draw(exact_scores(tax.n_nodes))
-    expected = BestClosure()(S - 0.25, tax)
-    assert (BestClosure(theta=0.25)(S, tax) != expected).nnz == 0
-    if tax.kind == "tree":
-        assert (BestSubtree(theta=0.25)(S, tax) != expected).nnz == 0
+    columns = data.draw(some_columns(tax))
+    S = data.draw(exact_scores(len(columns)))
+    per_node = data.draw(exact_scores(tax.n_nodes, max_docs=1))[0]
+    for theta in (0.25, per_node):
+        expected = BestClosure()(S - np.broadcast_to(theta, tax.n_nodes)[columns], tax, columns)
+        assert (BestClosure(theta=theta)(S, tax, columns) != expected).nnz == 0
+        if tax.kind == "tree":
+            assert (BestSubtree(theta=theta)(S, tax, columns) != expected).nnz == 0
+
+
+def test_an_endless_theta_forbids_a_node(diamond: Taxonomy) -> None:
+    theta = np.where(diamond.names == "B", np.inf, 0.0)
+    assert diamond.labels(BestClosure(theta=theta)(np.ones((1, 5)), diamond)) == [["A"]]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from linnaeus import Taxonomy
 from linnaeus.decoding import Threshold
-from linnaeus.errors import ParameterError
+from linnaeus.errors import DataError, ParameterError
 from tests.decoding.oracles import exact_scores, rows, some_columns
 from tests.strategies import taxonomies
 
@@ -56,6 +56,18 @@ def test_an_empty_answer_becomes_the_best_label(data: st.DataObject) -> None:
             best = int(nodes[row[nodes].argmax()])
             expected = {best} if repair is None else set(tax.ancestors(best).tolist())
             assert after == (before or expected)
+
+
+@pytest.mark.parametrize("repair", ["closure", "suppress", None])
+def test_a_root_that_alone_was_scored_is_better_than_nothing(abc: Taxonomy, repair: str | None) -> None:
+    assert abc.labels(Threshold(repair=repair)([[-1.0], [1.0]], abc, [abc.root])) == [["R"], ["R"]]
+    assert abc.labels(Threshold(repair=repair, at_least_one=False)([[1.0]], abc, [abc.root])) == [[]]
+
+
+def test_at_least_one_needs_a_scored_node(abc: Taxonomy) -> None:
+    with pytest.raises(DataError, match="no node has a score; at_least_one=False allows it"):
+        Threshold()(np.zeros((2, 0)), abc, [])
+    assert abc.labels(Threshold(at_least_one=False)(np.zeros((2, 0)), abc, [])) == [[], []]
 
 
 def test_suppress_on_a_dag_needs_all_parents(diamond: Taxonomy) -> None:

@@ -1,7 +1,8 @@
 """The single best node: argmax_v f_v over the scored nodes, or over the scored leaves only.
 
-With ``path_sum`` a leaf counts with its whole path, F(v) = sum_{z in anc(v)} f_z, as in the hierarchical SVM of Cai and
-Hofmann (2004); ancestors without a score count 0. Ties go to the lowest node number. Answers are never empty.
+With ``path_sum`` a node counts with its whole path, F(v) = sum_{z in anc(v)} f_z, as in the hierarchical SVM of Cai and
+Hofmann (2004); ancestors without a score count 0, and the root counts for itself only. Ties go to the lowest node
+number. Answers are never empty.
 """
 
 from __future__ import annotations
@@ -24,7 +25,11 @@ __all__ = ["BestLabel", "BestLeaf"]
 class BestLabel(Decoder):
     """The node of largest score among the scored ones, with its ancestors unless ``close=False``.
 
-    This is the only decoder that can answer with the root: where the root was scored, it competes.
+    Here the root competes where it was scored.
+
+    Parameters
+    ----------
+    path_sum : a node counts with the sum of the scores on its way to the top.
 
     Examples
     --------
@@ -33,20 +38,27 @@ class BestLabel(Decoder):
     >>> Y = BestLabel()([[0.1, 0.5], [0.7, 0.2]], tax, columns=[tax.index("B"), tax.index("AA")])
     >>> tax.labels(Y)
     [['A', 'AA'], ['B']]
+    >>> S = [[0.3, 0.45, 0.2]]                          # A, B, AA
+    >>> tax.labels(BestLabel(path_sum=True)(S, tax, columns=[1, 2, 3])), tax.labels(BestLabel()(S, tax, [1, 2, 3]))
+    ([['A', 'AA']], [['B']])
     """
 
     name: ClassVar[str] = "best_label"
+    path_sum: bool = False
     close: bool = True
 
     @property
     def closed(self) -> bool:
         return self.close
 
+    @property
+    def single(self) -> bool:
+        return True
+
     def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
         if len(S) and not len(columns):
             raise DataError("There is no best label: no node has a score.")
-        best = S.argmax(axis=1) if len(S) else np.empty(0, dtype=np.intp)
-        return _one_each(columns[best], taxonomy, self.close)
+        return _best(S, taxonomy, columns, columns, self.path_sum, self.close)
 
 
 @dataclass(frozen=True)
@@ -74,19 +86,24 @@ class BestLeaf(Decoder):
     def closed(self) -> bool:
         return self.close
 
+    @property
+    def single(self) -> bool:
+        return True
+
     def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
-        at = np.flatnonzero(taxonomy.is_leaf[columns])
-        leaves = columns[at]
+        leaves = columns[taxonomy.is_leaf[columns]]
         if len(S) and not len(leaves):
             raise DataError("There is no best leaf: none of the scored nodes is a leaf; BestLabel takes any node.")
-        best = np.empty(len(S), dtype=np.intp)
-        paths = taxonomy.ancestor_matrix[leaves][:, columns].astype(np.float64) if self.path_sum and len(S) else None
-        for rows in blocks(len(S), len(leaves)):
-            scores = S[rows, at] if paths is None else (paths @ S[rows].T.astype(np.float64)).T
-            best[rows] = scores.argmax(axis=1)
-        return _one_each(leaves[best], taxonomy, self.close)
+        return _best(S, taxonomy, columns, leaves, self.path_sum, self.close)
 
 
-def _one_each(nodes: IntArray, taxonomy: Taxonomy, close: bool) -> CSR:
-    Y = pattern(np.arange(len(nodes) + 1, dtype=np.int64), nodes, taxonomy.n_nodes)
+def _best(S: FloatArray, taxonomy: Taxonomy, columns: IntArray, nodes: IntArray, path_sum: bool, close: bool) -> CSR:
+    """The best of ``nodes``, which are some of the scored ``columns``, for every document."""
+    best = np.empty(len(S), dtype=np.intp)
+    paths = taxonomy.ancestor_matrix[nodes][:, columns].astype(np.float64) if path_sum and len(S) else None
+    at = slice(None) if len(nodes) == len(columns) else np.searchsorted(columns, nodes)
+    for rows in blocks(len(S), len(nodes)):
+        scores = S[rows, at] if paths is None else (paths @ S[rows].T.astype(np.float64)).T
+        best[rows] = scores.argmax(axis=1)
+    Y = pattern(np.arange(len(S) + 1, dtype=np.int64), nodes[best], taxonomy.n_nodes)
     return taxonomy.close(Y) if close else Y

@@ -14,15 +14,17 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from linnaeus.engine import plan
 from linnaeus.errors import DataError, ParameterError
-from linnaeus.taxonomy.closure import pattern
+from linnaeus.taxonomy.closure import parent_sets, pattern
+from linnaeus.taxonomy.rows import pointers, row_numbers
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray
 
 __all__ = ["Decoder", "Hierarchy", "Theta", "hierarchy", "in_blocks", "plain_theta", "positions", "theta_per_node"]
 
 Theta = float | tuple[float, ...]
-_BLOCK = 1 << 20  # places for labels held at once: 4 MB
+_BLOCK = 4 * 2**20  # bytes of labels held at once
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,11 @@ class Decoder(ABC):
     def closed(self) -> bool:
         """Whether every answer holds all ancestors of its members."""
         return True
+
+    @property
+    def single(self) -> bool:
+        """Whether every answer is exactly one node, with its ancestors if ``closed``."""
+        return False
 
     def __call__(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> CSR:
         return self._decode(*_checked(S, taxonomy, columns))
@@ -72,6 +79,9 @@ def _checked(S: Any, taxonomy: Taxonomy, columns: Any) -> tuple[FloatArray, Taxo
             if (np.diff(nodes) == 0).any():
                 twice = taxonomy.names[nodes[:-1][np.diff(nodes) == 0][0]]
                 raise DataError(f"Node {twice!r} has two columns of scores, expected one.")
+    if np.isnan(S.min(initial=0.0)):  # a minimum needs no room, and is NaN if one score is
+        d, k = np.argwhere(np.isnan(S))[0]
+        raise DataError(f"The score of node {taxonomy.names[nodes[k]]!r} for document {d} is NaN, expected a number.")
     return np.ascontiguousarray(S), taxonomy, nodes.astype(np.int32)
 
 
@@ -100,24 +110,13 @@ class Hierarchy(NamedTuple):
 
 def hierarchy(taxonomy: Taxonomy, *, with_root: bool = False) -> Hierarchy:
     """The edges of a taxonomy, those from the root only if asked; an undirected graph has none."""
-    n, root = taxonomy.n_nodes, taxonomy.root
-    child: IntArray = np.repeat(np.arange(n, dtype=np.int32), np.diff(taxonomy.parent_indptr))
-    parent: IntArray = taxonomy.parent_indices
-    if taxonomy.kind == "graph":
-        child = parent = np.empty(0, dtype=np.int32)
-    elif root is not None and not with_root:
-        keep = parent != root
-        child, parent = child[keep], parent[keep]
+    indptr, parent = parent_sets(taxonomy, keep_root=with_root)
     edges = np.argsort(parent, kind="stable").astype(np.int64)
-    parent_indptr, child_indptr = _pointers(child, n), _pointers(parent, n)
-    tops = np.flatnonzero(np.diff(parent_indptr) == 0).astype(np.int32)
-    if root is not None and not with_root:
-        tops = tops[tops != root]
-    return Hierarchy(parent_indptr, np.ascontiguousarray(parent), child_indptr, child[edges], edges, tops)
-
-
-def _pointers(rows: IntArray, n: int) -> IntArray:
-    return np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))]).astype(np.int64)
+    child_indptr = pointers(np.bincount(parent, minlength=taxonomy.n_nodes))
+    tops = np.flatnonzero(np.diff(indptr) == 0).astype(np.int32)
+    if taxonomy.root is not None and not with_root:
+        tops = tops[tops != taxonomy.root]
+    return Hierarchy(indptr, parent, child_indptr, row_numbers(indptr)[edges], edges, tops)
 
 
 def positions(taxonomy: Taxonomy, columns: IntArray, *, with_root: bool = False) -> IntArray:
@@ -144,13 +143,15 @@ def in_blocks(kernel: Callable[[FloatArray], tuple[IntArray, IntArray]], S: Floa
 
 def blocks(n_docs: int, n_nodes: int) -> Iterator[slice]:
     """Slices of documents whose dense label rows would fit the block size."""
-    size = max(1, _BLOCK // max(1, n_nodes))
-    return (slice(first, first + size) for first in range(0, n_docs, size))
+    return plan.blocks(n_docs, plan.rows_that_fit(4 * n_nodes, _BLOCK))
 
 
 def plain_theta(theta: Any) -> Theta:
     """A threshold as a float, or one for each node as a tuple: values that compare, hash and write as JSON."""
-    array = np.asarray(theta, dtype=np.float64)
+    try:
+        array = np.asarray(theta, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.array(np.nan)
     if array.ndim > 1 or np.isnan(array).any():
         raise ParameterError(f"theta={theta!r} is not a number or a list of numbers, one for each node.")
     return float(array) if array.ndim == 0 else tuple(array.tolist())

@@ -2,7 +2,7 @@
 
 Source to v with capacity u_v where u_v > 0, v to sink with capacity -u_v where u_v < 0, v to each parent without limit:
 a cut of finite capacity is a closed set, and cuts are cheaper the more its members weigh. The smallest of the best sets
-is returned. Where no node has two parents the dynamic programme of `subtree` gives the same answer faster.
+is returned. Where no node has two parents a dynamic programme (see `subtree`) gives the same answer faster.
 
 Many problems are closures under other weights u: consistent labellings under edge scores (`closure_weights`), additive
 costs, isotonic smoothing, n-best sets. They share `best_closures`.
@@ -15,8 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from linnaeus.decoding.base import Decoder, hierarchy, in_blocks, positions
-from linnaeus.decoding.subtree import subtrees
+from linnaeus.decoding.base import Decoder, hierarchy, in_blocks, plain_theta, positions, theta_per_node
 from linnaeus.errors import DataError
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray
@@ -32,7 +31,8 @@ class BestClosure(Decoder):
 
     Parameters
     ----------
-    theta : a scored node weighs its score less theta; below 0 the answers grow deeper, above 0 more cautious.
+    theta : one number, or one for each node of the taxonomy; a scored node weighs its score less theta. Below 0 the
+        answers grow deeper, above 0 more cautious.
 
     Examples
     --------
@@ -45,10 +45,14 @@ class BestClosure(Decoder):
     """
 
     name: ClassVar[str] = "best_closure"
-    theta: float = 0.0
+    theta: Any = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "theta", plain_theta(self.theta))
 
     def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
-        return best_closures(S - S.dtype.type(self.theta), taxonomy, columns)
+        theta = theta_per_node(self.theta, taxonomy)[columns].astype(S.dtype)
+        return best_closures(S - theta if theta.any() else S, taxonomy, columns)
 
 
 def best_closures(U: FloatArray, taxonomy: Taxonomy, columns: IntArray, *, with_root: bool = False) -> CSR:
@@ -68,13 +72,15 @@ def best_closures(U: FloatArray, taxonomy: Taxonomy, columns: IntArray, *, with_
     >>> tax.labels(best_closures(U, tax, nodes)), tax.labels(best_closures(U - 0.4, tax, nodes, with_root=True))
     ([['A', 'B']], [[]])
     """
-    from linnaeus._kernels.max_flow import best_closures as kernel
+    from linnaeus._kernels.max_flow import best_closures as by_cut
+    from linnaeus._kernels.tree_dp import best_subtrees as by_programme
 
     edges = hierarchy(taxonomy, with_root=with_root)
     position = positions(taxonomy, columns, with_root=with_root)
     if edges.is_forest:
-        return subtrees(U, edges, position)
-    return in_blocks(lambda rows: kernel(rows, position, *edges[:5]), U, taxonomy.n_nodes)
+        parent = edges.parent
+        return in_blocks(lambda rows: by_programme(rows, position, parent), U, taxonomy.n_nodes)
+    return in_blocks(lambda rows: by_cut(rows, position, *edges[:5]), U, taxonomy.n_nodes)
 
 
 def closure_weights(G: Any, taxonomy: Taxonomy) -> tuple[FloatArray, FloatArray]:
@@ -110,9 +116,9 @@ def closure_weights(G: Any, taxonomy: Taxonomy) -> tuple[FloatArray, FloatArray]
     n, m = taxonomy.n_nodes, len(taxonomy.parent_indices)
     if G.ndim != 3 or G.shape[1:] != (m, 4):
         raise DataError(f"Edge scores have the shape {G.shape}, expected (n_docs, {m}, 4): one row for each edge.")
-    child = np.repeat(np.arange(n), np.diff(taxonomy.parent_indptr))
+    parent, child = taxonomy.edges
     ones, edge = np.ones(m), np.arange(m)
     into = sparse.csr_array((ones, (child, edge)), shape=(n, m))
-    out_of = sparse.csr_array((ones, (taxonomy.parent_indices, edge)), shape=(n, m))
+    out_of = sparse.csr_array((ones, (parent, edge)), shape=(n, m))
     U = into @ (G[:, :, 3] - G[:, :, 2]).T + out_of @ (G[:, :, 2] - G[:, :, 0]).T
     return np.ascontiguousarray(U.T), G[:, :, 0].sum(axis=1)

@@ -15,7 +15,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from linnaeus.decoding.base import Decoder, Hierarchy, hierarchy, in_blocks, positions
+from linnaeus.decoding.base import Hierarchy, hierarchy
+from linnaeus.decoding.closure_cut import BestClosure
 from linnaeus.errors import DataError, TaxonomyError
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
@@ -24,14 +25,8 @@ __all__ = ["BestSubtree", "max_edge_labelling"]
 
 
 @dataclass(frozen=True)
-class BestSubtree(Decoder):
-    """The closed set of largest total score, on a tree or forest; may be empty.
-
-    Nodes without a score weigh 0: they join as ancestors of nodes that are worth it. The root is left out.
-
-    Parameters
-    ----------
-    theta : a scored node weighs its score less theta; below 0 the answers grow deeper, above 0 more cautious.
+class BestSubtree(BestClosure):
+    """`BestClosure` for a tree or forest only: where a node has two parents it is an error, not a slower answer.
 
     Examples
     --------
@@ -42,21 +37,12 @@ class BestSubtree(Decoder):
     """
 
     name: ClassVar[str] = "best_subtree"
-    theta: float = 0.0
 
     def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
         edges = hierarchy(taxonomy)
         if not edges.is_forest:
             raise TaxonomyError(f"BestSubtree needs a tree, but {_several(edges, taxonomy)}; use BestClosure.")
-        return subtrees(S - S.dtype.type(self.theta), edges, positions(taxonomy, columns))
-
-
-def subtrees(S: FloatArray, edges: Hierarchy, position: IntArray) -> CSR:
-    """Best closed sets over a forest; ``position`` says which column of S belongs to a node (-1: none)."""
-    from linnaeus._kernels.tree_dp import best_subtrees
-
-    parent = edges.parent
-    return in_blocks(lambda rows: best_subtrees(rows, position, parent), S, len(parent))
+        return super()._decode(S, taxonomy, columns)
 
 
 def _several(edges: Hierarchy, taxonomy: Taxonomy) -> str:

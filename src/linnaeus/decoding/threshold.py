@@ -14,11 +14,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from linnaeus.decoding.argmax import BestLabel
 from linnaeus.decoding.base import Decoder, blocks, hierarchy, plain_theta, theta_per_node
-from linnaeus.errors import ParameterError, nearest
-from linnaeus.taxonomy.closure import pattern
+from linnaeus.errors import DataError, ParameterError, nearest
+from linnaeus.taxonomy.closure import pattern, select
+from linnaeus.taxonomy.rows import pointers
 from linnaeus.taxonomy.taxonomy import Taxonomy
-from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
+from linnaeus.typing import CSR, FloatArray, IntArray
 
 __all__ = ["Threshold"]
 
@@ -33,7 +35,8 @@ class Threshold(Decoder):
     ----------
     theta : one threshold, or one for each node of the taxonomy.
     repair : "closure", "suppress", or None for the bare set T.
-    at_least_one : an empty answer becomes the label of largest score (with its ancestors, unless repair is None).
+    at_least_one : an empty answer becomes the label of largest score (with its ancestors, unless repair is None);
+        the root is that label only where nothing else was scored.
 
     Examples
     --------
@@ -62,6 +65,10 @@ class Threshold(Decoder):
         return self.repair is not None
 
     def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
+        if self.at_least_one and len(S) and not len(columns):
+            raise DataError("There is no best label to answer with: no node has a score; at_least_one=False allows it.")
+        if self.at_least_one and columns.tolist() == [taxonomy.root]:
+            return BestLabel()(S, taxonomy, columns)  # nothing else can be answered
         if taxonomy.root is not None and (columns == taxonomy.root).any():
             S, columns = S[:, columns != taxonomy.root], columns[columns != taxonomy.root]
         Y = _above(S, theta_per_node(self.theta, taxonomy)[columns], columns, taxonomy)
@@ -79,12 +86,7 @@ def suppress(Y: CSR, taxonomy: Taxonomy) -> CSR:
     edges = hierarchy(taxonomy)
     indptr, indices = Y.indptr.astype(np.int64), Y.indices.astype(np.int32, copy=False)
     keep = supported_members(indptr, indices, edges.parent_indptr, edges.parent_indices).astype(bool)
-    return _members(indptr, indices, keep, taxonomy.n_nodes)
-
-
-def _members(indptr: IntArray, indices: IntArray, keep: BoolArray, n_nodes: int) -> CSR:
-    kept_before = np.concatenate([[0], np.cumsum(keep)])
-    return pattern(kept_before[indptr], indices[keep], n_nodes)
+    return pattern(*select(indptr, indices, keep), taxonomy.n_nodes)
 
 
 def _above(S: FloatArray, theta: FloatArray, columns: IntArray, taxonomy: Taxonomy) -> CSR:
@@ -101,10 +103,10 @@ def _above(S: FloatArray, theta: FloatArray, columns: IntArray, taxonomy: Taxono
 def _with_best(Y: CSR, S: FloatArray, columns: IntArray) -> CSR:
     """Y with the best label in its empty rows."""
     empty = np.flatnonzero(np.diff(Y.indptr) == 0)
-    if not len(empty) or not len(columns):
+    if not len(empty):
         return Y
     best = columns[[int(S[d].argmax()) for d in empty]]
     sizes = np.diff(Y.indptr)
     sizes[empty] = 1
     indices = np.insert(Y.indices, Y.indptr[empty], best).astype(np.int32)
-    return pattern(np.concatenate([[0], np.cumsum(sizes)]), indices, Y.shape[1])
+    return pattern(pointers(sizes), indices, Y.shape[1])
