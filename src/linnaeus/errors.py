@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import numbers
 from collections.abc import Iterable
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "StoreError",
     "TaxonomyError",
     "UnknownLabelError",
+    "check_number",
     "nearest",
     "place",
 ]
@@ -57,6 +59,29 @@ def nearest(word: str, candidates: Iterable[str]) -> str:
     lowered = {c.lower(): c for c in reversed(pool)}
     found = difflib.get_close_matches(word.lower(), list(lowered), n=1, cutoff=0.6)
     return f"; did you mean {lowered[found[0]]!r}?" if found else ""
+
+
+def check_number(
+    name: str, value: object, *, above: float | None = None, least: float | None = None, whole: bool = False
+) -> None:
+    """Refuse a parameter that is not a (whole) number above or of at least a bound.
+
+    Examples
+    --------
+    >>> check_number("C", 1.0, above=0)
+    >>> check_number("C", "x", above=0)
+    Traceback (most recent call last):
+    linnaeus.errors.ParameterError: C='x'; expected a number above 0.
+    """
+    kind = numbers.Integral if whole else numbers.Real
+    good = isinstance(value, kind) and not isinstance(value, bool)
+    if good and above is not None:
+        good = value > above  # type: ignore[operator]
+    if good and least is not None:
+        good = value >= least  # type: ignore[operator]
+    if not good:
+        bound = f" above {above:g}" if above is not None else f" of at least {least:g}" if least is not None else ""
+        raise ParameterError(f"{name}={value!r}; expected a {'whole ' if whole else ''}number{bound}.")
 
 
 def place(source: str | None, line: int | None = None) -> str:

@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from linnaeus.decoding import Decoder, decoder
-from linnaeus.errors import DataError
+from linnaeus.data.check import check_labels
+from linnaeus.decoding import Decoder
+from linnaeus.decoding import decoder as make_decoder
+from linnaeus.errors import DataError, ParameterError
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import FloatArray
+from linnaeus.typing import CSR, FloatArray
 
 __all__ = ["Pipeline"]
 
@@ -25,7 +28,7 @@ class Pipeline(BaseEstimator):
     ----------
     model : a linnaeus model, unfitted.
     features : a transformer from documents to a matrix (`TextFeatures`, `DenseFeatures`), or None for matrices.
-    decoder : how scores become answers; None takes the model's own.
+    decoder : how scores become answers, or its name; None takes the model's own.
 
     Examples
     --------
@@ -39,17 +42,25 @@ class Pipeline(BaseEstimator):
     ['cats']
     """
 
-    def __init__(self, model: Any, features: Any = None, *, decoder: Decoder | None = None) -> None:
+    def __init__(self, model: Any, features: Any = None, *, decoder: Decoder | str | None = None) -> None:
         self.model = model
         self.features = features
         self.decoder = decoder
 
-    def fit(self, documents: Any, y: Any, sample_weight: Any = None) -> Pipeline:
-        """Learn the features, then the model."""
+    def fit(self, documents: Any, y: Any, sample_weight: Any = None, *, feature_names: Any = None) -> Pipeline:
+        """Learn the features, then the model; ``feature_names`` name the columns of vectors in explanations."""
+        if not hasattr(self.model, "fit") or (self.features is not None and not hasattr(self.features, "transform")):
+            given = f"{type(self.model).__name__}, {type(self.features).__name__}"
+            raise ParameterError(f"Expected a model and then features, as Pipeline(model, features); got {given}.")
         self.features_: Any = None if self.features is None else clone(self.features)
         X = documents if self.features_ is None else self.features_.fit_transform(documents)
         self.model_ = clone(self.model).fit(X, y, sample_weight)
+        self.feature_names_ = None if feature_names is None else [str(name) for name in feature_names]
         return self
+
+    @property
+    def _decoder(self) -> Decoder | None:
+        return make_decoder(self.decoder) if isinstance(self.decoder, str) else self.decoder
 
     @property
     def taxonomy_(self) -> Taxonomy:
@@ -68,21 +79,45 @@ class Pipeline(BaseEstimator):
 
     def predict(self, documents: Any, *, decoder: Decoder | None = None, closed: bool | None = None) -> Any:
         """Answers in the kind of the training labels; see the model's ``predict``."""
-        return self.model_.predict(self.matrix(documents), decoder=decoder or self.decoder, closed=closed)
+        X = self.matrix(documents)
+        return self.model_.predict(X, decoder=decoder or self._decoder, closed=closed)
+
+    def answers(self, documents: Any, *, decoder: Decoder | None = None, closed: bool | None = None) -> CSR:
+        """The answers of `predict` as 0/1 rows, n_docs x n_nodes."""
+        X = self.matrix(documents)
+        return self.model_.answers(X, decoder=decoder or self._decoder, closed=closed)
 
     def decision_function(self, documents: Any) -> FloatArray:
         """Scores of all answerable nodes."""
-        scores: FloatArray = self.model_.decision_function(self.matrix(documents))
+        X = self.matrix(documents)
+        scores: FloatArray = self.model_.decision_function(X)
         return scores
 
+    def score_blocks(self, documents: Any) -> Any:
+        """Scores of some documents at a time."""
+        X = self.matrix(documents)
+        return self.model_.score_blocks(X)
+
+    @available_if(lambda self: hasattr(getattr(self, "model_", self.model), "predict_proba"))
+    def predict_proba(self, documents: Any) -> FloatArray:
+        """Probabilities of all answerable nodes, where the model has them."""
+        X = self.matrix(documents)
+        probabilities: FloatArray = self.model_.predict_proba(X)
+        return probabilities
+
     def top(self, documents: Any, k: int = 5) -> tuple[Any, FloatArray]:
-        """The k best nodes of each document: names and scores."""
-        found: tuple[Any, FloatArray] = self.model_.top(self.matrix(documents), k)
+        """The k best nodes of each document: labels and scores."""
+        X = self.matrix(documents)
+        found: tuple[Any, FloatArray] = self.model_.top(X, k)
         return found
 
-    def score(self, documents: Any, y: Any) -> float:
-        """Hierarchical F1 of the model's own answers."""
-        return float(self.model_.score(self.matrix(documents), y))
+    def score(self, documents: Any, y: Any, sample_weight: Any = None) -> float:
+        """Hierarchical F1 of the answers of `predict`, decoder included."""
+        from linnaeus.metrics import hierarchical_f1
+
+        H = self.answers(documents)
+        Y = check_labels(y, self.taxonomy_, H.shape[0])[0]
+        return float(hierarchical_f1(Y, H, self.taxonomy_, sample_weight=sample_weight))
 
     def explain(self, document: Any, node: str | None = None, k: int | None = None) -> list[Any]:
         """Contributions of the words or features of one document to every node of the path, by name."""
@@ -91,9 +126,12 @@ class Pipeline(BaseEstimator):
             raise DataError(f"{type(self.model_).__name__} has no explanations: its scores are not sums over features.")
         batch = document if self.features_ is None and not isinstance(document, str) else _batch_of_one(document)
         steps = self.model_.explain(self.matrix(batch), node, k)
-        if not hasattr(self.features_, "get_feature_names_out"):
+        if hasattr(self.features_, "get_feature_names_out"):
+            names = self.features_.get_feature_names_out()
+        elif self.feature_names_ is not None:
+            names = np.asarray(self.feature_names_, dtype=object)
+        else:
             return list(steps)
-        names = self.features_.get_feature_names_out()
         return [replace(step, features=names[step.features]) for step in steps]
 
     # -- keeping -------------------------------------------------------------------------------------------------------
@@ -101,15 +139,17 @@ class Pipeline(BaseEstimator):
     def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """What is needed to predict, as (values, arrays)."""
         check_is_fitted(self, "model_")
-        decide = None if self.decoder is None else self.decoder.to_dict()
-        return {"model": self.model_, "features": self.features_, "decoder": decide}, {}
+        decide = None if self._decoder is None else self._decoder.to_dict()
+        names = self.feature_names_
+        return {"model": self.model_, "features": self.features_, "decoder": decide, "feature_names": names}, {}
 
     @classmethod
     def from_state(cls, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> Pipeline:
         """The inverse of `state`."""
-        decide = None if values["decoder"] is None else decoder(**values["decoder"])
+        decide = None if values["decoder"] is None else make_decoder(**values["decoder"])
         made = cls(values["model"], values["features"], decoder=decide)
         made.model_, made.features_ = values["model"], values["features"]
+        made.feature_names_ = values["feature_names"]
         return made
 
 

@@ -37,7 +37,7 @@ MODELS: dict[str, ModelEntry] = {
 STORABLE: dict[str, str] = {
     "DenseFeatures": "linnaeus.features.dense:DenseFeatures",
     "FillMissing": "linnaeus.features.missing:FillMissing",
-    "LabelCodec": "linnaeus.data.check:LabelCodec",
+    "LabelCodec": "linnaeus.data.kinds:LabelCodec",
     "Pipeline": "linnaeus.pipeline:Pipeline",
     "TextFeatures": "linnaeus.features.text:TextFeatures",
 }

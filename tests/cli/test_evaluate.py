@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from linnaeus.cli import predicting
+from linnaeus import Taxonomy
 from linnaeus.cli.main import run
 from tests.metrics.worked import EDGES, GOLD, PREDICTED, SCORES, TAX
 
 
 @pytest.fixture
-def files(tmp_path):
+def worked(tmp_path):
     """The worked example as files: taxonomy, gold, predictions, and rankings of all leaves."""
     (tmp_path / "tax.tsv").write_text("".join(f"{p}\t{c}\n" for p, c in EDGES))
     (tmp_path / "gold.tsv").write_text("".join(f"d{i}\t{';'.join(g)}\n" for i, g in enumerate(GOLD)))
@@ -22,12 +22,12 @@ def files(tmp_path):
 
 
 @pytest.fixture
-def evaluate(files, capsys):
+def evaluate(worked, capsys):
     """Runs the command on these files; gives exit code, stdout and stderr."""
 
     def call(*arguments):
         with pytest.raises(SystemExit) as ended:
-            run(["evaluate", *(str(files / a) if (files / a).exists() else a for a in arguments)])
+            run(["evaluate", *(str(worked / a) if (worked / a).exists() else a for a in arguments)])
         return ended.value.code, *capsys.readouterr()
 
     return call
@@ -79,17 +79,17 @@ def test_a_second_system_adds_paired_tests(evaluate):
     assert "against the second system" in out
 
 
-def test_missing_predictions_are_empty_sets_and_said_so(evaluate, files):
-    lines = (files / "predicted.jsonl").read_text().splitlines()[1:]  # without d3, which is empty anyway
-    (files / "predicted.jsonl").write_text("\n".join(lines))
+def test_missing_predictions_are_empty_sets_and_said_so(evaluate, worked):
+    lines = (worked / "predicted.jsonl").read_text().splitlines()[1:]  # without d3, which is empty anyway
+    (worked / "predicted.jsonl").write_text("\n".join(lines))
     _, out, err = evaluate(*STANDARD, "--json")
     assert json.loads(out)["metrics"]["hierarchical_f1"] == pytest.approx(0.5882, abs=1e-4)
     assert json.loads(out)["n_missing_predictions"] == 1
     assert "without a prediction, counted as empty sets: 1" in err
 
 
-def test_labels_outside_the_taxonomy_are_counted_and_said_so(evaluate, files):
-    (files / "gold.tsv").write_text((files / "gold.tsv").read_text().replace("d0\tAA", "d0\tAA;Sprots"))
+def test_labels_outside_the_taxonomy_are_counted_and_said_so(evaluate, worked):
+    (worked / "gold.tsv").write_text((worked / "gold.tsv").read_text().replace("d0\tAA", "d0\tAA;Sprots"))
     _, out, err = evaluate(*STANDARD, "--json")
     assert json.loads(out)["n_unseen_gold"] == 1
     assert "gold labels that are not in the taxonomy, counted as wrong: 1" in err
@@ -108,8 +108,8 @@ def test_wrong_usage_ends_with_2(evaluate):
         assert "--gold and --predicted" in err
 
 
-def test_wrong_input_ends_with_1_and_names_file_and_line(evaluate, files):
-    (files / "predicted.jsonl").write_text('{"id": "d0", "labels": ["AA"]}\n{"id": "dd1", "labels": []}\n')
+def test_wrong_input_ends_with_1_and_names_file_and_line(evaluate, worked):
+    (worked / "predicted.jsonl").write_text('{"id": "d0", "labels": ["AA"]}\n{"id": "dd1", "labels": []}\n')
     code, out, err = evaluate(*STANDARD)
     assert (code, out) == (1, "")
     assert "predicted.jsonl:2" in err
@@ -118,21 +118,49 @@ def test_wrong_input_ends_with_1_and_names_file_and_line(evaluate, files):
     assert evaluate("--gold", "nowhere", "--predicted", "gold.tsv")[0] == 1
 
 
-def test_a_saved_model_on_labelled_documents(evaluate, monkeypatch):
-    asked = {}
+def test_a_saved_model_on_labelled_documents(linnaeus, trained):
+    told = json.loads(linnaeus("evaluate", trained / "model", trained / "docs.jsonl", "--json").out)
+    assert told["metrics"]["hierarchical_f1"] == 1
+    assert told["metrics"]["ranking_loss"] == 0
+    assert told["seconds_per_document"] > 0
+    assert told["model_bytes"] > 1000
 
-    def answers(model, data, **reading):
-        asked.update(reading, model=model, data=data)
-        ranked = [[("AA", 0.9)], [("AA", 0.8)], [("BB", 0.6)], []]
-        return GOLD, PREDICTED, ranked, TAX
 
-    monkeypatch.setattr(predicting, "answers", answers)
-    code, out, _ = evaluate("model", "docs.jsonl", "--text", "title", "--json")
-    assert code == 0
-    assert json.loads(out)["metrics"]["hierarchical_f1"] == pytest.approx(0.5882, abs=1e-4)
-    assert json.loads(out)["metrics"]["one_accuracy"] == 0.5
-    assert json.loads(out)["seconds_per_document"] > 0
-    assert json.loads(out)["model_bytes"] == 0  # there is no such folder here
-    assert asked == {"model": "model", "data": "docs.jsonl", "text": ["title"]}
-    code, out, _ = evaluate("model", "docs.jsonl", "--compare", "gold.tsv", "--json")
-    assert json.loads(out)["comparison"][0]["second"] == 1
+def test_a_second_system_is_matched_by_id(linnaeus, trained):
+    answers = trained / "answers.jsonl"
+    linnaeus("predict", trained / "model", trained / "docs.jsonl", "-o", answers)
+    answers.write_text("".join(reversed(answers.read_text().splitlines(keepends=True))))
+    told = linnaeus("evaluate", trained / "model", trained / "docs.jsonl", "--compare", answers, "--json")
+    assert json.loads(told.out)["comparison"][0]["second"] == 1
+
+
+@pytest.mark.parametrize("kind", ["indicator", "paths", "labels"])
+def test_models_of_every_label_kind_are_measured_alike(linnaeus, trained, kind):
+    import numpy as np
+
+    import linnaeus as package
+    from linnaeus.data import read_dataset
+    from linnaeus.features import TextFeatures
+
+    tax, data = Taxonomy.read(trained / "topics.tsv"), read_dataset(trained / "docs.jsonl")
+    labels = [row[0] for row in data.labels]
+    y = {
+        "indicator": tax.indicator(labels).toarray(),
+        "paths": np.array([[tax.names[tax.parent[tax.index(label)]], label] for label in labels]),
+        "labels": labels,
+    }[kind]
+    model = package.Pipeline(package.OneVsRestSVM(tax, random_state=0), TextFeatures()).fit(data.documents, y)
+    package.save(model, trained / kind)
+    told = json.loads(linnaeus("evaluate", trained / kind, trained / "docs.jsonl", "--json").out)
+    assert told["metrics"]["micro_f1"] == told["metrics"]["hierarchical_f1"] == 1
+    first = linnaeus("predict", trained / kind, trained / "docs.jsonl").out.splitlines()[0]
+    assert [entry["label"] for entry in json.loads(first)["labels"]] == ["Cats"]
+
+
+def test_options_that_would_do_nothing_are_refused(linnaeus, trained):
+    for arguments in (
+        [trained / "model", trained / "docs.jsonl", "--taxonomy", trained / "topics.tsv"],
+        ["--gold", trained / "docs.jsonl", "--predicted", trained / "docs.jsonl", "--text", "title"],
+        [trained / "model"],
+    ):
+        assert linnaeus("evaluate", *arguments).code == 2

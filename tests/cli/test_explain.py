@@ -28,16 +28,28 @@ def test_a_document_of_a_file_by_its_id(linnaeus, trained) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "code", "message"),
     [
-        ([], "either as --text or as --data"),
-        (["--text", "x", "--node", "Cat"], "did you mean 'Cats'"),
+        ([], 2, "either as --text or as --data"),
+        (["--text", "x", "--node", "Cat"], 1, "did you mean 'Cats'"),
+        (["--text", "x", "--node", "Plants"], 1, "'Plants' has no score"),
+        (["--data", "docs.jsonl"], 2, "--id; the ids begin with d0"),
     ],
 )
-def test_errors_say_what_is_wrong(linnaeus, trained, arguments, message) -> None:
-    result = linnaeus("explain", trained / "model", *arguments)
-    assert result.code == 1
-    assert message in result.err
+def test_errors_say_what_is_wrong(linnaeus, trained, monkeypatch, arguments, code, message) -> None:
+    monkeypatch.chdir(trained)
+    result = linnaeus("explain", "model", *arguments)
+    assert result.code == code
+    assert message in result.err.replace("\n", " ")
+
+
+def test_a_text_of_unknown_words_is_noticed(linnaeus, trained) -> None:
+    assert "knows no word" in linnaeus("explain", trained / "model", "--text", "zzz qqq").err
+
+
+def test_a_document_by_its_number(linnaeus, trained) -> None:
+    result = linnaeus("explain", trained / "model", "--data", trained / "docs.jsonl", "--id", "2", "--json")
+    assert json.loads(result.out)[0]["node"] == "Trees"
 
 
 def test_an_unknown_id_names_some_that_exist(linnaeus, trained) -> None:

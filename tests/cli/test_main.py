@@ -28,6 +28,13 @@ def test_models_are_listed_with_one_line_each(linnaeus) -> None:
     assert "OneVsRestSVM" in linnaeus("models").out
 
 
+def test_the_parameters_of_a_model_are_listed(linnaeus) -> None:
+    told = json.loads(linnaeus("models", "bsvm", "--json").out)
+    assert told["parameters"]["tol"] == 1e-3
+    assert "squared_hinge" in linnaeus("models", "OneVsRestSVM").out
+    assert linnaeus("models", "nothing").code == 1
+
+
 def test_help_imports_nothing_heavy() -> None:
     code = "import sys, linnaeus.cli.main; print({'numpy', 'scipy', 'sklearn', 'rich.table'} & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -77,5 +84,6 @@ def test_an_interrupt_leaves_no_model_behind(tmp_path) -> None:
     process.send_signal(signal.SIGINT)
     rest = process.stderr.read()
     assert process.wait() == 130, rest
+    assert rest.endswith("stopped\n")
     assert "Traceback" not in rest
     assert not (tmp_path / "model").exists()

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+
+import pytest
 
 
 def test_json_lines_have_labels_scores_and_paths(linnaeus, trained) -> None:
@@ -64,7 +69,11 @@ def test_errors_say_what_is_wrong(linnaeus, trained) -> None:
     result = linnaeus("predict", trained / "model", trained / "nothing.jsonl")
     assert (result.code, "nothing.jsonl" in result.err) == (1, True)
     result = linnaeus("predict", trained / "model", trained / "docs.jsonl", "--as", "xml")
-    assert (result.code, "expected jsonl or tsv" in result.err) == (1, True)
+    assert (result.code, "expected jsonl or tsv" in result.err) == (2, True)
+    result = linnaeus("predict", trained / "model", trained / "docs.jsonl", "--top", 2, "--closed")
+    assert (result.code, "--top ranks nodes" in result.err) == (2, True)
+    result = linnaeus("predict", trained / "model", trained / "docs.jsonl", "--probabilities")
+    assert (result.code, "OneVsRestLogistic" in result.err) == (1, True)
     (trained / "vectors.svm").write_text("0 1:1.0 2:2.0\n")
     result = linnaeus("predict", trained / "model", trained / "vectors.svm")
     assert (result.code, "trained on text" in result.err) == (1, True)
@@ -86,4 +95,48 @@ def test_the_answers_can_be_evaluated(linnaeus, trained) -> None:
     assert told.code == 0, told.err
     direct = linnaeus("evaluate", trained / "model", trained / "docs.jsonl", "--json")
     assert direct.code == 0, direct.err
-    assert json.loads(told.out)
+    figures = [json.loads(result.out)["metrics"] for result in (told, direct)]
+    for measure in ("micro_f1", "hierarchical_f1", "macro_f1"):
+        assert figures[0][measure] == figures[1][measure]
+
+
+def test_probabilities_are_between_zero_and_one(linnaeus, files) -> None:
+    linnaeus("train", "-t", files / "topics.tsv", "-d", files / "docs.jsonl", "-o", files / "blr", "-m", "BLR")
+    result = linnaeus("predict", files / "blr", files / "docs.jsonl", "--top", 4, "--probabilities")
+    for line in map(json.loads, result.out.splitlines()):
+        scores = [entry["score"] for entry in line["labels"]]
+        assert sum(scores) == pytest.approx(1, abs=1e-4)
+        assert scores == sorted(scores, reverse=True)
+
+
+def test_files_with_and_without_labels_go_together(linnaeus, trained) -> None:
+    (trained / "plain.jsonl").write_text('{"id": "new", "text": "a dog with a leash"}\n')
+    result = linnaeus("predict", trained / "model", trained / "docs.jsonl", trained / "plain.jsonl")
+    assert result.code == 0, result.err
+    assert json.loads(result.out.splitlines()[-1])["labels"][0]["label"] == "Dogs"
+
+
+def test_a_model_of_several_fields_takes_documents_that_lack_one(linnaeus, files) -> None:
+    documents = [json.loads(line) for line in (files / "docs.jsonl").read_text().splitlines()]
+    lines = [json.dumps({**d, "title": d["text"].split()[0]}) for d in documents]
+    (files / "titled.jsonl").write_text("\n".join(lines))
+    linnaeus(
+        "train", "-t", files / "topics.tsv", "-d", files / "titled.jsonl", "-o", files / "model",
+        "--text", "title=2", "--text", "text", "--min-df", 1,
+    )  # fmt: skip
+    for given in ('{"text": "a dog with a leash"}\n', '{"title": "leash"}\n', "a dog with a leash\n"):
+        result = linnaeus("predict", files / "model", "-", stdin=given)
+        assert result.code == 0, result.err
+        assert json.loads(result.out)["labels"][0]["label"] == "Dogs"
+    steps = json.loads(linnaeus("explain", files / "model", "--text", "a dog with a leash", "--json").out)
+    assert {feature for feature, _ in steps[-1]["contributions"]} == {"text:dog", "text:leash"}
+
+
+def test_a_reader_that_has_enough_is_no_error(trained) -> None:
+    command = f"{sys.executable} -m linnaeus predict model docs.jsonl | head -1"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    found = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command}"], cwd=trained, capture_output=True, text=True, env=environment
+    )
+    assert (found.returncode, found.stderr) == (0, "")
+    assert len(found.stdout.splitlines()) == 1

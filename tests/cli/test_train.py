@@ -50,6 +50,55 @@ def test_pruning_reports_what_it_costs(linnaeus, files) -> None:
     assert package.load(files / "model").model_.weights_.nnz == told["pruned"]["weights_kept"]
 
 
+def test_a_share_can_be_held_out(linnaeus, files) -> None:
+    told = json.loads(linnaeus(*arguments(files, "--test-size", 0.25, "--json", "--min-df", 1)).out)
+    assert told["documents"] == 30
+    assert told["measured_on"] == "the test documents"
+    assert linnaeus(*arguments(files, "--test-size", 0.25, "--test", "x.jsonl")).code == 2
+
+
+def test_a_bad_test_file_is_noticed_before_training(linnaeus, files) -> None:
+    result = linnaeus(*arguments(files, "--test", "nowhere.jsonl"))
+    assert (result.code, "nowhere.jsonl" in result.err) == (1, True)
+    assert "training" not in result.err
+
+
+def test_a_narrow_test_file_of_vectors_is_widened(linnaeus, files) -> None:
+    (files / "train.svm").write_text("Cats 0:1 5:1\nDogs 1:1 4:1\nTrees 2:1\nFlowers 3:1\n" * 3)
+    (files / "test.svm").write_text("Cats 0:1\nDogs 1:1\n")
+    told = linnaeus(
+        "train", "-t", files / "topics.tsv", "-d", files / "train.svm", "-o", files / "model",
+        "--test", files / "test.svm", "--json",
+    )  # fmt: skip
+    assert told.code == 0, told.err
+    assert json.loads(told.out)["scores"]["precision_at_1"] == 1.0
+
+
+def test_any_column_can_be_the_text(linnaeus, files) -> None:
+    text = (files / "docs.jsonl").read_text().replace('"text"', '"words"')
+    (files / "odd.jsonl").write_text(text)
+    result = linnaeus("train", "-d", files / "odd.jsonl", "-o", files / "model", "--text", "words", "--min-df", 1)
+    assert result.code == 0, result.err
+
+
+def test_parts_of_a_file_are_noticed_and_chosen(linnaeus, files) -> None:
+    for part in ("train", "test"):
+        for label in ("Cats", "Dogs"):
+            folder = files / "news" / f"news-{part}" / label
+            folder.mkdir(parents=True)
+            for i in range(3):
+                (folder / f"{i}.txt").write_text(f"{label} {label} document number {i}")
+    result = linnaeus("train", "-t", files / "topics.tsv", "-d", files / "news", "-o", files / "model")
+    assert "the parts test, train" in result.err
+    told = linnaeus("train", "-d", files / "news", "-o", files / "model", "--split", "train", "--json")
+    assert json.loads(told.out)["documents"] == 6
+
+
+def test_a_decoder_that_needs_inner_nodes_says_so(linnaeus, files) -> None:
+    assert "learn=closed" in linnaeus(*arguments(files, "--decoder", "best_closure")).err
+    assert "learn=closed" not in linnaeus(*arguments(files, "--decoder", "best_closure", "--set", "learn=closed")).err
+
+
 def test_a_test_file_is_measured(linnaeus, files) -> None:
     told = json.loads(linnaeus(*arguments(files, "--test", files / "docs.jsonl", "--json", "--min-df", 1)).out)
     assert told["measured_on"] == "the test documents"
@@ -66,6 +115,11 @@ def test_a_test_file_is_measured(linnaeus, files) -> None:
         (["--decoder", "best_leave"], "did you mean 'best_leaf'"),
         (["--taxonomy", "nowhere.tsv"], "nowhere.tsv"),
         (["--text", "txt"], "txt"),
+        (["--set", "tol=abc"], "tol='abc'"),
+        (["--set", "n_jobs=two"], "n_jobs='two'"),
+        (["--set", "random_state=abc"], "abc"),
+        (["--set", "fit_intercept=maybe"], "fit_intercept='maybe'"),
+        (["--set", "tol"], "expected NAME=VALUE"),
     ],
 )
 def test_wrong_input_is_one_line_and_exit_code_one(linnaeus, files, more, message) -> None:

@@ -31,9 +31,9 @@ def test_all_kinds_of_labels_give_the_same_rows():
         assert as_sets(labels, TAX).Y.toarray().tolist() == rows.tolist()
 
 
-def test_all_nodes_of_a_path_are_labels():
+def test_the_label_of_a_path_is_its_last_name():
     paths = np.array([["A", "AB"], ["B", ""]])
-    assert TAX.labels(as_sets(paths, TAX).Y) == [["A", "AB"], ["B"]]
+    assert TAX.labels(as_sets(paths, TAX).Y) == [["AB"], ["B"]]
 
 
 def test_repeated_labels_count_once():
@@ -91,8 +91,8 @@ def test_without_a_taxonomy_the_labels_that_occur_are_the_columns():
     [
         (["AA"], ["AA", "AB"], "gold has 1 documents and predicted has 2"),
         (np.eye(3, dtype=int), np.eye(3, dtype=int), "has 3 columns, expected 7"),
-        (np.full((1, 7), 0.5), ["AA"], "holds 0 and 1, got 0.5"),
-        ("AA", ["AA"], "one entry per document, got the string 'AA'"),
+        (np.full((1, 7), 0.5), ["AA"], "hold the number 0.5"),
+        ("AA", ["AA"], "one entry per document; got the string 'AA'"),
     ],
 )
 def test_errors_say_what_was_given_and_expected(gold, predicted, message):

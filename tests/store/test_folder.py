@@ -17,6 +17,16 @@ import linnaeus
 from linnaeus import OneVsRestSVM, Taxonomy
 from linnaeus.errors import StoreError
 from linnaeus.store import read_manifest
+from linnaeus.store.folder import _checksum
+
+
+def rewrite(folder, change) -> None:
+    """Change a manifest and sign it again, as somebody who knows how would."""
+    path = folder / "manifest.json"
+    content = json.loads(path.read_text())
+    change(content)
+    content["checksum"] = _checksum(content)
+    path.write_text(json.dumps(content))
 
 
 def small_model(C: float = 1.0) -> OneVsRestSVM:
@@ -85,6 +95,13 @@ def test_an_altered_file_is_named(folder) -> None:
         linnaeus.load(folder)
 
 
+def test_an_edited_manifest_is_noticed(folder) -> None:
+    path = folder / "manifest.json"
+    path.write_text(path.read_text().replace('"C",\n     1.0', '"C",\n     2.0'))
+    with pytest.raises(StoreError, match="altered"):
+        linnaeus.load(folder)
+
+
 def test_a_missing_file_is_named(folder) -> None:
     arrays_file(folder).unlink()
     with pytest.raises(StoreError, match="missing"):
@@ -98,13 +115,18 @@ def test_foreign_and_damaged_folders_are_refused(folder, tmp_path) -> None:
     with pytest.raises(StoreError, match=r"no manifest\.json"):
         linnaeus.load(tmp_path / "empty")
     manifest = folder / "manifest.json"
-    good = json.loads(manifest.read_text())
+    good = manifest.read_text()
     for change, message in (
         ({"format": "other"}, "not of a linnaeus model"),
         ({"format_version": 99}, "format version 99"),
         ({"taxonomy": "0" * 64}, "fingerprint"),
+        ({"files": []}, "does not fit"),
+        ({"model": {}}, "does not fit"),
+        ({"model": {"$dict": [1]}}, "does not fit"),
+        ({"model": {"$strange": 1}}, "unknown entry"),
     ):
-        manifest.write_text(json.dumps({**good, **change}))
+        manifest.write_text(good)
+        rewrite(folder, lambda content, change=change: content.update(change))
         with pytest.raises(StoreError, match=message):
             linnaeus.load(folder)
     manifest.write_text("{" + manifest.read_text()[:50])
@@ -113,10 +135,7 @@ def test_foreign_and_damaged_folders_are_refused(folder, tmp_path) -> None:
 
 
 def test_a_manifest_cannot_name_a_class_that_is_not_registered(folder) -> None:
-    manifest = folder / "manifest.json"
-    content = json.loads(manifest.read_text())
-    content["model"]["$object"] = "os.system"
-    manifest.write_text(json.dumps(content))
+    rewrite(folder, lambda content: content["model"].update({"$object": "os.system"}))
     with pytest.raises(StoreError, match="does not know"):
         linnaeus.load(folder)
 
@@ -126,6 +145,19 @@ def test_other_peoples_folders_are_not_overwritten(tmp_path) -> None:
     with pytest.raises(StoreError, match="precious"):
         linnaeus.save(small_model(), tmp_path)
     assert (tmp_path / "precious.txt").read_text() == "mine"
+    (tmp_path / "web").mkdir()
+    (tmp_path / "web" / "manifest.json").write_text('{"name": "an app of another kind"}')
+    with pytest.raises(StoreError, match="not a model"):
+        linnaeus.save(small_model(), tmp_path / "web")
+
+
+def test_only_models_and_pipelines_are_saved(tmp_path) -> None:
+    from sklearn.pipeline import make_pipeline
+
+    for thing in ({"a": 1}, make_pipeline(small_model())):
+        with pytest.raises(StoreError, match="not a linnaeus model"):
+            linnaeus.save(thing, tmp_path / "thing")
+    assert not (tmp_path / "thing").exists()
 
 
 def test_pruned_weights_are_stored_sparse_and_score_the_same(tmp_path) -> None:

@@ -39,7 +39,8 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title:
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
     for i, column in enumerate(columns):
         numeric = all(isinstance(row[i], (int, float)) for row in rows)
-        table.add_column(column, justify="right" if numeric else "left")
+        # On a narrow terminal long texts fold; numbers are never cut.
+        table.add_column(column, justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
     for row in rows:
         table.add_row(*(Text(_cell(value)) for value in row))
     Console(width=None if sys.stdout.isatty() else 200).print(table)

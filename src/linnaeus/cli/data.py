@@ -11,11 +11,16 @@ from linnaeus.cli.console import JsonOption, print_json, print_table, waiting
 from linnaeus.cli.options import (
     CategoricalOption,
     DataFormatOption,
+    EncodingOption,
     HeaderOption,
     LabelsOption,
+    NamesOption,
+    Reading,
+    SeparatorOption,
+    SplitOption,
     TaxonomyOption,
     TextOption,
-    read_labelled,
+    read_taxonomy,
 )
 
 __all__ = ["app"]
@@ -37,18 +42,22 @@ def describe_command(
     labels: LabelsOption = None,
     categorical: CategoricalOption = None,
     header: HeaderOption = None,
+    encoding: EncodingOption = None,
+    split: SplitOption = None,
+    label_separator: SeparatorOption = None,
+    names: NamesOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Count documents, features and labels of each file."""
     from linnaeus.data.describe import describe
 
+    tax = read_taxonomy(taxonomy, names)
+    reading = Reading(format, text, labels, categorical, header, encoding, split, label_separator)
     found = []
     for file in files:
-        data, tree = read_labelled(
-            [file], taxonomy, format=format, text=text, labels=labels, categorical=categorical, header=header
-        )
+        data = reading.read([file], tax)
         with waiting(f"counting {file}"):
-            found.append(describe(data, tree))
+            found.append(describe(data, tax or data.taxonomy))
     if as_json:
         print_json(found)
     else:

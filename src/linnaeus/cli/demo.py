@@ -82,11 +82,10 @@ def _answers(flat: Any, pipe: Any, documents: Any) -> dict[str, Any]:
     """Most specific labels of the baseline, of the baseline with rescue, and of the best consistent sets."""
     from linnaeus.decoding import Threshold
 
-    tax = pipe.taxonomy_
     return {
         "flat baseline": flat.predict(documents, decoder=Threshold(0.0, repair=None, at_least_one=False)),
         "flat with rescue": flat.predict(documents),
-        "consistent sets": tax.labels(tax.frontier(tax.indicator(pipe.predict(documents)))),
+        "consistent sets": pipe.predict(documents),
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,6 +21,7 @@ class _Answers:
     gold: Any
     predicted: Any
     scores: Any
+    columns: Any
     taxonomy: Any
     other: Any = None
     n_missing: int = 0
@@ -53,6 +53,10 @@ def evaluate(
     text: options.TextOption = None,
     labels: options.LabelsOption = None,
     header: options.HeaderOption = None,
+    encoding: options.EncodingOption = None,
+    split: options.SplitOption = None,
+    decoder: Annotated[str | None, typer.Option("--decoder", help="Another way from scores to sets.")] = None,
+    closed: Annotated[bool | None, typer.Option("--closed/--not-closed", help="Add all ancestors, or not.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compare answers with the truth: a model on labelled documents, or label files of any tool.
@@ -63,23 +67,20 @@ def evaluate(
     """
     from linnaeus import metrics
 
-    if model is not None:
-        if gold or predicted or data is None:
-            raise typer.BadParameter("Give a model and labelled documents, or --gold and --predicted.")
-        reading = {"text": text, "labels": labels, "header": header, "format": format}
-        answers = _answers_of_model(
-            model, data, compare, {key: value for key, value in reading.items() if value is not None}
-        )
-    elif gold and predicted:
+    if model is not None and data is not None and not (gold or predicted or taxonomy):
+        reading = options.Reading(format, text, labels, None, header, encoding, split)
+        answers = _answers_of_model(model, data, compare, reading, decoder, closed)
+    elif gold and predicted and model is None and not any((text, labels, split, decoder)):
         answers = _answers_of_files(taxonomy, gold, predicted, compare, format)
     else:
-        raise typer.BadParameter("Give a model and labelled documents, or --gold and --predicted.")
+        raise typer.BadParameter("Give a model and labelled documents, or --gold and --predicted (with --taxonomy).")
     with waiting("comparing"):
         report = metrics.evaluate(
             answers.gold,
             answers.predicted,
-            answers.scores,
             answers.taxonomy,
+            scores=answers.scores,
+            labels=answers.columns,
             absent=absent,
             per_node=per_node,
             seconds=answers.seconds,
@@ -98,23 +99,26 @@ def evaluate(
         whole = {**report.to_dict(per_node=per_node), "n_missing_predictions": answers.n_missing}
         print_json({**whole, "comparison": tests} if tests else whole)
     else:
-        _print(report, tests, levels=levels, per_node=per_node)
+        _print(report, tests, answers.taxonomy, levels=levels, per_node=per_node)
 
 
-def _answers_of_model(model: str, data: str, compare: str | None, reading: dict[str, Any]) -> _Answers:
+def _answers_of_model(
+    model: str, data: str, compare: str | None, reading: options.Reading, decoder: str | None, closed: bool | None
+) -> _Answers:
+    from linnaeus import store
     from linnaeus.cli.predicting import answers
+    from linnaeus.data.label_files import LabelFile, align, read_label_file
+    from linnaeus.decoding import decoder as make_decoder
 
-    start = time.perf_counter()
-    gold, predicted, scores, taxonomy = answers(model, data, **reading)
-    seconds = time.perf_counter() - start  # with loading and reading: what a user waits for
+    found = answers(store.load(model), data, reading, None if decoder is None else make_decoder(decoder), closed)
     model_bytes = sum(file.stat().st_size for file in Path(model).rglob("*") if file.is_file())
     other = None
     if compare is not None:
-        from linnaeus.data.label_files import LabelFile, align, read_label_file
-
-        second = read_label_file(compare, known=taxonomy.index_of)
-        other = align(LabelFile(data, list(gold), []), second)[0].labels
-    return _Answers(gold, predicted, scores, taxonomy, other, 0, seconds, model_bytes)
+        second = read_label_file(compare, known=found.taxonomy.index_of)
+        other = align(LabelFile(data, list(found.gold), [], ids=found.ids), second)[0].labels
+    return _Answers(
+        found.gold, found.predicted, found.scores, found.columns, found.taxonomy, other, 0, found.seconds, model_bytes
+    )
 
 
 def _answers_of_files(
@@ -131,16 +135,16 @@ def _answers_of_files(
         other = None
         if compare is not None:
             other = align(truth, read_label_file(compare, format, known=known))[0].labels
-    return _Answers(truth.labels, first.labels, first.ranked(), tax, other, n_missing)
+    return _Answers(truth.labels, first.labels, first.ranked(), None, tax, other, n_missing)
 
 
-def _print(report: Any, tests: list[dict[str, Any]], *, levels: bool, per_node: bool) -> None:
+def _print(report: Any, tests: list[dict[str, Any]], taxonomy: Any, *, levels: bool, per_node: bool) -> None:
     print_table(["measure", "value", "how"], report.rows(), title=f"{report.about['n_docs']:,} documents")
     print_table(["compared", "value"], report.about.items())
     if levels and report.levels:
         _print_rows(report.levels, "by level")
     if per_node and report.nodes:
-        _print_rows(report.nodes, "by node")
+        _print_rows([_shown(row, taxonomy) for row in report.nodes], "by node")
     if tests:
         shown = ("measure", "test", "first", "second", "difference", "low", "high", "p_value", "p_holm", "n")
         _print_rows([{key: row[key] for key in shown} for row in tests], "against the second system")
@@ -148,3 +152,10 @@ def _print(report: Any, tests: list[dict[str, Any]], *, levels: bool, per_node: 
 
 def _print_rows(rows: list[dict[str, Any]], title: str) -> None:
     print_table(list(rows[0]), [list(row.values()) for row in rows], title=title)
+
+
+def _shown(row: dict[str, Any], taxonomy: Any) -> dict[str, Any]:
+    """A row with the node's display label instead of its name, which may be a long IRI."""
+    if taxonomy is None or taxonomy.display_labels is None or row.get("node") not in taxonomy:
+        return row
+    return {**row, "node": taxonomy.display(row["node"])}

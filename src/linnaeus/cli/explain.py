@@ -6,7 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from linnaeus.cli.console import JsonOption, print_json, print_table
+from linnaeus.cli import options
+from linnaeus.cli.console import JsonOption, note, print_json, print_table
+from linnaeus.cli.predicting import documents_for, main_field
 from linnaeus.errors import DataError, ParameterError
 
 __all__ = ["explain"]
@@ -17,6 +19,8 @@ def explain(
     text: Annotated[str | None, typer.Option("--text", help="The document; or use --data and --id.")] = None,
     data: Annotated[str | None, typer.Option("--data", "-d", help="File with the document.")] = None,
     document: Annotated[str | None, typer.Option("--id", help="Its id, or its number from 0.")] = None,
+    format: options.DataFormatOption = None,
+    header: options.HeaderOption = None,
     node: Annotated[str | None, typer.Option("--node", help="Node to explain (default: the best one).")] = None,
     k: Annotated[int, typer.Option("--top", "-k", min=1, help="Contributions to show per node.")] = 10,
     as_json: JsonOption = False,
@@ -27,7 +31,10 @@ def explain(
     loaded = store.load(model)
     if not hasattr(loaded, "explain"):
         raise DataError(f"{type(loaded).__name__} has no explanations.")
-    steps = loaded.explain(_document(loaded, text, data, document), node)
+    if (text is None) == (data is None):
+        raise typer.BadParameter("Give the document either as --text or as --data with --id.")
+    given = _from_text(loaded, text) if text is not None else _from_file(loaded, str(data), document, format, header)
+    steps = loaded.explain(given, node)
     if as_json:
         print_json([_plain(step, loaded.taxonomy_, k) for step in steps])
         return
@@ -43,33 +50,31 @@ def explain(
         print_table(["feature", "contribution"], rows, title=title)
 
 
-def _document(model: Any, text: str | None, data: str | None, name: str | None) -> Any:
-    from linnaeus.cli.predicting import documents_for
+def _from_text(model: Any, text: str) -> Any:
+    """A text as the model takes it: as the first field where there are several."""
+    features: Any = getattr(model, "features_", None)
+    if not hasattr(features, "weights_"):
+        raise DataError("The model was trained on vectors; give the document as --data FILE --id NAME.")
+    fields = [*features.weights_, *features.kinds_]
+    given: Any = text if len(fields) == 1 else {**dict.fromkeys(fields, ""), main_field(features): text}
+    if not features.transform([text] if len(fields) == 1 else {name: [value] for name, value in given.items()}).nnz:
+        note("note: the model knows no word of this text")
+    return given
 
-    if (text is None) == (data is None):
-        raise ParameterError("Give the document either as --text or as --data with --id.")
-    if text is not None:
-        features = getattr(model, "features_", None)
-        fields = list(getattr(features, "weights_", {"text": 1.0}))
-        if features is None:
-            raise DataError("The model was trained on vectors; give the document as --data FILE --id NAME.")
-        return (
-            text
-            if len(fields) == 1 and not features.kinds_
-            else {**dict.fromkeys([*fields, *features.kinds_], ""), fields[0]: text}
-        )
-    documents = documents_for(model, [str(data)])
+
+def _from_file(model: Any, data: str, name: str | None, format: str | None, header: bool | None) -> Any:
+    documents = documents_for(model, [data], options.Reading(format, header=header))
     ids = documents.ids or [str(i) for i in range(len(documents))]
-    if name is None or name not in ids:
+    if name is None:
+        raise typer.BadParameter(f"Say which document with --id; the ids begin with {', '.join(ids[:3])}.")
+    number = int(name) if name.isdecimal() and int(name) < len(ids) else None
+    if name not in ids and number is None:
         raise ParameterError(f"--id {name}: {data} has no such document; its ids begin with {', '.join(ids[:3])}.")
-    chosen = documents.take([ids.index(name)])
-    if chosen.fields is not None:
-        return (
-            {field: values[0] for field, values in chosen.fields.items()}
-            if len(chosen.fields) > 1
-            else chosen.documents[0]
-        )
-    return chosen.documents if chosen.X is not None else chosen.documents[0]
+    chosen = documents.take([ids.index(name) if name in ids else number])
+    if chosen.X is not None:
+        return chosen.X
+    fields = chosen.fields or {"sequence": chosen.sequences}
+    return {field: values[0] for field, values in fields.items()} if len(fields) > 1 else chosen.documents[0]
 
 
 def _plain(step: Any, taxonomy: Any, k: int) -> dict[str, Any]:

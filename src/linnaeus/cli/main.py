@@ -68,7 +68,10 @@ def run(arguments: list[str] | None = None) -> None:
 
 def _code(arguments: list[str] | None) -> int:
     try:
-        code = app(arguments, standalone_mode=False)
+        _invoke(sys.argv[1:] if arguments is None else arguments)
+        sys.stdout.flush()  # a closed pipe is noticed here rather than at exit
+    except typer.Exit as stop:
+        return stop.exit_code
     except WrongUsage as error:
         error.show()
         return 2
@@ -84,4 +87,13 @@ def _code(arguments: list[str] | None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         print("stopped", file=sys.stderr)
         return 130
-    return code if isinstance(code, int) else 0
+    return 0
+
+
+def _invoke(arguments: list[str]) -> None:
+    """Parse and run, without the layer that turns interrupts and closed pipes into exit codes of its own."""
+    if "_LINNAEUS_COMPLETE" in os.environ:  # the shell asks for completions
+        app()
+    command = typer.main.get_command(app)
+    with command.make_context("linnaeus", list(arguments)) as context:
+        command.invoke(context)

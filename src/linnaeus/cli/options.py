@@ -1,7 +1,8 @@
-"""Options that several commands share, and what they mean: which columns of a file hold what."""
+"""Options that several commands share: which columns of a file hold what, and how to read it."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -12,18 +13,21 @@ from linnaeus.progress import waiting
 __all__ = [
     "CategoricalOption",
     "DataFormatOption",
+    "EncodingOption",
     "HeaderOption",
     "LabelsOption",
+    "NamesOption",
+    "Reading",
+    "SeparatorOption",
+    "SplitOption",
     "TaxonomyOption",
     "TextOption",
     "UnknownOption",
-    "read_labelled",
+    "read_taxonomy",
     "weighted_fields",
 ]
 
-TaxonomyOption = Annotated[
-    str | None, typer.Option("--taxonomy", "-t", help="Taxonomy file; its format is recognised.")
-]
+TaxonomyOption = Annotated[str | None, typer.Option("--taxonomy", "-t", help="Taxonomy file; any format.")]
 TextOption = Annotated[
     list[str] | None, typer.Option("--text", help="Text column or key; with a weight as title=2. May be repeated.")
 ]
@@ -31,11 +35,17 @@ LabelsOption = Annotated[str | None, typer.Option("--labels", help="Column or ke
 CategoricalOption = Annotated[
     list[str] | None, typer.Option("--categorical", help="Column that becomes binary features.")
 ]
-DataFormatOption = Annotated[
-    str | None, typer.Option("--format", help="Format of the documents (default: recognised).")
-]
+DataFormatOption = Annotated[str | None, typer.Option("--format", help="Format of the documents, if not recognised.")]
 HeaderOption = Annotated[
     bool | None, typer.Option("--header/--no-header", help="Whether the file begins with column names.")
+]
+EncodingOption = Annotated[str | None, typer.Option("--encoding", help="Encoding of the documents (default: UTF-8).")]
+SplitOption = Annotated[str | None, typer.Option("--split", help="Use one part only, where the file names parts.")]
+SeparatorOption = Annotated[
+    str | None, typer.Option("--label-separator", help="Between the labels of a cell (default: recognised).")
+]
+NamesOption = Annotated[
+    str | None, typer.Option("--names", help="Names of SKOS concepts: iri (default), notation or label.")
 ]
 UnknownOption = Annotated[str, typer.Option("--unknown", help="Labels that are not in the taxonomy: error or drop.")]
 
@@ -56,30 +66,44 @@ def weighted_fields(text: list[str] | None) -> dict[str, float] | None:
     return fields
 
 
-def read_labelled(
-    paths: list[str],
-    taxonomy_path: str | None,
-    *,
-    format: str | None = None,
-    text: list[str] | None = None,
-    labels: str | None = None,
-    categorical: list[str] | None = None,
-    header: bool | None = None,
-) -> tuple[Any, Any]:
-    """Documents and taxonomy: the file given, the one the documents carry, or None."""
+def read_taxonomy(path: str | None, names: str | None = None) -> Any:
+    """The taxonomy of a file, or None."""
     from linnaeus import Taxonomy
-    from linnaeus.data.readers import read_dataset
 
-    fields = weighted_fields(text)
-    with waiting(f"reading {', '.join(paths)}"):
-        taxonomy = None if taxonomy_path is None else Taxonomy.read(taxonomy_path)
-        data = read_dataset(
-            paths,
-            format,
-            taxonomy=taxonomy,
-            text=None if fields is None else list(fields),
-            labels=labels,
-            categorical=categorical or None,
-            header=header,
-        )
-    return data, taxonomy if taxonomy is not None else data.taxonomy
+    if path is None:
+        return None
+    with waiting(f"reading {path}"):
+        return Taxonomy.read(path, **({} if names is None else {"names": names}))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How documents are to be read, as the options say it."""
+
+    format: str | None = None
+    text: list[str] | None = None
+    labels: str | None = None
+    categorical: list[str] | None = None
+    header: bool | None = None
+    encoding: str | None = None
+    split: str | None = None
+    label_separator: str | None = None
+
+    def read(self, paths: list[str], taxonomy: Any = None) -> Any:
+        """The data set of these files."""
+        from linnaeus.data.readers import read_dataset
+
+        fields = weighted_fields(self.text)
+        with waiting(f"reading {', '.join(paths)}"):
+            return read_dataset(
+                paths,
+                self.format,
+                taxonomy=taxonomy,
+                text=None if fields is None else list(fields),
+                labels=self.labels,
+                categorical=self.categorical or None,
+                header=self.header,
+                encoding=self.encoding,
+                split=self.split,
+                label_separator=self.label_separator,
+            )

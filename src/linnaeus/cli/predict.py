@@ -8,6 +8,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Annotated, Any, TextIO
 
 import typer
@@ -32,9 +33,14 @@ def predict(
     as_: Annotated[str, typer.Option("--as", help="jsonl, or tsv (id, label, score, path).")] = "jsonl",
     closed: Annotated[bool | None, typer.Option("--closed/--not-closed", help="Add all ancestors, or not.")] = None,
     decoder: Annotated[str | None, typer.Option("--decoder", help="Another way from scores to sets.")] = None,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Probabilities instead of scores, where the model has them.")
+    ] = False,
     text: options.TextOption = None,
     format: options.DataFormatOption = None,
     header: options.HeaderOption = None,
+    encoding: options.EncodingOption = None,
+    split: options.SplitOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --as jsonl.")] = False,
 ) -> None:
     """Classify documents."""
@@ -43,63 +49,73 @@ def predict(
     from linnaeus.decoding import decoder as make_decoder
 
     if as_ not in ("jsonl", "tsv"):
-        raise ParameterError(f"--as {as_}: expected jsonl or tsv.")
+        raise typer.BadParameter(f"--as {as_}: expected jsonl or tsv.")
+    if as_json and as_ == "tsv":
+        raise typer.BadParameter("--json and --as tsv contradict each other.")
+    if top is not None and (decoder is not None or closed is not None):
+        raise typer.BadParameter("--top ranks nodes; --decoder and --closed are for sets.")
     loaded = store.load(model)
+    if probabilities and not hasattr(loaded, "predict_proba"):
+        raise ParameterError("--probabilities: the model has none; OneVsRestLogistic is one that has.")
     decide = None if decoder is None else make_decoder(decoder)
-    documents = documents_for(loaded, data or ["-"], text=text, format=format, header=header)
+    reading = options.Reading(format, text, header=header, encoding=encoding, split=split)
+    documents = documents_for(loaded, data or ["-"], reading, labelled=False)
+    answer = _Answering(loaded, top, closed, decide, probabilities)
     write = _json_line if as_ == "jsonl" or as_json else _table_lines
     with _target(output) as file:
-        for document in _answers(loaded, documents, top, closed, decide):
+        for document in answer.all(documents):
             file.write(write(document))
 
 
-def _answers(model: Any, documents: Any, top: int | None, closed: bool | None, decide: Any) -> Iterator[dict[str, Any]]:
-    """One record per document: {"id", "labels"} with, per label, name, score (where it has one) and path."""
-    from linnaeus.cli.console import progress
-    from linnaeus.cli.predicting import label_lists
-    from linnaeus.engine.plan import blocks
+@dataclass(frozen=True)
+class _Answering:
+    """A model and how it is to answer."""
 
-    tax = model.taxonomy_
-    with progress("predicting", len(documents)) as advance:
-        for part in blocks(len(documents), _BATCH):
-            batch = documents.take(range(part.start, part.stop))
-            if top is not None:
-                names, scores = model.top(batch.documents, top)
-                rows = [list(zip(n, s, strict=True)) for n, s in zip(names.tolist(), scores.tolist(), strict=True)]
-            else:
-                sets = label_lists(model.predict(batch.documents, decoder=decide, closed=closed))
-                rows = _with_scores(model, batch, sets)
-            for i, row in enumerate(rows):
-                name = str(part.start + i) if batch.ids is None else batch.ids[i]
-                yield {"id": name, "labels": [_entry(tax, label, score) for label, score in row]}
-            advance(part.stop - part.start)
+    model: Any
+    top: int | None
+    closed: bool | None
+    decoder: Any
+    probabilities: bool
 
+    def all(self, documents: Any) -> Iterator[dict[str, Any]]:
+        """One record per document: {"id", "labels"} with, per label, name, score (where it has one) and path."""
+        from linnaeus.cli.console import progress
+        from linnaeus.engine.plan import blocks
 
-def _with_scores(model: Any, batch: Any, sets: list[list[str]]) -> list[list[tuple[str, float | None]]]:
-    """The sets, best label first; nodes that only stand above a label may have no score."""
-    inner = getattr(model, "model_", model)
-    X = model.matrix(batch.documents) if hasattr(model, "matrix") else batch.documents
-    column_of = {int(node): i for i, node in enumerate(inner.nodes_)}
-    rows = []
-    first = 0
-    for S in inner._batches(X):
-        for scores, labels in zip(S, sets[first : first + len(S)], strict=True):
-            columns = [column_of.get(inner.taxonomy_.index(label)) for label in labels]
-            pairs = [(label, None if c is None else float(scores[c])) for label, c in zip(labels, columns, strict=True)]
-            rows.append(sorted(pairs, key=lambda pair: (pair[1] is None, -(pair[1] or 0.0), pair[0])))
-        first += len(S)
-    return rows
+        with progress("predicting", len(documents)) as advance:
+            for part in blocks(len(documents), _BATCH):
+                batch = documents.take(range(part.start, part.stop))
+                for i, row in enumerate(self._rows(batch.documents)):
+                    name = str(part.start + i) if batch.ids is None else batch.ids[i]
+                    yield {"id": name, "labels": [self._entry(node, score) for node, score in row]}
+                advance(part.stop - part.start)
 
+    def _rows(self, documents: Any) -> Iterator[list[tuple[int, float | None]]]:
+        """(node, score) of each document, best first; nodes that only stand above a label may have no score."""
+        from linnaeus.metrics.rankings import best_columns
 
-def _entry(taxonomy: Any, label: str, score: float | None) -> dict[str, Any]:
-    from linnaeus.data.check import path_to
+        nodes = getattr(self.model, "model_", self.model).nodes_.tolist()
+        column_of = {node: i for i, node in enumerate(nodes)}
+        Y: Any = None if self.top else self.model.answers(documents, decoder=self.decoder, closed=self.closed)
+        first = 0
+        for S in [self.model.predict_proba(documents)] if self.probabilities else self.model.score_blocks(documents):
+            best = best_columns(S, min(self.top, S.shape[1])).tolist() if self.top else None
+            for i, scores in enumerate(S.tolist()):
+                if best is not None:
+                    yield [(nodes[column], scores[column]) for column in best[i]]
+                else:
+                    members = Y.indices[Y.indptr[first + i] : Y.indptr[first + i + 1]].tolist()
+                    row = [(v, scores[column_of[v]] if v in column_of else None) for v in members]
+                    yield sorted(row, key=lambda pair: (pair[1] is None, -(pair[1] or 0.0), pair[0]))
+            first += len(S)
 
-    node = taxonomy.index(label)
-    entry: dict[str, Any] = {"label": label, "score": None if score is None else round(score, 6)}
-    if taxonomy.display_labels is not None:
-        entry["display"] = taxonomy.display(node)
-    entry["path"] = [str(taxonomy.names[v]) for v in path_to(taxonomy, node)]
-    return entry
+    def _entry(self, node: int, score: float | None) -> dict[str, Any]:
+        tax = self.model.taxonomy_
+        entry: dict[str, Any] = {"label": str(tax.names[node]), "score": None if score is None else round(score, 6)}
+        if tax.display_labels is not None:
+            entry["display"] = tax.display(node)
+        entry["path"] = [str(name) for name in tax.names[tax.path(node)]]
+        return entry
 
 
 def _json_line(document: dict[str, Any]) -> str:

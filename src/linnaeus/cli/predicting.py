@@ -1,70 +1,99 @@
-"""Documents through a saved model: what `predict` and `evaluate` share."""
+"""Documents through a saved model: what `predict`, `evaluate` and `explain` share."""
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass, replace
 from typing import Any
 
-from linnaeus.cli import options
+from linnaeus.cli.options import Reading
 from linnaeus.errors import DataError
 from linnaeus.progress import waiting
 
-__all__ = ["answers", "documents_for", "label_lists"]
+__all__ = ["Answers", "answers", "documents_for", "fit_to", "main_field"]
+
+# Documents x nodes up to which whole rankings are kept (0.4 GB); beyond, the best of each document.
+_WHOLE_RANKINGS = 50_000_000
 
 
-def documents_for(model: Any, paths: list[str], **reading: Any) -> Any:
-    """Read documents of the kind that the model was trained on."""
-    from linnaeus.data.readers import read_dataset
+@dataclass(frozen=True)
+class Answers:
+    """What a model says of labelled documents: gold and predicted labels, scores of ``columns`` or ranked lists."""
 
-    fields = options.weighted_fields(reading.pop("text", None))
+    gold: Any
+    predicted: Any
+    scores: Any
+    columns: Any
+    taxonomy: Any
+    ids: Any
+    seconds: float
+
+
+def documents_for(model: Any, paths: list[str], reading: Reading, *, labelled: bool = True) -> Any:
+    """Read documents of the kind that the model was trained on; labels are left out if they do not matter."""
+    from linnaeus.data.dataset import concatenate
+
     features: Any = getattr(model, "features_", None)
-    if fields is None and hasattr(features, "weights_"):
-        reading["categorical"] = list(features.kinds_) or None
-    named = None if fields is None else list(fields)
-    with waiting(f"reading {', '.join(paths)}"):
-        data = read_dataset(paths, reading.pop("format", None), taxonomy=model.taxonomy_, text=named, **reading)
+    if hasattr(features, "kinds_") and features.kinds_:
+        reading = replace(reading, categorical=reading.categorical or list(features.kinds_))
+    parts = [reading.read([path], model.taxonomy_) for path in paths]
+    return fit_to(model, concatenate(parts if labelled else [replace(part, labels=None) for part in parts]))
+
+
+def fit_to(model: Any, data: Any) -> Any:
+    """Documents as the model takes them: of the right kind, and sparse ones as wide as the training data."""
+    from scipy import sparse
+
+    features: Any = getattr(model, "features_", None)
     wanted = {"TextFeatures": ("text", "sequence"), "DenseFeatures": ("dense",)}.get(type(features).__name__)
     if wanted and data.kind not in wanted:
         raise DataError(f"{data.source} holds {data.kind} documents; the model was trained on {' or '.join(wanted)}.")
-    return _same_width(data, getattr(model, "model_", model))
-
-
-def _same_width(data: Any, model: Any) -> Any:
-    """Sparse files name only the features that occur: bring X to the width of the training data."""
-    from dataclasses import replace
-
-    from scipy import sparse
-
-    n_features = getattr(model, "n_features_in_", None)
+    if data.fields is not None and hasattr(features, "weights_"):
+        data = replace(data, fields=_fields_of(features, data.fields))
+    n_features = getattr(getattr(model, "model_", model), "n_features_in_", None)
     if data.kind != "sparse" or data.X.shape[1] == n_features:
         return data
     if data.X.nnz and data.X.indices.max() >= n_features:
-        raise DataError(
-            f"{data.source} has feature {data.X.indices.max()}; the model was trained on {n_features:,} features."
-        )
+        widest = data.X.indices.max()
+        raise DataError(f"{data.source} has feature {widest}; the model was trained on {n_features:,} features.")
+    # Sparse files name only the features that occur.
     X = sparse.csr_array((data.X.data, data.X.indices, data.X.indptr), shape=(data.X.shape[0], n_features))
     return replace(data, X=X, feature_names=None)
 
 
-def label_lists(predicted: Any) -> list[list[str]]:
-    """Answers of any kind as lists of names."""
-    if hasattr(predicted, "shape") and len(predicted.shape) == 2:
-        return [[str(step) for step in row if step] for row in predicted]
-    return [
-        [str(row)] if isinstance(row, str) or not hasattr(row, "__iter__") else [str(v) for v in row]
-        for row in predicted
-    ]
+def main_field(features: Any) -> str:
+    """The field that a text without a name is taken for: one with a usual name, or the first."""
+    fields = list(features.weights_)
+    return next((name for name in ("text", "abstract", "body", "content") if name in fields), fields[0])
 
 
-def answers(model_path: str, data_path: str, **reading: Any) -> tuple[Any, Any, Any, Any]:
-    """(gold labels, answers, ranked labels with scores, taxonomy) of a saved model on labelled documents."""
-    from linnaeus import store
+def _fields_of(features: Any, given: Any) -> dict[str, list[str]]:
+    """The fields that the model knows: a single unnamed text is its main field, fields that are missing are empty."""
+    wanted = [*features.weights_, *features.kinds_]
+    if not set(wanted) & set(given) and len(given) == 1:
+        given = {main_field(features): next(iter(given.values()))}
+    if not set(features.weights_) & set(given):
+        return dict(given)  # nothing fits: the features say which fields they miss
+    n_docs = len(next(iter(given.values())))
+    return {name: given.get(name, [""] * n_docs) for name in wanted}
 
-    model = store.load(model_path)
-    data = documents_for(model, [data_path], **reading)
+
+def answers(model: Any, data_path: str, reading: Reading, decoder: Any = None, closed: bool | None = None) -> Answers:
+    """Answers and rankings of a model on labelled documents, and the seconds that the answers took."""
+    import numpy as np
+
+    data = documents_for(model, [data_path], reading)
     if data.labels is None:
         raise DataError(f"{data_path} has no labels to compare with; name their column with --labels.")
+    tax = model.taxonomy_
     with waiting("predicting"):
-        names, scores = model.top(data.documents, k=max(10, max(map(len, data.labels), default=1)))
-        predicted = label_lists(model.predict(data.documents))
-    ranked = [list(zip(row.tolist(), values.tolist(), strict=True)) for row, values in zip(names, scores, strict=True)]
-    return data.labels, predicted, ranked, model.taxonomy_
+        start = time.perf_counter()
+        predicted = tax.labels(model.answers(data.documents, decoder=decoder, closed=closed))
+        seconds = time.perf_counter() - start
+        columns = tax.names[getattr(model, "model_", model).nodes_]
+        if len(data) * len(columns) <= _WHOLE_RANKINGS:
+            scores: Any = np.concatenate(list(model.score_blocks(data.documents)))
+        else:
+            names, values = model.top(data.documents, k=max(10, *map(len, data.labels)))
+            scores, columns = [list(zip(n, v, strict=True)) for n, v in zip(names, values, strict=True)], None
+    return Answers(data.labels, predicted, scores, columns, tax, data.ids, seconds)

@@ -9,6 +9,7 @@ import typer
 
 from linnaeus.cli import options, training
 from linnaeus.cli.console import JsonOption, note, print_json, print_table
+from linnaeus.cli.predicting import fit_to
 
 __all__ = ["train"]
 
@@ -20,26 +21,33 @@ def train(
     model: Annotated[str, typer.Option("--model", "-m", help="Model, see `linnaeus models`.")] = "OneVsRestSVM",
     C: Annotated[float, typer.Option("--C", help="Weight of the loss.")] = 1.0,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="Further parameter of the model, as tol=0.01.")
+        list[str] | None, typer.Option("--set", help="Further parameter, as tol=0.01; see `linnaeus models NAME`.")
     ] = None,
     text: options.TextOption = None,
     labels: options.LabelsOption = None,
+    label_separator: options.SeparatorOption = None,
     categorical: options.CategoricalOption = None,
     format: options.DataFormatOption = None,
     header: options.HeaderOption = None,
+    encoding: options.EncodingOption = None,
+    split: options.SplitOption = None,
+    names: options.NamesOption = None,
     unknown: options.UnknownOption = "error",
     weighting: Annotated[
-        str, typer.Option("--weighting", help="Of terms: tfidf, or log2 (raw counts x log2(N/n)).")
-    ] = "tfidf",
-    min_df: Annotated[int, typer.Option("--min-df", help="Leave out terms of fewer documents.")] = 2,
+        str | None, typer.Option("--weighting", help="Of terms: tfidf (default), or log2 (raw counts x log2(N/n)).")
+    ] = None,
+    min_df: Annotated[int | None, typer.Option("--min-df", help="Leave out terms of fewer documents (2).")] = None,
     decoder: Annotated[
         str | None,
         typer.Option("--decoder", help="threshold, best_label, best_leaf, top_down, best_subtree, best_closure."),
     ] = None,
     prune: Annotated[
-        float | None, typer.Option("--prune", help="Drop weights below this size; reports what it costs.")
+        float | None, typer.Option("--prune", min=0, help="Drop weights below this size; reports what it costs.")
     ] = None,
     test: Annotated[str | None, typer.Option("--test", help="Documents to measure on after training.")] = None,
+    test_size: Annotated[
+        float | None, typer.Option("--test-size", help="Hold this share of the documents out to measure on.")
+    ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 for all cores.")] = 1,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the random order.")] = 0,
     as_json: JsonOption = False,
@@ -47,36 +55,37 @@ def train(
     """Train a model and save it."""
     from linnaeus import store
     from linnaeus.decoding import decoder as make_decoder
-    from linnaeus.features.defaults import default_features
     from linnaeus.pipeline import Pipeline
 
+    if test is not None and test_size is not None:
+        raise typer.BadParameter("Give --test or --test-size, not both.")
     store.check_target(output)
-    reading: dict[str, Any] = {"format": format, "text": text, "labels": labels, "header": header}
-    reading["categorical"] = categorical
-    documents, tax = options.read_labelled(data, taxonomy, **reading)
-    y, tax = training.labels_of(documents, tax, unknown)
-    kind: dict[str, Any] = {"min_df": min_df} if documents.kind in ("text", "sequence") else {}
-    if documents.kind == "text":
-        kind |= {"fields": options.weighted_fields(text), "categorical": categorical or (), "weighting": weighting}
+    tax = options.read_taxonomy(taxonomy, names)
+    reading = options.Reading(format, text, labels, categorical, header, encoding, split, label_separator)
+    documents = reading.read(data, tax)
+    y, tax = training.labels_of(documents, tax or documents.taxonomy, unknown)
+    held_out = None if test is None else reading.read([test], tax)
+    gold = None if held_out is None else training.labels_of(held_out, tax, unknown)[0]
+    if test_size is not None:
+        documents, y, held_out, gold = training.hold_out(documents, y, test_size, seed)
     pipe = Pipeline(
         training.make_model(model, set_, taxonomy=tax, C=C, n_jobs=jobs, random_state=seed, verbose=1),
-        default_features(documents.kind, **kind),
+        training.make_features(documents, options.weighted_fields(text), categorical, weighting, min_df),
         decoder=None if decoder is None else make_decoder(decoder),
     )
     if not as_json:
-        note(f"{len(documents):,} documents, {tax}; training {model} ...")
+        note(f"{len(documents):,} documents, {tax}; training {type(pipe.model).__name__} ...")
+    training.advise(pipe, documents, y, split)
     start = time.perf_counter()
-    pipe.fit(documents.documents, y)
+    pipe.fit(documents.documents, y, feature_names=documents.feature_names)
     result = training.summary(pipe, documents, time.perf_counter() - start)
-    held_out, gold = documents, y
-    if test is not None:
-        held_out, _ = options.read_labelled([test], taxonomy, **reading)
-        gold = training.labels_of(held_out, tax, unknown)[0]
-    result["measured_on"] = "the test documents" if test is not None else "the training documents"
-    result["scores"] = training.measure(pipe, held_out, gold)
+    store.save(pipe, output)  # before anything is measured: what was trained is not lost
+    measured = (documents, y) if held_out is None else (fit_to(pipe, held_out), gold)
+    result["measured_on"] = "the training documents" if held_out is None else "the test documents"
+    result["scores"] = training.measure(pipe, *measured)
     if prune is not None:
-        result["pruned"] = training.prune(pipe, prune, held_out, gold)
-    store.save(pipe, output)
+        result["pruned"] = training.prune(pipe, prune, *measured)
+        store.save(pipe, output)
     result["output"] = output
     print_json(result) if as_json else _show(result)
 

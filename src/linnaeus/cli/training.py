@@ -9,7 +9,7 @@ from typing import Any
 from linnaeus.cli.console import note
 from linnaeus.errors import DataError, ParameterError, nearest
 
-__all__ = ["labels_of", "make_model", "measure", "prune", "summary"]
+__all__ = ["advise", "hold_out", "labels_of", "make_features", "make_model", "measure", "prune", "summary"]
 
 
 def labels_of(documents: Any, taxonomy: Any, unknown: str) -> tuple[Any, Any]:
@@ -31,6 +31,45 @@ def labels_of(documents: Any, taxonomy: Any, unknown: str) -> tuple[Any, Any]:
     return ([row[0] for row in sets] if all(len(row) == 1 for row in sets) else sets), taxonomy
 
 
+def hold_out(documents: Any, y: Any, share: float, seed: int) -> tuple[Any, Any, Any, Any]:
+    """(documents, labels, held-out documents, their labels), stratified."""
+    from linnaeus.data.splits import train_test_split
+
+    sets = [[row] if isinstance(row, str) else row for row in y]
+    train, test = train_test_split(sets, share, random_state=seed)
+    return documents.take(train), [y[i] for i in train], documents.take(test), [y[i] for i in test]
+
+
+def make_features(
+    documents: Any, fields: Any, categorical: list[str] | None, weighting: str | None, min_df: int | None
+) -> Any:
+    """Features for these documents; an option that would do nothing for them is refused."""
+    from linnaeus.features.defaults import default_features
+
+    given = {"fields": fields, "categorical": categorical, "weighting": weighting, "min_df": min_df}
+    given = {name: value for name, value in given.items() if value is not None}
+    allowed = {"text": set(given), "sequence": {"min_df"}}.get(documents.kind, set())
+    useless = sorted(set(given) - allowed)
+    if useless:
+        option = {"fields": "--text", "min_df": "--min-df"}.get(useless[0], f"--{useless[0]}")
+        raise ParameterError(f"{option} does nothing for {documents.kind} documents, as in {documents.source}.")
+    return default_features(documents.kind, **given)
+
+
+def advise(pipe: Any, documents: Any, y: Any, split: str | None) -> None:
+    """Notes on choices that are legal but rarely meant."""
+    from linnaeus.taxonomy.closure import is_closed
+
+    parts = sorted(set(documents.split or []))
+    if split is None and len(parts) > 1:
+        note(f"note: the file names the parts {', '.join(parts)}; all are used (--split {parts[-1]} takes one)")
+    tax = pipe.model.taxonomy
+    decoder = pipe.decoder
+    sets_wanted = decoder is not None and decoder.name in ("best_subtree", "best_closure", "top_down")
+    if sets_wanted and getattr(pipe.model, "learn", "") == "given" and not is_closed(tax, tax.indicator(y)):
+        note(f"note: {decoder.name} needs scores of inner nodes; --set learn=closed trains them")
+
+
 def make_model(name: str, settings: list[str] | None, **usual: Any) -> Any:
     """A model by name with the ``usual`` parameters that it has, and those of ``--set tol=0.01``."""
     from linnaeus import registry
@@ -41,8 +80,11 @@ def make_model(name: str, settings: list[str] | None, **usual: Any) -> Any:
     parameters = {key: value for key, value in usual.items() if key in known}
     for entry in settings or []:
         key, equals, value = entry.partition("=")
-        if not equals or key not in known - {"taxonomy"}:
-            raise ParameterError(f"--set {entry}: {name} has no parameter {key!r}{nearest(key, known)}")
+        if not equals:
+            raise ParameterError(f"--set {entry}: expected NAME=VALUE, for example tol=0.01.")
+        if key not in known - {"taxonomy"}:
+            others = ", ".join(sorted(known - {"taxonomy"}))
+            raise ParameterError(f"--set {entry}: {name} has the parameters {others}{nearest(key, known)}")
         try:
             parameters[key] = json.loads(value)
         except json.JSONDecodeError:
@@ -71,7 +113,7 @@ def measure(pipe: Any, documents: Any, gold: Any) -> dict[str, float]:
     from linnaeus import metrics
 
     tax = pipe.taxonomy_
-    predicted = pipe.predict(documents.documents)
+    predicted = tax.labels(pipe.answers(documents.documents))
     best, _ = pipe.top(documents.documents, 1)
     sets = [{row} if isinstance(row, str) else set(row) for row in gold]
     hits = sum(first in labels for first, labels in zip(best[:, 0], sets, strict=True))

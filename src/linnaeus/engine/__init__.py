@@ -7,7 +7,7 @@ from typing import Any
 
 from linnaeus.engine.serial import SerialEngine
 from linnaeus.engine.threads import ThreadEngine
-from linnaeus.errors import ParameterError
+from linnaeus.errors import ParameterError, check_number
 from linnaeus.typing import Engine
 
 __all__ = ["SerialEngine", "ThreadEngine", "get_engine", "n_workers", "single_blas_thread"]
@@ -23,6 +23,7 @@ def n_workers(n_jobs: int | None) -> int:
     """
     if n_jobs is None:
         return 1
+    check_number("n_jobs", n_jobs, whole=True)
     if n_jobs == 0:
         raise ParameterError("n_jobs=0 has no meaning; expected None, a positive number, or -1 for all cores.")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

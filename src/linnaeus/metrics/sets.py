@@ -1,10 +1,9 @@
 """Gold and predicted labels, in whatever form they come, as sparse 0/1 rows over one set of columns.
 
-Accepted are: a list of labels; a list of label lists; a two-dimensional array of path strings (a row is a path, empty
-entries are ignored, all nodes of the path are labels); a dense or sparse 0/1 indicator whose columns are
-``taxonomy.names``. The columns of the answer are the nodes of the taxonomy, then the gold labels and then the predicted
-labels that it does not know. Unknown labels never meet: an unknown gold label can only be missed, an unknown predicted
-label can only be wrong. Without a taxonomy the columns are the labels that occur, sorted.
+Labels come in the four kinds of `linnaeus.data.kinds`. The columns of the answer are the nodes of the taxonomy, then
+the gold labels and then the predicted labels that it does not know. Unknown labels never meet: an unknown gold label
+can only be missed, an unknown predicted label can only be wrong. Without a taxonomy the columns are the labels that
+occur, sorted.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from linnaeus.data.kinds import is_indicator, recognise
 from linnaeus.errors import DataError, ParameterError
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import pattern
@@ -58,7 +58,7 @@ def as_sets(labels: Any, taxonomy: Taxonomy | None = None) -> LabelSets:
     if isinstance(labels, LabelSets):
         return labels
     if is_indicator(labels):
-        Y = _checked_indicator(labels)
+        Y = _indicator(labels)
         if taxonomy is not None and Y.shape[1] != taxonomy.n_nodes:
             expected = f"{taxonomy.n_nodes}: one per node, as in taxonomy.names"
             raise DataError(f"The indicator has {Y.shape[1]} columns, expected {expected}.")
@@ -87,52 +87,23 @@ def _numbered(flat: list[str], indptr: IntArray, index_of: Mapping[str, int]) ->
     return LabelSets(Y, list(strange))
 
 
-def is_indicator(labels: Any) -> bool:
-    """Whether labels are a matrix of numbers rather than names."""
-    return bool(sparse.issparse(labels)) or (
-        getattr(labels, "ndim", 0) == 2 and getattr(getattr(labels, "dtype", None), "kind", "O") in "biuf"
-    )
+def label_lists(labels: Any) -> list[list[str]]:
+    """Names as one list per document: single labels become lists, a path stands for its last name."""
+    rows = recognise(labels).rows
+    if rows is None:
+        raise DataError("Labels are a 0/1 indicator here; expected names, or `taxonomy` to name its columns.")
+    return rows
 
 
-def _checked_indicator(labels: Any) -> CSR:
-    Y = sparse.csr_array(labels)
-    if Y.nnz and not np.isin(Y.data, (0, 1)).all():
-        odd = Y.data[~np.isin(Y.data, (0, 1))][0]
-        raise DataError(f"An indicator of labels holds 0 and 1, got {odd!s}; pass scores as `scores`.")
-    Y = sparse.csr_array(Y.astype(np.int8), copy=True)
-    Y.eliminate_zeros()
-    Y.sum_duplicates()
-    return Y
-
-
-def label_lists(labels: Any) -> list[list[Any]]:
-    """Names as one list per document: single labels become lists, empty entries of paths disappear."""
-    if hasattr(labels, "to_numpy"):
-        labels = labels.to_numpy()
-    if getattr(labels, "ndim", 1) == 2:
-        return [[x for x in row if not _blank(x)] for row in labels.tolist()]
-    if isinstance(labels, str):
-        raise DataError(f"Labels are a list with one entry per document, got the string {labels[:40]!r}.")
-    return [_members(given) for given in labels]
-
-
-def _members(given: Any) -> list[Any]:
-    if isinstance(given, list):
-        return given
-    if isinstance(given, str) or not hasattr(given, "__iter__"):
-        return [] if _blank(given) else [given]
-    return list(given)
-
-
-def _blank(label: Any) -> bool:
-    return label is None or label == "" or (isinstance(label, float) and label != label)
+def _indicator(labels: Any) -> CSR:
+    return recognise(labels).indicator
 
 
 def _flatten(labels: Any) -> tuple[list[str], IntArray]:
     rows = label_lists(labels)
     indptr = np.zeros(len(rows) + 1, dtype=np.int64)
     np.cumsum([len(row) for row in rows], out=indptr[1:])
-    return [x if type(x) is str else str(x) for row in rows for x in row], indptr
+    return [label for row in rows for label in row], indptr
 
 
 @dataclass(frozen=True)
@@ -219,7 +190,7 @@ def as_pairs(gold: Any, first: Any, second: Any, taxonomy: Taxonomy | None = Non
     """
     sides = [gold, first, second]
     if all(map(is_indicator, sides)):
-        rows = [_checked_indicator(side) for side in sides]
+        rows = [_indicator(side) for side in sides]
         G, A, B = rows
         pair = as_pair(sparse.vstack([G, G], format="csr"), sparse.vstack([A, B], format="csr"), taxonomy)
     else:
@@ -241,7 +212,7 @@ def _pair_without_taxonomy(gold: Any, predicted: Any) -> Pair:
     if is_indicator(gold) or is_indicator(predicted):
         if not (is_indicator(gold) and is_indicator(predicted)):
             raise DataError("One side is a 0/1 indicator and the other is not; give `taxonomy` to name its columns.")
-        Y, H = _checked_indicator(gold), _checked_indicator(predicted)
+        Y, H = _indicator(gold), _indicator(predicted)
         _check_lengths(Y.shape[0], H.shape[0])
         if Y.shape[1] != H.shape[1]:
             raise DataError(

@@ -13,10 +13,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from linnaeus.data.check import LabelCodec, Problem, check_labels, check_weights
+from linnaeus.data.check import Problem, check_labels, check_weights
+from linnaeus.data.kinds import LabelCodec
 from linnaeus.decoding import BestLabel, Decoder, Threshold
 from linnaeus.engine.plan import blocks, rows_that_fit
-from linnaeus.errors import DataError, LinnaeusError, ParameterError
+from linnaeus.errors import DataError, ParameterError
+from linnaeus.metrics.rankings import best_columns
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
 
@@ -32,6 +34,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
     nodes_: IntArray
     closed_: bool
     one_label_: bool
+    nested_: bool
 
     @abstractmethod
     def _fit(self, problem: Problem) -> None:
@@ -68,17 +71,27 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         from scipy import sparse
 
         dtype = np.float32 if sparse.issparse(X) else (np.float64, np.float32)
-        return validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype=dtype, order="C", accept_large_sparse=False
-        )
+        try:
+            return validate_data(
+                self, X, reset=reset, accept_sparse="csr", dtype=dtype, order="C", accept_large_sparse=False
+            )
+        except ValueError as error:  # scikit-learn's words, as an error of ours
+            raise DataError(str(error)) from error
 
     def _targets(self, problem: Problem, learn: str) -> CSR:
-        """Y as given, closed or frontier; sets ``nodes_`` (those that occur) and ``one_label_`` (each row has one)."""
+        """Y as given, closed or frontier.
+
+        Sets ``nodes_`` (those that occur), ``one_label_`` (each row has one) and ``nested_`` (ancestors were added).
+        """
         Y = {"given": problem.Y, "closed": problem.closed, "frontier": problem.frontier}[learn]
         self.nodes_ = np.unique(Y.indices).astype(np.int32)
         if not len(self.nodes_):
             raise DataError("y has no label at all: every document has an empty set.")
+        if problem.codec.kind == "labels":  # scikit-learn's scorers take classes_ as sorted
+            values = problem.codec.values(problem.taxonomy.names[self.nodes_])
+            self.nodes_ = self.nodes_[np.argsort(values, kind="stable")]
         self.one_label_ = bool((np.diff(Y.indptr) == 1).all())
+        self.nested_ = learn == "closed" and problem.taxonomy.n_edges > 0
         return Y
 
     # -- answering -----------------------------------------------------------------------------------------------------
@@ -95,15 +108,15 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         """Two plain labels and no taxonomy: scikit-learn expects one score per document then, for the second label."""
         return self.taxonomy is None and self.codec_.kind == "labels" and len(self.nodes_) == 2
 
-    def _batches(self, X: Any) -> Any:
-        """Blocks of scores, n_docs_of_block x len(nodes_), so that no docs x nodes array is ever whole."""
+    def score_blocks(self, X: Any) -> Any:
+        """Scores of some documents at a time, n_docs_of_block x len(classes_): no docs x nodes array is ever whole."""
         check_is_fitted(self, "nodes_")
         X = self._check_X(X, reset=False)
         size = rows_that_fit(8 * max(1, len(self.nodes_)))
         return (self._scores(X[part]) for part in blocks(X.shape[0], size))
 
     def _all_scores(self, X: Any) -> FloatArray:
-        parts = list(self._batches(X))
+        parts = list(self.score_blocks(X))
         return np.concatenate(parts) if len(parts) != 1 else parts[0]
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -112,59 +125,58 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         return S[:, 1] - S[:, 0] if self._binary else S
 
     def predict(self, X: Any, *, decoder: Decoder | None = None, closed: bool | None = None) -> Any:
-        """Answers in the kind of the labels that were learned from.
+        """Answers in the kind of the labels that were learned from; lists of labels where one label cannot say it.
 
         Parameters
         ----------
         decoder : how scores become label sets (see `linnaeus.decoding`); default: the best label where every document
             was learned with one label, all labels with a score above 0 (at least the best) otherwise.
-        closed : add all ancestors to the answers; default: if all training sets were so.
+        closed : True adds all ancestors to the answers, False leaves only the most specific labels; default: ancestors
+            if all training sets had them, labels as given otherwise.
         """
-        Y = self._answers(X, decoder, closed)
-        return self.codec_.decode(Y, self.taxonomy_)
+        check_is_fitted(self, "nodes_")
+        decoder = decoder or self._default_decoder()
+        Y = self.answers(X, decoder=decoder, closed=closed)
+        with_ancestors = self.closed_ if closed is None else closed
+        return self.codec_.decode(Y, self.taxonomy_, single=decoder.single and not with_ancestors)
 
-    def _answers(self, X: Any, decoder: Decoder | None = None, closed: bool | None = None) -> CSR:
-        """Label sets, n_docs x n_nodes CSR."""
+    def answers(self, X: Any, *, decoder: Decoder | None = None, closed: bool | None = None) -> CSR:
+        """The answers of `predict` as 0/1 rows, n_docs x n_nodes, whatever kind the labels were."""
         from scipy import sparse
 
-        batches = self._batches(X)  # first, since it tells whether the model is fitted
+        check_is_fitted(self, "nodes_")
         decide = decoder or self._default_decoder()
-        parts = [decide(S, self.taxonomy_, self.nodes_) for S in batches]
+        parts = [decide(S, self.taxonomy_, self.nodes_) for S in self.score_blocks(X)]
         Y = sparse.csr_array(sparse.vstack(parts, format="csr")) if len(parts) != 1 else parts[0]
-        return self.taxonomy_.close(Y) if (self.closed_ if closed is None else closed) else Y
+        if self.closed_ if closed is None else closed:
+            return self.taxonomy_.close(Y)
+        adds_ancestors = self.nested_ or decide.closed
+        return self.taxonomy_.frontier(Y) if closed is False or adds_ancestors else Y
 
     def _default_decoder(self) -> Decoder:
-        one = self.one_label_ or self.codec_.single_label
-        return BestLabel(close=False) if one else Threshold(0.0, repair=None)
+        if self.one_label_ or self.codec_.single_label:
+            return BestLabel(path_sum=self.nested_, close=False)
+        return Threshold(0.0, repair=None)
 
     def top(self, X: Any, k: int = 5) -> tuple[Any, FloatArray]:
-        """The k best nodes of each document: names and scores (n_docs x k each), best first, ties by node number."""
+        """The k best nodes of each document: labels and scores (n_docs x k each), best first, ties by node number."""
         if k < 1:
             raise ParameterError(f"k={k}; expected at least 1.")
-        numbers, values = self._top(X, k)
-        return self.taxonomy_.names[numbers], values
+        found = [(best, np.take_along_axis(S, best, axis=1)) for S, best in self._best(X, k)]
+        names = np.asarray(self.classes_, dtype=object)
+        return np.concatenate([names[best] for best, _ in found]), np.concatenate([scores for _, scores in found])
 
-    def _top(self, X: Any, k: int) -> tuple[IntArray, FloatArray]:
-        numbers, values = [], []
-        for S in self._batches(X):
-            best = _best_columns(S, min(k, S.shape[1]))
-            numbers.append(self.nodes_[best])
-            values.append(np.take_along_axis(S, best, axis=1))
-        return np.concatenate(numbers), np.concatenate(values)
+    def _best(self, X: Any, k: int) -> Any:
+        """(scores, columns of the k best) block by block."""
+        return ((S, best_columns(S, min(k, S.shape[1]))) for S in self.score_blocks(X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Hierarchical F1 (micro, closures without the root); plain micro-F1 where the taxonomy has no edges."""
-        H = self._answers(X)
-        try:
-            Y = check_labels(y, self.taxonomy_, H.shape[0])[0]
-        except LinnaeusError as error:
-            raise DataError(f"y cannot be scored: {error}") from error
-        gold = self.taxonomy_.close(Y, keep_root=False).astype(np.int64)
-        answer = self.taxonomy_.close(H, keep_root=False).astype(np.int64)
-        weights = check_weights(1.0 if sample_weight is None else sample_weight, H.shape[0])
-        both = weights @ np.asarray(gold.multiply(answer).sum(axis=1)).ravel()
-        either = weights @ (np.asarray(gold.sum(axis=1)).ravel() + np.asarray(answer.sum(axis=1)).ravel())
-        return float(2 * both / either) if either else 1.0
+        from linnaeus.metrics import hierarchical_f1
+
+        H = self.answers(X)
+        Y = check_labels(y, self.taxonomy_, H.shape[0])[0]
+        return float(hierarchical_f1(Y, H, self.taxonomy_, sample_weight=sample_weight))
 
     # -- scikit-learn --------------------------------------------------------------------------------------------------
 
@@ -173,19 +185,3 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_label = True
         return tags
-
-
-def _best_columns(S: FloatArray, k: int) -> IntArray:
-    """Columns of the k largest scores per row, by (score descending, column ascending)."""
-    if k >= S.shape[1]:
-        return np.argsort(-S, axis=1, kind="stable")
-    # A partition may drop the lower of two tied columns at the cut: take all that reach the k-th score, in order.
-    kth = np.partition(S, S.shape[1] - k, axis=1)[:, S.shape[1] - k]
-    best = np.argpartition(-S, k - 1, axis=1)[:, :k]
-    tied = np.flatnonzero((S >= kth[:, None]).sum(axis=1) > k)
-    best.sort(axis=1)
-    order = np.argsort(-np.take_along_axis(S, best, axis=1), axis=1, kind="stable")
-    best = np.take_along_axis(best, order, axis=1)
-    if len(tied):
-        best[tied] = np.argsort(-S[tied], axis=1, kind="stable")[:, :k]
-    return best

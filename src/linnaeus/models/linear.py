@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from linnaeus.data.check import path_to
-from linnaeus.errors import ParameterError
+from linnaeus.errors import DataError, ParameterError, nearest
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.typing import FloatArray, IntArray, Matrix
 
@@ -61,9 +60,17 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
         X = self._check_X(np.atleast_2d(x) if isinstance(x, np.ndarray) else x, reset=False)
         if X.shape[0] != 1:
             raise ParameterError(f"explain takes one document; got {X.shape[0]}.")
-        target = int(self._top(X, 1)[0][0, 0]) if node is None else self.taxonomy_.index(node)
         column_of = {int(v): i for i, v in enumerate(self.nodes_)}
-        path = [v for v in path_to(self.taxonomy_, target) if v in column_of]
+        if node is None:
+            _, best = next(self._best(X, 1))
+            target = int(self.nodes_[best[0, 0]])
+        else:
+            target = self.taxonomy_.index(node)
+        path = [v for v in self.taxonomy_.path(target).tolist() if v in column_of]
+        if not path:
+            names = self.taxonomy_.names
+            hint = nearest(str(names[target]), names[self.nodes_])
+            raise DataError(f"Node {names[target]!r} has no score: neither it nor a node above it was trained{hint}")
         return [self._explain_node(X, v, column_of[v], k) for v in path]
 
     def _explain_node(self, X: Matrix, node: int, column: int, k: int | None) -> NodeExplanation:

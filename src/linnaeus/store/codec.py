@@ -90,7 +90,8 @@ def decode(value: Any, arrays: dict[str, Any], taxonomies: dict[str, Taxonomy] |
 def _encode_object(value: Any, arrays: dict[str, Any], key: str) -> dict[str, Any]:
     """An object of a registered class: its ``state`` or ``to_dict``, or parameters and what ends in an underscore."""
     name = type(value).__name__
-    if name not in registry.MODELS and name not in registry.STORABLE:
+    known = name in registry.MODELS or name in registry.STORABLE
+    if not known or type(value) is not registry.resolve(name):
         raise StoreError(f"A {name} cannot be saved: it is not a linnaeus model or part of one.")
     if hasattr(value, "state"):
         return {"$object": name, "state": [encode(part, arrays, f"{key}.{name}") for part in value.state()]}

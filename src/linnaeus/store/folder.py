@@ -21,8 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus import __version__
+from linnaeus import __version__, registry
 from linnaeus.errors import StoreError
+from linnaeus.pipeline import Pipeline
 from linnaeus.store.codec import decode, encode
 
 __all__ = ["FORMAT_VERSION", "check_target", "load", "read_manifest", "save"]
@@ -48,6 +49,9 @@ def save(model: Any, folder: str | PathLike[str]) -> None:
     """
     folder = Path(folder)
     check_target(folder)
+    if type(model).__name__ not in registry.MODELS and not isinstance(model, Pipeline):
+        given = f"{type(model).__module__}.{type(model).__name__}"
+        raise StoreError(f"A {given} is not a linnaeus model or Pipeline and cannot be saved as one.")
     arrays: dict[str, Any] = {}
     content = encode(model, arrays)
     folder.mkdir(parents=True, exist_ok=True)
@@ -60,6 +64,7 @@ def save(model: Any, folder: str | PathLike[str]) -> None:
         "taxonomy": _fingerprint(model),
         "files": {name: entry},
     }
+    manifest["checksum"] = _checksum(manifest)
     text = json.dumps(manifest, ensure_ascii=False, indent=1, allow_nan=False)
     _replace(folder / MANIFEST, text.encode())
     for path in folder.iterdir():  # what earlier saves, finished or killed, left behind
@@ -72,13 +77,15 @@ def load(folder: str | PathLike[str], *, verify: bool = True) -> Any:
     folder = Path(folder)
     manifest = read_manifest(folder)
     arrays: dict[str, Any] = {}
-    for name, entry in manifest["files"].items():
-        path = folder / name
-        _check_file(path, entry, verify)
-        arrays.update(_map_arrays(path))
     try:
+        for name, entry in manifest["files"].items():
+            path = folder / Path(name).name  # a manifest names files of its own folder only
+            _check_file(path, entry, verify)
+            arrays.update(_map_arrays(path))
         model = decode(manifest["model"], arrays)
-    except (KeyError, TypeError, AttributeError) as error:
+    except StoreError:
+        raise
+    except (LookupError, TypeError, AttributeError, ValueError, StopIteration) as error:
         raise StoreError(f"{folder / MANIFEST}: the manifest does not fit its arrays ({error!r}).") from error
     if manifest["taxonomy"] is not None and _fingerprint(model) != manifest["taxonomy"]:
         raise StoreError(f"{folder}: the taxonomy is not the one the model was trained on (its fingerprint differs).")
@@ -103,9 +110,8 @@ def read_manifest(folder: str | PathLike[str]) -> dict[str, Any]:
         raise StoreError(
             f"{path} has format version {version}; this linnaeus ({__version__}) reads up to {FORMAT_VERSION}."
         )
-    missing = {"model", "files", "taxonomy"} - manifest.keys()
-    if missing:
-        raise StoreError(f"{path} is damaged: it has no {sorted(missing)[0]!r}.")
+    if manifest.get("checksum") != _checksum(manifest):
+        raise StoreError(f"{path} was altered: its checksum differs from its content.")
     return manifest
 
 
@@ -119,10 +125,31 @@ def check_target(folder: str | PathLike[str]) -> None:
     folder = Path(folder)
     if folder.is_file():
         raise StoreError(f"{folder} is a file; a model is saved as a folder.")
-    if folder.is_dir() and not (folder / MANIFEST).exists():
+    if not os.access(_nearest_existing(folder), os.W_OK):
+        raise StoreError(f"{folder} cannot be written: no permission.")
+    if folder.is_dir() and not _is_model(folder):
         foreign = [path.name for path in folder.iterdir() if not _OURS.fullmatch(path.name)]
         if foreign:
             raise StoreError(f"{folder} is not empty and not a model (it holds {foreign[0]!r}); choose another folder.")
+
+
+def _nearest_existing(path: Path) -> Path:
+    path = path.absolute()
+    return path if path.exists() else _nearest_existing(path.parent)
+
+
+def _is_model(folder: Path) -> bool:
+    """Whether the folder holds a model of ours, damaged or not; other programs have files called manifest.json, too."""
+    try:
+        return f'"format": "{FORMAT}"' in (folder / MANIFEST).read_text("utf-8", errors="replace")
+    except OSError:
+        return False
+
+
+def _checksum(manifest: dict[str, Any]) -> str:
+    """SHA-256 of everything the manifest says, so that an edited one is noticed."""
+    content = {key: value for key, value in manifest.items() if key != "checksum"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
 def _write_arrays(folder: Path, arrays: dict[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -20,7 +20,7 @@ from sklearn.utils import check_random_state
 from linnaeus.data.check import Problem
 from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.engine.plan import blocks, rows_that_fit
-from linnaeus.errors import DataError, ParameterError, nearest
+from linnaeus.errors import DataError, ParameterError, check_number, nearest
 from linnaeus.models.linear import LinearTaxonomyClassifier
 from linnaeus.models.solvers import newton_cg
 from linnaeus.models.solvers.dual_cd import PANEL, solve_block
@@ -51,16 +51,21 @@ class _OneVsRest(LinearTaxonomyClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not self.C > 0:
-            raise ParameterError(f"C={self.C!r}; expected a positive number.")
+        check_number("C", self.C, above=0)
+        check_number("tol", self.tol, above=0)
+        check_number("max_iter", self.max_iter, least=1, whole=True)
+        if self.fit_intercept not in (True, False):
+            raise ParameterError(f"fit_intercept={self.fit_intercept!r}; expected True or False.")
+        try:
+            check_random_state(self.random_state)
+        except ValueError as error:
+            raise ParameterError(str(error)) from None
         if self.loss not in self._losses:
             raise ParameterError(
                 f"loss={self.loss!r}; expected one of {self._losses}{nearest(str(self.loss), self._losses)}"
             )
         if self.learn not in ("given", "closed", "frontier"):
             raise ParameterError(f"learn={self.learn!r}; expected 'given', 'closed' or 'frontier'.")
-        if not self.tol > 0 or self.max_iter < 1:
-            raise ParameterError(f"tol={self.tol!r}, max_iter={self.max_iter!r}; expected tol > 0 and max_iter >= 1.")
 
     def _fit(self, problem: Problem) -> None:
         Y = self._targets(problem, self.learn).tocsc()
@@ -90,7 +95,7 @@ class _OneVsRest(LinearTaxonomyClassifier):
         bias = 1.0 if self.fit_intercept else 0.0
         stop: dict[str, Any] = {"loss": self.loss, "tol": self.tol, "max_iter": self.max_iter}
         if isinstance(X, np.ndarray) and self.loss in newton_cg.LOSSES:
-            size = min(256, rows_that_fit(8 * X.itemsize * max(X.shape), least=16))
+            size = min(32, rows_that_fit(8 * X.itemsize * max(X.shape), least=16))
             return lambda positives, seed: solve_dense_block(X, positives, bound, bias=bias, **stop), size
         rows = prepare_rows(X, bias)
         return lambda positives, seed: solve_block(rows, positives, bound, seed=seed, **stop), PANEL
@@ -232,6 +237,6 @@ class OneVsRestLogistic(_OneVsRest):
             P = expit(0.5 * (S[:, 1] - S[:, 0]))
             return np.column_stack([1 - P, P])
         P = expit(S)
-        if self.codec_.single_label:
+        if self.one_label_:
             P /= np.maximum(P.sum(axis=1, keepdims=True), np.finfo(P.dtype).tiny)
         return P

@@ -1,0 +1,251 @@
+"""The four kinds in which labels are given, told apart in one place; answers go back in the same kind.
+
+    labels      one label per document            ["AA", "BA"]
+    sets        a list of labels per document     [["AA", "BB"], []]
+    paths       2-d array, one path per row       [["A", "AA"], ["B", ""]]        (label: the last name of the path)
+    indicator   0/1 matrix, dense or sparse, columns as ``taxonomy.names``
+
+Names of labels are strings inside; whole numbers, booleans and bytes come back as what they were.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from linnaeus.errors import DataError
+from linnaeus.taxonomy import Taxonomy
+from linnaeus.taxonomy.closure import pattern
+from linnaeus.typing import CSR, IntArray
+
+__all__ = ["GivenLabels", "LabelCodec", "is_indicator", "recognise"]
+
+
+@dataclass(frozen=True)
+class LabelCodec:
+    """How labels were given, so that answers come back alike.
+
+    ``kind`` is one of labels, sets, paths, indicator; ``dtype`` the type of the label values ("int64", "str", ...) or
+    of the indicator's entries; ``width`` the number of columns of paths or indicator; ``sparse`` whether it was.
+    """
+
+    kind: str
+    dtype: str = "str"
+    width: int = 0
+    sparse: bool = False
+
+    @property
+    def single_label(self) -> bool:
+        """Whether every document has one label."""
+        return self.kind in ("labels", "paths")
+
+    def values(self, names: Any) -> Any:
+        """Names of nodes as an array of label values of the original type."""
+        if self.kind == "indicator" or self.dtype == "str":
+            return np.array(names, dtype=object if len(names) == 0 else str)
+        if self.dtype == "bytes":
+            return np.array([str(name).encode() for name in names])
+        if self.dtype == "bool":
+            return np.array([name == "True" for name in names], dtype=bool)
+        if self.dtype == "object":
+            return np.array(names, dtype=object)
+        return np.array([int(name) for name in names], dtype=self.dtype)
+
+    def decode(self, Y: CSR, taxonomy: Taxonomy, *, single: bool = False) -> Any:
+        """Label sets (n_docs x n_nodes) in the kind of y; labels and paths only where each set is ``single``."""
+        if self.kind == "indicator":
+            Y = Y.astype(np.dtype(self.dtype))
+            return Y if self.sparse else Y.toarray()
+        if self.single_label and single:
+            return self.values(taxonomy.names[Y.indices]) if self.kind == "labels" else self._paths(Y.indices, taxonomy)
+        flat = self.values(taxonomy.names[Y.indices]).tolist()
+        return [flat[a:b] for a, b in zip(Y.indptr[:-1], Y.indptr[1:], strict=True)]
+
+    def _paths(self, nodes: IntArray, taxonomy: Taxonomy) -> Any:
+        """Paths to the nodes as rows of at least the given width; shorter ones end in empty strings."""
+        unique, position = np.unique(nodes, return_inverse=True)
+        found = [self.values(taxonomy.names[taxonomy.path(int(node))]) for node in unique]
+        width = max([self.width, *map(len, found)])
+        paths = np.full((len(found), width), "", dtype=object)
+        for row, path in enumerate(found):
+            paths[row, : len(path)] = path
+        if self.dtype in ("str", "bytes"):
+            return paths[position].astype(str if self.dtype == "str" else bytes)
+        whole = all(len(path) == width for path in found)
+        return paths[position].astype(self.dtype) if whole else paths[position]
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class GivenLabels:
+    """Labels as they were given: names per document, or an indicator; for paths also the whole paths."""
+
+    codec: LabelCodec
+    rows: list[list[str]] | None = None
+    indicator: CSR | None = None
+    paths: list[list[str]] | None = None
+
+
+def recognise(y: Any, n_nodes: int | None = None) -> GivenLabels:
+    """Tell the kind of y; ``n_nodes``, where it is known, tells whole-number paths from an indicator.
+
+    Examples
+    --------
+    >>> recognise(["AA", "B"]).rows, recognise([["AA", "B"], []]).rows
+    ([['AA'], ['B']], [['AA', 'B'], []])
+    >>> recognise(np.array([["A", "AA"], ["B", ""]])).codec.kind
+    'paths'
+    """
+    from scipy import sparse
+
+    if y is None:
+        raise DataError("requires y to be passed, but the target y is None")
+    if isinstance(y, str):
+        raise DataError(f"Labels are a list with one entry per document; got the string {y[:40]!r}.")
+    if sparse.issparse(y):
+        return _indicator(y)
+    y = _plain(y)
+    if isinstance(y, list) or (y.ndim == 1 and _ragged(y)):
+        return _sets(y)
+    if y.ndim == 2:
+        if y.shape[1] == 1 and y.dtype.kind in "biuf" and not _is_indicator(y, n_nodes):
+            return _labels(_column(y))
+        return _indicator(y) if _is_indicator(y, n_nodes) else _paths(y)
+    if y.ndim != 1:
+        raise DataError(f"y has {y.ndim} dimensions; expected labels, lists of labels, paths or a 0/1 indicator.")
+    return _labels(y)
+
+
+def is_indicator(y: Any, n_nodes: int | None = None) -> bool:
+    """Whether labels are a 0/1 matrix, dense, sparse or written as lists.
+
+    Examples
+    --------
+    >>> is_indicator([[0, 1, 0], [1, 0, 0]]), is_indicator([["a"], ["b"]])
+    (True, False)
+    """
+    from scipy import sparse
+
+    if sparse.issparse(y):
+        return True
+    y = _plain(y)
+    return isinstance(y, np.ndarray) and y.ndim == 2 and _is_indicator(y, n_nodes)
+
+
+# -- telling apart -----------------------------------------------------------------------------------------------------
+
+
+def _plain(y: Any) -> Any:
+    """Frames and sequences as arrays where they are rectangular, as lists of lists otherwise."""
+    if hasattr(y, "to_numpy"):
+        y = y.to_numpy()
+    if isinstance(y, np.ndarray) or hasattr(y, "__array__"):
+        return np.asarray(y)
+    y = list(y)
+    if any(isinstance(row, (list, tuple, set, frozenset)) for row in y):
+        # Lists of labels stay lists, even if all have one length. Only rows of zeros and ones that repeat themselves,
+        # as no set does, are an indicator written as lists.
+        return np.asarray(y) if _looks_like_indicator(y) else y
+    try:
+        return np.asarray(y)
+    except ValueError:
+        return y
+
+
+def _looks_like_indicator(rows: list[Any]) -> bool:
+    first = rows[0]
+    if not isinstance(first, (list, tuple)) or not all(type(v) in (int, bool) and v in (0, 1) for v in first):
+        return False
+    if not all(isinstance(row, (list, tuple)) and len(row) == len(first) for row in rows):
+        return False
+    repeats = any(len(set(row)) < len(row) for row in rows)
+    return repeats and all(type(v) in (int, bool) and v in (0, 1) for row in rows for v in row)
+
+
+def _ragged(y: Any) -> bool:
+    return y.dtype == object and any(isinstance(row, (list, tuple, set, frozenset, np.ndarray)) for row in y)
+
+
+def _column(y: Any) -> Any:
+    """A single column is taken as labels, with the warning that scikit-learn's users know."""
+    from sklearn.utils import column_or_1d
+
+    return column_or_1d(y, warn=True)
+
+
+def _is_indicator(y: Any, n_nodes: int | None) -> bool:
+    if y.dtype.kind not in "biuf" or (n_nodes is not None and y.shape[1] != n_nodes):
+        return False
+    return bool(np.isin(y, (0, 1)).all())
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def _indicator(y: Any) -> GivenLabels:
+    from scipy import sparse
+
+    is_sparse = bool(sparse.issparse(y))
+    Y = sparse.csr_array(y, copy=is_sparse)
+    Y.sum_duplicates()
+    if Y.nnz and not np.isin(Y.data, (0, 1)).all():
+        odd = Y.data[~np.isin(Y.data, (0, 1))][0]
+        raise DataError(f"An indicator of labels has the entries 0 and 1; got {odd!s}.")
+    Y.eliminate_zeros()
+    codec = LabelCodec("indicator", str(y.dtype), y.shape[1], is_sparse)
+    return GivenLabels(codec, indicator=pattern(Y.indptr, Y.indices.astype(np.int32, copy=False), y.shape[1]))
+
+
+def _labels(y: Any) -> GivenLabels:
+    if y.dtype.kind == "f":
+        if not np.isfinite(y).all():
+            raise DataError("Unknown label type: y contains NaN or infinity; labels are names or whole numbers.")
+        if (y != np.floor(y)).any():
+            raise DataError("Unknown label type: y is continuous; labels are names or whole numbers.")
+    codec = LabelCodec("labels", _dtype_of(y))
+    values = y.astype(np.int64).tolist() if y.dtype.kind == "f" else y.tolist()
+    return GivenLabels(codec, [[] if _blank(value) else [_name(value)] for value in values])
+
+
+def _sets(y: Any) -> GivenLabels:
+    rows = [[row] if isinstance(row, (str, bytes)) or not hasattr(row, "__iter__") else list(row) for row in y]
+    sample = next((label for row in rows for label in row), "")
+    uniform = isinstance(sample, str) or not all(type(label) is type(sample) for row in rows for label in row)
+    dtype = "str" if uniform else _dtype_of(np.asarray([sample]))
+    return GivenLabels(LabelCodec("sets", dtype), [[_name(label) for label in row] for row in rows])
+
+
+def _paths(y: Any) -> GivenLabels:
+    if y.dtype.kind == "f" and (y != np.floor(y)).any() and np.isfinite(y).all():
+        odd = y[y != np.floor(y)][0]
+        raise DataError(f"Labels hold the number {odd!s}; expected names, whole numbers or an indicator of 0 and 1.")
+    paths = [[_name(step) for step in row if not _blank(step)] for row in y.tolist()]
+    dtype = _dtype_of(y if y.dtype != object else np.asarray([step for row in y for step in row if not _blank(step)]))
+    codec = LabelCodec("paths", "str" if dtype == "object" else dtype, y.shape[1])
+    return GivenLabels(codec, [path[-1:] for path in paths], paths=paths)
+
+
+def _blank(label: Any) -> bool:
+    return label is None or label == "" or (isinstance(label, float) and label != label)
+
+
+def _name(label: Any) -> str:
+    if type(label) is str:
+        return label
+    if isinstance(label, bytes):
+        return label.decode()
+    if isinstance(label, float) and label.is_integer():
+        return str(int(label))
+    return str(label)
+
+
+def _dtype_of(values: Any) -> str:
+    """Type of label values: str, bytes, bool, a whole or floating number type, or object for anything else."""
+    if values.dtype.kind == "O":
+        again = np.asarray(values.tolist()) if len(values) else values
+        return str(again.dtype) if again.dtype.kind in "iub" and again.ndim == 1 else "object"
+    return {"U": "str", "S": "bytes"}.get(values.dtype.kind, str(values.dtype))
