@@ -101,6 +101,52 @@ def test_entries_are_named_by_what_the_taxonomy_knows(read):
     assert read(text).ids == ["7"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"pmid": 1, "topics": ["A", "B"]}\n{"pmid": 2, "topics": []}\n',
+        '{"pmid": 1, "Mesh": [["D1", "A", "N"], ["D2", "B", "Y"]]}\n{"pmid": 2, "Mesh": []}\n',
+        '{"key": 1, "tags": [{"id": "D1", "name": "A"}, {"code": "D2", "title": "B"}]}\n{"key": 2, "tags": []}\n',
+        "docno\tcategories\n1\tA|B\n2\t\n",
+        "uuid,classes\n1,A;B\n2,\n",
+    ],
+)
+def test_what_can_be_trained_on_can_be_compared_with(read, text):
+    for known in (None, KNOWN):
+        file = read(text, known=known)
+        assert (file.ids, file.labels) == (["1", "2"], [["A", "B"], []])
+
+
+def test_a_repeated_id_makes_no_long_table_of_a_wide_one(read):
+    for known in (None, KNOWN):
+        with pytest.raises(DataError, match=r"labels.txt:3: the id 'd1' was there in line 1 already"):
+            read("d1\tA;B\nd2\tB\nd1\tC\n", known=known)
+    with pytest.raises(DataError, match=r"labels.txt:3: the id 'd1'"):
+        read("d1\tA,B\nd2\tB\nd1\tC\n", known=KNOWN)
+    # Commas and blanks may be part of a name.
+    assert read("d1\tGlands, Human\nd1\tSkin\n").labels == [["Glands, Human", "Skin"]]
+    assert read("d1\tMachine learning\nd1\tA\n", known=KNOWN).labels == [["Machine learning", "A"]]
+
+
+def test_the_separator_is_found_wherever_it_occurs(read):
+    text = "".join(f"d{i}\tA\n" for i in range(2000)) + "last\tA;B\n"
+    for known in (None, KNOWN):
+        assert read(text, known=known).labels[-1] == ["A", "B"]
+
+
+def test_a_cell_longer_than_the_limit_of_the_csv_module_is_read(read):
+    many = ";".join(["A"] * 100_000)
+    assert len(read(f'id,labels\nd1,"{many}"\n').labels[0]) == 100_000
+
+
+def test_unknown_labels_are_not_cut_at_blanks(read):
+    assert read("d1\tFoo bar\nd2\tBaz\n", known=KNOWN).labels == [["Foo bar"], ["Baz"]]
+
+
+def test_pairs_of_label_and_score_are_read(read):
+    assert read('{"labels": [["A", 0.9], ["B", 1]]}\n', known=KNOWN).ranked() == [[("A", 0.9), ("B", 1.0)]]
+
+
 def test_compressed_files(tmp_path):
     path = tmp_path / "labels.tsv.gz"
     path.write_bytes(gzip.compress(b"d1\tA;B\n"))
@@ -111,8 +157,13 @@ def test_compressed_files(tmp_path):
     ("text", "message"),
     [
         ('{"id": 1, "labels": ["A"]}\n{"id": 2,\n', r"labels.txt:2 is not JSON"),
-        ('{"id": 1, "tags": ["A"]}\n', r"labels.txt:1 has the keys \['id', 'tags'\], expected one of labels, label"),
-        ('{"labels": [{"text": "A"}]}\n', r"labels.txt:1: an entry has the keys \['text'\]"),
+        ('{"id": 1, "hue": ["A"]}\n', r"labels.txt:1 has the keys \['hue', 'id'\], expected one of labels, label"),
+        ('{"labels": ["A"]}\n{"label": ["A"]}\n', r"labels.txt:2 has the keys \['label'\], expected 'labels'"),
+        ('{"labels": [{"text": "A"}]}\n', r"labels.txt:1: a label is a string, .* got \{'text': 'A'\}"),
+        ('{"labels": [null]}\n', r"labels.txt:1: a label is a string, .* got None"),
+        ('{"labels": ' + "[" * 100_000 + "\n", r"labels.txt:1 is nested too deeply"),
+        ("id,labels\nd1,A;B\nd2,B\nd1,A\n", r"labels.txt:4: the id 'd1' was there in line 2 already"),
+        ('id,labels\nd1,"A"\rB\n', r"labels.txt:2 is not a row of cells"),
         ('{"labels": [{"label": "A", "score": "high"}]}\n', r"labels.txt:1: the score of 'A' is 'high'"),
         ('{"id": 1, "labels": []}\n{"id": 1, "labels": []}\n', r"labels.txt:2: the id '1' was there in line 1 already"),
         ('{"id": 1, "labels": []}\n{"labels": []}\n', r"labels.txt:2 has no id"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from linnaeus.data.readers.columns import choose_columns, looks_like_header
+from linnaeus.data.readers.columns import LABELS, choose_columns, first_of, looks_like_header
 from linnaeus.data.readers.source import Options
 from linnaeus.errors import DataError
 
@@ -40,3 +40,8 @@ def test_a_header_has_a_usual_or_a_named_column() -> None:
     assert looks_like_header(["foo", "Labels"], Options())
     assert looks_like_header(["foo", "bar"], Options(text=("foo",)))
     assert not looks_like_header(["A late goal", "Sports"], Options())
+
+
+def test_the_order_of_the_usual_names_decides_not_that_of_the_columns() -> None:
+    assert first_of(["Topics", " Labels "], LABELS) == " Labels "
+    assert first_of(["colour"], LABELS) is None

@@ -52,6 +52,12 @@ def test_a_key_may_be_missing_in_the_first_records(tmp_path: Path) -> None:
     assert labels[-1] == ["x"]
 
 
+def test_an_id_that_is_null_is_no_id(tmp_path: Path) -> None:
+    path = write(tmp_path / "a", [{"id": None, "text": "a", "split": None}, {"id": 0, "text": "b", "split": "test"}])
+    data = read_dataset(path)
+    assert (data.ids, data.split) == (["", "0"], ["", "test"])
+
+
 def test_documents_without_labels_and_sequences_are_read(tmp_path: Path) -> None:
     data = read_dataset(write(tmp_path / "a", [{"sequence": "ACGT"}]))
     assert (data.kind, data.labels, data.documents) == ("sequence", None, ["ACGT"])
@@ -64,6 +70,13 @@ def test_the_taxonomy_chooses_between_ids_and_names(tmp_path: Path) -> None:
     assert read_dataset(path, label_part="id").labels == [["D1"]]
 
 
+def test_an_entry_that_is_no_label_is_named_with_its_line_whatever_the_taxonomy(tmp_path: Path) -> None:
+    path = write(tmp_path / "docs", [{"text": "a", "labels": [["A"]]}, {"text": "a", "labels": [[{}], {"x": 1}]}])
+    for taxonomy in (None, Taxonomy.flat(["A"])):
+        with pytest.raises(DataError, match="docs:2: a label is"):
+            read_dataset(path, taxonomy=taxonomy)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -71,6 +84,7 @@ def test_the_taxonomy_chooses_between_ids_and_names(tmp_path: Path) -> None:
         ('{"text": "a"}\n[1]\n', "docs:2 holds list"),
         ('{"text": {"a": 1}}\n', "docs:1: field 'text' holds dict"),
         ('{"text": "a", "labels": [[]]}\n', "docs:1: a label is"),
+        ('{"text": ' + "[" * 100_000 + "\n", "docs:1 is nested too deeply"),
         ('{"texte": "a"}\n', "no text field .* 'texte'; name it with text="),
         ("[\n1]\n", "docs, record 1 holds int"),
         ("[\n{]\n", "docs:2 is not JSON"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from linnaeus import Taxonomy
-from linnaeus.data.readers.labels import choose_part, choose_separator, label_names, split_cells
+from linnaeus.data.readers.labels import SEPARATORS, choose_part, choose_separator, label_names, split_cells
 from linnaeus.errors import DataError
 
 MESH = [[["D1", "Animals", "N"], ["D2", "Pineal Gland", "Y"]]]
@@ -27,6 +27,15 @@ def test_the_taxonomy_decides_which_separator_is_meant() -> None:
 
 def test_a_given_separator_is_obeyed() -> None:
     assert split_cells(["A B;C"], " ") == [["A", "B;C"]]
+
+
+def test_a_cell_that_is_a_label_is_not_cut() -> None:
+    assert choose_separator(["Arts, Crafts"], {"Arts, Crafts", "Arts", "Crafts"}) is None
+
+
+def test_blanks_separate_only_where_asked() -> None:
+    assert choose_separator(["A B"]) is None
+    assert choose_separator(["A B"], None, (*SEPARATORS, " ")) == " "
 
 
 def test_uris_in_angle_brackets_are_labels() -> None:
@@ -55,6 +64,23 @@ def test_without_taxonomy_codes_in_front_make_the_name_the_label() -> None:
     assert choose_part(MESH, None) == "name"
     assert choose_part(PATHS, None) == "last"
     assert choose_part([["plain"]], None) is None
+
+
+def test_the_taxonomy_decides_which_key_of_a_record_is_the_label() -> None:
+    records = [[{"uri": "http://x/1", "notation": "N1", "label": "One"}, {"uri": "http://x/2", "label": "Two"}]]
+    for known, names in (
+        ({"N1"}, ["N1", "Two"]),
+        ({"http://x/1"}, ["http://x/1", "http://x/2"]),
+        ({"Two"}, ["One", "Two"]),
+        (None, ["One", "Two"]),
+    ):
+        assert label_names(records[0], choose_part(records, known), None, "f:1") == names
+
+
+def test_lists_and_records_may_be_mixed() -> None:
+    mixed = [[["D1", "Animals"], {"name": "Skin"}]]
+    for known in (None, {"Animals"}):
+        assert label_names(mixed[0], choose_part(mixed, known), None, "f:1") == ["Animals", "Skin"]
 
 
 def test_records_and_numbers_are_labels() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from linnaeus.data.readers.source import Options
 from linnaeus.errors import DataError, nearest
 
-__all__ = ["Columns", "choose_columns", "looks_like_header"]
+__all__ = ["Columns", "choose_columns", "first_of", "looks_like_header"]
 
 TEXT = (
     "text",
@@ -84,6 +84,10 @@ SEQUENCES = (
     "rna",
 )
 SPLITS = ("split", "fold", "partition")
+# Files of nothing but labels: a document is then named, not given, and the labels may be those of a model.
+ANSWERS = (*LABELS, "predicted", "predictions", "prediction", "gold", "results")
+ANSWER_IDS = (*IDS, "doc", "document")
+SCORES = ("score", "probability", "confidence", "weight")
 
 
 @dataclass(frozen=True)
@@ -113,29 +117,39 @@ def choose_columns(available: Sequence[str], options: Options, where: str) -> Co
             shown = ", ".join(map(repr, available[:20]))
             raise DataError(f"{where} has no column {name!r}; it has {shown}{nearest(name, available)}")
     taken = set(named)
-    label = options.labels or _first(available, LABELS, taken)
-    taken |= set(label)
+
+    def unless_taken(known: Sequence[str]) -> str | None:
+        return first_of((name for name in available if name not in taken), known)
+
+    labels = options.labels or tuple(filter(None, (unless_taken(LABELS),)))
+    taken |= set(labels)
     sequence = options.sequence
     if sequence is None and not options.text:
-        sequence = next(iter(_first(available, SEQUENCES, taken)), None)
+        sequence = unless_taken(SEQUENCES)
     text = options.text
     if not text and sequence is None:
         text = tuple(name for name in available if name.strip().lower() in TEXT and name not in taken)
     taken |= {*text, sequence or ""}
     return Columns(
         text=text,
-        labels=label,
-        id=options.id or next(iter(_first(available, IDS, taken)), None),
+        labels=labels,
+        id=options.id or unless_taken(IDS),
         sequence=sequence,
-        split=next(iter(_first(available, SPLITS, taken)), None),
+        split=unless_taken(SPLITS),
         categorical=options.categorical,
     )
 
 
-def _first(available: Iterable[str], known: Sequence[str], taken: set[str]) -> tuple[str, ...]:
-    """The column whose name stands first among the known names."""
-    by_name = {name.strip().lower(): name for name in reversed(list(available)) if name not in taken}
-    return next(((by_name[name],) for name in known if name in by_name), ())
+def first_of(available: Iterable[str], known: Sequence[str]) -> str | None:
+    """The column whose name stands first among the known names, up to case and blanks.
+
+    Examples
+    --------
+    >>> first_of(["ID", "Topics", "Label"], LABELS)
+    'Label'
+    """
+    by_name = {name.strip().lower(): name for name in reversed(list(available))}
+    return next((by_name[name] for name in known if name in by_name), None)
 
 
 def looks_like_header(cells: Sequence[str], options: Options) -> bool:

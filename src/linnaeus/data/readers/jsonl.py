@@ -8,7 +8,6 @@ paths, [id, name] lists or records.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 
 from linnaeus.data.dataset import Dataset
 from linnaeus.data.readers.columns import Columns, choose_columns
+from linnaeus.data.readers.json_text import load_json
 from linnaeus.data.readers.labels import choose_part, label_names
 from linnaeus.data.readers.source import Options, Source
 from linnaeus.errors import DataError, place
@@ -62,8 +62,8 @@ def _collect(
             column.append(_text(record.get(name), name, where))
         found = (label_names(record.get(k), part, options.label_separator, where) for k in chosen.labels)
         labels.append(list(chain.from_iterable(found)))
-        ids.append(str(record.get(chosen.id, "")) if chosen.id else "")
-        split.append(str(record.get(chosen.split, "")) if chosen.split else "")
+        ids.append(_name(record.get(chosen.id)) if chosen.id else "")
+        split.append(_name(record.get(chosen.split)) if chosen.split else "")
         lines.append(number)
     return Dataset(
         fields=None if chosen.sequence else columns,
@@ -84,23 +84,13 @@ def _records(source: Source, options: Options) -> Iterator[tuple[int, dict[str, 
     for number, line in source.lines(options.encoding):
         if not line.strip():
             continue
-        try:
-            record = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise DataError(
-                f"{place(source.name, number)} is not JSON: {error.msg} at column {error.colno}."
-            ) from error
-        yield number, _object(record, place(source.name, number))
+        yield number, _object(load_json(line, source.name, number), place(source.name, number))
 
 
 def _array(source: Source, options: Options) -> Iterator[tuple[int, dict[str, Any]]]:
     """A JSON array is read whole; the number of a record stands for its line."""
     text = "".join(line for _, line in source.lines(options.encoding))
-    try:
-        records = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise DataError(f"{place(source.name, error.lineno)} is not JSON: {error.msg}.") from error
-    for number, record in enumerate(records, 1):
+    for number, record in enumerate(load_json(text, source.name), 1):
         yield number, _object(record, f"{source.name}, record {number}")
 
 
@@ -108,6 +98,10 @@ def _object(record: Any, where: str) -> dict[str, Any]:
     if not isinstance(record, dict):
         raise DataError(f"{where} holds {type(record).__name__}; an object with text and labels is expected.")
     return record
+
+
+def _name(value: Any) -> str:
+    return "" if value is None else str(value)
 
 
 def _text(value: Any, name: str, where: str) -> str:

@@ -1,28 +1,32 @@
-"""Label entries as files have them: strings, joined strings, paths, [id, name, ...] lists, {"id", "name"} records."""
+"""Label entries as files have them: strings, joined strings, paths, [id, name, ...] lists, {"id", "name"} records.
+
+``known`` is what the labels may be called, a taxonomy or a collection of names: where several readings are possible,
+the one counts that finds most of them.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 from linnaeus.errors import DataError
-from linnaeus.taxonomy import Taxonomy
 
-__all__ = ["choose_part", "choose_separator", "label_names", "split_cells"]
+__all__ = ["bare", "choose_part", "choose_separator", "label_names", "split_cell", "split_cells"]
 
 SEPARATORS = (";", "|", ",")
+SAMPLE = 1000
 URIS = re.compile(r"\s*(<[^<>\s]+>\s*)+")  # Annif writes labels as <uri> <uri>
 CODE = re.compile(r"[A-Za-z]{0,6}[:_-]?\d[\w.-]*|https?://.*")
-ID_KEYS, NAME_KEYS = ("id", "uri", "code", "notation"), ("name", "label", "prefLabel", "title")
+ID_KEYS, NAME_KEYS = ("id", "uri", "code", "notation"), ("name", "label", "node", "prefLabel", "title")
 
 
 # -- joined in one string ----------------------------------------------------------------------------------------------
 
 
 def split_cells(
-    cells: Sequence[str], separator: str | None = None, taxonomy: Taxonomy | None = None
+    cells: Sequence[str], separator: str | None = None, known: Container[str] | None = None
 ) -> list[list[str]]:
     """Cells such as ``A;B`` as label lists; the separator is chosen over all cells unless given.
 
@@ -33,34 +37,44 @@ def split_cells(
     >>> split_cells(["<http://x/1> <http://x/2>"])
     [['http://x/1', 'http://x/2']]
     """
-    chosen = separator or choose_separator(cells, taxonomy)
-    rows = []
-    for cell in cells:
-        if URIS.fullmatch(cell):
-            rows.append([word.strip("<>") for word in cell.replace("><", "> <").split()])
-        else:
-            rows.append(_split(cell, chosen))
-    return rows
+    chosen = separator or choose_separator(cells, known)
+    return [split_cell(cell, chosen) for cell in cells]
 
 
-def _split(cell: str, separator: str | None) -> list[str]:
-    parts = cell.split(separator) if separator else [cell]
-    return [part for part in map(str.strip, parts) if part]
+def split_cell(cell: str, separator: str | None) -> list[str]:
+    """The labels of one cell.
+
+    Examples
+    --------
+    >>> split_cell("A; <http://x/1>;", ";")
+    ['A', 'http://x/1']
+    """
+    if cell.lstrip()[:1] == "<" and URIS.fullmatch(cell):
+        return [word.strip("<>") for word in cell.replace("><", "> <").split()]
+    return [part for part in map(bare, cell.split(separator) if separator else [cell]) if part]
 
 
-def choose_separator(cells: Sequence[str], taxonomy: Taxonomy | None = None) -> str | None:
-    """The separator that finds most nodes of the taxonomy; without one, the first of ``; | ,`` that occurs."""
-    occurring = [s for s in SEPARATORS if any(s in cell for cell in cells)]
-    if taxonomy is None or not occurring:
+def bare(label: str) -> str:
+    """A label without the blanks and the angle brackets that may stand around it."""
+    label = label.strip()
+    return label[1:-1] if label[:1] == "<" and label[-1:] == ">" else label
+
+
+def choose_separator(
+    cells: Sequence[str], known: Container[str] | None = None, separators: Sequence[str] = SEPARATORS
+) -> str | None:
+    """The separator that finds most known labels; without such, the first one that occurs; None if there is none."""
+    occurring = [s for s in separators if any(s in cell for cell in cells)]
+    if known is None or not occurring:
         return occurring[0] if occurring else None
-    sample = [cell for cell in cells if any(s in cell for s in occurring)][:1000]
+    sample = [cell for cell in cells if any(s in cell for s in occurring)][:SAMPLE]
 
     def share_found(separator: str | None) -> float:
-        parts = [part for cell in sample for part in _split(cell, separator)]
-        return sum(part in taxonomy for part in parts) / max(len(parts), 1)
+        parts = [part for cell in sample for part in split_cell(cell, separator)]
+        return sum(part in known for part in parts) / max(len(parts), 1)
 
-    shares = {s: share_found(s) for s in (*occurring, None)}
-    best = max(shares, key=lambda s: shares[s])
+    shares = {s: share_found(s) for s in (None, *occurring)}
+    best = max(shares, key=lambda s: shares[s])  # the first of equals: a cell that is a label is one
     return best if shares[best] > 0 else occurring[0]
 
 
@@ -80,7 +94,7 @@ def label_names(value: Any, part: str | None, separator: str | None, where: str)
     if value is None or value == "":
         return []
     if isinstance(value, str):
-        return _split(value, separator)
+        return split_cell(value, separator)
     entries = value if isinstance(value, list) else [value]
     return list(dict.fromkeys(_entry_name(entry, part, where) for entry in entries))
 
@@ -89,38 +103,46 @@ def _entry_name(entry: Any, part: str | None, where: str) -> str:
     if isinstance(entry, str):
         return entry
     if isinstance(entry, dict):
-        found = _entry_parts(entry)
-        if found:
-            return found[-1] if part != "id" else found[0]
+        keys = (*ID_KEYS, *NAME_KEYS) if part == "id" else (*NAME_KEYS, *ID_KEYS)
+        found = next((entry[key] for key in (part, *keys) if entry.get(key) is not None), None)
+        if isinstance(found, (str, int, float)):
+            return str(found)
     elif isinstance(entry, list) and entry and all(isinstance(e, (str, int, float)) for e in entry):
         if part == "path":
             return "/".join(map(str, entry))
         return str(entry[{"id": 0, "name": min(1, len(entry) - 1)}.get(part or "last", -1)])
     elif isinstance(entry, (int, float)) and not isinstance(entry, bool):
         return str(entry)
-    raise DataError(f"{where}: a label is a string, a list of strings or a record with id or name; got {entry!r}.")
+    raise DataError(f"{where}: a label is a string, a list of strings or a record with id or name; got {entry!r:.80}.")
 
 
-def _entry_parts(entry: dict[str, Any]) -> list[str]:
-    """[id, name] of a record, or the one of the two it has."""
-    found = (next((entry[k] for k in keys if k in entry), None) for keys in (ID_KEYS, NAME_KEYS))
-    return [str(value) for value in found if value is not None]
+def choose_part(values: Iterable[Any], known: Container[str] | None) -> str | None:
+    """Which part of entries that are lists or records is the label: what is known, otherwise names.
 
-
-def choose_part(values: Iterable[Any], taxonomy: Taxonomy | None) -> str | None:
-    """Which part of entries that are lists or records is the label: what the taxonomy knows, otherwise names.
-
-    Without a taxonomy a list is read as [id, name, ...] if its first element always looks like a code and its second
-    never does, and as a path (the last element counts) if not.
+    The part is "last", "name", "id" or "path" of a list, or a key of a record. If nothing is known, a list is read as
+    [id, name, ...] if its first element always looks like a code and its second never does, and as a path (the last
+    element counts) if not. Entries that are no labels are left for `label_names` to name with their place.
     """
     entries = [e for value in values if isinstance(value, list) for e in value if isinstance(e, (list, dict)) and e]
     if not entries:
         return None
-    parts = ["last", "name", "id", "path"] if isinstance(entries[0], list) else ["name", "id"]
-    if taxonomy is not None:
-        hits = Counter({p: sum(_entry_name(e, p, "") in taxonomy for e in entries[:2000]) for p in parts})
-        return max(parts, key=lambda p: hits[p]) if hits.total() else "name"
-    if isinstance(entries[0], dict):
+    lists = isinstance(entries[0], list)
+    if known is not None:
+        parts = ("last", "name", "id", "path") if lists else (*NAME_KEYS, *ID_KEYS)
+        hits = Counter({part: _n_known(entries[:2000], part, known) for part in parts})
+        return max(parts, key=lambda part: hits[part]) if hits.total() else "name"
+    if not lists:
         return "name"
-    pairs = all(len(e) > 1 and CODE.fullmatch(str(e[0])) and not CODE.fullmatch(str(e[1])) for e in entries)
+    lists_only = [e for e in entries if isinstance(e, list)]
+    pairs = all(len(e) > 1 and CODE.fullmatch(str(e[0])) and not CODE.fullmatch(str(e[1])) for e in lists_only)
     return "name" if pairs else "last"
+
+
+def _n_known(entries: list[Any], part: str, known: Container[str]) -> int:
+    n = 0
+    for entry in entries:
+        try:
+            n += _entry_name(entry, part, "") in known
+        except DataError:
+            continue
+    return n

@@ -1,0 +1,66 @@
+"""Label files of JSON lines: records with labels and perhaps an id, or bare lists of labels.
+
+{"id": "d1", "labels": ["A", {"label": "B", "score": 0.4}, ["C", 0.3]]}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from itertools import chain, islice
+from typing import Any
+
+from linnaeus.data.label_files.content import Document, Entries, LabelFile, Line, assemble, number
+from linnaeus.data.readers.columns import ANSWER_IDS, ANSWERS, SCORES, first_of
+from linnaeus.data.readers.json_text import load_json
+from linnaeus.data.readers.labels import bare, choose_part, label_names
+from linnaeus.errors import DataError, place
+
+__all__ = ["read"]
+
+SAMPLE = 200  # records looked at to choose the keys
+
+
+def read(lines: list[Line], name: str, known: Collection[str] | None) -> LabelFile:
+    """Read JSON lines; an id that is null is none."""
+    records = ((number, _record(line, name, number)) for number, line in lines if line.strip())
+    first = list(islice(records, SAMPLE))
+    keys = list(dict.fromkeys(key for _, record in first for key in record))
+    label_key, id_key = first_of(keys, ANSWERS), first_of(keys, ANSWER_IDS)
+    part = choose_part((record.get(label_key) for _, record in first), known)
+    documents: list[Document] = []
+    for line, record in chain(first, records):
+        if label_key not in record:
+            expected = f"one of {', '.join(ANSWERS)}" if label_key is None else repr(label_key)
+            raise DataError(f"{place(name, line)} has the keys {sorted(record)}, expected {expected}.")
+        identity = None if record.get(id_key) is None else str(record[id_key])
+        documents.append((line, identity, _entries(record[label_key], part, place(name, line))))
+    return assemble(documents, name)
+
+
+def _record(line: str, name: str, number: int) -> dict[Any, Any]:
+    found = load_json(line, name, number)
+    return found if isinstance(found, dict) else {"labels": found}
+
+
+def _entries(value: Any, part: str | None, where: str) -> Entries:
+    given = value if isinstance(value, list) else [] if value is None or value == "" else [value]
+    if all(type(entry) is str for entry in given):  # the usual case, and the quick one
+        return [bare(entry) for entry in given], ()
+    labels: list[str] = []
+    scores: list[float | None] = []
+    for entry in given:
+        label, score = _with_score(entry)
+        labels += map(bare, label_names([label], part, None, where))
+        if score is not None and number(score) is None:
+            raise DataError(f"{where}: the score of {labels[-1]!r} is {score!r}, expected a number.")
+        scores.append(number(score))
+    return labels, scores
+
+
+def _with_score(entry: Any) -> tuple[Any, Any]:
+    """A label entry and its score: {"label": "A", "score": 0.9} or ["A", 0.9]."""
+    if isinstance(entry, dict):
+        return entry, next((entry[key] for key in SCORES if entry.get(key) is not None), None)
+    if isinstance(entry, list) and len(entry) == 2 and type(entry[0]) is str and type(entry[1]) in (int, float):
+        return entry[0], entry[1]
+    return entry, None

@@ -1,0 +1,77 @@
+"""Label files with the labels of one document on each line, and the cutting of cells into labels and scores."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from itertools import chain
+
+from linnaeus.data.label_files.content import Entries, LabelFile, Line, assemble, number
+from linnaeus.data.readers.columns import ANSWERS
+from linnaeus.data.readers.labels import SEPARATORS, choose_separator, split_cell
+
+__all__ = ["Splitter", "read"]
+
+BLANK = " "
+
+
+def read(lines: list[Line], name: str, known: Collection[str] | None) -> LabelFile:
+    """Read one document per line; the first line may be the word labels."""
+    first = lines[0][1].strip() if lines else ""
+    headings = ("labels", "label") if known is None else ANSWERS  # without a taxonomy 'code' may well be a label
+    if first.lower() in headings and (known is None or first not in known):
+        lines = lines[1:]
+    return cut(lines, name, known)
+
+
+def cut(lines: list[Line], name: str, known: Collection[str] | None) -> LabelFile:
+    """Cut every line into labels."""
+    tabs = any("\t" in line for _, line in lines)
+    cells = [line.split("\t") if tabs else [line] for _, line in lines]
+    split = Splitter(list(chain.from_iterable(cells)), known)
+    return assemble([(line, None, split(row)) for (line, _), row in zip(lines, cells, strict=True)], name)
+
+
+class Splitter:
+    """Cuts cells into labels; blanks separate where nothing is known, or where they find what is known."""
+
+    def __init__(self, cells: Sequence[str], known: Collection[str] | None) -> None:
+        self.known = known
+        self.scored = None if known is None else _Scored(known)
+        words = (word for cell in cells[:1000] for word in cell.split())
+        blank = self.scored is None or any(word in self.scored for word in words)
+        self.separator = choose_separator(cells, self.scored, (*SEPARATORS, BLANK) if blank else SEPARATORS)
+
+    def __call__(self, cells: list[str]) -> Entries:
+        pieces = cells if self.separator is None else [p for cell in cells for p in cell.split(self.separator)]
+        if self.known is not None and all(map(self.known.__contains__, pieces)):  # the usual case, and the quick one
+            return pieces, ()
+        labels = [label for cell in cells for label in split_cell(cell, self.separator)]
+        if self.scored is None or not any(":" in label and label not in self.scored.known for label in labels):
+            return labels, ()
+        found = [self.scored.split(label) for label in labels]
+        return [label for label, _ in found], [score for _, score in found]
+
+    def finds_several(self, cells: Sequence[str]) -> bool:
+        """Whether some cells surely hold several labels; a comma or a blank may be part of a name."""
+        if self.separator is None or self.scored is None:
+            return self.separator in (";", "|")
+        joined = [cell for cell in cells if self.separator in cell][:1000]
+        return any(label in self.scored for cell in joined for label in split_cell(cell, self.separator))
+
+
+class _Scored:
+    """The known labels, also where ``:score`` follows them."""
+
+    def __init__(self, known: Collection[str]) -> None:
+        self.known = known
+
+    def __contains__(self, label: object) -> bool:
+        return self.split(str(label))[0] in self.known
+
+    def split(self, label: str) -> tuple[str, float | None]:
+        """``label:score`` in two, where that makes the label a known one."""
+        if label not in self.known:
+            name, _, score = label.rpartition(":")
+            if name in self.known and number(score) is not None:
+                return name, number(score)
+        return label, None

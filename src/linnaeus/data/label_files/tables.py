@@ -1,0 +1,91 @@
+"""Label files that are tables: an id with all labels of a document (wide), or with one of them and its score (long).
+
+A table without scores is long if ids repeat and no cell surely holds several labels. In a wide table a repeated id is a
+mistake, and named as one.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Collection
+from itertools import chain
+
+from linnaeus.data.label_files import lines as plain
+from linnaeus.data.label_files.content import LabelFile, Line, assemble, number
+from linnaeus.data.readers.columns import ANSWER_IDS, ANSWERS, SCORES, first_of
+from linnaeus.data.readers.labels import bare
+from linnaeus.errors import DataError, place
+from linnaeus.files import long_cells
+
+__all__ = ["cut", "header", "read"]
+
+SAMPLE = 1000
+Row = tuple[int, list[str]]
+
+
+def read(lines: list[Line], delimiter: str, name: str, known: Collection[str] | None) -> LabelFile:
+    """Read a wide or a long table."""
+    rows = cut([line for line in lines if line[1].strip()], delimiter, name)
+    columns = header(rows[0][1], known)
+    if columns is not None:
+        rows = rows[1:]
+    id_at, label_at, score_at = columns or (0, 1, 2 if _third_is_score(rows) else None)
+    if id_at is None:
+        return plain.cut([(line, row[label_at]) for line, row in rows], name, known)
+    for line, row in rows:
+        if len(row) <= max(id_at, label_at) and not (len(row) == label_at == 1):
+            raise DataError(f"{place(name, line)} has {len(row)} columns, expected an id and labels.")
+    if score_at is not None:
+        return _long(rows, id_at, label_at, score_at, name)
+    ids = [row[id_at] for _, row in rows]
+    cells = [row[label_at:] if columns is None else row[label_at : label_at + 1] for _, row in rows]
+    every = list(chain.from_iterable(cells))
+    split = plain.Splitter(every, known)
+    if len(set(ids)) < len(ids) and not split.finds_several(every):
+        return _long(rows, id_at, label_at, None, name)
+    numbers = [line for line, _ in rows]
+    return assemble(list(zip(numbers, ids, map(split, cells), strict=True)), name)
+
+
+def cut(lines: list[Line], delimiter: str, name: str) -> list[Row]:
+    """Lines as rows of cells without surrounding blanks."""
+    with long_cells():
+        return [(line, _cells(text, delimiter, name, line)) for line, text in lines]
+
+
+def _cells(text: str, delimiter: str, name: str, line: int) -> list[str]:
+    if '"' not in text:
+        return [cell.strip() for cell in text.split(delimiter)]
+    try:
+        return [cell.strip() for cell in next(csv.reader([text], delimiter=delimiter))]
+    except csv.Error as error:
+        raise DataError(f"{place(name, line)} is not a row of cells: {error}.") from None
+
+
+def header(cells: list[str], known: Collection[str] | None) -> tuple[int | None, int, int | None] | None:
+    """Columns of id, labels and score if the first row names them."""
+    label, identity, score = (first_of(cells, names) for names in (ANSWERS, ANSWER_IDS, SCORES))
+    if label is None or (known is not None and label in known) or (identity is None and len(cells) > 1):
+        return None
+    at = [None if name is None else cells.index(name) for name in (identity, score)]
+    return at[0], cells.index(label), at[1]
+
+
+def _third_is_score(rows: list[Row]) -> bool:
+    thirds = [row[2] for _, row in rows[:SAMPLE] if len(row) >= 3]
+    return bool(thirds) and len(thirds) * 2 > len(rows[:SAMPLE]) and all(number(x) is not None for x in thirds if x)
+
+
+def _long(rows: list[Row], id_at: int, label_at: int, score_at: int | None, name: str) -> LabelFile:
+    documents: dict[str, tuple[int, list[str], list[float | None]]] = {}
+    for line, row in rows:
+        _, labels, scores = documents.setdefault(row[id_at], (line, [], []))
+        label = bare(row[label_at]) if label_at < len(row) else ""
+        given = row[score_at] if score_at is not None and score_at < len(row) else ""
+        if given and number(given) is None:
+            raise DataError(f"{place(name, line)}: the score of {label!r} is {given!r}, expected a number.")
+        if label:
+            labels.append(label)
+            scores.append(number(given))
+    found = [(line, identity, (labels, scores)) for identity, (line, labels, scores) in documents.items()]
+    return assemble(found, name)
