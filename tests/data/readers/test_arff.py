@@ -38,11 +38,22 @@ def test_rows_labels_and_taxonomy_are_read(tmp_path: Path, line_end: str) -> Non
     assert data.indicator().sum() == 3
 
 
-def test_sparse_rows_make_a_sparse_matrix(tmp_path: Path) -> None:
+def test_sparse_rows_make_a_sparse_matrix_and_leave_out_first_values(tmp_path: Path) -> None:
     data = read(tmp_path, HEADER + "{0 0.5, 1 c, 2 1/1@2}\n{2 1}\n{}\n")
     assert data.kind == "sparse"
-    assert data.X.toarray().tolist() == [[0.5, 0, 1], [0, 0, 0], [0, 0, 0]]
+    assert data.X.toarray().tolist() == [[0.5, 0, 1], [0, 1, 0], [0, 1, 0]]
     assert data.labels == [["1/1", "2"], ["1"], []]
+    nominal = read(tmp_path, "@relation r\n@attribute x real\n@attribute class {a,b}\n@data\n{0 1}\n{1 b}\n")
+    assert nominal.labels == [["a"], ["b"]]
+    assert nominal.X.toarray().tolist() == [[1], [0]]
+
+
+def test_a_given_encoding_holds_for_the_taxonomy_too(tmp_path: Path) -> None:
+    content = HEADER.replace("1/2", "é") + "0.5,w,1/1@é\n"
+    (tmp_path / "docs.arff").write_bytes(content.encode("latin-1"))
+    data = read_dataset(tmp_path / "docs.arff", encoding="latin-1")
+    assert "é" in data.taxonomy
+    assert data.indicator().sum() == 2
 
 
 def test_a_nominal_class_is_the_label(tmp_path: Path) -> None:
@@ -59,6 +70,9 @@ def test_a_nominal_class_is_the_label(tmp_path: Path) -> None:
         (HEADER + "1,w,1\nx,w,1\n", "docs.arff:10: attribute 'size' has 'x'; expected a number"),
         (HEADER + "1,q,1\n", "docs.arff:9: attribute 'the strand' has 'q'; expected one of w, c"),
         (HEADER + "{9 1}\n", "docs.arff:9: '9 1' names no attribute"),
+        (HEADER + "{0 1, 0 2}\n", "docs.arff:9: attribute 0 is given twice"),
+        (HEADER + "1,'w\rc,2\n", "docs.arff:9"),
+        (HEADER.replace("{w, c}", "{}"), "docs.arff:5: the nominal attribute 'the strand' has no values"),
         (HEADER, "no rows after @DATA"),
         (HEADER.replace("@DATA", ""), "no @DATA line"),
         (HEADER.replace("numeric", "date"), "docs.arff:4: type 'date' of attribute 'size'"),

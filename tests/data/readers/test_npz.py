@@ -21,6 +21,10 @@ def parts(**more: object) -> dict:
     return arrays | labels | {"label_names": np.array(["A", "B"])} | more
 
 
+def without(arrays: dict, name: str) -> dict:
+    return {key: array for key, array in arrays.items() if key != name}
+
+
 def test_features_labels_and_further_columns_are_read(tmp_path: Path) -> None:
     np.savez_compressed(tmp_path / "d.npz", **parts(half=np.array([0, 1])))
     data = read_dataset(tmp_path / "d.npz")
@@ -51,6 +55,15 @@ def test_dense_arrays_with_labels_are_read(tmp_path: Path) -> None:
         ({"Z": np.zeros(2)}, "has the arrays Z; expected X_data"),
         ({"X": np.array([[{}]])}, "holds Python objects"),
         (parts(Y_indices=np.array([0, 1, 7])), "Y_indices of .* go from 0 to 7 for 2 label names"),
+        (without(parts(), "X_indices"), "d.npz has no array 'X_indices'"),
+        (without(parts(), "Y_indices"), "d.npz has no array 'Y_indices'"),
+        (without(parts(), "X_shape"), "d.npz has no array 'X_shape'"),
+        (parts(Y_indptr=np.array([0, 9, 3])), "Y_indptr of .* does not rise from 0 to the 3 entries"),
+        (parts(X_indptr=np.array(["a", "b", "c"])), "a list of whole numbers is expected"),
+        (parts(label_names=np.array(["A"])), "1 label_names for 2 columns of labels"),
+        ({"X": np.eye(2), "y": np.eye(2), "label_names": np.array(["A"])}, "1 label_names for 2 columns"),
+        ({"X": np.eye(2), "y": np.eye(2)}, "0 label_names for 2 columns"),
+        ({"X": np.array([["a"]])}, "or a dense X of numbers"),
         (parts(Y_indptr=np.array([0, 3])), "labels of 1 documents; the matrix has 2 rows"),
         (parts(X_indices=np.array([0, 2, 9])), "inconsistent"),
     ],
@@ -67,6 +80,17 @@ def test_a_truncated_archive_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "d.npz").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(DataError, match=r"d\.npz"):
         read_dataset(tmp_path / "d.npz")
+
+
+def test_a_single_array_is_not_an_archive(tmp_path: Path) -> None:
+    np.save(tmp_path / "d.npy", np.eye(2))
+    with pytest.raises(DataError, match=r"d\.npy is a single array"):
+        read_dataset(tmp_path / "d.npy", "npz")
+
+
+def test_a_dense_indicator_names_its_labels(tmp_path: Path) -> None:
+    np.savez(tmp_path / "d.npz", X=np.eye(2), y=np.array([[1, 1], [0, 1]]), label_names=np.array(["A", "B"]))
+    assert read_dataset(tmp_path / "d.npz").labels == [["A", "B"], ["B"]]
 
 
 def test_a_missing_label_file_is_named(tmp_path: Path) -> None:

@@ -30,6 +30,13 @@ def test_labels_and_features_are_read(tmp_path: Path, content: str) -> None:
     assert data.X.dtype == np.float32
 
 
+def test_a_comment_begins_after_white_space(tmp_path: Path) -> None:
+    assert read(tmp_path, "c#,java 0:1\n").labels == [["c#", "java"]]
+    data = read(tmp_path, "# made by hand\nc#,java 0:1\t# note #2\n7 1:1 #\n", format="libsvm")
+    assert data.labels == [["c#", "java"], ["7"]]
+    assert data.X.toarray().tolist() == [[1, 0], [0, 1]]
+
+
 def test_a_document_may_have_no_features(tmp_path: Path) -> None:
     data = read(tmp_path, "2 3 4\n1\n\n")
     assert data.X.shape == (2, 3)

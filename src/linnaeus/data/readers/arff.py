@@ -7,7 +7,8 @@
     0.5,w,1/1@2
 
 A nominal attribute becomes one 0/1 column per value (``strand=w``); ``?`` is NaN, in all of its columns. Rows in braces
-(``{0 0.5, 2 1/1@2}``) are sparse. The taxonomy of the class attribute is read by `linnaeus.taxonomy.formats`.
+(``{0 0.5, 2 1/1@2}``) are sparse: what they leave out is 0, or the first value of a nominal attribute. The taxonomy of
+the class attribute is read by `linnaeus.taxonomy.formats`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from scipy import sparse
 from linnaeus.data.dataset import Dataset
 from linnaeus.data.readers.source import Options, Source
 from linnaeus.errors import DataError, nearest, place
+from linnaeus.files import long_cells
 from linnaeus.taxonomy import Taxonomy
 
 __all__ = ["read"]
@@ -69,16 +71,16 @@ def read(source: Source, options: Options) -> Dataset:
         X=rows.matrix(),
         feature_names=names,
         labels=rows.labels if label is not None else None,
-        taxonomy=options.taxonomy or (_taxonomy(source) if hierarchical else None),
+        taxonomy=options.taxonomy or (_taxonomy(source, options) if hierarchical else None),
         source=source.name,
         lines=np.array(rows.lines, dtype=np.int64),
     )
 
 
-def _taxonomy(source: Source) -> Taxonomy | None:
+def _taxonomy(source: Source, options: Options) -> Taxonomy | None:
     from linnaeus.taxonomy import formats
 
-    return None if source.path is None else formats.read(source.path, format="arff")
+    return None if source.path is None else formats.read(source.path, format="arff", encoding=options.encoding)
 
 
 # -- header ------------------------------------------------------------------------------------------------------------
@@ -107,8 +109,10 @@ def _attribute(text: str, where: str) -> Attribute:
         raise DataError(f"{where}: an attribute needs a name and a type; got {text[:60]!r}.")
     name, kind = found.group(1).strip("'\""), found.group(2).strip()
     if kind.startswith("{") and kind.endswith("}"):
-        values = next(csv.reader([kind[1:-1]], quotechar="'", skipinitialspace=True), [])
-        return Attribute(name, "nominal", tuple(value.strip() for value in values))
+        values = tuple(value.strip() for value in _cells(kind[1:-1], where))
+        if not any(values):
+            raise DataError(f"{where}: the nominal attribute {name!r} has no values.")
+        return Attribute(name, "nominal", values)
     if kind.lower().startswith("hierarchical"):
         return Attribute(name, "hierarchical")
     if kind.lower() in NUMERIC:
@@ -138,6 +142,7 @@ class _Rows:
     def __init__(self, attributes: list[Attribute], label: int | None, n_features: int) -> None:
         self.attributes, self.label, self.n_features = attributes, label, n_features
         self.encoders: list[Callable[[str], Any]] = [_encoder(a) for a in attributes]
+        self.nominal = [i for i, a in enumerate(attributes) if a.kind == "nominal"]
         self.plain = all(a.kind == "numeric" for i, a in enumerate(attributes) if i != label)
         widths = [0 if i == label else len(a.columns) for i, a in enumerate(attributes)]
         self.starts = np.concatenate([[0], np.cumsum(widths)]).tolist()
@@ -153,7 +158,7 @@ class _Rows:
         self.lines.append(number)
 
     def _add_dense(self, text: str, where: str) -> None:
-        cells = _cells(text)
+        cells = _cells(text, where)
         if len(cells) != len(self.attributes):
             raise DataError(f"{where} has {len(cells)} values; expected {len(self.attributes)}.")
         self.labels.append([] if self.label is None else _labels(cells.pop(self.label)))
@@ -170,22 +175,24 @@ class _Rows:
     def _add_sparse(self, text: str, where: str) -> None:
         if not (text.startswith("{") and text.endswith("}")):
             raise DataError(f"{where}: a sparse row {{index value, ...}} is expected.")
-        labels: list[str] = []
-        for pair in _cells(text[1:-1]) if text[1:-1].strip() else []:
+        cells: dict[int, str] = {}
+        for pair in _cells(text[1:-1], where) if text[1:-1].strip() else []:
             index, _, cell = pair.strip().partition(" ")
             if not index.isdecimal() or int(index) >= len(self.attributes):
                 raise DataError(
                     f"{where}: {pair.strip()!r} names no attribute; expected 0..{len(self.attributes) - 1}."
                 )
-            i = int(index)
-            if i == self.label:
-                labels = _labels(cell)
-                continue
-            for offset, value in enumerate(self._encode(i, cell.strip(), where)):
+            if int(index) in cells:
+                raise DataError(f"{where}: attribute {int(index)} is given twice.")
+            cells[int(index)] = cell.strip()
+        for i in self.nominal:
+            cells.setdefault(i, self.attributes[i].values[0])
+        self.labels.append(_labels(cells.pop(self.label)) if self.label in cells else [])
+        for i, cell in cells.items():
+            for offset, value in enumerate(self._encode(i, cell, where)):
                 if value != 0:
                     self.indices.append(self.starts[i] + offset)
                     self.values.append(value)
-        self.labels.append(labels)
         self.indptr.append(len(self.indices))
 
     def _encode(self, i: int, cell: str, where: str) -> list[float]:
@@ -216,11 +223,15 @@ def _encoder(attribute: Attribute) -> Callable[[str], list[float]]:
     return lambda cell: table[cell.strip("'\"")]
 
 
-def _cells(text: str) -> list[str]:
-    if "'" in text or '"' in text:
-        quote = "'" if "'" in text else '"'
-        return next(csv.reader([text], quotechar=quote, skipinitialspace=True))
-    return text.split(",")
+def _cells(text: str, where: str) -> list[str]:
+    if "'" not in text and '"' not in text:
+        return text.split(",")
+    quote = "'" if "'" in text else '"'
+    try:
+        with long_cells():
+            return next(csv.reader([text], quotechar=quote, skipinitialspace=True), [])
+    except csv.Error as error:
+        raise DataError(f"{where} is not a row of cells: {error}.") from None
 
 
 def _labels(cell: str) -> list[str]:

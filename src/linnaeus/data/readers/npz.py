@@ -32,12 +32,12 @@ def read(source: Source, options: Options) -> Dataset:
     prefix = "X_" if "X_indptr" in arrays else ""
     if f"{prefix}indptr" in arrays:
         X: Any = _csr(arrays, prefix, source.name)
-    elif "X" in arrays and arrays["X"].ndim == 2:
+    elif "X" in arrays and arrays["X"].ndim == 2 and arrays["X"].dtype.kind in "biuf":
         X = arrays["X"]
     else:
         raise DataError(
             f"{source.name} has the arrays {', '.join(arrays)}; expected X_data, X_indices, X_indptr, X_shape, "
-            f"a matrix saved by scipy.sparse.save_npz, or a dense X."
+            f"a matrix saved by scipy.sparse.save_npz, or a dense X of numbers."
         )
     labels = _labels(arrays, options, X.shape[0], source.name)
     used = {"X", "labels", "y", "label_names", "data", "indices", "indptr", "shape", "format", "ids", "feature_names"}
@@ -60,20 +60,38 @@ def read(source: Source, options: Options) -> Dataset:
 
 def _opened(stream: Any, name: str) -> Any:
     try:
-        return np.load(stream, allow_pickle=False)
-    except (ValueError, OSError, BadZipFile) as error:
+        opened = np.load(stream, allow_pickle=False)
+    except (ValueError, OSError, EOFError, BadZipFile) as error:
         raise DataError(f"{name} is not a readable numpy archive: {error}") from error
+    if isinstance(opened, np.ndarray):
+        raise DataError(f"{name} is a single array (.npy); an archive of named arrays (.npz) is expected.")
+    return opened
 
 
 def _array(archive: Any, key: str, name: str) -> Any:
     try:
-        return archive[key]
+        found = archive[key]
     except ValueError as error:
         raise DataError(
             f"Array {key!r} of {name} holds Python objects; plain numbers or strings are expected."
         ) from error
     except Exception as error:  # zipfile and zlib raise errors of their own for damaged archives
         raise DataError(f"Array {key!r} of {name} is damaged: {error}") from error
+    if not isinstance(found, np.ndarray):
+        raise DataError(f"{key!r} of {name} is not an array.")
+    return found
+
+
+def _whole_numbers(arrays: dict[str, Any], key: str, name: str) -> Any:
+    """A list of whole numbers that the layout cannot do without."""
+    if key not in arrays:
+        raise DataError(f"{name} has no array {key!r}; it has {', '.join(arrays)}{nearest(key, arrays)}")
+    found = arrays[key]
+    if found.ndim != 1 or found.dtype.kind not in "iu":
+        raise DataError(
+            f"{key} of {name} is {found.dtype} of shape {found.shape}; a list of whole numbers is expected."
+        )
+    return found
 
 
 def _csr(arrays: dict[str, Any], prefix: str, name: str) -> CSR:
@@ -81,14 +99,17 @@ def _csr(arrays: dict[str, Any], prefix: str, name: str) -> CSR:
     if layout not in ("csr", "csc"):
         raise DataError(f"{name} holds a sparse matrix of layout {layout!r}; csr or csc is expected.")
     kind = sparse.csr_array if layout == "csr" else sparse.csc_array
-    parts = [arrays.get(prefix + part) for part in ("data", "indices", "indptr")]
-    if parts[0] is None:
-        parts[0] = np.ones(len(arrays[prefix + "indices"]), dtype=np.float32)
+    indices, indptr, shape = (_whole_numbers(arrays, prefix + part, name) for part in ("indices", "indptr", "shape"))
+    values = arrays.get(prefix + "data", np.ones(len(indices), dtype=np.float32))
     try:
-        X = kind(tuple(parts), shape=tuple(arrays[prefix + "shape"].tolist()))
+        if values.dtype.kind not in "biuf":
+            raise ValueError(f"{prefix}data is {values.dtype}")
+        X = kind((values, indices, indptr), shape=tuple(shape.tolist()))
         X.check_format()
-    except (KeyError, ValueError) as error:
+    except (ValueError, TypeError, ArithmeticError, LookupError) as error:
         raise DataError(f"The sparse matrix of {name} is inconsistent: {error}") from error
+    if X.ndim != 2:
+        raise DataError(f"The sparse matrix of {name} has {X.ndim} dimensions; 2 are expected.")
     return sparse.csr_array(X)
 
 
@@ -106,21 +127,34 @@ def _labels(arrays: dict[str, Any], options: Options, n_docs: int, name: str) ->
     given = arrays.get(options.labels[0] if options.labels else "labels", arrays.get("y"))
     if given is None:
         return None
-    if given.ndim == 2 and "label_names" in arrays:  # a dense 0/1 indicator
-        names = arrays["label_names"].astype(str)
+    if given.ndim == 2:  # a dense 0/1 indicator
+        names = _label_names(arrays, given.shape[1], name)
         return _checked([names[np.flatnonzero(row)].tolist() for row in given], n_docs, name)
+    if given.ndim != 1:
+        raise DataError(f"The labels of {name} have the shape {given.shape}; one or two dimensions are expected.")
     return _checked(split_cells(given.astype(str).tolist(), options.label_separator, options.taxonomy), n_docs, name)
 
 
 def _from_pattern(arrays: dict[str, Any], n_docs: int, name: str) -> list[list[str]]:
-    indptr, indices = arrays["Y_indptr"], arrays["Y_indices"].astype(np.int64)
-    n_labels = int(arrays["Y_shape"][1]) if "Y_shape" in arrays else int(indices.max(initial=-1)) + 1
-    names = arrays["label_names"].astype(str) if "label_names" in arrays else np.arange(n_labels).astype(str)
-    if len(indices) and not 0 <= indices.min() <= indices.max() < len(names):
-        raise DataError(f"Y_indices of {name} go from {indices.min()} to {indices.max()} for {len(names)} label names.")
-    flat = names[indices].tolist()
+    indptr = _whole_numbers(arrays, "Y_indptr", name)
+    indices = _whole_numbers(arrays, "Y_indices", name).astype(np.int64)
+    low, high = int(indices.min(initial=0)), int(indices.max(initial=-1))
+    shape = _whole_numbers(arrays, "Y_shape", name).tolist() if "Y_shape" in arrays else [n_docs, high + 1]
+    names = _label_names(arrays, shape[-1], name) if "label_names" in arrays else np.arange(shape[-1]).astype(str)
+    if low < 0 or high >= len(names):
+        raise DataError(f"Y_indices of {name} go from {low} to {high} for {len(names)} label names.")
     bounds = indptr.tolist()
+    if bounds[:1] != [0] or bounds[-1] != len(indices) or sorted(bounds) != bounds:
+        raise DataError(f"Y_indptr of {name} does not rise from 0 to the {len(indices):,} entries of Y_indices.")
+    flat = names[indices].tolist()
     return _checked([flat[a:b] for a, b in pairwise(bounds)], n_docs, name)
+
+
+def _label_names(arrays: dict[str, Any], n_labels: int, name: str) -> Any:
+    names = np.atleast_1d(arrays.get("label_names", np.empty(0)))
+    if names.ndim != 1 or len(names) < n_labels:
+        raise DataError(f"{name} has {names.size:,} label_names for {n_labels:,} columns of labels.")
+    return names.astype(str)
 
 
 def _checked(labels: list[list[str]], n_docs: int, name: str) -> list[list[str]]:

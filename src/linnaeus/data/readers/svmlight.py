@@ -24,6 +24,7 @@ from linnaeus.typing import CSR, IntArray
 __all__ = ["read"]
 
 FIRST_FEATURE = re.compile(r"(?:^|\s)[^\s:,]+:")
+COMMENT = re.compile(r"(?:^|\s)#.*", re.DOTALL)  # only after white space: c# is a label
 SIZES = re.compile(r"(\d+)\s+(\d+)\s+(\d+)\s*")
 
 
@@ -36,7 +37,9 @@ def read(source: Source, options: Options) -> Dataset:
         if number == 1 and (found := SIZES.fullmatch(line)):
             sizes = tuple(map(int, found.groups()))
             continue
-        line = line.split("#", 1)[0].rstrip()
+        if "#" in line:
+            line = COMMENT.sub("", line, 1)
+        line = line.rstrip()
         if options.enough(len(labels)) or (sizes and len(labels) == sizes[0] and not line):
             break
         if not line and sizes is None:
