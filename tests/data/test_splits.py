@@ -47,6 +47,32 @@ def test_rare_labels_are_better_spread_than_by_chance() -> None:
     assert error(True) < 0.4 * error(False)
 
 
+@pytest.mark.parametrize("per_label", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize("test_size", [0.05, 0.1, 0.25, 0.5])
+def test_both_sides_get_their_share_however_rare_the_labels_are(per_label: int, test_size: float) -> None:
+    labels = [[f"label {i // per_label}"] for i in range(420)]
+    train, test = train_test_split(labels, test_size, random_state=0)
+    assert abs(len(test) - 420 * test_size) <= 2
+    assert len(train) + len(test) == 420
+    # and not the documents that happen to stand last
+    assert 100 < test.mean() < 320
+
+
+@pytest.mark.parametrize("stratify", [True, False])
+@pytest.mark.parametrize("n_docs", [2, 3, 4])
+@pytest.mark.parametrize("test_size", [0.01, 0.1, 0.9])
+def test_no_side_is_empty(n_docs: int, test_size: float, stratify: bool) -> None:
+    for seed in range(5):
+        train, test = train_test_split([["a"]] * n_docs, test_size, random_state=seed, stratify=stratify)
+        assert min(len(train), len(test)) >= 1
+        assert sorted([*train, *test]) == list(range(n_docs))
+
+
+def test_one_document_cannot_be_split() -> None:
+    with pytest.raises(ParameterError, match="both sides of 1"):
+        train_test_split([["a"]], 0.5)
+
+
 def test_the_same_seed_gives_the_same_split() -> None:
     labels = [["a"], ["b"], ["a", "b"], []] * 10
     one, two, other = (train_test_split(labels, 0.3, random_state=s)[1].tolist() for s in (7, 7, 8))

@@ -2,8 +2,9 @@
 
 Iterative stratification (Sechidis, Tsoumakas and Vlahavas, 2011): take the label with the fewest documents not yet
 placed, and put each of them where this label is wanted most; ties go where most documents are wanted, then to chance.
-Rare labels are placed first because they are the ones that can go wrong. The sizes of the parts come out about right,
-the shares of the labels are what is kept; a label with a single document goes to the largest part.
+Rare labels are placed first because they are the ones that can go wrong. The last document of a label goes to the part
+that is filled least in all, among those that want the label at all: its share is then a fraction of a document, and if
+the largest fraction decided, labels of one or two documents would all go to the largest part. No part stays empty.
 Cost: O(nnz (log nnz + n_folds)).
 """
 
@@ -37,12 +38,12 @@ def train_test_split(
     --------
     >>> train, test = train_test_split([["a"], ["a"], ["a", "b"], ["b"]] * 5, 0.4, random_state=0)
     >>> len(train), len(test)
-    (11, 9)
+    (12, 8)
     """
     Y = _label_matrix(data)
     n_docs = Y.shape[0]
     share = test_size / max(n_docs, 1) if isinstance(test_size, (int, np.integer)) else test_size
-    if not 0 < share < 1:
+    if not 0 < share < 1 or n_docs < 2:
         raise ParameterError(f"test_size must leave documents on both sides of {n_docs:,}; got {test_size!r}.")
     fold = _folds(Y, [1 - share, share], random_state, stratify)
     rows = np.flatnonzero(fold == 0), np.flatnonzero(fold == 1)
@@ -101,12 +102,18 @@ def by_split(data: Dataset) -> dict[str, Dataset]:
 
 def _folds(Y: CSR, shares: Sequence[float], random_state: int | None, stratify: bool) -> IntArray:
     if stratify:
-        return stratified_folds(Y, shares, random_state=random_state)
-    order = np.random.default_rng(random_state).permutation(Y.shape[0])
-    bounds = np.round(np.cumsum(shares) * Y.shape[0])
-    fold = np.empty(Y.shape[0], dtype=np.int64)
-    fold[order] = np.searchsorted(bounds, np.arange(Y.shape[0]), side="right")
-    return np.minimum(fold, len(shares) - 1)
+        fold = stratified_folds(Y, shares, random_state=random_state)
+    else:
+        order = np.random.default_rng(random_state).permutation(Y.shape[0])
+        bounds = np.round(np.cumsum(shares) * Y.shape[0])
+        fold = np.empty(Y.shape[0], dtype=np.int64)
+        fold[order] = np.minimum(np.searchsorted(bounds, np.arange(Y.shape[0]), side="right"), len(shares) - 1)
+    sizes = np.bincount(fold, minlength=len(shares))
+    for empty in np.flatnonzero(sizes == 0).tolist():  # small data: a share of less than a document still gets one
+        largest = int(np.argmax(sizes))
+        fold[np.flatnonzero(fold == largest)[0]] = empty
+        sizes[[largest, empty]] += [-1, 1]
+    return fold
 
 
 def stratified_folds(Y: Any, shares: Sequence[float], *, random_state: int | None = None) -> IntArray:
@@ -122,16 +129,17 @@ def stratified_folds(Y: Any, shares: Sequence[float], *, random_state: int | Non
     rng = np.random.default_rng(random_state)
     place = _Placement(Y, shares, rng)
     columns = sparse.csc_array(Y)
-    queue = [(count, label) for label, count in enumerate(place.left)]
+    turn = rng.permutation(Y.shape[1]).tolist()  # equally rare labels in random order, not in that of their names
+    queue = [(count, turn[label], label) for label, count in enumerate(place.left)]
     heapq.heapify(queue)
     while queue:
-        count, label = heapq.heappop(queue)
+        count, _, label = heapq.heappop(queue)
         if count == 0 or count != place.left[label]:
             continue  # placed meanwhile; a newer entry stands in the queue
         documents = columns.indices[columns.indptr[label] : columns.indptr[label + 1]]
         for document in rng.permutation(documents[place.fold[documents] < 0]).tolist():
             for other in place.put(document, label):
-                heapq.heappush(queue, (place.left[other], other))
+                heapq.heappush(queue, (place.left[other], turn[other], other))
     for document in rng.permutation(np.flatnonzero(place.fold < 0)).tolist():  # without labels
         place.put(document, None)
     return place.fold
@@ -144,7 +152,8 @@ class _Placement:
         counts = np.bincount(Y.indices, minlength=Y.shape[1])
         self.left: list[int] = counts.tolist()
         self.wanted: list[list[float]] = np.outer(counts, shares).tolist()
-        self.wanted_in_all: list[float] = (np.array(shares) * Y.shape[0]).tolist()
+        self.sizes: list[float] = (np.array(shares) * Y.shape[0]).tolist()
+        self.wanted_in_all = list(self.sizes)
         self.fold = np.full(Y.shape[0], -1, dtype=np.int64)
         self.chance = rng.random((Y.shape[0], len(shares)))
         self.indptr, self.indices = Y.indptr.tolist(), Y.indices.tolist()
@@ -152,6 +161,9 @@ class _Placement:
     def put(self, document: int, label: int | None) -> list[int]:
         """Place a document where its label is wanted most; returns its labels."""
         wanted = self.wanted_in_all if label is None else self.wanted[label]
+        if label is not None and self.left[label] == 1:
+            unfilled = [a / (size or 1.0) for a, size in zip(self.wanted_in_all, self.sizes, strict=True)]
+            wanted = [u if w > 1e-9 else -np.inf for w, u in zip(wanted, unfilled, strict=True)]
         # Rounded, since shares such as 1/3 make wishes that are equal but for the last bit.
         keys = [(round(w, 9), round(a, 9)) for w, a in zip(wanted, self.wanted_in_all, strict=True)]
         best = max(keys)
