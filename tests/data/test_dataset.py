@@ -127,6 +127,14 @@ def test_concatenated_files_remember_where_each_document_stood() -> None:
     assert concatenate([first]) is first
 
 
+def test_documents_without_lines_are_counted_in_their_own_file() -> None:
+    one, two = (Dataset(sequences=["A", "C"], source=name) for name in ("one", "two"))
+    both = concatenate([one, two])
+    assert [both.place(i) for i in (1, 2, 3)] == ["one, document 1", "two, document 0", "two, document 1"]
+    own = Dataset(sequences=["A", "C"], source="folder", files=["folder/a", "folder/b"])
+    assert concatenate([one, own]).place(3) == "folder/b"
+
+
 def test_sparse_files_are_widened_and_dense_ones_must_agree() -> None:
     narrow = Dataset(X=sparse.csr_array(np.ones((1, 2))))
     wide = Dataset(X=sparse.csr_array(np.ones((1, 3))))

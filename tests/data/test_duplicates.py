@@ -29,6 +29,27 @@ def test_stored_zeros_unsorted_columns_and_missing_values_make_no_difference() -
     assert first_occurrence(Dataset(X=np.array([[np.nan, 0.0], [np.nan, -0.0]]))).tolist() == [0, 0]
 
 
+@pytest.mark.parametrize("matrix", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("dtypes", [("f4", "f8"), ("f8", "f4"), ("f4", "f4")])
+def test_equal_rows_are_found_in_any_precision(matrix: object, dtypes: tuple[str, str]) -> None:
+    rows = np.array([[0.1, 0, 1e300], [0.5, 0, 2]])
+    with np.errstate(over="ignore"):
+        one, two = (Dataset(X=matrix(rows.astype(dtype))) for dtype in dtypes)
+    assert len(drop_overlap(one, two)) == 0
+    whole = Dataset(X=matrix(np.array([[1, 0], [0, 2]])))
+    assert len(drop_overlap(whole, Dataset(X=matrix(np.array([[0, 2.0], [0, 2.5]], dtype="f4"))))) == 1
+
+
+def test_rows_that_differ_in_double_precision_only_are_different_in_it() -> None:
+    assert first_occurrence(Dataset(X=np.array([[0.1], [0.1 + 1e-12]]))).tolist() == [0, 1]
+
+
+def test_the_order_of_the_fields_does_not_matter() -> None:
+    one = Dataset(fields={"title": ["a goal"], "body": ["x"]})
+    assert len(drop_overlap(one, Dataset(fields={"body": ["x"], "title": ["A goal"]}))) == 0
+    assert len(drop_overlap(one, Dataset(fields={"title": ["x"], "body": ["a goal"]}))) == 1
+
+
 def test_texts_are_equal_up_to_case_and_white_space_in_all_fields() -> None:
     data = Dataset(fields={"title": ["A  Goal", "a goal", "a goal"], "body": ["x", "X\n", "y"]})
     assert first_occurrence(data).tolist() == [0, 0, 2]

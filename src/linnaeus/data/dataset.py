@@ -130,12 +130,17 @@ class Dataset:
         return replace(self, **values)
 
     def place(self, document: int) -> str:
-        """Where a document stands, for messages: ``docs.jsonl:17``."""
-        source = self.source if self.files is None else self.files[document]
-        line = None if self.lines is None else int(self.lines[document])
-        if line is None:
-            return f"document {document}" if source is None else f"{source}, document {document}"
-        return place(source, line)
+        """Where a document stands, for messages: ``docs.jsonl:17``, or its number (from 0) in a file without lines."""
+        if self.files is None:
+            source, number, alone = self.source, document, False
+        else:
+            source, number = self.files[document], self.files[:document].count(self.files[document])
+            alone = self.files.count(source) == 1
+        if self.lines is not None:
+            return place(source, int(self.lines[document]))
+        if source is None:
+            return f"document {number}"
+        return source if alone else f"{source}, document {number}"
 
     # -- labels --------------------------------------------------------------------------------------------------------
 
@@ -218,9 +223,10 @@ def concatenate(parts: Sequence[Dataset]) -> Dataset:
 
     Examples
     --------
-    >>> both = concatenate([Dataset(fields={"text": ["a"]}, source="x"), Dataset(fields={"text": ["b"]}, source="y")])
-    >>> both.documents, both.place(1)
-    (['a', 'b'], 'y, document 1')
+    >>> one, two = Dataset(sequences=["A", "C"], source="x"), Dataset(sequences=["G", "T"], source="y")
+    >>> both = concatenate([one, two])
+    >>> both.documents, both.place(2)
+    (['A', 'C', 'G', 'T'], 'y, document 0')
     """
     if not parts:
         raise DataError("At least one data set is needed.")

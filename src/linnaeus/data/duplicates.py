@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -18,6 +19,8 @@ from linnaeus.errors import ParameterError
 from linnaeus.typing import IntArray
 
 __all__ = ["drop_duplicates", "drop_overlap", "first_occurrence"]
+
+BLOCK = 4096  # dense rows made comparable at a time
 
 
 def first_occurrence(data: Dataset) -> IntArray:
@@ -65,20 +68,27 @@ def drop_overlap(train: Dataset, test: Dataset) -> Dataset:
     >>> len(drop_overlap(train, Dataset(fields={"text": ["A goal", "a vote"]})))
     1
     """
-    known = set(_digests(train))
-    return test.take(np.array([digest not in known for digest in _digests(test)], dtype=bool))
+    precision = min((_precision(data) for data in (train, test)), key=lambda dtype: dtype.itemsize)
+    known = set(_digests(train, precision))
+    return test.take(np.array([digest not in known for digest in _digests(test, precision)], dtype=bool))
 
 
-def _digests(data: Dataset) -> Iterator[bytes]:
-    """A hash of every document."""
-    for content in _contents(data):
+def _precision(data: Dataset) -> np.dtype[Any]:
+    """The floating type in which the features are given; whole numbers are compared as float64."""
+    floating = data.X is not None and data.X.dtype.kind == "f"
+    return data.X.dtype if floating else np.dtype(np.float64)  # type: ignore[union-attr]
+
+
+def _digests(data: Dataset, precision: np.dtype[Any] | None = None) -> Iterator[bytes]:
+    """A hash of every document; 0.1 read in single precision equals 0.1 only in single ``precision``."""
+    for content in _contents(data, precision or _precision(data)):
         yield hashlib.blake2b(content, digest_size=16).digest()
 
 
-def _contents(data: Dataset) -> Iterator[bytes]:
+def _contents(data: Dataset, precision: np.dtype[Any]) -> Iterator[bytes]:
     """What makes two documents equal, as bytes."""
     if data.fields is not None:
-        for texts in zip(*data.fields.values(), strict=True):
+        for texts in zip(*(data.fields[name] for name in sorted(data.fields)), strict=True):
             yield "\0".join(" ".join(text.casefold().split()) for text in texts).encode("utf-8", "surrogatepass")
     elif data.sequences is not None:
         for sequence in data.sequences:
@@ -86,10 +96,20 @@ def _contents(data: Dataset) -> Iterator[bytes]:
     elif sparse.issparse(data.X):
         X = sparse.csr_array(data.X, copy=True)
         X.sum_duplicates()
+        X.data = _values(X.data, precision)
         X.eliminate_zeros()
         columns, bounds = X.indices.astype(np.int64), X.indptr.tolist()
         for a, b in pairwise(bounds):
             yield columns[a:b].tobytes() + X.data[a:b].tobytes()
     else:
-        for row in np.ascontiguousarray(data.X) + 0.0:  # -0.0 and 0.0 are the same value
-            yield row.tobytes()
+        X = np.asarray(data.X)
+        for start in range(0, len(X), BLOCK):
+            yield from (row.tobytes() for row in _values(X[start : start + BLOCK], precision))
+
+
+def _values(array: Any, precision: np.dtype[Any]) -> Any:
+    """Equal values as equal bytes: one precision, one zero, one NaN."""
+    with np.errstate(over="ignore"):
+        values = array.astype(precision) + precision.type(0)
+    values[np.isnan(values)] = np.nan
+    return values
