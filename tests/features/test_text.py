@@ -97,6 +97,11 @@ def test_all_kinds_of_documents_give_the_same_features() -> None:
 def test_a_model_of_one_field_takes_plain_strings() -> None:
     model = TextFeatures(fields=["title"]).fit(RECORDS)
     assert (model.transform(RECORDS["title"]) != model.transform(RECORDS)).nnz == 0
+    plain = TextFeatures(fields={"title": 1.0}).fit(RECORDS["title"])
+    assert (plain.transform(RECORDS) != model.transform(RECORDS)).nnz == 0
+    assert (TextFeatures(fields=["title"]).fit_transform(RECORDS["title"]) != model.transform(RECORDS)).nnz == 0
+    with pytest.raises(DataError, match="no field 'title'"):
+        TextFeatures(fields=["title", "abstract"]).fit(TEXTS)
 
 
 @settings(max_examples=40)

@@ -31,7 +31,7 @@ def default_features(kind: str, **options: Any) -> Any:
         usual = {"analyzer": "char", "ngram_range": (1, 3), "lowercase": False, "min_df": 2, "sublinear_tf": True}
         return TextFeatures(**{**usual, **options})
     if kind == "dense":
-        return DenseFeatures()
+        return DenseFeatures(**options)
     if kind == "sparse":
         return None
     raise ParameterError(f"Documents are 'text', 'sequence', 'dense' or 'sparse'; got {kind!r}.")

@@ -13,7 +13,7 @@ blocks of a document are brought to unit length together. Categorical fields fol
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -28,7 +28,7 @@ from linnaeus.typing import CSR, FloatArray, IntArray, ObjectArray
 
 __all__ = ["TextFeatures"]
 
-TEXT = "text"  # the name of the only field of documents that are plain strings
+TEXT = "text"  # the name of plain strings where nothing else names them
 
 
 class TextFeatures(TransformerMixin, BaseEstimator):
@@ -103,8 +103,8 @@ class TextFeatures(TransformerMixin, BaseEstimator):
     def _learn(self, documents: Any) -> tuple[list[CSR], list[CSR]]:
         self._check_parameters()
         self._counters: dict[str, CountVectorizer] = {}
-        columns = _columns(documents)
         kinds = _weights(self.categorical)
+        columns = _columns(documents, () if self.fields is None else _weights(self.fields), kinds)
         weights = {name: 1.0 for name in columns if name not in kinds} if self.fields is None else _weights(self.fields)
         if not weights and not kinds:
             raise ParameterError("TextFeatures needs at least one text field or categorical field.")
@@ -162,9 +162,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> CSR:
         """Documents as n_docs x n_features CSR; terms never seen in `fit` count nothing."""
         check_is_fitted(self, "vocabulary_")
-        columns = _columns(X)
-        if len(self.weights_) == 1 and not self.kinds_ and list(columns) == [TEXT]:
-            columns = {next(iter(self.weights_)): columns[TEXT]}  # plain strings are the only field, whatever its name
+        columns = _columns(X, self.weights_, self.kinds_)
         blocks = [self._weighted(self._count(name, _column(columns, name)), name) for name in self.weights_]
         flags = [self._flags(_values(_column(columns, name), name), name) for name in self.kinds_]
         return self._assemble(blocks, flags)
@@ -283,8 +281,8 @@ def _weights(names: Mapping[str, float] | Sequence[str]) -> dict[str, float]:
 # -- documents to columns ----------------------------------------------------------------------------------------------
 
 
-def _columns(documents: Any) -> dict[str, Any]:
-    """Documents of any kind as columns by name; plain strings are one column ``text``."""
+def _columns(documents: Any, weights: Collection[str], kinds: Collection[str]) -> dict[str, Any]:
+    """Documents of any kind as columns by name; plain strings are the only field, whatever its name."""
     if isinstance(documents, (str, bytes)):
         raise DataError("A list of documents is expected; got a single string.")
     if hasattr(documents, "columns") and hasattr(documents, "__getitem__"):  # pandas, polars
@@ -300,7 +298,7 @@ def _columns(documents: Any) -> dict[str, Any]:
     if len(documents) and isinstance(documents[0], Mapping):
         names = dict.fromkeys(name for record in documents for name in record)
         return {name: [record.get(name) for record in documents] for name in names}
-    return {TEXT: documents}
+    return {next(iter(weights)) if len(weights) == 1 and not kinds else TEXT: documents}
 
 
 def _column(columns: Mapping[str, Any], name: str) -> Any:
