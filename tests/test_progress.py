@@ -43,7 +43,7 @@ def test_short_work_shows_nothing(monkeypatch) -> None:
 def test_long_work_shows_a_bar_and_a_spinner(monkeypatch) -> None:
     terminal = at_terminal(monkeypatch)
     monkeypatch.setattr(module, "_PATIENCE", 0.02)
-    count()
+    count(30)
     assert "counting" in terminal.getvalue()
     with waiting("reading"):
         time.sleep(0.3)

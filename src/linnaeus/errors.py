@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import numbers
 from collections.abc import Iterable
 
@@ -74,7 +75,7 @@ def check_number(
     linnaeus.errors.ParameterError: C='x'; expected a number above 0.
     """
     kind = numbers.Integral if whole else numbers.Real
-    good = isinstance(value, kind) and not isinstance(value, bool)
+    good = isinstance(value, kind) and not isinstance(value, bool) and math.isfinite(value)
     if good and above is not None:
         good = value > above  # type: ignore[operator]
     if good and least is not None:

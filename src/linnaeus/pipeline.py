@@ -59,10 +59,6 @@ class Pipeline(BaseEstimator):
         return self
 
     @property
-    def _decoder(self) -> Decoder | None:
-        return make_decoder(self.decoder) if isinstance(self.decoder, str) else self.decoder
-
-    @property
     def taxonomy_(self) -> Taxonomy:
         check_is_fitted(self, "model_")
         taxonomy: Taxonomy = self.model_.taxonomy_
@@ -77,15 +73,15 @@ class Pipeline(BaseEstimator):
         check_is_fitted(self, "model_")
         return documents if self.features_ is None else self.features_.transform(documents)
 
-    def predict(self, documents: Any, *, decoder: Decoder | None = None, closed: bool | None = None) -> Any:
+    def predict(self, documents: Any, *, decoder: Decoder | str | None = None, closed: bool | None = None) -> Any:
         """Answers in the kind of the training labels; see the model's ``predict``."""
         X = self.matrix(documents)
-        return self.model_.predict(X, decoder=decoder or self._decoder, closed=closed)
+        return self.model_.predict(X, decoder=decoder or self.decoder, closed=closed)
 
-    def answers(self, documents: Any, *, decoder: Decoder | None = None, closed: bool | None = None) -> CSR:
+    def answers(self, documents: Any, *, decoder: Decoder | str | None = None, closed: bool | None = None) -> CSR:
         """The answers of `predict` as 0/1 rows, n_docs x n_nodes."""
         X = self.matrix(documents)
-        return self.model_.answers(X, decoder=decoder or self._decoder, closed=closed)
+        return self.model_.answers(X, decoder=decoder or self.decoder, closed=closed)
 
     def decision_function(self, documents: Any) -> FloatArray:
         """Scores of all answerable nodes."""
@@ -139,7 +135,8 @@ class Pipeline(BaseEstimator):
     def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """What is needed to predict, as (values, arrays)."""
         check_is_fitted(self, "model_")
-        decide = None if self._decoder is None else self._decoder.to_dict()
+        decoder = make_decoder(self.decoder) if isinstance(self.decoder, str) else self.decoder
+        decide = None if decoder is None else decoder.to_dict()
         names = self.feature_names_
         return {"model": self.model_, "features": self.features_, "decoder": decide, "feature_names": names}, {}
 

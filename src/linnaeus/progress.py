@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 __all__ = ["progress", "waiting"]
 
@@ -33,20 +33,8 @@ def progress(description: str, total: int | None = None, *, show: bool = True) -
     times = [rich.TimeElapsedColumn(), rich.TimeRemainingColumn()]
     bar = rich.Progress(*columns, *times, console=Console(stderr=True), transient=True)
     task = bar.add_task(description, total=total)
-    start, shown = time.monotonic(), False
-
-    def advance(n: int) -> None:
-        nonlocal shown
-        if not shown and time.monotonic() - start > _PATIENCE:
-            bar.start()
-            shown = True
-        bar.update(task, advance=n)
-
-    try:
-        yield advance
-    finally:
-        if shown:
-            bar.stop()
+    with _when_it_lasts(bar):
+        yield lambda n: bar.update(task, advance=n)
 
 
 @contextlib.contextmanager
@@ -63,8 +51,14 @@ def waiting(description: str) -> Iterator[None]:
         return
     from rich.console import Console
 
-    status = Console(stderr=True).status(description)
-    timer = threading.Timer(_PATIENCE, status.start)
+    with _when_it_lasts(Console(stderr=True).status(description)):
+        yield
+
+
+@contextlib.contextmanager
+def _when_it_lasts(display: Any) -> Iterator[None]:
+    """Start a display once the patience is over, stop it at the end in any case."""
+    timer = threading.Timer(_PATIENCE, display.start)
     timer.daemon = True
     timer.start()
     try:
@@ -72,4 +66,4 @@ def waiting(description: str) -> Iterator[None]:
     finally:
         timer.cancel()
         timer.join()
-        status.stop()
+        display.stop()

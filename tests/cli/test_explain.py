@@ -54,4 +54,4 @@ def test_a_document_by_its_number(linnaeus, trained) -> None:
 
 def test_an_unknown_id_names_some_that_exist(linnaeus, trained) -> None:
     result = linnaeus("explain", trained / "model", "--data", trained / "docs.jsonl", "--id", "d999")
-    assert (result.code, "d0, d1, d2" in result.err) == (1, True)
+    assert (result.code, "d0, d1, d2" in result.err) == (2, True)

@@ -32,7 +32,7 @@ def test_the_parameters_of_a_model_are_listed(linnaeus) -> None:
     told = json.loads(linnaeus("models", "bsvm", "--json").out)
     assert told["parameters"]["tol"] == 1e-3
     assert "squared_hinge" in linnaeus("models", "OneVsRestSVM").out
-    assert linnaeus("models", "nothing").code == 1
+    assert linnaeus("models", "nothing").code == 2
 
 
 def test_help_imports_nothing_heavy() -> None:

@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 import linnaeus
 from linnaeus import Taxonomy, registry
+from linnaeus.decoding import BestClosure, BestLeaf, Threshold
 from linnaeus.errors import LinnaeusError, UnknownLabelError
 from linnaeus.taxonomy.closure import is_closed
 from tests.contracts.configurations import CASES, CONFIGURATIONS, documents, make, taxonomy
@@ -81,10 +82,12 @@ def test_a_batch_answers_as_its_documents_do_one_by_one(name, settings) -> None:
         np.testing.assert_array_equal(model.predict_proba(X)[:10], single)
 
 
+@pytest.mark.parametrize("dense", [False, True])
 @each_model
-def test_one_thread_and_several_give_the_same_model_bit_for_bit(name, settings) -> None:
-    tax = Taxonomy.from_edges([("R", f"n{i}") for i in range(40)])
-    X, labels = documents(tax, 120)
+def test_one_thread_and_several_give_the_same_model_bit_for_bit(name, settings, dense) -> None:
+    tax = Taxonomy.from_edges([("R", f"n{i}") for i in range(70)])
+    X, labels = documents(tax, 160)
+    X = X.toarray() if dense else X
     one = make(name, settings, taxonomy=tax, n_jobs=1).fit(X, labels)
     many = make(name, settings, taxonomy=tax, n_jobs=3).fit(X, labels)
     np.testing.assert_array_equal(one.weights_, many.weights_)
@@ -167,6 +170,43 @@ def test_all_four_kinds_of_labels_come_back_in_their_kind(name, settings) -> Non
     assert isinstance(dense, np.ndarray)
     assert dense.shape == Y.shape
     assert dense.tolist() == model.fit(X, Y).predict(X).toarray().tolist()
+
+
+@each_model
+def test_the_kind_of_an_answer_does_not_depend_on_the_batch(name, settings) -> None:
+    tax = taxonomy()
+    X, labels = documents(tax)
+    model = make(name, settings, taxonomy=tax).fit(X, [row[0] for row in labels])
+    for decoder, closed in (
+        (None, None),
+        (None, True),
+        (Threshold(0.0), None),
+        (BestLeaf(), False),
+        (BestLeaf(), True),
+    ):
+        kinds = {type(model.predict(X[part], decoder=decoder, closed=closed)) for part in ([0], [1], range(80))}
+        assert len(kinds) == 1
+
+
+@each_model
+def test_closed_decides_whether_ancestors_are_in_the_answers(name, settings) -> None:
+    tax = taxonomy()
+    X, labels = documents(tax)
+    model = make(name, settings, taxonomy=tax).fit(X, tax.labels(tax.frontier(tax.indicator(labels))))
+    for decoder in (None, BestLeaf(), Threshold(0.0), BestClosure()):
+        bare, full = (tax.indicator(model.predict(X, decoder=decoder, closed=closed)) for closed in (False, True))
+        assert (tax.frontier(bare) != bare).nnz == 0
+        assert (tax.close(bare) != full).nnz == 0
+
+
+@each_model
+def test_columns_of_plain_labels_are_sorted_as_scikit_learn_expects(name, settings) -> None:
+    tax = Taxonomy.from_edges([("R", "zebra"), ("R", "ape"), ("R", "mouse")])
+    X = np.eye(3)[[0, 1, 2] * 4]
+    y = np.array(["zebra", "ape", "mouse"] * 4)
+    model = make(name, settings, taxonomy=tax).fit(X, y)
+    assert list(model.classes_) == ["ape", "mouse", "zebra"]
+    assert (model.classes_[model.decision_function(X).argmax(axis=1)] == y).all()
 
 
 @each_model

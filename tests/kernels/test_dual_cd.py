@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +13,7 @@ from scipy import sparse
 from linnaeus._kernels import dispatch, dual_cd
 from linnaeus._kernels import reference_dual_cd as reference
 
-VARIANTS = sorted({dual_cd, dispatch.best("dual_cd")}, key=lambda module: module.__name__)
+VARIANTS = [dual_cd, *(importlib.import_module(f"linnaeus._kernels.dual_cd{suffix}") for suffix in dispatch.levels())]
 LOSSES = {"hinge": 0, "squared_hinge": 1, "logistic": 2}
 
 

@@ -8,7 +8,9 @@ import os
 from functools import cache
 from types import ModuleType
 
-__all__ = ["best"]
+__all__ = ["best", "levels"]
+
+_PACKAGE = __name__.rsplit(".", 1)[0]
 
 # What the levels of x86-64 ask for, beyond what every such machine has.
 _NEEDS = {
@@ -23,14 +25,18 @@ def best(name: str) -> ModuleType:
 
     ``LINNAEUS_SIMD=v3`` (or ``baseline``) asks for a lower one, for comparisons.
     """
-    package = __name__.rsplit(".", 1)[0]
     wanted = os.environ.get("LINNAEUS_SIMD", "v4")
-    flags = _cpu_flags()
-    for suffix, needed in _NEEDS.items():
-        module = f"{package}.{name}{suffix}"
-        if suffix[1:] <= wanted and wanted != "baseline" and needed <= flags and importlib.util.find_spec(module):
-            return importlib.import_module(module)
-    return importlib.import_module(f"{package}.{name}")
+    if wanted not in ("v4", "v3", "baseline"):
+        raise ValueError(f"LINNAEUS_SIMD={wanted}; expected v4, v3 or baseline.")
+    for suffix in levels():
+        if wanted != "baseline" and suffix[1:] <= wanted and importlib.util.find_spec(f"{_PACKAGE}.{name}{suffix}"):
+            return importlib.import_module(f"{_PACKAGE}.{name}{suffix}")
+    return importlib.import_module(f"{_PACKAGE}.{name}")
+
+
+def levels() -> list[str]:
+    """Suffixes of the kernels that this machine can run beside the baseline, best first."""
+    return [suffix for suffix, needed in _NEEDS.items() if needed <= _cpu_flags()]
 
 
 @cache

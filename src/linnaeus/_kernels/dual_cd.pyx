@@ -2,7 +2,7 @@
 
 For every column b of a block, with rows x_i, signs y_ib = +1 or -1 and bounds c_i > 0,
 
-    min_w  1/2 |w - m|^2 + sum_i c_i loss(y_ib w'x_i),      w = m + sum_i alpha_ib y_ib x_i
+    min_w  1/2 |w|^2 + sum_i c_i loss(y_ib w'x_i),          w = sum_i alpha_ib y_ib x_i
 
     hinge          loss(t) = (1 - t)_+        0 <= alpha_i <= c_i
     squared hinge  loss(t) = (1 - t)_+^2      0 <= alpha_i
@@ -23,6 +23,7 @@ cdef extern from "panel.h" nogil:
     enum: PANEL
     void panel_dot_f(Py_ssize_t n, const int* indices, const float* data, const float* W, float* S)
     void panel_dot_d(Py_ssize_t n, const int* indices, const double* data, const double* W, double* S)
+    void panel_dot_exact(Py_ssize_t n, const int* indices, const float* data, const float* W, double* S)
     void panel_axpy_f(Py_ssize_t n, const int* indices, const float* data, const float* D, float* W)
     void panel_axpy_d(Py_ssize_t n, const int* indices, const double* data, const double* D, double* W)
 
@@ -247,22 +248,28 @@ def certify(
 ):
     """Per column: primal = sum_i c_i loss(y_i w'x_i), dual = the part of the dual objective that is linear or local in alpha.
 
-    The caller adds the quadratic terms: P = 1/2 |w - m|^2 + primal, D = dual - 1/2 |v|^2 - m'v with v = sum alpha y x.
+    Scores are computed in double precision from W as it is stored, so that P is the objective of just these weights.
+    The caller adds the quadratic terms: P = 1/2 |w|^2 + primal, D = dual - 1/2 |v|^2 with v = sum alpha y x.
     """
     cdef Py_ssize_t i, e
     cdef int b
     cdef double t, z, c, a
-    cdef floating S[PANEL]
-    cdef floating Y[PANEL]
+    cdef double S[PANEL]
+    cdef double Y[PANEL]
     cdef const int* row_indices = NULL
+    cdef Py_ssize_t last = W.shape[0] - 1
     primal[:] = 0
     dual[:] = 0
     with nogil:
         for i in range(alpha.shape[0]):
             if not dense:
                 row_indices = &indices[0] + indptr[i]
-            scores(indptr[i + 1] - indptr[i], row_indices, &data[0] + indptr[i], &W[0, 0], &W[W.shape[0] - 1, 0], bias, S)
+            if floating is float:
+                panel_dot_exact(indptr[i + 1] - indptr[i], row_indices, &data[0] + indptr[i], &W[0, 0], S)
+            else:
+                panel_dot_d(indptr[i + 1] - indptr[i], row_indices, &data[0] + indptr[i], &W[0, 0], S)
             for b in range(PANEL):
+                S[b] += <double> bias * W[last, b]
                 Y[b] = -1
             for e in range(positive_indptr[i], positive_indptr[i + 1]):
                 Y[positive[e]] = 1

@@ -13,6 +13,16 @@
 
 #define PANEL 16
 
+/* Scores in double precision of single-precision rows and weights, for certificates. */
+static inline void panel_dot_exact(ptrdiff_t n, const int *indices, const float *data, const float *W, double *S) {
+    for (int b = 0; b < PANEL; b++) S[b] = 0;
+    for (ptrdiff_t k = 0; k < n; k++) {
+        const float *w = W + (indices ? (ptrdiff_t)indices[k] : k) * PANEL;
+        const double x = data[k];
+        for (int b = 0; b < PANEL; b++) S[b] += x * (double)w[b];
+    }
+}
+
 #if defined(__GNUC__) || defined(__clang__)
 /* 64-byte vectors that tolerate any alignment; aligned arrays are merely faster. */
 typedef float panel_f __attribute__((vector_size(64), aligned(4), may_alias));

@@ -156,6 +156,6 @@ def _print_rows(rows: list[dict[str, Any]], title: str) -> None:
 
 def _shown(row: dict[str, Any], taxonomy: Any) -> dict[str, Any]:
     """A row with the node's display label instead of its name, which may be a long IRI."""
-    if taxonomy is None or taxonomy.display_labels is None or row.get("node") not in taxonomy:
+    if taxonomy is None or taxonomy.display_labels is None or row["label"] not in taxonomy:
         return row
-    return {**row, "node": taxonomy.display(row["node"])}
+    return {**row, "label": taxonomy.display(row["label"])}

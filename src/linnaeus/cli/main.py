@@ -16,7 +16,7 @@ from linnaeus.cli.explain import explain
 from linnaeus.cli.models import models
 from linnaeus.cli.predict import predict
 from linnaeus.cli.train import train
-from linnaeus.errors import LinnaeusError
+from linnaeus.errors import LinnaeusError, ParameterError
 
 __all__ = ["app", "run"]
 
@@ -77,7 +77,7 @@ def _code(arguments: list[str] | None) -> int:
         return 2
     except LinnaeusError as error:
         print(f"error: {error}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, ParameterError) else 1
     except BrokenPipeError:  # `linnaeus ... | head`: the reader has enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

@@ -59,9 +59,11 @@ def weighted_fields(text: list[str] | None) -> dict[str, float] | None:
         name, _, weight = entry.partition("=")
         try:
             fields[name] = float(weight or 1)
+            if not 0 < fields[name] < float("inf"):
+                raise ValueError
         except ValueError:
             raise ParameterError(
-                f"--text {entry}: the weight {weight!r} is not a number (expected for example title=2)."
+                f"--text {entry}: the weight {weight!r} is not a number above 0 (expected for example title=2)."
             ) from None
     return fields
 

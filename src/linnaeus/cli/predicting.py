@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from linnaeus.cli.options import Reading
-from linnaeus.errors import DataError
+from linnaeus.errors import DataError, nearest
 from linnaeus.progress import waiting
 
 __all__ = ["Answers", "answers", "documents_for", "fit_to", "main_field"]
@@ -36,8 +36,34 @@ def documents_for(model: Any, paths: list[str], reading: Reading, *, labelled: b
     features: Any = getattr(model, "features_", None)
     if hasattr(features, "kinds_") and features.kinds_:
         reading = replace(reading, categorical=reading.categorical or list(features.kinds_))
-    parts = [reading.read([path], model.taxonomy_) for path in paths]
+    parts = [_read_like(features, path, reading, model.taxonomy_) for path in paths]
     return fit_to(model, concatenate(parts if labelled else [replace(part, labels=None) for part in parts]))
+
+
+def _read_like(features: Any, path: str, reading: Reading, taxonomy: Any) -> Any:
+    """Read a file with the model's own text columns, or as numbers with a header, where the file has them."""
+    if hasattr(features, "weights_") and reading.text is None and path != "-":
+        try:
+            return replace(reading, text=list(features.weights_)).read([path], taxonomy)
+        except DataError:
+            pass  # other columns: they are recognised by their usual names
+    data = reading.read([path], taxonomy)
+    if hasattr(features, "deviation_") and data.kind == "text" and reading.header is None and path != "-":
+        return replace(reading, header=True).read([path], taxonomy)  # unusual names over numbers
+    return data
+
+
+def _by_name(model: Any, data: Any) -> Any:
+    """Dense features in the order of the training file, by name."""
+    wanted, given = getattr(model, "feature_names_", None), data.feature_names
+    if data.kind != "dense" or wanted is None or given is None or list(wanted) == list(given):
+        return data
+    missing = [name for name in wanted if name not in set(given)]
+    if missing:
+        hint = nearest(missing[0], given)
+        raise DataError(f"{data.source} has no column {missing[0]!r}, which the model was trained on{hint}")
+    position = {name: i for i, name in enumerate(given)}
+    return replace(data, X=data.X[:, [position[name] for name in wanted]], feature_names=list(wanted))
 
 
 def fit_to(model: Any, data: Any) -> Any:
@@ -48,6 +74,7 @@ def fit_to(model: Any, data: Any) -> Any:
     wanted = {"TextFeatures": ("text", "sequence"), "DenseFeatures": ("dense",)}.get(type(features).__name__)
     if wanted and data.kind not in wanted:
         raise DataError(f"{data.source} holds {data.kind} documents; the model was trained on {' or '.join(wanted)}.")
+    data = _by_name(model, data)
     if data.fields is not None and hasattr(features, "weights_"):
         data = replace(data, fields=_fields_of(features, data.fields))
     n_features = getattr(getattr(model, "model_", model), "n_features_in_", None)

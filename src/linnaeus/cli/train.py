@@ -49,7 +49,7 @@ def train(
         float | None, typer.Option("--test-size", help="Hold this share of the documents out to measure on.")
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 for all cores.")] = 1,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the random order.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of the random order.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Train a model and save it."""

@@ -216,12 +216,12 @@ def _sets(y: Any) -> GivenLabels:
     sample = next((label for row in rows for label in row), "")
     uniform = isinstance(sample, str) or not all(type(label) is type(sample) for row in rows for label in row)
     dtype = "str" if uniform else _dtype_of(np.asarray([sample]))
-    return GivenLabels(LabelCodec("sets", dtype), [[_name(label) for label in row] for row in rows])
+    return GivenLabels(LabelCodec("sets", dtype), [[_name(v) for v in row if not _blank(v)] for row in rows])
 
 
 def _paths(y: Any) -> GivenLabels:
-    if y.dtype.kind == "f" and (y != np.floor(y)).any() and np.isfinite(y).all():
-        odd = y[y != np.floor(y)][0]
+    if y.dtype.kind == "f" and (odd := y[np.isfinite(y) & (y != np.floor(y))]).size:
+        odd = odd[0]
         raise DataError(f"Labels hold the number {odd!s}; expected names, whole numbers or an indicator of 0 and 1.")
     paths = [[_name(step) for step in row if not _blank(step)] for row in y.tolist()]
     dtype = _dtype_of(y if y.dtype != object else np.asarray([step for row in y for step in row if not _blank(step)]))

@@ -36,7 +36,7 @@ class Threshold(Decoder):
     theta : one threshold, or one for each node of the taxonomy.
     repair : "closure", "suppress", or None for the bare set T.
     at_least_one : an empty answer becomes the label of largest score (with its ancestors, unless repair is None);
-        the root is that label only where nothing else was scored.
+        with a repair the root is that label only where nothing else was scored.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class Threshold(Decoder):
             raise DataError("There is no best label to answer with: no node has a score; at_least_one=False allows it.")
         if self.at_least_one and columns.tolist() == [taxonomy.root]:
             return BestLabel()(S, taxonomy, columns)  # nothing else can be answered
-        if taxonomy.root is not None and (columns == taxonomy.root).any():
+        if self.closed and (columns == taxonomy.root).any():  # a bare set may hold the root, as labels may
             S, columns = S[:, columns != taxonomy.root], columns[columns != taxonomy.root]
         Y = _above(S, theta_per_node(self.theta, taxonomy)[columns], columns, taxonomy)
         if self.repair == "suppress":

@@ -46,6 +46,6 @@ def get_engine(engine: str | Engine | None, n_jobs: int | None) -> Engine:
         return SerialEngine()
     if engine == "threads":
         return ThreadEngine(n_workers(-1 if n_jobs is None else n_jobs))
-    if isinstance(engine, str):
+    if isinstance(engine, str) or not hasattr(engine, "map"):
         raise ParameterError(f"engine={engine!r} is unknown; expected 'serial', 'threads' or an engine object.")
     return engine

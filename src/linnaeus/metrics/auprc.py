@@ -40,7 +40,7 @@ def au_prc(
     taxonomy: Taxonomy | None = None,
     *,
     labels: Sequence[str] | None = None,
-    method: str = "davis-goadrich",
+    method: str | None = None,
     average: str = "pooled",
     exclude: Iterable[str] = (),
 ) -> Score:
@@ -50,6 +50,8 @@ def au_prc(
     ----------
     labels : names of the columns of ``scores``, default ``taxonomy.names``; internal nodes without a column take the
         largest score of their descendants.
+    method : "davis-goadrich" (default for the pooled area), "average-precision" (default for means over nodes, where
+        a node has few positives to interpolate between) or "trapezoid".
     average : "pooled", "macro" or "weighted".
     exclude : names of nodes that do not count, as some benchmarks prescribe.
 
@@ -59,6 +61,8 @@ def au_prc(
     >>> au_prc(["A", "B"], [[0.9, 0.1], [0.2, 0.8]], tax)
     1.0
     """
+    if method is None:
+        method = "davis-goadrich" if average == "pooled" else "average-precision"
     if method not in METHODS:
         raise ParameterError(f"method={method!r} is not one of {', '.join(METHODS)}{nearest(str(method), METHODS)}")
     return area_of(as_node_scores(gold, scores, taxonomy, labels, exclude), method, average)

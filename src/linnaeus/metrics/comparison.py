@@ -92,7 +92,7 @@ def _per_label(pairs: tuple[Pair, Pair]) -> dict[str, Any]:
     occurs = np.flatnonzero(sum(c.gold + c.predicted for c in counts) > 0)
     values = [flat.label_values(c.take(occurs)) for c in counts]
     means = [float(v.mean()) if len(v) else 0.0 for v in values]
-    return _row("macro_f1", wilcoxon(values[0] - values[1]), *means)
+    return _row("macro_f1_occurring", wilcoxon(values[0] - values[1]), *means)
 
 
 def _row(measure: str, test: Test, first: float | None, second: float | None) -> dict[str, Any]:

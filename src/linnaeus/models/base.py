@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from linnaeus.data.check import Problem, check_labels, check_weights
 from linnaeus.data.kinds import LabelCodec
 from linnaeus.decoding import BestLabel, Decoder, Threshold
+from linnaeus.decoding import decoder as make_decoder
 from linnaeus.engine.plan import blocks, rows_that_fit
 from linnaeus.errors import DataError, ParameterError
 from linnaeus.metrics.rankings import best_columns
@@ -72,11 +73,12 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
 
         dtype = np.float32 if sparse.issparse(X) else (np.float64, np.float32)
         try:
-            return validate_data(
-                self, X, reset=reset, accept_sparse="csr", dtype=dtype, order="C", accept_large_sparse=False
-            )
+            X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=dtype, order="C")
         except ValueError as error:  # scikit-learn's words, as an error of ours
             raise DataError(str(error)) from error
+        if sparse.issparse(X) and X.indices.dtype != np.int32:  # kernels count features in 32 bits
+            X = sparse.csr_array((X.data, X.indices.astype(np.int32), X.indptr), shape=X.shape)
+        return X
 
     def _targets(self, problem: Problem, learn: str) -> CSR:
         """Y as given, closed or frontier.
@@ -124,28 +126,28 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         S = self._all_scores(X)
         return S[:, 1] - S[:, 0] if self._binary else S
 
-    def predict(self, X: Any, *, decoder: Decoder | None = None, closed: bool | None = None) -> Any:
+    def predict(self, X: Any, *, decoder: Decoder | str | None = None, closed: bool | None = None) -> Any:
         """Answers in the kind of the labels that were learned from; lists of labels where one label cannot say it.
 
         Parameters
         ----------
-        decoder : how scores become label sets (see `linnaeus.decoding`); default: the best label where every document
-            was learned with one label, all labels with a score above 0 (at least the best) otherwise.
+        decoder : how scores become label sets, an object or a name (see `linnaeus.decoding`); default: the best label
+            where every document was learned with one label, all labels with a score above 0 (at least the best) if not.
         closed : True adds all ancestors to the answers, False leaves only the most specific labels; default: ancestors
             if all training sets had them, labels as given otherwise.
         """
         check_is_fitted(self, "nodes_")
-        decoder = decoder or self._default_decoder()
+        decoder = self._decoder(decoder)
         Y = self.answers(X, decoder=decoder, closed=closed)
         with_ancestors = self.closed_ if closed is None else closed
         return self.codec_.decode(Y, self.taxonomy_, single=decoder.single and not with_ancestors)
 
-    def answers(self, X: Any, *, decoder: Decoder | None = None, closed: bool | None = None) -> CSR:
+    def answers(self, X: Any, *, decoder: Decoder | str | None = None, closed: bool | None = None) -> CSR:
         """The answers of `predict` as 0/1 rows, n_docs x n_nodes, whatever kind the labels were."""
         from scipy import sparse
 
         check_is_fitted(self, "nodes_")
-        decide = decoder or self._default_decoder()
+        decide = self._decoder(decoder)
         parts = [decide(S, self.taxonomy_, self.nodes_) for S in self.score_blocks(X)]
         Y = sparse.csr_array(sparse.vstack(parts, format="csr")) if len(parts) != 1 else parts[0]
         if self.closed_ if closed is None else closed:
@@ -153,7 +155,9 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         adds_ancestors = self.nested_ or decide.closed
         return self.taxonomy_.frontier(Y) if closed is False or adds_ancestors else Y
 
-    def _default_decoder(self) -> Decoder:
+    def _decoder(self, given: Decoder | str | None) -> Decoder:
+        if given is not None:
+            return make_decoder(given) if isinstance(given, str) else given
         if self.one_label_ or self.codec_.single_label:
             return BestLabel(path_sum=self.nested_, close=False)
         return Threshold(0.0, repair=None)

@@ -57,7 +57,7 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
         Nodes of the path that the model does not score are left out.
         """
         check_is_fitted(self, "nodes_")
-        X = self._check_X(np.atleast_2d(x) if isinstance(x, np.ndarray) else x, reset=False)
+        X = self._check_X(_one_row(x), reset=False)
         if X.shape[0] != 1:
             raise ParameterError(f"explain takes one document; got {X.shape[0]}.")
         column_of = {int(v): i for i, v in enumerate(self.nodes_)}
@@ -103,3 +103,10 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
             kept = sparse.csr_array(np.where(np.abs(self.weights_) < threshold, 0, self.weights_))
         self.weights_ = kept
         return self
+
+
+def _one_row(x: Any) -> Any:
+    """One document as a matrix of one row: a vector, sparse or not, a list, or such a matrix already."""
+    if hasattr(x, "tocsr") and x.ndim == 1:
+        return x.reshape(1, -1).tocsr()
+    return x if hasattr(x, "tocsr") or hasattr(x, "columns") else np.atleast_2d(x)

@@ -106,7 +106,7 @@ def read_manifest(folder: str | PathLike[str]) -> dict[str, Any]:
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise StoreError(f'{path} is not of a linnaeus model: expected "format": "{FORMAT}".')
     version = manifest.get("format_version")
-    if not isinstance(version, int) or version > FORMAT_VERSION:
+    if not isinstance(version, int) or not 1 <= version <= FORMAT_VERSION or version is True:
         raise StoreError(
             f"{path} has format version {version}; this linnaeus ({__version__}) reads up to {FORMAT_VERSION}."
         )

@@ -54,6 +54,7 @@ class _OneVsRest(LinearTaxonomyClassifier):
         check_number("C", self.C, above=0)
         check_number("tol", self.tol, above=0)
         check_number("max_iter", self.max_iter, least=1, whole=True)
+        check_number("verbose", self.verbose, least=0)
         if self.fit_intercept not in (True, False):
             raise ParameterError(f"fit_intercept={self.fit_intercept!r}; expected True or False.")
         try:

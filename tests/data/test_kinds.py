@@ -1,0 +1,60 @@
+"""Labels of every kind are told apart, and come back as what they were."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from linnaeus import Taxonomy
+from linnaeus.data.check import check_labels
+from linnaeus.data.kinds import is_indicator, recognise
+from linnaeus.errors import DataError
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        [9007199254740993, 9007199254740992],
+        np.array([3, 1], dtype=np.uint8),
+        np.array([1, 2], dtype=object),
+        np.array([True, False]),
+        np.array([b"a", b"b"]),
+        np.array([1.0, 2.0]),
+        ["a", "b"],
+    ],
+    ids=str,
+)
+def test_label_values_survive_exactly(y) -> None:
+    Y, tax, codec = check_labels(y, None)
+    again = codec.decode(Y, tax, single=True)
+    assert again.tolist() == np.asarray(y).tolist()
+    assert type(again.tolist()[0]) is type(np.asarray(y).tolist()[0])
+
+
+def test_sets_of_numbers_stay_numbers() -> None:
+    Y, tax, codec = check_labels([[1, 2], [2]], None)
+    assert codec.decode(Y, tax) == [[1, 2], [2]]
+
+
+def test_nothing_is_an_empty_set_not_a_label() -> None:
+    for y in (["a", None, "c"], ["a", "", "c"], np.array(["a", float("nan"), "c"], dtype=object)):
+        assert recognise(y).rows == [["a"], [], ["c"]]
+
+
+def test_whole_number_paths_keep_their_leaf() -> None:
+    tax = Taxonomy.from_edges([(1, 11), (11, 111), (2, 21)], root=None)
+    Y, _, codec = check_labels(np.array([[1, 111], [2, 21]]), tax)
+    assert tax.labels(Y) == [["111"], ["21"]]
+    assert codec.decode(Y, tax, single=True).tolist() == [[1, 11, 111], [2, 21, ""]]
+
+
+def test_a_matrix_of_scores_is_not_labels() -> None:
+    with pytest.raises(DataError, match=r"hold the number 0\.5"):
+        recognise(np.array([[0.5, 1.0]]))
+    assert not is_indicator(np.array([[0.5, 1.0]]))
+
+
+def test_what_one_label_cannot_say_comes_as_lists(abc) -> None:
+    Y, _, codec = check_labels(["AA", "BB"], abc)
+    assert codec.decode(abc.close(Y), abc) == [["A", "AA"], ["B", "BB"]]
+    assert codec.decode(Y, abc) == [["AA"], ["BB"]]

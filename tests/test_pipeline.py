@@ -1,0 +1,67 @@
+"""Features, model and decoder as one object."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+
+import linnaeus
+from linnaeus import OneVsRestLogistic, OneVsRestSVM, Pipeline, Taxonomy, metrics
+from linnaeus.decoding import BestLeaf, Threshold
+from linnaeus.errors import ParameterError
+from linnaeus.features import DenseFeatures, TextFeatures
+
+TEXTS = ["cats purr", "dogs bark", "roses bloom", "cats and dogs", "a rose", "dogs bark again"] * 3
+LABELS = [["Cats"], ["Dogs"], ["Plants"], ["Cats", "Dogs"], ["Plants"], ["Dogs"]] * 3
+
+
+@pytest.fixture
+def tax() -> Taxonomy:
+    return Taxonomy.from_edges([("R", "Animals"), ("R", "Plants"), ("Animals", "Cats"), ("Animals", "Dogs")])
+
+
+def test_documents_go_in_and_answers_come_out(tax) -> None:
+    pipe = Pipeline(OneVsRestSVM(tax, random_state=0), TextFeatures()).fit(TEXTS, LABELS)
+    assert pipe.predict(["purr", "bloom"]) == [["Cats"], ["Plants"]]
+    assert pipe.taxonomy_ is tax
+    np.testing.assert_array_equal(np.concatenate(list(pipe.score_blocks(TEXTS))), pipe.decision_function(TEXTS))
+
+
+def test_the_score_is_that_of_the_answers(tax) -> None:
+    for decoder in (None, Threshold(5.0, at_least_one=False), BestLeaf(), "best_leaf"):
+        pipe = Pipeline(OneVsRestSVM(tax, random_state=0), TextFeatures(), decoder=decoder).fit(TEXTS, LABELS)
+        assert pipe.score(TEXTS, LABELS) == metrics.hierarchical_f1(LABELS, pipe.predict(TEXTS), tax)
+
+
+def test_a_search_sees_decoders_and_features(tax) -> None:
+    pipe = Pipeline(OneVsRestSVM(tax, random_state=0), TextFeatures())
+    y = tax.indicator(LABELS).toarray()
+    grid = {"decoder": [None, Threshold(5.0, at_least_one=False)], "features__min_df": [1, 2], "model__C": [1.0]}
+    assert GridSearchCV(pipe, grid, cv=2).fit(TEXTS, y).best_params_["decoder"] is None
+    assert clone(pipe).model.taxonomy is tax
+
+
+def test_probabilities_exist_where_the_model_has_them(tax) -> None:
+    pipe = Pipeline(OneVsRestLogistic(tax, random_state=0), TextFeatures()).fit(TEXTS, LABELS)
+    assert ((pipe.predict_proba(TEXTS) > 0) & (pipe.predict_proba(TEXTS) < 1)).all()
+    assert not hasattr(Pipeline(OneVsRestSVM(tax), TextFeatures()), "predict_proba")
+
+
+def test_vectors_are_explained_by_the_names_of_their_features(tax, tmp_path) -> None:
+    X = np.eye(3)[[0, 1, 2] * 5]
+    names = ["fur", "tail", "leaf"]
+    pipe = Pipeline(OneVsRestSVM(tax, random_state=0), DenseFeatures())
+    pipe.fit(X, ["Cats", "Dogs", "Plants"] * 5, feature_names=names)
+    linnaeus.save(pipe, tmp_path / "model")
+    for model in (pipe, linnaeus.load(tmp_path / "model")):
+        assert set(model.explain(X[0])[-1].features) == set(names)
+
+
+def test_misuse_is_explained(tax) -> None:
+    with pytest.raises(ParameterError, match="Pipeline\\(model, features\\)"):
+        Pipeline(TextFeatures(), "text").fit(TEXTS, LABELS)
+    with pytest.raises(NotFittedError):
+        Pipeline(OneVsRestSVM(tax)).predict(np.eye(2))
