@@ -1,4 +1,7 @@
-"""``python -m benchmarks NAME [options]`` runs one benchmark; without a name it lists them."""
+"""``python -m benchmarks NAME [options]`` runs one benchmark; without a name it lists them.
+
+The exit code is 1 where a benchmark has a budget and misses it.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,8 @@ def main() -> None:
             summary = (importlib.import_module(f"benchmarks.{name}").__doc__ or "").strip().split("\n")[0]
             print(f"{name:18} {summary}")
         sys.exit(0 if len(sys.argv) < 2 else f"no benchmark {sys.argv[1]!r}")
-    importlib.import_module(f"benchmarks.{sys.argv[1]}").run(sys.argv[2:])
+    result = importlib.import_module(f"benchmarks.{sys.argv[1]}").run(sys.argv[2:])
+    sys.exit(0 if result.get("within_budget", True) else 1)
 
 
 main()

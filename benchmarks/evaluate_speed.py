@@ -84,6 +84,7 @@ def run(arguments: list[str]) -> dict[str, Any]:
         "hierarchical_f1": round(float(report["hierarchical_f1"]), 6),
         "n_measures": len(report.scores),
     }
+    result["within_budget"] = result["seconds"] <= 60 and result["peak_gigabytes"] <= 4
     print(json.dumps(result) if options.json else "\n".join(f"{name:24} {value}" for name, value in result.items()))
     return result
 

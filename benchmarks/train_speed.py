@@ -58,6 +58,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "duality_gap": model.duality_gap_,
         "objective_no_worse": bool(model.objective_ <= rival_objective),
         "speedup": min(theirs) / min(ours),
+        "within_budget": min(theirs) >= 3 * min(ours) and bool(model.objective_ <= rival_objective),
     }
 
 

@@ -119,8 +119,6 @@ def _show_examples(pipe: Any, test: Any) -> None:
 def _write_examples(test: Any, path: str) -> None:
     import json
 
-    with open(path, "w", encoding="utf-8") as file:
-        for i, text in enumerate(test.documents):
-            file.write(
-                json.dumps({"id": test.ids[i], "text": text, "labels": test.labels[i]}, ensure_ascii=False) + "\n"
-            )
+    records = zip(test.ids, test.documents, test.labels, strict=True)
+    lines = [json.dumps({"id": i, "text": text, "labels": labels}, ensure_ascii=False) for i, text, labels in records]
+    replace_file(path, "".join(f"{line}\n" for line in lines).encode())

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
-import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, TextIO
@@ -15,6 +14,7 @@ import typer
 
 from linnaeus.cli import options
 from linnaeus.errors import ParameterError
+from linnaeus.files import replacing
 
 __all__ = ["predict"]
 
@@ -136,13 +136,9 @@ def _target(output: str | None) -> Iterator[TextIO]:
     if output is None:
         yield sys.stdout
         return
-    folder = os.path.dirname(os.path.abspath(output))
-    handle, part = tempfile.mkstemp(prefix=".", suffix=".part", dir=folder)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            yield file
-        os.chmod(part, 0o644)
-        os.replace(part, output)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(part)
+    with replacing(output) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", write_through=True)
+        try:
+            yield text
+        finally:
+            text.detach()  # the file is closed by the one who opened it

@@ -9,12 +9,11 @@ A kill at any moment leaves the old model or the new one.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
 import re
-import tempfile
+import secrets
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ import numpy as np
 
 from linnaeus import __version__, registry
 from linnaeus.errors import StoreError
+from linnaeus.files import replace_file
 from linnaeus.pipeline import Pipeline
 from linnaeus.store.codec import decode, encode
 
@@ -66,7 +66,7 @@ def save(model: Any, folder: str | PathLike[str]) -> None:
     }
     manifest["checksum"] = _checksum(manifest)
     text = json.dumps(manifest, ensure_ascii=False, indent=1, allow_nan=False)
-    _replace(folder / MANIFEST, text.encode())
+    replace_file(folder / MANIFEST, text.encode())
     for path in folder.iterdir():  # what earlier saves, finished or killed, left behind
         if _OURS.fullmatch(path.name) and path.name != name:
             path.unlink(missing_ok=True)
@@ -156,46 +156,17 @@ def _write_arrays(folder: Path, arrays: dict[str, Any]) -> tuple[str, dict[str, 
     """Write all arrays into a file named after its content."""
     from safetensors.numpy import save_file
 
-    handle, part = tempfile.mkstemp(prefix=".", suffix=".part", dir=folder)
-    os.close(handle)
+    part = folder / f".{secrets.token_hex(8)}.part"
     try:
         save_file({key: np.ascontiguousarray(value) for key, value in arrays.items()}, part)
-        _sync(part)
-        digest = _sha256(Path(part))
+        with open(part, "rb+") as file:
+            os.fsync(file.fileno())  # on disk before the manifest names it
+        digest, size = _sha256(part), part.stat().st_size
         name = f"arrays-{digest[:16]}.safetensors"
-        size = os.path.getsize(part)
-        os.chmod(part, 0o644)
         os.replace(part, folder / name)
     finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(part)
+        part.unlink(missing_ok=True)
     return name, {"bytes": size, "sha256": digest}
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Put ``content`` at ``path`` in one step, on disk before it is visible."""
-    handle, part = tempfile.mkstemp(prefix=".", suffix=".part", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(part, 0o644)
-        os.replace(part, path)
-        _sync(path.parent)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(part)
-
-
-def _sync(path: str | Path) -> None:
-    if os.name == "nt" and os.path.isdir(path):  # Windows cannot open folders
-        return
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _sha256(path: Path) -> str:
