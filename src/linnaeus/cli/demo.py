@@ -119,6 +119,8 @@ def _show_examples(pipe: Any, test: Any) -> None:
 def _write_examples(test: Any, path: str) -> None:
     import json
 
+    from linnaeus.files import replace_file
+
     records = zip(test.ids, test.documents, test.labels, strict=True)
     lines = [json.dumps({"id": i, "text": text, "labels": labels}, ensure_ascii=False) for i, text, labels in records]
     replace_file(path, "".join(f"{line}\n" for line in lines).encode())
