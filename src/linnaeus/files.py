@@ -23,6 +23,7 @@ from typing import Any, BinaryIO
 from linnaeus.errors import LinnaeusError, place
 
 __all__ = [
+    "NAME_ENCODING",
     "cuts_at_line_feeds",
     "decode",
     "intact",
@@ -38,6 +39,7 @@ __all__ = [
 
 MAGIC: tuple[tuple[bytes, Any], ...] = ((b"\x1f\x8b", gzip), (b"\xfd7zXZ\x00", lzma), (b"BZh", bz2))
 ENDINGS: dict[str, Any] = {".gz": gzip, ".xz": lzma, ".bz2": bz2}
+NAME_ENCODING = "name the encoding (encoding= in Python, --encoding on the command line)"
 # UTF-32 first: its little-endian mark begins with that of UTF-16.
 MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -130,7 +132,8 @@ def decode(data: bytes, name: str, encoding: str | None, error: type[LinnaeusErr
 def wrong_byte(name: str, line: int, wrong: UnicodeDecodeError, encoding: str) -> str:
     """The message about a byte that the encoding does not know."""
     byte = wrong.object[wrong.start]
-    return f"{place(name, line)}: byte 0x{byte:02x} is not {encoding.upper()}; give encoding=, for example 'latin-1'."
+    where = place(name, line)
+    return f"{where}: byte 0x{byte:02x} is not {encoding.upper()}; {NAME_ENCODING}, for example 'latin-1'."
 
 
 @contextlib.contextmanager

@@ -35,12 +35,7 @@ def test_show_prints_the_shape_and_the_upper_levels(topics: Path) -> None:
 
 def test_show_as_json(topics: Path) -> None:
     shown = json.loads(runner.invoke(app, ["show", str(topics), "--json"]).stdout)
-    assert (shown["n_nodes"], shown["kind"], shown["root"], shown["nodes_per_level"]) == (
-        5,
-        "tree",
-        "Top",
-        [1, 2, 1, 1],
-    )
+    assert (shown["n_nodes"], shown["kind"], shown["root"], shown["nodes_per_level"]) == (5, "tree", "Top", [2, 1, 1])
     assert [child["name"] for child in shown["tree"][0]["children"]] == ["Sports", "Science"]
 
 
@@ -72,6 +67,89 @@ def test_show_refuses_an_unknown_node_with_the_nearest(topics: Path) -> None:
     result = runner.invoke(app, ["show", str(topics), "--node", "Tenis"])
     assert isinstance(result.exception, LinnaeusError)
     assert "did you mean 'Tennis'" in str(result.exception)
+
+
+def test_show_and_check_say_the_same_in_the_same_words(topics: Path) -> None:
+    shown = json.loads(runner.invoke(app, ["show", str(topics), "--json"]).stdout)
+    checked = json.loads(runner.invoke(app, ["check", str(topics), "--json"]).stdout)["summary"]
+    assert {key: shown[key] for key in checked} == checked
+    assert (shown["n_tops"], shown["depth"]) == (2, 3)
+    for command in ("show", "check"):
+        table = runner.invoke(app, [command, str(topics)]).stdout.split("\n")
+        assert next(line.split() for line in table if line.strip()) == ["property", "value"]
+        assert any(line.split() == ["nodes", "per", "level", "2", "1", "1"] for line in table)
+
+
+def test_check_prints_what_a_circular_taxonomy_has_no_value_for(tmp_path: Path) -> None:
+    file = tmp_path / "broken.tsv"
+    file.write_text("A\tB\nB\tA\n")
+    result = runner.invoke(app, ["check", str(file)])
+    assert any(line.split() == ["n", "nodes", "2"] for line in result.stdout.split("\n"))
+    assert any(line.split() == ["depth"] for line in result.stdout.split("\n"))
+
+
+SKOS = """@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+<urn:m> a skos:Concept ; skos:prefLabel "Music"@en, "Musik"@de ; skos:notation "1" .
+<urn:o> a skos:Concept ; skos:prefLabel "Opera"@en, "Oper"@de ; skos:notation "1.1" ; skos:broader <urn:m> .
+<urn:p> a skos:Concept ; skos:prefLabel "Pop"@en ; skos:notation "1.2" ; skos:broader <urn:m> .
+<urn:q> a skos:Concept ; skos:prefLabel "Pop"@en ; skos:notation "1.3" ; skos:broader <urn:m> .
+"""
+
+
+@pytest.fixture
+def skos(tmp_path: Path) -> Path:
+    file = tmp_path / "topics.ttl"
+    file.write_text(SKOS)
+    return file
+
+
+def test_show_finds_a_node_by_a_display_label_if_only_one_has_it(skos: Path) -> None:
+    shown = json.loads(runner.invoke(app, ["show", str(skos), "--node", "Opera", "--json"]).stdout)
+    assert shown["node"] == "urn:o"
+    result = runner.invoke(app, ["show", str(skos), "--node", "Pop"])
+    assert "'Pop' is not a node of the taxonomy; it is the display label of 2 nodes" in str(result.exception)
+
+
+def test_nodes_are_called_as_asked_for(skos: Path, tmp_path: Path) -> None:
+    data = tmp_path / "docs.jsonl"
+    data.write_text('{"text": "a", "labels": ["1.1"]}\n{"text": "b", "labels": ["1.9"]}\n')
+    by = ["--names", "notation"]
+    assert json.loads(runner.invoke(app, ["show", str(skos), *by, "--json"]).stdout)["root"] == "1"
+    checked = json.loads(runner.invoke(app, ["check", str(skos), *by, "--data", str(data), "--json"]).stdout)
+    found = {finding["code"]: finding for finding in checked["findings"]}
+    assert found["label-without-node"]["count"] == 1
+    assert runner.invoke(app, ["convert", str(skos), str(tmp_path / "out.tsv"), *by]).exit_code == 0
+    assert set(Taxonomy.read(tmp_path / "out.tsv").names) == {"1", "1.1", "1.2", "1.3"}
+    result = runner.invoke(app, ["show", str(skos), "--names", "label"])
+    assert "(names='iri' in Python, --names iri on the command line)" in str(result.exception)
+
+
+def test_convert_says_which_labels_are_left_out(skos: Path, tmp_path: Path) -> None:
+    result = runner.invoke(app, ["convert", str(skos), str(tmp_path / "out.ttl")])
+    assert "labels left out, by language: de (2)" in result.stderr
+    result = runner.invoke(app, ["convert", str(skos), str(tmp_path / "out.ttl"), "--language", "de", "--json"])
+    assert json.loads(result.stdout)["labels_left_out"] == {"en": 2}
+    result = runner.invoke(app, ["convert", str(tmp_path / "out.ttl"), str(tmp_path / "out.tsv")])
+    assert "left out" not in result.stderr
+
+
+def test_documents_given_as_a_taxonomy_are_named_so(tmp_path: Path) -> None:
+    docs = tmp_path / "docs.jsonl"
+    docs.write_text('{"text": "a", "labels": ["x"]}\n{"text": "b", "labels": ["y"]}\n')
+    for command in ("show", "check"):
+        result = runner.invoke(app, [command, str(docs)])
+        assert "docs.jsonl: this looks like documents" in str(result.exception)
+
+
+def test_errors_name_the_options_of_python_and_of_the_command_line(tmp_path: Path) -> None:
+    file = tmp_path / "t.tsv"
+    file.write_bytes("Tiere\tV\u00f6gel\n".encode("latin-1"))
+    result = runner.invoke(app, ["show", str(file)])
+    assert "name the encoding (encoding= in Python, --encoding on the command line)" in str(result.exception)
+    assert runner.invoke(app, ["show", str(file), "--encoding", "latin-1"]).exit_code == 0
+    file.write_text("R\tA\n")
+    result = runner.invoke(app, ["convert", str(file), str(tmp_path / "t.docx")])
+    assert "name the format (format= in Python, --from and --to of" in str(result.exception)
 
 
 @pytest.mark.parametrize("name", ["out.ttl", "out.obo", "out.json", "out.csv", "out.txt.gz"])

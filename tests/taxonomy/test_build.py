@@ -63,6 +63,27 @@ def test_a_zero_character_is_refused_in_names() -> None:
         Taxonomy.flat(["a\0b", "c"])
 
 
+def test_nothing_is_no_name() -> None:
+    with pytest.raises(TaxonomyError, match=r"The pair \(None, 'B'\) has no parent"):
+        Taxonomy.from_edges([("A", "B"), (None, "B")])
+    with pytest.raises(TaxonomyError, match=r"The pair \('A', ''\) has no child"):
+        Taxonomy.from_edges([("A", "")])
+    with pytest.raises(TaxonomyError, match=r"The pair \('A', nan\) has no child"):
+        Taxonomy.from_edges([("A", float("nan"))])
+    with pytest.raises(TaxonomyError, match="A node is None"):
+        Taxonomy.flat(["A", None])
+
+
+@pytest.mark.parametrize("separator", [None, "/"])
+def test_what_is_empty_ends_a_path_and_stands_nowhere_else(separator: str | None) -> None:
+    filled = [["A", "", ""], ["B", "C", None], np.array(["B", "D", ""])]
+    assert Taxonomy.from_paths(filled, separator=separator) == Taxonomy.from_paths(
+        [["A"], ["B", "C"], ["B", "D"]], separator=separator
+    )
+    with pytest.raises(TaxonomyError, match=r"Step 2 of the path \['A', '', 'B'\] is empty"):
+        Taxonomy.from_paths([["A", "", "B"]], separator=separator)
+
+
 def test_names_may_be_anything_that_has_a_text() -> None:
     assert Taxonomy.from_edges([(0, 1), (np.int64(0), 2)]).names.tolist() == ["0", "1", "2"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import networkx as nx
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from linnaeus import Taxonomy
 from linnaeus.taxonomy import formats
 from linnaeus.taxonomy.checks import Report, check
+from linnaeus.taxonomy.shape import shape
 from tests.strategies import taxonomies
 
 
@@ -24,7 +26,8 @@ def test_a_sound_tree_has_no_findings(abc: Taxonomy) -> None:
     assert report.findings == []
     assert report.ok
     assert report.summary["n_nodes"] == 7
-    assert report.summary["levels"] == 3
+    assert report.summary == shape(abc)
+    assert (report.summary["n_tops"], report.summary["depth"]) == (2, 2)
 
 
 def test_all_cycles_are_reported_with_file_and_line(tmp_path: Path) -> None:
@@ -71,6 +74,31 @@ def test_labels_and_nodes_are_compared(abc: Taxonomy) -> None:
     assert report.find("node-without-data").examples == ["AB", "BB"]  # type: ignore[union-attr]
     assert report.find("starving-leaf").examples == ["BA (1)"]  # type: ignore[union-attr]
     assert not report.ok
+
+
+def test_the_root_needs_no_data_and_display_labels_are_recognised() -> None:
+    tax = Taxonomy.from_edges([("R", "A"), ("R", "B")], display_labels={"A": "Opera"})
+    report = check(tax, [["Opera"]])
+    assert report.find("node-without-data").examples == ["A", "B"]  # type: ignore[union-attr]
+    hint = "it is the display label of node 'A'"
+    assert report.find("label-without-node").examples == [f"Opera (1 documents; {hint})"]  # type: ignore[union-attr]
+
+
+def test_the_summary_is_that_of_the_taxonomy_as_far_as_it_has_a_shape(tmp_path: Path) -> None:
+    file = tmp_path / "t.tsv"
+    file.write_text("parent\tchild\nR\tA\nA\tB\nA\tB\n")
+    assert check(formats.draft(file)).summary == shape(Taxonomy.from_edges([("R", "A"), ("A", "B")]))
+    circular = check([("A", "B"), ("B", "A"), ("B", "C")]).summary
+    assert (circular["n_nodes"], circular["n_leaves"], circular["depth"], circular["n_tops"]) == (3, 1, None, None)
+
+
+@given(taxonomies(max_nodes=8))
+@settings(max_examples=60)
+def test_a_file_is_checked_with_the_shape_that_it_is_read_with(tax: Taxonomy) -> None:
+    for format in ("edges", "json", "indented"):
+        with tempfile.TemporaryDirectory() as folder:
+            tax.write(Path(folder) / "file", format)
+            assert check(formats.draft(Path(folder) / "file")).summary == shape(tax) == check(tax).summary
 
 
 def test_the_worst_comes_first_and_the_report_is_plain(abc: Taxonomy) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from sklearn.base import clone
 
 from linnaeus import Taxonomy
-from linnaeus.errors import TaxonomyError
+from linnaeus.errors import TaxonomyError, UnknownLabelError
 from tests.strategies import taxonomies
 
 
@@ -143,3 +143,16 @@ def test_names_edges_root_and_kind_make_the_identity_but_labels_do_not() -> None
 
 def test_line_breaks_in_names_do_not_blur_the_identity() -> None:
     assert Taxonomy.flat(["a\nb", "c"]) != Taxonomy.flat(["a", "b\nc"])
+
+
+def test_a_display_label_given_as_a_name_is_told_its_node() -> None:
+    shown = {"x:1": "Music", "x:2": "Opera", "x:3": "Opera"}
+    tax = Taxonomy.from_edges([("x:1", "x:2"), ("x:1", "x:3")], display_labels=shown)
+    with pytest.raises(
+        TaxonomyError, match="'Music' is not a node of the taxonomy; it is the display label of node 'x:1'"
+    ):
+        tax.index("Music")
+    with pytest.raises(UnknownLabelError, match="it is the display label of 2 nodes, 'x:2' and others"):
+        tax.indicator([["Opera"]])
+    assert tax.displayed_as("Opera").tolist() == [1, 2]
+    assert tax.displayed_as("x:1").tolist() == []

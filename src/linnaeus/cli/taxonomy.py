@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from linnaeus.cli.console import JsonOption, note, print_json, print_table, waiting
+from linnaeus.cli.options import NamesOption
 
 if TYPE_CHECKING:
     from linnaeus.taxonomy import Taxonomy
+    from linnaeus.taxonomy.formats import Draft
 
 __all__ = ["app"]
 
 app = typer.Typer(help="Show, convert and check taxonomies.", no_args_is_help=True, pretty_exceptions_enable=False)
 
 MOST_CHILDREN = 20
+COLUMNS = ["property", "value"]
 
 FileArgument = Annotated[Path, typer.Argument(help="The taxonomy; its format is recognised.", show_default=False)]
 FromOption = Annotated[str | None, typer.Option("--from", help="Format of the input, instead of recognising it.")]
@@ -28,21 +31,28 @@ LanguageOption = Annotated[str | None, typer.Option(help="Language of the labels
 @app.command()
 def show(
     file: FileArgument,
-    node: Annotated[str | None, typer.Option(help="Show what is above and below this node.")] = None,
+    node: Annotated[
+        str | None, typer.Option(help="Show what is above and below this node, by name or display label.")
+    ] = None,
     depth: Annotated[int, typer.Option(min=1, help="Levels of the tree to show.")] = 2,
     format: FromOption = None,
     encoding: EncodingOption = None,
     language: LanguageOption = None,
+    names: NamesOption = None,
     json: JsonOption = False,
 ) -> None:
     """Print the shape of a taxonomy and its upper levels, or the surroundings of one node."""
-    tax = _read(file, format, encoding, language)
+    from linnaeus.taxonomy.shape import shape
+
+    with waiting(f"reading {file}"):
+        tax = _draft(file, format, encoding, language, names).taxonomy()
+    about = {**shape(tax), "fingerprint": tax.fingerprint}
     if node is not None:
         _show_node(tax, node, depth, json)
     elif json:
-        print_json({**_summary(tax), "tree": [_nested(tax, v, depth) for v in _starts(tax)]})
+        print_json({**about, "tree": [_nested(tax, v, depth) for v in _starts(tax)]})
     else:
-        print_table(["", ""], [(key.replace("_", " "), _flat(value)) for key, value in _summary(tax).items()])
+        _print_properties(about)
         _print_tree(tax, _starts(tax), depth)
 
 
@@ -56,6 +66,7 @@ def convert(
     ] = None,
     encoding: EncodingOption = None,
     language: LanguageOption = None,
+    names: NamesOption = None,
     json: JsonOption = False,
 ) -> None:
     """Write a taxonomy in another format; the language chooses among the labels read, and marks the labels written."""
@@ -66,12 +77,18 @@ def convert(
     marks = language is not None and formats.knows("language", output, to, writing=True)
     if language is not None and not (chooses or marks):
         raise ParameterError(f"--language {language} means nothing here: neither {input} nor {output} is SKOS.")
-    tax = _read(input, format, encoding, language if chooses else None)
+    with waiting(f"reading {input}"):
+        draft = _draft(input, format, encoding, language if chooses else None, names)
+        tax = draft.taxonomy()
     tax.write(output, to, **({"language": language} if marks else {}))
     if json:
-        print_json({"output": str(output), "n_nodes": tax.n_nodes, "n_edges": tax.n_edges})
-    else:
-        note(f"{output}: {tax.n_nodes:,} nodes, {tax.n_edges:,} edges")
+        counts = {"n_nodes": tax.n_nodes, "n_edges": tax.n_edges, "labels_left_out": dict(draft.left_out)}
+        print_json({"output": str(output), **counts})
+        return
+    note(f"{output}: {tax.n_nodes:,} nodes, {tax.n_edges:,} edges")
+    if draft.left_out:
+        languages = ", ".join(f"{name or 'none'} ({count:,})" for name, count in draft.left_out.most_common())
+        note(f"One label per node was kept; labels left out, by language: {languages}. --language chooses.")
 
 
 @app.command()
@@ -83,22 +100,23 @@ def check(
     ] = None,
     format: FromOption = None,
     encoding: EncodingOption = None,
+    names: NamesOption = None,
     json: JsonOption = False,
 ) -> None:
     """Look for cycles, orphans, chains, redundant edges, labels without node; exit code 1 if there are errors."""
     from linnaeus.errors import ParameterError
-    from linnaeus.taxonomy import checks, formats
+    from linnaeus.taxonomy import checks
 
     if data is None and min_examples is not None:
         raise ParameterError(f"--min-examples {min_examples} means nothing without --data: no documents are counted.")
     least = 5 if min_examples is None else min_examples
     with waiting(f"checking {file}"):
         labels = None if data is None else _labels_of(data)
-        report = checks.check(formats.draft(file, format, encoding=encoding), labels, min_examples=least)
+        report = checks.check(_draft(file, format, encoding, None, names), labels, min_examples=least)
     if json:
         print_json(report.to_dict())
     else:
-        print_table(["", ""], [(key.replace("_", " "), value) for key, value in report.summary.items()])
+        _print_properties(report.summary)
         rows = [(f.severity, f.code, f.count, f.message, "; ".join(f.examples)) for f in report.findings]
         if rows:
             print_table(["severity", "code", "count", "what", "examples"], rows)
@@ -118,30 +136,24 @@ def _labels_of(data: Path) -> Any:
     return labels
 
 
-def _read(file: Path, format: str | None, encoding: str | None, language: str | None) -> Taxonomy:
-    from linnaeus.taxonomy import Taxonomy
+def _draft(file: Path, format: str | None, encoding: str | None, language: str | None, names: str | None) -> Draft:
+    from linnaeus.taxonomy import formats
 
-    options = {} if language is None else {"language": language}
-    with waiting(f"reading {file}"):
-        return Taxonomy.read(file, format, encoding=encoding, **options)
+    return formats.draft(file, format, encoding=encoding, language=language, names=names)
 
 
-def _summary(tax: Taxonomy) -> dict[str, Any]:
-    return {
-        "kind": tax.kind,
-        "root": None if tax.root is None else tax.names[tax.root],
-        "n_nodes": tax.n_nodes,
-        "n_edges": tax.n_edges,
-        "n_leaves": len(tax.leaves),
-        "n_tops": len(tax.tops),
-        "depth": int(tax.depth.max(initial=0)),
-        "nodes_per_level": [len(level) for level in tax.levels],
-        "fingerprint": tax.fingerprint,
-    }
+def _print_properties(about: dict[str, Any]) -> None:
+    print_table(COLUMNS, [(key.replace("_", " "), _flat(value)) for key, value in about.items()])
 
 
 def _flat(value: Any) -> Any:
-    return " ".join(f"{number:,}" for number in value) if isinstance(value, list) else value
+    if isinstance(value, list):
+        return (
+            ", ".join(map(str, value))
+            if any(isinstance(v, str) for v in value)
+            else " ".join(map("{:,}".format, value))
+        )
+    return value
 
 
 def _starts(tax: Taxonomy) -> list[int]:
@@ -149,7 +161,8 @@ def _starts(tax: Taxonomy) -> list[int]:
 
 
 def _show_node(tax: Taxonomy, node: str, depth: int, json: bool) -> None:
-    v = tax.index(node)
+    shown = tax.displayed_as(node)
+    v = int(shown[0]) if node not in tax and len(shown) == 1 else tax.index(node)
     about = {
         "node": tax.names[v],
         "label": tax.display(v),
@@ -162,9 +175,7 @@ def _show_node(tax: Taxonomy, node: str, depth: int, json: bool) -> None:
     if json:
         print_json({**about, "tree": _nested(tax, v, depth)})
         return
-    print_table(
-        ["", ""], [(key, ", ".join(value) if isinstance(value, list) else str(value)) for key, value in about.items()]
-    )
+    _print_properties(about)
     _print_tree(tax, [v], depth)
 
 

@@ -13,7 +13,7 @@ from linnaeus.taxonomy.rows import pointers
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import IntArray
 
-__all__ = ["assemble", "from_edges", "from_pairs", "from_paths", "with_misc_leaves"]
+__all__ = ["assemble", "edge_names", "from_edges", "from_pairs", "from_paths", "with_misc_leaves"]
 
 
 def from_edges(
@@ -29,12 +29,38 @@ def from_edges(
     parent: list[int] = []
     child: list[int] = []
     for node in nodes:
+        if node is None:
+            raise TaxonomyError("A node is None; expected a name.")
         index.setdefault(str(node), len(index))
-    for above, below in edges:
-        parent.append(index.setdefault(str(above), len(index)))
-        child.append(index.setdefault(str(below), len(index)))
+    for pair in edges:
+        above, below = edge_names(pair)
+        parent.append(index.setdefault(above, len(index)))
+        child.append(index.setdefault(below, len(index)))
     shown = None if not display_labels else [display_labels.get(name, "") for name in index]
     return assemble(list(index), np.array(parent, np.int32), np.array(child, np.int32), kind, root, shown)
+
+
+def edge_names(pair: tuple[Hashable, Hashable]) -> tuple[str, str]:
+    """The names of a (parent, child) pair as text; what is no name is an error.
+
+    Examples
+    --------
+    >>> edge_names(("Sports", 7))
+    ('Sports', '7')
+    >>> edge_names((None, "Sports"))
+    Traceback (most recent call last):
+    linnaeus.errors.TaxonomyError: The pair (None, 'Sports') has no parent; a node at the top needs no pair (nodes=).
+    """
+    above, below = pair
+    if _no_name(above) or _no_name(below):
+        hint = "parent; a node at the top needs no pair (nodes=)" if _no_name(above) else "child"
+        raise TaxonomyError(f"The pair ({above!r}, {below!r}) has no {hint}.")
+    return str(above), str(below)
+
+
+def _no_name(value: object) -> bool:
+    """None, an empty text, or the not-a-number that tables have where nothing is."""
+    return value is None or value == "" or (isinstance(value, float) and value != value)
 
 
 def from_paths(paths: Iterable[Sequence[Hashable]], *, separator: str | None = None) -> Taxonomy:
@@ -42,11 +68,22 @@ def from_paths(paths: Iterable[Sequence[Hashable]], *, separator: str | None = N
     nodes: dict[str, str] = {}
     edges: dict[tuple[str, str], None] = {}
     for path in paths:
-        steps = [str(step) for step in path]
+        steps = _steps(path)
         names = steps if separator is None else [separator.join(steps[: i + 1]) for i in range(len(steps))]
         nodes.update(zip(names, steps, strict=True))
         edges.update(dict.fromkeys(itertools.pairwise(names)))
     return from_edges(edges, nodes=nodes, root=None, display_labels=None if separator is None else nodes)
+
+
+def _steps(path: Sequence[Hashable]) -> list[str]:
+    """The names of a path; what is empty at its end only fills it up."""
+    steps = list(path)
+    while steps and _no_name(steps[-1]):
+        steps.pop()
+    gap = next((i for i, step in enumerate(steps) if _no_name(step)), None)
+    if gap is not None:
+        raise TaxonomyError(f"Step {gap + 1} of the path {steps!r} is empty; only the end of a path may be.")
+    return [str(step) for step in steps]
 
 
 def assemble(

@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus.errors import nearest
+from linnaeus.errors import TaxonomyError, nearest
+from linnaeus.taxonomy import build
 from linnaeus.taxonomy.formats.draft import Draft
 from linnaeus.taxonomy.pairs import Pairs
 from linnaeus.taxonomy.rows import pointers
+from linnaeus.taxonomy.shape import shape, shape_of_pairs
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import BoolArray, IntArray
 
@@ -78,26 +80,36 @@ def check(
     """
     draft = source if isinstance(source, Draft) else _drawn(source)
     pairs, directed = draft.pairs(), draft.kind != "graph"
+    taxonomy = source if isinstance(source, Taxonomy) else _built(draft, pairs)
     findings = [*_pairs(draft, pairs), *_shape(pairs, directed), *_shown(draft, pairs)]
     if directed:
         cycles = [pairs.placed(text, e) for text, e in pairs.cycles(EXAMPLES)]
         findings += _finding("error", "cycle", "cycles", pairs.n_cycles, cycles)
     if labels is not None:
-        findings += _data(pairs, directed, labels, min_examples)
+        findings += _data(pairs, directed, labels, min_examples, taxonomy)
     order = ("error", "warning", "info")
     findings.sort(key=lambda finding: order.index(finding.severity))
-    return Report(_summary(pairs), findings)
+    return Report(shape_of_pairs(pairs) if taxonomy is None else shape(taxonomy), findings)
+
+
+def _built(draft: Draft, pairs: Pairs) -> Taxonomy | None:
+    """The taxonomy, as far as it has a shape: without repetitions, unknown parents as nodes; None if it is circular."""
+    shown = [draft.labels.get(name, "") for name in pairs.names] if draft.labels else None
+    try:
+        return build.from_pairs(pairs, draft.kind, draft.root, shown)
+    except TaxonomyError:
+        return None
 
 
 def _drawn(source: Taxonomy | Iterable[tuple[Hashable, Hashable]]) -> Draft:
     draft = Draft(repeats=isinstance(source, Taxonomy))
     if not isinstance(source, Taxonomy):
-        for above, below in source:
-            draft.edge(str(above), str(below))
+        for pair in source:
+            draft.edge(*build.edge_names(pair))
         return draft
     for v, name in enumerate(source.names):
         draft.node(name, None if source.display_labels is None else source.display_labels[v])
-    draft.kind = source.kind
+    draft.kind, draft.root = source.kind, None if source.root is None else source.names[source.root]
     for above, below in zip(*(source.names[nodes] for nodes in source.edges), strict=True):
         if source.kind != "graph" or source.index_of[above] < source.index_of[below]:
             draft.edge(above, below)
@@ -178,8 +190,10 @@ def _shown(draft: Draft, pairs: Pairs) -> list[Finding]:
     return _finding("warning", "same-label", "display labels shared by siblings", len(twins), named)
 
 
-def _data(pairs: Pairs, directed: bool, labels: Iterable[Iterable[str]], min_examples: int) -> list[Finding]:
-    """Labels without node, nodes without data, leaves with too few documents."""
+def _data(
+    pairs: Pairs, directed: bool, labels: Iterable[Iterable[str]], min_examples: int, taxonomy: Taxonomy | None
+) -> list[Finding]:
+    """Labels without node, nodes (but the root) without data, leaves with too few documents."""
     from linnaeus._kernels.graph import upward_closure
 
     counts: Counter[str] = Counter()
@@ -187,7 +201,10 @@ def _data(pairs: Pairs, directed: bool, labels: Iterable[Iterable[str]], min_exa
         counts.update({given} if isinstance(given, str) else set(map(str, given)))
     index = {name: v for v, name in enumerate(pairs.names)}
     unknown = Counter({label: count for label, count in counts.items() if label not in index}).most_common()
-    named = [f"{label} ({count} documents{nearest(label, pairs.names)})" for label, count in unknown[:EXAMPLES]]
+    named = []
+    for label, count in unknown[:EXAMPLES]:
+        hint = nearest(label, pairs.names) if taxonomy is None else taxonomy.hint(label)
+        named.append(f"{label} ({count} documents{hint.removesuffix('.')})")
     found = _finding("error", "label-without-node", "labels that are not nodes", len(unknown), named)
     n_docs = np.zeros(len(pairs.names), dtype=np.int64)
     for label, count in counts.items():
@@ -196,7 +213,8 @@ def _data(pairs: Pairs, directed: bool, labels: Iterable[Iterable[str]], min_exa
     start = np.flatnonzero(n_docs).astype(np.int32)
     indptr = np.array([0, len(start)], dtype=np.int64)
     reached = upward_closure(indptr, start, pointers(pairs.n_parents), pairs.parent, -1)[1] if directed else start
-    empty = np.setdiff1d(np.arange(len(pairs.names)), reached)
+    root = [] if taxonomy is None or taxonomy.root is None else [index[taxonomy.names[taxonomy.root]]]
+    empty = np.setdiff1d(np.arange(len(pairs.names)), np.append(reached, root))
     found += _finding(
         "info", "node-without-data", "nodes without a document on or below them", len(empty), _some(pairs, empty)
     )
@@ -205,23 +223,3 @@ def _data(pairs: Pairs, directed: bool, labels: Iterable[Iterable[str]], min_exa
     return found + _finding(
         "warning", "starving-leaf", f"leaves with fewer than {min_examples} documents", len(starving), few
     )
-
-
-def _summary(pairs: Pairs) -> dict[str, Any]:
-    from linnaeus._kernels.graph import topological_depth
-
-    order = np.lexsort((pairs.child, pairs.parent))
-    depth = topological_depth(
-        pointers(pairs.n_children), np.ascontiguousarray(pairs.child[order]), pairs.n_parents.astype(np.int32)
-    )
-    internal = pairs.n_children[pairs.n_children > 0]
-    return {
-        "n_nodes": len(pairs.names),
-        "n_edges": len(pairs.parent),
-        "n_leaves": int((pairs.n_children == 0).sum()),
-        "n_tops": int((pairs.n_parents == 0).sum()),
-        "n_multi_parent": int((pairs.n_parents > 1).sum()),
-        "levels": int(depth.max(initial=-1)) + 1,
-        "mean_children": float(internal.mean()) if len(internal) else 0.0,
-        "max_children": int(pairs.n_children.max(initial=0)),
-    }

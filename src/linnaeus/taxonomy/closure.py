@@ -162,7 +162,7 @@ def indicator(taxonomy: Taxonomy, labels: Any, *, unknown: str = "error") -> CSR
             if node is not None:
                 row.add(node)
             elif unknown == "error":
-                hint = nearest(str(label), taxonomy.names)
+                hint = taxonomy.hint(str(label))
                 raise UnknownLabelError(f"Label {label!r} (document {document}) is not in the taxonomy{hint}")
         indices += sorted(row)
         indptr.append(len(indices))

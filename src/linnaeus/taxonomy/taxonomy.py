@@ -98,7 +98,7 @@ class Taxonomy:
 
     @classmethod
     def from_paths(cls, paths: Iterable[Sequence[Hashable]], *, separator: str | None = None) -> Taxonomy:
-        """From paths of names, top first; a path may stop anywhere. No root is assumed.
+        """From paths of names, top first; a path may stop anywhere, or be filled up with "". No root is assumed.
 
         A name under two parents is one node with two parents. With ``separator`` every node is called by its whole
         path, so that equal names under different parents stay apart.
@@ -175,7 +175,7 @@ class Taxonomy:
         try:
             return self.index_of[node]
         except KeyError:
-            raise TaxonomyError(f"{node!r} is not a node of the taxonomy{nearest(str(node), self.names)}") from None
+            raise TaxonomyError(f"{node!r} is not a node of the taxonomy{self.hint(str(node))}") from None
 
     def __contains__(self, name: object) -> bool:
         return name in self.index_of
@@ -187,6 +187,41 @@ class Taxonomy:
         """What to show to people: the display label, or the name where there is none."""
         i = self.index(node)
         return str(self.names[i] if self.display_labels is None else self.display_labels[i] or self.names[i])
+
+    @cached_property
+    def _displayed(self) -> Mapping[str, list[int]]:
+        """Nodes by display label; made only when somebody asks with one."""
+        found: dict[str, list[int]] = {}
+        for v, label in enumerate(() if self.display_labels is None else self.display_labels):
+            if label:
+                found.setdefault(label, []).append(v)
+        return found
+
+    def displayed_as(self, label: str) -> IntArray:
+        """The nodes that have a display label.
+
+        Examples
+        --------
+        >>> tax = Taxonomy.from_edges([("m", "m1"), ("m", "m2")], display_labels={"m1": "Opera", "m2": "Ballet"})
+        >>> tax.names[tax.displayed_as("Opera")].tolist()
+        ['m1']
+        """
+        return np.array(self._displayed.get(label, []), dtype=np.int32)
+
+    def hint(self, name: str) -> str:
+        """What may be meant by a name that no node has, to end a message with; empty if nothing resembles it.
+
+        Examples
+        --------
+        >>> tax = Taxonomy.from_edges([("m", "music1"), ("m", "music2")], display_labels={"music1": "Opera"})
+        >>> tax.hint("Opera"), tax.hint("musik1")
+        ("; it is the display label of node 'music1'.", "; did you mean 'music1'?")
+        """
+        shown = self.names[self.displayed_as(name)]
+        if not len(shown):
+            return nearest(name, self.names)
+        which = f"node {shown[0]!r}" if len(shown) == 1 else f"{len(shown):,} nodes, {shown[0]!r} and others"
+        return f"; it is the display label of {which}."
 
     # -- structure -----------------------------------------------------------------------------------------------------
 

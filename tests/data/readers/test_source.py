@@ -33,7 +33,7 @@ def test_a_byte_order_mark_decides_the_encoding(tmp_path: Path, encoding: str) -
 def test_a_wrong_byte_is_named_with_file_and_line(tmp_path: Path) -> None:
     path = tmp_path / "docs"
     path.write_bytes("good\nb\xe9d\n".encode("latin-1"))
-    with pytest.raises(DataError, match=r"docs:2: byte 0xe9 is not UTF-8; give encoding=, .* 'latin-1'"):
+    with pytest.raises(DataError, match=r"docs:2: byte 0xe9 is not UTF-8; name the encoding .* 'latin-1'"):
         list(Source(path).lines())
     assert list(Source(path).lines("latin-1"))[1] == (2, "béd\n")
     with pytest.raises(DataError, match="'latin-99' is not an encoding"):

@@ -87,6 +87,38 @@ def test_skos_mistakes_are_named(read: Any) -> None:
         )
 
 
+def test_turtle_needs_no_prefix(read: Any) -> None:
+    core = "http://www.w3.org/2004/02/skos/core#"
+    text = f"<http://e/a> a <{core}Concept> .\n<http://e/b>\n  a <{core}Concept> ;\n  <{core}broader> <http://e/a> .\n"
+    assert edges(read(text)) == {("http://e/a", "http://e/b")}
+
+
+RDF = """<?xml version="1.0" encoding="ENCODING" standalone="yes"?>
+<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:skos="http://www.w3.org/2004/02/skos/core#">
+<skos:Concept rdf:about="urn:a"><skos:prefLabel>K\u00e4se</skos:prefLabel></skos:Concept>
+</rdf:RDF>
+"""
+
+
+@pytest.mark.parametrize("encoding", ["ISO-8859-1", "windows-1252", "utf-8", "UTF-16"])
+def test_xml_is_read_in_the_encoding_that_it_declares(read: Any, encoding: str) -> None:
+    text = RDF.replace("ENCODING", encoding)
+    assert read(text.encode(encoding)).display("urn:a") == "K\u00e4se"
+    assert read(text.encode("utf-8"), encoding="utf-8").display("urn:a") == "K\u00e4se"
+
+
+def test_an_encoding_declared_but_unknown_or_untrue_does_no_harm(read: Any) -> None:
+    with pytest.raises(TaxonomyError, match="'klingon' is not an encoding"):
+        read(RDF.replace("ENCODING", "klingon").encode())
+    assert read(RDF.replace("ENCODING", "UTF-16").encode()).display("urn:a") == "K\u00e4se"
+
+
+def test_labels_of_other_languages_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "file.ttl").write_text(SKOS)
+    assert formats.draft(tmp_path / "file.ttl").left_out == {"de": 3, "": 1}
+    assert formats.draft(tmp_path / "file.ttl", language="de").left_out == {"en": 1, "": 1, "en-gb": 1, "fr": 1}
+
+
 OBO = """format-version: 1.2
 default-namespace: animals
 
@@ -266,6 +298,79 @@ def test_mistakes_in_json_are_named(read: Any) -> None:
         read("[1.5]")
 
 
+def test_records_are_called_by_id_and_shown_by_name(read: Any) -> None:
+    records = '[{"id": 1, "name": "Sports", "children": [{"id": 2, "name": "Other"}]}, {"id": 3, "name": "Other"}]'
+    tax = read(records)
+    assert edges(tax) == {("1", "2")}
+    assert [tax.display(name) for name in "123"] == ["Sports", "Other", "Other"]
+    assert read('[{"name": "a", "label": "First"}, {"name": "b"}]').display("a") == "First"
+    assert read('[{"id": "a", "label": "First", "name": "first"}, "b"]').display("a") == "First"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[{"id": "R", "parent": ""}, {"id": "A", "parent": "R"},{"id": "B", "parent": "A"},{"id": "C", "parent": "R"}]',
+        '[{"id": "B", "broader": ["A"]}, {"id": "A", "broader": {"id": "R"}}, {"id": "C", "broader": "R"}]',
+        '[{"parent": "R", "child": "A"}, {"parent": "R", "child": "C"}, {"parent": "A", "child": "B"}]',
+        '{"R": {"parent": null}, "A": {"parent": "R"}, "B": {"parent": "A"}, "C": {"parent": "R"}}',
+        '{"R": {"name": "All", "children": ["C", "A"]}, "A": {"children": ["B"]}}',
+        '[{"id": "R", "children": [{"id": "A", "parent": "R", "narrower": ["B"]}, {"id": "C", "parent": "R"}]}]',
+        '{"id": "R", "children": ["A"], "narrower": [{"id": "C"}, {"id": "B", "parent": "A"}], "note": ["x"]}',
+    ],
+)
+def test_parents_and_children_of_records_all_count(read: Any, text: str) -> None:
+    wanted = {("R", "A"), ("A", "B"), ("R", "C")}
+    assert edges(read(text)) == (wanted | {("R", "B")} if "note" in text else wanted)
+
+
+def test_numbers_of_tables_name_parents(read: Any) -> None:
+    tax = read('[{"id": 1, "parent": NaN}, {"id": 2, "parent": 1.0}, {"id": 3, "parent": 2}, {"id": 3, "parent": 1}]')
+    assert edges(tax) == {("1", "2"), ("2", "3"), ("1", "3")}
+
+
+def test_one_flat_object_says_the_parent_of_each_key(read: Any) -> None:
+    assert edges(read('{"Tennis": "Sports", "Chess": "Sports"}')) == {("Sports", "Tennis"), ("Sports", "Chess")}
+    assert edges(read('{"Sports": null, "Tennis": "Sports"}')) == {("Sports", "Tennis")}
+    with pytest.raises(TaxonomyError, match="parent 'Sport' of 'Tennis' is unknown; did you mean 'Sports'"):
+        read('{"Sports": null, "Tennis": "Sport"}')
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[{"id": "A", "parent": null}, {"id": "B", "parent": "X"}]', "parent 'X' of 'B' is unknown"),
+        ('[{"id": "A", "parent": {"x": 1}}]', "'parent' of 'A' is .*; expected a name, a list of names or null"),
+        ('[{"id": "A", "children": 3}]', "'children' of 'A' is 3; expected a list"),
+        ('[{"id": "A", "narrower": true}]', "'narrower' of 'A' is true; expected a list"),
+        ('[{"parent": "A", "weight": 3}]', "an object has neither id nor name"),
+        ('{"version": 1, "nodes": [{"id": "A"}]}', "an object has 'nodes' but neither id nor name"),
+        ('{"A": {"id": "B", "parent": "C"}}', "the object under the key 'A' has the id 'B'"),
+        ('[{"id": "A", "name": "x"}, {"id": "B", "children": [{"id": "A", "name": "y"}]}]', "'A' has two labels"),
+        ('[{"id": "A", "parent": "B"}, {"id": "A", "parent": "B"}]', "'A' is given twice"),
+        ('[{"id": "A", "parent": "B"}, {"id": "B", "parent": "A"}]', "the taxonomy has a cycle: A > B > A"),
+    ],
+)
+def test_nothing_structural_is_ignored_in_json(read: Any, text: str, message: str) -> None:
+    with pytest.raises(TaxonomyError, match=message):
+        read(text)
+
+
+def test_nodes_that_name_their_parent_have_no_paths(read: Any) -> None:
+    with pytest.raises(ParameterError, match="'A' names its parent 'R'"):
+        read('{"A": "R"}', names="path")
+
+
+def test_children_may_be_separated_by_spaces_where_no_tab_is(read: Any) -> None:
+    assert edges(read("Root A B\nA AA AB\n")) == {("Root", "A"), ("Root", "B"), ("A", "AA"), ("A", "AB")}
+    assert edges(read("Root A\nRoot B-1\nA A.2\n")) == {("Root", "A"), ("Root", "B-1"), ("A", "A.2")}
+    assert edges(read("Root\tNew York\n", "children")) == {("Root", "New York")}
+    with pytest.raises(TaxonomyError, match=r"may be names \('indented'\) or a parent and its children \('children'\)"):
+        read("Ball games\nNatural science\n")
+    assert read("Ball games\nNatural science\n", "indented").n_nodes == 2
+    assert edges(read("Ball games\nNatural science\n", "children")) == {("Ball", "games"), ("Natural", "science")}
+
+
 def test_lshtc_and_children_lines(read: Any) -> None:
     assert edges(read("0 1\n0 2\n2 3\n")) == {("0", "1"), ("0", "2"), ("2", "3")}
     assert edges(read("R\tA\tB\nA\tC\n")) == {("R", "A"), ("R", "B"), ("A", "C")}
@@ -349,7 +454,7 @@ def test_a_damaged_compressed_file_is_an_error_of_the_taxonomy(read: Any) -> Non
 
 
 def test_options_that_mean_nothing_are_refused(read: Any) -> None:
-    with pytest.raises(ParameterError, match="positions= means nothing in the format 'edges'"):
+    with pytest.raises(ParameterError, match="Option positions means nothing in the format 'edges'"):
         read("R\tA\n", positions=True)
     with pytest.raises(ParameterError, match="names='iris' is not one of 'iri', 'notation', 'label'"):
         read(SKOS, names="iris")

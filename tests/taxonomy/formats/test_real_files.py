@@ -17,6 +17,12 @@ def test_rcv1_has_103_topics_below_its_root(data_dir: Path) -> None:
     assert (tax.n_nodes - 1, tax.kind, int(tax.depth.max())) == (103, "tree", 4)
 
 
+def test_reuters_has_135_topics_in_6_groups(data_dir: Path) -> None:
+    tax = Taxonomy.read(data_dir / "reuters21578" / "topic_groups.json")
+    assert (tax.n_nodes, len(tax.leaves), len(tax.tops), tax.kind, tax.root) == (141, 135, 6, "tree", None)
+    assert tax.names[tax.path("money-fx")].tolist() == ["Subject", "money-fx"]
+
+
 def test_mesh_is_a_dag_of_descriptors_or_a_tree_of_positions(data_dir: Path) -> None:
     file = data_dir / "medline_mesh" / "mtrees2014.csv.gz"
     descriptors = Taxonomy.read(file)

@@ -13,6 +13,8 @@ SAMPLES = [
     ("turtle", "# a comment\n@prefix skos: <http://www.w3.org/2004/02/skos/core#> .\n"),
     ("turtle", "PREFIX skos: <http://www.w3.org/2004/02/skos/core#>\n"),
     ("n-triples", "<urn:a> <http://www.w3.org/2004/02/skos/core#broader> <urn:b> .\n"),
+    ("turtle", "<http://e/a> a <http://www.w3.org/2004/02/skos/core#Concept> .\n"),
+    ("turtle", "# a comment\n<urn:a>\n  <http://www.w3.org/2004/02/skos/core#broader> <urn:b> , <urn:c> .\n"),
     ("rdf-xml", '<?xml version="1.0"?>\n<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/>\n'),
     ("obo", "format-version: 1.2\n\n[Term]\nid: X\n"),
     ("obo", "[Term]\nid: X\n"),
@@ -26,6 +28,9 @@ SAMPLES = [
     ("edges", "1\t2\n2\t3\n"),
     ("lshtc", "1 2\n2 3\n"),
     ("children", "Root\tA\tB\nA\tC\n"),
+    ("children", "Root A B\nA AA AB\n"),
+    ("children", "Root A\nRoot B\nA C-1\n"),
+    ("indented", "Ball games\nScience\n"),
     ("paths", "A,B,C\nA,D\n"),
     ("paths", "level 1,level 2\nA,B\n"),
     ("indented", "A\n\tB\n\t\tC\n"),
@@ -52,6 +57,42 @@ def test_every_format_is_recognised_somewhere() -> None:
 def test_what_is_not_recognised_is_an_error_that_lists_the_formats() -> None:
     with pytest.raises(TaxonomyError, match="one of turtle, rdf-xml"):
         recognise(b"<html><body>Not found</body></html>")
+
+
+@pytest.mark.parametrize("text", ["<html>\n<body>\n", "<a:b>\n<c>", "Ball games\nNatural science\n", "Root A B\n"])
+def test_what_may_be_several_things_is_not_guessed(text: str) -> None:
+    with pytest.raises(TaxonomyError, match=r"name the format \(format= in Python, --from"):
+        recognise(text.encode())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"id": "1", "text": "a goal", "labels": ["Football"]}\n',
+        '{"text": "a goal"}\n{"text": "a vote"}\n',
+        '[{"title": "A goal", "abstract": "It was late.", "mesh": []}]',
+        "id,text,labels\n1,a goal,Football\n",
+        "label\ttext\nFootball\ta goal\n",
+        "3,7 1:0.5 9:1\n4 2:1\n",
+    ],
+)
+def test_documents_are_no_taxonomy(text: str) -> None:
+    with pytest.raises(TaxonomyError, match="this looks like documents"):
+        recognise(text.encode())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"text": "Media", "video": "Media"}',
+        '[{"id": "1", "text": "Media", "parent": null}]',
+        '{"text": {"abstract": {}}}',
+        "text,abstract\ntext,body\n",
+        "id,parent,label,text\nA,,a,b\n",
+    ],
+)
+def test_a_taxonomy_may_speak_of_texts(text: str) -> None:
+    assert recognise(text.encode()) in ("json", "edges")
 
 
 def test_a_long_file_is_recognised_from_its_beginning(tmp_path: Path) -> None:

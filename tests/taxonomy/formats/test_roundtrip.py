@@ -82,6 +82,18 @@ def test_odd_names_come_back_as_they_were(format: str) -> None:
     assert written_and_read(taxonomy, format) == taxonomy
 
 
+@pytest.mark.parametrize("format", ["indented", "children", "paths", "edges", "json", "mesh", "obo"])
+def test_names_of_several_words_come_back_though_they_have_no_edges(format: str) -> None:
+    for names in (["New York", "York New"], ["Los Angeles"], ["text", "labels"]):
+        taxonomy = Taxonomy.flat(names)
+        assert written_and_read(taxonomy, format) == taxonomy
+
+
+def test_paths_that_look_like_the_header_of_documents_come_back() -> None:
+    taxonomy = Taxonomy.from_paths([["text", "label"]])
+    assert written_and_read(taxonomy, "paths", separator="\t") == taxonomy
+
+
 @pytest.mark.parametrize("format", ["indented", "children", "mesh", "lshtc"])
 def test_a_name_with_a_line_break_is_refused_where_it_cannot_be_held(format: str) -> None:
     with pytest.raises(TaxonomyError, match=r"line\\nbreak"):

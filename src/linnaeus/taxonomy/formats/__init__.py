@@ -21,13 +21,14 @@ from linnaeus.taxonomy.formats.draft import Draft
 from linnaeus.taxonomy.formats.graphs import from_networkx, to_networkx
 from linnaeus.taxonomy.formats.nested import note_of
 from linnaeus.taxonomy.formats.options import Options
-from linnaeus.taxonomy.formats.recognition import recognise_text
+from linnaeus.taxonomy.formats.recognition import doubt, recognise_text
 from linnaeus.taxonomy.formats.source import add_note, decode, find_note, load, save
 from linnaeus.taxonomy.taxonomy import Taxonomy
 
 __all__ = ["FORMATS", "Draft", "draft", "from_networkx", "knows", "read", "recognise", "to_networkx", "write"]
 
 HEAD = 1 << 16
+NAME_FORMAT = "name the format (format= in Python, --from and --to of `linnaeus taxonomy`)"
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def _recognised(text: str, source: str, whole: bool = True) -> str:
         raise TaxonomyError(f"{source}: the file is empty; expected a taxonomy.")
     found = recognise_text(text, whole=whole)
     if found not in FORMATS:
-        raise TaxonomyError(f"{source}: the format is not recognised; give format=, one of {', '.join(FORMATS)}.")
+        raise TaxonomyError(f"{source}: {doubt(text)}; {NAME_FORMAT}, one of {', '.join(FORMATS)}.")
     return found
 
 
@@ -129,11 +130,7 @@ def read(
     Taxonomy(tree, 4 nodes, 2 leaves, depth 2)
     """
     options = Options(language, names, separator, header, relations, namespaces, obsolete, positions, duplicates)
-    if format == "graph":
-        kind = kind or "graph"
-    text = decode(load(path), str(path), encoding)
-    drawn = _parse(text, str(path), _format_name(format, text, str(path)), options)
-    return _build(drawn, text, kind, root)
+    return _drawn(path, format, encoding, options).taxonomy(kind=kind, root=root)
 
 
 def draft(
@@ -149,9 +146,14 @@ def draft(
     >>> list(draft(file).index)
     ['A', 'B']
     """
+    return _drawn(path, format, encoding, Options(**options))
+
+
+def _drawn(path: str | os.PathLike[str], format: str | None, encoding: str | None, options: Options) -> Draft:
     text = decode(load(path), str(path), encoding)
-    drawn = _parse(text, str(path), _format_name(format, text, str(path)), Options(**options))
-    drawn.kind = "graph" if format == "graph" else find_note(text).get("kind")
+    drawn = _parse(text, str(path), _format_name(format, text, str(path)), options)
+    if format == "graph":
+        drawn.kind = "graph"
     return drawn
 
 
@@ -234,7 +236,7 @@ def _with_note(text: str, taxonomy: Taxonomy, name: str) -> str:
             note["order"] = list(taxonomy.names)
         if note:
             text = _noted(text, note, name)
-            back = _build(_parse(text, "the text written", name, Options()), text, None, "auto")
+            back = _parse(text, "the text written", name, Options()).taxonomy()
     except TaxonomyError as error:
         raise TaxonomyError(f"The format {name!r} cannot hold this taxonomy: {error}") from None
     if back != taxonomy:
@@ -257,20 +259,17 @@ def _difference(wanted: Taxonomy, found: Taxonomy) -> str:
     return f": node {more!r} would be added" if more is not None else ": some edges would be lost"
 
 
-def _build(drawn: Draft, text: str, kind: str | None, root: str | None) -> Taxonomy:
-    note = find_note(text)
-    if not note and '"linnaeus"' in text[:40]:
-        note = note_of(json.loads(text))
-    if root == "auto" and "root" in note:
-        root = note["root"]
-    return drawn.taxonomy(kind=kind or note.get("kind"), root=root, order=note.get("order"))
-
-
 def _parse(text: str, source: str, name: str, options: Options) -> Draft:
+    """What the text says, and the note on top of it."""
     if not text.strip():
         raise TaxonomyError(f"{source}: the file is empty; expected a taxonomy.")
     module = _module(name)
     found: Draft = module.parse(text, source, name, options.only(module.KNOWN_OPTIONS, name))
+    note = find_note(text)
+    if not note and '"linnaeus"' in text[:40]:
+        note = note_of(json.loads(text))
+    found.kind, found.order = note.get("kind"), note.get("order")
+    found.root = note.get("root", found.root)
     return found
 
 
@@ -304,5 +303,5 @@ def _by_ending(name: str) -> str:
     fitting = [(ending, key) for key, format in FORMATS.items() for ending in format.endings if name.endswith(ending)]
     if not fitting:
         known = ", ".join(ending for format in FORMATS.values() for ending in format.endings)
-        raise TaxonomyError(f"{name}: the ending says no format; give format=, or one of the endings {known}.")
+        raise TaxonomyError(f"{name}: the ending says no format; {NAME_FORMAT}, or use one of the endings {known}.")
     return max(fitting, key=lambda pair: len(pair[0]))[1]

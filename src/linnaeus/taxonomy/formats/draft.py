@@ -7,6 +7,7 @@ Readers fill a `Draft`; `Draft.taxonomy` builds from it, or names the first thin
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -50,6 +51,8 @@ class Draft:
         self.line = array("i")  # 0 where the format has no lines
         self.labels: dict[str, str] = {}
         self.kind: str | None = None  # what the note of the file says, if it says something
+        self.order: Sequence[str] | None = None  # likewise
+        self.left_out: Counter[str] = Counter()  # display labels that were not taken, by language
         self.declared: set[str] = set()  # nodes said to be at the top
 
     def node(self, name: str, label: str | None = None) -> int:
@@ -66,7 +69,8 @@ class Draft:
         self.line.append(line)
 
     def pairs(self, order: Sequence[str] | None = None) -> Pairs:
-        """The pairs over the names, these in the order they came in, or in another one."""
+        """The pairs over the names, these in the order they came in, in that of the note, or in another one."""
+        order = self.order if order is None else order
         names, lines = list(self.index), np.array(self.line, np.int32)
         parent: IntArray = np.array(self.parent, np.int32)
         child: IntArray = np.array(self.child, np.int32)
@@ -81,7 +85,11 @@ class Draft:
     def taxonomy(
         self, *, kind: str | None = None, root: str | None = "auto", order: Sequence[str] | None = None
     ) -> Taxonomy:
-        """Check and build; ``order`` numbers the nodes of a level (names it lacks come last)."""
+        """Check and build; ``order`` numbers the nodes of a level (names it lacks come last).
+
+        What is not given is as the note of the file says it.
+        """
+        kind = kind or self.kind
         pairs = self.pairs(order)
         pairs.refuse_loops()
         if not self.repeats:

@@ -1,4 +1,7 @@
-"""Lines of names: LSHTC ``cat_hier.txt`` (``parent child``, with a space) and ``parent<TAB>child<TAB>child`` (RCV1)."""
+"""Lines of names: LSHTC ``cat_hier.txt`` (``parent child``, with a space) and ``parent<TAB>child<TAB>child`` (RCV1).
+
+In a file without any tab the names of ``parent child child`` are separated by spaces.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,10 @@ KNOWN_OPTIONS = ("separator", "duplicates")
 def parse(text: str, source: str, format: str, options: Options) -> Draft:
     """Names and pairs: two words a line (lshtc), or a parent and all its children a line (children)."""
     draft = Draft(source, repeats=options.choose("duplicates", ("error", "drop")) == "drop")
-    mark = options.separator or (None if format == "lshtc" else "\t")
+    tabs = format == "children" and any("\t" in line for _, line in body_lines(text))
+    mark = options.separator or ("\t" if tabs else None)
     for number, line in body_lines(text):
-        cells = [cell.strip() for cell in line.split(mark)]
+        cells = [cell.strip() for cell in (line.rstrip("\t") if tabs else line).split(mark)]
         if format == "lshtc" and len(cells) != 2:
             raise draft.error(f"expected 'parent child', got {len(cells)} words: {line[:60]!r}.", number)
         if "" in cells:
@@ -50,4 +54,6 @@ def compose(taxonomy: Taxonomy, format: str, options: Options) -> str:
             below = [names[c] for c in taxonomy.children(v)]
             if below or not len(taxonomy.parents(v)):
                 lines.append("\t".join([names[v], *below]))
+        if not taxonomy.n_edges and any(len(name.split()) > 1 for name in names):
+            lines[0] += "\t"  # without any tab the words of a name would be read as names
     return "\n".join(lines) + "\n"

@@ -2,67 +2,104 @@
 
     {"Sports": {"Tennis": {}, "Football": {}}}                       dictionaries of dictionaries (or of lists of names)
     ["Sports", {"Science": ["Physics"]}]                             lists
-    {"name": "Sports", "label": "Sports and games", "children": []}  records, alone or in a list
+    {"id": "S", "name": "Sports and games", "children": []}          objects that describe a node, alone or in a list
+    [{"id": "S", "parent": null}, {"id": "T", "parent": "S"}]        objects that name their parents
+    {"Tennis": "Sports", "Football": "Sports"}                       one flat object: child and parent
 
-The same name under two parents is one node with two parents; with ``names="path"`` it is two nodes.
+What an object says is told by `records`. The same name under two parents is one node with two parents; with
+``names="path"`` it is two nodes.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator
 from typing import Any
 
-from linnaeus.errors import TaxonomyError
+from linnaeus.errors import ParameterError, TaxonomyError
 from linnaeus.taxonomy.formats.draft import Draft
 from linnaeus.taxonomy.formats.options import Options
+from linnaeus.taxonomy.formats.records import Member, child_to_parent, members
 from linnaeus.taxonomy.taxonomy import Taxonomy
 
 __all__ = ["KNOWN_OPTIONS", "compose", "note_of", "parse"]
 
 KNOWN_OPTIONS = ("names",)
 
-_CHILDREN = ("children", "narrower", "subcategories", "nodes")
-_NAME = ("name", "id")
-
 
 def parse(text: str, source: str, format: str, options: Options) -> Draft:
     """Names and pairs of nested JSON."""
     draft = Draft(source, repeats=True)
-    whole = options.choose("names", ("name", "path")) == "path"
     content = _load(text, draft)
     note_of(content, remove=True)
-    # A stack, not recursion: an outline may be deeper than Python's stack.
-    todo: list[tuple[str, Iterator[tuple[str, str, Any]]]] = [("", _members(content, draft))]
-    beneath: list[set[str]] = [set()]
-    opened: dict[str, int] = {}  # nodes whose children were given, for `compose` writes them only once
-    while todo:
-        parent, members = todo[-1]
-        member = next(members, None)
-        if member is None:
-            todo.pop()
-            beneath.pop()
-            continue
-        step, label, inside = member
-        name = f"{parent}/{step}" if whole and parent else step
-        if name in beneath[-1]:
-            raise draft.error(
-                f"{step!r} is given twice under {parent!r}." if parent else f"{step!r} is given twice.",
-                _line(text, step),
-            )
-        beneath[-1].add(name)
-        draft.node(name, label or (step if whole else None))
-        if parent:
-            draft.edge(parent, name)
-        if inside:
-            if name in opened:
-                raise draft.error(
-                    f"the children of {name!r} are given twice; names='path' keeps the two apart.", _line(text, step)
-                )
-            opened[name] = 1
-            todo.append((name, _members(inside, draft)))
-            beneath.append(set())
+    walk = _Walk(draft, text, options.choose("names", ("name", "path")) == "path")
+    flat = child_to_parent(content)
+    if flat is None:
+        walk.down(members(content, draft))
+    else:
+        walk.down(Member(name, parents=() if above in (None, "") else (str(above),)) for name, above in flat.items())
+    walk.declare()
     return draft
+
+
+class _Walk:
+    """Takes the nodes of all levels into a draft; ``whole`` calls them by their whole path."""
+
+    def __init__(self, draft: Draft, text: str, whole: bool) -> None:
+        self.draft, self.text, self.whole = draft, text, whole
+        self.given: set[tuple[str, str, tuple[str, ...] | None]] = set()
+        self.opened: set[str] = set()  # nodes whose children were given, for `compose` writes them only once
+        self.referred: dict[tuple[str, str], None] = {}  # pairs that were given by naming the parent
+        self.nested: set[tuple[str, str]] = set()
+
+    def down(self, tops: Iterator[Member]) -> None:
+        # A stack, not recursion: an outline may be deeper than Python's stack.
+        todo = [("", tops)]
+        while todo:
+            above, level = todo[-1]
+            member = next(level, None)
+            if member is None:
+                todo.pop()
+                continue
+            name = self._take(above, member)
+            if any(held not in ([], {}) for held in member.below):
+                if name in self.opened:
+                    twice = f"the children of {name!r} are given twice; names='path' keeps the two apart."
+                    raise self.draft.error(twice, _line(self.text, member.name))
+                self.opened.add(name)
+                below = [members(held, self.draft) for held in member.below]
+                todo.append((name, itertools.chain.from_iterable(below)))
+
+    def _take(self, above: str, member: Member) -> str:
+        """Add a node found below another one (or at the top) and return what it is called."""
+        draft, step = self.draft, member.name
+        name = f"{above}/{step}" if self.whole and above else step
+        if (above, name, member.parents) in self.given:
+            where = f" under {above!r}" if above else ""
+            raise draft.error(f"{step!r} is given twice{where}.", _line(self.text, step))
+        self.given.add((above, name, member.parents))
+        known = draft.labels.get(name)
+        if known and member.label and known != member.label:
+            raise draft.error(f"node {name!r} has two labels, {known!r} and {member.label!r}.", _line(self.text, step))
+        draft.node(name, member.label or (step if self.whole else None))
+        if above and (above, name) not in self.nested:
+            self.nested.add((above, name))
+            draft.edge(above, name)
+        if member.parents and self.whole:
+            raise ParameterError(f"names='path' is for nested nodes; {step!r} names its parent {member.parents[0]!r}.")
+        self.referred.update(((parent, name), None) for parent in member.parents or ())
+        return name
+
+    def declare(self) -> None:
+        """Add the pairs given by naming the parent; where a node is at the top, every parent must be in the file."""
+        described = set(self.draft.index)
+        for pair in self.referred:
+            if pair not in self.nested:
+                self.draft.edge(*pair)
+        below = {name for _, name in (*self.nested, *self.referred)}
+        if self.referred and described - below:
+            self.draft.declared |= described
 
 
 def _load(text: str, draft: Draft) -> Any:
@@ -88,30 +125,6 @@ def _line(text: str, word: str) -> int:
     first = text.find(quoted)
     second = text.find(quoted, first + 1)
     return 0 if second < 0 else text.count("\n", 0, second) + 1
-
-
-def _members(content: Any, draft: Draft) -> Iterator[tuple[str, str, Any]]:
-    """Name, label and what lies below, for every node on one level."""
-    if isinstance(content, (str, int)) and not isinstance(content, bool):
-        yield str(content), "", None
-    elif isinstance(content, dict):
-        name_key = next((key for key in _NAME if isinstance(content.get(key), (str, int))), None)
-        below_key = next((key for key in _CHILDREN if isinstance(content.get(key), (list, dict))), None)
-        if name_key is not None:
-            label = content.get("label") or (content.get("name") if name_key != "name" else "") or ""
-            yield str(content[name_key]), str(label), content.get(below_key) if below_key else None
-        elif below_key is not None and all(key in (*_CHILDREN, "linnaeus") for key in content):
-            yield from _members(content[below_key], draft)
-        else:
-            for name, below in content.items():
-                yield str(name), "", below
-    elif isinstance(content, list):
-        for item in content:
-            if not isinstance(item, (str, int, dict)) or isinstance(item, bool):
-                raise draft.error(f"expected a name or an object, got {json.dumps(item)[:60]}.")
-            yield from _members(item, draft)
-    elif content is not None:
-        raise draft.error(f"expected an object, a list or a name, got {json.dumps(content)[:60]}.")
 
 
 def note_of(content: Any, *, remove: bool = False) -> dict[str, Any]:

@@ -42,7 +42,7 @@ class Options:
         for field in fields(self):
             if getattr(self, field.name) is not None and field.name not in known:
                 takes = f"takes {', '.join(known)}" if known else "takes no option"
-                raise ParameterError(f"Option {field.name}= means nothing in the format {format!r}, which {takes}.")
+                raise ParameterError(f"Option {field.name} means nothing in the format {format!r}, which {takes}.")
         return self
 
     def choose(self, name: str, choices: Sequence[str]) -> str:

@@ -6,15 +6,18 @@ import re
 
 from linnaeus.errors import TaxonomyError
 from linnaeus.taxonomy.formats.codes import code_separator
+from linnaeus.taxonomy.formats.documents import document_sign
 from linnaeus.taxonomy.formats.edges import header_columns
 from linnaeus.taxonomy.formats.paths import is_header
 from linnaeus.taxonomy.formats.source import body_lines, delimiter, find_note, table
 
-__all__ = ["recognise_text"]
+__all__ = ["doubt", "recognise_text"]
 
 _MESH = re.compile(r".+;\s*[A-Z]\d{2,}(\.\d+)*\s*")
 _TRIPLE = re.compile(r"(<[^>]*>|_:\S+)\s+<[^>]*>\s+.+\.\s*(#.*)?")
 _TURTLE = re.compile(r"^\s*(@prefix|@base|prefix\s+\S*:\s*<|base\s+<)", re.IGNORECASE | re.MULTILINE)
+# A statement that begins with an IRI (XML tags have no colon and nothing but tags behind them): ``<urn:a> a <urn:B> .``
+_STATEMENT = re.compile(r"(<[^<>\s]*[:#][^<>\s]*>|_:\S+)\s+(a\s|<[^<>\s]*[:#][^<>\s]*>\s)")
 _INTEGERS = re.compile(r"-?\d+ +-?\d+\s*")
 
 
@@ -23,6 +26,8 @@ def recognise_text(text: str, *, whole: bool = True) -> str | None:
     noted = find_note(text).get("format")
     if isinstance(noted, str):
         return noted
+    if document_sign(text) is not None:
+        return None
     by_sign = _by_sign(text)
     if by_sign is not None or text.lstrip().startswith("<"):  # other XML, or HTML, is no list of names
         return by_sign
@@ -30,6 +35,16 @@ def recognise_text(text: str, *, whole: bool = True) -> str | None:
         text = text.rpartition("\n")[0] or text
     lines = [line for _, line in body_lines(text)][:2000]
     return _by_shape(lines) if lines else None
+
+
+def doubt(text: str) -> str:
+    """Why a text was not recognised, as far as that can be said."""
+    sign = document_sign(text)
+    if sign is not None:
+        return f"this looks like documents ({sign}), not like a taxonomy"
+    if not text.lstrip().startswith("<") and _wordy([line for _, line in body_lines(text)][:2000]):
+        return "lines of several words may be names ('indented') or a parent and its children ('children')"
+    return "the format is not recognised"
 
 
 def _by_sign(text: str) -> str | None:
@@ -51,7 +66,7 @@ def _by_sign(text: str) -> str | None:
         return "turtle"
     if _TRIPLE.fullmatch(said[0]):
         return "n-triples" if all(_TRIPLE.fullmatch(line) for line in said[:20]) else "turtle"
-    return None
+    return "turtle" if _STATEMENT.match("\n".join(said)) else None
 
 
 def _by_shape(lines: list[str]) -> str | None:
@@ -64,7 +79,7 @@ def _by_shape(lines: list[str]) -> str | None:
         return "lshtc"
     mark = delimiter(lines)
     if mark is None:
-        return "codes" if code_separator(lines) else "indented"
+        return _by_words(lines)
     try:
         rows = [cells for _, cells in table("\n".join(lines), mark, "the file")]
     except TaxonomyError:  # a cell in quotes may be cut off here; the reader sees the whole
@@ -80,6 +95,25 @@ def _outlined(lines: list[str]) -> bool:
     """Some lines are indented, the first is not, and no line has a tab inside."""
     indented = any(line[0] in " \t" for line in lines[1:])
     return indented and lines[0][0] not in " \t" and not any("\t" in line.strip() for line in lines)
+
+
+def _wordy(lines: list[str]) -> bool:
+    """No line is indented, and each has several words."""
+    return all(line[0] not in " \t" and len(line.split()) > 1 for line in lines)
+
+
+def _by_words(lines: list[str]) -> str | None:
+    """Lines without a delimiter: words of which one is a parent here and a child there, codes, or names.
+
+    Names of several words, nowhere indented, could as well be a parent and its children: these are not guessed.
+    """
+    if _wordy(lines):
+        rows = [line.split() for line in lines]
+        if {row[0] for row in rows}.intersection(word for row in rows for word in row[1:]):
+            return "children"
+    if code_separator(lines):
+        return "codes"
+    return None if _wordy(lines) else "indented"
 
 
 def _by_columns(rows: list[list[str]], mark: str) -> str | None:

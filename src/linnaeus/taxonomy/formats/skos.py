@@ -5,11 +5,13 @@ transitive relations repeat what the others say and are ignored. A node is calle
 preferred label.
 
 The display label is the preferred label in the language asked for, else English, else without language, else the first.
+A taxonomy keeps one label per node: how many others were left out, by language, is noted in the draft.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -24,7 +26,9 @@ KNOWN_OPTIONS = ("language", "names", "obsolete")
 SKOS = "http://www.w3.org/2004/02/skos/core#"
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 DEPRECATED = "http://www.w3.org/2002/07/owl#deprecated"
+CALL_BY_IRI = "call the nodes by their IRI (names='iri' in Python, --names iri on the command line)"
 OURS = "urn:linnaeus:"  # names that are no IRI travel as urn:linnaeus:<percent-encoded> and come back as they were
+_DECLARED = re.compile(r"""(<\?xml[^>]{0,80}?)(\sencoding\s*=\s*["'][\w.:-]+["'])([^>]*\?>)""")
 _IRI = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://|urn:)[^\x00-\x20<>\"{}|\\^`]+")
 
 
@@ -41,6 +45,8 @@ def _triples(text: str, source: str, format: str) -> Any:
     import pyoxigraph as ox
 
     kinds = {"turtle": ox.RdfFormat.TURTLE, "rdf-xml": ox.RdfFormat.RDF_XML, "n-triples": ox.RdfFormat.N_TRIPLES}
+    if format == "rdf-xml":  # decoded by now, whatever the declaration says
+        text = _DECLARED.sub(r"\1\3", text, count=1)
     try:
         for quad in ox.parse(text, format=kinds[format], base_iri=OURS):
             if isinstance(quad.subject, ox.NamedNode):
@@ -58,7 +64,8 @@ class _Concepts:
         self.order: dict[str, None] = {}  # every IRI that is a concept or stands in a relation
         self.said: set[str] = set()  # those the file describes, not just points at
         self.pairs: dict[tuple[str, str], None] = {}
-        self.label: dict[str, tuple[int, str]] = {}
+        self.label: dict[str, tuple[int, str, str]] = {}  # rank of the language, label, language
+        self.languages: dict[str, list[str]] = {}  # those of all preferred labels
         self.notation: dict[str, str] = {}
         self.gone: set[str] = set()
 
@@ -97,8 +104,9 @@ class _Concepts:
     def _keep_better(self, subject: str, value: Any) -> None:
         language = (getattr(value, "language", None) or "").lower()
         rank = self._rank(language)
+        self.languages.setdefault(subject, []).append(language)
         if subject not in self.label or rank < self.label[subject][0]:
-            self.label[subject] = (rank, value.value)
+            self.label[subject] = (rank, value.value, language)
 
     def _rank(self, language: str) -> int:
         if self.wanted and language.split("-")[0] == self.wanted.lower().split("-")[0]:
@@ -116,6 +124,8 @@ class _Concepts:
         called = self._called(known, names)
         for iri in known:
             label = self.label.get(iri)
+            if label:
+                draft.left_out += Counter(self.languages[iri]) - Counter([label[2]])
             draft.node(called[iri], label[1] if label and names != "label" else None)
         for above, below in self.pairs:
             if above not in gone and below not in gone:
@@ -129,10 +139,11 @@ class _Concepts:
         owner: dict[str, str] = {}
         for iri in known:
             if iri not in texts:
-                raise self.draft.error(f"concept <{iri}> has no {names}; use names='iri'.")
+                raise self.draft.error(f"concept <{iri}> has no {names}; {CALL_BY_IRI}.")
             first = owner.setdefault(texts[iri], iri)
             if first != iri:
-                raise self.draft.error(f"<{first}> and <{iri}> share the {names} {texts[iri]!r}; use names='iri'.")
+                both = f"<{first}> and <{iri}> share the {names} {texts[iri]!r}"
+                raise self.draft.error(f"{both}; {CALL_BY_IRI}.")
         return {iri: texts[iri] for iri in known}
 
 

@@ -20,6 +20,7 @@ from linnaeus.errors import TaxonomyError, place
 __all__ = ["add_note", "body_lines", "decode", "delimiter", "find_note", "load", "quoted", "save", "table"]
 
 _NOTE = re.compile(r"^(?:#|!|%|<!--) ?linnaeus (\{.*\})", re.MULTILINE)
+_XML_ENCODING = re.compile(rb"""<\?xml[^>]{0,80}?\sencoding\s*=\s*["']([\w.:-]+)["']""")
 DELIMITERS = ("\t", ";", ",", "|")
 
 
@@ -35,12 +36,20 @@ def save(path: str | os.PathLike[str], text: str) -> None:
 
 
 def decode(data: bytes, source: str, encoding: str | None = None) -> str:
-    """Text of the bytes by ``encoding``, a byte order mark or UTF-8; a wrong byte or a zero byte is named with line."""
+    """Text of the bytes by ``encoding``, a byte order mark, what XML declares, or UTF-8.
+
+    A wrong byte or a zero byte is named with its line.
+    """
+    if encoding is None and (declared := _XML_ENCODING.match(data)):
+        named = declared.group(1).decode()
+        # The declaration itself was read byte by byte: it cannot be true of UTF-16 and UTF-32.
+        encoding = None if named.lower().startswith(("utf-16", "utf-32")) else named
     text = files.decode(data, source, encoding, TaxonomyError)
     if "\x00" in text:
         line = text.count("\n", 0, text.index("\x00")) + 1
         raise TaxonomyError(
-            f"{place(source, line)}: a zero byte is not text; is this UTF-16 (encoding='utf-16-le') or a binary file?"
+            f"{place(source, line)}: a zero byte is not text; a binary file, or UTF-16? {files.NAME_ENCODING}, "
+            "for example 'utf-16-le'."
         )
     return text
 
