@@ -35,6 +35,15 @@ def test_tab_separated_values(linnaeus, trained) -> None:
     assert first[3] == "Animals > Cats"
 
 
+def test_a_node_with_several_parents_shows_all_its_paths(linnaeus, files) -> None:
+    with (files / "topics.tsv").open("a") as file:
+        file.write("Plants\tCats\n")
+    linnaeus("train", "-t", files / "topics.tsv", "-d", files / "docs.jsonl", "-o", files / "model", "--min-df", 1)
+    entry = json.loads(linnaeus("predict", files / "model", files / "docs.jsonl").out.splitlines()[0])["labels"][0]
+    assert entry["path"] == ["Animals", "Cats"]
+    assert entry["other_paths"] == [["Plants", "Cats"]]
+
+
 def test_closed_answers_hold_the_ancestors(linnaeus, trained) -> None:
     result = linnaeus("predict", trained / "model", trained / "docs.jsonl", "--closed")
     labels = {entry["label"] for entry in json.loads(result.out.splitlines()[0])["labels"]}

@@ -156,3 +156,13 @@ def test_a_display_label_given_as_a_name_is_told_its_node() -> None:
         tax.indicator([["Opera"]])
     assert tax.displayed_as("Opera").tolist() == [1, 2]
     assert tax.displayed_as("x:1").tolist() == []
+
+
+def test_all_ways_down_to_a_node_are_found() -> None:
+    tax = Taxonomy.from_edges([("R", "A"), ("R", "B"), ("A", "C"), ("B", "C"), ("C", "D"), ("B", "D")])
+    names = [tax.names[path].tolist() for path in tax.paths("D")]
+    assert sorted(names) == [["A", "C", "D"], ["B", "C", "D"], ["B", "D"]]
+    assert len(tax.paths("D", most=2)) == 2
+    assert [tax.names[path].tolist() for path in tax.paths("R")] == [["R"]]
+    for node in tax.names:
+        assert any(path.tolist() == tax.path(node).tolist() for path in tax.paths(node))

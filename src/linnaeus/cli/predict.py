@@ -114,7 +114,10 @@ class _Answering:
         entry: dict[str, Any] = {"label": str(tax.names[node]), "score": None if score is None else round(score, 6)}
         if tax.display_labels is not None:
             entry["display"] = tax.display(node)
-        entry["path"] = [str(name) for name in tax.names[tax.path(node)]]
+        first, *others = (tax.names[path].tolist() for path in tax.paths(node))
+        entry["path"] = first
+        if others:
+            entry["other_paths"] = others
         return entry
 
 

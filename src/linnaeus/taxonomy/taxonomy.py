@@ -323,6 +323,25 @@ class Taxonomy:
             path.append(parent)
         return np.array(path[::-1], dtype=np.int32)
 
+    def paths(self, node: str | int, most: int = 10) -> list[IntArray]:
+        """All ways from the top down to a node, without the root, but no more than ``most``; on a tree there is one.
+
+        Examples
+        --------
+        >>> tax = Taxonomy.from_edges([("R", "A"), ("R", "B"), ("A", "C"), ("B", "C")])
+        >>> [tax.names[path].tolist() for path in tax.paths("C")]
+        [['A', 'C'], ['B', 'C']]
+        """
+        found, waiting = [], [[self.index(node)]]
+        while waiting and len(found) < most:
+            path = waiting.pop()
+            above = [] if self.kind == "graph" else [p for p in self.parents(path[-1]).tolist() if p != self.root]
+            if above:
+                waiting += [[*path, p] for p in above[::-1]]
+            else:
+                found.append(np.array(path[::-1], dtype=np.int32))
+        return found
+
     def descendants(self, node: str | int, *, include_self: bool = True) -> IntArray:
         """The node and everything below it."""
         from linnaeus.taxonomy import closure
