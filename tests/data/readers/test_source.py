@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import bz2
+import gc
 import gzip
 import io
 import lzma
+import warnings
 from pathlib import Path
 
 import pytest
@@ -53,6 +55,20 @@ def test_a_truncated_file_is_an_error(tmp_path: Path, pack: object) -> None:
     path.write_bytes(pack(bytes(range(256)) * 4000)[:-12])
     with pytest.raises(DataError, match="docs"):
         list(Source(path).lines("latin-1"))
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, lzma.compress, bz2.compress])
+def test_a_file_is_closed_however_far_it_was_read(tmp_path: Path, pack: object) -> None:
+    path = tmp_path / "docs"
+    path.write_bytes(pack(CONTENT))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        lines = Source(path).lines()
+        assert next(lines) == (1, "one\n")
+        lines.close()
+        assert len(list(Source(path).lines())) == 3
+        gc.collect()
+    assert [str(w.message) for w in caught if w.category is ResourceWarning] == []
 
 
 def test_standard_input_is_read_twice_without_a_file(monkeypatch: pytest.MonkeyPatch) -> None:

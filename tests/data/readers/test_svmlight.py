@@ -43,6 +43,13 @@ def test_a_document_may_have_no_features(tmp_path: Path) -> None:
     assert data.labels == [["1"], []]
 
 
+def test_the_first_document_may_have_no_features(tmp_path: Path) -> None:
+    data = read(tmp_path, "3,5\n2 1:1\n")
+    assert (data.kind, data.labels) == ("sparse", [["3", "5"], ["2"]])
+    assert data.X.toarray().tolist() == [[0, 0], [0, 1]]
+    assert read(tmp_path, "# labels, then features\n2 1:1\n").labels == [["2"]]
+
+
 def test_the_width_can_be_given_and_files_are_widened_together(tmp_path: Path) -> None:
     assert read(tmp_path, "a 1:1\n", n_features=9).X.shape == (1, 9)
     (tmp_path / "more").write_text("b 7:1\n")

@@ -3,37 +3,19 @@
 from __future__ import annotations
 
 import importlib
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
 from typing import Any
 
 from linnaeus.data.dataset import Dataset, concatenate
-from linnaeus.data.readers.archive import is_tar, members
-from linnaeus.data.readers.source import HEAD, Options, Source
+from linnaeus.data.readers.recognition import FORMATS, format_of
+from linnaeus.data.readers.source import Options, Source
 from linnaeus.errors import DataError, ParameterError, nearest
 from linnaeus.taxonomy import Taxonomy
 
 __all__ = ["FORMATS", "read_dataset", "recognise"]
 
-# Format -> module of this package whose ``read(source, options)`` reads it.
-FORMATS = {
-    "jsonl": "jsonl",
-    "csv": "delimited",
-    "tsv": "delimited",
-    "lines": "lines",
-    "libsvm": "svmlight",
-    "xmc": "svmlight",
-    "lshtc": "svmlight",
-    "arff": "arff",
-    "npz": "npz",
-    "fasta": "fasta",
-    "folder": "folder",
-    "reuters": "reuters",
-}
-
-_SPARSE_LINE = re.compile(r"([^\s:,]+(,\s*[^\s:,]+)*\s+)?\d+:\S+(\s+\d+:\S+)*\s*(#.*)?")
 Path = str | PathLike[str]
 Names = str | int | Sequence[str | int] | None
 
@@ -111,7 +93,7 @@ def read_dataset(
 def _read(source: Source, format: str | None, options: Options) -> Dataset:
     if not source.is_folder:
         source.check_not_empty(options.encoding)
-    name = format or _recognised(source, options)
+    name = format or format_of(source, options)
     if name in ("csv", "tsv") and format is not None and options.delimiter is None:
         options = replace(options, delimiter="\t" if name == "tsv" else options.delimiter)
     module: Any = importlib.import_module(f"linnaeus.data.readers.{FORMATS[name]}")
@@ -143,56 +125,7 @@ def recognise(path: Path) -> str:
     source = Source(path)
     if not source.is_folder:
         source.check_not_empty()
-    return _recognised(source, Options())
-
-
-def _recognised(source: Source, options: Options) -> str:
-    if source.is_folder:
-        assert source.path is not None
-        return "reuters" if any(source.path.glob("*.sgm")) else "folder"
-    head = source.head
-    if head[:4] == b"PK\x03\x04":
-        return "npz"
-    if is_tar(head):
-        first = next((name for name, _ in members(source)), "")
-        return "reuters" if first.endswith(".sgm") else "folder"
-    return _recognised_text(source.text_head(options.encoding).lstrip(), source.name, options)
-
-
-def _recognised_text(text: str, name: str, options: Options) -> str:
-    first = text.split("\n", 1)[0].strip()
-    if first.upper().startswith(("<!DOCTYPE LEWIS", "<REUTERS")):
-        return "reuters"
-    if re.search(r"^\s*@relation\b", text, re.IGNORECASE | re.MULTILINE):
-        return "arff"
-    if first.startswith(("{", "[")):
-        return "jsonl"
-    if first.startswith(">"):
-        return "fasta"
-    if re.fullmatch(r"\d+\s+\d+\s+\d+", first):
-        return "xmc"
-    if _SPARSE_LINE.fullmatch(first):
-        return "lshtc" if re.match(r"[^\s:]+,\s", first) else "libsvm"
-    if "\0" in text:
-        raise DataError(f"{name} is not in a format known here ({', '.join(FORMATS)}).")
-    if "\t" in first or options.delimiter == "\t":
-        return "tsv"
-    return "csv" if _has_columns(text, options) else "lines"
-
-
-def _has_columns(text: str, options: Options) -> bool:
-    """Whether the first lines are rows of cells; sentences with commas in them are not."""
-    import csv
-
-    from linnaeus.data.readers.columns import looks_like_header
-    from linnaeus.data.readers.delimited import sniff_delimiter
-
-    if options.delimiter or options.header is not None or options.text or options.labels or options.sequence:
-        return True
-    sample = text.splitlines()[: 50 if len(text) < HEAD // 2 else 20]
-    rows = [row for row in csv.reader(sample, delimiter=sniff_delimiter(text)) if row]
-    widths = {len(row) for row in rows}
-    return looks_like_header(rows[0], options) or (len(widths) == 1 and widths != {1} and len(rows) > 1)
+    return format_of(source, Options())
 
 
 def _names(given: Names) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Plain text: every line is a document without labels."""
+"""Plain text: every line is a document without labels, an empty line an empty one, so that line n is document n."""
 
 from __future__ import annotations
 
@@ -11,15 +11,11 @@ __all__ = ["read"]
 
 
 def read(source: Source, options: Options) -> Dataset:
-    """Read one document per line; empty lines are left out."""
+    """Read one document per line."""
     texts: list[str] = []
-    lines: list[int] = []
-    for number, line in source.lines(options.encoding):
+    for _, line in source.lines(options.encoding):
         if options.enough(len(texts)):
             break
-        if line.strip():
-            texts.append(line.strip())
-            lines.append(number)
-    return Dataset(
-        fields={"text": texts}, taxonomy=options.taxonomy, source=source.name, lines=np.array(lines, dtype=np.int64)
-    )
+        texts.append(line.strip())
+    lines = np.arange(1, len(texts) + 1)
+    return Dataset(fields={"text": texts}, taxonomy=options.taxonomy, source=source.name, lines=lines)

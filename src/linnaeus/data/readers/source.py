@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from linnaeus import files
 from linnaeus.errors import DataError
@@ -45,6 +45,20 @@ class Options:
         return self.limit is not None and n_docs >= self.limit
 
 
+class _Unpacked(io.BufferedReader):
+    """A decompressor together with its file: it does not close by itself what it was given open."""
+
+    def __init__(self, stream: Any, file: BinaryIO) -> None:
+        super().__init__(stream)
+        self._file = file
+
+    def close(self) -> None:
+        try:
+            super().close()
+        finally:
+            self._file.close()
+
+
 class Source:
     """A path, or ``-`` for standard input."""
 
@@ -62,8 +76,10 @@ class Source:
 
     def open(self) -> BinaryIO:
         """The bytes behind the compression, which is recognised by its first bytes, not by the name."""
+        raw = io.BytesIO(self._content) if self.path is None else self.path.open("rb")
         with files.intact(self.name, DataError):
-            return files.unpacked(io.BytesIO(self._content) if self.path is None else self.path.open("rb"))
+            stream = files.unpacked(raw)
+        return stream if stream is raw else _Unpacked(stream, raw)
 
     def read(self) -> bytes:
         """All bytes behind the compression."""
