@@ -64,6 +64,14 @@ def test_dense_arrays_with_labels_are_read(tmp_path: Path) -> None:
         ({"X": np.eye(2), "y": np.eye(2), "label_names": np.array(["A"])}, "1 label_names for 2 columns"),
         ({"X": np.eye(2), "y": np.eye(2)}, "0 label_names for 2 columns"),
         ({"X": np.array([["a"]])}, "or a dense X of numbers"),
+        (without(parts(), "Y_indptr"), "no labels in a known layout, but 'Y_indices', 'Y_shape', 'label_names'"),
+        ({"X": np.eye(2), "label_names": np.array(["A", "B"])}, "no labels in a known layout, but 'label_names'"),
+        ({"X": np.eye(2), "y_train": np.array(["A", "B"])}, "but 'y_train'; .* say which it is with labels="),
+        ({"X": np.eye(2), "Y": 0.5 * np.eye(2), "label_names": np.array(["A", "B"])}, "Y of .* labels are 0 and 1"),
+        ({"X": np.eye(2), "Y": np.zeros((2, 1, 1))}, "Y of .* one or two dimensions"),
+        ({"X": np.eye(2), "y": np.array([0, 2]), "label_names": np.array(["A", "B"])}, "2 label_names for 3"),
+        ({"X": np.eye(2), "y": np.array([0, -1]), "label_names": np.array(["A", "B"])}, "begin at 0"),
+        (parts(Y_data=np.array([1, 2, 1])), "Y_data of .* a 0 or a 1"),
         (parts(Y_indptr=np.array([0, 3])), "labels of 1 documents; the matrix has 2 rows"),
         (parts(X_indices=np.array([0, 2, 9])), "inconsistent"),
     ],
@@ -86,14 +94,3 @@ def test_a_single_array_is_not_an_archive(tmp_path: Path) -> None:
     np.save(tmp_path / "d.npy", np.eye(2))
     with pytest.raises(DataError, match=r"d\.npy is a single array"):
         read_dataset(tmp_path / "d.npy", "npz")
-
-
-def test_a_dense_indicator_names_its_labels(tmp_path: Path) -> None:
-    np.savez(tmp_path / "d.npz", X=np.eye(2), y=np.array([[1, 1], [0, 1]]), label_names=np.array(["A", "B"]))
-    assert read_dataset(tmp_path / "d.npz").labels == [["A", "B"], ["B"]]
-
-
-def test_a_missing_label_file_is_named(tmp_path: Path) -> None:
-    sparse.save_npz(tmp_path / "d.npz", X)
-    with pytest.raises(DataError, match="no array 'lables'"):
-        read_dataset(tmp_path / "d.npz", labels="lables")
