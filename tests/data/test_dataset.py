@@ -91,6 +91,17 @@ def test_an_unknown_label_is_named_with_place_and_nearest_node() -> None:
     assert str(error.value) == "Label 'Sprots' (docs.jsonl:17) is not in the taxonomy; did you mean 'Sports'?"
 
 
+def test_a_display_label_is_told_from_a_name() -> None:
+    tax = Taxonomy.from_edges([("m", "m1"), ("m", "m2")], display_labels={"m1": "Opera", "m2": "Ballet"})
+    with pytest.raises(
+        UnknownLabelError, match=r"'Opera' .* the display label of node 'm1'\. .* names='label' \(--names label\)\."
+    ):
+        Dataset(sequences=["A"], labels=[["Opera"]]).indicator(tax)
+    with pytest.raises(UnknownLabelError) as other:
+        Dataset(sequences=["A"], labels=[["Jazz"]]).indicator(tax)
+    assert "names=" not in str(other.value)
+
+
 def test_many_unknown_labels_are_counted_and_the_most_frequent_shown() -> None:
     labels = [[f"x{i}" for i in range(20)]] + [["x3"]] * 4
     data = Dataset(sequences=["A"] * 5, labels=labels)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from linnaeus.errors import DataError, ParameterError, UnknownLabelError, nearest, place
+from linnaeus.errors import DataError, ParameterError, UnknownLabelError, place
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, IntArray, Matrix
 
@@ -43,6 +43,7 @@ class Dataset:
     lines : line number of each document.
     split : part each document belongs to ("train", "test", ...), where the file says so.
     extra : further columns of the file, one value per document.
+    notes : what the reader could not be sure of, such as ``{"header": "none recognised"}``.
 
     Examples
     --------
@@ -65,6 +66,7 @@ class Dataset:
     lines: IntArray | None = None
     split: list[str] | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         given = [name for name in SHAPES if getattr(self, name) is not None]
@@ -191,8 +193,12 @@ class Dataset:
         first, label = next(
             (i, label) for i, row in enumerate(self._given_labels()) for label in row if label in missing
         )
-        hint = nearest(label, taxonomy.names)
+        hint = taxonomy.hint(label)
         message = f"Label {label!r} ({self.place(first)}) is not in the taxonomy{hint or '.'}"
+        if len(taxonomy.displayed_as(label)):
+            message += " A SKOS taxonomy takes display labels if it is read with names='label' (--names label)."
+        if "header" in self.notes and self.lines is not None and self.lines[first] == 1:
+            message += " If line 1 names the columns, say so with --header (in Python header=True)."
         if len(missing) > 1:
             message += (
                 f" In all {len(missing):,} names with {missing.total():,} occurrences are unknown, "
@@ -257,6 +263,7 @@ def concatenate(parts: Sequence[Dataset]) -> Dataset:
     values["extra"] = {
         k: np.concatenate([np.asarray(part.extra[k]) for part in parts]) for k in parts[0].extra if k in shared
     }
+    values["notes"] = {name: note for part in parts for name, note in part.notes.items()}
     return Dataset(**values)
 
 

@@ -33,6 +33,7 @@ def describe(data: Dataset, taxonomy: Taxonomy | None = None) -> dict[str, Any]:
     """
     taxonomy = taxonomy if taxonomy is not None else data.taxonomy
     counts: dict[str, Any] = {"source": data.source, "kind": data.kind, "n_docs": len(data)}
+    counts |= data.notes
     counts |= _documents(data)
     counts["n_duplicates"] = int((first_occurrence(data) != np.arange(len(data))).sum())
     if data.split is not None:

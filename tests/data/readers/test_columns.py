@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from linnaeus.data.readers.columns import LABELS, choose_columns, first_of, looks_like_header
+from linnaeus.data.readers.columns import LABELS, choose_columns, first_of, looks_like_header, stands_over_numbers
 from linnaeus.data.readers.source import Options
 from linnaeus.errors import DataError
 
@@ -45,3 +45,20 @@ def test_a_header_has_a_usual_or_a_named_column() -> None:
 def test_the_order_of_the_usual_names_decides_not_that_of_the_columns() -> None:
     assert first_of(["Topics", " Labels "], LABELS) == " Labels "
     assert first_of(["colour"], LABELS) is None
+
+
+@pytest.mark.parametrize(
+    ("cells", "below", "expected"),
+    [
+        (["f1", "f2"], [["1", "2"]], True),
+        (["words", "n"], [["a vote", "2"], ["a goal", ""]], True),
+        (["f1", "f2"], [["1", "x"], ["y", "2"]], False),
+        (["f1", ""], [["1", "2"]], False),
+        (["2001", "2002"], [["1", "2"]], False),
+        (["f1", "f2"], [["", "?"]], False),
+        (["f1", "f2"], [], False),
+        (["f1", "f2"], [["a"]], False),
+    ],
+)
+def test_words_over_a_column_of_numbers_are_names(cells: list[str], below: list[list[str]], expected: bool) -> None:
+    assert stands_over_numbers(cells, below) is expected

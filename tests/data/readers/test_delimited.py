@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linnaeus.data import read_dataset
-from linnaeus.errors import DataError
+from linnaeus import Taxonomy
+from linnaeus.data import concatenate, read_dataset
+from linnaeus.data.describe import describe
+from linnaeus.errors import DataError, UnknownLabelError
 
 
 def read(tmp_path: Path, content: str, **options: object) -> object:
@@ -37,6 +39,40 @@ def test_header_can_be_denied_or_insisted_on(tmp_path: Path) -> None:
     assert read(tmp_path, content, text="words", labels="what").labels == [["Politics"]]
     assert read(tmp_path, content, header=True, text=["words"]).documents == ["A vote"]
     assert read(tmp_path, content).documents == ["words", "A vote"]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_words_over_numbers_are_a_header(tmp_path: Path, delimiter: str) -> None:
+    data = read(tmp_path, "f1,f2\n1,2\n?,3.5\n".replace(",", delimiter))
+    assert (data.kind, data.feature_names, data.notes) == ("dense", ["f1", "f2"], {})
+    np.testing.assert_array_equal(data.X, np.array([[1, 2], [np.nan, 3.5]], dtype=np.float32))
+    data = read(tmp_path, "f1,f2,what\n1,2,A\n3,4,B\n".replace(",", delimiter), labels="what")
+    assert (data.feature_names, data.labels) == (["f1", "f2"], [["A"], ["B"]])
+    data = read(tmp_path, "Inhalt,Klasse\nA late goal,7\nA vote,8\n".replace(",", delimiter))
+    assert (data.documents, data.labels) == (["A late goal", "A vote"], [["7"], ["8"]])
+
+
+def test_words_over_words_may_be_a_document_and_this_is_said(tmp_path: Path) -> None:
+    content = "Inhalt,Schlagwort\nA late goal,Sports\nA vote,Politics\n"
+    data = read(tmp_path, content)
+    assert data.documents[0] == "Inhalt"
+    assert describe(data)["header"] == "none recognised"
+    topics = Taxonomy.flat(["Sports", "Politics"])
+    with pytest.raises(UnknownLabelError, match=r"'Schlagwort' \(.*docs:1\) .*\. If line 1 .* --header"):
+        data.indicator(topics)
+    with pytest.raises(UnknownLabelError, match="not in the taxonomy") as later:
+        data.take([1, 2]).indicator(Taxonomy.flat(["Sports"]))
+    assert "--header" not in str(later.value)
+    named = read(tmp_path, content, header=True)
+    assert (named.documents, named.labels) == (["A late goal", "A vote"], [["Sports"], ["Politics"]])
+    assert "header" not in describe(named)
+    assert "header" not in describe(read(tmp_path, content, header=False))
+    assert concatenate([named, named.take([0]), data.take([0])]).notes == {"header": "none recognised"}
+
+
+def test_numbers_in_the_first_row_are_no_header(tmp_path: Path) -> None:
+    assert read(tmp_path, "A goal,1\nA vote,2\n").labels == [["1"], ["2"]]
+    assert read(tmp_path, "A goal,x1\nA vote,2\nA match,x1\n").labels == [["x1"], ["2"], ["x1"]]
 
 
 def test_columns_without_names_are_numbered(tmp_path: Path) -> None:
@@ -105,6 +141,7 @@ def test_a_text_longer_than_the_limit_of_the_csv_module_is_read(tmp_path: Path) 
         ('text,labels\na,A\n"b"c,B\n', "docs:3 is not a row"),
         ("x,y1,label\n1,2,A\n1,two,B\n", "docs:3: 'two' in column 'y1' is not a number"),
         ("foo,label\nabc,A\n", "no text column .*name it with text="),
+        ("f1,f2,what\n1,2,A\n", "no numbers in 'what'; say what they are with text=..., labels="),
     ],
 )
 def test_what_is_wrong_is_said_with_file_and_line(tmp_path: Path, content: str, message: str) -> None:

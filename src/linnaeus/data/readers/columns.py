@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from linnaeus.data.readers.source import Options
 from linnaeus.errors import DataError, nearest
 
-__all__ = ["Columns", "choose_columns", "first_of", "looks_like_header"]
+__all__ = [
+    "Columns",
+    "choose_columns",
+    "first_of",
+    "is_missing",
+    "is_number",
+    "looks_like_header",
+    "stands_over_numbers",
+]
 
 TEXT = (
     "text",
@@ -84,6 +92,7 @@ SEQUENCES = (
     "rna",
 )
 SPLITS = ("split", "fold", "partition")
+MISSING = {"", "?", "na", "nan", "null", "none"}
 # Files of nothing but labels: a document is then named, not given, and the labels may be those of a model.
 ANSWERS = (*LABELS, "predicted", "predictions", "prediction", "gold", "results")
 ANSWER_IDS = (*IDS, "doc", "document")
@@ -157,3 +166,33 @@ def looks_like_header(cells: Sequence[str], options: Options) -> bool:
     named = {*options.text, *options.labels, *options.categorical, options.id, options.sequence}
     known = {*TEXT, *LABELS, *IDS, *SEQUENCES}
     return any(cell in named or cell.strip().lower() in known for cell in cells)
+
+
+def stands_over_numbers(cells: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
+    """Whether a row of nothing but words stands over a column of nothing but numbers: it names the columns then.
+
+    Examples
+    --------
+    >>> stands_over_numbers(["f1", "f2"], [["1", "2.5"], ["0", ""]])
+    True
+    >>> stands_over_numbers(["A late goal", "Sports"], [["A vote", "Politics"]])
+    False
+    """
+    if any(is_missing(cell) or is_number(cell) for cell in cells):
+        return False
+    columns = ([row[i] for row in below if i < len(row) and not is_missing(row[i])] for i in range(len(cells)))
+    return any(column and all(map(is_number, column)) for column in columns)
+
+
+def is_missing(cell: str) -> bool:
+    """Whether a cell says that there is no value."""
+    return cell.strip().lower() in MISSING
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell holds a number."""
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

@@ -3,8 +3,10 @@
     id,text,labels
     d1,"A late goal",Sports;Football
 
-A first row with a usual name (or one the user names) is a header. Without a header two columns are text and labels, as
-in Annif's TSV corpora; columns are then named by their number, from 0. Cells of a TSV file hold no line breaks.
+A first row with a usual name (or one the user names) is a header, and so is a row of words over a column of numbers.
+Words over words may be either: they are read as a document, and the data set notes that no header was recognised.
+Without a header two columns are text and labels, as in Annif's TSV corpora; columns are then named by their number,
+from 0. Cells of a TSV file hold no line breaks.
 """
 
 from __future__ import annotations
@@ -14,13 +16,20 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 
 from linnaeus.data.dataset import Dataset
-from linnaeus.data.readers.columns import Columns, choose_columns, looks_like_header
+from linnaeus.data.readers.columns import (
+    Columns,
+    choose_columns,
+    is_missing,
+    is_number,
+    looks_like_header,
+    stands_over_numbers,
+)
 from linnaeus.data.readers.labels import split_cells
 from linnaeus.data.readers.source import Options, Source
 from linnaeus.errors import DataError, place
@@ -29,50 +38,72 @@ from linnaeus.files import long_cells
 __all__ = ["read", "sniff_delimiter"]
 
 DELIMITERS = "\t,;|"
-MISSING = {"", "?", "na", "nan", "null", "none"}
+SAMPLE = 20  # rows looked at to tell a header
 Row = tuple[int, list[str]]
 
 
 def read(source: Source, options: Options) -> Dataset:
     """Read a delimited file."""
     rows = _rows(source, options)
-    number, first = next(rows, (0, []))
-    if not first:
+    sample = list(islice(rows, SAMPLE))
+    if not sample:
         raise DataError(f"{source.name} is empty; rows of text and labels were expected.")
-    header = looks_like_header(first, options) if options.header is None else options.header
+    number, first = sample[0]
+    header = _is_header(sample, options) if options.header is None else options.header
     names = [cell.strip() for cell in first] if header else [str(i) for i in range(len(first))]
-    if not header:
-        rows = chain([(number, first)], rows)
     if len(set(names)) < len(names):
         twice = next(name for name, n in Counter(names).items() if n > 1)
         raise DataError(f"{place(source.name, number)} names column {twice!r} twice.")
-    following = next(rows, None)
-    if following is None:
+    sample = sample[1:] if header else sample
+    if not sample:
         raise DataError(f"{source.name} has a header but no documents.")
-    rows = chain([following], rows)
-    chosen = choose_columns(names, options if header else _by_position(following[1], options), source.name)
+    following = sample[0][1]
+    if not looks_like_header(names, options):
+        options = _by_position(names, following, options, header=header)
+    chosen = choose_columns(names, options, source.name)
+    data = _read(source, options, names, chosen, following, chain(sample, rows))
+    return data if header or options.header is not None else replace(data, notes={"header": "none recognised"})
+
+
+def _is_header(sample: list[Row], options: Options) -> bool:
+    first, *below = (cells for _, cells in sample)
+    return looks_like_header(first, options) or stands_over_numbers(first, below)
+
+
+def _read(
+    source: Source, options: Options, names: list[str], chosen: Columns, first: list[str], rows: Iterator[Row]
+) -> Dataset:
     if chosen.text or chosen.sequence:
         return _read_text(source, options, names, chosen, rows)
     numeric = [n for n in names if n not in {*chosen.labels, chosen.id, chosen.split}]
-    values = dict(zip(names, following[1], strict=False))
-    if not numeric or not all(_is_number(values.get(name, "")) for name in numeric):
+    values = dict(zip(names, first, strict=False))
+    words = [n for n in numeric if not is_number(values.get(n, "")) and not is_missing(values.get(n, ""))]
+    if len(words) == len(numeric):
         raise DataError(
             f"{source.name} has no text column with a usual name among {', '.join(map(repr, names[:20]))}; "
             f"name it with text=..., or sequence=... for sequences."
         )
+    if words:
+        raise DataError(
+            f"{source.name} has no text column with a usual name, and no numbers in {', '.join(map(repr, words))}; "
+            f"say what they are with text=..., labels=... or id=..."
+        )
     return _read_numbers(source, options, names, numeric, chosen, rows)
 
 
-def _by_position(cells: list[str], options: Options) -> Options:
-    """Columns of a file without header: (text), (text, labels), or (id, labels, sequence), unless named by number."""
-    if options.text or options.sequence or options.labels:
+def _by_position(names: list[str], cells: list[str], options: Options, *, header: bool) -> Options:
+    """Columns whose names say nothing: (text), (text, labels), or (id, labels, sequence), unless the user names them.
+
+    Under a header, numbers are features.
+    """
+    if options.text or options.sequence or options.labels or (header and is_number(cells[0])):
         return options
-    if len(cells) == 1:
-        return replace(options, text=("0",))
-    if len(cells) == 2:
-        return replace(options, text=("0",), labels=("1",))
-    if len(cells) == 3 and len(cells[2]) > 20 and cells[2].isalpha() and cells[2].isupper():
-        return replace(options, id="0", labels=("1",), sequence="2")
+    if len(names) == 1:
+        return replace(options, text=(names[0],))
+    if len(names) == 2:
+        return replace(options, text=(names[0],), labels=(names[1],))
+    if len(names) == 3 == len(cells) and len(cells[2]) > 20 and cells[2].isalpha() and cells[2].isupper():
+        return replace(options, id=names[0], labels=(names[1],), sequence=names[2])
     return options
 
 
@@ -179,18 +210,10 @@ def _check_width(cells: list[str], names: list[str], where: str) -> None:
         raise DataError(f"{where} has {len(cells)} columns; expected {len(names)} ({shown}).")
 
 
-def _is_number(cell: str) -> bool:
-    try:
-        _number(cell, "", "")
-    except DataError:
-        return False
-    return True
-
-
 def _number(cell: str, name: str, where: str) -> float:
     try:
         return float(cell)
     except ValueError:
-        if cell.strip().lower() in MISSING:
+        if is_missing(cell):
             return float("nan")
         raise DataError(f"{where}: {cell!r} in column {name!r} is not a number.") from None
