@@ -68,6 +68,32 @@ def test_no_side_is_empty(n_docs: int, test_size: float, stratify: bool) -> None
         assert sorted([*train, *test]) == list(range(n_docs))
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array(["a", "b"] * 10),
+        [1, 2] * 10,
+        ["a", "b"] * 10,
+        np.array([["r", "a"], ["r", "b"]] * 10),
+        [[1, 0, 0], [0, 1, 0]] * 10,
+        np.array([[1, 0], [0, 1]] * 10),
+        [{"a"}, ("b",)] * 10,
+    ],
+    ids=["array", "numbers", "strings", "paths", "rows", "indicator", "sets"],
+)
+def test_labels_of_any_kind_are_stratified(labels: object) -> None:
+    _, test = train_test_split(labels, 0.3, random_state=0)
+    assert np.bincount(test % 2).tolist() == [3, 3]
+    for _, test in kfold(labels, 5, random_state=0):
+        assert np.bincount(test % 2).tolist() == [2, 2]
+
+
+def test_what_is_no_label_is_refused() -> None:
+    for wrong in ([0.5, 1.5] * 5, "abab", np.full((4, 2), 0.5)):
+        with pytest.raises(DataError):
+            train_test_split(wrong)
+
+
 def test_one_document_cannot_be_split() -> None:
     with pytest.raises(ParameterError, match="both sides of 1"):
         train_test_split([["a"]], 0.5)

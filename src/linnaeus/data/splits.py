@@ -19,6 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from linnaeus.data.dataset import Dataset
+from linnaeus.data.kinds import recognise
 from linnaeus.errors import DataError, ParameterError
 from linnaeus.typing import CSR, BoolArray, IntArray
 
@@ -28,7 +29,9 @@ __all__ = ["by_split", "hash_split", "kfold", "stratified_folds", "train_test_sp
 def train_test_split(
     data: Any, test_size: float = 0.25, *, random_state: int | None = None, stratify: bool = True
 ) -> tuple[Any, Any]:
-    """Two parts: data sets if a `Dataset` is given, row numbers if labels (lists or 0/1 rows) are.
+    """Two parts: data sets if a `Dataset` is given, row numbers if labels of any kind are.
+
+    Labels are one per document, lists of labels, paths (their last names count) or 0/1 rows.
 
     Parameters
     ----------
@@ -179,16 +182,17 @@ class _Placement:
 
 
 def _label_matrix(data: Any) -> CSR:
-    """Labels of a data set, label lists or 0/1 rows as CSR; which column a name gets does not matter."""
+    """Labels of a data set or of any kind as CSR; which column a name gets does not matter."""
     if isinstance(data, Dataset):
-        data = data.labels if data.labels is not None else [[]] * len(data)
-    if sparse.issparse(data) or isinstance(data, np.ndarray):
-        Y = sparse.csr_array(data)
-        Y.eliminate_zeros()
-        return Y
+        rows = data.labels if data.labels is not None else [[]] * len(data)
+    else:
+        given = recognise(data)
+        if given.indicator is not None:
+            return given.indicator
+        rows = given.rows or []
     number: dict[str, int] = {}
-    rows = [{number.setdefault(label, len(number)) for label in ([r] if isinstance(r, str) else r)} for r in data]
-    indptr = np.cumsum([0, *map(len, rows)])
-    indices = np.fromiter((i for row in rows for i in row), dtype=np.int32, count=int(indptr[-1]))
+    found = [{number.setdefault(label, len(number)) for label in row} for row in rows]
+    indptr = np.cumsum([0, *map(len, found)])
+    indices = np.fromiter((i for row in found for i in row), dtype=np.int32, count=int(indptr[-1]))
     ones = np.ones(len(indices), dtype=np.int8)
-    return sparse.csr_array((ones, indices, indptr.astype(np.int32)), shape=(len(rows), len(number)))
+    return sparse.csr_array((ones, indices, indptr.astype(np.int32)), shape=(len(found), len(number)))
