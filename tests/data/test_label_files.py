@@ -147,6 +147,97 @@ def test_pairs_of_label_and_score_are_read(read):
     assert read('{"labels": [["A", 0.9], ["B", 1]]}\n', known=KNOWN).ranked() == [[("A", 0.9), ("B", 1.0)]]
 
 
+def test_joined_strings_in_json_are_cut_where_only_the_parts_are_known(read):
+    assert read('{"labels": "A;B"}\n', known=KNOWN).labels == [["A", "B"]]
+    assert read('{"labels": "A;B"}\n', known={"A;B", "A", "B"}).labels == [["A;B"]]
+    assert read('{"labels": "A;B"}\n').labels == [["A;B"]]
+
+
+@pytest.mark.parametrize("known", [None, KNOWN])
+class TestFastText:
+    def test_labels_with_probabilities(self, read, known):
+        file = read("__label__A 0.9 __label__B 1e-5\n\n__label__B 1.00001\n", known=known)
+        assert file.ids is None
+        assert file.ranked() == [[("A", 0.9), ("B", 1e-5)], [], [("B", 1.00001)]]
+
+    def test_labels_alone(self, read, known):
+        file = read("__label__A __label__B\n__label__B\n\n", known=known)
+        assert (file.labels, file.scores) == ([["A", "B"], ["B"], []], None)
+
+    def test_a_training_file_gives_gold_labels(self, read, known):
+        file = read("__label__A __label__B 3 goals\n__label__B 7\nno labels here\n", known=known)
+        assert (file.labels, file.scores) == ([["A", "B"], ["B"], []], None)
+
+
+ONE, TWO = "http://x.org/1", "http://x.org/2"
+
+
+@pytest.mark.parametrize("known", [None, KNOWN, {"One", ONE}])
+class TestAnnif:
+    def test_suggestions_are_about_one_document(self, read, known):
+        file = read(f"<{ONE}>\tOne\t0.9\n<{TWO}>\tTwo\tT2\t0.4\n", known=known)
+        assert (file.ids, file.ranked()) == (None, [[(ONE, 0.9), (TWO, 0.4)]])
+
+    def test_headings_name_documents(self, read, known):
+        text = f"Suggestions for d1.txt\n<{ONE}>\tOne\t0.9\nSuggestions for d2.txt\nSuggestions for d3.txt\n"
+        file = read(text + f"<{TWO}>\tTwo\t0.4\n", known=known)
+        assert (file.ids, file.ranked()) == (["d1.txt", "d2.txt", "d3.txt"], [[(ONE, 0.9)], [], [(TWO, 0.4)]])
+
+    def test_an_empty_line_ends_a_document(self, read, known):
+        file = read(f"<{ONE}>\tOne\t0.9\n\n\n<{TWO}>\tTwo\t0.4\n\n", known=known)
+        assert file.ranked() == [[(ONE, 0.9)], [], [(TWO, 0.4)]]
+
+    def test_what_is_no_suggestion_is_named(self, read, known):
+        with pytest.raises(DataError, match=r"labels.txt:2: 'nonsense' is not a suggestion"):
+            read(f"<{ONE}>\tOne\t0.9\nnonsense\n", format="annif", known=known)
+        with pytest.raises(DataError, match=r"labels.txt:1 has no id"):
+            read(f"<{ONE}>\tOne\t0.9\nSuggestions for d2\n", known=known)
+
+
+def test_gold_labels_of_annif_have_no_scores(read):
+    file = read(f"<{ONE}>\tOne\n<{TWO}>\tTwo\n", known={ONE, TWO})
+    assert (file.labels, file.scores) == ([[ONE, TWO]], None)
+
+
+def test_documents_may_be_named_by_addresses(read):
+    assert read("<http://d/1>\tA;B\n<http://d/2>\tB\n", known=KNOWN).labels == [["A", "B"], ["B"]]
+    assert read("<http://d/1>\tA\t0.9\n<http://d/1>\tB\t0.1\n", known=KNOWN).labels == [["A", "B"]]
+    assert read("<http://d/1>\tA\n<http://d/2>\tB\n").labels == [["A"], ["B"]]
+
+
+@pytest.mark.parametrize("known", [None, KNOWN])
+@pytest.mark.parametrize(
+    ("text", "labels", "ids"),
+    [
+        ('{"id": 1, "labels": ["C"], "hue": ["A"]}\n{"id": 2, "hue": ["B"]}\n', "hue", ["1", "2"]),
+        ('{"id": ["A"]}\n{"id": ["B"]}\n', "id", None),
+        ("id\tlabels\thue\n1\tC\tA\n2\tC\tB\n", "hue", ["1", "2"]),
+        ("Inhalt,hue\na vote,A\na goal,B\n", "hue", None),
+        ("hue\nA\nB\n", "hue", None),
+        ("1\tC\tA\n2\tC\tB\n", "2", ["1", "2"]),
+        ("A\tx\nB\ty\n", "0", None),
+    ],
+)
+def test_the_key_or_column_of_the_labels_can_be_named(read, text, labels, ids, known):
+    file = read(text, labels=labels, known=known)
+    assert (file.labels, file.ids) == ([["A"], ["B"]], ids)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"hue": ["A"]}\n', r"labels.txt has no key 'heu'; it has 'hue'; did you mean 'hue'"),
+        ("id\thue\n1\tA\n", r"labels.txt:1 has no column 'heu'; it has 'id', 'hue'; did you mean 'hue'"),
+        ("id,x,heu\n1,A\n", r"labels.txt:2 has 2 columns"),
+        ("A\nB\n", r"labels.txt has no column 'heu'; its first line is 'A'"),
+        ("__label__A\n", r"labels.txt is a file of fasttext labels, which has no column 'heu'"),
+    ],
+)
+def test_a_wrong_name_of_the_labels_is_answered(read, text, message):
+    with pytest.raises(DataError, match=message):
+        read(text, labels="heu")
+
+
 def test_compressed_files(tmp_path):
     path = tmp_path / "labels.tsv.gz"
     path.write_bytes(gzip.compress(b"d1\tA;B\n"))

@@ -70,6 +70,14 @@ def test_the_taxonomy_chooses_between_ids_and_names(tmp_path: Path) -> None:
     assert read_dataset(path, label_part="id").labels == [["D1"]]
 
 
+def test_a_joined_string_is_several_labels_where_the_taxonomy_says_so(tmp_path: Path) -> None:
+    path = write(tmp_path / "a", [{"text": "a", "labels": "A;B"}, {"text": "b", "labels": ["A;B"]}])
+    assert read_dataset(path, taxonomy=Taxonomy.flat(["A", "B"])).labels == [["A", "B"], ["A;B"]]
+    assert read_dataset(path, taxonomy=Taxonomy.flat(["A", "B", "A;B"])).labels == [["A;B"], ["A;B"]]
+    assert read_dataset(path).labels == [["A;B"], ["A;B"]]
+    assert read_dataset(path, label_separator=";").labels == [["A", "B"], ["A;B"]]
+
+
 def test_an_entry_that_is_no_label_is_named_with_its_line_whatever_the_taxonomy(tmp_path: Path) -> None:
     path = write(tmp_path / "docs", [{"text": "a", "labels": [["A"]]}, {"text": "a", "labels": [[{}], {"x": 1}]}])
     for taxonomy in (None, Taxonomy.flat(["A"])):

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from linnaeus import Taxonomy
-from linnaeus.data.readers.labels import SEPARATORS, choose_part, choose_separator, label_names, split_cells
+from linnaeus.data.readers.labels import (
+    SEPARATORS,
+    choose_part,
+    choose_separator,
+    label_names,
+    split_cells,
+    split_known,
+)
 from linnaeus.errors import DataError
 
 MESH = [[["D1", "Animals", "N"], ["D2", "Pineal Gland", "Y"]]]
@@ -91,6 +98,15 @@ def test_records_and_numbers_are_labels() -> None:
     assert label_names("A;B", None, ";", "f:1") == ["A", "B"]
     assert label_names(None, None, None, "f:1") == []
     assert label_names(["A", "A"], None, None, "f:1") == ["A"]
+
+
+@pytest.mark.parametrize("separator", SEPARATORS)
+def test_a_string_is_cut_only_where_its_parts_are_known_and_the_whole_is_not(separator: str) -> None:
+    joined = f"A{separator} B"
+    assert split_known(joined, {"A", "B"}) == ["A", "B"]
+    for known in (None, {"A", "B", joined}, {"A"}, set()):
+        assert split_known(joined, known) == [joined]
+    assert split_known("", {"A"}) == []
 
 
 def test_an_entry_that_is_no_label_is_named_with_its_line() -> None:

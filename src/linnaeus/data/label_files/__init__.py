@@ -6,6 +6,8 @@ Read are::
     wide table   d1 <tab> A;B       labels joined by ; or | or , or blanks; CSV as well, a header is recognised
     long table   d1 <tab> A <tab> 0.9     one label per line, the score may be missing
     lines        A B                one line of labels per document, an empty line is a document without labels
+    fastText     __label__A 0.9 __label__B 0.4     the same, scores and a text at the end may be there or not
+    Annif        <http://ex.org/A> <tab> Label <tab> 0.9     one label per line, see `linnaeus.data.label_files.annif`
 
 compressed or not. Keys, columns and entries are those of the readers of documents. Where several readings are possible
 and the ``known`` labels (the names of a taxonomy) are given, the one counts that makes most labels known.
@@ -17,7 +19,7 @@ from collections.abc import Collection
 from os import PathLike
 from pathlib import PurePath
 
-from linnaeus.data.label_files import json_lines, lines, tables
+from linnaeus.data.label_files import annif, fasttext, json_lines, lines, tables
 from linnaeus.data.label_files.content import LabelFile, Line, align, number
 from linnaeus.data.readers.json_text import load_json
 from linnaeus.data.readers.source import Source
@@ -25,14 +27,24 @@ from linnaeus.errors import DataError, ParameterError, nearest
 
 __all__ = ["FORMATS", "LabelFile", "align", "read_label_file"]
 
-FORMATS = ("jsonl", "tsv", "csv", "lines")
+FORMATS = ("jsonl", "tsv", "csv", "lines", "fasttext", "annif")
 SAMPLE = 1000
 
 
 def read_label_file(
-    path: str | PathLike[str], format: str | None = None, *, known: Collection[str] | None = None
+    path: str | PathLike[str],
+    format: str | None = None,
+    *,
+    known: Collection[str] | None = None,
+    labels: str | None = None,
 ) -> LabelFile:
     """Read a file of labels; the format is recognised from the content unless given.
+
+    Parameters
+    ----------
+    known : names that labels may have; they settle what separates labels, and which part of an entry is one.
+    labels : key or column that holds the labels; usual names are recognised. Columns of a table without header are
+        numbered from 0.
 
     Examples
     --------
@@ -51,24 +63,32 @@ def read_label_file(
     given = [(number, line.rstrip("\r\n")) for number, line in source.lines()]
     if not any(line.strip() for _, line in given):
         raise DataError(f"{source.name} is empty, expected labels.")
-    format = format or _recognised(given, source.name, known)
+    format = format or _recognised(given, source.name, known, labels)
     if format == "jsonl":
-        return json_lines.read(given, source.name, known)
+        return json_lines.read(given, source.name, known, labels)
+    if format in ("tsv", "csv"):
+        return tables.read(given, "\t" if format == "tsv" else ",", source.name, known, labels)
     if format == "lines":
-        return lines.read(given, source.name, known)
-    return tables.read(given, "\t" if format == "tsv" else ",", source.name, known)
+        return lines.read(given, source.name, known, labels)
+    if labels is not None:
+        raise DataError(f"{source.name} is a file of {format} labels, which has no column {labels!r}.")
+    return fasttext.read(given, source.name) if format == "fasttext" else annif.read(given, source.name)
 
 
-def _recognised(given: list[Line], name: str, known: Collection[str] | None) -> str:
+def _recognised(given: list[Line], name: str, known: Collection[str] | None, labels: str | None) -> str:
     sample = [(number, line) for number, line in given[:SAMPLE] if line.strip()] or given[:SAMPLE]
     first = sample[0][1]
     if first.lstrip().startswith("{") or _is_json_list(first):
         return "jsonl"
+    if first.startswith(fasttext.MARK):
+        return "fasttext"
+    if annif.recognised([line for _, line in sample], known):
+        return "annif"
     for format, mark in (("tsv", "\t"), ("csv", ",")):
         if mark not in first:
             continue
         rows = [row for _, row in tables.cut(sample, mark, name)]
-        if tables.header(rows[0], known) is not None:
+        if labels is not None or tables.header(rows[0], known) is not None:
             return format
         starts_with_label = known is not None and sum(row[0] in known for row in rows) * 2 > len(rows)
         if not starts_with_label and (format == "tsv" or _looks_like_csv(rows, name, known)):

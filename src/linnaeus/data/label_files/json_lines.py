@@ -12,20 +12,24 @@ from typing import Any
 from linnaeus.data.label_files.content import Document, Entries, LabelFile, Line, assemble, number
 from linnaeus.data.readers.columns import ANSWER_IDS, ANSWERS, SCORES, first_of
 from linnaeus.data.readers.json_text import load_json
-from linnaeus.data.readers.labels import bare, choose_part, label_names
-from linnaeus.errors import DataError, place
+from linnaeus.data.readers.labels import bare, choose_part, label_names, split_known
+from linnaeus.errors import DataError, nearest, place
 
 __all__ = ["read"]
 
 SAMPLE = 200  # records looked at to choose the keys
 
 
-def read(lines: list[Line], name: str, known: Collection[str] | None) -> LabelFile:
+def read(lines: list[Line], name: str, known: Collection[str] | None, label_key: str | None = None) -> LabelFile:
     """Read JSON lines; an id that is null is none."""
     records = ((number, _record(line, name, number)) for number, line in lines if line.strip())
     first = list(islice(records, SAMPLE))
     keys = list(dict.fromkeys(key for _, record in first for key in record))
-    label_key, id_key = first_of(keys, ANSWERS), first_of(keys, ANSWER_IDS)
+    if label_key is not None and label_key not in keys:
+        shown = ", ".join(map(repr, keys))
+        raise DataError(f"{name} has no key {label_key!r}; it has {shown}{nearest(label_key, keys)}")
+    label_key = label_key or first_of(keys, ANSWERS)
+    id_key = first_of((key for key in keys if key != label_key), ANSWER_IDS)
     part = choose_part((record.get(label_key) for _, record in first), known)
     documents: list[Document] = []
     for line, record in chain(first, records):
@@ -33,7 +37,7 @@ def read(lines: list[Line], name: str, known: Collection[str] | None) -> LabelFi
             expected = f"one of {', '.join(ANSWERS)}" if label_key is None else repr(label_key)
             raise DataError(f"{place(name, line)} has the keys {sorted(record)}, expected {expected}.")
         identity = None if record.get(id_key) is None else str(record[id_key])
-        documents.append((line, identity, _entries(record[label_key], part, place(name, line))))
+        documents.append((line, identity, _entries(record[label_key], part, place(name, line), known)))
     return assemble(documents, name)
 
 
@@ -42,8 +46,10 @@ def _record(line: str, name: str, number: int) -> dict[Any, Any]:
     return found if isinstance(found, dict) else {"labels": found}
 
 
-def _entries(value: Any, part: str | None, where: str) -> Entries:
-    given = value if isinstance(value, list) else [] if value is None or value == "" else [value]
+def _entries(value: Any, part: str | None, where: str, known: Collection[str] | None) -> Entries:
+    if isinstance(value, str):
+        return split_known(value, known), ()
+    given = value if isinstance(value, list) else [] if value is None else [value]
     if all(type(entry) is str for entry in given):  # the usual case, and the quick one
         return [bare(entry) for entry in given], ()
     labels: list[str] = []

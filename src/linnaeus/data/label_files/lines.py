@@ -8,17 +8,20 @@ from itertools import chain
 from linnaeus.data.label_files.content import Entries, LabelFile, Line, assemble, number
 from linnaeus.data.readers.columns import ANSWERS
 from linnaeus.data.readers.labels import SEPARATORS, choose_separator, split_cell
+from linnaeus.errors import DataError
 
 __all__ = ["Splitter", "read"]
 
 BLANK = " "
 
 
-def read(lines: list[Line], name: str, known: Collection[str] | None) -> LabelFile:
-    """Read one document per line; the first line may be the word labels."""
+def read(lines: list[Line], name: str, known: Collection[str] | None, heading: str | None = None) -> LabelFile:
+    """Read one document per line; the first line may be the word labels, or the ``heading`` given."""
     first = lines[0][1].strip() if lines else ""
+    if heading is not None and heading not in (first, "0"):
+        raise DataError(f"{name} has no column {heading!r}; its first line is {first[:60]!r}.")
     headings = ("labels", "label") if known is None else ANSWERS  # without a taxonomy 'code' may well be a label
-    if first.lower() in headings and (known is None or first not in known):
+    if first == heading or (first.lower() in headings and (known is None or first not in known)):
         lines = lines[1:]
     return cut(lines, name, known)
 

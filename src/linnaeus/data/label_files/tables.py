@@ -14,31 +14,35 @@ from linnaeus.data.label_files import lines as plain
 from linnaeus.data.label_files.content import LabelFile, Line, assemble, number
 from linnaeus.data.readers.columns import ANSWER_IDS, ANSWERS, SCORES, first_of
 from linnaeus.data.readers.labels import bare
-from linnaeus.errors import DataError, place
+from linnaeus.errors import DataError, nearest, place
 from linnaeus.files import long_cells
 
 __all__ = ["cut", "header", "read"]
 
 SAMPLE = 1000
 Row = tuple[int, list[str]]
+Columns = tuple[int | None, int, int | None]  # where id, labels and score stand
 
 
-def read(lines: list[Line], delimiter: str, name: str, known: Collection[str] | None) -> LabelFile:
+def read(
+    lines: list[Line], delimiter: str, name: str, known: Collection[str] | None, labels: str | None = None
+) -> LabelFile:
     """Read a wide or a long table."""
     rows = cut([line for line in lines if line[1].strip()], delimiter, name)
-    columns = header(rows[0][1], known)
+    columns = header(rows[0][1], known) if labels is None else named(rows[0][1], labels, place(name, rows[0][0]))
     if columns is not None:
         rows = rows[1:]
-    id_at, label_at, score_at = columns or (0, 1, 2 if _third_is_score(rows) else None)
+    id_at, label_at, score_at = columns or _by_position(rows, labels)
+    for line, row in rows:
+        if len(row) <= max(id_at or 0, label_at) and not (len(row) == label_at == 1):
+            raise DataError(f"{place(name, line)} has {len(row)} columns, expected an id and labels.")
     if id_at is None:
         return plain.cut([(line, row[label_at]) for line, row in rows], name, known)
-    for line, row in rows:
-        if len(row) <= max(id_at, label_at) and not (len(row) == label_at == 1):
-            raise DataError(f"{place(name, line)} has {len(row)} columns, expected an id and labels.")
     if score_at is not None:
         return _long(rows, id_at, label_at, score_at, name)
     ids = [row[id_at] for _, row in rows]
-    cells = [row[label_at:] if columns is None else row[label_at : label_at + 1] for _, row in rows]
+    is_open = columns is None and labels is None  # every cell after the id may be a label
+    cells = [row[label_at:] if is_open else row[label_at : label_at + 1] for _, row in rows]
     every = list(chain.from_iterable(cells))
     split = plain.Splitter(every, known)
     if len(set(ids)) < len(ids) and not split.finds_several(every):
@@ -62,13 +66,31 @@ def _cells(text: str, delimiter: str, name: str, line: int) -> list[str]:
         raise DataError(f"{place(name, line)} is not a row of cells: {error}.") from None
 
 
-def header(cells: list[str], known: Collection[str] | None) -> tuple[int | None, int, int | None] | None:
+def header(cells: list[str], known: Collection[str] | None) -> Columns | None:
     """Columns of id, labels and score if the first row names them."""
     label, identity, score = (first_of(cells, names) for names in (ANSWERS, ANSWER_IDS, SCORES))
     if label is None or (known is not None and label in known) or (identity is None and len(cells) > 1):
         return None
     at = [None if name is None else cells.index(name) for name in (identity, score)]
     return at[0], cells.index(label), at[1]
+
+
+def named(cells: list[str], labels: str, where: str) -> Columns | None:
+    """Columns of a table whose first row has the ``labels`` asked for; None for the number of a column."""
+    if labels in cells:
+        at = [first_of((cell for cell in cells if cell != labels), names) for names in (ANSWER_IDS, SCORES)]
+        identity, score = (None if name is None else cells.index(name) for name in at)
+        return identity, cells.index(labels), score
+    if labels.isdecimal() and int(labels) < len(cells):
+        return None
+    shown = ", ".join(map(repr, cells[:20]))
+    raise DataError(f"{where} has no column {labels!r}; it has {shown}{nearest(labels, cells)}")
+
+
+def _by_position(rows: list[Row], labels: str | None) -> Columns:
+    """Columns of a table without header: id, labels, perhaps scores."""
+    label_at = 1 if labels is None else int(labels)
+    return 0 if label_at else None, label_at, 2 if label_at == 1 and _third_is_score(rows) else None
 
 
 def _third_is_score(rows: list[Row]) -> bool:

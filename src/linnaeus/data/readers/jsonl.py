@@ -3,7 +3,7 @@
     {"id": "d1", "title": "Goal", "text": "A late goal", "labels": ["Sports"]}
 
 The columns are chosen from the keys of the first records; texts may be lists of tokens, labels may be strings, lists,
-paths, [id, name] lists or records.
+paths, [id, name] lists or records. A string such as "A;B" is one label, unless a taxonomy knows A and B but not A;B.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ def _collect(
         where = place(source.name, number)
         for name, column in columns.items():
             column.append(_text(record.get(name), name, where))
-        found = (label_names(record.get(k), part, options.label_separator, where) for k in chosen.labels)
+        found = (
+            label_names(record.get(k), part, options.label_separator, where, options.taxonomy) for k in chosen.labels
+        )
         labels.append(list(chain.from_iterable(found)))
         ids.append(_name(record.get(chosen.id)) if chosen.id else "")
         split.append(_name(record.get(chosen.split)) if chosen.split else "")

@@ -13,7 +13,7 @@ from typing import Any
 
 from linnaeus.errors import DataError
 
-__all__ = ["bare", "choose_part", "choose_separator", "label_names", "split_cell", "split_cells"]
+__all__ = ["bare", "choose_part", "choose_separator", "label_names", "split_cell", "split_cells", "split_known"]
 
 SEPARATORS = (";", "|", ",")
 SAMPLE = 1000
@@ -54,6 +54,24 @@ def split_cell(cell: str, separator: str | None) -> list[str]:
     return [part for part in map(bare, cell.split(separator) if separator else [cell]) if part]
 
 
+def split_known(cell: str, known: Container[str] | None) -> list[str]:
+    """A string of a JSON file: one label, unless only its parts are known.
+
+    A table has no other way to give several labels than to join them, JSON has lists: a string is taken as it is
+    where nothing tells that it is several.
+
+    Examples
+    --------
+    >>> split_known("A;B", {"A", "B"}), split_known("A;B", {"A", "A;B"}), split_known("A;B", None)
+    (['A', 'B'], ['A;B'], ['A;B'])
+    """
+    whole = split_cell(cell, None)
+    if known is None or len(whole) != 1 or whole[0] in known:
+        return whole
+    readings = (split_cell(cell, separator) for separator in SEPARATORS if separator in cell)
+    return next((parts for parts in readings if parts and all(part in known for part in parts)), whole)
+
+
 def bare(label: str) -> str:
     """A label without the blanks and the angle brackets that may stand around it."""
     label = label.strip()
@@ -81,10 +99,13 @@ def choose_separator(
 # -- entries of a JSON list --------------------------------------------------------------------------------------------
 
 
-def label_names(value: Any, part: str | None, separator: str | None, where: str) -> list[str]:
+def label_names(
+    value: Any, part: str | None, separator: str | None, where: str, known: Container[str] | None = None
+) -> list[str]:
     """The labels of one document as names.
 
-    ``part`` says what of an entry that is itself a list or a record is the label: "id", "name", "last", "path".
+    ``part`` says what of an entry that is itself a list or a record is the label: "id", "name", "last", "path". A
+    string is cut at the separator, or, where none is given, as `split_known` does.
 
     Examples
     --------
@@ -94,7 +115,7 @@ def label_names(value: Any, part: str | None, separator: str | None, where: str)
     if value is None or value == "":
         return []
     if isinstance(value, str):
-        return split_cell(value, separator)
+        return split_cell(value, separator) if separator else split_known(value, known)
     entries = value if isinstance(value, list) else [value]
     return list(dict.fromkeys(_entry_name(entry, part, where) for entry in entries))
 
