@@ -162,7 +162,7 @@ def test_documents_that_are_no_text_are_refused(documents: object, message: str)
 
 
 def test_nothing_to_learn_from_is_an_error() -> None:
-    with pytest.raises(DataError, match="No term of field 'text'"):
+    with pytest.raises(DataError, match="has a term in field 'text'"):
         TextFeatures().fit(["", "a"])
     for wrong in ({"weighting": "bm25"}, {"norm": "l1"}, {"dtype": "int8"}):
         with pytest.raises(ParameterError, match=next(iter(wrong))):
@@ -183,3 +183,27 @@ def test_characters_are_terms_for_sequences() -> None:
     assert (again.transform(["ACGATT"]) != model.transform(["ACGATT"])).nnz == 0
     with pytest.raises(ParameterError, match="analyzer"):
         TextFeatures(analyzer="letters").fit(["ACGA"])
+
+
+@pytest.mark.parametrize(
+    ("texts", "options", "message"),
+    [
+        (["a cat sat"], {"min_df": 2}, r"No term of field 'text' occurs in at least min_df=2 of the 1 documents\."),
+        (["cat", "dog"], {"min_df": 2}, r"at least min_df=2 of the 2 documents"),
+        (["cat"] * 4, {"max_df": 0.5}, r"at least min_df=1 and at most max_df=0.5 of the 4 documents"),
+        (["cat"] * 5, {"min_df": 3, "max_df": 2}, r"at least min_df=3 and at most max_df=2 of the 5 documents"),
+        (["", "a b"], {}, r"None of the 2 documents has a term in field 'text'"),
+    ],
+)
+def test_documents_without_features_are_explained(texts: list[str], options: dict, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        TextFeatures(**options).fit(texts)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"min_df": -1}, "'min_df' parameter of TextFeatures"), ({"ngram_range": (2, 1)}, r"got \(2, 1\)")],
+)
+def test_a_wrong_parameter_is_not_taken_for_wrong_documents(options: dict, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        TextFeatures(**options).fit(["a cat sat"])

@@ -135,6 +135,10 @@ class TextFeatures(TransformerMixin, BaseEstimator):
             if value not in allowed:
                 raise ParameterError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
 
+        low, high = self.ngram_range
+        if low > high:
+            raise ParameterError(f"ngram_range goes from the shortest to the longest, as in (1, 2); got {low, high}.")
+
     def _counter(self, **options: Any) -> CountVectorizer:
         return CountVectorizer(
             ngram_range=tuple(self.ngram_range),
@@ -153,9 +157,21 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         except ValueError as error:
             if isinstance(error, DataError):
                 raise
-            raise DataError(f"No term of field {name!r} is left as a feature: {error}") from error
+            if isinstance(error, TypeError):  # scikit-learn's error about a parameter is both
+                raise ParameterError(str(error).replace("CountVectorizer", "TextFeatures")) from None
+            raise DataError(self._why_no_terms(name, column)) from error
         self.vocabulary_[name] = counter.get_feature_names_out()
         return sparse.csr_array(counts)
+
+    def _why_no_terms(self, name: str, column: Any) -> str:
+        """What the documents lack, where scikit-learn finds nothing to count."""
+        terms = self._counter().build_analyzer()
+        if not any(terms(text) for text in _texts(column, name)):
+            return f"None of the {len(column):,} documents has a term in field {name!r} that can be a feature."
+        frequent = f"occurs in at least min_df={self.min_df}"
+        if self.max_df != 1.0 or isinstance(self.max_df, (int, np.integer)):
+            frequent += f" and at most max_df={self.max_df}"
+        return f"No term of field {name!r} {frequent} of the {len(column):,} documents."
 
     # -- applying ------------------------------------------------------------------------------------------------------
 
