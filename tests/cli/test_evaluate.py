@@ -164,3 +164,14 @@ def test_options_that_would_do_nothing_are_refused(linnaeus, trained):
         [trained / "model"],
     ):
         assert linnaeus("evaluate", *arguments).code == 2
+
+
+def test_the_label_column_of_the_answers_can_be_named(linnaeus, trained):
+    rows = [json.loads(line) for line in (trained / "docs.jsonl").read_text().splitlines()]
+    lines = [json.dumps({"id": row["id"], "mine": row["labels"], "labels": ["Dogs"]}) for row in rows]
+    (trained / "odd.jsonl").write_text("\n".join(lines))
+    arguments = ["evaluate", "-t", trained / "topics.tsv", "-g", trained / "docs.jsonl", "-p", trained / "odd.jsonl"]
+    told = linnaeus(*arguments, "--labels", "mine", "--json")
+    assert told.code == 0, told.err
+    assert json.loads(told.out)["metrics"]["micro_f1"] == 1
+    assert json.loads(linnaeus(*arguments, "--json").out)["metrics"]["micro_f1"] < 1

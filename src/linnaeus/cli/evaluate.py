@@ -51,7 +51,10 @@ def evaluate(
         typer.Option("--format", help="Format of the label files or of the documents (default: recognised)."),
     ] = None,
     text: options.TextOption = None,
-    labels: options.LabelsOption = None,
+    labels: Annotated[
+        str | None, typer.Option("--labels", help="Column or key of the labels, in the documents or in --predicted.")
+    ] = None,
+    names: options.NamesOption = None,
     header: options.HeaderOption = None,
     encoding: options.EncodingOption = None,
     split: options.SplitOption = None,
@@ -70,8 +73,9 @@ def evaluate(
     if model is not None and data is not None and not (gold or predicted or taxonomy):
         reading = options.Reading(format, text, labels, None, header, encoding, split)
         answers = _answers_of_model(model, data, compare, reading, decoder, closed)
-    elif gold and predicted and model is None and not any((text, labels, split, decoder)):
-        answers = _answers_of_files(taxonomy, gold, predicted, compare, format)
+    elif gold and predicted and model is None and not any((text, split, decoder)):
+        tax = options.read_taxonomy(taxonomy, names)
+        answers = _answers_of_files(tax, gold, predicted, compare, format, labels)
     else:
         raise typer.BadParameter("Give a model and labelled documents, or --gold and --predicted (with --taxonomy).")
     with waiting("comparing"):
@@ -122,19 +126,19 @@ def _answers_of_model(
 
 
 def _answers_of_files(
-    taxonomy: str | None, gold: str, predicted: str, compare: str | None, format: str | None
+    tax: Any, gold: str, predicted: str, compare: str | None, format: str | None, labels: str | None
 ) -> _Answers:
-    from linnaeus import Taxonomy
-    from linnaeus.data.label_files import align, read_label_file
+    from linnaeus.data.label_files import LabelFile, align, read_label_file
+
+    known = None if tax is None else tax.index_of
+
+    def read(path: str, column: str | None = None) -> LabelFile:
+        return read_label_file(path, format, known=known, labels=column)
 
     with waiting(f"reading {gold} and {predicted}"):
-        tax = None if taxonomy is None else Taxonomy.read(taxonomy)
-        known = None if tax is None else tax.index_of
-        truth = read_label_file(gold, format, known=known)
-        first, n_missing = align(truth, read_label_file(predicted, format, known=known))
-        other = None
-        if compare is not None:
-            other = align(truth, read_label_file(compare, format, known=known))[0].labels
+        truth = read(gold)
+        first, n_missing = align(truth, read(predicted, labels))
+        other = None if compare is None else align(truth, read(compare))[0].labels
     return _Answers(truth.labels, first.labels, first.ranked(), None, tax, other, n_missing)
 
 

@@ -332,7 +332,8 @@ class Taxonomy:
         >>> [tax.names[path].tolist() for path in tax.paths("C")]
         [['A', 'C'], ['B', 'C']]
         """
-        found, waiting = [], [[self.index(node)]]
+        found: list[IntArray] = []
+        waiting = [[self.index(node)]]
         while waiting and len(found) < most:
             path = waiting.pop()
             above = [] if self.kind == "graph" else [p for p in self.parents(path[-1]).tolist() if p != self.root]
