@@ -41,7 +41,7 @@ def test_arrays_survive() -> None:
 
 
 def test_a_taxonomy_survives_and_is_made_once() -> None:
-    tax = Taxonomy.from_edges([("R", "A"), ("A", "line\nbreak"), ("R", "")], display_labels={"A": "eins"})
+    tax = Taxonomy.from_edges([("R", "A"), ("A", "line\nbreak"), ("R", "Ünïcode")], display_labels={"A": "eins"})
     first, second = round_trip([tax, tax])
     assert first == tax
     assert first is second
