@@ -212,6 +212,8 @@ def _labels(y: Any) -> GivenLabels:
 
 
 def _sets(y: Any) -> GivenLabels:
+    if isinstance(y, list) and all(type(row) is list and all(type(v) is str and v for v in row) for row in y):
+        return GivenLabels(LabelCodec("sets"), y)  # the usual case, taken as it is: there may be millions
     rows = [[row] if isinstance(row, (str, bytes)) or not hasattr(row, "__iter__") else list(row) for row in y]
     sample = next((label for row in rows for label in row), "")
     uniform = isinstance(sample, str) or not all(type(label) is type(sample) for row in rows for label in row)
