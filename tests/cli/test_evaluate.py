@@ -92,7 +92,7 @@ def test_labels_outside_the_taxonomy_are_counted_and_said_so(evaluate, worked):
     (worked / "gold.tsv").write_text((worked / "gold.tsv").read_text().replace("d0\tAA", "d0\tAA;Sprots"))
     _, out, err = evaluate(*STANDARD, "--json")
     assert json.loads(out)["n_unseen_gold"] == 1
-    assert "gold labels that are not in the taxonomy, counted as wrong: 1" in err
+    assert "1 gold labels are not in the taxonomy and count as wrong, for example 'Sprots'" in err
 
 
 def test_without_a_taxonomy_flat_measures_remain(evaluate):

@@ -141,8 +141,18 @@ def test_a_model_of_several_fields_takes_documents_that_lack_one(linnaeus, files
     assert {feature for feature, _ in steps[-1]["contributions"]} == {"text:dog", "text:leash"}
 
 
-def test_a_reader_that_has_enough_is_no_error(trained) -> None:
-    command = f"{sys.executable} -m linnaeus predict model docs.jsonl | head -1"
+def test_ids_can_be_named(linnaeus, trained) -> None:
+    (trained / "numbered.csv").write_text("Nr,text\nx7,a dog with a leash\nx9,purr\n")
+    result = linnaeus("predict", trained / "model", trained / "numbered.csv", "--id", "Nr")
+    assert [json.loads(line)["id"] for line in result.out.splitlines()] == ["x7", "x9"]
+
+
+@pytest.mark.parametrize(
+    "command", ["predict model docs.jsonl", "evaluate model docs.jsonl", "taxonomy show topics.tsv"]
+)
+def test_a_reader_that_has_enough_is_no_error(trained, command) -> None:
+    (trained / "tax.tsv").write_text((trained / "topics.tsv").read_text())
+    command = f"{sys.executable} -m linnaeus {command} | head -1"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     found = subprocess.run(
         ["bash", "-c", f"set -o pipefail; {command}"], cwd=trained, capture_output=True, text=True, env=environment

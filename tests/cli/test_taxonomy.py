@@ -237,3 +237,10 @@ def test_convert_uses_the_encoding_to_recognise_the_input(tmp_path: Path) -> Non
 def test_wrong_usage_is_exit_code_two(topics: Path) -> None:
     assert runner.invoke(app, ["show"]).exit_code == 2
     assert runner.invoke(app, ["show", str(topics), "--depth", "0"]).exit_code == 2
+
+
+def test_a_file_is_not_converted_onto_itself(linnaeus, files) -> None:
+    before = (files / "topics.tsv").read_text()
+    result = linnaeus("taxonomy", "convert", files / "topics.tsv", files / "topics.tsv")
+    assert (result.code, "the input itself" in result.err) == (2, True)
+    assert (files / "topics.tsv").read_text() == before

@@ -94,6 +94,26 @@ def test_parts_of_a_file_are_noticed_and_chosen(linnaeus, files) -> None:
     assert json.loads(told.out)["documents"] == 6
 
 
+def test_unknown_labels_of_the_test_documents_count_as_missed(linnaeus, files) -> None:
+    lines = (files / "docs.jsonl").read_text().splitlines()[:4]
+    (files / "few.jsonl").write_text("\n".join(lines).replace('"Dogs"', '"Wolves"'))
+    told = json.loads(linnaeus(*arguments(files, "--test", files / "few.jsonl", "--json", "--min-df", 1)).out)
+    direct = json.loads(linnaeus("evaluate", files / "model", files / "few.jsonl", "--json").out)["metrics"]
+    assert told["scores"]["micro_f1"] == direct["micro_f1"] == 0.75
+
+
+def test_the_same_option_twice_is_refused(linnaeus, files) -> None:
+    assert linnaeus(*arguments(files, "--C", 2, "--set", "C=3")).code == 2
+
+
+def test_rankings_with_ancestors_are_not_measured_against_labels_as_given(linnaeus, files) -> None:
+    told = json.loads(linnaeus(*arguments(files, "--set", "learn=closed", "--json", "--min-df", 1)).out)
+    assert "precision_at_1" not in told["scores"]
+    result = linnaeus("evaluate", files / "model", files / "docs.jsonl", "--json")
+    assert "precision_at_1" not in json.loads(result.out)["metrics"]
+    assert "rankings hold ancestors" in result.err
+
+
 def test_a_decoder_that_needs_inner_nodes_says_so(linnaeus, files) -> None:
     assert "learn=closed" in linnaeus(*arguments(files, "--decoder", "best_closure")).err
     assert "learn=closed" not in linnaeus(*arguments(files, "--decoder", "best_closure", "--set", "learn=closed")).err

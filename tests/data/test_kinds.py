@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from linnaeus import Taxonomy
+from linnaeus import Taxonomy, metrics
 from linnaeus.data.check import check_labels
 from linnaeus.data.kinds import is_indicator, recognise
-from linnaeus.errors import DataError
+from linnaeus.errors import DataError, TaxonomyError
 
 
 @pytest.mark.parametrize(
@@ -58,3 +59,21 @@ def test_what_one_label_cannot_say_comes_as_lists(abc) -> None:
     Y, _, codec = check_labels(["AA", "BB"], abc)
     assert codec.decode(abc.close(Y), abc) == [["A", "AA"], ["B", "BB"]]
     assert codec.decode(Y, abc) == [["AA"], ["BB"]]
+
+
+def test_the_columns_of_a_frame_are_put_in_their_places(abc) -> None:
+    sets = [["AA"], ["B", "BA"]]
+    Y = abc.indicator(sets).toarray()
+    frame = pd.DataFrame(Y, columns=abc.names)[sorted(abc.names)]
+    assert abc.labels(check_labels(frame, abc)[0]) == sets
+    assert metrics.micro_f1(frame, sets, abc) == metrics.hierarchical_f1(frame, Y, abc) == 1
+    assert abc.labels(check_labels(frame[["AA", "B", "BA"]], abc)[0]) == sets
+    assert list(check_labels(frame, None)[1].names) == sorted(abc.names)
+    with pytest.raises(TaxonomyError, match="'BX' is not a node"):
+        check_labels(frame.rename(columns={"BA": "BX"}), abc)
+
+
+def test_a_document_without_its_one_label_is_refused_in_training() -> None:
+    for y in (["a", None, "c"], ["a", "", "c"], pd.Series(["a", float("nan"), "c"])):
+        with pytest.raises(DataError, match="Document 1 has no label"):
+            check_labels(y, None)

@@ -70,6 +70,23 @@ def test_labels_at_the_root_can_be_answered() -> None:
     assert model.predict(np.eye(6) * 10) == y
 
 
+def test_empty_answers_are_learned_from_empty_sets() -> None:
+    X = np.random.default_rng(0).normal(size=(120, 8))
+    y = [[] if x[0] > 0 else ["AA"] if x[1] > 0 else ["BA"] for x in X]
+    model = OneVsRestSVM(C=10, random_state=0).fit(X, y)
+    empty = np.array([not row for row in model.predict(X)])
+    assert (empty == np.array([not row for row in y])).mean() > 0.85
+    assert all(OneVsRestSVM(random_state=0).fit(X, [row or ["AA"] for row in y]).predict(X))
+
+
+def test_the_parts_of_an_explanation_add_up_however_many_are_shown(fitted) -> None:
+    model, X = fitted
+    for k in (None, 2):
+        text = str(model.explain(X[[3]], k=k)[-1])
+        numbers = [float(word) for word in text.replace("=", " ").split() if word[0] in "+-" and word[1].isdigit()]
+        assert numbers[0] == pytest.approx(sum(numbers[1:]), abs=5e-3)
+
+
 def test_the_certificate_holds_for_the_stored_weights_in_double_precision() -> None:
     rng = np.random.default_rng(0)
     for scale in (1.0, 30.0, 3000.0):

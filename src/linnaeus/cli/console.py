@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
@@ -11,7 +13,7 @@ import typer
 
 from linnaeus.progress import progress, waiting
 
-__all__ = ["JsonOption", "note", "print_json", "print_table", "progress", "waiting"]
+__all__ = ["JsonOption", "note", "print_json", "print_table", "progress", "show", "waiting"]
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
@@ -31,7 +33,6 @@ def _plain(value: Any) -> Any:
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str | None = None) -> None:
     """A table on stdout: numbers to the right, floats with four digits; not cut off where stdout is no terminal."""
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -43,7 +44,18 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title:
         table.add_column(column, justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
     for row in rows:
         table.add_row(*(Text(_cell(value)) for value in row))
-    Console(width=None if sys.stdout.isatty() else 200).print(table)
+    show(table)
+
+
+def show(renderable: Any) -> None:
+    """Something of rich on stdout, never wider than the terminal; a closed pipe is left to the entry point."""
+    from rich.console import Console
+
+    at_terminal = sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns if at_terminal else 200
+    page = io.StringIO()
+    Console(file=page, width=width, force_terminal=at_terminal, legacy_windows=False).print(renderable)
+    sys.stdout.write(page.getvalue())
 
 
 def _cell(value: Any) -> str:

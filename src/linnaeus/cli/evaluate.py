@@ -58,6 +58,7 @@ def evaluate(
     header: options.HeaderOption = None,
     encoding: options.EncodingOption = None,
     split: options.SplitOption = None,
+    id_: options.IdOption = None,
     decoder: Annotated[str | None, typer.Option("--decoder", help="Another way from scores to sets.")] = None,
     closed: Annotated[bool | None, typer.Option("--closed/--not-closed", help="Add all ancestors, or not.")] = None,
     as_json: JsonOption = False,
@@ -71,7 +72,7 @@ def evaluate(
     from linnaeus import metrics
 
     if model is not None and data is not None and not (gold or predicted or taxonomy):
-        reading = options.Reading(format, text, labels, None, header, encoding, split)
+        reading = options.Reading(format, text, labels, None, header, encoding, split, id=id_)
         answers = _answers_of_model(model, data, compare, reading, decoder, closed)
     elif gold and predicted and model is None and not any((text, split, decoder)):
         tax = options.read_taxonomy(taxonomy, names)
@@ -98,7 +99,10 @@ def evaluate(
     for what in ("n_unseen_gold", "n_unknown_predicted"):
         if answers.taxonomy is not None and report.about.get(what):
             side = "gold" if what == "n_unseen_gold" else "predicted"
-            note(f"note: {side} labels that are not in the taxonomy, counted as wrong: {report.about[what]:,}")
+            rows = answers.gold if side == "gold" else answers.predicted
+            example = next(label for row in rows for label in row if label not in answers.taxonomy)
+            hint = f"for example {example!r}{answers.taxonomy.hint(example)}"
+            note(f"note: {report.about[what]:,} {side} labels are not in the taxonomy and count as wrong, {hint}")
     if as_json:
         whole = {**report.to_dict(per_node=per_node), "n_missing_predictions": answers.n_missing}
         print_json({**whole, "comparison": tests} if tests else whole)

@@ -35,6 +35,8 @@ def explain(
         raise typer.BadParameter("Give the document either as --text or as --data with --id.")
     given = _from_text(loaded, text) if text is not None else _from_file(loaded, str(data), document, format, header)
     steps = loaded.explain(given, node)
+    if node is not None and steps[-1].node != node:
+        note(f"note: {node} itself has no score; its path is shown as far as it was trained")
     if as_json:
         print_json([_plain(step, loaded.taxonomy_, k) for step in steps])
         return

@@ -15,6 +15,7 @@ __all__ = [
     "DataFormatOption",
     "EncodingOption",
     "HeaderOption",
+    "IdOption",
     "LabelsOption",
     "NamesOption",
     "Reading",
@@ -40,6 +41,7 @@ HeaderOption = Annotated[
     bool | None, typer.Option("--header/--no-header", help="Whether the file begins with column names.")
 ]
 EncodingOption = Annotated[str | None, typer.Option("--encoding", help="Encoding of the documents (default: UTF-8).")]
+IdOption = Annotated[str | None, typer.Option("--id", help="Column or key of the documents' ids.")]
 SplitOption = Annotated[str | None, typer.Option("--split", help="Use one part only, where the file names parts.")]
 SeparatorOption = Annotated[
     str | None, typer.Option("--label-separator", help="Between the labels of a cell (default: recognised).")
@@ -90,6 +92,7 @@ class Reading:
     encoding: str | None = None
     split: str | None = None
     label_separator: str | None = None
+    id: str | None = None
 
     def read(self, paths: list[str], taxonomy: Any = None) -> Any:
         """The data set of these files."""
@@ -108,4 +111,5 @@ class Reading:
                 encoding=self.encoding,
                 split=self.split,
                 label_separator=self.label_separator,
+                id=self.id,
             )

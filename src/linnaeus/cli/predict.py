@@ -41,6 +41,7 @@ def predict(
     header: options.HeaderOption = None,
     encoding: options.EncodingOption = None,
     split: options.SplitOption = None,
+    id_: options.IdOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --as jsonl.")] = False,
 ) -> None:
     """Classify documents."""
@@ -58,7 +59,7 @@ def predict(
     if probabilities and not hasattr(loaded, "predict_proba"):
         raise ParameterError("--probabilities: the model has none; OneVsRestLogistic is one that has.")
     decide = None if decoder is None else make_decoder(decoder)
-    reading = options.Reading(format, text, header=header, encoding=encoding, split=split)
+    reading = options.Reading(format, text, header=header, encoding=encoding, split=split, id=id_)
     documents = documents_for(loaded, data or ["-"], reading, labelled=False)
     answer = _Answering(loaded, top, closed, decide, probabilities)
     write = _json_line if as_ == "jsonl" or as_json else _table_lines

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any
 
+from linnaeus.cli.console import note
 from linnaeus.cli.options import Reading
 from linnaeus.errors import DataError, nearest
 from linnaeus.progress import waiting
@@ -102,6 +103,9 @@ def _fields_of(features: Any, given: Any) -> dict[str, list[str]]:
     if not set(features.weights_) & set(given):
         return dict(given)  # nothing fits: the features say which fields they miss
     n_docs = len(next(iter(given.values())))
+    for name in wanted:
+        if name not in given:
+            note(f"note: the documents have no field {name!r}, which the model was trained on; it is taken as empty")
     return {name: given.get(name, [""] * n_docs) for name in wanted}
 
 
@@ -117,9 +121,14 @@ def answers(model: Any, data_path: str, reading: Reading, decoder: Any = None, c
         start = time.perf_counter()
         predicted = tax.labels(model.answers(data.documents, decoder=decoder, closed=closed))
         seconds = time.perf_counter() - start
-        columns = tax.names[getattr(model, "model_", model).nodes_]
-        if len(data) * len(columns) <= _WHOLE_RANKINGS:
-            scores: Any = np.concatenate(list(model.score_blocks(data.documents)))
+        inner = getattr(model, "model_", model)
+        columns: Any = tax.names[inner.nodes_]
+        scores: Any = None
+        if inner.nested_:  # its ranking mixes nodes with their ancestors, which labels as given do not
+            note("note: the model was trained on closed sets, so its rankings hold ancestors; they are not measured")
+            columns = None
+        elif len(data) * len(columns) <= _WHOLE_RANKINGS:
+            scores = np.concatenate(list(model.score_blocks(data.documents)))
         else:
             names, values = model.top(data.documents, k=max(10, *map(len, data.labels)))
             scores, columns = [list(zip(n, v, strict=True)) for n, v in zip(names, values, strict=True)], None

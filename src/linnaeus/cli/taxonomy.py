@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from linnaeus.cli.console import JsonOption, note, print_json, print_table, waiting
+from linnaeus.cli.console import show as show_on_stdout
 from linnaeus.cli.options import NamesOption
 
 if TYPE_CHECKING:
@@ -77,6 +77,8 @@ def convert(
     marks = language is not None and formats.knows("language", output, to, writing=True)
     if language is not None and not (chooses or marks):
         raise ParameterError(f"--language {language} means nothing here: neither {input} nor {output} is SKOS.")
+    if output.exists() and input.exists() and output.samefile(input):
+        raise ParameterError(f"{output} is the input itself; a conversion may lose what a format cannot say.")
     with waiting(f"reading {input}"):
         draft = _draft(input, format, encoding, language if chooses else None, names)
         tax = draft.taxonomy()
@@ -190,7 +192,6 @@ def _nested(tax: Taxonomy, v: int, depth: int) -> dict[str, Any]:
 
 def _print_tree(tax: Taxonomy, starts: list[int], depth: int) -> None:
     """The upper levels as a tree; long lists of children are cut, and what is cut is counted."""
-    from rich.console import Console
     from rich.text import Text
     from rich.tree import Tree
 
@@ -208,4 +209,4 @@ def _print_tree(tax: Taxonomy, starts: list[int], depth: int) -> None:
     tree = Tree("", hide_root=True)
     # A root is no level of its own: `--depth 2` shows two levels of nodes below it.
     grow(tree, starts, depth + (starts == [tax.root]))
-    Console(width=None if sys.stdout.isatty() else 200).print(tree)
+    show_on_stdout(tree)

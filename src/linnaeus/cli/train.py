@@ -10,6 +10,7 @@ import typer
 from linnaeus.cli import options, training
 from linnaeus.cli.console import JsonOption, note, print_json, print_table
 from linnaeus.cli.predicting import fit_to
+from linnaeus.errors import DataError
 
 __all__ = ["train"]
 
@@ -19,7 +20,7 @@ def train(
     output: Annotated[str, typer.Option("--output", "-o", help="Folder to save the model in.")],
     taxonomy: options.TaxonomyOption = None,
     model: Annotated[str, typer.Option("--model", "-m", help="Model, see `linnaeus models`.")] = "OneVsRestSVM",
-    C: Annotated[float, typer.Option("--C", help="Weight of the loss.")] = 1.0,
+    C: Annotated[float | None, typer.Option("--C", help="Weight of the loss (default 1).")] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Further parameter, as tol=0.01; see `linnaeus models NAME`.")
     ] = None,
@@ -59,17 +60,23 @@ def train(
 
     if test is not None and test_size is not None:
         raise typer.BadParameter("Give --test or --test-size, not both.")
+    if C is not None:
+        if any(entry.startswith("C=") for entry in set_ or []):
+            raise typer.BadParameter("Give --C or --set C=..., not both.")
+        set_ = [*(set_ or []), f"C={C}"]
     store.check_target(output)
     tax = options.read_taxonomy(taxonomy, names)
     reading = options.Reading(format, text, labels, categorical, header, encoding, split, label_separator)
     documents = reading.read(data, tax)
     y, tax = training.labels_of(documents, tax or documents.taxonomy, unknown)
     held_out = None if test is None else reading.read([test], tax)
-    gold = None if held_out is None else training.labels_of(held_out, tax, unknown)[0]
+    if held_out is not None and held_out.labels is None:
+        raise DataError(f"{test} has no labels to measure with; name their column with --labels.")
+    gold = None if held_out is None else held_out.labels  # unknown ones count as missed, as in `evaluate`
     if test_size is not None:
         documents, y, held_out, gold = training.hold_out(documents, y, test_size, seed)
     pipe = Pipeline(
-        training.make_model(model, set_, taxonomy=tax, C=C, n_jobs=jobs, random_state=seed, verbose=1),
+        training.make_model(model, set_, taxonomy=tax, n_jobs=jobs, random_state=seed, verbose=1),
         training.make_features(documents, options.weighted_fields(text), categorical, weighting, min_df),
         decoder=None if decoder is None else make_decoder(decoder),
     )

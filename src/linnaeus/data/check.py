@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from linnaeus.data.kinds import GivenLabels, LabelCodec, recognise
+from linnaeus.data.kinds import GivenLabels, LabelCodec, check_width, recognise
 from linnaeus.errors import DataError
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import is_closed
@@ -57,15 +57,13 @@ def check_labels(y: Any, taxonomy: Taxonomy | None, n_docs: int | None = None) -
     given = recognise(y, None if taxonomy is None else taxonomy.n_nodes)
     if given.paths is not None:
         if taxonomy is not None and given.codec.dtype not in ("str", "object") and "1" not in taxonomy:
-            _refuse_width(given.codec.width, taxonomy)  # numbers that are no names: an indicator of another width
+            check_width(given.codec.width, taxonomy)  # numbers that are no names: an indicator of another width
         _check_paths(given.paths, taxonomy)
     taxonomy = taxonomy or _taxonomy_of(given)
-    if given.indicator is not None:
-        Y = given.indicator
-        if Y.shape[1] != taxonomy.n_nodes:
-            _refuse_width(Y.shape[1], taxonomy)
-    else:
-        Y = taxonomy.indicator(given.rows)
+    if given.codec.kind == "labels" and not all(given.rows or []):
+        missing = next(i for i, row in enumerate(given.rows or []) if not row)
+        raise DataError(f"Document {missing} has no label; leave it out, or give lists of labels, which may be empty.")
+    Y = taxonomy.indicator(given.rows) if given.indicator is None else given.over(taxonomy)
     if n_docs is not None and Y.shape[0] != n_docs:
         raise DataError(
             f"y has labels of {Y.shape[0]} documents, but X has {n_docs} rows: inconsistent numbers of samples."
@@ -73,14 +71,9 @@ def check_labels(y: Any, taxonomy: Taxonomy | None, n_docs: int | None = None) -
     return Y, taxonomy, given.codec
 
 
-def _refuse_width(width: int, taxonomy: Taxonomy) -> NoReturn:
-    columns = f"the taxonomy has {taxonomy.n_nodes} nodes, the columns of an indicator (see taxonomy.indicator)"
-    raise DataError(f"The indicator y has {width} columns; {columns}.")
-
-
 def _taxonomy_of(given: GivenLabels) -> Taxonomy:
     if given.indicator is not None:
-        return Taxonomy.flat(range(given.indicator.shape[1]))
+        return Taxonomy.flat(given.columns or range(given.indicator.shape[1]))
     if given.paths is not None:
         return Taxonomy.from_paths(given.paths)
     names = sorted({label for row in given.rows or [] for label in row})

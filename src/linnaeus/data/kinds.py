@@ -10,7 +10,7 @@ Names of labels are strings inside; whole numbers, booleans and bytes come back 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import pattern
 from linnaeus.typing import CSR, IntArray
 
-__all__ = ["GivenLabels", "LabelCodec", "is_indicator", "recognise"]
+__all__ = ["GivenLabels", "LabelCodec", "check_width", "is_indicator", "recognise"]
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,33 @@ class GivenLabels:
     rows: list[list[str]] | None = None
     indicator: CSR | None = None
     paths: list[list[str]] | None = None
+    columns: list[str] | None = None  # names of the indicator's columns, where a data frame had them
+
+    def over(self, taxonomy: Taxonomy) -> CSR:
+        """The indicator over the nodes of a taxonomy: named columns are put in their places."""
+        Y = self.indicator
+        if self.columns is None:
+            check_width(Y.shape[1], taxonomy)  # type: ignore[union-attr]
+            return Y
+        nodes = np.array([taxonomy.index(name) for name in self.columns], dtype=np.int32)
+        Y = pattern(Y.indptr, nodes[Y.indices], taxonomy.n_nodes)  # type: ignore[union-attr]
+        Y.sort_indices()
+        return Y
+
+
+def check_width(width: int, taxonomy: Taxonomy) -> None:
+    """Refuse an indicator with other columns than nodes."""
+    if width != taxonomy.n_nodes:
+        nodes = f"the taxonomy has {taxonomy.n_nodes} nodes, the columns of an indicator (see taxonomy.indicator)"
+        raise DataError(f"The indicator has {width} columns; {nodes}.")
+
+
+def _named_columns(y: Any) -> list[str] | None:
+    """Column names of a data frame of zeros and ones; None for plain numbering."""
+    if not hasattr(y, "columns") or not hasattr(y, "to_numpy"):
+        return None
+    names = [str(name) for name in y.columns]
+    return None if names == [str(i) for i in range(len(names))] else names
 
 
 def recognise(y: Any, n_nodes: int | None = None) -> GivenLabels:
@@ -108,7 +135,10 @@ def recognise(y: Any, n_nodes: int | None = None) -> GivenLabels:
         raise DataError(f"Labels are a list with one entry per document; got the string {y[:40]!r}.")
     if sparse.issparse(y):
         return _indicator(y)
+    columns = _named_columns(y)
     y = _plain(y)
+    if columns is not None and y.ndim == 2 and _is_indicator(y, None):
+        return replace(_indicator(y), columns=columns)
     if isinstance(y, list) or (y.ndim == 1 and _ragged(y)):
         return _sets(y)
     if y.ndim == 2:

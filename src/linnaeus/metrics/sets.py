@@ -58,11 +58,7 @@ def as_sets(labels: Any, taxonomy: Taxonomy | None = None) -> LabelSets:
     if isinstance(labels, LabelSets):
         return labels
     if is_indicator(labels):
-        Y = _indicator(labels)
-        if taxonomy is not None and Y.shape[1] != taxonomy.n_nodes:
-            expected = f"{taxonomy.n_nodes}: one per node, as in taxonomy.names"
-            raise DataError(f"The indicator has {Y.shape[1]} columns, expected {expected}.")
-        return LabelSets(Y)
+        return LabelSets(_indicator(labels) if taxonomy is None else recognise(labels).over(taxonomy))
     flat, indptr = _flatten(labels)
     if taxonomy is None:
         names = sorted(set(flat))

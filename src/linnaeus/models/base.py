@@ -36,6 +36,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
     closed_: bool
     one_label_: bool
     nested_: bool
+    some_empty_: bool = False  # models stored before it was kept had no empty sets to learn from
 
     @abstractmethod
     def _fit(self, problem: Problem) -> None:
@@ -83,7 +84,8 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
     def _targets(self, problem: Problem, learn: str) -> CSR:
         """Y as given, closed or frontier.
 
-        Sets ``nodes_`` (those that occur), ``one_label_`` (each row has one) and ``nested_`` (ancestors were added).
+        Sets ``nodes_`` (those that occur), ``one_label_`` (each row has one), ``some_empty_`` (a row has none) and
+        ``nested_`` (ancestors were added).
         """
         Y = {"given": problem.Y, "closed": problem.closed, "frontier": problem.frontier}[learn]
         self.nodes_ = np.unique(Y.indices).astype(np.int32)
@@ -92,7 +94,8 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         if problem.codec.kind == "labels":  # scikit-learn's scorers take classes_ as sorted
             values = problem.codec.values(problem.taxonomy.names[self.nodes_])
             self.nodes_ = self.nodes_[np.argsort(values, kind="stable")]
-        self.one_label_ = bool((np.diff(Y.indptr) == 1).all())
+        sizes = np.diff(Y.indptr)
+        self.one_label_, self.some_empty_ = bool((sizes == 1).all()), bool((sizes == 0).any())
         self.nested_ = learn == "closed" and problem.taxonomy.n_edges > 0
         return Y
 
@@ -132,7 +135,8 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         decoder : how scores become label sets, an object or a name (see `linnaeus.decoding`); default: the best label
-            where every document was learned with one label, all labels with a score above 0 (at least the best) if not.
+            where every document was learned with one label, else all labels with a score above 0, and at least the
+            best unless some training documents had none.
         closed : True adds all ancestors to the answers, False leaves only the most specific labels; default: ancestors
             if all training sets had them, labels as given otherwise.
         """
@@ -160,7 +164,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
             return make_decoder(given) if isinstance(given, str) else given
         if self.one_label_ or self.codec_.single_label:
             return BestLabel(path_sum=self.nested_, close=False)
-        return Threshold(0.0, repair=None)
+        return Threshold(0.0, repair=None, at_least_one=not self.some_empty_)
 
     def top(self, X: Any, k: int = 5) -> tuple[Any, FloatArray]:
         """The k best nodes of each document: labels and scores (n_docs x k each), best first, ties by node number."""

@@ -29,8 +29,12 @@ class NodeExplanation:
     contributions: FloatArray
 
     def __str__(self) -> str:
-        terms = ", ".join(f"{j} {c:+.3f}" for j, c in zip(self.features[:5], self.contributions[:5], strict=False))
-        return f"{self.node}: {self.score:+.3f} = {self.intercept:+.3f} (constant) {terms}"
+        terms = [f"{self.intercept:+.3f} (constant)"]
+        terms += [f"{c:+.3f} ({j})" for j, c in zip(self.features[:5], self.contributions[:5], strict=False)]
+        rest = self.score - self.intercept - float(self.contributions[:5].sum())
+        if abs(rest) >= 5e-4:
+            terms.append(f"{rest:+.3f} (others)")
+        return f"{self.node}: {self.score:+.3f} = {' '.join(terms)}"
 
 
 class LinearTaxonomyClassifier(TaxonomyClassifier):
