@@ -244,3 +244,13 @@ def test_a_file_is_not_converted_onto_itself(linnaeus, files) -> None:
     result = linnaeus("taxonomy", "convert", files / "topics.tsv", files / "topics.tsv")
     assert (result.code, "the input itself" in result.err) == (2, True)
     assert (files / "topics.tsv").read_text() == before
+
+
+def test_a_broken_vocabulary_is_looked_at_as_a_whole(linnaeus, tmp_path) -> None:
+    concepts = [("a", "c"), ("b", "a"), ("c", "b"), ("d", "undescribed")]
+    lines = ["@prefix skos: <http://www.w3.org/2004/02/skos/core#> ."]
+    lines += [f"<urn:{below}> a skos:Concept ; skos:broader <urn:{above}> ." for below, above in concepts]
+    (tmp_path / "broken.ttl").write_text("\n".join(lines))
+    result = linnaeus("taxonomy", "check", tmp_path / "broken.ttl", "--json")
+    codes = {finding["code"] for finding in json.loads(result.out)["findings"]}
+    assert (result.code, codes >= {"cycle", "unknown-parent"}) == (1, True)

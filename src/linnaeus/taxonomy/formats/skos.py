@@ -117,11 +117,13 @@ class _Concepts:
         draft = self.draft
         gone = set() if obsolete else self.gone
         known = [iri for iri in self.order if iri not in gone]
+        described = {iri for iri in known if iri in self.said or iri in self.label}
         for above, below in self.pairs:
-            for one, other in ((above, below), (below, above)):
-                if one not in self.said and one not in self.label:
-                    raise draft.error(f"concept <{one}>, related to <{other}>, is not described in the file.")
+            if below not in described and below not in gone:
+                raise draft.error(f"concept <{below}>, narrower than <{above}>, is not described in the file.")
         called = self._called(known, names)
+        if any(above not in described and above not in gone for above, _ in self.pairs):
+            draft.declared = {called[iri] for iri in described}  # the others are unknown parents
         for iri in known:
             label = self.label.get(iri)
             if label:
