@@ -24,31 +24,42 @@ static inline void panel_dot_exact(ptrdiff_t n, const int *indices, const float 
 }
 
 #if defined(__GNUC__) || defined(__clang__)
-/* 64-byte vectors that tolerate any alignment; aligned arrays are merely faster. */
-typedef float panel_f __attribute__((vector_size(64), aligned(4), may_alias));
-typedef double panel_d __attribute__((vector_size(128), aligned(8), may_alias));
+/* Vectors of the width of the machine's registers: wider ones would be taken apart in memory. Any alignment is
+ * tolerated; aligned arrays are merely faster. Two sums run side by side, so that an addition need not wait for the last. */
+#if defined(__AVX512F__)
+#define LANE 64
+#elif defined(__AVX__)
+#define LANE 32
+#else
+#define LANE 16
+#endif
+typedef float lane_f __attribute__((vector_size(LANE), aligned(4), may_alias));
+typedef double lane_d __attribute__((vector_size(LANE), aligned(8), may_alias));
 
 #define PANEL_FUNCTIONS(T, V, suffix)                                                                              \
+    enum { LANES_##suffix = PANEL * sizeof(T) / LANE };                                                            \
     static inline void panel_dot_##suffix(ptrdiff_t n, const int *indices, const T *data, const T *W, T *S) {      \
-        V s0 = {0}, s1 = {0};                                                                                      \
+        V s0[LANES_##suffix] = {{0}}, s1[LANES_##suffix] = {{0}};                                                  \
         ptrdiff_t k = 0;                                                                                           \
-        if (indices) {                                                                                             \
-            for (; k + 1 < n; k += 2) {                                                                            \
-                s0 += data[k] * *(const V *)(W + (ptrdiff_t)indices[k] * PANEL);                                   \
-                s1 += data[k + 1] * *(const V *)(W + (ptrdiff_t)indices[k + 1] * PANEL);                           \
-            }                                                                                                      \
-            if (k < n) s0 += data[k] * *(const V *)(W + (ptrdiff_t)indices[k] * PANEL);                            \
-        } else {                                                                                                   \
-            for (; k < n; k++) s0 += data[k] * *(const V *)(W + k * PANEL);                                        \
+        for (; k + 1 < n; k += 2) {                                                                                \
+            const V *w0 = (const V *)(W + (indices ? (ptrdiff_t)indices[k] : k) * PANEL);                          \
+            const V *w1 = (const V *)(W + (indices ? (ptrdiff_t)indices[k + 1] : k + 1) * PANEL);                  \
+            for (int l = 0; l < LANES_##suffix; l++) s0[l] += data[k] * w0[l];                                     \
+            for (int l = 0; l < LANES_##suffix; l++) s1[l] += data[k + 1] * w1[l];                                 \
         }                                                                                                          \
-        *(V *)S = s0 + s1;                                                                                         \
+        if (k < n) {                                                                                               \
+            const V *w0 = (const V *)(W + (indices ? (ptrdiff_t)indices[k] : k) * PANEL);                          \
+            for (int l = 0; l < LANES_##suffix; l++) s0[l] += data[k] * w0[l];                                     \
+        }                                                                                                          \
+        for (int l = 0; l < LANES_##suffix; l++) ((V *)S)[l] = s0[l] + s1[l];                                      \
     }                                                                                                              \
     static inline void panel_axpy_##suffix(ptrdiff_t n, const int *indices, const T *data, const T *D, T *W) {     \
-        const V d = *(const V *)D;                                                                                 \
-        if (indices)                                                                                               \
-            for (ptrdiff_t k = 0; k < n; k++) *(V *)(W + (ptrdiff_t)indices[k] * PANEL) += data[k] * d;            \
-        else                                                                                                       \
-            for (ptrdiff_t k = 0; k < n; k++) *(V *)(W + k * PANEL) += data[k] * d;                                \
+        V d[LANES_##suffix];                                                                                       \
+        for (int l = 0; l < LANES_##suffix; l++) d[l] = ((const V *)D)[l];                                         \
+        for (ptrdiff_t k = 0; k < n; k++) {                                                                        \
+            V *w = (V *)(W + (indices ? (ptrdiff_t)indices[k] : k) * PANEL);                                       \
+            for (int l = 0; l < LANES_##suffix; l++) w[l] += data[k] * d[l];                                       \
+        }                                                                                                          \
     }
 #else
 #define PANEL_FUNCTIONS(T, V, suffix)                                                                              \
@@ -67,7 +78,7 @@ typedef double panel_d __attribute__((vector_size(128), aligned(8), may_alias));
     }
 #endif
 
-PANEL_FUNCTIONS(float, panel_f, f)
-PANEL_FUNCTIONS(double, panel_d, d)
+PANEL_FUNCTIONS(float, lane_f, f)
+PANEL_FUNCTIONS(double, lane_d, d)
 
 #endif
