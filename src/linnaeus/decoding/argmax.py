@@ -44,6 +44,7 @@ class BestLabel(Decoder):
     """
 
     name: ClassVar[str] = "best_label"
+    _nothing: ClassVar[str] = "There is no best label: no node has a score."
     path_sum: bool = False
     close: bool = True
 
@@ -56,13 +57,17 @@ class BestLabel(Decoder):
         return True
 
     def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
-        if len(S) and not len(columns):
-            raise DataError("There is no best label: no node has a score.")
-        return _best(S, taxonomy, columns, columns, self.path_sum, self.close)
+        nodes = self._candidates(taxonomy, columns)
+        if len(S) and not len(nodes):
+            raise DataError(self._nothing)
+        return _best(S, taxonomy, columns, nodes, self.path_sum, self.close)
+
+    def _candidates(self, taxonomy: Taxonomy, columns: IntArray) -> IntArray:
+        return columns
 
 
 @dataclass(frozen=True)
-class BestLeaf(Decoder):
+class BestLeaf(BestLabel):
     """The leaf of largest score among the scored ones, with its ancestors unless ``close=False``.
 
     Parameters
@@ -79,22 +84,10 @@ class BestLeaf(Decoder):
     """
 
     name: ClassVar[str] = "best_leaf"
-    path_sum: bool = False
-    close: bool = True
+    _nothing: ClassVar[str] = "There is no best leaf: none of the scored nodes is a leaf; BestLabel takes any node."
 
-    @property
-    def closed(self) -> bool:
-        return self.close
-
-    @property
-    def single(self) -> bool:
-        return True
-
-    def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
-        leaves = columns[taxonomy.is_leaf[columns]]
-        if len(S) and not len(leaves):
-            raise DataError("There is no best leaf: none of the scored nodes is a leaf; BestLabel takes any node.")
-        return _best(S, taxonomy, columns, leaves, self.path_sum, self.close)
+    def _candidates(self, taxonomy: Taxonomy, columns: IntArray) -> IntArray:
+        return columns[taxonomy.is_leaf[columns]]
 
 
 def _best(S: FloatArray, taxonomy: Taxonomy, columns: IntArray, nodes: IntArray, path_sum: bool, close: bool) -> CSR:

@@ -229,10 +229,6 @@ class TextFeatures(TransformerMixin, BaseEstimator):
             names += [f"{field}={value}" for value in self.vocabulary_[field]]
         return np.array(names, dtype=object)
 
-    @property
-    def n_features_out_(self) -> int:
-        return sum(len(terms) for terms in self.vocabulary_.values())
-
     # -- keeping -------------------------------------------------------------------------------------------------------
 
     def state(self) -> tuple[dict[str, Any], dict[str, Any]]:

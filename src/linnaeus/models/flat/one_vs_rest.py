@@ -35,7 +35,7 @@ __all__ = ["OneVsRestLogistic", "OneVsRestSVM"]
 
 
 class _OneVsRest(LinearTaxonomyClassifier):
-    """What both share: blocks of labels through the dual solver."""
+    """What both share: blocks of labels through the solver that fits the documents."""
 
     loss: str
     C: float
