@@ -15,13 +15,17 @@ ObjectArray: TypeAlias = npt.NDArray[np.object_]
 CSR: TypeAlias = Any  # scipy.sparse.csr_array; scipy ships no usable types
 Matrix: TypeAlias = Any  # CSR or dense two-dimensional array
 
+S = TypeVar("S")
 T = TypeVar("T")
 R = TypeVar("R")
 
 
 class Engine(Protocol):
-    """Where independent blocks of work run; results come back in the order of the tasks."""
+    """Where independent blocks of work run; results come back in the order of the tasks.
+
+    ``function(shared, task)`` is a plain function of a module; ``shared`` (the documents, say) reaches every worker once.
+    """
 
     n_workers: int
 
-    def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]: ...
+    def map(self, function: Callable[[S, T], R], tasks: Iterable[T], shared: S) -> Iterator[R]: ...

@@ -16,33 +16,33 @@ ENGINES = [SerialEngine(), ThreadEngine(3)]
 
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: type(engine).__name__)
 def test_results_come_in_the_order_of_the_tasks(engine) -> None:
-    def slow_when_early(i: int) -> int:
+    def slow_when_early(power: int, i: int) -> int:
         time.sleep(0.01 if i < 3 else 0)
-        return i * i
+        return i**power
 
-    assert list(engine.map(slow_when_early, range(20))) == [i * i for i in range(20)]
-    assert list(engine.map(slow_when_early, [])) == []
+    assert list(engine.map(slow_when_early, range(20), shared=2)) == [i * i for i in range(20)]
+    assert list(engine.map(slow_when_early, [], shared=2)) == []
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: type(engine).__name__)
 def test_an_error_in_a_task_reaches_the_caller(engine) -> None:
-    def fail(i: int) -> int:
+    def fail(shared: None, i: int) -> int:
         raise KeyError(i)
 
     with pytest.raises(KeyError):
-        list(engine.map(fail, range(5)))
+        list(engine.map(fail, range(5), shared=None))
 
 
 def test_threads_run_at_the_same_time_and_end() -> None:
     barrier = threading.Barrier(3, timeout=10)
     before = threading.active_count()
-    list(ThreadEngine(3).map(lambda i: barrier.wait(), range(3)))
+    list(ThreadEngine(3).map(lambda barrier, i: barrier.wait(), range(3), shared=barrier))
     assert threading.active_count() == before
 
 
 def test_few_results_wait_at_a_time() -> None:
     started: list[int] = []
-    results = ThreadEngine(2).map(lambda i: started.append(i), range(1000))
+    results = ThreadEngine(2).map(lambda started, i: started.append(i), range(1000), shared=started)
     next(results)
     assert len(started) < 20
     results.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from linnaeus.typing import R, T
+from linnaeus.typing import R, S, T
 
 __all__ = ["SerialEngine"]
 
@@ -14,5 +14,5 @@ class SerialEngine:
 
     n_workers = 1
 
-    def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
-        return map(function, tasks)
+    def map(self, function: Callable[[S, T], R], tasks: Iterable[T], shared: S) -> Iterator[R]:
+        return (function(shared, task) for task in tasks)

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from linnaeus.typing import R, T
+from linnaeus.typing import R, S, T
 
 __all__ = ["ThreadEngine"]
 
@@ -17,12 +17,12 @@ class ThreadEngine:
     def __init__(self, n_workers: int) -> None:
         self.n_workers = n_workers
 
-    def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
+    def map(self, function: Callable[[S, T], R], tasks: Iterable[T], shared: S) -> Iterator[R]:
         pool = ThreadPoolExecutor(self.n_workers, thread_name_prefix="linnaeus")
         waiting: deque[Future[R]] = deque()
         try:
             for task in tasks:
-                waiting.append(pool.submit(function, task))
+                waiting.append(pool.submit(function, shared, task))
                 if len(waiting) > 2 * self.n_workers:
                     yield waiting.popleft().result()
             while waiting:

@@ -10,7 +10,6 @@ run on threads, every label's gap is certified.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,17 +18,13 @@ from sklearn.utils import check_random_state
 
 from linnaeus.data.check import Problem
 from linnaeus.engine import get_engine, single_blas_thread
-from linnaeus.engine.plan import blocks, rows_that_fit
+from linnaeus.engine.plan import blocks
 from linnaeus.errors import DataError, ParameterError, check_number, nearest
 from linnaeus.models.linear import LinearTaxonomyClassifier
-from linnaeus.models.solvers import newton_cg
-from linnaeus.models.solvers.dual_cd import PANEL, solve_block
-from linnaeus.models.solvers.newton_cg import solve_dense_block
-from linnaeus.models.solvers.rows import prepare_rows
-from linnaeus.models.solvers.solution import BlockSolution
+from linnaeus.models.solvers.binary import prepare_training, solve_columns
 from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import CSR, FloatArray, Matrix
+from linnaeus.typing import FloatArray, Matrix
 
 __all__ = ["OneVsRestLogistic", "OneVsRestSVM"]
 
@@ -74,32 +69,17 @@ class _OneVsRest(LinearTaxonomyClassifier):
             only = problem.taxonomy.names[self.nodes_[0]]
             raise DataError(f"y has only one class, {only!r}; a classifier needs two.")
         weights = np.ones(problem.n_docs) if problem.weights is None else problem.weights
-        bound = (self.C * weights).astype(problem.X.dtype)
-        solve, size = self._solver(problem.X, bound)
-        parts = list(blocks(len(self.nodes_), size))
+        bias = 1.0 if self.fit_intercept else 0.0
+        stop: dict[str, Any] = {"loss": self.loss, "tol": self.tol, "max_iter": self.max_iter}
+        training = prepare_training(problem.X, self.C * weights, bias=bias, **stop)
+        parts = list(blocks(len(self.nodes_), training.block_size))
         # One seed per block, whatever thread solves it: the model does not depend on n_jobs.
         entropy = check_random_state(self.random_state).randint(2**31)
         seeds = np.random.SeedSequence(entropy).spawn(len(parts))
-
-        def work(task: tuple[slice, Any]) -> Any:
-            return solve(Y[:, self.nodes_[task[0]]], task[1])
-
+        tasks = ((Y[:, self.nodes_[part]], seed) for part, seed in zip(parts, seeds, strict=True))
         with single_blas_thread():
-            solutions = get_engine(self.engine, self.n_jobs).map(work, zip(parts, seeds, strict=True))
+            solutions = get_engine(self.engine, self.n_jobs).map(solve_columns, tasks, shared=training)
             self._collect(solutions, parts, problem.X)
-
-    def _solver(self, X: Matrix, bound: FloatArray) -> tuple[Callable[[CSR, Any], BlockSolution], int]:
-        """The solver for these documents, and how many labels it takes at a time.
-
-        Dense documents have correlated features, on which coordinate descent crawls: smooth losses go to Newton-CG.
-        """
-        bias = 1.0 if self.fit_intercept else 0.0
-        stop: dict[str, Any] = {"loss": self.loss, "tol": self.tol, "max_iter": self.max_iter}
-        if isinstance(X, np.ndarray) and self.loss in newton_cg.LOSSES:
-            size = min(32, rows_that_fit(8 * X.itemsize * max(X.shape), least=16))
-            return lambda positives, seed: solve_dense_block(X, positives, bound, bias=bias, **stop), size
-        rows = prepare_rows(X, bias)
-        return lambda positives, seed: solve_block(rows, positives, bound, seed=seed, **stop), PANEL
 
     def _collect(self, solutions: Any, parts: list[slice], X: Matrix) -> None:
         n = len(self.nodes_)
