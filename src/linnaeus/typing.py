@@ -23,7 +23,7 @@ R = TypeVar("R")
 class Engine(Protocol):
     """Where independent blocks of work run; results come back in the order of the tasks.
 
-    ``function(shared, task)`` is a plain function of a module; ``shared`` (the documents, say) reaches every worker once.
+    ``function(shared, task)`` is a plain function of a module; ``shared`` (the documents) reaches every worker once.
     """
 
     n_workers: int
