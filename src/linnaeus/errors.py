@@ -8,6 +8,7 @@ import numbers
 from collections.abc import Iterable
 
 __all__ = [
+    "CheckpointError",
     "DataError",
     "LinnaeusError",
     "ParameterError",
@@ -42,6 +43,10 @@ class ParameterError(LinnaeusError):
 
 class StoreError(LinnaeusError):
     """A model folder is missing, damaged, or of another format."""
+
+
+class CheckpointError(StoreError):
+    """A checkpoint is damaged, in use, or of another fit."""
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str:

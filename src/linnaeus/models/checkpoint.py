@@ -1,0 +1,286 @@
+"""What a long fit has finished, on disk: a folder of named arrays from which the same fit goes on after a kill.
+
+    checkpoint.json      whose fit it is (fingerprint), its state (plain values), where the arrays of every key lie
+    arrays-0001.bin      arrays one after the other, each at a multiple of 64 bytes; written once, never changed
+    lock                 held by the process that trains
+
+`put` writes arrays at once, but they count only when `commit` has replaced checkpoint.json, in one step: all keys put
+since the last commit become visible together, or none does. A kill at any moment leaves the last commit, so keys may be
+overwritten freely. Arrays come back memory-mapped: reading some rows of each does not load them whole.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import time
+import zlib
+from collections.abc import Iterator, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from linnaeus.errors import CheckpointError
+from linnaeus.files import replace_file
+from linnaeus.models.fingerprint import differences
+
+__all__ = ["Checkpoint"]
+
+FORMAT = "linnaeus-checkpoint"
+FORMAT_VERSION = 1
+INDEX = "checkpoint.json"
+LOCK = "lock"
+_OURS = re.compile(rf"arrays-\d+\.bin|{INDEX}|{LOCK}|\.[0-9a-f]+\.part")
+_FULL = 256 * 2**20  # bytes after which a new file begins
+_ALIGN = 64
+
+
+class Checkpoint:
+    """Named arrays and plain values of one fit in a folder; what is there of the same fit is taken up.
+
+    Parameters
+    ----------
+    folder : made where it does not exist; one that holds other things is refused.
+    fingerprint : what the fit is (see `fingerprint.fingerprint`); a folder of another fit is refused, with what differs.
+    every : seconds between commits of `commit_if_due`.
+    durable : wait for the disk at every commit; False for files that need not survive a power cut.
+
+    Attributes
+    ----------
+    state : dict of plain values, written with the next commit.
+    finished : whether the fit came to its end.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> with Checkpoint(folder, {"C": 1.0}) as checkpoint:
+    ...     checkpoint.put("block 3", {"weights": np.ones(2)})
+    ...     checkpoint.state["sweep"] = 7
+    ...     checkpoint.commit()
+    >>> with Checkpoint(folder, {"C": 1.0}) as again:
+    ...     again.state["sweep"], again.get("block 3")["weights"].tolist()
+    (7, [1.0, 1.0])
+    >>> Checkpoint(folder, {"C": 2.0})  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    linnaeus.errors.CheckpointError: ... holds the checkpoint of another fit: C was 1.0 and is 2.0; ...
+    """
+
+    def __init__(
+        self, folder: str | PathLike[str], fingerprint: Mapping[str, Any], *, every: float = 5.0, durable: bool = True
+    ) -> None:
+        self.folder = Path(folder)
+        self.fingerprint = json.loads(json.dumps(dict(fingerprint)))  # as it will be read back
+        self.every, self.durable = every, durable
+        self.state: dict[str, Any] = {}
+        self.finished = False
+        self._entries: dict[str, dict[str, list[Any]]] = {}  # key -> array name -> [file, offset, dtype, shape, crc]
+        self._file: BinaryIO | None = None
+        self._maps: dict[str, Any] = {}
+        self._changed = False
+        self._last = time.monotonic()
+        self._lock: Any = None
+        self._open()
+
+    # -- keys ----------------------------------------------------------------------------------------------------------
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._entries
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def put(self, key: str, arrays: Mapping[str, Any]) -> None:
+        """Write arrays under a key, in place of those it had; they count from the next commit on."""
+        self._entries[key] = {name: self._write(np.asarray(array)) for name, array in arrays.items()}
+        self._changed = True
+
+    def get(self, key: str, *, verify: bool = True) -> dict[str, Any]:
+        """The arrays of a key, read-only and memory-mapped; ``verify=False`` spares reading them for their checksums."""
+        return {name: self._read(key, entry, verify) for name, entry in self._entries[key].items()}
+
+    def discard(self, key: str) -> None:
+        """Forget a key, from the next commit on."""
+        self._changed |= self._entries.pop(key, None) is not None
+
+    # -- commits -------------------------------------------------------------------------------------------------------
+
+    def commit(self) -> None:
+        """Make everything put so far, and ``state``, what a later fit finds: all of it or, after a kill, none of it."""
+        start = time.monotonic()
+        if self._file is not None:
+            self._file.flush()
+            if self.durable:
+                os.fsync(self._file.fileno())
+        content = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "finished": self.finished,
+            "fingerprint": self.fingerprint,
+            "state": self.state,
+            "keys": self._entries,
+        }
+        text = json.dumps(content)
+        if self.durable:
+            replace_file(self.folder / INDEX, text.encode())
+        else:
+            (self.folder / INDEX).write_text(text)
+        self._changed = False
+        self._tidy()
+        self._last = time.monotonic()
+        # An index of very many keys takes long to write: at most a twentieth of the time goes into commits.
+        self._pause = max(self.every, 20 * (self._last - start))
+
+    def commit_if_due(self) -> bool:
+        """Commit if the last one is more than ``every`` seconds ago and something changed since."""
+        due = self._changed and time.monotonic() - self._last >= self._pause
+        if due:
+            self.commit()
+        return due
+
+    def finish(self) -> None:
+        """Commit and mark the fit as finished; a later fit of the same finds everything done."""
+        self.finished = True
+        self.commit()
+
+    def close(self) -> None:
+        """Let the folder go; what was not committed is lost. Arrays that were read stay valid."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        self._maps.clear()
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def remove(self) -> None:
+        """Delete the checkpoint, and the folder where nothing else is in it."""
+        self.close()
+        for path in list(self.folder.iterdir()):
+            if _OURS.fullmatch(path.name):
+                path.unlink(missing_ok=True)
+        if not any(self.folder.iterdir()):
+            self.folder.rmdir()
+
+    def __enter__(self) -> Checkpoint:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- the folder ----------------------------------------------------------------------------------------------------
+
+    def _open(self) -> None:
+        self._pause = self.every
+        if self.folder.exists() and not self.folder.is_dir():
+            raise CheckpointError(f"checkpoint={str(self.folder)!r} is a file; expected a folder.")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        foreign = sorted(path.name for path in self.folder.iterdir() if not _OURS.fullmatch(path.name))
+        if foreign and not (self.folder / INDEX).exists():
+            raise CheckpointError(
+                f"{self.folder} is not a checkpoint (it holds {foreign[0]!r}); choose another folder."
+            )
+        self._lock = _locked(self.folder / LOCK)
+        try:
+            if (self.folder / INDEX).exists():
+                self._take_up()
+            self._tidy()
+        except BaseException:
+            self.close()
+            raise
+
+    def _take_up(self) -> None:
+        path = self.folder / INDEX
+        try:
+            content = json.loads(path.read_text("utf-8"))
+            version = content["format_version"] if content["format"] == FORMAT else None
+        except (UnicodeDecodeError, json.JSONDecodeError, LookupError, TypeError):
+            raise CheckpointError(f"{path} is damaged; delete {self.folder} to start anew.") from None
+        if version != FORMAT_VERSION:
+            raise CheckpointError(f"{path} has format version {version}; this linnaeus reads {FORMAT_VERSION}.")
+        other = differences(content["fingerprint"], self.fingerprint)
+        if other:
+            raise CheckpointError(
+                f"{self.folder} holds the checkpoint of another fit: {', '.join(other)}; "
+                "choose another folder, or delete this one to start anew."
+            )
+        self._entries, self.state, self.finished = content["keys"], content["state"], content["finished"]
+
+    def _tidy(self) -> None:
+        """Delete files that no key needs; begin a new file where the open one is full or holds overwritten arrays."""
+        used: dict[str, int] = {}
+        for arrays in self._entries.values():
+            for file, _, dtype, shape, _ in arrays.values():
+                used[file] = used.get(file, 0) + _padded(np.dtype(dtype).itemsize * math.prod(shape))
+        if self._file is not None:
+            name, size = Path(self._file.name).name, self._file.tell()
+            if size >= _FULL or used.get(name, 0) < size:
+                self._file.close()
+                self._file = None
+        for path in self.folder.glob("arrays-*.bin"):
+            if path.name not in used and (self._file is None or path.name != Path(self._file.name).name):
+                self._maps.pop(path.name, None)
+                path.unlink(missing_ok=True)
+
+    def _write(self, array: Any) -> list[Any]:
+        if array.dtype.hasobject:
+            raise TypeError("a checkpoint holds plain arrays, not objects")
+        if self._file is None:
+            numbers = [int(path.stem.partition("-")[2]) for path in self.folder.glob("arrays-*.bin")]
+            self._file = open(self.folder / f"arrays-{max(numbers, default=0) + 1:04d}.bin", "xb")  # noqa: SIM115
+        offset = self._file.tell()
+        content = memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+        self._file.write(content)
+        self._file.write(bytes(_padded(content.nbytes) - content.nbytes))
+        name = Path(self._file.name).name
+        return [name, offset, array.dtype.str, list(array.shape), zlib.crc32(content)]
+
+    def _read(self, key: str, entry: list[Any], verify: bool) -> Any:
+        file, offset, dtype, shape, crc = entry
+        stop = offset + np.dtype(dtype).itemsize * math.prod(shape)
+        try:
+            raw = self._mapped(file, stop)[offset:stop]
+        except (OSError, ValueError):
+            raw = np.zeros(0, np.uint8)
+        if len(raw) != stop - offset or (verify and zlib.crc32(raw) != crc):
+            raise CheckpointError(
+                f"{self.folder / file} is damaged (at {key!r}); delete {self.folder} to start the fit anew."
+            )
+        return raw.view(dtype).reshape(shape)
+
+    def _mapped(self, file: str, stop: int) -> Any:
+        """One mapping per file, however many arrays it holds: systems allow some ten thousand mappings."""
+        known = self._maps.get(file)
+        if known is None or len(known) < stop:
+            if self._file is not None:
+                self._file.flush()
+            path = self.folder / file
+            mapped = np.memmap(path, np.uint8, "r") if path.stat().st_size else np.zeros(0, np.uint8)
+            known = self._maps[file] = np.asarray(mapped)
+        return known
+
+
+def _padded(n_bytes: int) -> int:
+    return -(-n_bytes // _ALIGN) * _ALIGN
+
+
+def _locked(path: Path) -> Any:
+    """An open file that no other process holds; the system lets go of it when the process ends, however it ends."""
+    file = open(path, "ab")  # noqa: SIM115
+    try:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise CheckpointError(f"{path.parent} is in use: another process trains with this checkpoint.") from None
+    except (ImportError, OSError):  # no such locks on this system or file system: one writer is the user's care
+        pass
+    return file
