@@ -45,7 +45,7 @@ class Checkpoint:
     Parameters
     ----------
     folder : made where it does not exist; one that holds other things is refused.
-    fingerprint : what the fit is (see `fingerprint.fingerprint`); a folder of another fit is refused, with what differs.
+    fingerprint : what the fit is (see `models.fingerprint`); a folder of another fit is refused, with what differs.
     every : seconds between commits of `commit_if_due`.
     durable : wait for the disk at every commit; False for files that need not survive a power cut.
 
@@ -103,7 +103,7 @@ class Checkpoint:
         self._changed = True
 
     def get(self, key: str, *, verify: bool = True) -> dict[str, Any]:
-        """The arrays of a key, read-only and memory-mapped; ``verify=False`` spares reading them for their checksums."""
+        """The arrays of a key, read-only and memory-mapped; ``verify=False`` spares reading them for checksums."""
         return {name: self._read(key, entry, verify) for name, entry in self._entries[key].items()}
 
     def discard(self, key: str) -> None:
@@ -236,7 +236,7 @@ class Checkpoint:
             numbers = [int(path.stem.partition("-")[2]) for path in self.folder.glob("arrays-*.bin")]
             self._file = open(self.folder / f"arrays-{max(numbers, default=0) + 1:04d}.bin", "xb")  # noqa: SIM115
         offset = self._file.tell()
-        content = memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+        content = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
         self._file.write(content)
         self._file.write(bytes(_padded(content.nbytes) - content.nbytes))
         name = Path(self._file.name).name

@@ -1,0 +1,162 @@
+"""How much memory a fit will take, before it starts, and how to stay below a limit.
+
+    peak = now + max(preparing, once + n_workers x each worker + weights)
+
+``now`` is what the process holds already (the documents among it), ``preparing`` what laying them out takes for a
+moment. Where a limit is given, weights go to disk first, which costs little; then fewer workers run, which costs time;
+then an error says what the least is. Pages of memory-mapped files are not counted: the system takes them back when it
+needs them.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from linnaeus.errors import ParameterError
+
+__all__ = ["Forecast", "format_bytes", "own_memory", "parse_bytes", "plan_memory"]
+
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_UNITS |= {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+
+
+def parse_bytes(value: Any, name: str = "max_memory") -> int:
+    """Bytes from a number or a text such as "4GB" (10^9) or "512 MiB" (2^20).
+
+    Examples
+    --------
+    >>> parse_bytes("4GB"), parse_bytes("1.5 KiB"), parse_bytes(1000)
+    (4000000000, 1536, 1000)
+    """
+    found = re.fullmatch(r"\s*([0-9]*\.?[0-9]+(?:e[0-9]+)?)\s*([A-Za-z]*)\s*", str(value))
+    if isinstance(value, bool) or found is None or found[2].upper() not in _UNITS or not float(found[1]) > 0:
+        raise ParameterError(f"{name}={value!r}; expected bytes as a number, or as '4GB' or '512MiB'.")
+    return int(float(found[1]) * _UNITS[found[2].upper()])
+
+
+def format_bytes(n_bytes: float) -> str:
+    """Bytes for people.
+
+    Examples
+    --------
+    >>> format_bytes(1_234_567_890), format_bytes(20_000), format_bytes(12)
+    ('1.23 GB', '20.0 kB', '12 bytes')
+    """
+    for unit, size in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if n_bytes >= size:
+            return f"{n_bytes / size:.3g} {unit}" if n_bytes >= 100 * size else f"{n_bytes / size:#.3g} {unit}"
+    return f"{n_bytes:.0f} bytes"
+
+
+def own_memory() -> int:
+    """Bytes that this process holds by itself: without pages of files, where the system tells them apart.
+
+    Examples
+    --------
+    >>> own_memory() > 10**6
+    True
+    """
+    try:
+        with open("/proc/self/status") as file:
+            sizes = dict(line.split(":", 1) for line in file if line.startswith("Rss"))
+        return sum(int(sizes[name].split()[0]) for name in ("RssAnon", "RssShmem")) * 1024
+    except (OSError, KeyError, ValueError):
+        return _peak_so_far()
+
+
+def _peak_so_far() -> int:
+    """The largest size so far, where the present one is not told; 0 where that is not told either."""
+    try:
+        import resource
+    except ImportError:
+        return 0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a fit will take: bytes by name, the number of workers, and whether weights are in memory or on disk.
+
+    Examples
+    --------
+    >>> once, worker = {"documents": 4 * 10**8}, {"panels": 10**8}
+    >>> plan = Forecast(once, worker, n_workers=2, weights=10**9, now=10**8)
+    >>> plan.peak
+    1700000000
+    >>> print(plan)
+    memory: 1.70 GB at the peak = 100 MB now + documents 400 MB + 2 x panels 100 MB + weights 1.00 GB
+    """
+
+    once: Mapping[str, int]
+    each_worker: Mapping[str, int]
+    n_workers: int
+    weights: int
+    merging: int = 0  # memory that weights on disk still need
+    preparing: int = 0
+    on_disk: bool = False
+    now: int = field(default_factory=own_memory)
+
+    @property
+    def peak(self) -> int:
+        """Bytes of the process at the worst moment."""
+        workers = self.n_workers * sum(self.each_worker.values())
+        return self.now + max(
+            self.preparing, sum(self.once.values()) + workers + (self.merging if self.on_disk else self.weights)
+        )
+
+    def __str__(self) -> str:
+        terms = [f"{format_bytes(self.now)} now"]
+        terms += [f"{name} {format_bytes(size)}" for name, size in self.once.items() if size]
+        count = f"{self.n_workers} x " if self.n_workers > 1 else ""
+        terms += [f"{count}{name} {format_bytes(size)}" for name, size in self.each_worker.items() if size]
+        terms.append(
+            f"weights on disk {format_bytes(self.merging)}" if self.on_disk else f"weights {format_bytes(self.weights)}"
+        )
+        told = f"memory: {format_bytes(self.peak)} at the peak = {' + '.join(terms)}"
+        return f"{told}; {format_bytes(self.weights)} on disk" if self.on_disk else told
+
+    def to_dict(self) -> dict[str, Any]:
+        """All figures as plain values, for JSON."""
+        return {
+            "peak_bytes": self.peak,
+            "now_bytes": self.now,
+            "once_bytes": dict(self.once),
+            "each_worker_bytes": dict(self.each_worker),
+            "n_workers": self.n_workers,
+            "preparing_bytes": self.preparing,
+            "weights_bytes": self.weights,
+            "weights_on_disk": self.on_disk,
+        }
+
+
+def plan_memory(forecast: Forecast, limit: int | None, *, fewer_workers: bool = True) -> Forecast:
+    """The forecast changed to stay below ``limit`` bytes: weights to disk, then fewer workers, else an error.
+
+    Examples
+    --------
+    >>> free = Forecast({"documents": 4 * 10**8}, {"panels": 10**8}, n_workers=4, weights=10**9, now=0)
+    >>> plan_memory(free, None) == free
+    True
+    >>> tight = plan_memory(free, 7 * 10**8)
+    >>> tight.on_disk, tight.n_workers, tight.peak
+    (True, 3, 700000000)
+    >>> plan_memory(free, 10**8)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    linnaeus.errors.ParameterError: max_memory is 100 MB, but the fit takes at least 500 MB (...); ...
+    """
+    if limit is None or forecast.peak <= limit:
+        return forecast
+    least = smaller = replace(forecast, on_disk=True) if forecast.merging < forecast.weights else forecast
+    while smaller.peak > limit and fewer_workers and smaller.n_workers > 1:
+        least = smaller = replace(smaller, n_workers=smaller.n_workers - 1)
+    if smaller.peak <= limit:
+        return smaller
+    how = "memory-mapped documents (`linnaeus data convert`) or fewer features take less"
+    raise ParameterError(
+        f"max_memory is {format_bytes(limit)}, but the fit takes at least {format_bytes(least.peak)} ({least}); {how}."
+    )
