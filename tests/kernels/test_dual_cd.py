@@ -34,6 +34,7 @@ def problem(seed: int, n: int, d: int, loss: int, dense: bool, dtype: type, bias
         "dense": dense,
         "squared_norm": ((X**2).sum(axis=1) + bias**2).astype(dtype),
         "bound": bound,
+        "column_weight": rng.uniform(0.5, 2.0, (2, 16)).astype(dtype),
         "loss": loss,
         "bias": dtype(bias),
         "positive_indptr": y.indptr.astype(np.int64),
@@ -91,7 +92,7 @@ def test_rebuild_and_certify_equal_the_twin(kernel, loss, dtype) -> None:
     reference.rebuild(*matrix, p["bias"], *labels, state["alpha"], expected)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
     sums = np.zeros((4, 16))
-    arguments = (*matrix, p["bound"], p["loss"], p["bias"], *labels, state["W"], state["alpha"])
+    arguments = (*matrix, p["bound"], p["column_weight"], p["loss"], p["bias"], *labels, state["W"], state["alpha"])
     kernel.certify(*arguments, sums[0], sums[1])
     reference.certify(*arguments, sums[2], sums[3])
     np.testing.assert_allclose(sums[:2], sums[2:], rtol=1e-5 if dtype is np.float32 else 1e-10)

@@ -1,12 +1,14 @@
 """Dual coordinate descent for 16 binary problems at once.
 
-For every column b of a block, with rows x_i, signs y_ib = +1 or -1 and bounds c_i > 0,
+For every column b of a block, with rows x_i, signs y_ib = +1 or -1, bounds c_ib > 0 and a centre m,
 
-    min_w  1/2 |w|^2 + sum_i c_i loss(y_ib w'x_i),          w = sum_i alpha_ib y_ib x_i
+    min_w  1/2 |w - m|^2 + sum_i c_ib loss(y_ib w'x_i),          w = m + sum_i alpha_ib y_ib x_i
 
     hinge          loss(t) = (1 - t)_+        0 <= alpha_i <= c_i
     squared hinge  loss(t) = (1 - t)_+^2      0 <= alpha_i
     logistic       loss(t) = log(1 + e^-t)    0 <  alpha_i <  c_i
+
+where c_ib = bound_i times the column's weight for positive or for negative rows, ``column_weight[0]`` and ``[1]``.
 
 W (n_features + 1 x 16) holds w, its last row the weight of the constant feature ``bias``; alpha is (n_rows x 16). The
 columns are independent problems that share one order of the rows: a visit computes the 16 scores of a row in one pass
@@ -60,17 +62,32 @@ cdef inline void add(
 
 
 cdef inline void step_hinge(
-    floating* S, const floating* Y, floating* a, floating Q, floating c, floating shift, floating* D, floating* G
+    floating* S, const floating* Y, floating* a, floating Q, const floating* c, floating* D, floating* G
 ) noexcept nogil:
-    """One exact step of each column; ``shift`` is 0 for the hinge (box [0, c]) and 1/(2c) for the squared hinge (c = inf)."""
+    """One exact step of each column in its box [0, c]."""
     cdef int b
     cdef floating new
-    cdef floating inverse = 1 / (Q + shift)
+    cdef floating inverse = 1 / Q if Q > 0 else INFINITY
     for b in range(PANEL):
-        G[b] = Y[b] * S[b] - 1 + shift * a[b]
+        G[b] = Y[b] * S[b] - 1
         new = a[b] - G[b] * inverse
         new = new if new > 0 else 0
-        new = new if new < c else c
+        new = new if new < c[b] else c[b]
+        D[b] = (new - a[b]) * Y[b]
+        a[b] = new
+
+
+cdef inline void step_squared_hinge(
+    floating* S, const floating* Y, floating* a, floating Q, const floating* c, floating* D, floating* G
+) noexcept nogil:
+    """One exact step of each column on [0, inf); the loss adds 1/(2c) to the curvature."""
+    cdef int b
+    cdef floating new, shift
+    for b in range(PANEL):
+        shift = <floating> 0.5 / c[b]
+        G[b] = Y[b] * S[b] - 1 + shift * a[b]
+        new = a[b] - G[b] / (Q + shift)
+        new = new if new > 0 else 0
         D[b] = (new - a[b]) * Y[b]
         a[b] = new
 
@@ -105,13 +122,14 @@ cdef inline double newton_logistic(double z, double old, double Q, double c) noe
 
 
 cdef inline void step_logistic(
-    floating* S, const floating* Y, floating* a, floating Q, floating c, floating* D, floating* G
+    floating* S, const floating* Y, floating* a, floating Q, const floating* bound, floating* D, floating* G
 ) noexcept nogil:
     """One step of each column towards its one-dimensional optimum; G is the gradient before the step."""
     cdef int b
-    cdef floating new
+    cdef floating new, c
     cdef double t
     for b in range(PANEL):
+        c = bound[b]
         t = Y[b] * S[b]
         G[b] = <floating> (t + log(a[b] / (c - a[b])))
         new = <floating> newton_logistic(t, a[b], Q, c)
@@ -125,8 +143,8 @@ cdef inline void step_logistic(
 
 def sweep(
     const i64[::1] indptr, const int[::1] indices, const floating[::1] data, bint dense,
-    const floating[::1] squared_norm, const floating[::1] bound, int loss, floating bias,
-    const i64[::1] positive_indptr, const unsigned char[::1] positive,
+    const floating[::1] squared_norm, const floating[::1] bound, const floating[:, ::1] column_weight, int loss,
+    floating bias, const i64[::1] positive_indptr, const unsigned char[::1] positive,
     int[::1] order, Py_ssize_t n_active,
     floating[:, ::1] W, floating[:, ::1] alpha,
     const floating[::1] shrink_above, const floating[::1] shrink_below, const unsigned char[::1] done,
@@ -141,12 +159,13 @@ def sweep(
     """
     cdef Py_ssize_t k, i, n, e, kept = 0, last = n_active - 1
     cdef int b, swap
-    cdef floating shift, c, pg
+    cdef floating pg
     cdef floating S[PANEL]
     cdef floating Y[PANEL]
     cdef floating D[PANEL]
     cdef floating G[PANEL]
     cdef floating old[PANEL]
+    cdef floating c[PANEL]
     cdef floating* a
     cdef floating* w = &W[0, 0]
     cdef floating* bias_row = &W[W.shape[0] - 1, 0]
@@ -165,10 +184,11 @@ def sweep(
             for b in range(PANEL):
                 Y[b] = -1
                 old[b] = a[b]
+                c[b] = bound[i] * column_weight[1, b]
             for e in range(positive_indptr[i], positive_indptr[i + 1]):
                 Y[positive[e]] = 1
+                c[positive[e]] = bound[i] * column_weight[0, positive[e]]
             scores(n, row_indices, &data[0] + indptr[i], w, bias_row, bias, S)
-            c = bound[i]
             keep = False
             if loss == LOGISTIC:
                 step_logistic(S, Y, a, squared_norm[i], c, D, G)
@@ -177,17 +197,16 @@ def sweep(
                     pg_max[b] = max(pg_max[b], G[b])
                     pg_min[b] = min(pg_min[b], G[b])
             else:
-                shift = 0
-                if loss == SQUARED_HINGE:
-                    shift = <floating> 0.5 / c
-                    c = INFINITY
-                step_hinge(S, Y, a, squared_norm[i], c, shift, D, G)
+                if loss == HINGE:
+                    step_hinge(S, Y, a, squared_norm[i], c, D, G)
+                else:
+                    step_squared_hinge(S, Y, a, squared_norm[i], c, D, G)
                 for b in range(PANEL):
                     pg = G[b]
                     if old[b] <= 0:
                         keep |= not (done[b] or pg > shrink_above[b])
                         pg = min(pg, 0)
-                    elif old[b] >= c:
+                    elif loss == HINGE and old[b] >= c[b]:
                         keep |= not (done[b] or pg < shrink_below[b])
                         pg = max(pg, 0)
                     else:
@@ -242,20 +261,21 @@ def rebuild(
 
 def certify(
     const i64[::1] indptr, const int[::1] indices, const floating[::1] data, bint dense,
-    const floating[::1] bound, int loss, floating bias,
+    const floating[::1] bound, const floating[:, ::1] column_weight, int loss, floating bias,
     const i64[::1] positive_indptr, const unsigned char[::1] positive,
     const floating[:, ::1] W, const floating[:, ::1] alpha, double[::1] primal, double[::1] dual,
 ):
     """Per column: primal = sum_i c_i loss(y_i w'x_i), dual = the part of the dual objective that is linear or local in alpha.
 
     Scores are computed in double precision from W as it is stored, so that P is the objective of just these weights.
-    The caller adds the quadratic terms: P = 1/2 |w|^2 + primal, D = dual - 1/2 |v|^2 with v = sum alpha y x.
+    The caller adds the quadratic terms, P = 1/2 |w - m|^2 + primal; for m = 0, D = dual - 1/2 |v|^2 with v = sum alpha y x.
     """
     cdef Py_ssize_t i, e
     cdef int b
     cdef double t, z, c, a
     cdef double S[PANEL]
     cdef double Y[PANEL]
+    cdef double bounds[PANEL]
     cdef const int* row_indices = NULL
     cdef Py_ssize_t last = W.shape[0] - 1
     primal[:] = 0
@@ -271,10 +291,12 @@ def certify(
             for b in range(PANEL):
                 S[b] += <double> bias * W[last, b]
                 Y[b] = -1
+                bounds[b] = bound[i] * column_weight[1, b]
             for e in range(positive_indptr[i], positive_indptr[i + 1]):
                 Y[positive[e]] = 1
-            c = bound[i]
+                bounds[positive[e]] = bound[i] * column_weight[0, positive[e]]
             for b in range(PANEL):
+                c = bounds[b]
                 t = Y[b] * S[b]
                 a = alpha[i, b]
                 z = 1 - t

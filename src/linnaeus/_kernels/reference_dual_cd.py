@@ -46,8 +46,8 @@ def _logistic_root(t: float, old: float, Q: float, c: float) -> float:
 
 
 def sweep(
-    indptr: Any, indices: Any, data: Any, dense: bool, squared_norm: Any, bound: Any, loss: int, bias: float,
-    positive_indptr: Any, positive: Any, order: Any, n_active: int, W: Any, alpha: Any,
+    indptr: Any, indices: Any, data: Any, dense: bool, squared_norm: Any, bound: Any, column_weight: Any, loss: int,
+    bias: float, positive_indptr: Any, positive: Any, order: Any, n_active: int, W: Any, alpha: Any,
     shrink_above: Any, shrink_below: Any, done: Any, pg_max: Any, pg_min: Any,
 ) -> int:  # fmt: skip
     """One epoch over ``order[:n_active]``; see the kernel."""
@@ -57,9 +57,9 @@ def sweep(
         i = int(order[kept])
         x, y = _row(i, indptr, indices, data, dense, bias, len(W) - 1), _signs(i, positive_indptr, positive)
         Q, keep = float(squared_norm[i]), loss == LOGISTIC
-        t = y * (x @ W)
+        t, bounds = y * (x @ W), bound[i] * np.where(y > 0, column_weight[0], column_weight[1])
         for b in range(PANEL):
-            old, c = float(alpha[i, b]), float(bound[i])
+            old, c = float(alpha[i, b]), float(bounds[b])
             if loss == LOGISTIC:
                 pg, new = t[b] + np.log(old / (c - old)), _logistic_root(t[b], old, Q, c)
             else:
@@ -104,15 +104,16 @@ def rebuild(
 
 
 def certify(
-    indptr: Any, indices: Any, data: Any, dense: bool, bound: Any, loss: int, bias: float,
+    indptr: Any, indices: Any, data: Any, dense: bool, bound: Any, column_weight: Any, loss: int, bias: float,
     positive_indptr: Any, positive: Any, W: Any, alpha: Any, primal: Any, dual: Any,
 ) -> None:  # fmt: skip
     """Losses of all rows, and the local part of the dual objective, per column."""
     primal[:], dual[:] = 0, 0
     for i in range(len(alpha)):
         x = _row(i, indptr, indices, data, dense, bias, len(W) - 1)
-        t = _signs(i, positive_indptr, positive) * (x @ W)
-        a, c = alpha[i].astype(float), float(bound[i])
+        y = _signs(i, positive_indptr, positive)
+        t, a = y * (x @ W), alpha[i].astype(float)
+        c = bound[i] * np.where(y > 0, column_weight[0], column_weight[1]).astype(float)
         if loss == LOGISTIC:
             primal += c * np.logaddexp(0, -t)
             dual += c * np.log(c) - a * np.log(a) - (c - a) * np.log(c - a)

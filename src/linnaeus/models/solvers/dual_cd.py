@@ -15,31 +15,56 @@ from linnaeus.models.solvers.rows import Rows, aligned_zeros
 from linnaeus.models.solvers.solution import BlockSolution
 from linnaeus.typing import CSR, FloatArray
 
-__all__ = ["LOSSES", "PANEL", "solve_block"]
+__all__ = ["LOSSES", "PANEL", "column_weights", "kernel_labels", "solve_block"]
 
 LOSSES = {"hinge": 0, "squared_hinge": 1, "logistic": 2}
 PANEL = 16
 
 
 def solve_block(
-    rows: Rows, positives: CSR, bound: FloatArray, *, loss: str, tol: float, max_iter: int, seed: Any
+    rows: Rows,
+    positives: CSR,
+    bound: FloatArray,
+    *,
+    loss: str,
+    tol: float,
+    max_iter: int,
+    seed: Any,
+    positive_weight: FloatArray | None = None,
 ) -> BlockSolution:
-    """Solve the columns of ``positives`` (n_docs x at most 16, 0/1) with the bounds c_i."""
-    return _Block(rows, positives, bound, loss, seed).solve(tol, max_iter)
+    """Solve the columns of ``positives`` (n_docs x at most 16, 0/1) with the bounds c_i.
+
+    ``positive_weight`` (one per column) multiplies the bounds of the column's positive documents.
+    """
+    return _Block(rows, positives, bound, loss, seed, positive_weight).solve(tol, max_iter)
+
+
+def column_weights(n_columns: int, dtype: Any, positive: Any = 1.0, negative: Any = 1.0) -> FloatArray:
+    """Weights of the columns' positive (row 0) and negative (row 1) documents as the kernels take them."""
+    weights = np.ones((2, PANEL), dtype)
+    weights[0, :n_columns], weights[1, :n_columns] = positive, negative
+    return weights
+
+
+def kernel_labels(positives: CSR) -> tuple[Any, Any]:
+    """Positive columns of every row as the kernels take them."""
+    positives = positives.tocsr()
+    columns = positives.indices.astype(np.uint8) if positives.nnz else np.zeros(1, np.uint8)
+    return positives.indptr.astype(np.int64), columns
 
 
 class _Block:
     """State of one block: W = sum alpha y x (features x 16), alpha (docs x 16), the order of the rows."""
 
-    def __init__(self, rows: Rows, positives: CSR, bound: FloatArray, loss: str, seed: Any) -> None:
+    def __init__(
+        self, rows: Rows, positives: CSR, bound: FloatArray, loss: str, seed: Any, positive_weight: FloatArray | None
+    ) -> None:
         dtype = rows.data.dtype
         self.kernel = dispatch.best("dual_cd")
         self.rows, self.bound, self.loss = rows, bound, LOSSES[loss]
         self.n_columns = positives.shape[1]
-        positives = positives.tocsr()
-        self.labels = positives.indptr.astype(np.int64), positives.indices.astype(np.uint8)
-        if not positives.nnz:
-            self.labels = self.labels[0], np.zeros(1, np.uint8)
+        self.labels = kernel_labels(positives)
+        self.weight = column_weights(self.n_columns, dtype, 1 if positive_weight is None else positive_weight)
         self.W = aligned_zeros((rows.n_features + 1, PANEL), dtype)
         self.alpha = aligned_zeros((rows.n_docs, PANEL), dtype)
         self.rng = np.random.default_rng(seed)
@@ -48,7 +73,7 @@ class _Block:
         self.done[self.n_columns :] = 1
         self.pg_max, self.pg_min = np.zeros(PANEL, dtype), np.zeros(PANEL, dtype)
         if loss == "logistic":  # the dual lives in an open interval; start near its lower end
-            self.alpha[:] = np.minimum(1e-3 * bound, 1e-8)[:, None]
+            self.alpha[:] = np.minimum(1e-3 * bound * self.weight.min(), 1e-8)[:, None]
             self._rebuild()
 
     def solve(self, tol: float, max_iter: int) -> BlockSolution:
@@ -78,7 +103,7 @@ class _Block:
             epochs += 1
             self.rng.shuffle(self.order[:n])
             kept = self.kernel.sweep(
-                *self.rows.matrix, self.rows.squared_norm, self.bound, self.loss, self.rows.bias, *self.labels,
+                *self.rows.matrix, self.rows.squared_norm, self.bound, self.weight, self.loss, self.rows.bias, *self.labels,
                 self.order, n, self.W, self.alpha, above, below, self.done, self.pg_max, self.pg_min,
             )  # fmt: skip
             quiet = (self.pg_max - self.pg_min <= spread) | finished
@@ -109,8 +134,9 @@ class _Block:
         dual_norm = np.square(self._rebuild()).sum(axis=0)
         primal, dual = np.zeros(PANEL), np.zeros(PANEL)
         self.kernel.certify(
-            *self.rows.matrix, self.bound, self.loss, self.rows.bias, *self.labels, self.W, self.alpha, primal, dual
-        )
+            *self.rows.matrix, self.bound, self.weight, self.loss, self.rows.bias, *self.labels,
+            self.W, self.alpha, primal, dual,
+        )  # fmt: skip
         P = 0.5 * np.square(self.W, dtype=np.float64).sum(axis=0) + primal
         D = dual - 0.5 * dual_norm
         return P[: self.n_columns], np.maximum(P - D, 0)[: self.n_columns]

@@ -1,0 +1,220 @@
+"""Weights of the inner nodes of a taxonomy: joined to the leaves' columns, and solved for exactly, feature by feature.
+
+The inner nodes form a network: conductances between neighbours, an anchor (a conductance to zero) at some of them. For
+every feature, with excess s_v >= 0 and source b_v at node v, the weights solve
+
+    s_v x_v + sum_u c_uv (x_v - x_u) = b_v          for all v,
+
+which is the minimum of 1/2 sum c_uv (x_u - x_v)^2 + 1/2 sum s_v x_v^2 - sum b_v x_v. Nodes are eliminated in a fixed
+order by the star-mesh rule (all quantities stay positive, nothing cancels); ``later`` lists the neighbours that a node
+still has when its turn comes. On a tree that is its parent alone.
+
+Weights are stored (n_panels, n_inner, 16): sixteen features side by side, so that SIMD runs across features and the
+nodes of a panel stay in cache.
+"""
+
+from cython cimport floating
+
+ctypedef long long i64
+
+cdef enum:
+    LANES = 16
+
+
+def gather(
+    const floating[:, :, ::1] M, const int[::1] features,
+    const i64[::1] indptr, const int[::1] node, const floating[::1] share, floating[:, ::1] W,
+):
+    """W[f, b] = sum over the inner neighbours e of leaf b of share[e] * M at (features[f], node[e])."""
+    cdef Py_ssize_t f, e, b, n_columns = indptr.shape[0] - 1
+    cdef int panel, lane
+    cdef floating value
+    with nogil:
+        for f in range(features.shape[0]):
+            panel, lane = features[f] >> 4, features[f] & 15
+            for b in range(n_columns):
+                value = 0
+                for e in range(indptr[b], indptr[b + 1]):
+                    value += share[e] * M[panel, node[e], lane]
+                W[f, b] = value
+
+
+def scatter(
+    const floating[:, ::1] U, const int[::1] features, Py_ssize_t first_panel,
+    const i64[::1] indptr, const int[::1] node, const floating[::1] weight,
+    floating[:, :, ::1] pull, floating[:, :, ::1] count,
+):
+    """Where leaf b differs from its centre by U[f, b] != 0, its neighbours feel pull += weight * U and count += weight."""
+    cdef Py_ssize_t f, e, b, n_columns = indptr.shape[0] - 1
+    cdef Py_ssize_t panel
+    cdef int lane
+    cdef floating u
+    with nogil:
+        for f in range(features.shape[0]):
+            panel, lane = (features[f] >> 4) - first_panel, features[f] & 15
+            for b in range(n_columns):
+                u = U[f, b]
+                if u != 0:
+                    for e in range(indptr[b], indptr[b + 1]):
+                        pull[panel, node[e], lane] += weight[e] * u
+                        count[panel, node[e], lane] += weight[e]
+
+
+cdef double forward(
+    Py_ssize_t n, const int* order, const i64* later_ptr, const int* later, const i64* mesh_ptr, const int* mesh,
+    floating* s, floating* b, floating* c,
+) noexcept nogil:
+    """Eliminate all nodes of one panel; returns <b, x> = sum over nodes of b_v^2 / (s_v + sum c) as they then stand.
+
+    s receives the inverses of those sums, b the sources and c (edges x 16) the conductances at each node's turn.
+    """
+    cdef Py_ssize_t k, v, u, e, f, m
+    cdef int l
+    cdef floating inverse[LANES]
+    cdef floating share[LANES]
+    cdef double total = 0
+    cdef double line
+    for k in range(n):
+        v = order[k]
+        for l in range(LANES):
+            inverse[l] = s[v * LANES + l]
+        for e in range(later_ptr[k], later_ptr[k + 1]):
+            for l in range(LANES):
+                inverse[l] += c[e * LANES + l]
+        line = 0
+        for l in range(LANES):
+            inverse[l] = 1 / inverse[l] if inverse[l] > 0 else 0
+            line += <double> b[v * LANES + l] * b[v * LANES + l] * inverse[l]
+        total += line
+        m = mesh_ptr[k]
+        for e in range(later_ptr[k], later_ptr[k + 1]):
+            u = later[e]
+            for l in range(LANES):
+                share[l] = c[e * LANES + l] * inverse[l]
+                s[u * LANES + l] += share[l] * s[v * LANES + l]
+                b[u * LANES + l] += share[l] * b[v * LANES + l]
+            for f in range(e + 1, later_ptr[k + 1]):
+                for l in range(LANES):
+                    c[<Py_ssize_t> mesh[m] * LANES + l] += share[l] * c[f * LANES + l]
+                m += 1
+        for l in range(LANES):
+            s[v * LANES + l] = inverse[l]
+    return total
+
+
+cdef void backward(
+    Py_ssize_t n, const int* order, const i64* later_ptr, const int* later,
+    const floating* inverse, floating* b, const floating* c, floating* x,
+) noexcept nogil:
+    """The solution x of one panel after `forward`; a node that nothing holds stays where it was."""
+    cdef Py_ssize_t k, v, u, e
+    cdef int l
+    for k in range(n - 1, -1, -1):
+        v = order[k]
+        for e in range(later_ptr[k], later_ptr[k + 1]):
+            u = later[e]
+            for l in range(LANES):
+                b[v * LANES + l] += c[e * LANES + l] * x[u * LANES + l]
+        for l in range(LANES):
+            if inverse[v * LANES + l] > 0:
+                x[v * LANES + l] = b[v * LANES + l] * inverse[v * LANES + l]
+
+
+def step(
+    const int[::1] order, const i64[::1] later_ptr, const int[::1] later, const floating[::1] conductance,
+    const i64[::1] mesh_ptr, const int[::1] mesh, const floating[::1] anchor,
+    floating[:, :, ::1] pull, floating[:, :, ::1] count,
+    floating[:, :, ::1] M, floating[:, :, ::1] before, floating momentum,
+    floating[:, ::1] edge_work, floating[:, ::1] node_work,
+):
+    """Move the inner nodes to the optimum between the leaves that pull at them, then on by ``momentum``.
+
+    M holds the point at which the leaves were solved and receives x + momentum (x - before); ``before`` holds the last
+    solution and receives x. Returns <M - x, x - before>: positive where the momentum points uphill. ``pull`` and
+    ``count`` are used up.
+    """
+    cdef Py_ssize_t p, v, i, n = order.shape[0], n_edges = later.shape[0]
+    cdef int l
+    cdef double uphill = 0, line
+    cdef floating x, y, old
+    cdef floating* s
+    cdef floating* b
+    cdef floating* m
+    cdef floating* o
+    cdef floating* work = &node_work[0, 0]
+    cdef floating* c = &edge_work[0, 0]
+    with nogil:
+        for p in range(M.shape[0]):
+            s = &count[p, 0, 0]
+            b = &pull[p, 0, 0]
+            m = &M[p, 0, 0]
+            o = &before[p, 0, 0]
+            for v in range(n):
+                for l in range(LANES):
+                    i = v * LANES + l
+                    b[i] += s[i] * m[i]
+                    s[i] += anchor[v]
+                    work[i] = m[i]
+            for v in range(n_edges):
+                for l in range(LANES):
+                    c[v * LANES + l] = conductance[v]
+            forward(n, &order[0], &later_ptr[0], &later[0], &mesh_ptr[0], &mesh[0], s, b, c)
+            backward(n, &order[0], &later_ptr[0], &later[0], s, b, c, work)
+            for v in range(n):
+                line = 0
+                for l in range(LANES):
+                    i = v * LANES + l
+                    x, y, old = work[i], m[i], o[i]
+                    line += (y - x) * (x - old)
+                    m[i] = x + momentum * (x - old)
+                    o[i] = x
+                uphill += line
+    return uphill
+
+
+def energy(
+    const int[::1] order, const i64[::1] later_ptr, const int[::1] later, const floating[::1] conductance,
+    const floating[::1] anchor, const floating[:, :, ::1] M,
+):
+    """1/2 sum c (m_u - m_v)^2 + 1/2 sum anchor m^2: the inner nodes' part of the regulariser."""
+    cdef Py_ssize_t p, v, k, e, u, n = order.shape[0]
+    cdef int l
+    cdef double total = 0, line
+    cdef double d
+    with nogil:
+        for p in range(M.shape[0]):
+            for k in range(n):
+                v = order[k]
+                line = 0
+                for l in range(LANES):
+                    line += <double> anchor[v] * M[p, v, l] * M[p, v, l]
+                for e in range(later_ptr[k], later_ptr[k + 1]):
+                    u = later[e]
+                    for l in range(LANES):
+                        d = <double> M[p, v, l] - M[p, u, l]
+                        line += conductance[e] * d * d
+                total += line
+    return 0.5 * total
+
+
+def least_energy(
+    const int[::1] order, const i64[::1] later_ptr, const int[::1] later, const floating[::1] conductance,
+    const i64[::1] mesh_ptr, const int[::1] mesh, const floating[::1] anchor,
+    floating[:, :, ::1] pull, floating[:, ::1] edge_work, floating[:, ::1] node_work,
+):
+    """1/2 <pull, x> for the x that solves the network with the sources ``pull``: the inner part of the dual objective."""
+    cdef Py_ssize_t p, v, n = order.shape[0], n_edges = later.shape[0]
+    cdef int l
+    cdef double total = 0
+    cdef floating* s = &node_work[0, 0]
+    cdef floating* c = &edge_work[0, 0]
+    with nogil:
+        for p in range(pull.shape[0]):
+            for v in range(n):
+                for l in range(LANES):
+                    s[v * LANES + l] = anchor[v]
+            for v in range(n_edges):
+                for l in range(LANES):
+                    c[v * LANES + l] = conductance[v]
+            total += forward(n, &order[0], &later_ptr[0], &later[0], &mesh_ptr[0], &mesh[0], s, &pull[p, 0, 0], c)
+    return 0.5 * total
