@@ -14,8 +14,10 @@ _PATIENCE = 2.0  # seconds of silence that nobody minds
 
 
 @contextlib.contextmanager
-def progress(description: str, total: int | None = None, *, show: bool = True) -> Iterator[Callable[[int], None]]:
-    """Yields ``advance(n)`` for work that is counted; a bar appears when it lasts.
+def progress(
+    description: str, total: int | None = None, *, done: int = 0, show: bool = True
+) -> Iterator[Callable[[int], None]]:
+    """Yields ``advance(n)`` for work that is counted, of which ``done`` is done before; a bar appears when it lasts.
 
     Examples
     --------
@@ -32,7 +34,7 @@ def progress(description: str, total: int | None = None, *, show: bool = True) -
     columns = [rich.TextColumn("{task.description}"), rich.BarColumn(), rich.MofNCompleteColumn()]
     times = [rich.TimeElapsedColumn(), rich.TimeRemainingColumn()]
     bar = rich.Progress(*columns, *times, console=Console(stderr=True), transient=True)
-    task = bar.add_task(description, total=total)
+    task = bar.add_task(description, total=total, completed=done)
     with _when_it_lasts(bar):
         yield lambda n: bar.update(task, advance=n)
 

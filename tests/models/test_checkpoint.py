@@ -173,3 +173,14 @@ def test_two_processes_do_not_share_a_checkpoint(tmp_path) -> None:
 def test_objects_are_refused(tmp_path) -> None:
     with Checkpoint(tmp_path, FIT) as checkpoint, pytest.raises(TypeError, match="plain arrays"):
         checkpoint.put("a", {"x": np.array(["a", None], dtype=object)})
+
+
+def test_only_finished_checkpoints_are_cleared_away(tmp_path) -> None:
+    with Checkpoint(tmp_path / "c", FIT) as checkpoint:
+        checkpoint.commit()
+    assert not module.remove_finished(tmp_path / "c")
+    with Checkpoint(tmp_path / "c", FIT) as checkpoint:
+        checkpoint.finish()
+    assert module.remove_finished(tmp_path / "c")
+    assert not (tmp_path / "c").exists()
+    assert not module.remove_finished(tmp_path / "c")

@@ -28,7 +28,7 @@ from linnaeus.errors import CheckpointError
 from linnaeus.files import replace_file
 from linnaeus.models.fingerprint import differences
 
-__all__ = ["Checkpoint"]
+__all__ = ["Checkpoint", "remove_finished"]
 
 FORMAT = "linnaeus-checkpoint"
 FORMAT_VERSION = 1
@@ -192,6 +192,8 @@ class Checkpoint:
             if (self.folder / INDEX).exists():
                 self._take_up()
             self._tidy()
+            for path in self.folder.glob(".*.part"):  # of a write that was killed
+                path.unlink(missing_ok=True)
         except BaseException:
             self.close()
             raise
@@ -265,6 +267,18 @@ class Checkpoint:
             mapped = np.memmap(path, np.uint8, "r") if path.stat().st_size else np.zeros(0, np.uint8)
             known = self._maps[file] = np.asarray(mapped)
         return known
+
+
+def remove_finished(folder: str | PathLike[str]) -> bool:
+    """Delete the checkpoint of a fit that came to its end, for its model is saved now; others stay."""
+    try:
+        content = json.loads((Path(folder) / INDEX).read_text("utf-8"))
+        finished = content["format"] == FORMAT and content["finished"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
+    if finished:
+        Checkpoint(folder, content["fingerprint"]).remove()
+    return bool(finished)
 
 
 def _padded(n_bytes: int) -> int:

@@ -23,7 +23,7 @@ from linnaeus.taxonomy import Taxonomy
 __all__ = ["decode", "encode"]
 
 # Parameters that say how to run, not what was learned: they may hold objects and are not kept.
-_RUN_ONLY = {"engine", "verbose", "n_jobs", "random_state"}
+_RUN_ONLY = {"checkpoint", "engine", "max_memory", "max_time", "n_jobs", "random_state", "verbose"}
 
 
 def encode(value: Any, arrays: dict[str, Any], key: str = "model") -> Any:

@@ -9,6 +9,7 @@ run on threads, every label's gap is certified.
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -17,19 +18,27 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from linnaeus.data.check import Problem
-from linnaeus.engine import get_engine, single_blas_thread
+from linnaeus.engine import SerialEngine, ThreadEngine, get_engine, single_blas_thread
+from linnaeus.engine.clock import Clock
+from linnaeus.engine.memory import Forecast
 from linnaeus.engine.plan import blocks
 from linnaeus.errors import DataError, ParameterError, check_number, nearest
+from linnaeus.models.checkpoint import Checkpoint
+from linnaeus.models.flat.block_run import BlockRun, block_key
 from linnaeus.models.linear import LinearTaxonomyClassifier
-from linnaeus.models.solvers.binary import prepare_training, solve_columns
-from linnaeus.progress import progress
+from linnaeus.models.long_fit import LongFit
+from linnaeus.models.solvers.binary import prepare_training
+from linnaeus.models.solvers.footprint import binary_footprint
+from linnaeus.models.weights_on_disk import MERGE_BYTES, InMemory, OnDisk
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import FloatArray, Matrix
+from linnaeus.typing import CSR, Engine, FloatArray, Matrix
 
 __all__ = ["OneVsRestLogistic", "OneVsRestSVM"]
 
+_AT_ZERO = {"hinge": 1.0, "squared_hinge": 1.0, "logistic": math.log(2)}  # the loss of a document at w = 0
 
-class _OneVsRest(LinearTaxonomyClassifier):
+
+class _OneVsRest(LongFit, LinearTaxonomyClassifier):
     """What both share: blocks of labels through the solver that fits the documents."""
 
     loss: str
@@ -42,6 +51,7 @@ class _OneVsRest(LinearTaxonomyClassifier):
     engine: Any
     random_state: Any
     verbose: int
+    prune_below: float
     _losses: tuple[str, ...]
 
     def _check_parameters(self) -> None:
@@ -50,6 +60,8 @@ class _OneVsRest(LinearTaxonomyClassifier):
         check_number("tol", self.tol, above=0)
         check_number("max_iter", self.max_iter, least=1, whole=True)
         check_number("verbose", self.verbose, least=0)
+        check_number("prune_below", self.prune_below, least=0)
+        self._check_limits()
         if self.fit_intercept not in (True, False):
             raise ParameterError(f"fit_intercept={self.fit_intercept!r}; expected True or False.")
         try:
@@ -64,43 +76,105 @@ class _OneVsRest(LinearTaxonomyClassifier):
             raise ParameterError(f"learn={self.learn!r}; expected 'given', 'closed' or 'frontier'.")
 
     def _fit(self, problem: Problem) -> None:
+        clock = Clock(self.max_time)
         Y = self._targets(problem, self.learn).tocsc()
         if problem.codec.single_label and len(self.nodes_) < 2:
             only = problem.taxonomy.names[self.nodes_[0]]
             raise DataError(f"y has only one class, {only!r}; a classifier needs two.")
-        weights = np.ones(problem.n_docs) if problem.weights is None else problem.weights
-        bias = 1.0 if self.fit_intercept else 0.0
-        stop: dict[str, Any] = {"loss": self.loss, "tol": self.tol, "max_iter": self.max_iter}
-        training = prepare_training(problem.X, self.C * weights, bias=bias, **stop)
-        parts = list(blocks(len(self.nodes_), training.block_size))
-        # One seed per block, whatever thread solves it: the model does not depend on n_jobs.
-        entropy = check_random_state(self.random_state).randint(2**31)
-        seeds = np.random.SeedSequence(entropy).spawn(len(parts))
-        tasks = ((Y[:, self.nodes_[part]], seed) for part, seed in zip(parts, seeds, strict=True))
-        with single_blas_thread():
-            solutions = get_engine(self.engine, self.n_jobs).map(solve_columns, tasks, shared=training)
-            self._collect(solutions, parts, problem.X)
+        with single_blas_thread(), self._checkpointed(problem) as checkpoint:
+            engine, plan = self._engine_within_memory(problem.X)
+            with self._block_store(checkpoint, plan) as store:
+                run = self._block_run(problem, Y, clock, engine, store, self._fit_seed(checkpoint))
+                run.run(verbose=self.verbose)
+                self._collect(run, Y)
+            if checkpoint is not None and run.complete:
+                checkpoint.finish()
 
-    def _collect(self, solutions: Any, parts: list[slice], X: Matrix) -> None:
-        n = len(self.nodes_)
-        self.weights_, self.intercept_ = np.empty((X.shape[1], n), X.dtype), np.empty(n, X.dtype)
-        self.objective_ = self.duality_gap_ = 0.0
-        self.n_iter_, unfinished = 0, 0
-        with progress("training", n, show=self.verbose > 0) as advance:
-            for part, found in zip(parts, solutions, strict=True):
-                self.weights_[:, part], self.intercept_[part] = found.weights, found.intercept
-                self.objective_ += float(found.objective.sum())
-                self.duality_gap_ += float(found.gap.sum())
-                self.n_iter_ = max(self.n_iter_, found.n_iter)
-                unfinished += not found.converged
-                advance(part.stop - part.start)
-        if unfinished:
-            warnings.warn(
-                f"{unfinished} of {len(parts)} blocks of labels stopped at max_iter={self.max_iter} before the gap was "
-                f"{self.tol:g} of the objective; raise max_iter or tol, or scale the features.",
-                ConvergenceWarning,
-                stacklevel=4,
+    def _engine_within_memory(self, X: Matrix) -> tuple[Engine, Forecast]:
+        """The engine, with as many workers as memory allows, and the forecast."""
+        engine = get_engine(self.engine, self.n_jobs)
+        size = binary_footprint(X, self.loss)
+        # Pruned weights take twice the memory each, and once more while they are stacked: as much as dense ones if a
+        # quarter of them stays.
+        weights = X.shape[1] * len(self.nodes_) * X.dtype.itemsize
+        plan = self._plan_memory(
+            Forecast(
+                once={"documents": size.rows, "finished blocks": 2 * size.result},
+                each_worker={"panels": size.panels, "finished blocks": 2 * size.result},
+                n_workers=engine.n_workers,
+                weights=weights,
+                merging=min(MERGE_BYTES, max(2**20, weights // 4)),
+                preparing=size.preparing,
+            ),
+            fewer_workers=self.engine in (None, "threads"),
+        )
+        if plan.n_workers != engine.n_workers:
+            engine = SerialEngine() if plan.n_workers == 1 else ThreadEngine(plan.n_workers)
+        return engine, plan
+
+    def _block_run(
+        self, problem: Problem, Y: CSR, clock: Clock, engine: Engine, store: Checkpoint | None, seed: int
+    ) -> BlockRun:
+        X, nodes = problem.X, self.nodes_
+        bound = self.C * (np.ones(problem.n_docs) if problem.weights is None else problem.weights)
+        stop: dict[str, Any] = {"loss": self.loss, "tol": self.tol, "max_iter": self.max_iter}
+        training = prepare_training(X, bound, bias=1.0 if self.fit_intercept else 0.0, **stop)
+        parts = list(blocks(len(nodes), training.block_size))
+        # One seed per block, whatever thread solves it: the model does not depend on n_jobs.
+        seeds = np.random.SeedSequence(seed).spawn(len(parts))
+        weights: Any
+        if store is not None and self._forecast is not None and self._forecast.on_disk:
+            weights = OnDisk(store, block_key, parts, budget=self._forecast.merging)
+        else:
+            weights = InMemory(X.shape[1], parts, X.dtype, sparse=self.prune_below > 0)
+        return BlockRun(
+            training,
+            parts,
+            lambda number: (Y[:, nodes[parts[number]]], seeds[number]),
+            weights,
+            engine,
+            clock,
+            store,
+            self.prune_below,
+        )
+
+    def _collect(self, run: BlockRun, Y: CSR) -> None:
+        """Weights and figures of the blocks that were reached; the others count as they are at zero weights."""
+        reached = run.reached
+        found = [run.outcomes[number] for number in reached]
+        self.weights_ = run.weights.whole(reached)
+        self.intercept_ = np.concatenate([block.intercept for block in found])
+        self.objective_ = float(sum(float(block.objective.sum()) for block in found))
+        self.duality_gap_ = float(sum(float(block.gap.sum()) for block in found))
+        self.n_iter_ = max(block.n_iter for block in found)
+        self.time_limit_reached_ = not run.complete
+        n_wanted = len(self.nodes_)
+        self.nodes_ = np.concatenate([self.nodes_[run.parts[number]] for number in reached])
+        n_missing = n_wanted - len(self.nodes_)
+        if n_missing:  # alpha = 0 is feasible with D = 0, so P at w = 0 is a gap that is certified
+            at_zero = n_missing * float(run.training.bound.sum(dtype=np.float64)) * _AT_ZERO[self.loss]
+            self.objective_ += at_zero
+            self.duality_gap_ += at_zero
+        self._warn(run, n_missing)
+
+    def _warn(self, run: BlockRun, n_missing: int) -> None:
+        if not run.complete:
+            drafts = sum(len(block.gap) for block in run.outcomes.values() if not block.final)
+            more = f", {n_missing} were not reached and cannot be answered" if n_missing else ""
+            further = f"checkpoint={str(self.checkpoint)!r} goes on" if self.checkpoint is not None else "give more"
+            message = (
+                f"max_time={self.max_time} is over: {drafts} labels are not at their optimum yet{more}; the gap is "
+                f"{self.duality_gap_ / max(self.objective_, 1e-300):.2g} of the objective ({further})."
             )
+        elif not all(block.converged for block in run.outcomes.values()):
+            unfinished = sum(not block.converged for block in run.outcomes.values())
+            message = (
+                f"{unfinished} of {len(run.parts)} blocks of labels stopped at max_iter={self.max_iter} before the gap "
+                f"was {self.tol:g} of the objective; raise max_iter or tol, or scale the features."
+            )
+        else:
+            return
+        warnings.warn(message, ConvergenceWarning, stacklevel=5)
 
 
 class OneVsRestSVM(_OneVsRest):
@@ -116,12 +190,18 @@ class OneVsRestSVM(_OneVsRest):
     tol : relative duality gap at which a label is finished.
     max_iter : passes over the documents, at most.
     n_jobs : threads; None is 1, -1 all cores. The weights do not depend on it.
+    prune_below : drop weights smaller than this in size as they come, and keep the rest sparse.
+    checkpoint : folder for what is finished; the same fit with it goes on after a kill, to the same model.
+    max_time : seconds, or "10m": stop then, with the best certified model so far.
+    max_memory : bytes, or "4GB": weights go to disk and fewer threads run where the forecast is above it.
 
     Attributes
     ----------
     weights_ : n_features x n_classes; ``intercept_`` n_classes.
     objective_ : sum of the labels' objectives; the optimum is at least ``objective_ - duality_gap_``.
     n_iter_ : passes over the documents that the slowest block needed.
+    time_limit_reached_ : whether ``max_time`` stopped the fit.
+    memory_forecast : what the fit was expected to take.
 
     Examples
     --------
@@ -152,6 +232,10 @@ class OneVsRestSVM(_OneVsRest):
         engine: Any = None,
         random_state: Any = None,
         verbose: int = 0,
+        prune_below: float = 0.0,
+        checkpoint: Any = None,
+        max_time: Any = None,
+        max_memory: Any = None,
     ) -> None:
         self.taxonomy = taxonomy
         self.C = C
@@ -164,6 +248,10 @@ class OneVsRestSVM(_OneVsRest):
         self.engine = engine
         self.random_state = random_state
         self.verbose = verbose
+        self.prune_below = prune_below
+        self.checkpoint = checkpoint
+        self.max_time = max_time
+        self.max_memory = max_memory
 
 
 class OneVsRestLogistic(_OneVsRest):
@@ -197,6 +285,10 @@ class OneVsRestLogistic(_OneVsRest):
         engine: Any = None,
         random_state: Any = None,
         verbose: int = 0,
+        prune_below: float = 0.0,
+        checkpoint: Any = None,
+        max_time: Any = None,
+        max_memory: Any = None,
     ) -> None:
         self.taxonomy = taxonomy
         self.C = C
@@ -208,6 +300,10 @@ class OneVsRestLogistic(_OneVsRest):
         self.engine = engine
         self.random_state = random_state
         self.verbose = verbose
+        self.prune_below = prune_below
+        self.checkpoint = checkpoint
+        self.max_time = max_time
+        self.max_memory = max_memory
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of every label, n_docs x len(classes_); rows sum to 1 where every document has one label."""
