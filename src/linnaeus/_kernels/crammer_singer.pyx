@@ -1,0 +1,263 @@
+"""Sequential dual method for the multi-class SVM of Crammer and Singer (Keerthi et al. 2008), sixteen classes at a time.
+
+For rows x_i with class y_i and bounds c_i > 0, over classes k,
+
+    min_W  1/2 sum_k |w_k|^2 + sum_i c_i max_k (g_ik - g_iy),      g_ik = w_k'x_i + [k != y_i]
+
+The dual has one point p_i of a simplex for each row, p_ik >= 0 and sum_k p_ik = c_i, with
+
+    w_k = sum_i (c_i [k = y_i] - p_ik) x_i,      D = sum_i (c_i - p_iy) - 1/2 sum_k |w_k|^2
+
+and a row alone is solved exactly: p_i <- the point of the simplex nearest to p_i + g_i / |x_i|^2. A row is at its optimum
+when every k with p_ik > 0 has the largest g_ik.
+
+W is (n_panels x n_features + 1 x 16): class k is column k % 16 of panel k // 16, the last feature is the constant
+``bias``. A row meets the sixteen classes of a panel at once; panels in which a row has no mass and no rival are skipped
+(``live``), and so are rows that stand in a corner of the simplex (shrinking; the caller looks at all of them again).
+"""
+
+from cython cimport floating
+
+ctypedef long long i64
+
+cdef extern from "panel.h" nogil:
+    enum: PANEL
+    void panel_dot_f(Py_ssize_t n, const int* indices, const float* data, const float* W, float* S)
+    void panel_dot_d(Py_ssize_t n, const int* indices, const double* data, const double* W, double* S)
+    void panel_dot_exact(Py_ssize_t n, const int* indices, const float* data, const float* W, double* S)
+    void panel_axpy_f(Py_ssize_t n, const int* indices, const float* data, const float* D, float* W)
+    void panel_axpy_d(Py_ssize_t n, const int* indices, const double* data, const double* D, double* W)
+
+
+cdef double FAR = 1e30  # beyond every score; infinities would forbid the compiler its vector minima
+
+
+cdef inline void project(Py_ssize_t m, const floating* u, int* candidates, double c, floating* p) noexcept nogil:
+    """p[candidates] <- the point of {p >= 0, sum p = c} nearest to u[candidates]: raise the level until nothing is cut off.
+
+    u is relative to its largest entry, so that differences keep their digits (Michelot 1986).
+    """
+    cdef Py_ssize_t e, left = m, before = m + 1
+    cdef double total, level = 0
+    while left < before:
+        total = 0
+        for e in range(left):
+            total += u[candidates[e]]
+        level = (total - c) / left
+        before = left
+        left = 0
+        for e in range(before):
+            if u[candidates[e]] > level:
+                candidates[left] = candidates[e]
+                left += 1
+    for e in range(left):
+        p[candidates[e]] = <floating> (u[candidates[e]] - level)
+
+
+def sweep(
+    const i64[::1] indptr, const int[::1] indices, const floating[::1] data, bint dense,
+    const floating[::1] squared_norm, const floating[::1] bound, floating bias, const int[::1] target, int n_classes,
+    int[::1] order, Py_ssize_t n_active, floating[:, :, ::1] W, floating[:, ::1] p, unsigned char[:, ::1] live,
+    floating[:, ::1] room, int[::1] candidates,
+):
+    """One epoch over the rows ``order[:n_active]``: (rows that stay active, largest violation of a row).
+
+    W and p move in place; p is (n_rows x 16 n_panels), ``live`` (n_rows x n_panels). Rows that stand in a corner with all
+    rivals below go behind the others in ``order``. ``room`` (4 x 16 n_panels) and ``candidates`` are scratch.
+    """
+    cdef Py_ssize_t i, n, q, k, m, kept = 0, last = n_active - 1, n_panels = W.shape[0], bias_row = W.shape[1] - 1
+    cdef int b, y, swap, mass
+    cdef floating high, low, rival, panel_high, inverse, c, value, level, worst = 0
+    cdef floating D[PANEL]
+    cdef floating* a
+    cdef floating* w
+    cdef floating* s
+    cdef floating* g = &room[0, 0]
+    cdef floating* u = &room[1, 0]
+    cdef floating* shift = &room[2, 0]  # 1, and far below everything for the columns that fill up the last panel
+    cdef floating* panel = &room[3, 0]  # per panel: whether it has mass; later its largest u
+    cdef const int* row_indices = NULL
+    cdef bint moved
+    for k in range(n_panels * PANEL):
+        shift[k] = 1 if k < n_classes else -FAR
+    with nogil:
+        while kept <= last:
+            i = order[kept]
+            n = indptr[i + 1] - indptr[i]
+            if not dense:
+                row_indices = &indices[0] + indptr[i]
+            y = target[i]
+            c = bound[i]
+            low = FAR
+            rival = -2 * FAR
+            mass = 0
+            for q in range(n_panels):  # g of all classes; its least value with mass, its largest without
+                if not live[i, q]:
+                    continue
+                s = g + q * PANEL
+                a = &p[i, q * PANEL]
+                w = &W[q, bias_row, 0]
+                if floating is float:
+                    panel_dot_f(n, row_indices, &data[0] + indptr[i], &W[q, 0, 0], s)
+                else:
+                    panel_dot_d(n, row_indices, &data[0] + indptr[i], &W[q, 0, 0], s)
+                for b in range(PANEL):
+                    s[b] += bias * w[b] + shift[q * PANEL + b]
+                if y // PANEL == q:
+                    s[y % PANEL] -= 1
+                swap = mass
+                for b in range(PANEL):
+                    value = s[b] if a[b] > 0 else FAR
+                    low = min(low, value)
+                    value = -2 * FAR if a[b] > 0 else s[b]
+                    rival = max(rival, value)
+                    mass += a[b] > 0
+                panel[q] = mass - swap
+            if mass == 1 and rival < low:
+                swap = order[last]
+                order[last] = <int> i
+                order[kept] = swap
+                last -= 1
+                continue
+            kept += 1
+            high = -2 * FAR
+            for q in range(n_panels):
+                if live[i, q]:
+                    s = g + q * PANEL
+                    panel_high = -2 * FAR
+                    for b in range(PANEL):
+                        panel_high = max(panel_high, s[b])
+                    high = max(high, panel_high)
+                    if panel[q] == 0 and panel_high < low:
+                        live[i, q] = 0
+            if high - low <= 1e-12:
+                continue
+            worst = max(worst, high - low)
+            # A row of nothing decides nothing: a large step puts its mass on the classes of largest g.
+            inverse = 1 / squared_norm[i] if squared_norm[i] > 0 else FAR
+            value = -2 * FAR
+            level = 0
+            for q in range(n_panels):
+                if live[i, q]:
+                    s = u + q * PANEL
+                    a = &p[i, q * PANEL]
+                    panel_high = -2 * FAR
+                    for b in range(PANEL):
+                        s[b] = max(a[b] + (g[q * PANEL + b] - high) * inverse, -2 * FAR)
+                        panel_high = max(panel_high, s[b])
+                        level += s[b] if a[b] > 0 else 0
+                    value = max(value, panel_high)
+                    panel[q] = panel_high if panel[q] == 0 else FAR
+            # The level that any subset asks for is a lower bound; that of the classes with mass is nearly always the one.
+            level = max(level / mass - value - c / mass, -c)
+            m = 0
+            for q in range(n_panels):
+                if live[i, q] and panel[q] > value + level:
+                    s = u + q * PANEL
+                    for b in range(PANEL):
+                        s[b] -= value
+                    for b in range(PANEL):
+                        if s[b] > level:
+                            candidates[m] = <int> q * PANEL + b
+                            m += 1
+            a = &p[i, 0]
+            for q in range(n_panels):  # g has done its work: it takes the old mass
+                if live[i, q] and panel[q] > value + level:
+                    for b in range(PANEL):
+                        g[q * PANEL + b] = a[q * PANEL + b]
+                        a[q * PANEL + b] = 0
+            project(m, u, &candidates[0], c, a)
+            for q in range(n_panels):
+                if not live[i, q] or panel[q] <= value + level:
+                    continue
+                moved = False
+                for b in range(PANEL):
+                    D[b] = g[q * PANEL + b] - a[q * PANEL + b]
+                    moved |= D[b] != 0
+                if moved:
+                    w = &W[q, bias_row, 0]
+                    if floating is float:
+                        panel_axpy_f(n, row_indices, &data[0] + indptr[i], D, &W[q, 0, 0])
+                    else:
+                        panel_axpy_d(n, row_indices, &data[0] + indptr[i], D, &W[q, 0, 0])
+                    for b in range(PANEL):
+                        w[b] += bias * D[b]
+    return kept, float(worst)
+
+
+def rebuild(
+    const i64[::1] indptr, const int[::1] indices, const floating[::1] data, bint dense, const floating[::1] bound,
+    floating bias, const int[::1] target, const floating[:, ::1] p, double[:, :, ::1] V,
+):
+    """V += sum_i (c_i [k = y_i] - p_ik) x_i in double precision; gives back sum_i (c_i - p_iy).
+
+    The mass of a row outside its class is taken as stored and cut down to c_i where rounding exceeds it; the class has
+    the rest. So the dual point is feasible, whatever rounding did.
+    """
+    cdef Py_ssize_t i, q, e, j, n_panels = V.shape[0], last = V.shape[1] - 1
+    cdef int b, y
+    cdef double outside, scale, x, total = 0
+    cdef double D[PANEL]
+    with nogil:
+        for i in range(p.shape[0]):
+            y = target[i]
+            outside = 0
+            for j in range(p.shape[1]):
+                outside += p[i, j]
+            outside -= p[i, y]
+            if outside <= 0:
+                continue
+            scale = bound[i] / outside if outside > bound[i] else 1
+            total += scale * outside
+            for q in range(n_panels):
+                x = 0
+                for b in range(PANEL):
+                    D[b] = -scale * p[i, q * PANEL + b]
+                if y // PANEL == q:
+                    D[y % PANEL] = scale * outside
+                for b in range(PANEL):
+                    x += D[b] * D[b]
+                if x == 0:
+                    continue
+                for e in range(indptr[i], indptr[i + 1]):
+                    j = e - indptr[i] if dense else indices[e]
+                    x = data[e]
+                    for b in range(PANEL):
+                        V[q, j, b] += x * D[b]
+                for b in range(PANEL):
+                    V[q, last, b] += bias * D[b]
+    return total
+
+
+def losses(
+    const i64[::1] indptr, const int[::1] indices, const floating[::1] data, bint dense, const floating[::1] bound,
+    floating bias, const int[::1] target, int n_classes, const floating[:, :, ::1] W,
+):
+    """sum_i c_i max_k (g_ik - g_iy), scores in double precision from W as it is stored."""
+    cdef Py_ssize_t i, q, k, n, last = W.shape[1] - 1
+    cdef int b, y
+    cdef double high, own, total = 0
+    cdef double S[PANEL]
+    cdef const int* row_indices = NULL
+    with nogil:
+        for i in range(target.shape[0]):
+            n = indptr[i + 1] - indptr[i]
+            if not dense:
+                row_indices = &indices[0] + indptr[i]
+            y = target[i]
+            own = 0
+            high = -FAR
+            for q in range(W.shape[0]):
+                if floating is float:
+                    panel_dot_exact(n, row_indices, &data[0] + indptr[i], &W[q, 0, 0], S)
+                else:
+                    panel_dot_d(n, row_indices, &data[0] + indptr[i], &W[q, 0, 0], S)
+                for b in range(PANEL):
+                    k = q * PANEL + b
+                    S[b] += <double> bias * W[q, last, b]
+                    if k == y:
+                        own = S[b]
+                    elif k < n_classes:
+                        high = max(high, S[b] + 1)
+            total += bound[i] * max(0, high - own)
+    return total
