@@ -99,7 +99,7 @@ class Forecast:
     merging: int = 0  # memory that weights on disk still need
     preparing: int = 0
     on_disk: bool = False
-    now: int = field(default_factory=own_memory)
+    now: int = field(default_factory=lambda: own_memory())
 
     @property
     def peak(self) -> int:

@@ -33,6 +33,7 @@ __all__ = ["Checkpoint", "remove_finished"]
 FORMAT = "linnaeus-checkpoint"
 FORMAT_VERSION = 1
 INDEX = "checkpoint.json"
+EVERY = 5.0
 LOCK = "lock"
 _OURS = re.compile(rf"arrays-\d+\.bin|{INDEX}|{LOCK}|\.[0-9a-f]+\.part")
 _FULL = 256 * 2**20  # bytes after which a new file begins
@@ -46,7 +47,7 @@ class Checkpoint:
     ----------
     folder : made where it does not exist; one that holds other things is refused.
     fingerprint : what the fit is (see `models.fingerprint`); a folder of another fit is refused, with what differs.
-    every : seconds between commits of `commit_if_due`.
+    every : seconds between commits of `commit_if_due`, 5 by default.
     durable : wait for the disk at every commit; False for files that need not survive a power cut.
 
     Attributes
@@ -71,11 +72,16 @@ class Checkpoint:
     """
 
     def __init__(
-        self, folder: str | PathLike[str], fingerprint: Mapping[str, Any], *, every: float = 5.0, durable: bool = True
+        self,
+        folder: str | PathLike[str],
+        fingerprint: Mapping[str, Any],
+        *,
+        every: float | None = None,
+        durable: bool = True,
     ) -> None:
         self.folder = Path(folder)
         self.fingerprint = json.loads(json.dumps(dict(fingerprint)))  # as it will be read back
-        self.every, self.durable = every, durable
+        self.every, self.durable = EVERY if every is None else every, durable
         self.state: dict[str, Any] = {}
         self.finished = False
         self._entries: dict[str, dict[str, list[Any]]] = {}  # key -> array name -> [file, offset, dtype, shape, crc]

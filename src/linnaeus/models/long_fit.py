@@ -43,7 +43,7 @@ class LongFit:
         return self._forecast
 
     def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())  # type: ignore[misc]
+        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
         state.pop("_forecast", None)  # of this process, not of the model
         return state
 

@@ -134,7 +134,7 @@ class BlockRun:
                 budgets.append(self._budget(1 if again else len(numbers) - position))
                 yield _Task(self.task(number), budgets[-1], np.inf if first else self.clock.deadline)
 
-        results = self.engine.map(solve_in_time, tasks(), shared=self.training)
+        results: Any = self.engine.map(solve_in_time, tasks(), shared=self.training)
         with contextlib.closing(results) if hasattr(results, "close") else contextlib.nullcontext():
             for position, (found, seconds) in enumerate(results):
                 if found is not None:
@@ -154,9 +154,9 @@ class BlockRun:
         return int(min(most, max(1, share * self._passes / max(self._seconds, 1e-9) - 2)))
 
     def _drafts(self) -> list[int]:
-        """Blocks that are not final and would now get clearly more passes than they had, largest gap first."""
+        """Blocks that are not final and would now get more passes than they had, largest gap first."""
         passes = 0 if self.clock.over else self._budget(1)
-        open_ = [i for i, found in self.outcomes.items() if not found.final and passes > 1.5 * found.n_iter]
+        open_ = [i for i, found in self.outcomes.items() if not found.final and passes > 1.1 * found.n_iter]
         return sorted(open_, key=lambda number: (-self.outcomes[number].gap.sum(), number))
 
     def _width(self, number: int) -> int:
@@ -178,6 +178,7 @@ class BlockRun:
             flags = np.array([outcome.n_iter, outcome.converged, outcome.final], np.int64)
             figures = {"intercept": outcome.intercept, "objective": outcome.objective, "gap": outcome.gap}
             self.store.put(block_key(number), {**block_arrays(kept), **figures, "flags": flags})
+            self.store.state["pace"] = [self._seconds, self._passes]  # a later fit knows at once what a pass costs
             self.store.commit_if_due()
 
     def _note(self, number: int, intercept: Any, objective: Any, gap: Any, *flags: Any) -> None:
@@ -187,6 +188,8 @@ class BlockRun:
 
     def _take_up(self, *, drafts: bool) -> None:
         """Solutions that the store holds already."""
+        if self.store is not None:
+            self._seconds, self._passes = self.store.state.get("pace", (0.0, 0))
         for number in range(len(self.parts)):
             if self.store is None or block_key(number) not in self.store:
                 continue

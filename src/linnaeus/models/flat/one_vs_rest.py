@@ -99,8 +99,8 @@ class _OneVsRest(LongFit, LinearTaxonomyClassifier):
         weights = X.shape[1] * len(self.nodes_) * X.dtype.itemsize
         plan = self._plan_memory(
             Forecast(
-                once={"documents": size.rows, "finished blocks": 2 * size.result},
-                each_worker={"panels": size.panels, "finished blocks": 2 * size.result},
+                once={"documents": size.rows},
+                each_worker={"blocks": size.panels + 3 * size.result},  # one in work, up to three waiting to be kept
                 n_workers=engine.n_workers,
                 weights=weights,
                 merging=min(MERGE_BYTES, max(2**20, weights // 4)),
