@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from linnaeus import metrics as metrics
+    from linnaeus.models.flat.multiclass import MulticlassSVM as MulticlassSVM
+    from linnaeus.models.flat.multiclass import SoftmaxRegression as SoftmaxRegression
     from linnaeus.models.flat.one_vs_rest import OneVsRestLogistic as OneVsRestLogistic
     from linnaeus.models.flat.one_vs_rest import OneVsRestSVM as OneVsRestSVM
     from linnaeus.pipeline import Pipeline as Pipeline
     from linnaeus.store import load as load
     from linnaeus.store import save as save
     from linnaeus.taxonomy import Taxonomy as Taxonomy
+    from linnaeus.tuning import fit_decoder as fit_decoder
 
 __version__ = "0.1.0"
 
@@ -21,7 +24,10 @@ _HOMES = {
     "Taxonomy": "linnaeus.taxonomy",
     "OneVsRestSVM": "linnaeus.models.flat.one_vs_rest",
     "OneVsRestLogistic": "linnaeus.models.flat.one_vs_rest",
+    "MulticlassSVM": "linnaeus.models.flat.multiclass",
+    "SoftmaxRegression": "linnaeus.models.flat.multiclass",
     "Pipeline": "linnaeus.pipeline",
+    "fit_decoder": "linnaeus.tuning",
     "load": "linnaeus.store",
     "save": "linnaeus.store",
 }

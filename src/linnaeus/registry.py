@@ -21,6 +21,7 @@ class ModelEntry:
 
 
 _ONE_VS_REST = "linnaeus.models.flat.one_vs_rest"
+_MULTICLASS = "linnaeus.models.flat.multiclass"
 
 MODELS: dict[str, ModelEntry] = {
     "OneVsRestSVM": ModelEntry(
@@ -30,6 +31,12 @@ MODELS: dict[str, ModelEntry] = {
     ),
     "OneVsRestLogistic": ModelEntry(
         f"{_ONE_VS_REST}:OneVsRestLogistic", "a logistic regression for every label alone; flat baseline", ("BLR",)
+    ),
+    "MulticlassSVM": ModelEntry(
+        f"{_MULTICLASS}:MulticlassSVM", "all labels in one SVM (Crammer-Singer), one label per document", ("MSVM",)
+    ),
+    "SoftmaxRegression": ModelEntry(
+        f"{_MULTICLASS}:SoftmaxRegression", "multinomial logistic regression, one label per document", ("MLR",)
     ),
 }
 

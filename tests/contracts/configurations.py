@@ -13,7 +13,12 @@ from linnaeus import Taxonomy, registry
 CONFIGURATIONS: dict[str, list[dict[str, Any]]] = {
     "OneVsRestSVM": [{}, {"loss": "hinge", "fit_intercept": False}, {"learn": "closed"}],
     "OneVsRestLogistic": [{}, {"learn": "frontier"}],
+    "MulticlassSVM": [{}, {"fit_intercept": False}],
+    "SoftmaxRegression": [{}],
 }
+
+# Models that learn exactly one label per document; they are shown the first label of every document.
+ONE_LABEL = {"MulticlassSVM", "SoftmaxRegression"}
 
 CASES = [(name, settings) for name in registry.MODELS for settings in CONFIGURATIONS.get(name, [])]
 
@@ -29,8 +34,11 @@ def taxonomy(kind: str = "tree") -> Taxonomy:
     return Taxonomy.from_edges(edges + ([("B", "AA"), ("AB", "BAA")] if kind == "dag" else []))
 
 
-def documents(tax: Taxonomy, n_docs: int = 80, seed: int = 0) -> tuple[Any, list[list[str]]]:
-    """Documents whose features depend on the nodes of their labels; one to three labels each, internal ones too."""
+def documents(tax: Taxonomy, n_docs: int = 80, seed: int = 0, name: str = "") -> tuple[Any, list[list[str]]]:
+    """Documents whose features depend on the nodes of their labels; one to three labels each, internal ones too.
+
+    Where ``name`` is a model that learns one label per document, the first label only.
+    """
     rng = np.random.default_rng(seed)
     nodes = [v for v in range(tax.n_nodes) if v != tax.root]
     topics = rng.random((tax.n_nodes, 30)) < 0.2
@@ -41,6 +49,6 @@ def documents(tax: Taxonomy, n_docs: int = 80, seed: int = 0) -> tuple[Any, list
             X[i] += topics[tax.ancestors(int(v))].sum(axis=0)
         X[i] *= rng.random(30) < 0.8
         X[i] += (rng.random(30) < 0.1) * 0.5
-        labels.append([str(tax.names[v]) for v in sorted(chosen)])
+        labels.append([str(tax.names[v]) for v in sorted(chosen)][: 1 if name in ONE_LABEL else None])
     X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-9)
     return sparse.csr_array(X.astype(np.float32)), labels
