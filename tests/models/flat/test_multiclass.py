@@ -137,7 +137,7 @@ def test_probabilities_sum_to_one_and_agree_with_answers() -> None:
 
 @both
 def test_several_labels_are_refused_and_the_alternatives_named(kind) -> None:
-    tax, X, labels = single(3)
+    tax, X, _ = single(3)
     with pytest.raises(DataError, match=r"document 1 has 2 \('B', 'AB'\); OneVsRest\w+ and RR\w+ learn label sets"):
         kind(tax).fit(X, [["A"], ["B", "AB"], ["B"]])
     with pytest.raises(DataError, match=r"document 2 has 0 \(none\)"):

@@ -154,8 +154,8 @@ class MulticlassSVM(_OneOfMany):
 
     def _solve(self, X: Matrix, target: IntArray, bound: FloatArray, bias: float) -> BlockSolution:
         seed = check_random_state(self.random_state).randint(2**31)
-        rows, stop = prepare_rows(X, bias), {"tol": self.tol, "max_iter": self.max_iter}
-        return solve_crammer_singer(rows, target, len(self.nodes_), bound, seed=seed, **stop)
+        stop: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter}
+        return solve_crammer_singer(prepare_rows(X, bias), target, len(self.nodes_), bound, seed=seed, **stop)
 
 
 class SoftmaxRegression(_OneOfMany):

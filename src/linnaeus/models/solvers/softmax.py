@@ -35,13 +35,13 @@ _TINY = np.finfo(float).tiny
 def solve_softmax(
     X: Matrix, target: IntArray, n_classes: int, bound: FloatArray, *, bias: float, tol: float, max_iter: int
 ) -> BlockSolution:
-    """Solve for all classes; ``target`` holds the class of every row, ``bound`` its c_i, ``bias`` a constant feature."""
+    """Solve for all classes; ``target`` holds the class of every row, ``bound`` its c_i, ``bias`` the constant."""
     return _Problem(X, target, n_classes, bound.astype(X.dtype)[:, None], X.dtype.type(bias)).solve(tol, max_iter)
 
 
 @dataclass
 class _Problem:
-    """X (CSR or dense), the class and bound of every row; W (n_features + 1 x n_classes), the constant's weight last."""
+    """X (CSR or dense), class and bound of every row; W (n_features + 1 x n_classes) with the constant's weight last."""
 
     X: Matrix
     target: IntArray
