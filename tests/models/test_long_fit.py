@@ -155,7 +155,7 @@ def test_another_fit_in_the_folder_is_refused(tmp_path) -> None:
 
 
 class Slow:
-    """An engine on a clock of its own, on which a pass over the documents takes a fixed time, whatever it takes here."""
+    """An engine with a clock of its own, on which a pass over the documents takes a fixed time."""
 
     n_workers = 1
 
@@ -226,13 +226,12 @@ def test_ample_time_changes_nothing() -> None:
 def test_fits_of_limited_time_add_up_to_the_whole_one(tmp_path, monkeypatch) -> None:
     X, labels = problem()
     settings = {**HARD, "tol": 1e-3, "checkpoint": tmp_path}
-    for attempt in range(30):
+    attempts = []
+    while not attempts or (attempts[-1].time_limit_reached_ and len(attempts) < 30):
         slow = Slow(monkeypatch, 1.0)
-        model = OneVsRestSVM(WIDE, **settings, max_time=120, engine=slow).fit(X, labels)
-        if not model.time_limit_reached_:
-            break
-    assert attempt > 1
-    assert not model.time_limit_reached_
+        attempts.append(OneVsRestSVM(WIDE, **settings, max_time=120, engine=slow).fit(X, labels))
+    model = attempts[-1]
+    assert 2 < len(attempts) < 30
     equal(model, OneVsRestSVM(WIDE, **{**settings, "checkpoint": None}).fit(X, labels))
 
 
@@ -287,9 +286,9 @@ def test_fewer_threads_run_where_memory_is_short(steady) -> None:
     tight = OneVsRestSVM(WIDE, random_state=0, n_jobs=8, max_memory=free.peak - 3 * worker).fit(X, labels)
     assert tight.memory_forecast.n_workers < 8
     equal(tight, OneVsRestSVM(WIDE, random_state=0).fit(X, labels))
+    given = OneVsRestSVM(WIDE, engine=ThreadEngine(8), max_memory=free.peak - 5 * worker)
     with pytest.raises(ParameterError, match="takes at least"):
-        engine = ThreadEngine(8)
-        OneVsRestSVM(WIDE, engine=engine, max_memory=free.peak - 5 * worker).fit(X, labels)
+        given.fit(X, labels)
 
 
 MEASURED = """
@@ -319,7 +318,8 @@ MEASURED = """
         while not over.wait(0.002):
             peak = max(peak, own_memory())
 
-    model = OneVsRestSVM(tol=0.5, max_iter=3, random_state=0, n_jobs=n_jobs, max_memory=None if limit == "none" else limit)
+    limit = None if limit == "none" else limit
+    model = OneVsRestSVM(tol=0.5, max_iter=3, random_state=0, n_jobs=n_jobs, max_memory=limit)
     watcher = threading.Thread(target=watch)
     watcher.start()
     model.fit(X, y)
