@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from linnaeus import Taxonomy
 from linnaeus.decoding import Threshold, TopDown
-from linnaeus.errors import DataError
+from linnaeus.errors import DataError, ParameterError
 from linnaeus.taxonomy.closure import is_closed
 from tests.decoding.oracles import exact_scores, rows
 from tests.strategies import taxonomies
@@ -66,6 +66,30 @@ def test_a_dag_child_waits_for_all_its_parents(diamond: Taxonomy) -> None:
     columns = [diamond.index(name) for name in "ABCD"]
     S = [[1.0, -1.0, 9.0, -5.0], [1.0, 1.0, -3.0, -5.0]]
     assert diamond.labels(TopDown()(S, diamond, columns)) == [["A"], ["A", "B", "C"]]
+
+
+def test_any_parent_is_enough_where_asked(diamond: Taxonomy) -> None:
+    columns = [diamond.index(name) for name in "ABCD"]
+    S = [[1.0, -1.0, 9.0, -5.0], [1.0, -1.0, -3.0, -5.0]]
+    answers = diamond.labels(TopDown(parents="any", leaf_mandatory=False)(S, diamond, columns))
+    assert answers == [["A", "B", "C"], ["A"]]
+
+
+@settings(max_examples=100)
+@given(st.data())
+def test_with_any_parent_an_infinite_threshold_gives_one_node_that_is_a_leaf(data: st.DataObject) -> None:
+    tax = data.draw(taxonomies())
+    S = data.draw(exact_scores(tax.n_nodes))
+    decoder = TopDown(theta=np.inf, parents="any")
+    assert decoder.single
+    Y = tax.frontier(decoder(S, tax))
+    assert np.diff(Y.indptr).tolist() == [1] * len(S)
+    assert tax.is_leaf[Y.indices].all()
+
+
+def test_a_wrong_word_for_parents_is_refused() -> None:
+    with pytest.raises(ParameterError, match="parents='every'"):
+        TopDown(parents="every")
 
 
 def test_scores_for_leaves_only_are_refused(abc: Taxonomy) -> None:

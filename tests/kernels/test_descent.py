@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 from hypothesis import given, settings
@@ -21,8 +21,10 @@ def test_descend_as_its_twin(data: st.DataObject) -> None:
     S = S.astype(data.draw(st.sampled_from([np.float32, np.float64])))
     theta = np.array(data.draw(st.lists(st.integers(-4, 4), min_size=tax.n_nodes, max_size=tax.n_nodes))) / 4
     edges = hierarchy(tax)
-    for leaf_mandatory in (True, False):
-        arguments = (S, positions(tax, columns), theta, *edges[:4], edges.tops, leaf_mandatory)
+    n_parents = np.diff(edges.parent_indptr).astype(np.int32)
+    for leaf_mandatory, most in product((True, False), (1, 2, 12)):
+        needed = np.minimum(n_parents, most)
+        arguments = (S, positions(tax, columns), theta, *edges[:4], edges.tops, needed, leaf_mandatory)
         indptr, indices = descent.descend(*arguments)
         expected_indptr, expected = reference_decoding.descend(*arguments)
         assert indptr.tolist() == expected_indptr.tolist()
@@ -52,6 +54,7 @@ def test_empty_batches() -> None:
         nothing,
         pointers,
         nothing,
+        np.zeros(1, np.int32),
         np.zeros(1, np.int32),
         True,
     )

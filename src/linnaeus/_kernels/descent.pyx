@@ -37,11 +37,11 @@ def supported_members(
 def descend(
     const floating[:, ::1] S, const int[::1] position, const double[::1] theta, const i64[::1] parent_indptr,
     const int[::1] parent_indices, const i64[::1] child_indptr, const int[::1] child_indices, const int[::1] tops,
-    bint leaf_mandatory
+    const int[::1] needed, bint leaf_mandatory
 ):
     """Greedy descent: (indptr int64, indices int32), rows in the order of the walk.
 
-    A node is open when all its parents are kept; an open node with a score above ``theta[v]`` is kept. With
+    A node is open when ``needed[v]`` of its parents are kept; an open node with a score above ``theta[v]`` is kept. With
     ``leaf_mandatory``, whenever nothing more can be kept, every kept node without a kept child (and the place above the
     tops) takes its best open child, all of them at once, and the walk goes on. ``position[v]`` is the column of node v
     in S, or -1 for a node without a score, which is never kept.
@@ -74,7 +74,7 @@ def descend(
                     for e in range(child_indptr[p], child_indptr[p + 1]):
                         c = child_indices[e]
                         n_kept_parents[c] += 1
-                        if n_kept_parents[c] == parent_indptr[c + 1] - parent_indptr[c] and position[c] >= 0:
+                        if n_kept_parents[c] == needed[c] and position[c] >= 0:
                             if S[d, position[c]] > theta[c]:
                                 kept[c] = d
                                 indices[out] = c
@@ -83,7 +83,7 @@ def descend(
                     break
                 before = out
                 if out == start:
-                    c = best_open(S, d, position, tops, 0, tops.shape[0], parent_indptr, n_kept_parents)
+                    c = best_open(S, d, position, tops, 0, tops.shape[0], needed, n_kept_parents)
                     if c >= 0:
                         kept[c] = d
                         indices[out] = c
@@ -92,7 +92,7 @@ def descend(
                     p = indices[i]
                     if satisfied[p] != d:
                         c = best_open(
-                            S, d, position, child_indices, child_indptr[p], child_indptr[p + 1], parent_indptr, n_kept_parents
+                            S, d, position, child_indices, child_indptr[p], child_indptr[p + 1], needed, n_kept_parents
                         )
                         if c >= 0 and kept[c] != d:
                             kept[c] = d
@@ -109,14 +109,14 @@ def descend(
 
 cdef int best_open(
     const floating[:, ::1] S, Py_ssize_t d, const int[::1] position, const int[::1] nodes, Py_ssize_t first, Py_ssize_t last,
-    const i64[::1] parent_indptr, const int[::1] n_kept_parents
+    const int[::1] needed, const int[::1] n_kept_parents
 ) noexcept nogil:
     """The open node of largest score among ``nodes[first:last]``, the first of equals; -1 if there is none."""
     cdef Py_ssize_t e
     cdef int c, best = -1
     for e in range(first, last):
         c = nodes[e]
-        if position[c] >= 0 and n_kept_parents[c] == parent_indptr[c + 1] - parent_indptr[c]:
+        if position[c] >= 0 and n_kept_parents[c] >= needed[c]:
             if best < 0 or S[d, position[c]] > S[d, position[best]]:
                 best = c
     return best

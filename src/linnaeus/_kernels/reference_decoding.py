@@ -70,6 +70,7 @@ def descend(
     child_indptr: Array,
     child_indices: Array,
     tops: Array,
+    needed: Array,
     leaf_mandatory: bool,
 ) -> tuple[Array, Array]:
     """As the compiled one, but rows are sorted: the order of the walk is nobody's business."""
@@ -79,7 +80,7 @@ def descend(
     for scores in S:
         kept: set[int] = set()
         while True:
-            is_open = [v for v in scored if kept.issuperset(parents[v])]
+            is_open = [v for v in scored if len(kept.intersection(parents[v])) >= needed[v]]
             new = {v for v in is_open if scores[position[v]] > theta[v]} - kept
             if not new and leaf_mandatory:
                 families = [_row(child_indptr, child_indices, p) for p in kept] + [[int(t) for t in tops]]

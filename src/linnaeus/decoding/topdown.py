@@ -3,9 +3,10 @@
 Where no child of a kept node is above theta, the best one is taken (``leaf_mandatory``) or the path stops. Fast and not
 exact: an error high up cannot be mended below, and only scores of children of kept nodes are looked at.
 
-On a DAG a node is open only when all its parents are kept. First everything open above theta is kept; then every kept
-node without a kept child takes its best open child, all of them at once (so that the numbering of nodes does not
-matter), and so on until nothing changes. A kept internal node of a DAG may thus end without a child: none was open.
+On a DAG a node is open only when all its parents are kept, or, with ``parents="any"``, when one of them is; the answer
+then gets its other ancestors at the end. First everything open above theta is kept; then every kept node without a kept
+child takes its best open child, all of them at once (so that the numbering of nodes does not matter), and so on until
+nothing changes. Where all parents are asked for, a kept internal node of a DAG may end without a child: none was open.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from linnaeus.decoding.base import Decoder, hierarchy, in_blocks, plain_theta, positions, theta_per_node
-from linnaeus.errors import DataError
+from linnaeus.errors import DataError, ParameterError, nearest
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray
 
@@ -27,8 +30,9 @@ class TopDown(Decoder):
 
     Parameters
     ----------
-    theta : one threshold, or one for each node of the taxonomy.
+    theta : one threshold, or one for each node of the taxonomy; infinity keeps only the best child of every node.
     leaf_mandatory : take the best child where none is above theta; False lets paths stop anywhere.
+    parents : "all" or "any": how many parents of a node must be kept before the node can be.
 
     Examples
     --------
@@ -42,9 +46,17 @@ class TopDown(Decoder):
     name: ClassVar[str] = "top_down"
     theta: Any = 0.0
     leaf_mandatory: bool = True
+    parents: str = "all"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "theta", plain_theta(self.theta))
+        if self.parents not in ("all", "any"):
+            hint = nearest(str(self.parents), ["all", "any"])
+            raise ParameterError(f"parents={self.parents!r} is not one of 'all', 'any'{hint}")
+
+    @property
+    def single(self) -> bool:
+        return self.leaf_mandatory and self.theta == np.inf
 
     def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
         from linnaeus._kernels.descent import descend
@@ -53,7 +65,8 @@ class TopDown(Decoder):
         if len(S) and not (position[edges.tops] >= 0).any():
             raise DataError("TopDown starts at the top nodes, but none of them has a score; score internal nodes too.")
         theta = theta_per_node(self.theta, taxonomy)
-        arrays = (*edges[:4], edges.tops)
+        n_parents = np.diff(edges.parent_indptr).astype(np.int32)
+        arrays = (*edges[:4], edges.tops, n_parents if self.parents == "all" else np.minimum(n_parents, 1))
         Y = in_blocks(lambda rows: descend(rows, position, theta, *arrays, self.leaf_mandatory), S, taxonomy.n_nodes)
         Y.sort_indices()
-        return Y
+        return Y if self.parents == "all" else taxonomy.close(Y)

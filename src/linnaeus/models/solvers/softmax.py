@@ -41,7 +41,7 @@ def solve_softmax(
 
 @dataclass
 class _Problem:
-    """X (CSR or dense), class and bound of every row; W (n_features + 1 x n_classes) with the constant's weight last."""
+    """X (CSR or dense), class and bound of every row; W is (n_features + 1 x n_classes), the constant last."""
 
     X: Matrix
     target: IntArray
