@@ -60,7 +60,10 @@ def _show_warning(message: Any, *_: Any, **__: Any) -> None:
 
 
 def run(arguments: list[str] | None = None) -> None:
-    """Run the command line: exit code 0 when all went well, 1 for a problem with the input, 2 for wrong usage."""
+    """Run the command line.
+
+    Exit code 0 when all went well, 1 for a problem with the input, 2 for wrong usage, 130 when stopped by Ctrl-C.
+    """
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         sys.exit(_code(arguments))
@@ -84,8 +87,8 @@ def _code(arguments: list[str] | None) -> int:
     except OSError as error:
         print(f"error: {error.strerror or error}: {error.filename or ''}".rstrip(": "), file=sys.stderr)
         return 1
-    except (KeyboardInterrupt, typer.Abort):
-        print("stopped", file=sys.stderr)
+    except (KeyboardInterrupt, typer.Abort) as stopped:
+        print(str(stopped) or "stopped", file=sys.stderr)
         return 130
     return 0
 

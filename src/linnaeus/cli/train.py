@@ -50,10 +50,23 @@ def train(
         float | None, typer.Option("--test-size", help="Hold this share of the documents out to measure on.")
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 for all cores.")] = 1,
+    checkpoint: Annotated[
+        str | None, typer.Option("--checkpoint", help="Folder for what is finished; the same command goes on from it.")
+    ] = None,
+    max_time: Annotated[
+        str | None, typer.Option("--max-time", help="Stop then with the best model so far: 90, 10m, 1h30m.")
+    ] = None,
+    max_memory: Annotated[
+        str | None, typer.Option("--max-memory", help="Stay below this, with weights on disk if need be: 4GB.")
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of the random order.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Train a model and save it."""
+    """Train a model and save it.
+
+    Exit codes: 0 trained and saved, also when --max-time stopped it; 1 a problem with the input or the checkpoint; 2 wrong
+    usage, or a --max-memory that is too small; 130 stopped by Ctrl-C (with --checkpoint the same command goes on).
+    """
     from linnaeus import store
     from linnaeus.decoding import decoder as make_decoder
     from linnaeus.pipeline import Pipeline
@@ -65,6 +78,7 @@ def train(
             raise typer.BadParameter("Give --C or --set C=..., not both.")
         set_ = [*(set_ or []), f"C={C}"]
     store.check_target(output)
+    limits = training.limits(model, checkpoint=checkpoint, max_time=max_time, max_memory=max_memory)
     tax = options.read_taxonomy(taxonomy, names)
     reading = options.Reading(format, text, labels, categorical, header, encoding, split, label_separator)
     documents = reading.read(data, tax)
@@ -76,7 +90,7 @@ def train(
     if test_size is not None:
         documents, y, held_out, gold = training.hold_out(documents, y, test_size, seed)
     pipe = Pipeline(
-        training.make_model(model, set_, taxonomy=tax, n_jobs=jobs, random_state=seed, verbose=1),
+        training.make_model(model, set_, taxonomy=tax, n_jobs=jobs, random_state=seed, verbose=1, **limits),
         training.make_features(documents, options.weighted_fields(text), categorical, weighting, min_df),
         decoder=None if decoder is None else make_decoder(decoder),
     )
@@ -87,6 +101,8 @@ def train(
     pipe.fit(documents.documents, y, feature_names=documents.feature_names)
     result = training.summary(pipe, documents, time.perf_counter() - start)
     store.save(pipe, output)  # before anything is measured: what was trained is not lost
+    if checkpoint is not None:
+        training.drop_finished(checkpoint)
     measured = (documents, y) if held_out is None else (fit_to(pipe, held_out), gold)
     result["measured_on"] = "the training documents" if held_out is None else "the test documents"
     result["scores"] = training.measure(pipe, *measured)

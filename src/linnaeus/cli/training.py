@@ -9,7 +9,18 @@ from typing import Any
 from linnaeus.cli.console import note
 from linnaeus.errors import DataError, ParameterError, nearest
 
-__all__ = ["advise", "hold_out", "labels_of", "make_features", "make_model", "measure", "prune", "summary"]
+__all__ = [
+    "advise",
+    "drop_finished",
+    "hold_out",
+    "labels_of",
+    "limits",
+    "make_features",
+    "make_model",
+    "measure",
+    "prune",
+    "summary",
+]
 
 
 def labels_of(documents: Any, taxonomy: Any, unknown: str) -> tuple[Any, Any]:
@@ -92,9 +103,36 @@ def make_model(name: str, settings: list[str] | None, **usual: Any) -> Any:
     return kind(**parameters)
 
 
+def limits(name: str, **given: str | None) -> dict[str, str]:
+    """The limits of a training that were given, checked before anything is read; a model without them is refused."""
+    from linnaeus import registry
+    from linnaeus.engine.clock import parse_seconds
+    from linnaeus.engine.memory import parse_bytes
+
+    chosen = {key: value for key, value in given.items() if value is not None}
+    name = registry.find_model(name)
+    missing = sorted(set(chosen) - set(inspect.signature(registry.resolve(name)).parameters))
+    if missing:
+        raise ParameterError(f"--{missing[0].replace('_', '-')}: {name} trains without such a limit.")
+    if "max_time" in chosen:
+        parse_seconds(chosen["max_time"], "--max-time")
+    if "max_memory" in chosen:
+        parse_bytes(chosen["max_memory"], "--max-memory")
+    return chosen
+
+
+def drop_finished(checkpoint: str) -> None:
+    """The model is saved: the checkpoint has done its work, unless the time limit left some for another run."""
+    from linnaeus.models.checkpoint import remove_finished
+
+    if not remove_finished(checkpoint):
+        note(f"the checkpoint {checkpoint} stays: the same command goes on from it")
+
+
 def summary(pipe: Any, documents: Any, seconds: float) -> dict[str, Any]:
     """What was trained, on what, and how well the training problem was solved."""
     model = pipe.model_
+    forecast = getattr(model, "memory_forecast", None)
     return {
         "model": type(model).__name__,
         "documents": len(documents),
@@ -104,6 +142,8 @@ def summary(pipe: Any, documents: Any, seconds: float) -> dict[str, Any]:
         "objective": getattr(model, "objective_", None),
         "duality_gap": getattr(model, "duality_gap_", None),
         "n_iter": getattr(model, "n_iter_", None),
+        "time_limit_reached": getattr(model, "time_limit_reached_", None),
+        "memory_forecast": None if forecast is None else forecast.to_dict(),
         "seconds": round(seconds, 3),
     }
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus.engine.clock import Clock
+from linnaeus.engine.clock import Clock, format_seconds
 from linnaeus.models.checkpoint import Checkpoint
 from linnaeus.models.solvers.binary import BinaryTraining, solve_columns
 from linnaeus.models.solvers.solution import BlockSolution
@@ -95,7 +95,8 @@ class BlockRun:
         self._take_up(drafts=bool(limited))
         done = sum(self._width(number) for number in self.outcomes)
         try:
-            with progress("training", self.parts[-1].stop, done=done, show=verbose > 0) as advance:
+            told = f"training (at most {format_seconds(self.clock.limit)})" if limited else "training"
+            with progress(told, self.parts[-1].stop, done=done, show=verbose > 0) as advance:
                 for number in self._round([i for i in range(len(self.parts)) if i not in self.outcomes]):
                     advance(self._width(number))
                 while drafts := self._drafts():
