@@ -64,8 +64,8 @@ def train(
 ) -> None:
     """Train a model and save it.
 
-    Exit codes: 0 trained and saved, also when --max-time stopped it; 1 a problem with the input or the checkpoint; 2 wrong
-    usage, or a --max-memory that is too small; 130 stopped by Ctrl-C (with --checkpoint the same command goes on).
+    Exit codes: 0 trained and saved, also when --max-time stopped it; 1 a problem with the input or the checkpoint;
+    2 wrong usage, or too small a --max-memory; 130 stopped by Ctrl-C (with --checkpoint the same command goes on).
     """
     from linnaeus import store
     from linnaeus.decoding import decoder as make_decoder
