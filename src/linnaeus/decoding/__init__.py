@@ -12,6 +12,13 @@ from typing import Any
 from linnaeus.decoding.argmax import BestLabel, BestLeaf
 from linnaeus.decoding.base import Decoder
 from linnaeus.decoding.closure_cut import BestClosure, best_closures, closure_weights
+from linnaeus.decoding.cut import CutOff
+from linnaeus.decoding.held_out import TopScores
+from linnaeus.decoding.instance_cut import InstanceCut
+from linnaeus.decoding.pcut import PCut
+from linnaeus.decoding.rcut import RCut
+from linnaeus.decoding.scut import SCut
+from linnaeus.decoding.set_size import SetSize
 from linnaeus.decoding.subtree import BestSubtree, max_edge_labelling
 from linnaeus.decoding.threshold import Threshold, suppress
 from linnaeus.decoding.topdown import TopDown
@@ -23,9 +30,16 @@ __all__ = [
     "BestLabel",
     "BestLeaf",
     "BestSubtree",
+    "CutOff",
     "Decoder",
+    "InstanceCut",
+    "PCut",
+    "RCut",
+    "SCut",
+    "SetSize",
     "Threshold",
     "TopDown",
+    "TopScores",
     "best_closures",
     "closure_weights",
     "decoder",
@@ -34,7 +48,20 @@ __all__ = [
 ]
 
 DECODERS: dict[str, type[Decoder]] = {
-    kind.name: kind for kind in (BestLabel, BestLeaf, Threshold, TopDown, BestSubtree, BestClosure)
+    kind.name: kind
+    for kind in (
+        BestLabel,
+        BestLeaf,
+        Threshold,
+        TopDown,
+        BestSubtree,
+        BestClosure,
+        RCut,
+        SCut,
+        PCut,
+        InstanceCut,
+        SetSize,
+    )
 }
 
 

@@ -8,7 +8,7 @@ children are tops.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple
 
@@ -21,7 +21,19 @@ from linnaeus.taxonomy.rows import pointers, row_numbers
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray
 
-__all__ = ["Decoder", "Hierarchy", "Theta", "hierarchy", "in_blocks", "plain_theta", "positions", "theta_per_node"]
+__all__ = [
+    "Decoder",
+    "Hierarchy",
+    "Theta",
+    "blocks",
+    "checked",
+    "hierarchy",
+    "in_blocks",
+    "plain_theta",
+    "positions",
+    "stacked",
+    "theta_per_node",
+]
 
 Theta = float | tuple[float, ...]
 _BLOCK = 4 * 2**20  # bytes of labels held at once
@@ -48,7 +60,11 @@ class Decoder(ABC):
         return False
 
     def __call__(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> CSR:
-        return self._decode(*_checked(S, taxonomy, columns))
+        return self._decode(*checked(S, taxonomy, columns))
+
+    def over_blocks(self, scores: Iterable[Any], taxonomy: Taxonomy, columns: Any = None) -> CSR:
+        """The answers for scores that come some documents at a time, as those of a model do."""
+        return stacked([self(S, taxonomy, columns) for S in scores], taxonomy)
 
     @abstractmethod
     def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
@@ -60,7 +76,18 @@ class Decoder(ABC):
         return {"name": self.name} | {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
 
 
-def _checked(S: Any, taxonomy: Taxonomy, columns: Any) -> tuple[FloatArray, Taxonomy, IntArray]:
+def stacked(parts: list[CSR], taxonomy: Taxonomy) -> CSR:
+    """Label rows of blocks of documents as one."""
+    from scipy import sparse
+
+    if len(parts) == 1:
+        return parts[0]
+    empty = pattern(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32), taxonomy.n_nodes)
+    return sparse.csr_array(sparse.vstack(parts, format="csr")) if parts else empty
+
+
+def checked(S: Any, taxonomy: Taxonomy, columns: Any) -> tuple[FloatArray, Taxonomy, IntArray]:
+    """Scores without NaN, C-contiguous, in the order of node numbers, and these numbers."""
     S = np.asarray(S)
     if S.ndim != 2:
         raise DataError(f"Scores have {S.ndim} dimension(s), expected 2: documents x nodes.")

@@ -9,6 +9,7 @@ Nodes without a score are never in T.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -20,9 +21,9 @@ from linnaeus.errors import DataError, ParameterError, nearest
 from linnaeus.taxonomy.closure import pattern, select
 from linnaeus.taxonomy.rows import pointers
 from linnaeus.taxonomy.taxonomy import Taxonomy
-from linnaeus.typing import CSR, FloatArray, IntArray
+from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
 
-__all__ = ["Threshold"]
+__all__ = ["Threshold", "best_nodes", "check_repair", "members", "repaired", "suppress"]
 
 _REPAIRS = ("closure", "suppress", None)
 
@@ -56,9 +57,7 @@ class Threshold(Decoder):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "theta", plain_theta(self.theta))
-        if self.repair not in _REPAIRS:
-            hint = nearest(str(self.repair), ["closure", "suppress"])
-            raise ParameterError(f"repair={self.repair!r} is not one of 'closure', 'suppress', None{hint}")
+        check_repair(self.repair)
 
     @property
     def closed(self) -> bool:
@@ -71,12 +70,30 @@ class Threshold(Decoder):
             return BestLabel()(S, taxonomy, columns)  # nothing else can be answered
         if self.closed and (columns == taxonomy.root).any():  # a bare set may hold the root, as labels may
             S, columns = S[:, columns != taxonomy.root], columns[columns != taxonomy.root]
-        Y = _above(S, theta_per_node(self.theta, taxonomy)[columns], columns, taxonomy)
-        if self.repair == "suppress":
-            Y = suppress(Y, taxonomy)
-        if self.at_least_one:
-            Y = _with_best(Y, S, columns)
-        return taxonomy.close(Y) if self.closed else Y
+        theta = theta_per_node(self.theta, taxonomy)[columns]
+        Y = members(S, lambda rows: S[rows] > theta, columns, taxonomy)
+        return repaired(Y, taxonomy, self.repair, best_nodes(S, columns) if self.at_least_one else None)
+
+
+def check_repair(repair: Any) -> None:
+    """Refuse a repair that is none."""
+    if repair not in _REPAIRS:
+        hint = nearest(str(repair), ["closure", "suppress"])
+        raise ParameterError(f"repair={repair!r} is not one of 'closure', 'suppress', None{hint}")
+
+
+def repaired(Y: CSR, taxonomy: Taxonomy, repair: str | None, best: Callable[[IntArray], IntArray] | None = None) -> CSR:
+    """Y made closed as ``repair`` says; ``best`` gives documents that would be left with nothing their best node."""
+    if repair == "suppress":
+        Y = suppress(Y, taxonomy)
+    if best is not None:
+        Y = _with_best(Y, best)
+    return taxonomy.close(Y) if repair is not None else Y
+
+
+def best_nodes(S: FloatArray, columns: IntArray) -> Callable[[IntArray], IntArray]:
+    """The node of largest score for each of the documents asked for."""
+    return lambda docs: columns[[int(S[d].argmax()) for d in docs]]
 
 
 def suppress(Y: CSR, taxonomy: Taxonomy) -> CSR:
@@ -89,24 +106,23 @@ def suppress(Y: CSR, taxonomy: Taxonomy) -> CSR:
     return pattern(*select(indptr, indices, keep), taxonomy.n_nodes)
 
 
-def _above(S: FloatArray, theta: FloatArray, columns: IntArray, taxonomy: Taxonomy) -> CSR:
-    """T as CSR, by blocks of documents: the only dense thing as large as S is S."""
+def members(S: FloatArray, keep: Callable[[slice], BoolArray], columns: IntArray, taxonomy: Taxonomy) -> CSR:
+    """What ``keep`` marks as CSR, by blocks of documents: the only dense thing as large as S is S."""
     sizes: list[IntArray] = [np.zeros(1, dtype=np.int64)]
-    members: list[IntArray] = [np.empty(0, dtype=np.int32)]
+    found: list[IntArray] = [np.empty(0, dtype=np.int32)]
     for rows in blocks(len(S), len(columns)):
-        above = S[rows] > theta
-        sizes.append(above.sum(axis=1))
-        members.append(columns[above.nonzero()[1]])
-    return pattern(np.concatenate(sizes).cumsum(), np.concatenate(members), taxonomy.n_nodes)
+        kept = keep(rows)
+        sizes.append(kept.sum(axis=1))
+        found.append(columns[kept.nonzero()[1]])
+    return pattern(np.concatenate(sizes).cumsum(), np.concatenate(found), taxonomy.n_nodes)
 
 
-def _with_best(Y: CSR, S: FloatArray, columns: IntArray) -> CSR:
+def _with_best(Y: CSR, best: Callable[[IntArray], IntArray]) -> CSR:
     """Y with the best label in its empty rows."""
-    empty = np.flatnonzero(np.diff(Y.indptr) == 0)
+    sizes = np.diff(Y.indptr)
+    empty = np.flatnonzero(sizes == 0)
     if not len(empty):
         return Y
-    best = columns[[int(S[d].argmax()) for d in empty]]
-    sizes = np.diff(Y.indptr)
     sizes[empty] = 1
-    indices = np.insert(Y.indices, Y.indptr[empty], best).astype(np.int32)
+    indices = np.insert(Y.indices, Y.indptr[empty], best(empty)).astype(np.int32)
     return pattern(pointers(sizes), indices, Y.shape[1])

@@ -1,0 +1,117 @@
+"""What all cut-offs share: decoders that learn from held-out scores where to cut, and repair what they cut.
+
+A cut-off is a frozen value like every decoder. What it learns are fields, None as long as nothing is learned: `fit`
+gives back the same cut-off with these fields filled in. Fit it on scores of documents that the model has not seen
+(`linnaeus.tuning.fit_decoder` makes them by cross-validation); scores of training documents are too good to learn from.
+
+The taxonomy comes in through ``repair``: None leaves the bare labels, "closure" adds what is above them, "suppress"
+drops those that lack something above. What is tuned is tuned after the repair, with the labels closed likewise.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+
+from linnaeus.decoding.base import Decoder
+from linnaeus.decoding.held_out import HeldOut, held_out
+from linnaeus.decoding.threshold import best_nodes, check_repair
+from linnaeus.errors import ParameterError, nearest
+from linnaeus.taxonomy.taxonomy import Taxonomy
+from linnaeus.typing import CSR, FloatArray, IntArray
+
+__all__ = ["CutOff", "Metric", "best_of", "check_choice", "micro_f1"]
+
+Metric: TypeAlias = Callable[[Any, Any, Taxonomy], float]
+Cut = TypeVar("Cut", bound="CutOff")
+
+
+@dataclass(frozen=True)
+class CutOff(Decoder):
+    """A decoder that is fitted on held-out scores before it decides.
+
+    Parameters
+    ----------
+    repair : "closure", "suppress", or None for bare labels.
+    """
+
+    repair: str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_repair(self.repair)
+
+    @property
+    def closed(self) -> bool:
+        return self.repair is not None
+
+    @property
+    @abstractmethod
+    def fitted(self) -> bool:
+        """Whether it can decide."""
+
+    def fit(self: Cut, S: Any, Y: Any, taxonomy: Taxonomy, columns: Any = None, *, metric: Metric | None = None) -> Cut:
+        """The same cut-off with what it learned; this one stays as it is.
+
+        Parameters
+        ----------
+        S : scores of documents that the model has not seen, n_docs x n_scored, or the `TopScores` of each document.
+        Y : their labels, of any kind.
+        columns : node numbers of the columns of S; all nodes in order if None.
+        metric : what is maximised where there is a choice, called with (gold, answers, taxonomy), as the functions of
+            `linnaeus.metrics` are; micro-averaged F1 if None. Answers are repaired, and gold is closed likewise.
+        """
+        return self._fit(held_out(S, Y, taxonomy, columns, close=self.closed), metric or micro_f1)
+
+    @abstractmethod
+    def _fit(self: Cut, held: HeldOut, metric: Metric) -> Cut: ...
+
+    def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
+        self._check_fitted()
+        if self.closed and (columns == taxonomy.root).any():  # a bare set may hold the root, as labels may
+            S, columns = S[:, columns != taxonomy.root], columns[columns != taxonomy.root]
+        return self._cut(S, taxonomy, columns)
+
+    def _check_fitted(self) -> None:
+        if not self.fitted:
+            raise ParameterError(
+                f"{self!r} has not learned where to cut; fit it on held-out scores, with "
+                f"fit_decoder(model, X, y, {self.name!r}), Pipeline(..., decoder={self.name!r}) or its own fit."
+            )
+
+    def _best(self, S: FloatArray, columns: IntArray) -> Callable[[IntArray], IntArray] | None:
+        """The best node of documents, where answers may not be empty."""
+        return best_nodes(S, columns) if getattr(self, "at_least_one", False) and len(columns) else None
+
+    @abstractmethod
+    def _cut(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
+        """As `_decode`, of a fitted cut-off; a closed one sees no root."""
+
+
+def micro_f1(gold: CSR, answers: CSR, taxonomy: Taxonomy) -> float:
+    """F1 of all documents and labels pooled: 2 #(gold & answers) / (#gold + #answers), 1 if both are empty.
+
+    Examples
+    --------
+    >>> tax = Taxonomy.flat("AB")
+    >>> micro_f1(tax.indicator([["A"], ["B"]]), tax.indicator([["A"], ["A", "B"]]), tax)
+    0.8
+    """
+    size = gold.nnz + answers.nnz
+    return 2.0 * float(gold.multiply(answers).nnz) / size if size else 1.0
+
+
+def best_of(cuts: Iterable[Cut], held: HeldOut, metric: Metric) -> tuple[Cut, float]:
+    """The first of the cut-offs with the largest metric on held-out documents, and that value."""
+    scored = [(cut, float(metric(held.gold, held.answers(cut), held.taxonomy))) for cut in cuts]
+    return scored[int(np.argmax([value for _, value in scored]))]
+
+
+def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
+    """Refuse a value that is none of the choices."""
+    if value not in choices:
+        words = ", ".join(map(repr, choices))
+        raise ParameterError(f"{name}={value!r} is not one of {words}{nearest(str(value), map(str, choices))}")
