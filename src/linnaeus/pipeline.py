@@ -12,11 +12,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.data.check import check_labels
-from linnaeus.decoding import Decoder
+from linnaeus.decoding import CutOff, Decoder
 from linnaeus.decoding import decoder as make_decoder
 from linnaeus.errors import DataError, ParameterError
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import CSR, FloatArray
+from linnaeus.tuning import fit_decoder
+from linnaeus.typing import CSR, FloatArray, IntArray
 
 __all__ = ["Pipeline"]
 
@@ -28,7 +29,9 @@ class Pipeline(BaseEstimator):
     ----------
     model : a linnaeus model, unfitted.
     features : a transformer from documents to a matrix (`TextFeatures`, `DenseFeatures`), or None for matrices.
-    decoder : how scores become answers, or its name; None takes the model's own.
+    decoder : how scores become answers, or its name; None takes the model's own. A cut-off that is not fitted yet
+        (``SCut()``, "instance_cut") is fitted by five-fold cross-validation when the pipeline is; see `fit_decoder` for
+        other folds and metrics.
 
     Examples
     --------
@@ -54,7 +57,12 @@ class Pipeline(BaseEstimator):
             raise ParameterError(f"Expected a model and then features, as Pipeline(model, features); got {given}.")
         self.features_: Any = None if self.features is None else clone(self.features)
         X = documents if self.features_ is None else self.features_.fit_transform(documents)
+        decoder = make_decoder(self.decoder) if isinstance(self.decoder, str) else self.decoder
         self.model_ = clone(self.model).fit(X, y, sample_weight)
+        self.decoder_: Decoder | None = decoder
+        if isinstance(decoder, CutOff) and not decoder.fitted:
+            show = int(getattr(self.model, "verbose", 0))
+            self.decoder_ = fit_decoder(self, documents, y, decoder, sample_weight=sample_weight, verbose=show)
         self.feature_names_ = None if feature_names is None else [str(name) for name in feature_names]
         return self
 
@@ -76,12 +84,12 @@ class Pipeline(BaseEstimator):
     def predict(self, documents: Any, *, decoder: Decoder | str | None = None, closed: bool | None = None) -> Any:
         """Answers in the kind of the training labels; see the model's ``predict``."""
         X = self.matrix(documents)
-        return self.model_.predict(X, decoder=decoder or self.decoder, closed=closed)
+        return self.model_.predict(X, decoder=decoder or self.decoder_, closed=closed)
 
     def answers(self, documents: Any, *, decoder: Decoder | str | None = None, closed: bool | None = None) -> CSR:
         """The answers of `predict` as 0/1 rows, n_docs x n_nodes."""
         X = self.matrix(documents)
-        return self.model_.answers(X, decoder=decoder or self.decoder, closed=closed)
+        return self.model_.answers(X, decoder=decoder or self.decoder_, closed=closed)
 
     def decision_function(self, documents: Any) -> FloatArray:
         """Scores of all answerable nodes."""
@@ -105,6 +113,12 @@ class Pipeline(BaseEstimator):
         """The k best nodes of each document: labels and scores."""
         X = self.matrix(documents)
         found: tuple[Any, FloatArray] = self.model_.top(X, k)
+        return found
+
+    def top_nodes(self, documents: Any, k: int = 5) -> tuple[IntArray, FloatArray]:
+        """The k best nodes of each document: their numbers in the taxonomy, and scores."""
+        X = self.matrix(documents)
+        found: tuple[IntArray, FloatArray] = self.model_.top_nodes(X, k)
         return found
 
     def score(self, documents: Any, y: Any, sample_weight: Any = None) -> float:
@@ -135,8 +149,7 @@ class Pipeline(BaseEstimator):
     def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """What is needed to predict, as (values, arrays)."""
         check_is_fitted(self, "model_")
-        decoder = make_decoder(self.decoder) if isinstance(self.decoder, str) else self.decoder
-        decide = None if decoder is None else decoder.to_dict()
+        decide = None if self.decoder_ is None else self.decoder_.to_dict()
         names = self.feature_names_
         return {"model": self.model_, "features": self.features_, "decoder": decide, "feature_names": names}, {}
 
@@ -145,7 +158,7 @@ class Pipeline(BaseEstimator):
         """The inverse of `state`."""
         decide = None if values["decoder"] is None else make_decoder(**values["decoder"])
         made = cls(values["model"], values["features"], decoder=decide)
-        made.model_, made.features_ = values["model"], values["features"]
+        made.model_, made.features_, made.decoder_ = values["model"], values["features"], decide
         made.feature_names_ = values["feature_names"]
         return made
 

@@ -1,0 +1,257 @@
+"""Cut-offs for any model: scores of documents that the model has not seen, by cross-validation, and what they teach.
+
+The documents are split into folds that keep the share of every label. A model learns from all folds but one and scores
+that one; together these are scores of all documents by models that have not seen them. A label that is missing from the
+training part of a fold has no score there. Scores are kept whole while they fit, otherwise the best of each document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from linnaeus.data.check import check_labels
+from linnaeus.data.splits import kfold, train_test_split
+from linnaeus.decoding import DECODERS, CutOff, Decoder, TopScores
+from linnaeus.decoding import decoder as make_decoder
+from linnaeus.errors import DataError, ParameterError, nearest
+from linnaeus.progress import progress
+from linnaeus.taxonomy import Taxonomy
+from linnaeus.typing import CSR, FloatArray, IntArray
+
+__all__ = ["HeldOutScores", "fit_decoder", "held_out_scores"]
+
+Part: TypeAlias = tuple[FloatArray | TopScores, IntArray]  # scores of a fold and the nodes of their columns
+
+_WHOLE = 50_000_000  # documents x nodes up to which all scores are kept (0.2 GB)
+_TOP = 100
+_METRICS = ("micro_f1", "macro_f1", "example_f1", "hierarchical_f1", "jaccard", "subset_accuracy", "lca_f1")
+# What a model of a fold does not share with the model that is kept.
+_ITS_OWN = {"verbose": 0, "checkpoint": None, "warm_start": False}
+
+
+@dataclass(frozen=True)
+class HeldOutScores:
+    """Scores S of documents that the model had not seen, over ``nodes``, and their labels Y (n_docs x n_nodes).
+
+    ``documents`` are their row numbers; ``closed`` says that all training sets were, so that answers will be.
+    """
+
+    S: FloatArray | TopScores
+    Y: CSR
+    taxonomy: Taxonomy
+    nodes: IntArray
+    documents: IntArray
+    closed: bool
+
+    def fit(self, decoder: CutOff | str, metric: Any = "micro_f1") -> CutOff:
+        """A cut-off fitted on these scores."""
+        cut = _cut_off(decoder)
+        if self.closed and not cut.closed:  # the answers will be closed: tune them as they will be
+            cut = replace(cut, repair="closure")
+        return cut.fit(self.S, self.Y, self.taxonomy, self.nodes, metric=_metric(metric))
+
+
+def fit_decoder(
+    model: Any,
+    X: Any,
+    y: Any,
+    decoder: CutOff | str = "scut",
+    *,
+    cv: Any = 5,
+    metric: Any = "micro_f1",
+    top: int | None = None,
+    sample_weight: Any = None,
+    random_state: int | None = 0,
+    verbose: int = 0,
+) -> CutOff:
+    """A cut-off fitted on held-out scores of a model; the model itself stays as it is.
+
+    Parameters
+    ----------
+    model : a model or a `Pipeline`, fitted or not; copies of it learn from the folds.
+    X, y : documents and labels, as for its ``fit``.
+    decoder : "rcut", "scut", "pcut", "instance_cut", "set_size", or such an object.
+    cv : number of folds; a share of the documents below 1 to hold out once, where training is long; or pairs of
+        (training rows, held-out rows).
+    metric : what is maximised where there is a choice: a name or function of `linnaeus.metrics`, called with
+        (gold, answers, taxonomy).
+    top : keep only so many scores of each document; default: all while they fit into 0.2 GB, else 100.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linnaeus import OneVsRestSVM, fit_decoder
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 5))
+    >>> y = [[name for name, value in zip("abc", row) if value > 0.5] for row in X]
+    >>> model = OneVsRestSVM(random_state=0).fit(X, y)
+    >>> cut = fit_decoder(model, X, y, "scut")
+    >>> model.predict([[2.0, -1, 1, 0, 0]], decoder=cut)
+    [['a', 'c']]
+    """
+    _cut_off(decoder)  # a wrong name is told before anything is trained
+    metric = _metric(metric)
+    held = held_out_scores(
+        model, X, y, cv=cv, top=top, sample_weight=sample_weight, random_state=random_state, verbose=verbose
+    )
+    return held.fit(decoder, metric)
+
+
+def held_out_scores(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    cv: Any = 5,
+    top: int | None = None,
+    sample_weight: Any = None,
+    random_state: int | None = 0,
+    verbose: int = 0,
+) -> HeldOutScores:
+    """Scores of documents by models that have not seen them, for several cut-offs at once; see `fit_decoder`.
+
+    Examples
+    --------
+    >>> from linnaeus import OneVsRestSVM
+    >>> held = held_out_scores(OneVsRestSVM(random_state=0), [[0.0, 1.0], [1.0, 0.0]] * 10, [["a"], ["b"]] * 10)
+    >>> held.S.shape, held.fit("rcut").r
+    ((20, 2), 1)
+    """
+    from linnaeus.taxonomy.closure import is_closed
+
+    inner = _inner(model)
+    Y, taxonomy, codec = check_labels(y, getattr(inner, "taxonomy_", inner.taxonomy), _n_docs(X))
+    folds = _folds(Y, cv, random_state)
+    documents = np.concatenate([test for _, test in folds])
+    weights = None if sample_weight is None else np.asarray(sample_weight)
+    parts = []
+    with progress("held-out scores", len(folds), show=verbose > 0) as advance:
+        for train, test in folds:
+            if Y[train].nnz:  # else there is nothing to learn from, and no score
+                fitted = _for_fold(model, taxonomy)
+                fitted.fit(_take(X, train), Y[train], None if weights is None else weights[train])
+                scores = fitted.score_blocks(_take(X, test))
+                parts.append(_kept(scores, _inner(fitted).nodes_, len(documents), top))
+            else:
+                parts.append((np.empty((len(test), 0), dtype=np.float32), np.empty(0, dtype=np.int32)))
+            advance(1)
+    nodes = np.unique(np.concatenate([columns for _, columns in parts])).astype(np.int32)
+    if not len(nodes):
+        raise DataError("No label occurs in the training part of a fold; cross-validation needs labels in two folds.")
+    closed = taxonomy.n_edges > 0 and not codec.single_label and is_closed(taxonomy, Y)
+    return HeldOutScores(_joined(parts, nodes), Y[documents], taxonomy, nodes, documents, closed)
+
+
+# -- scores of folds ---------------------------------------------------------------------------------------------------
+
+
+def _kept(scores: Iterable[FloatArray], nodes: IntArray, n_docs: int, top: int | None) -> Part:
+    """Scores of one fold: whole, or the best of each document where they are asked for or all would be too large."""
+    if top is None and n_docs * len(nodes) > _WHOLE:
+        top = _TOP
+    if top is None or top >= len(nodes):
+        return np.concatenate([np.asarray(S, dtype=np.float32) for S in scores]), nodes
+    return _stacked([TopScores.of(np.asarray(S, dtype=np.float32), top) for S in scores]), nodes
+
+
+def _joined(parts: list[Part], nodes: IntArray) -> FloatArray | TopScores:
+    """Scores of all folds over all nodes; minus infinity where a fold did not know the node."""
+    most = max((S.k for S, _ in parts if isinstance(S, TopScores)), default=0)
+    if not most:
+        return np.concatenate([_over(S, columns, nodes) for S, columns in parts if not isinstance(S, TopScores)])
+    ranked = []
+    for S, columns in parts:
+        if isinstance(S, TopScores) and S.k == most:
+            at = np.searchsorted(nodes, columns).astype(np.int32)
+            ranked.append(TopScores(at[S.positions], S.scores, len(nodes)))
+        else:  # a fold that knew few nodes
+            dense = S.dense() if isinstance(S, TopScores) else S
+            ranked.append(TopScores.of(_over(dense, columns, nodes), most))
+    return _stacked(ranked)
+
+
+def _over(S: FloatArray, columns: IntArray, nodes: IntArray) -> FloatArray:
+    """Scores of ``columns`` as scores of ``nodes``."""
+    if np.array_equal(columns, nodes):
+        return S
+    whole = np.full((len(S), len(nodes)), -np.inf, dtype=S.dtype)
+    whole[:, np.searchsorted(nodes, columns)] = S
+    return whole
+
+
+def _stacked(parts: list[TopScores]) -> TopScores:
+    return TopScores(
+        np.concatenate([part.positions for part in parts]),
+        np.concatenate([part.scores for part in parts]),
+        parts[0].n_columns,
+    )
+
+
+# -- models and documents of folds -------------------------------------------------------------------------------------
+
+
+def _inner(model: Any) -> Any:
+    """The model of a pipeline, fitted if the pipeline is, or the model itself."""
+    return getattr(model, "model_", model.model) if hasattr(model, "features") and hasattr(model, "model") else model
+
+
+def _for_fold(model: Any, taxonomy: Taxonomy) -> Any:
+    """An unfitted copy with the taxonomy of all folds, that says and writes nothing."""
+    from sklearn.base import clone
+
+    copy = clone(model)
+    inner = _inner(copy)
+    if inner is not copy:
+        copy.set_params(decoder=None)
+    known = inner.get_params(deep=False)
+    inner.set_params(taxonomy=taxonomy, **{name: value for name, value in _ITS_OWN.items() if name in known})
+    return copy
+
+
+def _n_docs(X: Any) -> int:
+    if isinstance(X, Mapping):
+        return len(next(iter(X.values())))
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def _take(X: Any, rows: IntArray) -> Any:
+    """Some documents of a matrix, a data frame, a list, or fields by name."""
+    if isinstance(X, Mapping):
+        return {name: _take(values, rows) for name, values in X.items()}
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return X[rows] if hasattr(X, "shape") else [X[i] for i in rows]
+
+
+def _folds(Y: CSR, cv: Any, random_state: int | None) -> list[tuple[IntArray, IntArray]]:
+    if isinstance(cv, Iterable):
+        return [(np.asarray(train), np.asarray(test)) for train, test in cv]
+    if isinstance(cv, float) and 0 < cv < 1:
+        train, test = train_test_split(Y, cv, random_state=random_state)
+        return [(train, test)]
+    if isinstance(cv, bool) or not isinstance(cv, (int, np.integer)) or cv < 2:
+        raise ParameterError(f"cv={cv!r}; expected a number of folds from 2, a share below 1, or pairs of rows.")
+    return list(kfold(Y, min(int(cv), Y.shape[0]), random_state=random_state))
+
+
+def _cut_off(decoder: Decoder | str) -> CutOff:
+    cut = make_decoder(decoder) if isinstance(decoder, str) else decoder
+    if not isinstance(cut, CutOff):
+        names = ", ".join(name for name, kind in DECODERS.items() if issubclass(kind, CutOff))
+        raise ParameterError(f"decoder={decoder!r} learns nothing from held-out scores; those that do are {names}.")
+    return cut
+
+
+def _metric(metric: Any) -> Any:
+    """A function of `linnaeus.metrics` by name, or as it is."""
+    from linnaeus import metrics
+
+    if not isinstance(metric, str):
+        return metric
+    if metric not in _METRICS:
+        raise ParameterError(f"metric={metric!r} is not one of {', '.join(_METRICS)}{nearest(metric, _METRICS)}")
+    return getattr(metrics, metric)
