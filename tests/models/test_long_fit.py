@@ -173,10 +173,10 @@ class Slow:
     def map(self, function, tasks, shared):
         for task in tasks:
             self.budgets.append(task.max_iter)
-            found, _ = function(shared, task)
+            found, budget, _ = function(shared, task)
             spent = 0.0 if found is None else self.seconds * (found.n_iter + 2)
             self.now += spent
-            yield found, spent
+            yield found, budget, spent
 
 
 HARD = {"tol": 1e-5, "loss": "hinge", "max_iter": 2000, "random_state": 0, "fit_intercept": False}

@@ -32,6 +32,7 @@ from linnaeus.typing import Engine, FloatArray
 __all__ = ["BlockRun", "Outcome", "block_key"]
 
 _PROBE = 4  # passes for the first block under a time limit, when nobody knows yet what a pass costs
+_CAUTION = 0.9  # of the time is shared out at first: blocks differ, and the last ones shall have their share, too
 
 
 @dataclass(frozen=True)
@@ -48,20 +49,32 @@ class Outcome:
 
 @dataclass(frozen=True)
 class _Task:
-    """One block for a worker: what `solve_columns` takes, passes at most, and when it is too late to begin."""
+    """One block for a worker: what `solve_columns` takes, passes at most, when to end, and seconds of a pass (or 0)."""
 
     task: Any
     max_iter: int
     deadline: float
+    pace: float
 
 
-def solve_in_time(training: BinaryTraining, task: _Task) -> tuple[BlockSolution | None, float]:
-    """The solution of a block and the seconds it took; None when it is too late to begin."""
-    if time.time() > task.deadline:
-        return None, 0.0
+def solve_in_time(training: BinaryTraining, task: _Task) -> tuple[BlockSolution | None, int, float]:
+    """The solution of a block, the passes it might have taken and the seconds it took; None when it is too late.
+
+    Tasks wait for a worker, so that the worker looks at the clock again.
+    """
+    left = task.deadline - time.time()
+    if left <= 0:
+        return None, 0, 0.0
+    budget = min(task.max_iter, _passes_in(left, task.pace))
     start = time.perf_counter()
-    found = solve_columns(replace(training, max_iter=task.max_iter), task.task)
-    return found, time.perf_counter() - start
+    found = solve_columns(replace(training, max_iter=budget), task.task)
+    return found, budget, time.perf_counter() - start
+
+
+def _passes_in(seconds: float, pace: float) -> int:
+    """Passes that fit into some seconds beside the certificate, and at least one."""
+    fit = seconds / pace if pace > 0 else np.inf
+    return int(max(1, fit - 2)) if np.isfinite(fit) else 2**31 - 1
 
 
 def block_key(number: int) -> str:
@@ -124,7 +137,7 @@ class BlockRun:
 
     def _round(self, numbers: list[int], *, again: bool = False) -> Iterator[int]:
         """Solve blocks; yields the numbers of those that are done."""
-        budgets: list[int] = []
+        n_done = 0
 
         def tasks() -> Iterator[_Task]:
             for position, number in enumerate(numbers):
@@ -132,27 +145,34 @@ class BlockRun:
                 first = position == 0 and not self.outcomes
                 if self.clock.over and not first:
                     return
-                budgets.append(self._budget(1 if again else len(numbers) - position))
-                yield _Task(self.task(number), budgets[-1], np.inf if first else self.clock.deadline)
+                budget = self._budget(1 if again else len(numbers) - n_done)
+                yield _Task(self.task(number), budget, np.inf if first else self.clock.deadline, self._pace)
 
         results: Any = self.engine.map(solve_in_time, tasks(), shared=self.training)
         with contextlib.closing(results) if hasattr(results, "close") else contextlib.nullcontext():
-            for position, (found, seconds) in enumerate(results):
+            for number, (found, budget, seconds) in zip(numbers, results, strict=False):
+                n_done += 1
                 if found is not None:
                     self._passes += found.n_iter + 2  # a pass to begin with and one to certify
                     self._seconds += seconds
-                    self._keep(numbers[position], found, budgets[position])
-                    yield numbers[position]
+                    self._keep(number, found, budget)
+                    yield number
 
     def _budget(self, n_left: int) -> int:
-        """Passes that a block may take when ``n_left`` blocks share what is left of the time."""
+        """Passes that a block may take when ``n_left`` blocks, those in work among them, share what is left."""
         most = self.training.max_iter
         if not np.isfinite(self.clock.limit):
             return most
         if not self._passes:
             return min(_PROBE, most)
         share = self.clock.remaining * min(self.engine.n_workers, n_left) / n_left
-        return int(min(most, max(1, share * self._passes / max(self._seconds, 1e-9) - 2)))
+        share *= 1 if n_left == 1 else _CAUTION
+        return min(most, _passes_in(share, self._pace))
+
+    @property
+    def _pace(self) -> float:
+        """Seconds of a pass as measured so far, 0 before that."""
+        return max(self._seconds, 1e-9) / self._passes if self._passes else 0.0
 
     def _drafts(self) -> list[int]:
         """Blocks that are not final and would now get more passes than they had, largest gap first."""
