@@ -93,6 +93,10 @@ class _Answering:
 
     def _rows(self, documents: Any) -> Iterator[list[tuple[int, float | None]]]:
         """(node, score) of each document, best first; nodes that only stand above a label may have no score."""
+        if self.top and not self.probabilities:  # no scores of all nodes are needed for it
+            found, values = self.model.top_nodes(documents, self.top)
+            yield from (list(zip(*row, strict=True)) for row in zip(found.tolist(), values.tolist(), strict=True))
+            return
         from linnaeus.metrics.rankings import best_columns
 
         nodes = getattr(self.model, "model_", self.model).nodes_.tolist()
@@ -101,12 +105,12 @@ class _Answering:
         first = 0
         for S in [self.model.predict_proba(documents)] if self.probabilities else self.model.score_blocks(documents):
             best = best_columns(S, min(self.top, S.shape[1])).tolist() if self.top else None
-            for i, scores in enumerate(S.tolist()):
+            for i, scores in enumerate(S):
                 if best is not None:
-                    yield [(nodes[column], scores[column]) for column in best[i]]
+                    yield [(nodes[column], float(scores[column])) for column in best[i]]
                 else:
                     members = Y.indices[Y.indptr[first + i] : Y.indptr[first + i + 1]].tolist()
-                    row = [(v, scores[column_of[v]] if v in column_of else None) for v in members]
+                    row = [(v, float(scores[column_of[v]]) if v in column_of else None) for v in members]
                     yield sorted(row, key=lambda pair: (pair[1] is None, -(pair[1] or 0.0), pair[0]))
             first += len(S)
 

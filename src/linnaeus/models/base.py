@@ -18,7 +18,7 @@ from linnaeus.data.kinds import LabelCodec
 from linnaeus.decoding import BestLabel, Decoder, Threshold
 from linnaeus.decoding import decoder as make_decoder
 from linnaeus.engine.plan import blocks, rows_that_fit
-from linnaeus.errors import DataError, ParameterError
+from linnaeus.errors import DataError, ParameterError, check_number
 from linnaeus.metrics.rankings import best_columns
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
@@ -58,8 +58,12 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
             X, Y, weights = X[weights > 0], Y[weights > 0], weights[weights > 0]
         problem = Problem(X, Y, taxonomy, weights, codec)
         self.taxonomy_, self.codec_, self.closed_ = taxonomy, codec, problem.is_closed and not codec.single_label
+        self._forget()
         self._fit(problem)
         return self
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit, or what came after it, has left and the next one does not set again."""
 
     def _check_parameters(self) -> None:
         """Doubt the constructor's values, once per fit."""
@@ -72,6 +76,8 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
     def _check_X(self, X: Any, *, reset: bool) -> Matrix:
         from scipy import sparse
 
+        if not reset and self._is_ready(X):
+            return X
         dtype = np.float32 if sparse.issparse(X) else (np.float64, np.float32)
         try:
             X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=dtype, order="C")
@@ -79,7 +85,19 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
             raise DataError(str(error)) from error
         if sparse.issparse(X) and X.indices.dtype != np.int32:  # kernels count features in 32 bits
             X = sparse.csr_array((X.data, X.indices.astype(np.int32), X.indptr), shape=X.shape)
+        if sparse.issparse(X) and not _within(X):
+            raise DataError(f"X is a broken CSR matrix: it names columns outside its {X.shape[1]} features.")
         return X
+
+    def _is_ready(self, X: Any) -> bool:
+        """Whether X needs no conversion and is in order; for a single document the full check costs more than top."""
+        from scipy import sparse
+
+        if not isinstance(X, sparse.csr_array) or hasattr(self, "feature_names_in_"):
+            return False
+        typed = X.dtype == np.float32 and X.indices.dtype == np.int32
+        fits = X.ndim == 2 and X.shape[0] > 0 and X.shape[1] == getattr(self, "n_features_in_", None)
+        return typed and fits and bool(np.isfinite(X.data.sum())) and _within(X)
 
     def _targets(self, problem: Problem, learn: str) -> CSR:
         """Y as given, closed or frontier.
@@ -116,7 +134,9 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
     def score_blocks(self, X: Any) -> Any:
         """Scores of some documents at a time, n_docs_of_block x len(classes_): no docs x nodes array is ever whole."""
         check_is_fitted(self, "nodes_")
-        X = self._check_X(X, reset=False)
+        return self._score_blocks(self._check_X(X, reset=False))
+
+    def _score_blocks(self, X: Matrix) -> Any:
         size = rows_that_fit(8 * max(1, len(self.nodes_)))
         return (self._scores(X[part]) for part in blocks(X.shape[0], size))
 
@@ -148,12 +168,9 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
 
     def answers(self, X: Any, *, decoder: Decoder | str | None = None, closed: bool | None = None) -> CSR:
         """The answers of `predict` as 0/1 rows, n_docs x n_nodes, whatever kind the labels were."""
-        from scipy import sparse
-
         check_is_fitted(self, "nodes_")
         decide = self._decoder(decoder)
-        parts = [decide(S, self.taxonomy_, self.nodes_) for S in self.score_blocks(X)]
-        Y = sparse.csr_array(sparse.vstack(parts, format="csr")) if len(parts) != 1 else parts[0]
+        Y = decide.over_blocks(self.score_blocks(X), self.taxonomy_, self.nodes_)
         if self.closed_ if closed is None else closed:
             return self.taxonomy_.close(Y)
         adds_ancestors = self.nested_ or decide.closed
@@ -168,15 +185,30 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
 
     def top(self, X: Any, k: int = 5) -> tuple[Any, FloatArray]:
         """The k best nodes of each document: labels and scores (n_docs x k each), best first, ties by node number."""
-        if k < 1:
-            raise ParameterError(f"k={k}; expected at least 1.")
-        found = [(best, np.take_along_axis(S, best, axis=1)) for S, best in self._best(X, k)]
-        names = np.asarray(self.classes_, dtype=object)
-        return np.concatenate([names[best] for best, _ in found]), np.concatenate([scores for _, scores in found])
+        columns, scores = self._best(X, k)
+        if columns.size < len(self.nodes_) and not (self.codec_.kind == "indicator" and self.taxonomy is None):
+            names = self.codec_.values(self.taxonomy_.names[self.nodes_[columns.ravel()]])  # not all for a document
+            return np.asarray(names, dtype=object).reshape(columns.shape), scores
+        return np.asarray(self.classes_, dtype=object)[columns], scores
 
-    def _best(self, X: Any, k: int) -> Any:
-        """(scores, columns of the k best) block by block."""
-        return ((S, best_columns(S, min(k, S.shape[1]))) for S in self.score_blocks(X))
+    def top_nodes(self, X: Any, k: int = 5) -> tuple[IntArray, FloatArray]:
+        """As `top`, with the numbers of the nodes in the taxonomy instead of labels."""
+        columns, scores = self._best(X, k)
+        return self.nodes_[columns], scores
+
+    def _best(self, X: Any, k: int) -> tuple[IntArray, FloatArray]:
+        """Columns and scores of the k best nodes of each document (n_docs x min(k, len(nodes_)) each)."""
+        check_number("k", k, least=1, whole=True)
+        check_is_fitted(self, "nodes_")
+        return self._best_of(self._check_X(X, reset=False), min(int(k), len(self.nodes_)))
+
+    def _best_of(self, X: Matrix, k: int) -> tuple[IntArray, FloatArray]:
+        """`_best` of checked X; a model that need not compute all scores for it overrides this."""
+        columns, scores = [], []
+        for S in self._score_blocks(X):
+            columns.append(best_columns(S, k))
+            scores.append(np.take_along_axis(S, columns[-1], axis=1))
+        return np.concatenate(columns), np.concatenate(scores)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Hierarchical F1 (micro, closures without the root); plain micro-F1 where the taxonomy has no edges."""
@@ -193,3 +225,8 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_label = True
         return tags
+
+
+def _within(X: CSR) -> bool:
+    """Whether all entries are in columns that X has; kernels do not ask again."""
+    return not X.nnz or (int(X.indices.min()) >= 0 and int(X.indices.max()) < X.shape[1])

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from linnaeus.errors import DataError, ParameterError, nearest
+from linnaeus.data.check import check_labels
+from linnaeus.errors import DataError, ParameterError, check_number, nearest
 from linnaeus.models.base import TaxonomyClassifier
+from linnaeus.models.pruning import find_threshold, rounded, split_weights, thinned
+from linnaeus.models.scoring import MOST_BEST, Scorer
 from linnaeus.typing import FloatArray, IntArray, Matrix
 
 __all__ = ["LinearTaxonomyClassifier", "NodeExplanation"]
@@ -38,21 +41,56 @@ class NodeExplanation:
 
 
 class LinearTaxonomyClassifier(TaxonomyClassifier):
-    """A model with ``weights_`` (n_features x len(classes_), dense or sparse) and ``intercept_``."""
+    """A model with ``weights_`` (n_features x len(classes_), dense or CSR) and ``intercept_``.
+
+    A pruned model may have ``base_weights_`` (n_features), which count for every node: w_n = base + column n.
+    """
 
     weights_: Any
     intercept_: FloatArray
+    base_weights_: FloatArray | None = None
+    prune_threshold_: float
+    n_jobs: int | None = None
+    _scorer: tuple[Any, Scorer] | None = None
 
     @property
     def coef_(self) -> Any:
-        """Weights as scikit-learn has them, n_classes x n_features (a view)."""
-        return self.weights_.T
+        """Weights as scikit-learn has them, n_classes x n_features: a view, but dense and made anew with a base."""
+        if self.base_weights_ is None:
+            return self.weights_.T
+        return (self.weights_.toarray() + self.base_weights_[:, None]).T
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in super().__getstate__().items() if key != "_scorer"}
+
+    def _forget(self) -> None:
+        self.base_weights_ = None  # of pruning; weights are whole again
+        if hasattr(self, "prune_threshold_"):
+            del self.prune_threshold_
 
     def _scores(self, X: Matrix) -> FloatArray:
-        S = X @ self.weights_
-        S = S.toarray() if hasattr(S, "toarray") else np.asarray(S)
+        if hasattr(X, "indptr"):
+            return self._linear_scorer().scores(X)
+        # From the other side: a sparse matrix times a dense one is dense at once.
+        S = (self.weights_.T @ X.T).T if hasattr(self.weights_, "indptr") else X @ self.weights_
+        S = np.ascontiguousarray(S)
         S += self.intercept_
+        if self.base_weights_ is not None:
+            S += (X @ self.base_weights_)[:, None]
         return S
+
+    def _best_of(self, X: Matrix, k: int) -> tuple[IntArray, FloatArray]:
+        linear = type(self)._scores is LinearTaxonomyClassifier._scores
+        if not linear or not hasattr(X, "indptr") or k > MOST_BEST:
+            return super()._best_of(X, k)
+        return self._linear_scorer().top(X, k, self.n_jobs)
+
+    def _linear_scorer(self) -> Scorer:
+        """The weights laid out for scoring; made on first use and again when they have changed."""
+        arrays = (self.weights_, self.base_weights_, self.intercept_)
+        if self._scorer is None or any(a is not b for a, b in zip(self._scorer[0], arrays, strict=True)):
+            self._scorer = arrays, Scorer(*arrays)
+        return self._scorer[1]
 
     def explain(self, x: Any, node: str | None = None, k: int | None = None) -> list[NodeExplanation]:
         """Exact contributions of the features of one document to every scored node of the path.
@@ -66,8 +104,7 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
             raise ParameterError(f"explain takes one document; got {X.shape[0]}.")
         column_of = {int(v): i for i, v in enumerate(self.nodes_)}
         if node is None:
-            _, best = next(self._best(X, 1))
-            target = int(self.nodes_[best[0, 0]])
+            target = int(self.top_nodes(X, 1)[0][0, 0])
         else:
             target = self.taxonomy_.index(node)
         path = [v for v in self.taxonomy_.path(target).tolist() if v in column_of]
@@ -84,28 +121,59 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
             features = np.flatnonzero(X[0])
             values = X[0, features]
         weights = self.weights_[:, [column]]
-        weights = weights.toarray() if hasattr(weights, "toarray") else weights
-        contributions = values.astype(np.float64) * weights[features, 0]
+        weights = (weights.toarray() if hasattr(weights, "toarray") else weights)[features, 0]
+        if self.base_weights_ is not None:
+            weights = weights + self.base_weights_[features]
+        contributions = values.astype(np.float64) * weights
         intercept = float(self.intercept_[column])
         order = np.lexsort((features, -np.abs(contributions)))[:k]
         name = str(self.taxonomy_.names[node])
         score = float(contributions.sum() + intercept)
         return NodeExplanation(name, score, intercept, features[order], contributions[order])
 
-    def prune(self, threshold: float) -> LinearTaxonomyClassifier:
-        """Drop weights smaller than ``threshold`` in size and keep the rest sparse; returns the model itself."""
-        from scipy import sparse
+    def prune(
+        self,
+        threshold: float | None = None,
+        *,
+        X: Any = None,
+        y: Any = None,
+        loss: float = 0.002,
+        half: bool | None = None,
+    ) -> LinearTaxonomyClassifier:
+        """Keep only weights that matter, sparse; returns the model itself.
 
+        Parameters
+        ----------
+        threshold : weights that differ by less from what all nodes share (``base_weights_``, mostly 0) are dropped.
+        X, y : documents on which to find the largest threshold instead, at which the precision of the best node falls
+            by at most ``loss``. Documents that the model has not seen are best; on its own training documents it errs
+            less, so that a smaller ``loss`` should be asked for.
+        half : round weights to half precision, which halves the model file; by default where X and y are given.
+
+        Examples
+        --------
+        >>> from linnaeus import OneVsRestSVM
+        >>> X = np.vstack([np.eye(4), np.eye(4)]) + 0.01
+        >>> model = OneVsRestSVM(random_state=0).fit(X, ["a", "b", "c", "d"] * 2)
+        >>> model.prune(0.5).weights_.nnz, model.predict(X).tolist() == ["a", "b", "c", "d"] * 2
+        (4, True)
+        """
         check_is_fitted(self, "nodes_")
+        if (threshold is None) == (X is None or y is None):
+            raise ParameterError("prune takes a threshold, or documents X and labels y to find one.")
+        if threshold is None:
+            check_number("loss", loss, least=0)
+            X = self._check_X(X, reset=False)
+            Y = check_labels(y, self.taxonomy_, X.shape[0])[0]
+            find_threshold(self, X, self.taxonomy_.close(Y) if self.nested_ else Y, loss, half=half is not False)
+            return self
         if not threshold >= 0:
             raise ParameterError(f"threshold={threshold}; expected a number of at least 0.")
-        if sparse.issparse(self.weights_):
-            kept = sparse.csr_array(self.weights_, copy=True)
-            kept.data[np.abs(kept.data) < threshold] = 0
-            kept.eliminate_zeros()
+        if hasattr(self.weights_, "indptr"):
+            kept = thinned(self.weights_, threshold)
         else:
-            kept = sparse.csr_array(np.where(np.abs(self.weights_) < threshold, 0, self.weights_))
-        self.weights_ = kept
+            kept, self.base_weights_ = split_weights(self.weights_, threshold)
+        self.weights_, self.prune_threshold_ = rounded(kept) if half else kept, float(threshold)
         return self
 
 

@@ -4,7 +4,7 @@ Plain values stay JSON. Everything else is an object with one key that begins wi
 
     {"$array": key}                      a numeric array in the arrays file
     {"$strings": [...]}                  an array of strings
-    {"$sparse": key, "shape": [m, n]}    a CSR array: key.data, key.indices, key.indptr
+    {"$sparse": key, "shape": [m, n]}    a CSR array: key.data, key.indices, key.indptr; narrowed as `packing` says
     {"$taxonomy": key, ...}              a taxonomy: key.names (UTF-8), key.indptr, key.indices
     {"$object": name, ...}               an object of a class that `registry` names
 """
@@ -18,6 +18,7 @@ import numpy as np
 
 from linnaeus import registry
 from linnaeus.errors import StoreError, nearest
+from linnaeus.store.packing import pack, unpack
 from linnaeus.taxonomy import Taxonomy
 
 __all__ = ["decode", "encode"]
@@ -43,8 +44,8 @@ def encode(value: Any, arrays: dict[str, Any], key: str = "model") -> Any:
         return {"$array": key}
     if sparse.issparse(value):
         value = sparse.csr_array(value)
-        arrays.update({f"{key}.data": value.data, f"{key}.indices": value.indices, f"{key}.indptr": value.indptr})
-        return {"$sparse": key, "shape": list(value.shape)}
+        arrays.update({f"{key}.{name}": array for name, array in pack(value).items()})
+        return {"$sparse": key, "shape": list(value.shape), "dtype": value.dtype.name}
     if isinstance(value, Taxonomy):
         return _encode_taxonomy(value, arrays)
     if isinstance(value, (list, tuple)):
@@ -56,8 +57,6 @@ def encode(value: Any, arrays: dict[str, Any], key: str = "model") -> Any:
 
 def decode(value: Any, arrays: dict[str, Any], taxonomies: dict[str, Taxonomy] | None = None) -> Any:
     """The inverse of `encode`; a taxonomy that is named twice is made once."""
-    from scipy import sparse
-
     taxonomies = {} if taxonomies is None else taxonomies
     if isinstance(value, list):
         return [decode(v, arrays, taxonomies) for v in value]
@@ -72,8 +71,9 @@ def decode(value: Any, arrays: dict[str, Any], taxonomies: dict[str, Taxonomy] |
             return np.array(value["$strings"], dtype=object).reshape(value["shape"])
         case "$sparse":
             key = value["$sparse"]
-            parts = (arrays[f"{key}.data"], arrays[f"{key}.indices"], arrays[f"{key}.indptr"])
-            return sparse.csr_array(parts, shape=tuple(value["shape"]))
+            names = [name for name in ("data", "indices", "indptr", "lengths") if f"{key}.{name}" in arrays]
+            found = {name: arrays[f"{key}.{name}"] for name in names}
+            return unpack(found, value.get("dtype"), tuple(value["shape"]))
         case "$taxonomy":
             key = value["$taxonomy"]
             if key not in taxonomies:

@@ -25,11 +25,12 @@ from linnaeus.errors import StoreError
 from linnaeus.files import replace_file
 from linnaeus.pipeline import Pipeline
 from linnaeus.store.codec import decode, encode
+from linnaeus.store.writing import DTYPES, write_safetensors
 
 __all__ = ["FORMAT_VERSION", "check_target", "load", "read_manifest", "save"]
 
 FORMAT = "linnaeus-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # 2: sparse matrices are narrowed (`packing`)
 MANIFEST = "manifest.json"
 # Array files, and the temporary files of ours and of the safetensors library that a kill may leave behind.
 _OURS = re.compile(r"arrays-[0-9a-f]{16}\.safetensors|\.[^/]*\.part|\.tmp\w{6}")
@@ -154,14 +155,9 @@ def _checksum(manifest: dict[str, Any]) -> str:
 
 def _write_arrays(folder: Path, arrays: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """Write all arrays into a file named after its content."""
-    from safetensors.numpy import save_file
-
     part = folder / f".{secrets.token_hex(8)}.part"
     try:
-        save_file({key: np.ascontiguousarray(value) for key, value in arrays.items()}, part)
-        with open(part, "rb+") as file:
-            os.fsync(file.fileno())  # on disk before the manifest names it
-        digest, size = _sha256(part), part.stat().st_size
+        digest, size = write_safetensors(part, arrays)  # on disk before the manifest names it
         name = f"arrays-{digest[:16]}.safetensors"
         os.replace(part, folder / name)
     finally:
@@ -186,17 +182,6 @@ def _check_file(path: Path, entry: dict[str, Any], verify: bool) -> None:
 
 def _map_arrays(path: Path) -> dict[str, Any]:
     """Arrays of a safetensors file as read-only views of the mapped file: length (8 bytes), JSON header, data."""
-    dtypes = {
-        "F64": "f8",
-        "F32": "f4",
-        "F16": "f2",
-        "I64": "i8",
-        "I32": "i4",
-        "I16": "i2",
-        "I8": "i1",
-        "U8": "u1",
-        "BOOL": "?",
-    }
     try:
         mapped = np.memmap(path, dtype=np.uint8, mode="r")
         length = int.from_bytes(mapped[:8].tobytes(), "little")
@@ -206,7 +191,7 @@ def _map_arrays(path: Path) -> dict[str, Any]:
             if key != "__metadata__":
                 start, stop = (8 + length + offset for offset in entry["data_offsets"])
                 raw = mapped[start:stop]
-                arrays[key] = np.frombuffer(raw, dtypes[entry["dtype"]]).reshape(entry["shape"])
+                arrays[key] = np.frombuffer(raw, DTYPES[entry["dtype"]]).reshape(entry["shape"])
         return arrays
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{path} is not a safetensors file of ours: {error}.") from error

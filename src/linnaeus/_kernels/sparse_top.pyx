@@ -1,0 +1,108 @@
+"""Scores of linear models, and the best k of them, for sparse documents.
+
+A document x has the scores  s = b + (x'w0) 1 + x'U : intercepts b (n_nodes), base weights w0 (n_features) that all nodes
+share, and U (n_features x n_nodes), whose rows are sparse (indices, data) where few nodes have a weight of their own, and
+dense otherwise: ``place[j]`` is the number of the dense row of feature j, or -1. Scores are summed feature by feature in
+the order of the document into one row of n_nodes numbers, so `scores` and `top` give the same numbers bit for bit.
+
+Arrays: x_indptr int64, x_indices int32, x_data, then U as w_indptr int64, w_indices uint16 or int32, w_data.
+"""
+
+from cython cimport floating
+from libc.math cimport INFINITY
+
+ctypedef long long i64
+ctypedef fused index:
+    unsigned short
+    int
+
+DEF BLOCK = 64
+
+
+cdef inline void accumulate(
+    i64 begin, i64 end, const int* x_indices, const floating* x_data, const int* place,
+    const i64* w_indptr, const index* w_indices, const floating* w_data, const floating* dense,
+    const floating* base, const floating* intercept, Py_ssize_t n_nodes, floating* s
+) noexcept nogil:
+    """s = the scores of one document."""
+    cdef i64 e, q
+    cdef Py_ssize_t v
+    cdef int j
+    cdef floating x, shared
+    cdef double common = 0
+    cdef const floating* row
+    for e in range(begin, end):
+        common += <double> x_data[e] * base[x_indices[e]]
+    shared = <floating> common
+    for v in range(n_nodes):
+        s[v] = intercept[v] + shared
+    for e in range(begin, end):
+        j = x_indices[e]
+        x = x_data[e]
+        if place[j] >= 0:
+            row = dense + place[j] * n_nodes
+            for v in range(n_nodes):
+                s[v] += x * row[v]
+        else:
+            for q in range(w_indptr[j], w_indptr[j + 1]):
+                s[w_indices[q]] += x * w_data[q]
+
+
+cdef inline void select(const floating* s, Py_ssize_t n_nodes, Py_ssize_t k, int* columns, floating* values) noexcept nogil:
+    """The k largest of s, by score descending, then column ascending; blocks without a candidate are passed over."""
+    cdef Py_ssize_t start, stop, v, p, found = 0
+    cdef floating bar = -INFINITY
+    cdef int some
+    for start in range(0, n_nodes, BLOCK):
+        stop = min(start + BLOCK, n_nodes)
+        if found == k:
+            some = 0
+            for v in range(start, stop):
+                some |= s[v] > bar
+            if not some:
+                continue
+        for v in range(start, stop):
+            if found == k and not s[v] > bar:
+                continue
+            p = found if found < k else k - 1
+            while p > 0 and values[p - 1] < s[v]:
+                values[p] = values[p - 1]
+                columns[p] = columns[p - 1]
+                p -= 1
+            values[p] = s[v]
+            columns[p] = <int> v
+            found = min(found + 1, k)
+            if found == k:
+                bar = values[k - 1]
+
+
+def scores(
+    const i64[::1] x_indptr, const int[::1] x_indices, const floating[::1] x_data, const int[::1] place,
+    const i64[::1] w_indptr, const index[::1] w_indices, const floating[::1] w_data, const floating[:, ::1] dense,
+    const floating[::1] base, const floating[::1] intercept, floating[:, ::1] S,
+):
+    """All scores of some documents, into S (n_docs x n_nodes)."""
+    cdef Py_ssize_t i, n_nodes = intercept.shape[0]
+    with nogil:
+        for i in range(x_indptr.shape[0] - 1):
+            accumulate(
+                x_indptr[i], x_indptr[i + 1], &x_indices[0], &x_data[0], &place[0], &w_indptr[0], &w_indices[0],
+                &w_data[0], &dense[0, 0], &base[0], &intercept[0], n_nodes, &S[i, 0],
+            )
+
+
+def top(
+    const i64[::1] x_indptr, const int[::1] x_indices, const floating[::1] x_data, const int[::1] place,
+    const i64[::1] w_indptr, const index[::1] w_indices, const floating[::1] w_data, const floating[:, ::1] dense,
+    const floating[::1] base, const floating[::1] intercept, floating[::1] buffer, int[:, ::1] columns,
+    floating[:, ::1] values,
+):
+    """The best k nodes of some documents, into columns and values (n_docs x k); ``buffer`` holds n_nodes numbers."""
+    cdef Py_ssize_t i, n_nodes = intercept.shape[0], k = columns.shape[1]
+    with nogil:
+        for i in range(x_indptr.shape[0] - 1):
+            accumulate(
+                x_indptr[i], x_indptr[i + 1], &x_indices[0], &x_data[0], &place[0], &w_indptr[0], &w_indices[0],
+                &w_data[0], &dense[0, 0], &base[0], &intercept[0], n_nodes, &buffer[0],
+            )
+            select(&buffer[0], n_nodes, k, &columns[i, 0], &values[i, 0])

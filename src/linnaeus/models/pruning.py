@@ -1,0 +1,151 @@
+"""Small models: W (n_features x n_nodes) as base weights that all nodes share, and the few weights that differ.
+
+    W ~ w0 1' + U        |W - w0 1' - U| < threshold,  U sparse
+
+A node of thousands learns from a handful of documents of its own and from all others as counter-examples, so the
+weights of a frequent word are about the same for nearly all nodes: w0 is their median where this saves weights, else 0.
+The ranking of the nodes does not even see w0. Of 250 million weights, one million may be left so.
+
+The threshold may be found: the largest at which the precision of the best node on given documents falls by no more than
+``loss``. What is measured is the model that is kept, weights rounded to half precision included.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linnaeus.engine.plan import blocks, rows_that_fit
+from linnaeus.typing import CSR, FloatArray
+
+__all__ = ["best_precision", "find_threshold", "rounded", "split_weights", "thinned"]
+
+_MOST_DOCS = 20_000  # documents that a threshold is tried on
+_FIRST_SHARE = 0.03  # share of the weights that the search begins with
+_STEPS = 9
+_WORTH_A_BASE = 16  # weights of a feature that its base must save: on few nodes, weights stay as they were learned
+
+
+def split_weights(W: FloatArray, threshold: float) -> tuple[CSR, FloatArray | None]:
+    """(U, w0) of a dense W; w0 is None where no feature has one.
+
+    Examples
+    --------
+    >>> W = np.array([[-1.0] * 99 + [2.0], [0.0] * 99 + [0.5]])
+    >>> U, base = split_weights(W, 0.1)
+    >>> U.nnz, U[:, -1].toarray().tolist(), base.tolist()
+    (2, [3.0, 0.5], [-1.0, 0.0])
+    """
+    from scipy import sparse
+
+    base = np.zeros(W.shape[0], W.dtype)
+    parts = []
+    for part in blocks(W.shape[0], rows_that_fit(4 * W.itemsize * max(1, W.shape[1]))):
+        rows = np.asarray(W[part])
+        middle = np.median(rows, axis=1).astype(W.dtype) if W.shape[1] else base[part]
+        apart = rows - middle[:, None]
+        saved = _large(rows, threshold).sum(axis=1) - _large(apart, threshold).sum(axis=1)
+        without = saved < _WORTH_A_BASE
+        apart[without], middle[without] = rows[without], 0
+        apart[~_large(apart, threshold)] = 0
+        base[part] = middle
+        parts.append(sparse.csr_array(apart))
+    U = sparse.csr_array(sparse.vstack(parts, format="csr")) if len(parts) > 1 else parts[0]
+    return U, base if base.any() else None
+
+
+def thinned(U: CSR, threshold: float) -> CSR:
+    """A copy of U without entries below ``threshold``."""
+    from scipy import sparse
+
+    kept = _large(U.data, threshold)
+    before = np.concatenate([[0], np.cumsum(kept, dtype=np.int64)])
+    return sparse.csr_array((U.data[kept], U.indices[kept], before[U.indptr].astype(U.indptr.dtype)), shape=U.shape)
+
+
+def rounded(U: CSR) -> CSR:
+    """U with values that half precision can say, so that a stored model has half the size and loses nothing.
+
+    Values beyond its range, as features of large numbers may have, are left as they are.
+    """
+    from scipy import sparse
+
+    limits = np.finfo(np.float16)
+    fits = (np.abs(U.data) <= limits.max) & (np.abs(U.data) >= limits.tiny)
+    data = U.data.copy()
+    data[fits] = U.data[fits].astype(np.float16)
+    return sparse.csr_array((data, U.indices, U.indptr), shape=U.shape)
+
+
+def _large(values: FloatArray, threshold: float) -> Any:
+    return (np.abs(values) >= threshold) & (values != 0)
+
+
+def best_precision(model: Any, X: Any, Y: CSR) -> float:
+    """Share of right nodes among the best: precision at 1; at the number of labels for a model of closed sets.
+
+    The best node of a model that learned all ancestors, too, is mostly a top one: it would hide what pruning does.
+    """
+    sizes = np.minimum(np.diff(Y.indptr), len(model.nodes_)) if model.nested_ else np.ones(Y.shape[0], np.int64)
+    k = int(min(100, max(1, sizes.max(initial=1))))
+    nodes, _ = model.top_nodes(X, k)
+    rows = np.repeat(np.arange(len(nodes)), nodes.shape[1])
+    hits = np.asarray(Y[rows, nodes.ravel()]).reshape(nodes.shape) > 0
+    sizes = np.clip(sizes, 1, nodes.shape[1])
+    hits &= np.arange(nodes.shape[1]) < sizes[:, None]
+    return float((hits.sum(axis=1) / sizes).mean()) if len(nodes) else 1.0
+
+
+def find_threshold(model: Any, X: Any, Y: CSR, loss: float, *, half: bool) -> None:
+    """Prune the (linear, fitted) model to the largest threshold that costs at most ``loss`` on X, Y.
+
+    Sets ``weights_``, ``base_weights_`` and ``prune_threshold_`` of the model.
+    """
+    if X.shape[0] > _MOST_DOCS:
+        rows = np.sort(np.random.default_rng(0).choice(X.shape[0], _MOST_DOCS, replace=False))
+        X, Y = X[rows], Y[rows]
+    goal = best_precision(model, X, Y) - loss - 1e-12
+    W, base = model.weights_, model.base_weights_
+
+    def good(U: CSR, base: FloatArray | None) -> bool:
+        model.weights_, model.base_weights_ = U, base
+        return best_precision(model, X, Y) >= goal
+
+    low = _first_threshold(W)
+    while True:  # from few weights to many: a dense W may not fit into memory as a sparse one
+        U, shared = (thinned(W, low), base) if hasattr(W, "indptr") else split_weights(W, low)
+        U = rounded(U) if half else U
+        if low == 0 or good(U, shared):
+            break
+        low = low / 2 if low > 1e-6 else 0.0
+    high = float(np.abs(U.data).max(initial=0))
+    if low == 0:
+        low = min(1e-6, high)
+    best = U
+    for _ in range(_STEPS):
+        if high <= 1.05 * low:
+            break
+        middle = _two_digits(float(np.sqrt(low * high)))
+        if not low < middle < high:
+            break
+        thin = thinned(best, middle)
+        if good(thin, shared):
+            low, best = middle, thin
+        else:
+            high = middle
+    model.weights_, model.base_weights_, model.prune_threshold_ = best, shared, low
+
+
+def _first_threshold(W: Any) -> float:
+    """The size that few weights exceed, two digits of it."""
+    if hasattr(W, "indptr"):
+        return 0.0
+    some = np.linspace(0, W.shape[0] - 1, min(W.shape[0], 2000)).astype(int)
+    rows = np.asarray(W[some])
+    sizes = np.abs(rows - np.median(rows, axis=1)[:, None])
+    return _two_digits(float(np.quantile(sizes, 1 - _FIRST_SHARE)))
+
+
+def _two_digits(value: float) -> float:
+    return float(f"{value:.1e}")
