@@ -69,6 +69,17 @@ def own_memory() -> int:
         return _peak_so_far()
 
 
+def _held() -> int:
+    """`own_memory` after what was freed is given back, where the C library can: earlier fits leave much of it."""
+    try:
+        import ctypes
+
+        ctypes.CDLL(None).malloc_trim(0)
+    except (OSError, AttributeError, TypeError):
+        pass
+    return own_memory()
+
+
 def _peak_so_far() -> int:
     """The largest size so far, where the present one is not told; 0 where that is not told either."""
     try:
@@ -99,7 +110,7 @@ class Forecast:
     merging: int = 0  # memory that weights on disk still need
     preparing: int = 0
     on_disk: bool = False
-    now: int = field(default_factory=lambda: own_memory())
+    now: int = field(default_factory=lambda: _held())
 
     @property
     def peak(self) -> int:
