@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from linnaeus.models.flat.multiclass import SoftmaxRegression as SoftmaxRegression
     from linnaeus.models.flat.one_vs_rest import OneVsRestLogistic as OneVsRestLogistic
     from linnaeus.models.flat.one_vs_rest import OneVsRestSVM as OneVsRestSVM
+    from linnaeus.models.topdown.node_svm import NodeSVM as NodeSVM
+    from linnaeus.models.topdown.top_down import TopDownSVM as TopDownSVM
     from linnaeus.pipeline import Pipeline as Pipeline
     from linnaeus.store import load as load
     from linnaeus.store import save as save
@@ -26,6 +28,8 @@ _HOMES = {
     "OneVsRestLogistic": "linnaeus.models.flat.one_vs_rest",
     "MulticlassSVM": "linnaeus.models.flat.multiclass",
     "SoftmaxRegression": "linnaeus.models.flat.multiclass",
+    "TopDownSVM": "linnaeus.models.topdown.top_down",
+    "NodeSVM": "linnaeus.models.topdown.node_svm",
     "Pipeline": "linnaeus.pipeline",
     "fit_decoder": "linnaeus.tuning",
     "load": "linnaeus.store",

@@ -38,6 +38,16 @@ MODELS: dict[str, ModelEntry] = {
     "SoftmaxRegression": ModelEntry(
         f"{_MULTICLASS}:SoftmaxRegression", "multinomial logistic regression, one label per document", ("MLR",)
     ),
+    "TopDownSVM": ModelEntry(
+        "linnaeus.models.topdown.top_down:TopDownSVM",
+        "a linear SVM for every child at every inner node, followed from the top; greedy baseline",
+        ("TD",),
+    ),
+    "NodeSVM": ModelEntry(
+        "linnaeus.models.topdown.node_svm:NodeSVM",
+        "a linear SVM for every node on the documents of its parents; answers where all ancestors hold",
+        ("H-SVM",),
+    ),
 }
 
 # What a model file may name besides models. Nothing else is ever imported on load.

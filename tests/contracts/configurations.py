@@ -15,6 +15,8 @@ CONFIGURATIONS: dict[str, list[dict[str, Any]]] = {
     "OneVsRestLogistic": [{}, {"learn": "frontier"}],
     "MulticlassSVM": [{}, {"fit_intercept": False}],
     "SoftmaxRegression": [{}],
+    "TopDownSVM": [{}, {"loss": "hinge", "fit_intercept": False}],
+    "NodeSVM": [{}, {"loss": "hinge", "fit_intercept": False}],
 }
 
 # Models that learn exactly one label per document; they are shown the first label of every document.

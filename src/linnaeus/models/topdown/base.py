@@ -1,0 +1,284 @@
+"""What the top-down models share: a linear classifier for every node, trained on the documents that get as far.
+
+A subclass says which documents reach a node with several parents (``_reach``), at which internal nodes a document may
+stop (``_stops``, with a score of their own), and how to go down (`_decoder`). Nodes with equal parents are one family
+of binary problems (`local`). A node that all documents of its family belong to, such as an only child, needs no
+classifier: its score is 1 for every document (and -1 for a node that none belongs to).
+
+Scores are local: they compare a node with its siblings, not with nodes elsewhere. The model's own answers come from the
+walk downwards; rankings over all nodes (`top`) and decoders that compare nodes of different families see local scores.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from linnaeus.data.check import Problem
+from linnaeus.decoding import Decoder, TopDown
+from linnaeus.decoding.base import stacked
+from linnaeus.engine import get_engine, single_blas_thread
+from linnaeus.engine.plan import blocks, rows_that_fit
+from linnaeus.errors import DataError
+from linnaeus.models.linear import LinearTaxonomyClassifier, NodeExplanation, _one_row
+from linnaeus.models.parameters import check_choice, check_training
+from linnaeus.models.topdown.local import Family, LocalSolution, LocalTraining, packs, solve_pack
+from linnaeus.progress import progress
+from linnaeus.taxonomy import Taxonomy
+from linnaeus.taxonomy.closure import parent_sets, pattern
+from linnaeus.taxonomy.rows import row_numbers
+from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
+
+__all__ = ["Descent", "LocalClassifiers", "intersection", "union"]
+
+_SPARSE_BELOW = 0.25  # share of non-zero weights below which they are kept sparse
+
+
+@dataclass(frozen=True)
+class Descent(TopDown):
+    """A model's own way down, over its taxonomy with a leaf ``<node>/self`` wherever a document may stop."""
+
+
+class LocalClassifiers(LinearTaxonomyClassifier):
+    """Families of binary problems, and answers from the top downwards."""
+
+    C: float
+    loss: str
+    fit_intercept: bool
+    tol: float
+    max_iter: int
+    n_jobs: int | None
+    engine: Any
+    random_state: Any
+    verbose: int
+    stop_nodes_: IntArray
+    stop_weights_: Any
+    stop_intercept_: FloatArray
+    _grown: tuple[Taxonomy, IntArray, IntArray] | None = None
+
+    def __init__(
+        self,
+        taxonomy: Taxonomy | None = None,
+        *,
+        C: float = 1.0,
+        loss: str = "squared_hinge",
+        fit_intercept: bool = True,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        n_jobs: int | None = None,
+        engine: Any = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.taxonomy = taxonomy
+        self.C = C
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.engine = engine
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_training(self)
+        check_choice("loss", self.loss, ("squared_hinge", "hinge"))
+
+    # -- what a subclass decides ---------------------------------------------------------------------------------------
+
+    def _reach(self, sets: Iterable[IntArray]) -> IntArray:
+        """The documents that reach a node, from those under each of its parents."""
+        raise NotImplementedError
+
+    def _stops(self, labels: IntArray) -> tuple[IntArray, bool]:
+        """Of the internal nodes that are labels: where a document may stop, and whether a classifier says so."""
+        raise NotImplementedError
+
+    # -- learning ------------------------------------------------------------------------------------------------------
+
+    def _fit(self, problem: Problem) -> None:
+        self._grown = None
+        closed, given = self._targets(problem, "closed").tocsc(), problem.frontier.tocsc()
+        sizes = np.diff(problem.frontier.indptr)
+        self.one_label_, self.some_empty_ = bool((sizes == 1).all()), bool((sizes == 0).any())
+        labels = np.flatnonzero(np.diff(given.indptr))
+        if problem.codec.single_label and len(labels) < 2:
+            raise DataError(f"y has only one class, {problem.taxonomy.names[labels[0]]!r}; a classifier needs two.")
+        indptr, parents = parent_sets(problem.taxonomy)
+        inner = parents[np.isin(row_numbers(indptr), self.nodes_)]  # above a node that has documents
+        self.stop_nodes_, learned = self._stops(np.intersect1d(labels, inner).astype(np.int32))
+        families = list(self._families(problem, closed, given, learned))
+        weights = np.ones(problem.n_docs) if problem.weights is None else problem.weights
+        training = LocalTraining(
+            problem.X, self.C * weights, self.loss, 1.0 if self.fit_intercept else 0.0, self.tol, self.max_iter
+        )
+        tasks = packs(filter(None, map(_undecided, families)), dense=isinstance(problem.X, np.ndarray))
+        # One seed per pack, whatever thread solves it: the model does not depend on n_jobs.
+        entropy = check_random_state(self.random_state).randint(2**31)
+        seeds = np.random.SeedSequence(entropy).spawn(len(tasks))
+        engine = get_engine(self.engine, self.n_jobs)
+        with single_blas_thread(), progress("training", len(tasks), show=self.verbose > 0) as advance:
+            found = []
+            for solution in engine.map(solve_pack, zip(tasks, seeds, strict=True), shared=training):
+                found.append(solution)
+                advance(1)
+        self._collect(found, families, problem.X)
+        self._with_stops()  # now, so that answering changes nothing
+
+    def _families(self, problem: Problem, closed: CSR, given: CSR, learned: bool) -> Iterator[Family]:
+        """Nodes with the same parents, and the documents that reach them; first those at the top."""
+        taxonomy, n = problem.taxonomy, len(self.nodes_)
+        indptr, parents = parent_sets(taxonomy)
+        groups: dict[tuple[int, ...], list[tuple[int, IntArray]]] = {}
+        for column, v in enumerate(self.nodes_.tolist()):
+            members = given if v == taxonomy.root else closed  # a label at the root: it belongs to nothing below
+            above = tuple(parents[indptr[v] : indptr[v + 1]].tolist())
+            groups.setdefault(above, []).append((column, _column(members, v)))
+        for number, v in enumerate(self.stop_nodes_.tolist() if learned else []):
+            groups.setdefault((v,), []).append((n + number, _column(given, v)))
+        for above, columns in groups.items():
+            rows = (
+                self._reach(_column(closed, p) for p in above) if above else np.arange(problem.n_docs, dtype=np.int32)
+            )
+            positives: list[IntArray] = [np.searchsorted(rows, members) for _, members in columns]
+            yield Family(rows, np.array([column for column, _ in columns]), positives)
+
+    def _collect(self, found: list[LocalSolution], families: list[Family], X: Matrix) -> None:
+        from scipy import sparse
+
+        n, width = len(self.nodes_), len(self.nodes_) + len(self.stop_nodes_)
+        intercept = np.zeros(width, X.dtype)
+        for family in families:
+            sizes = np.array([len(where) for where in family.positives])
+            intercept[family.columns] = np.where(sizes == 0, -1, 1)  # constant, unless there is something to decide
+        for part in found:
+            intercept[part.columns] = part.intercept
+        entries = [np.concatenate([np.empty(0, dtype), *arrays]) for dtype, arrays in (
+            (X.dtype, [part.values for part in found]), (np.int64, [part.features for part in found]),
+            (np.int64, [part.owners for part in found]),
+        )]  # fmt: skip
+        shape = (X.shape[1], width)
+        weights = sparse.csr_array((entries[0], (entries[1], entries[2])), shape=shape)
+        few = sparse.issparse(X) and weights.nnz < _SPARSE_BELOW * shape[0] * shape[1]
+        self.weights_, self.stop_weights_ = (W if few else W.toarray() for W in (weights[:, :n], weights[:, n:]))
+        self.intercept_, self.stop_intercept_ = intercept[:n], intercept[n:]
+        self.objective_ = float(sum(part.objective for part in found))
+        self.duality_gap_ = float(sum(part.gap for part in found))
+        self.n_iter_ = max([part.n_iter for part in found], default=0)
+        unfinished = sum(not part.converged for part in found)
+        if unfinished:
+            warnings.warn(
+                f"{unfinished} of {len(found)} blocks of families stopped at max_iter={self.max_iter} before the gap "
+                f"was {self.tol:g} of the objective; raise max_iter or tol, or scale the features.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    # -- answering -----------------------------------------------------------------------------------------------------
+
+    def answers(self, X: Any, *, decoder: Decoder | str | None = None, closed: bool | None = None) -> CSR:
+        """The answers of `predict` as 0/1 rows, n_docs x n_nodes; by default those of the walk downwards."""
+        check_is_fitted(self, "nodes_")
+        decide = self._decoder(decoder)
+        if not isinstance(decide, Descent):
+            return super().answers(X, decoder=decide, closed=closed)
+        X = self._check_X(X, reset=False)
+        size = rows_that_fit(8 * max(1, len(self.nodes_) + len(self.stop_nodes_)))
+        Y = stacked([self._walked(X[part], decide) for part in blocks(X.shape[0], size)], self.taxonomy_)
+        return self.taxonomy_.close(Y) if (self.closed_ if closed is None else closed) else self.taxonomy_.frontier(Y)
+
+    def _walked(self, X: Matrix, decide: Descent) -> CSR:
+        """Where the walk ends for every document, as 0/1 rows over the nodes."""
+        taxonomy, columns, origin = self._with_stops()
+        S = np.hstack([self._scores(X), self._stop_scores(X)])
+        ends = taxonomy.frontier(decide(S, taxonomy, columns))
+        Y = pattern(ends.indptr, origin[ends.indices].astype(np.int32), self.taxonomy_.n_nodes)
+        Y.sum_duplicates()
+        Y.data[:] = 1
+        return self._settled(Y, S, taxonomy.depth[columns] == 1)
+
+    def _settled(self, Y: CSR, S: FloatArray, tops: Any) -> CSR:
+        """Nothing where nothing at the top is above 0 and training sets could be empty; else at least the best top."""
+        best = S[:, tops]
+        if self.some_empty_ and not self.codec_.single_label:
+            keep = np.repeat((best > 0).any(axis=1), np.diff(Y.indptr))
+            sizes = np.where((best > 0).any(axis=1), np.diff(Y.indptr), 0)
+            return pattern(np.append(0, np.cumsum(sizes)), Y.indices[keep], Y.shape[1])
+        empty = np.flatnonzero(np.diff(Y.indptr) == 0)
+        if not len(empty):
+            return Y
+        _, columns, origin = self._with_stops()
+        taken = origin[columns[tops][best[empty].argmax(axis=1)]]
+        sizes = np.diff(Y.indptr)
+        sizes[empty] = 1
+        indices = np.insert(Y.indices, Y.indptr[empty], taken)
+        return pattern(np.append(0, np.cumsum(sizes)), indices.astype(np.int32), Y.shape[1])
+
+    def _stop_scores(self, X: Matrix) -> FloatArray:
+        """Scores of the leaves ``<node>/self``; the root's is the root's own."""
+        S = X @ self.stop_weights_
+        S = (S.toarray() if hasattr(S, "toarray") else np.asarray(S)) + self.stop_intercept_
+        return S.astype(X.dtype, copy=False)
+
+    def _with_stops(self) -> tuple[Taxonomy, IntArray, IntArray]:
+        """The taxonomy with stop leaves, its nodes for all columns, and the node that each of its nodes stands for."""
+        if self._grown is None:
+            taxonomy, names = self.taxonomy_, self.taxonomy_.names
+            at_root = [v for v in self.nodes_.tolist() if v == taxonomy.root]
+            grown = taxonomy.with_misc_leaves([*self.stop_nodes_.tolist(), *at_root])
+            stops = {f"{names[v]}/self": v for v in [*self.stop_nodes_.tolist(), *at_root]}
+            columns = [f"{names[v]}/self" if v in at_root else names[v] for v in self.nodes_.tolist()]
+            columns += [f"{names[v]}/self" for v in self.stop_nodes_.tolist()]
+            origin = [stops[name] if name in stops else taxonomy.index_of[name] for name in grown.names]
+            self._grown = grown, np.array([grown.index_of[name] for name in columns]), np.array(origin)
+        return self._grown
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in super().__getstate__().items() if key != "_grown"}
+
+    def explain(self, x: Any, node: str | None = None, k: int | None = None) -> list[NodeExplanation]:
+        """Exact contributions of the features of one document to every node of the path to ``node``.
+
+        ``x`` is one row; by default the path to the (best) answer is explained; ``k`` keeps the largest contributions.
+        """
+        if node is None:
+            X = self._check_X(_one_row(x), reset=False)
+            found = self.answers(X[:1], closed=False).indices
+            if len(found):
+                column_of = {v: i for i, v in enumerate(self.nodes_.tolist())}
+                scores = self._scores(X[:1])[0, [column_of[v] for v in found.tolist()]]
+                node = str(self.taxonomy_.names[found[scores.argmax()]])
+        return super().explain(x, node, k)
+
+
+def _column(Y: CSR, v: int) -> IntArray:
+    """The documents of a column of a CSC array, increasing."""
+    return np.sort(Y.indices[Y.indptr[v] : Y.indptr[v + 1]])
+
+
+def _undecided(family: Family) -> Family | None:
+    """The columns that have positive and negative documents; None where no column has."""
+    kept = [b for b, where in enumerate(family.positives) if 0 < len(where) < len(family.rows)]
+    if not kept:
+        return None
+    return Family(family.rows, family.columns[kept], [family.positives[b] for b in kept])
+
+
+def union(sets: Iterable[IntArray]) -> IntArray:
+    """Documents of any of the sets."""
+    return reduce(np.union1d, sets)
+
+
+def intersection(sets: Iterable[IntArray]) -> IntArray:
+    """Documents of all of the sets."""
+    return reduce(np.intersect1d, sets)

@@ -1,0 +1,62 @@
+"""A classifier for every node, trained on the documents that belong to its parents: the baseline H-SVM.
+
+For each node v, over the documents that carry all parents of v (at the top: all documents), labels closed upwards,
+
+    min_w  1/2 |w|^2 + C sum_i loss(y_i w'x_i)        y_i = +1 where document i is under v, else -1
+
+and v is answered where its score is above 0 and all its parents are answered (Cesa-Bianchi, Gentile and Zaniboni 2006;
+Rousu et al. 2006). Paths may stop anywhere: no child need be above 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from linnaeus.decoding import Decoder
+from linnaeus.models.topdown.base import Descent, LocalClassifiers, intersection
+from linnaeus.typing import IntArray
+
+__all__ = ["NodeSVM"]
+
+
+class NodeSVM(LocalClassifiers):
+    """A linear support vector machine for every node, trained where its ancestors hold, asked where they hold (H-SVM).
+
+    Labels are learned with all their ancestors. With label sets the answer is every node that is above 0 together with
+    all its ancestors; at least the best node of the top, unless some training documents had no label. Where every
+    document has one label, the answer is found by going to the best child; it ends at a leaf, or at a node that was a
+    label in training and has no child above 0.
+
+    Parameters and attributes are those of `TopDownSVM`. The two differ where a document may stop and on DAGs:
+    `TopDownSVM` learns when to stop and trains a node on the documents of any parent, `NodeSVM` stops where nothing
+    below is likely and trains a node on the documents of all its parents.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linnaeus import NodeSVM, Taxonomy
+    >>> tax = Taxonomy.from_edges([("Root", "A"), ("Root", "B"), ("A", "AA"), ("A", "AB")])
+    >>> X = np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [1.0, 0, 1.0]])
+    >>> model = NodeSVM(taxonomy=tax, C=10.0, random_state=0).fit(X, [["AA"], ["AB"], ["B"], ["AA", "B"]])
+    >>> model.predict(X)
+    [['AA'], ['AB'], ['B'], ['B', 'AA']]
+    >>> model.predict(X[:1], closed=True)
+    [['A', 'AA']]
+    """
+
+    def _reach(self, sets: Iterable[IntArray]) -> IntArray:
+        return intersection(sets)
+
+    def _stops(self, labels: IntArray) -> tuple[IntArray, bool]:
+        """Stopping has no classifier: it scores 0, so that it wins where no child is above 0."""
+        one = self.one_label_ or self.codec_.single_label
+        return (labels if one else labels[:0]), False
+
+    def _decoder(self, given: Decoder | str | None) -> Decoder:
+        if given is not None:
+            return super()._decoder(given)
+        if self.one_label_ or self.codec_.single_label:
+            return Descent(theta=np.inf, leaf_mandatory=True, parents="any")
+        return Descent(theta=0.0, leaf_mandatory=False, parents="all")

@@ -1,0 +1,71 @@
+"""A classifier for every child at every inner node, followed from the top: the baseline TD (pachinko machine).
+
+For each inner node n and each child c, one binary support vector machine on the documents under n:
+
+    min_w  1/2 |w|^2 + C sum_{i under n} loss(y_i w'x_i)        y_i = +1 where document i is under c, else -1
+
+A document that carries n itself is under no child: the leaf ``n/self`` is a child of n then, with a classifier of its
+own, and is answered as n. On a DAG a node has one classifier, on the documents under any of its parents, and can be
+reached through any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from linnaeus.decoding import Decoder
+from linnaeus.models.topdown.base import Descent, LocalClassifiers, union
+from linnaeus.typing import IntArray
+
+__all__ = ["TopDownSVM"]
+
+
+class TopDownSVM(LocalClassifiers):
+    """Linear support vector machines at every inner node, one for each child; answers from the top downwards (TD).
+
+    Where every document has one label, the answer is found by going to the best child until a leaf; with label sets,
+    by following every child with a score above 0, and at least the best one.
+
+    Parameters
+    ----------
+    taxonomy : the taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
+    C : weight of the loss against 1/2 |w|^2, the same at all nodes.
+    loss : "squared_hinge" or "hinge".
+    fit_intercept : add a constant feature, regularised like the others.
+    tol : relative duality gap at which a block of families is finished.
+    max_iter : passes over the documents of a block, at most.
+    n_jobs : threads; None is 1, -1 all cores. The weights do not depend on it.
+
+    Attributes
+    ----------
+    weights_ : n_features x n_classes, dense or, where most are 0, CSR; ``intercept_`` n_classes. Scores are local:
+        those of a node against its siblings.
+    stop_nodes_ : inner nodes where a document may stop, with ``stop_weights_`` and ``stop_intercept_``.
+    objective_, duality_gap_ : sums over all binary problems; the optimum is at least ``objective_ - duality_gap_``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linnaeus import Taxonomy, TopDownSVM
+    >>> tax = Taxonomy.from_edges([("Root", "A"), ("Root", "B"), ("A", "AA"), ("A", "AB")])
+    >>> X = np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [0.7, 0.7, 0]])
+    >>> model = TopDownSVM(taxonomy=tax, C=10.0, random_state=0).fit(X, ["AA", "AB", "B", "A"])
+    >>> model.predict(X).tolist()
+    ['AA', 'AB', 'B', 'A']
+    >>> [step.node for step in model.explain(X[0])]
+    ['A', 'AA']
+    """
+
+    def _reach(self, sets: Iterable[IntArray]) -> IntArray:
+        return union(sets)
+
+    def _stops(self, labels: IntArray) -> tuple[IntArray, bool]:
+        return labels, True
+
+    def _decoder(self, given: Decoder | str | None) -> Decoder:
+        if given is not None:
+            return super()._decoder(given)
+        one = self.one_label_ or self.codec_.single_label
+        return Descent(theta=np.inf if one else 0.0, leaf_mandatory=True, parents="any")
