@@ -10,6 +10,7 @@ needs them.
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections.abc import Mapping
@@ -18,7 +19,7 @@ from typing import Any
 
 from linnaeus.errors import ParameterError
 
-__all__ = ["Forecast", "format_bytes", "own_memory", "parse_bytes", "plan_memory"]
+__all__ = ["Forecast", "available_memory", "format_bytes", "own_memory", "parse_bytes", "plan_memory"]
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -67,6 +68,26 @@ def own_memory() -> int:
         return sum(int(sizes[name].split()[0]) for name in ("RssAnon", "RssShmem")) * 1024
     except (OSError, KeyError, ValueError):
         return _peak_so_far()
+
+
+def available_memory() -> float:
+    """Bytes that this process can still get without swapping, within its container; infinite where nobody tells.
+
+    Examples
+    --------
+    >>> available_memory() > 0
+    True
+    """
+    found = [math.inf]
+    for path, pattern in (("/proc/meminfo", r"MemAvailable:\s+(\d+) kB"), ("/sys/fs/cgroup/memory.max", r"(\d+)\s")):
+        try:
+            with open(path) as file:
+                match = re.search(pattern, file.read())
+            if match is not None:
+                found.append(int(match[1]) * 1024 if path.startswith("/proc") else int(match[1]) - own_memory())
+        except OSError:
+            continue
+    return min(found)
 
 
 def _held() -> int:

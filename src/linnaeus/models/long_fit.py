@@ -11,6 +11,7 @@ import math
 import os
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,7 +19,7 @@ from sklearn.utils import check_random_state
 
 from linnaeus.data.check import Problem
 from linnaeus.engine.clock import Clock
-from linnaeus.engine.memory import Forecast, parse_bytes, plan_memory
+from linnaeus.engine.memory import Forecast, available_memory, format_bytes, parse_bytes, plan_memory
 from linnaeus.errors import ParameterError
 from linnaeus.models.checkpoint import Checkpoint
 from linnaeus.models.fingerprint import fingerprint
@@ -85,9 +86,16 @@ class LongFit:
         return seed if checkpoint is None else int(checkpoint.state.setdefault("seed", seed))
 
     def _plan_memory(self, forecast: Forecast, *, fewer_workers: bool = True) -> Forecast:
-        """The forecast within ``max_memory``; told to the user who asks to be told."""
+        """The forecast within ``max_memory``; told to those who ask to be told, and to all if memory is too small."""
         limit = None if self.max_memory is None else parse_bytes(self.max_memory)
         self._forecast = plan_memory(forecast, limit, fewer_workers=fewer_workers)
+        more, available = self._forecast.peak - self._forecast.now, available_memory()
+        if more > available:
+            warnings.warn(
+                f"the fit will take {format_bytes(more)}, but only {format_bytes(available)} are available; "
+                "max_memory keeps weights on disk.",
+                stacklevel=6,
+            )
         if self.verbose > 0:
             print(self._forecast, file=sys.stderr)
         return self._forecast

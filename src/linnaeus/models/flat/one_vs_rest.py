@@ -81,12 +81,12 @@ class _OneVsRest(LongFit, LinearTaxonomyClassifier):
         if problem.codec.single_label and len(self.nodes_) < 2:
             only = problem.taxonomy.names[self.nodes_[0]]
             raise DataError(f"y has only one class, {only!r}; a classifier needs two.")
+        engine, plan = self._engine_within_memory(problem.X)
         with single_blas_thread(), self._checkpointed(problem) as checkpoint:
-            engine, plan = self._engine_within_memory(problem.X)
             with self._block_store(checkpoint, plan) as store:
                 run = self._block_run(problem, Y, clock, engine, store, self._fit_seed(checkpoint))
                 run.run(verbose=self.verbose)
-                self._collect(run, Y)
+                self._collect(run)
             if checkpoint is not None and run.complete:
                 checkpoint.finish()
 
@@ -138,7 +138,7 @@ class _OneVsRest(LongFit, LinearTaxonomyClassifier):
             self.prune_below,
         )
 
-    def _collect(self, run: BlockRun, Y: CSR) -> None:
+    def _collect(self, run: BlockRun) -> None:
         """Weights and figures of the blocks that were reached; the others count as they are at zero weights."""
         reached = run.reached
         found = [run.outcomes[number] for number in reached]
