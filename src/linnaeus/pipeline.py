@@ -16,7 +16,7 @@ from linnaeus.decoding import CutOff, Decoder
 from linnaeus.decoding import decoder as make_decoder
 from linnaeus.errors import DataError, ParameterError
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.tuning import fit_decoder
+from linnaeus.tuning import FOLDS, fit_decoder, share_time
 from linnaeus.typing import CSR, FloatArray, IntArray
 
 __all__ = ["Pipeline"]
@@ -30,8 +30,8 @@ class Pipeline(BaseEstimator):
     model : a linnaeus model, unfitted.
     features : a transformer from documents to a matrix (`TextFeatures`, `DenseFeatures`), or None for matrices.
     decoder : how scores become answers, or its name; None takes the model's own. A cut-off that is not fitted yet
-        (``SCut()``, "instance_cut") is fitted by five-fold cross-validation when the pipeline is; see `fit_decoder` for
-        other folds and metrics.
+        (``SCut()``, "instance_cut") is fitted by five-fold cross-validation when the pipeline is, all within the
+        ``max_time`` of the model; see `fit_decoder` for other folds and metrics.
 
     Examples
     --------
@@ -58,11 +58,16 @@ class Pipeline(BaseEstimator):
         self.features_: Any = None if self.features is None else clone(self.features)
         X = documents if self.features_ is None else self.features_.fit_transform(documents)
         decoder = make_decoder(self.decoder) if isinstance(self.decoder, str) else self.decoder
-        self.model_ = clone(self.model).fit(X, y, sample_weight)
+        to_fit = isinstance(decoder, CutOff) and not decoder.fitted
+        model = clone(self.model)
+        if to_fit:
+            share_time(model, FOLDS + 1)
+        self.model_ = model.fit(X, y, sample_weight)
         self.decoder_: Decoder | None = decoder
-        if isinstance(decoder, CutOff) and not decoder.fitted:
-            show = int(getattr(self.model, "verbose", 0))
-            self.decoder_ = fit_decoder(self, documents, y, decoder, sample_weight=sample_weight, verbose=show)
+        if isinstance(decoder, CutOff) and to_fit:
+            unseen = Pipeline(self.model_, self.features)  # copies of it learn from the folds, features too
+            show = int(getattr(model, "verbose", 0))
+            self.decoder_ = fit_decoder(unseen, documents, y, decoder, sample_weight=sample_weight, verbose=show)
         self.feature_names_ = None if feature_names is None else [str(name) for name in feature_names]
         return self
 

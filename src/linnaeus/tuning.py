@@ -17,15 +17,17 @@ from linnaeus.data.check import check_labels
 from linnaeus.data.splits import kfold, train_test_split
 from linnaeus.decoding import DECODERS, CutOff, Decoder, TopScores
 from linnaeus.decoding import decoder as make_decoder
+from linnaeus.engine.clock import parse_seconds
 from linnaeus.errors import DataError, ParameterError, nearest
 from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray
 
-__all__ = ["HeldOutScores", "fit_decoder", "held_out_scores"]
+__all__ = ["FOLDS", "HeldOutScores", "fit_decoder", "held_out_scores", "share_time"]
 
 Part: TypeAlias = tuple[FloatArray | TopScores, IntArray]  # scores of a fold and the nodes of their columns
 
+FOLDS = 5
 _WHOLE = 50_000_000  # documents x nodes up to which all scores are kept (0.2 GB)
 _TOP = 100
 _METRICS = ("micro_f1", "macro_f1", "example_f1", "hierarchical_f1", "jaccard", "subset_accuracy", "lca_f1")
@@ -61,7 +63,7 @@ def fit_decoder(
     y: Any,
     decoder: CutOff | str = "scut",
     *,
-    cv: Any = 5,
+    cv: Any = FOLDS,
     metric: Any = "micro_f1",
     top: int | None = None,
     sample_weight: Any = None,
@@ -106,7 +108,7 @@ def held_out_scores(
     X: Any,
     y: Any,
     *,
-    cv: Any = 5,
+    cv: Any = FOLDS,
     top: int | None = None,
     sample_weight: Any = None,
     random_state: int | None = 0,
@@ -134,8 +136,7 @@ def held_out_scores(
             if Y[train].nnz:  # else there is nothing to learn from, and no score
                 fitted = _for_fold(model, taxonomy)
                 fitted.fit(_take(X, train), Y[train], None if weights is None else weights[train])
-                scores = fitted.score_blocks(_take(X, test))
-                parts.append(_kept(scores, _inner(fitted).nodes_, len(documents), top))
+                parts.append(_scores(fitted, _take(X, test), len(documents), top))
             else:
                 parts.append((np.empty((len(test), 0), dtype=np.float32), np.empty(0, dtype=np.int32)))
             advance(1)
@@ -149,13 +150,17 @@ def held_out_scores(
 # -- scores of folds ---------------------------------------------------------------------------------------------------
 
 
-def _kept(scores: Iterable[FloatArray], nodes: IntArray, n_docs: int, top: int | None) -> Part:
+def _scores(fitted: Any, X: Any, n_docs: int, top: int | None) -> Part:
     """Scores of one fold: whole, or the best of each document where they are asked for or all would be too large."""
+    nodes = _inner(fitted).nodes_
     if top is None and n_docs * len(nodes) > _WHOLE:
         top = _TOP
     if top is None or top >= len(nodes):
-        return np.concatenate([np.asarray(S, dtype=np.float32) for S in scores]), nodes
-    return _stacked([TopScores.of(np.asarray(S, dtype=np.float32), top) for S in scores]), nodes
+        return np.concatenate([np.asarray(S, dtype=np.float32) for S in fitted.score_blocks(X)]), nodes
+    best, scores = fitted.top_nodes(X, top)
+    order = np.argsort(nodes)
+    positions = order[np.searchsorted(nodes, best, sorter=order)].astype(np.int32)
+    return TopScores(positions, scores.astype(np.float32, copy=False), len(nodes)), nodes
 
 
 def _joined(parts: list[Part], nodes: IntArray) -> FloatArray | TopScores:
@@ -210,6 +215,12 @@ def _for_fold(model: Any, taxonomy: Taxonomy) -> Any:
     known = inner.get_params(deep=False)
     inner.set_params(taxonomy=taxonomy, **{name: value for name, value in _ITS_OWN.items() if name in known})
     return copy
+
+
+def share_time(model: Any, n_trainings: int) -> None:
+    """Give a model its part of ``max_time``, where several trainings are to end within it."""
+    if getattr(model, "max_time", None) is not None:
+        model.set_params(max_time=parse_seconds(model.max_time) / n_trainings)
 
 
 def _n_docs(X: Any) -> int:

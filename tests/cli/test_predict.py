@@ -44,6 +44,15 @@ def test_a_node_with_several_parents_shows_all_its_paths(linnaeus, files) -> Non
     assert entry["other_paths"] == [["Plants", "Cats"]]
 
 
+def test_a_p_cut_sees_the_whole_file(linnaeus, files, monkeypatch) -> None:
+    train = ["train", "-t", files / "topics.tsv", "-d", files / "docs.jsonl", "-o", files / "model", "--min-df", 1]
+    assert linnaeus(*train, "--decoder", "pcut").code == 0
+    whole = linnaeus("predict", files / "model", files / "docs.jsonl")
+    monkeypatch.setattr("linnaeus.cli.predict._BATCH", 13)  # the last batch would be one document
+    assert linnaeus("predict", files / "model", files / "docs.jsonl").out == whole.out
+    assert whole.out.count('"Cats"') == 20  # ten documents: the label and its path
+
+
 def test_closed_answers_hold_the_ancestors(linnaeus, trained) -> None:
     result = linnaeus("predict", trained / "model", trained / "docs.jsonl", "--closed")
     labels = {entry["label"] for entry in json.loads(result.out.splitlines()[0])["labels"]}

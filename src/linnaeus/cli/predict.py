@@ -83,8 +83,10 @@ class _Answering:
         from linnaeus.cli.console import progress
         from linnaeus.engine.plan import blocks
 
+        decoder = self.decoder or getattr(self.model, "decoder_", None)
+        size = max(1, len(documents)) if not self.top and getattr(decoder, "whole_batch", False) else _BATCH
         with progress("predicting", len(documents)) as advance:
-            for part in blocks(len(documents), _BATCH):
+            for part in blocks(len(documents), size):
                 batch = documents.take(range(part.start, part.stop))
                 for i, row in enumerate(self._rows(batch.documents)):
                     name = str(part.start + i) if batch.ids is None else batch.ids[i]

@@ -48,6 +48,7 @@ class Decoder(ABC):
     """
 
     name: ClassVar[str]
+    whole_batch: ClassVar[bool] = False  # whether documents that are decided together change each other's answers
 
     @property
     def closed(self) -> bool:

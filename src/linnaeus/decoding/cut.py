@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -77,9 +77,11 @@ class CutOff(Decoder):
 
     def _check_fitted(self) -> None:
         if not self.fitted:
+            given = [f for f in fields(self) if f.repr and getattr(self, f.name) != f.default]
+            settings = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in given)
             raise ParameterError(
-                f"{self!r} has not learned where to cut; fit it on held-out scores, with "
-                f"fit_decoder(model, X, y, {self.name!r}), Pipeline(..., decoder={self.name!r}) or its own fit."
+                f"{type(self).__name__}({settings}) has not learned where to cut; Pipeline(..., decoder={self.name!r}) and `linnaeus train "
+                f"--decoder {self.name}` fit it with the model, fit_decoder(model, X, y, {self.name!r}) afterwards."
             )
 
     def _best(self, S: FloatArray, columns: IntArray) -> Callable[[IntArray], IntArray] | None:

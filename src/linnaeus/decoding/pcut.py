@@ -51,6 +51,7 @@ class PCut(CutOff):
     """
 
     name: ClassVar[str] = "pcut"
+    whole_batch: ClassVar[bool] = True
     x: float | None = 1.0
     at_least_one: bool = False
     shares: Any = field(default=None, repr=False)
