@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from linnaeus import Taxonomy
-from linnaeus.decoding import BestClosure, BestLeaf, BestSubtree, Decoder, Threshold, TopDown
+from linnaeus.decoding import BestClosure, BestLeaf, BestSubtree, Decoder, InstanceCut, RCut, SCut, Threshold, TopDown
 
 
 def run(arguments: list[str]) -> dict[str, Any]:
@@ -34,6 +34,10 @@ def run(arguments: list[str]) -> dict[str, Any]:
         Threshold(),
         Threshold(repair="suppress"),
         TopDown(),
+        RCut(3),
+        RCut(2, per="parent"),
+        SCut(theta=0.5, top=100),
+        InstanceCut(weights=[0.01] * 101),
     ]
     results = []
     for mean in options.mean:

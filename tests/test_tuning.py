@@ -119,6 +119,17 @@ def test_closed_labels_are_tuned_closed() -> None:
     assert fit_decoder(model, X, closed, RCut(per="parent")).repair is None
 
 
+def test_answers_may_be_empty_where_some_documents_have_no_label() -> None:
+    tax = taxonomy()
+    X, labels = documents(tax)
+    model = OneVsRestSVM(tax, random_state=0)
+    some_empty = [[] if i % 4 == 0 else row for i, row in enumerate(labels)]
+    assert fit_decoder(model, X, labels, "scut").at_least_one
+    assert not fit_decoder(model, X, some_empty, "scut").at_least_one
+    assert fit_decoder(model, X, some_empty, SCut()).at_least_one
+    assert not Pipeline(model, decoder="instance_cut").fit(X, some_empty).decoder_.at_least_one
+
+
 def test_the_metric_is_the_one_that_is_reported() -> None:
     tax = taxonomy()
     X, labels = documents(tax)

@@ -67,7 +67,8 @@ class Pipeline(BaseEstimator):
         if isinstance(decoder, CutOff) and to_fit:
             unseen = Pipeline(self.model_, self.features)  # copies of it learn from the folds, features too
             show = int(getattr(model, "verbose", 0))
-            self.decoder_ = fit_decoder(unseen, documents, y, decoder, sample_weight=sample_weight, verbose=show)
+            cut: Any = self.decoder
+            self.decoder_ = fit_decoder(unseen, documents, y, cut, sample_weight=sample_weight, verbose=show)
         self.feature_names_ = None if feature_names is None else [str(name) for name in feature_names]
         return self
 

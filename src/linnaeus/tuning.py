@@ -51,10 +51,13 @@ class HeldOutScores:
 
     def fit(self, decoder: CutOff | str, metric: Any = "micro_f1") -> CutOff:
         """A cut-off fitted on these scores."""
-        cut = _cut_off(decoder)
+        cut: Any = _cut_off(decoder)
+        if isinstance(decoder, str) and hasattr(cut, "at_least_one") and (np.diff(self.Y.indptr) == 0).any():
+            cut = replace(cut, at_least_one=False)  # as models do: some documents have no label
         if self.closed and not cut.closed:  # the answers will be closed: tune them as they will be
             cut = replace(cut, repair="closure")
-        return cut.fit(self.S, self.Y, self.taxonomy, self.nodes, metric=_metric(metric))
+        fitted: CutOff = cut.fit(self.S, self.Y, self.taxonomy, self.nodes, metric=_metric(metric))
+        return fitted
 
 
 def fit_decoder(
@@ -76,7 +79,8 @@ def fit_decoder(
     ----------
     model : a model or a `Pipeline`, fitted or not; copies of it learn from the folds.
     X, y : documents and labels, as for its ``fit``.
-    decoder : "rcut", "scut", "pcut", "instance_cut", "set_size", or such an object.
+    decoder : "rcut", "scut", "pcut", "instance_cut", "set_size", or such an object. By name, answers may be empty where
+        some documents have no label.
     cv : number of folds; a share of the documents below 1 to hold out once, where training is long; or pairs of
         (training rows, held-out rows).
     metric : what is maximised where there is a choice: a name or function of `linnaeus.metrics`, called with

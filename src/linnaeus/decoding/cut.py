@@ -20,6 +20,7 @@ import numpy as np
 from linnaeus.decoding.base import Decoder
 from linnaeus.decoding.held_out import HeldOut, held_out
 from linnaeus.decoding.threshold import best_nodes, check_repair
+from linnaeus.engine import single_blas_thread
 from linnaeus.errors import ParameterError, nearest
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray
@@ -64,7 +65,9 @@ class CutOff(Decoder):
         metric : what is maximised where there is a choice, called with (gold, answers, taxonomy), as the functions of
             `linnaeus.metrics` are; micro-averaged F1 if None. Answers are repaired, and gold is closed likewise.
         """
-        return self._fit(held_out(S, Y, taxonomy, columns, close=self.closed), metric or micro_f1)
+        held = held_out(S, Y, taxonomy, columns, close=self.closed)
+        with single_blas_thread():  # the matrices are small: threads would only wait for each other
+            return self._fit(held, metric or micro_f1)
 
     @abstractmethod
     def _fit(self: Cut, held: HeldOut, metric: Metric) -> Cut: ...
@@ -80,8 +83,8 @@ class CutOff(Decoder):
             given = [f for f in fields(self) if f.repr and getattr(self, f.name) != f.default]
             settings = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in given)
             raise ParameterError(
-                f"{type(self).__name__}({settings}) has not learned where to cut; Pipeline(..., decoder={self.name!r}) and `linnaeus train "
-                f"--decoder {self.name}` fit it with the model, fit_decoder(model, X, y, {self.name!r}) afterwards."
+                f"{type(self).__name__}({settings}) has not learned where to cut; Pipeline(..., decoder={self.name!r}) "
+                f"and `linnaeus train --decoder {self.name}` fit it with the model, fit_decoder afterwards."
             )
 
     def _best(self, S: FloatArray, columns: IntArray) -> Callable[[IntArray], IntArray] | None:
