@@ -33,8 +33,8 @@ class Problem:
 
 
 def load(name: str) -> Problem:
-    """A problem by name: rcv1v2 or imclef07a."""
-    return {"rcv1v2": _rcv1v2, "imclef07a": _imclef07a}[name]()
+    """A problem by name: rcv1v2, imclef07a or wordnet_nouns."""
+    return {"rcv1v2": _rcv1v2, "imclef07a": _imclef07a, "wordnet_nouns": _wordnet_nouns}[name]()
 
 
 def _rcv1v2() -> Problem:
@@ -65,3 +65,16 @@ def _imclef07a() -> Problem:
     features = DenseFeatures().fit(train.X)
     X, X_test = features.transform(train.X), features.transform(test.X)
     return Problem("imclef07a", train.taxonomy, X, train.indicator(), X_test, test.indicator(train.taxonomy))
+
+
+def _wordnet_nouns() -> Problem:
+    """Glosses as sublinear TF-IDF of unit length over terms of at least two training documents; a DAG."""
+    from linnaeus.features.text import TextFeatures
+
+    folder = DATA / "wordnet_nouns"
+    taxonomy = Taxonomy.read(folder / "taxonomy.tsv.xz")
+    train = read_dataset(folder / "train.jsonl.xz", taxonomy=taxonomy)
+    test = read_dataset(folder / "test.jsonl.xz", taxonomy=taxonomy)
+    features = TextFeatures(sublinear_tf=True, min_df=2)
+    X, X_test = features.fit_transform(train.documents), features.transform(test.documents)
+    return Problem("wordnet_nouns", taxonomy, X, train.indicator(taxonomy), X_test, test.indicator(taxonomy))

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from linnaeus.cli import options, training
+from linnaeus.cli import options, pruning, training
 from linnaeus.cli.console import JsonOption, note, print_json, print_table
 from linnaeus.cli.predicting import fit_to
 from linnaeus.errors import DataError
@@ -40,10 +40,15 @@ def train(
     min_df: Annotated[int | None, typer.Option("--min-df", help="Leave out terms of fewer documents (2).")] = None,
     decoder: Annotated[
         str | None,
-        typer.Option("--decoder", help="threshold, best_label, best_leaf, top_down, best_subtree, best_closure."),
+        typer.Option(
+            "--decoder",
+            help="threshold, best_label, best_leaf, top_down, best_subtree, best_closure; or a cut-off learned by "
+            "cross-validation: rcut, scut, pcut, instance_cut, set_size.",
+        ),
     ] = None,
     prune: Annotated[
-        float | None, typer.Option("--prune", min=0, help="Drop weights below this size; reports what it costs.")
+        str | None,
+        typer.Option("--prune", help="Drop weights below this size, or auto: as many as cost hardly anything."),
     ] = None,
     test: Annotated[str | None, typer.Option("--test", help="Documents to measure on after training.")] = None,
     test_size: Annotated[
@@ -77,6 +82,7 @@ def train(
         if any(entry.startswith("C=") for entry in set_ or []):
             raise typer.BadParameter("Give --C or --set C=..., not both.")
         set_ = [*(set_ or []), f"C={C}"]
+    least = pruning.check_prune(prune)
     store.check_target(output)
     limits = training.limits(model, checkpoint=checkpoint, max_time=max_time, max_memory=max_memory)
     tax = options.read_taxonomy(taxonomy, names)
@@ -106,8 +112,9 @@ def train(
     measured = (documents, y) if held_out is None else (fit_to(pipe, held_out), gold)
     result["measured_on"] = "the training documents" if held_out is None else "the test documents"
     result["scores"] = training.measure(pipe, *measured)
-    if prune is not None:
-        result["pruned"] = training.prune(pipe, prune, *measured)
+    if least is not None:
+        pruned = pruning.prune(pipe, least, documents, y)
+        result["pruned"] = {**pruned, "scores": training.measure(pipe, *measured)}
         store.save(pipe, output)
     result["output"] = output
     print_json(result) if as_json else _show(result)

@@ -18,7 +18,6 @@ __all__ = [
     "make_features",
     "make_model",
     "measure",
-    "prune",
     "summary",
 ]
 
@@ -79,6 +78,8 @@ def advise(pipe: Any, documents: Any, y: Any, split: str | None) -> None:
     sets_wanted = decoder is not None and decoder.name in ("best_subtree", "best_closure", "top_down")
     if sets_wanted and getattr(pipe.model, "learn", "") == "given" and not is_closed(tax, tax.indicator(y)):
         note(f"note: {decoder.name} needs scores of inner nodes; --set learn=closed trains them")
+    if decoder is not None and not getattr(decoder, "fitted", True):
+        note(f"{decoder.name} is then fitted on scores of documents held out: five more trainings on four fifths each")
 
 
 def make_model(name: str, settings: list[str] | None, **usual: Any) -> Any:
@@ -142,6 +143,7 @@ def summary(pipe: Any, documents: Any, seconds: float) -> dict[str, Any]:
         "objective": getattr(model, "objective_", None),
         "duality_gap": getattr(model, "duality_gap_", None),
         "n_iter": getattr(model, "n_iter_", None),
+        "decoder": None if pipe.decoder_ is None else pipe.decoder_.name,
         "time_limit_reached": getattr(model, "time_limit_reached_", None),
         "memory_forecast": None if forecast is None else forecast.to_dict(),
         "seconds": round(seconds, 3),
@@ -164,15 +166,3 @@ def measure(pipe: Any, documents: Any, gold: Any) -> dict[str, float]:
         hits = sum(str(first) in labels for first, labels in zip(best[:, 0], sets, strict=True))
         figures["precision_at_1"] = hits / max(1, len(sets))
     return figures
-
-
-def prune(pipe: Any, threshold: float, documents: Any, gold: Any) -> dict[str, Any]:
-    """Drop small weights; how many stay, and what the figures become."""
-    import numpy as np
-
-    if not hasattr(pipe.model_, "prune"):
-        raise ParameterError(f"--prune: {type(pipe.model_).__name__} has no weights to prune.")
-    before = int(np.count_nonzero(pipe.model_.weights_))
-    kept = int(pipe.model_.prune(threshold).weights_.nnz)
-    scores = measure(pipe, documents, gold)
-    return {"threshold": threshold, "weights_before": before, "weights_kept": kept, "scores": scores}
