@@ -18,13 +18,14 @@ import numpy as np
 
 from linnaeus import registry
 from linnaeus.errors import StoreError, nearest
+from linnaeus.models.fingerprint import RUN_ONLY
 from linnaeus.store.packing import pack, unpack
 from linnaeus.taxonomy import Taxonomy
 
 __all__ = ["decode", "encode"]
 
 # Parameters that say how to run, not what was learned: they may hold objects and are not kept.
-_RUN_ONLY = {"checkpoint", "engine", "max_memory", "max_time", "n_jobs", "random_state", "verbose"}
+_RUN_ONLY = RUN_ONLY | {"random_state"}
 
 
 def encode(value: Any, arrays: dict[str, Any], key: str = "model") -> Any:
