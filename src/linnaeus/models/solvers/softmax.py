@@ -41,7 +41,10 @@ def solve_softmax(
 
 @dataclass
 class _Problem:
-    """X (CSR or dense), class and bound of every row; W is (n_features + 1 x n_classes), the constant last."""
+    """X (CSR or dense), class and bound of every row; W is (n_features + 1 x n_classes), the constant last.
+
+    Directions are found in single precision: they need to be good to a tenth only.
+    """
 
     X: Matrix
     target: IntArray
@@ -49,84 +52,85 @@ class _Problem:
     c: FloatArray
     bias: Any
 
+    def __post_init__(self) -> None:
+        self.light = self.X.astype(np.float32, copy=False)
+
     def solve(self, tol: float, max_iter: int) -> BlockSolution:
-        n_docs, n_features = self.X.shape
-        W = np.zeros((n_features + 1, self.n_classes), self.X.dtype)
-        S = np.zeros((n_docs, self.n_classes), self.X.dtype)
+        W = np.zeros((self.X.shape[1] + 1, self.n_classes), self.X.dtype)
+        S = np.empty((self.X.shape[0], self.n_classes), self.X.dtype)
         products = 0
         while True:
-            P, G, probability = self._evaluate(W)
+            P, G, probability = self._evaluate(W, S)
             gap = min(0.5 * _squares(G), P)
             if gap <= tol * P or products >= max_iter:
                 break
-            V, XV, used = self._conjugate_gradients(G.astype(W.dtype), probability, max_iter - products)
+            V, used = self._conjugate_gradients(G.astype(np.float32), probability, max_iter - products)
             products += used
-            step = self._line_search(W, S, G, V, XV)
+            step = self._line_search(W, S, G, V)
             if step == 0:  # rounding leaves no descent: the gap stands as certified
                 break
             W += W.dtype.type(step) * V
-            S += S.dtype.type(step) * XV
         converged = bool(gap <= tol * P)
         return BlockSolution(W[:-1], W[-1] * self.bias, np.array([P]), np.array([gap]), products, converged)
 
-    def _evaluate(self, W: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        """P and its gradient in double precision, some rows at a time, and the probabilities."""
+    def _evaluate(self, W: FloatArray, S: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """P and its gradient in double precision, some rows at a time, and the probabilities; S takes the scores."""
         exact = W.astype(np.float64)
         P, G = 0.5 * _squares(exact), exact.copy()
-        probability = np.empty((len(self.target), self.n_classes), W.dtype)
+        probability = np.empty(S.shape, np.float32)
         row_bytes = 8 * (3 * self.n_classes + self.X.shape[1] * isinstance(self.X, np.ndarray))
         for part in blocks(len(self.target), rows_that_fit(row_bytes)):
             X, y, c = self.X[part].astype(np.float64), self.target[part], self.c[part].astype(np.float64)
-            S = X @ exact[:-1] + float(self.bias) * exact[-1]
-            norm, own = _log_sum(S), (np.arange(len(y)), y)
-            P += float((c[:, 0] * (norm - S[own])).sum())
-            R = np.exp(S - norm[:, None])
-            probability[part] = R
+            scores = X @ exact[:-1] + float(self.bias) * exact[-1]
+            norm, own = _log_sum(scores), (np.arange(len(y)), y)
+            P += float((c[:, 0] * (norm - scores[own])).sum())
+            R = np.exp(scores - norm[:, None])
+            S[part], probability[part] = scores, R
             R[own] -= 1
             R *= c
             G[:-1] += X.T @ R
             G[-1] += float(self.bias) * R.sum(axis=0)
         return P, G, probability
 
-    def _conjugate_gradients(
-        self, G: FloatArray, probability: FloatArray, most: int
-    ) -> tuple[FloatArray, FloatArray, int]:
-        """V with |H V + G| <= 0.1 |G|, X V, and the number of products."""
-        V, XV = np.zeros_like(G), np.zeros_like(probability)
+    def _conjugate_gradients(self, G: FloatArray, probability: FloatArray, most: int) -> tuple[FloatArray, int]:
+        """V with |H V + G| <= 0.1 |G|, and the number of products."""
+        weighted = self.c.astype(np.float32) * probability
+        V = np.zeros_like(G)
         residual = -G
         direction = residual.copy()
         rho = _squares(residual)
         target = _CG_TOLERANCE**2 * rho
         used = 0
         while used < max(1, min(most, 500)) and rho > target:
-            Q = self.X @ direction[:-1] + self.bias * direction[-1]
+            Q = self._product(direction)
             used += 1
-            curved = self._curved(probability, Q)
-            HP = direction.copy()
-            HP[:-1] += self.X.T @ curved
-            HP[-1] += self.bias * curved.sum(axis=0)
-            step = G.dtype.type(rho / max(_dot(direction, HP), _TINY))
+            Q -= np.einsum("ij,ij->i", probability, Q)[:, None]
+            Q *= weighted  # rows c p * (q - p'q)
+            HP = direction + np.vstack([self.light.T @ Q, np.float32(self.bias) * Q.sum(axis=0)])
+            curve = _dot(direction, HP)
+            if not curve >= 0.5 * _squares(direction):  # H is at least the identity: rounding has eaten the rest
+                return (V if used > 1 else -G), used
+            step = np.float32(rho / curve)
             V += step * direction
-            XV += step * Q
             residual -= step * HP
             before, rho = rho, _squares(residual)
-            direction = residual + G.dtype.type(rho / max(before, _TINY)) * direction
-        return V, XV, used
+            direction *= np.float32(rho / max(before, _TINY))
+            direction += residual
+        return V, used
 
-    def _curved(self, probability: FloatArray, Q: FloatArray) -> FloatArray:
-        """Rows c p * (q - p'q)."""
-        mean = np.einsum("ij,ij->i", probability, Q)
-        curved = Q - mean[:, None]
-        curved *= probability
-        curved *= self.c
-        return curved
+    def _product(self, V: FloatArray) -> FloatArray:
+        Q = self.light @ V[:-1]
+        if self.bias:
+            Q += np.float32(self.bias) * V[-1]
+        return Q
 
-    def _line_search(self, W: FloatArray, S: FloatArray, G: FloatArray, V: FloatArray, XV: FloatArray) -> float:
+    def _line_search(self, W: FloatArray, S: FloatArray, G: FloatArray, V: FloatArray) -> float:
         """A step by halving until the objective falls enough; 0 where rounding forbids any."""
+        XV = self._product(V)
         slope, w_v, v_v = _dot(G, V), _dot(W, V), _squares(V)
         start, step = self._loss(S), 1.0
         for _ in range(40):
-            rise = step * w_v + 0.5 * step**2 * v_v + self._loss(S + S.dtype.type(step) * XV) - start
+            rise = step * w_v + 0.5 * step**2 * v_v + self._loss(S + np.float32(step) * XV) - start
             if rise <= _ARMIJO * step * slope + np.finfo(S.dtype).eps * start:
                 return step
             step *= 0.5
