@@ -10,6 +10,7 @@ from collections.abc import Iterable
 __all__ = [
     "CheckpointError",
     "DataError",
+    "EngineError",
     "LinnaeusError",
     "ParameterError",
     "StoreError",
@@ -47,6 +48,10 @@ class StoreError(LinnaeusError):
 
 class CheckpointError(StoreError):
     """A checkpoint is damaged, in use, or of another fit."""
+
+
+class EngineError(LinnaeusError):
+    """Blocks of work cannot run: a package is missing, no cluster answers, workers were lost."""
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from linnaeus.engine.ray import RayEngine
 from linnaeus.engine.serial import SerialEngine
 from linnaeus.engine.threads import ThreadEngine
-from linnaeus.errors import ParameterError, check_number
+from linnaeus.errors import ParameterError, check_number, nearest
 from linnaeus.typing import Engine
 
-__all__ = ["SerialEngine", "ThreadEngine", "get_engine", "n_workers", "single_blas_thread"]
+__all__ = ["RayEngine", "SerialEngine", "ThreadEngine", "get_engine", "n_workers", "single_blas_thread"]
 
 
 def n_workers(n_jobs: int | None) -> int:
@@ -38,7 +39,10 @@ def single_blas_thread() -> Any:
 
 
 def get_engine(engine: str | Engine | None, n_jobs: int | None) -> Engine:
-    """The engine for a fit: by name ("serial", "threads"), as an object, or from ``n_jobs`` when None."""
+    """The engine for a fit: by name ("serial", "threads", "ray"), as an object, or from ``n_jobs`` when None.
+
+    A Ray cluster that an engine made here starts ends when the fit lets go of the engine.
+    """
     if engine is None:
         workers = n_workers(n_jobs)
         return SerialEngine() if workers == 1 else ThreadEngine(workers)
@@ -46,6 +50,9 @@ def get_engine(engine: str | Engine | None, n_jobs: int | None) -> Engine:
         return SerialEngine()
     if engine == "threads":
         return ThreadEngine(n_workers(-1 if n_jobs is None else n_jobs))
+    if engine == "ray":
+        return RayEngine(None if n_jobs is None else n_workers(n_jobs))
     if isinstance(engine, str) or not hasattr(engine, "map"):
-        raise ParameterError(f"engine={engine!r} is unknown; expected 'serial', 'threads' or an engine object.")
+        hint = nearest(engine, ["serial", "threads", "ray"]) if isinstance(engine, str) else ""
+        raise ParameterError(f"engine={engine!r} is unknown; expected 'serial', 'threads', 'ray' or an engine{hint}")
     return engine

@@ -1,0 +1,210 @@
+"""Blocks on the workers of a Ray cluster: processes of this machine, or of many.
+
+``map(function, tasks, shared)`` puts ``shared`` (the documents) into Ray's object store once: every machine keeps one
+copy and its workers read the arrays in place, without copying. Tasks travel one by one, a bounded number at a time, and
+results come back in their order. Tasks are pure functions, so that Ray runs the task of a lost worker again, elsewhere,
+with the same result; an error of the function itself is raised here at once, as it was.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from linnaeus.engine import ray_session
+from linnaeus.errors import EngineError, check_number
+from linnaeus.typing import R, S, T
+
+__all__ = ["RayEngine"]
+
+
+class RayEngine:
+    """Runs tasks on a Ray cluster; what is shared is sent once and must not change while the engine lives.
+
+    The cluster is joined or started at the first `map`, or by ``with``, and left at the end of ``with``, by `close`, or
+    when the engine is garbage. A session of Ray that this process already has is used and left as it is.
+
+    Parameters
+    ----------
+    n_workers : tasks that run at a time; None is all cores of this machine, or of the cluster joined.
+    address : a running cluster, as "10.0.0.1:6379" or "auto"; default: the variable ``RAY_ADDRESS``, and without it a
+        cluster of this machine alone, started for this engine.
+    retries : how often a task is run again when its worker is lost.
+    store_memory : bytes of the object store of a cluster started here; Ray takes 30% of the memory when None.
+    runtime_env : what else the workers need, see Ray's runtime environments.
+
+    Examples
+    --------
+    >>> from linnaeus import OneVsRestSVM
+    >>> from linnaeus.engine import RayEngine
+    >>> with RayEngine(n_workers=2) as engine:  # doctest: +SKIP
+    ...     model = OneVsRestSVM(engine=engine).fit(X, y)
+    """
+
+    def __init__(
+        self,
+        n_workers: int | None = None,
+        address: str | None = None,
+        retries: int = 3,
+        *,
+        store_memory: int | None = None,
+        runtime_env: dict[str, Any] | None = None,
+    ) -> None:
+        from linnaeus.engine import n_workers as cores
+
+        ray_session.find_ray()
+        if n_workers is not None:
+            check_number("n_workers", n_workers, least=1, whole=True)
+        check_number("retries", retries, least=0, whole=True)
+        self._settings = (n_workers, address, retries, store_memory, runtime_env)
+        self.n_workers = cores(-1) if n_workers is None else n_workers
+        self.retries = retries
+        self._ahead = 2 * self.n_workers
+        self._task_options: dict[str, Any] = {}
+        self._leave: Callable[[], Any] | None = None
+        self._sent = _Sent()
+
+    def map(self, function: Callable[[S, T], R], tasks: Iterable[T], shared: S) -> Iterator[R]:
+        self.start()
+        import ray
+
+        run = ray.remote(_run).options(num_cpus=1, max_retries=self.retries, **self._task_options)
+        reference = self._sent.put(shared)
+        waiting: deque[Any] = deque()
+        try:
+            for task in tasks:
+                waiting.append(run.remote(function, reference, task))
+                if len(waiting) > self._ahead:
+                    yield self._result(waiting.popleft())
+            while waiting:
+                yield self._result(waiting.popleft())
+        finally:  # also on Ctrl-C: tasks that have not begun never begin
+            for left in waiting:
+                ray.cancel(left)
+
+    def _result(self, reference: Any) -> Any:
+        """A result as a thread would give it: arrays of our own, writable, that hold no place in the object store."""
+        import ray
+        from ray.exceptions import RayError, RayTaskError
+
+        try:
+            return copy.deepcopy(ray.get(reference))
+        except RayTaskError as error:
+            if not isinstance(error.cause, Exception):
+                raise
+            error.cause.add_note(f"In a worker of Ray: {error}")
+            raise error.cause from None
+        except RayError as error:
+            raise EngineError(
+                f"A block of work was lost on the Ray cluster {self.retries + 1} time(s), more than retries="
+                f"{self.retries} allows: {str(error).splitlines()[0]}"
+            ) from error
+
+    def start(self) -> None:
+        """Join or start the cluster, unless that is done."""
+        import ray
+
+        if self._leave is not None and ray.is_initialized():
+            return
+        self.close()
+        n_workers, address, _, store_memory, runtime_env = self._settings
+        address = address or os.environ.get("RAY_ADDRESS")
+        local = address is None and not ray.is_initialized()
+        environment = dict(runtime_env or {})
+        variables = ray_session.worker_environment(local=local)
+        environment["env_vars"] = {**variables, **environment.get("env_vars", {})}
+        if ray.is_initialized():  # somebody's session: theirs to end
+            self._leave, self._task_options = _nothing, {"runtime_env": environment}
+        elif address is None:
+            session = ray_session.start(self.n_workers, store_memory, environment)
+            self._leave = weakref.finalize(self, ray_session.end, session)
+        else:
+            session = ray_session.join(address, environment)
+            self._leave = weakref.finalize(self, ray_session.end, session)
+        if local:
+            self._ahead = 2 * self.n_workers
+        elif n_workers is None:
+            self.n_workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
+            self._ahead = 2 * self.n_workers
+        else:  # the cluster may have more cores than we were told to use
+            self._ahead = n_workers - 1
+
+    def close(self) -> None:
+        """Forget what was sent; leave the cluster, which ends it if this engine started it."""
+        self._sent.clear()
+        leave, self._leave, self._task_options = self._leave, None, {}
+        if leave is not None:
+            leave()
+
+    def __enter__(self) -> RayEngine:
+        self.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __deepcopy__(self, memo: object) -> RayEngine:
+        return self  # clones of an estimator share the cluster
+
+    def __reduce__(self) -> Any:
+        *positional, store_memory, runtime_env = self._settings
+        return _rebuilt, (positional, store_memory, runtime_env)
+
+
+class _Sent:
+    """References to what is in the object store, by identity: sent once, released when the object itself dies.
+
+    An object without weak references (a tuple, a dict) is held, but only the last of them.
+    """
+
+    def __init__(self) -> None:
+        self._references: dict[int, Any] = {}
+        self._held: tuple[Any, Any] = (None, None)
+
+    def put(self, shared: Any) -> Any:
+        if id(shared) in self._references:
+            return self._references[id(shared)]
+        if self._held[1] is not None and self._held[0] is shared:
+            return self._held[1]
+        reference = _put(shared)
+        try:
+            weakref.finalize(shared, self._references.pop, id(shared), None).atexit = False
+            self._references[id(shared)] = reference
+        except TypeError:
+            self._held = (shared, reference)
+        return reference
+
+    def clear(self) -> None:
+        self._references.clear()
+        self._held = (None, None)
+
+
+def _put(shared: Any) -> Any:
+    import ray
+    from ray.exceptions import ObjectStoreFullError
+
+    try:
+        return ray.put(shared)
+    except ObjectStoreFullError as error:
+        room = ray.cluster_resources().get("object_store_memory", 0) / 2**20
+        raise EngineError(
+            f"The documents do not fit into Ray's object store of {room:,.0f} MB; give more with "
+            "RayEngine(store_memory=...), or where the cluster is started."
+        ) from error
+
+
+def _run(function: Callable[[Any, Any], Any], shared: Any, task: Any) -> Any:
+    """What a worker runs."""
+    return function(shared, task)
+
+
+def _rebuilt(positional: list[Any], store_memory: int | None, runtime_env: dict[str, Any] | None) -> RayEngine:
+    return RayEngine(*positional, store_memory=store_memory, runtime_env=runtime_env)
+
+
+def _nothing() -> None:
+    """How to leave a session that is not ours."""
