@@ -54,7 +54,13 @@ def train(
     test_size: Annotated[
         float | None, typer.Option("--test-size", help="Hold this share of the documents out to measure on.")
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 for all cores.")] = 1,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", help="Threads or workers; -1 for all cores (default 1, with --engine all)."),
+    ] = None,
+    engine: Annotated[
+        str | None, typer.Option("--engine", help="Where blocks run: serial, threads, ray (cluster: RAY_ADDRESS).")
+    ] = None,
     checkpoint: Annotated[
         str | None, typer.Option("--checkpoint", help="Folder for what is finished; the same command goes on from it.")
     ] = None,
@@ -74,6 +80,7 @@ def train(
     """
     from linnaeus import store
     from linnaeus.decoding import decoder as make_decoder
+    from linnaeus.engine import get_engine
     from linnaeus.pipeline import Pipeline
 
     if test is not None and test_size is not None:
@@ -84,7 +91,10 @@ def train(
         set_ = [*(set_ or []), f"C={C}"]
     least = pruning.check_prune(prune)
     store.check_target(output)
-    limits = training.limits(model, checkpoint=checkpoint, max_time=max_time, max_memory=max_memory)
+    run: dict[str, Any] = training.limits(model, checkpoint=checkpoint, max_time=max_time, max_memory=max_memory)
+    if engine is not None:
+        get_engine(engine, jobs)  # a wrong name or a missing package is told before anything is read
+        run["engine"] = engine
     tax = options.read_taxonomy(taxonomy, names)
     reading = options.Reading(format, text, labels, categorical, header, encoding, split, label_separator)
     documents = reading.read(data, tax)
@@ -96,7 +106,7 @@ def train(
     if test_size is not None:
         documents, y, held_out, gold = training.hold_out(documents, y, test_size, seed)
     pipe = Pipeline(
-        training.make_model(model, set_, taxonomy=tax, n_jobs=jobs, random_state=seed, verbose=1, **limits),
+        training.make_model(model, set_, taxonomy=tax, n_jobs=jobs, random_state=seed, verbose=1, **run),
         training.make_features(documents, options.weighted_fields(text), categorical, weighting, min_df),
         decoder=None if decoder is None else make_decoder(decoder),
     )
