@@ -46,41 +46,44 @@ class _Problem:
         self.room = aligned_zeros((4, n_panels * PANEL), dtype), np.zeros(n_panels * PANEL, np.int32)
         self.rng = np.random.default_rng(seed)
         self.order = self.rng.permutation(rows.n_docs).astype(np.int32)
+        # Shrinking: rows still visited, whether they are all, and the violation at which to look at all of them again.
+        self.n_active, self.whole, self.coarse = rows.n_docs, True, 1.0
 
     def solve(self, tol: float, max_iter: int) -> BlockSolution:
-        epochs, violation = 0, min(0.3, 30 * tol)
+        epochs, look, violation = 0, 8, min(0.3, 30 * tol)
         while True:
-            epochs = self._descend(violation, epochs, max_iter)
+            # The largest violation says little about the gap: look at the gap itself, ever more rarely.
+            epochs, solved = self._descend(violation, epochs, min(look, max_iter))
             objective, gap = self._certify()
             if gap <= tol * objective or epochs >= max_iter:
                 break
-            violation *= min(0.5, max(0.05, tol * objective / max(gap, _TINY)))
+            look = max(look, int(1.3 * epochs) + 1)
+            if solved:
+                violation *= min(0.5, max(0.05, tol * objective / max(gap, _TINY)))
         W = np.concatenate(list(self.W), axis=1)[:, : self.n_classes]
         weights, intercept = self.rows.to_features(W), W[-1] * W.dtype.type(self.rows.bias)
         converged = bool(gap <= tol * objective)
         return BlockSolution(weights, intercept, np.array([objective]), np.array([gap]), epochs, converged)
 
-    def _descend(self, violation: float, epochs: int, max_iter: int) -> int:
-        """Epochs until no row is violated by more than ``violation`` on a pass over all rows and classes."""
-        n_docs = self.rows.n_docs
-        n, coarse = n_docs, max(10 * violation, 1.0)
-        self.live[:] = 1
-        whole = True
-        while epochs < max_iter:
+    def _descend(self, violation: float, epochs: int, most: int) -> tuple[int, bool]:
+        """At most ``most`` epochs, until no row is violated by more than ``violation`` on a pass over everything."""
+        while epochs < most:
             epochs += 1
-            self.rng.shuffle(self.order[:n])
-            n, worst = self.kernel.sweep(
+            self.rng.shuffle(self.order[: self.n_active])
+            self.n_active, worst = self.kernel.sweep(
                 *self.rows.matrix, self.rows.squared_norm, self.bound, self.rows.bias, self.target, self.n_classes,
-                self.order, n, self.W, self.p, self.live, *self.room,
+                self.order, self.n_active, self.W, self.p, self.live, *self.room,
             )  # fmt: skip
-            if worst > coarse and n:
-                whole = False
-            elif whole and worst <= violation:
-                break
-            else:  # the shrunken problem is solved well enough: look at everything again, and closer
-                n, whole, coarse = n_docs, True, max(0.5 * coarse, violation)
-                self.live[:] = 1
-        return epochs
+            if worst > self.coarse and self.n_active:
+                self.whole = False
+                continue
+            solved = self.whole and worst <= violation
+            # The shrunken problem is solved well enough: look at everything again, and closer.
+            self.n_active, self.whole, self.coarse = self.rows.n_docs, True, max(0.5 * self.coarse, violation)
+            self.live[:] = 1
+            if solved:
+                return epochs, True
+        return epochs, False
 
     def _certify(self) -> tuple[float, float]:
         """Objective P and gap P - D, W rebuilt from the dual variables."""
