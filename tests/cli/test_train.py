@@ -119,6 +119,26 @@ def test_a_decoder_that_needs_inner_nodes_says_so(linnaeus, files) -> None:
     assert "learn=closed" not in linnaeus(*arguments(files, "--decoder", "best_closure", "--set", "learn=closed")).err
 
 
+@pytest.mark.parametrize("decoder", ["scut", "instance_cut", "rcut", "set_size", "pcut"])
+def test_a_cut_off_is_learned_by_cross_validation_and_kept(linnaeus, files, decoder) -> None:
+    result = linnaeus(*arguments(files, "--decoder", decoder, "--json", "--min-df", 1))
+    assert result.code == 0, result.err
+    assert f"{decoder} is then fitted on scores of documents held out" in result.err
+    assert json.loads(result.out)["decoder"] == decoder
+    model = package.load(files / "model")
+    assert model.decoder_.name == decoder
+    assert model.decoder_.fitted
+    answers = linnaeus("predict", files / "model", files / "docs.jsonl").out.splitlines()
+    assert len(answers) == 40
+
+
+def test_a_cut_off_that_was_not_learned_cannot_decide(linnaeus, files, trained) -> None:
+    result = linnaeus("predict", files / "model", files / "docs.jsonl", "--decoder", "scut")
+    assert result.code == 2
+    assert "has not learned where to cut" in result.err
+    assert "linnaeus train --decoder scut" in result.err
+
+
 def test_a_test_file_is_measured(linnaeus, files) -> None:
     told = json.loads(linnaeus(*arguments(files, "--test", files / "docs.jsonl", "--json", "--min-df", 1)).out)
     assert told["measured_on"] == "the test documents"

@@ -87,6 +87,17 @@ def test_labels_with_few_positives_take_the_threshold_of_their_parent_or_of_all(
     assert LabelThresholds(held, min_positives=2).final()[aa] != by_parent[aa]
 
 
+def test_a_parent_that_is_always_right_once_sets_are_closed_does_not_hand_its_low_threshold_down() -> None:
+    tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"]])
+    labels = [["A"]] * 6 + [["AA"]] * 20 + [["AB"]]
+    S = np.random.default_rng(0).normal(size=(27, 3)) + 3 * tax.indicator(labels).toarray()
+    a, ab = tax.index("A"), tax.index("AB")
+    closed = LabelThresholds(held_out(S, labels, tax, close=True), repair="closure")
+    bare = LabelThresholds(held_out(S, labels, tax))
+    assert closed.theta[a] < bare.theta[a]  # all documents are about A
+    assert closed.theta[ab] == bare.theta[ab] == bare.theta[a] > 0
+
+
 def test_labels_of_low_f1_are_refused_or_need_the_best_score() -> None:
     tax = Taxonomy.flat("AB")
     S = np.array([[6.0, 1], [5, 2], [4, 3], [3, 4], [2, 5], [1, 6]])

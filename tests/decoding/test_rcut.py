@@ -105,6 +105,11 @@ def test_per_parent_is_tuned_on_all_scores(abc: Taxonomy) -> None:
         RCut(per="parent").fit(TopScores.of(S, 3), gold, abc)
 
 
+def test_per_parent_needs_scores_at_the_top(abc: Taxonomy) -> None:
+    with pytest.raises(DataError, match="starts at the top nodes, but none of them has a score"):
+        RCut(1, per="parent")([[1.0, 2.0]], abc, [abc.index("AA"), abc.index("AB")])
+
+
 def test_leaves_can_be_ranked_by_their_paths(abc: Taxonomy) -> None:
     columns = [abc.index(name) for name in ("A", "B", "AA", "AB", "BA", "BB")]
     S = [[1.0, 0.0, 0.1, 0.2, 0.9, 0.3]]

@@ -85,3 +85,13 @@ def test_one_threshold_for_all_labels_pools_them() -> None:
     values = {t: f1((Y & (S > t)).sum(), (S > t).sum(), Y.sum()) for t in all_cuts(S)}
     assert values[min(values, key=lambda t: abs(t - theta))] == max(values.values())
     assert pooled_threshold(held_out(TopScores.of(S, 4), Y.astype(int), tax)) == pytest.approx(theta)
+
+
+def test_labels_without_a_score_do_not_lower_the_threshold() -> None:
+    tax = Taxonomy.from_paths([["A", "AA", "AAA"], ["A", "AA", "AAB"]])
+    S = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.3], [0.5, 0.4]])
+    leaves = [tax.index("AAA"), tax.index("AAB")]
+    labels = [["AAA"], ["AAB"], ["AAB"], ["AAA"]]
+    bare, closed = (held_out(S, labels, tax, leaves, close=close) for close in (False, True))
+    assert closed.gold.nnz == 3 * bare.gold.nnz
+    assert pooled_threshold(closed) == pooled_threshold(bare)

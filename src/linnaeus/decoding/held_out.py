@@ -19,7 +19,7 @@ from linnaeus.decoding.base import blocks, checked
 from linnaeus.errors import DataError
 from linnaeus.order import best_columns
 from linnaeus.taxonomy.closure import pattern
-from linnaeus.taxonomy.rows import pointers
+from linnaeus.taxonomy.rows import pointers, row_numbers
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
 
@@ -87,11 +87,15 @@ class TopScores:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Scores of ``columns`` (increasing node numbers) and the labels they are compared with (n_docs x n_nodes)."""
+    """Scores of ``columns`` (increasing node numbers) and labels (n_docs x n_nodes).
+
+    ``gold`` is what answers are compared with, closed where they are; ``given`` are the labels as they were given.
+    """
 
     S: FloatArray | TopScores
     columns: IntArray
     gold: CSR
+    given: CSR
     taxonomy: Taxonomy
 
     def __len__(self) -> int:
@@ -106,12 +110,15 @@ class HeldOut:
         """The k best scores of each document."""
         return self.S.best(k) if isinstance(self.S, TopScores) else TopScores.of(self.S, k)
 
-    def is_gold(self, top: TopScores) -> BoolArray:
-        """Which of the best columns are labels of their document (n_docs x k)."""
-        found = np.zeros(top.positions.shape, dtype=bool)
-        for rows in blocks(len(self), self.taxonomy.n_nodes):
-            dense = self.gold[rows].toarray().astype(bool)
-            found[rows] = np.take_along_axis(dense, self.columns[top.positions[rows]].astype(np.intp), axis=1)
+    def is_gold(self, top: TopScores, labels: CSR | None = None) -> BoolArray:
+        """Which of the best columns are labels of their document (n_docs x k); by default those of ``gold``."""
+        labels = self.gold if labels is None else labels
+        n_nodes = self.taxonomy.n_nodes
+        pairs = np.arange(len(self), dtype=np.int64)[:, None] * n_nodes + self.columns[top.positions]
+        gold = row_numbers(labels.indptr).astype(np.int64) * n_nodes + labels.indices  # increasing
+        if not len(gold):
+            return np.zeros(pairs.shape, dtype=bool)
+        found: BoolArray = gold[np.minimum(np.searchsorted(gold, pairs), len(gold) - 1)] == pairs
         return found
 
     @cached_property
@@ -135,7 +142,7 @@ class HeldOut:
 
     def take(self, docs: Any) -> HeldOut:
         """Some of the documents."""
-        return HeldOut(self.S[docs], self.columns, self.gold[docs], self.taxonomy)
+        return HeldOut(self.S[docs], self.columns, self.gold[docs], self.given[docs], self.taxonomy)
 
     def dense_blocks(self) -> Iterator[FloatArray]:
         """Dense scores of some documents at a time."""
@@ -163,10 +170,10 @@ def held_out(S: Any, Y: Any, taxonomy: Taxonomy, columns: Any = None, *, close: 
         S, _, nodes = checked(S, taxonomy, columns)
     if not len(S):
         raise DataError("There are no held-out documents to fit on; expected at least one.")
-    gold = check_labels(Y, taxonomy, len(S))[0]
+    given = check_labels(Y, taxonomy, len(S))[0]
     if not close:
-        return HeldOut(S, nodes, gold, taxonomy)
-    return HeldOut(*_without_root(S, taxonomy, nodes), gold=taxonomy.close(gold, keep_root=False), taxonomy=taxonomy)
+        return HeldOut(S, nodes, given, given, taxonomy)
+    return HeldOut(*_without_root(S, taxonomy, nodes), taxonomy.close(given, keep_root=False), given, taxonomy)
 
 
 def _checked_top(S: TopScores, taxonomy: Taxonomy, columns: Any) -> tuple[TopScores, IntArray]:

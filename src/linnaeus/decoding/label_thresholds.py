@@ -12,9 +12,10 @@ grows no more (Dinkelbach 1967). What cannot be improved label by label is a fix
 Rare labels overfit. A label with few held-out positives takes its parent's threshold, or the pooled one; a label whose
 best F1 stays below ``fbr`` is refused (FBR.0) or accepted only above its best held-out score (FBR.1; Yang 2001).
 
-With a repair the cuts of a label are compared as they are after it, given what is decided around it: with "suppress"
-from the top down, on documents that hold all parents; with "closure" from the bottom up, where documents that hold a
-child hold the label anyway.
+With a repair the cuts of a label are then compared as they are after it, given what is decided around it: with
+"suppress" from the top down, on documents that hold all parents; with "closure" from the bottom up, where documents
+that hold a child hold the label anyway. What rare labels inherit comes from before the repair: a node high up that is
+right for most documents once sets are closed is best cut very low, and no child may inherit that.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class LabelThresholds:
         repair: str | None = None,
     ) -> None:
         self.held, self.average, self.repair = held, average, repair
-        self.gold = held.gold.tocsc()
+        self.given, self.gold = held.given.tocsc(), held.gold.tocsc()
         self.edges, self.position = hierarchy(held.taxonomy), positions(held.taxonomy, held.columns, with_root=True)
         self.bare = [self._cuts(v) for v in held.columns]
         self.highest = np.array([cuts.theta[0] for cuts in self.bare])
@@ -93,7 +94,7 @@ class LabelThresholds:
             k = self.position[v]
             within, forced = self._around(v, holders) if after_repair else (None, None)
             if k >= 0 and self.enough[k]:
-                cuts = self._cuts(v, within, forced) if after_repair else self.bare[k]
+                cuts = self._cuts(v, within, forced, after_repair=True) if after_repair else self.bare[k]
                 best = cuts.best(price)
                 theta[v], f1[k] = cuts.theta[best], cuts.f1()[best]
                 right, size = right + cuts.right[best], size + cuts.kept[best] + cuts.n_positive
@@ -126,10 +127,13 @@ class LabelThresholds:
             return np.union1d(docs, forced)
         return docs if within is None else np.intersect1d(docs, within)
 
-    def _cuts(self, v: int, within: IntArray | None = None, forced: IntArray | None = None) -> Cuts:
-        """Cuts of one label."""
+    def _cuts(
+        self, v: int, within: IntArray | None = None, forced: IntArray | None = None, *, after_repair: bool = False
+    ) -> Cuts:
+        """Cuts of one label, compared with labels as given, or after the repair with closed ones."""
         docs, scores = self.held.column(self.position[v])
-        positive = self.gold.indices[self.gold.indptr[v] : self.gold.indptr[v + 1]]
+        labels = self.gold if after_repair else self.given
+        positive = labels.indices[labels.indptr[v] : labels.indptr[v + 1]]
         is_gold = np.zeros(len(self.held), dtype=bool)
         is_gold[positive] = True
         if within is None and forced is None:

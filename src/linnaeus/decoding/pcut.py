@@ -91,7 +91,8 @@ class PCut(CutOff):
             raise DataError("PCut gives every label to its share of a batch and cannot decide one document alone.")
         if len(self.shares) != taxonomy.n_nodes:
             raise ParameterError(f"PCut was fitted on {len(self.shares)} nodes; this taxonomy has {taxonomy.n_nodes}.")
-        batch = HeldOut(S, columns, nothing(len(S), taxonomy), taxonomy)
+        no_labels = nothing(len(S), taxonomy)
+        batch = HeldOut(S, columns, no_labels, no_labels, taxonomy)
         return self._answers(self._ranked(batch), batch)
 
     def _wanted(self, batch: HeldOut) -> IntArray:

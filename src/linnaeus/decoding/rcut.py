@@ -86,7 +86,7 @@ class RCut(CutOff):
                 "RCut needs the scores of all nodes for this; got the best of each document. Give a whole r."
             )
         if self.per == "parent":
-            most = max(len(group) for group in _siblings(held.taxonomy, held.columns))
+            most = max((len(group) for group in _siblings(held.taxonomy, held.columns)), default=1)
             cuts = (replace(self, r=r) for r in range(1, min(most, _MOST) + 1))
             return self if self.r is not None else best_of(cuts, held, metric)[0]
         if self.r is not None and self.r == int(self.r):
@@ -143,6 +143,8 @@ class RCut(CutOff):
         return TopScores(leaves[top.positions], top.scores, len(columns))
 
     def _descent(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
+        if len(S) and not (positions(taxonomy, columns)[hierarchy(taxonomy).tops] >= 0).any():
+            raise DataError("RCut(per='parent') starts at the top nodes, but none of them has a score.")
         groups = list(_siblings(taxonomy, columns))
         assert self.r is not None
         r = int(self.r)

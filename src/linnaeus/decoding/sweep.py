@@ -76,14 +76,14 @@ def pooled_threshold(held: HeldOut) -> float:
     >>> pooled_threshold(held_out([[0.9, 0.2], [0.4, 0.6]], [["A"], ["B"]], Taxonomy.flat("AB")))
     0.5
     """
+    gold = held.given[:, held.columns].tocoo()  # not closed: what has no score cannot be found
     if isinstance(held.S, TopScores):
-        scores, positive = held.S.scores.ravel(), held.is_gold(held.S).ravel()
+        scores, positive = held.S.scores.ravel(), held.is_gold(held.S, held.given).ravel()
     else:
         scores = held.S.ravel()
         positive = np.zeros(held.S.shape, dtype=bool)
-        gold = held.gold[:, held.columns].tocoo()
         positive[gold.row, gold.col] = True
         positive = positive.ravel()
     known = np.isfinite(scores)
-    cuts = label_cuts(scores[known], positive[known], held.gold.nnz)
+    cuts = label_cuts(scores[known], positive[known], gold.nnz)
     return float(cuts.theta[cuts.best()])
