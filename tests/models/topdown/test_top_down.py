@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from linnaeus import OneVsRestSVM, Taxonomy, TopDownSVM
-from linnaeus.errors import ParameterError
+from linnaeus.errors import ParameterError, TaxonomyError
 from tests.contracts.configurations import documents, taxonomy
 from tests.strategies import taxonomies
 
@@ -105,6 +105,12 @@ def test_a_label_at_the_root_is_answered_at_the_root() -> None:
     X = np.eye(4)
     labels = [["R"], ["A"], ["B"], ["AA"]]
     assert TopDownSVM(tax, C=100.0, random_state=0).fit(X, labels).predict(X) == labels
+
+
+def test_a_taken_name_for_a_place_to_stop_is_told() -> None:
+    tax = Taxonomy.from_edges([("R", "A"), ("R", "B"), ("A", "A/self")])
+    with pytest.raises(TaxonomyError, match="'A/self'.*exists already"):
+        TopDownSVM(tax).fit(np.eye(3), ["A", "B", "A/self"])
 
 
 def test_an_only_child_needs_no_classifier() -> None:

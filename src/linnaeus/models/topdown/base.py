@@ -117,6 +117,7 @@ class LocalClassifiers(LinearTaxonomyClassifier):
         indptr, parents = parent_sets(problem.taxonomy)
         inner = parents[np.isin(row_numbers(indptr), self.nodes_)]  # above a node that has documents
         self.stop_nodes_, learned = self._stops(np.intersect1d(labels, inner).astype(np.int32))
+        self._with_stops()  # now: a name that is taken must not be found after training, nor answering change anything
         families = list(self._families(problem, closed, given, learned))
         weights = np.ones(problem.n_docs) if problem.weights is None else problem.weights
         training = LocalTraining(
@@ -133,7 +134,6 @@ class LocalClassifiers(LinearTaxonomyClassifier):
                 found.append(solution)
                 advance(1)
         self._collect(found, families, problem.X)
-        self._with_stops()  # now, so that answering changes nothing
 
     def _families(self, problem: Problem, closed: CSR, given: CSR, learned: bool) -> Iterator[Family]:
         """Nodes with the same parents, and the documents that reach them; first those at the top."""
