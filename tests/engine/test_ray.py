@@ -264,6 +264,33 @@ with RayEngine(address=sys.argv[1]) as engine:
     assert list(engine.map(ray_tasks.slow_when_early, [5], shared=2)) == [25]
 
 
+@pytest.mark.slow
+def test_a_lost_machine_of_a_cluster_is_made_good() -> None:
+    code = """
+import numpy as np
+from ray.cluster_utils import Cluster
+from linnaeus.engine import RayEngine, ray_session
+from tests.engine.ray_tasks import Documents, add_up
+
+machine = {"object_store_memory": 10**8, "include_dashboard": False}
+documents = Documents(np.arange(4e6).reshape(40, -1))
+with ray_session._local_only():
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, **machine})
+    second = cluster.add_node(num_cpus=2, object_store_memory=10**8)
+with RayEngine(address=cluster.address) as engine:
+    totals = []
+    for total, _, _ in engine.map(add_up, range(40), documents):
+        totals.append(total)
+        if len(totals) == 5:
+            with ray_session._local_only():
+                cluster.remove_node(second, allow_graceful=False)
+    print(engine.n_workers, totals == [row.sum() for row in documents.X])
+with ray_session._local_only():
+    cluster.shutdown()
+"""
+    assert run_script(code).splitlines()[-1] == "3 True"  # before it Ray tells of the loss
+
+
 def test_clones_share_the_engine_and_copies_for_other_processes_its_settings(engine) -> None:
     assert clone(OneVsRestSVM(engine=engine)).engine is engine
     again = pickle.loads(pickle.dumps(RayEngine(2, "10.0.0.1:6379", 5, store_memory=10**8)))

@@ -64,7 +64,7 @@ class RayEngine:
         self.n_workers = cores(-1) if n_workers is None else n_workers
         self.retries = retries
         self._ahead = 2 * self.n_workers
-        self._task_options: dict[str, Any] = {}
+        self._run: Any = None  # our task as Ray knows it: made once, so that workers fetch it once
         self._leave: Callable[[], Any] | None = None
         self._sent = _Sent()
 
@@ -72,12 +72,11 @@ class RayEngine:
         self.start()
         import ray
 
-        run = ray.remote(_run).options(num_cpus=1, max_retries=self.retries, **self._task_options)
         reference = self._sent.put(shared)
         waiting: deque[Any] = deque()
         try:
             for task in tasks:
-                waiting.append(run.remote(function, reference, task))
+                waiting.append(self._run.remote(function, reference, task))
                 if len(waiting) > self._ahead:
                     yield self._result(waiting.popleft())
             while waiting:
@@ -117,14 +116,16 @@ class RayEngine:
         environment = dict(runtime_env or {})
         variables = ray_session.worker_environment(local=local)
         environment["env_vars"] = {**variables, **environment.get("env_vars", {})}
+        options: dict[str, Any] = {"num_cpus": 1, "max_retries": self.retries}
         if ray.is_initialized():  # somebody's session: theirs to end
-            self._leave, self._task_options = _nothing, {"runtime_env": environment}
+            self._leave, options["runtime_env"] = _nothing, environment
         elif address is None:
             session = ray_session.start(self.n_workers, store_memory, environment)
             self._leave = weakref.finalize(self, ray_session.end, session)
         else:
             session = ray_session.join(address, environment)
             self._leave = weakref.finalize(self, ray_session.end, session)
+        self._run = ray.remote(_run).options(**options)
         if local:
             self._ahead = 2 * self.n_workers
         elif n_workers is None:
@@ -136,7 +137,7 @@ class RayEngine:
     def close(self) -> None:
         """Forget what was sent; leave the cluster, which ends it if this engine started it."""
         self._sent.clear()
-        leave, self._leave, self._task_options = self._leave, None, {}
+        leave, self._leave, self._run = self._leave, None, None
         if leave is not None:
             leave()
 
