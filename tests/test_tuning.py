@@ -119,6 +119,19 @@ def test_closed_labels_are_tuned_closed() -> None:
     assert fit_decoder(model, X, closed, RCut(per="parent")).repair is None
 
 
+def test_a_model_that_learned_closed_sets_is_tuned_on_closed_sets() -> None:
+    tax = taxonomy()
+    X, labels = documents(tax, 200)
+    frontier = tax.labels(tax.frontier(tax.indicator(labels)))
+    model = OneVsRestSVM(tax, learn="closed", random_state=0).fit(X, frontier)
+    for cut in CUTS:
+        decoder = fit_decoder(model, X, frontier, cut)
+        assert decoder.closed
+        answers = tax.indicator(model.predict(X, decoder=decoder))
+        assert (tax.frontier(answers) != answers).nnz == 0  # labels come back as they were given
+        assert metrics.hierarchical_f1(frontier, answers, tax) > 0.6
+
+
 def test_answers_may_be_empty_where_some_documents_have_no_label() -> None:
     tax = taxonomy()
     X, labels = documents(tax)

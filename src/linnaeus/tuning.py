@@ -39,7 +39,7 @@ _ITS_OWN = {"verbose": 0, "checkpoint": None, "warm_start": False}
 class HeldOutScores:
     """Scores S of documents that the model had not seen, over ``nodes``, and their labels Y (n_docs x n_nodes).
 
-    ``documents`` are their row numbers; ``closed`` says that all training sets were, so that answers will be.
+    ``documents`` are their row numbers; ``closed`` says that all training sets were, so that answers are compared so.
     """
 
     S: FloatArray | TopScores
@@ -134,20 +134,22 @@ def held_out_scores(
     folds = _folds(Y, cv, random_state)
     documents = np.concatenate([test for _, test in folds])
     weights = None if sample_weight is None else np.asarray(sample_weight)
-    parts = []
+    parts, nested = [], False
     with progress("held-out scores", len(folds), show=verbose > 0) as advance:
         for train, test in folds:
             if Y[train].nnz:  # else there is nothing to learn from, and no score
                 fitted = _for_fold(model, taxonomy)
                 fitted.fit(_take(X, train), Y[train], None if weights is None else weights[train])
                 parts.append(_scores(fitted, _take(X, test), len(documents), top))
+                nested = bool(getattr(_inner(fitted), "nested_", False))
             else:
                 parts.append((np.empty((len(test), 0), dtype=np.float32), np.empty(0, dtype=np.int32)))
             advance(1)
     nodes = np.unique(np.concatenate([columns for _, columns in parts])).astype(np.int32)
     if not len(nodes):
         raise DataError("No label occurs in the training part of a fold; cross-validation needs labels in two folds.")
-    closed = taxonomy.n_edges > 0 and not codec.single_label and is_closed(taxonomy, Y)
+    closed = nested or (taxonomy.n_edges > 0 and not codec.single_label and is_closed(taxonomy, Y))
+    Y = taxonomy.close(Y, keep_root=False) if nested else Y  # the model was taught that all above a label holds, too
     return HeldOutScores(_joined(parts, nodes), Y[documents], taxonomy, nodes, documents, closed)
 
 

@@ -81,16 +81,15 @@ class RCut(CutOff):
         return self.r is not None and (self.r == int(self.r) or self.theta is not None)
 
     def _fit(self, held: HeldOut, metric: Metric) -> RCut:
+        if self.r is not None and self.r == int(self.r):
+            return self
         if held.truncated and (self.per == "parent" or self.path_sum):
             raise DataError(
                 "RCut needs the scores of all nodes for this; got the best of each document. Give a whole r."
             )
         if self.per == "parent":
             most = max((len(group) for group in _siblings(held.taxonomy, held.columns)), default=1)
-            cuts = (replace(self, r=r) for r in range(1, min(most, _MOST) + 1))
-            return self if self.r is not None else best_of(cuts, held, metric)[0]
-        if self.r is not None and self.r == int(self.r):
-            return self
+            return best_of((replace(self, r=r) for r in range(1, min(most, _MOST) + 1)), held, metric)[0]
         top = self._ranked(held.S, held.taxonomy, held.columns, _MOST if self.r is None else math.ceil(self.r))
         if self.r is not None:
             return self._at(self.r, top)

@@ -16,14 +16,9 @@ import numpy as np
 from linnaeus.decoding.held_out import HeldOut, TopScores
 from linnaeus.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["Target", "best_cuts", "n_features", "score_features"]
+__all__ = ["Target", "best_cuts", "score_features"]
 
 _DEEPEST = 200  # ranks that are looked at for the F1 target
-
-
-def n_features(n_scores: int) -> int:
-    """How many features L scores give."""
-    return 2 * n_scores + 1
 
 
 def score_features(S: FloatArray | TopScores, n_scores: int) -> FloatArray:
@@ -86,8 +81,7 @@ def best_cuts(held: HeldOut, criterion: str) -> Target:
         errors = np.where(allowed, n_gold[:, None] + sizes - 2 * right, np.iinfo(np.int64).max)
         size = top.k - errors[:, ::-1].argmin(axis=1)
     else:
-        with np.errstate(invalid="ignore"):
-            f1 = 2 * right / np.maximum(n_gold[:, None] + sizes, 1)
+        f1 = 2 * right / np.maximum(n_gold[:, None] + sizes, 1)
         f1[n_gold == 0, 0] = 1.0
         f1[:, 0][n_gold > 0] = -1.0  # something is answered where there is something to find
         size = np.where(allowed, f1, -2.0).argmax(axis=1)
