@@ -1,4 +1,4 @@
-"""`linnaeus data`: look at documents before training on them."""
+"""`linnaeus data`: look at documents before training on them, and lay them out on disk."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from linnaeus.cli.options import (
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Look at documents and labels.", no_args_is_help=True)
+app = typer.Typer(help="Look at documents and labels; convert them.", no_args_is_help=True)
 
 
 @app.callback()
 def _data() -> None:
-    """Look at documents and labels."""
+    """Look at documents and labels; convert them."""
 
 
 @app.command("describe")
@@ -62,6 +62,66 @@ def describe_command(
         print_json(found)
     else:
         _print(found)
+
+
+@app.command("convert")
+def convert_command(
+    files: Annotated[list[str], typer.Argument(help="Data files or folders, which become one.", show_default=False)],
+    output: Annotated[str, typer.Option("--output", "-o", help="Folder to write.")],
+    features: Annotated[
+        str | None, typer.Option("--features", help="Model folder whose features turn texts into vectors.")
+    ] = None,
+    format: DataFormatOption = None,
+    text: TextOption = None,
+    labels: LabelsOption = None,
+    categorical: CategoricalOption = None,
+    header: HeaderOption = None,
+    encoding: EncodingOption = None,
+    split: SplitOption = None,
+    label_separator: SeparatorOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write documents as memory-mapped arrays: training and predicting then read X from disk as they need it.
+
+    linnaeus data convert train.txt --output train/
+
+    linnaeus train --data train/ --taxonomy topics.ttl --output model/
+    """
+    from linnaeus.data.convert import check_output, convert, write_mapped
+
+    check_output(output)
+    reading = Reading(format, text, labels, categorical, header, encoding, split, label_separator)
+    if features is not None:
+        data = write_mapped(_as_vectors(features, files, reading), output)
+    elif any((text, labels, categorical, header is not None, split, label_separator)):
+        data = write_mapped(reading.read(files), output)
+    else:
+        with waiting(f"converting {', '.join(files)}"):
+            data = convert(files, output, format, encoding=encoding)
+    X: Any = data.X
+    about = {"output": output, "kind": data.kind, "documents": len(data), "features": int(X.shape[1])}
+    about["labelled"] = data.labels is not None
+    if as_json:
+        print_json(about)
+    else:
+        print_table(["converted", ""], list(about.items()))
+
+
+def _as_vectors(model: str, files: list[str], reading: Reading) -> Any:
+    """The documents as the features of a model see them."""
+    from dataclasses import replace
+
+    from linnaeus import store
+    from linnaeus.cli.predicting import documents_for
+    from linnaeus.errors import ParameterError
+
+    pipe = store.load(model)
+    if getattr(pipe, "features_", None) is None:
+        raise ParameterError(f"--features {model}: the model takes vectors as they are; it has no features to apply.")
+    data = documents_for(pipe, files, reading)
+    names = [str(name) for name in pipe.features_.get_feature_names_out()]
+    X = pipe.matrix(data.documents)
+    return replace(data, X=X, fields=None, sequences=None, feature_names=names, lines=None, files=None, extra={})
 
 
 def _print(found: list[dict[str, Any]]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 
+from linnaeus.data.mapped import is_mapped
 from linnaeus.data.readers.archive import is_tar, members
 from linnaeus.data.readers.columns import looks_like_header
 from linnaeus.data.readers.delimited import sniff_delimiter
@@ -27,6 +28,7 @@ FORMATS = {
     "fasta": "fasta",
     "folder": "folder",
     "reuters": "reuters",
+    "mapped": "mapped",
 }
 
 LABELS_ONLY = re.compile(r"[^\s:,]+(,\s*[^\s:,]+)*\s*(\s#.*)?")
@@ -38,6 +40,8 @@ def format_of(source: Source, options: Options) -> str:
     """The format, one of `FORMATS`; the source is not empty."""
     if source.is_folder:
         assert source.path is not None
+        if is_mapped(source.path):
+            return "mapped"
         return "reuters" if any(source.path.glob("*.sgm")) else "folder"
     if source.head[:4] == b"PK\x03\x04":
         return "npz"

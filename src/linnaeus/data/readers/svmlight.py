@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import sparse
@@ -21,7 +23,7 @@ from linnaeus.data.readers.source import Options, Source
 from linnaeus.errors import DataError, place
 from linnaeus.typing import CSR, IntArray
 
-__all__ = ["read"]
+__all__ = ["batches", "read"]
 
 FIRST_FEATURE = re.compile(r"(?:^|\s)[^\s:,]+:")
 COMMENT = re.compile(r"(?:^|\s)#.*", re.DOTALL)  # only after white space: c# is a label
@@ -30,33 +32,80 @@ SIZES = re.compile(r"(\d+)\s+(\d+)\s+(\d+)\s*")
 
 def read(source: Source, options: Options) -> Dataset:
     """Read labels and sparse features."""
-    indptr, indices, values, lines = array("q", [0]), array("i"), array("f"), array("q")
-    labels: list[list[str]] = []
+    whole = next(_parsed(source, options))
+    X = whole.matrix(options.n_features or whole.announced, source.name)
+    return Dataset(X=X, labels=whole.labels, taxonomy=options.taxonomy, source=source.name, lines=whole.numbers)
+
+
+def batches(source: Source, options: Options, n_entries: int) -> Iterator[tuple[CSR, list[list[str]]]]:
+    """(X, labels) of consecutive documents with about ``n_entries`` features at a time.
+
+    Where no width is given or announced, each X is as wide as the batches up to it need.
+    """
+    width = 0
+    for batch in _parsed(source, options, n_entries):
+        fixed = options.n_features or batch.announced
+        width = max(width, batch.widest) if fixed is None else fixed
+        yield batch.matrix(width, source.name), batch.labels
+
+
+@dataclass
+class _Batch:
+    """Documents as they were parsed: labels, entries, line numbers; ``announced`` is the width that line 1 says."""
+
+    announced: int | None = None
+    indptr: array[int] = field(default_factory=lambda: array("q", [0]))
+    indices: array[int] = field(default_factory=lambda: array("i"))
+    values: array[float] = field(default_factory=lambda: array("f"))
+    lines: array[int] = field(default_factory=lambda: array("q"))
+    labels: list[list[str]] = field(default_factory=list)
+
+    @property
+    def widest(self) -> int:
+        return max(self.indices, default=-1) + 1
+
+    @property
+    def numbers(self) -> IntArray:
+        return np.array(self.lines, dtype=np.int64)
+
+    def matrix(self, width: int | None, name: str) -> CSR:
+        return _matrix(self.indptr, self.indices, self.values, width, name, self.numbers)
+
+
+def _parsed(source: Source, options: Options, n_entries: int | None = None) -> Iterator[_Batch]:
+    """The documents of a file, all together or about ``n_entries`` features at a time; never an empty batch."""
+    batch, n_docs = _Batch(), 0
     sizes: tuple[int, ...] | None = None
     for number, line in source.lines(options.encoding):
         if number == 1 and (found := SIZES.fullmatch(line)):
             sizes = tuple(map(int, found.groups()))
+            batch.announced = sizes[1]
             continue
         if "#" in line:
             line = COMMENT.sub("", line, 1)
         line = line.rstrip()
-        if options.enough(len(labels)) or (sizes and len(labels) == sizes[0] and not line):
+        if options.enough(n_docs) or (sizes and n_docs == sizes[0] and not line):
             break
         if not line and sizes is None:
             continue
         first = FIRST_FEATURE.search(line)
         cut = first.start() if first else len(line)
-        labels.append(line[:cut].replace(",", " ").split())
-        _parse_features(line[cut:], indices, values, place(source.name, number))
-        indptr.append(len(indices))
-        lines.append(number)
-    if not labels:
+        batch.labels.append(line[:cut].replace(",", " ").split())
+        _parse_features(line[cut:], batch.indices, batch.values, place(source.name, number))
+        batch.indptr.append(len(batch.indices))
+        batch.lines.append(number)
+        n_docs += 1
+        if n_entries is not None and len(batch.indices) >= n_entries:
+            _check_labels(sizes, batch, source.name)
+            yield batch
+            batch = _Batch(batch.announced)
+    if not n_docs:
         raise DataError(f"{source.name} holds no documents; lines such as '3,5 0:0.5 7:1' were expected.")
-    numbers = np.array(lines, dtype=np.int64)
-    X = _matrix(indptr, indices, values, options.n_features or (sizes[1] if sizes else None), source.name, numbers)
-    if sizes:
-        _check_sizes(sizes, labels, source.name, numbers, limited=options.limit is not None)
-    return Dataset(X=X, labels=labels, taxonomy=options.taxonomy, source=source.name, lines=numbers)
+    if sizes and n_docs != sizes[0] and not (options.limit is not None and n_docs < sizes[0]):
+        raise DataError(f"{place(source.name, 1)} announces {sizes[0]:,} documents; the file has {n_docs:,}.")
+    if batch.labels:
+        _check_labels(sizes, batch, source.name)
+        yield batch
 
 
 def _parse_features(text: str, indices: array[int], values: array[float], where: str) -> None:
@@ -108,12 +157,12 @@ def _matrix(
     return X
 
 
-def _check_sizes(sizes: tuple[int, ...], labels: list[list[str]], name: str, lines: IntArray, *, limited: bool) -> None:
-    n_docs, _, n_labels = sizes
-    if len(labels) != n_docs and not (limited and len(labels) < n_docs):
-        raise DataError(f"{place(name, 1)} announces {n_docs:,} documents; the file has {len(labels):,}.")
-    for row, given in enumerate(labels):
+def _check_labels(sizes: tuple[int, ...] | None, batch: _Batch, name: str) -> None:
+    """Labels are numbers below the one that line 1 announces, if there is such a line."""
+    if sizes is None:
+        return
+    for row, given in enumerate(batch.labels):
         for label in given:
-            if not label.isdecimal() or int(label) >= n_labels:
-                where = place(name, int(lines[row]))
-                raise DataError(f"{where}: label {label!r} is out of range; {n_labels:,} labels were announced.")
+            if not label.isdecimal() or int(label) >= sizes[2]:
+                where = place(name, batch.lines[row])
+                raise DataError(f"{where}: label {label!r} is out of range; {sizes[2]:,} labels were announced.")

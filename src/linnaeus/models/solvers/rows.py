@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from linnaeus.engine.plan import blocks
 from linnaeus.typing import FloatArray, IntArray, Matrix
 
 __all__ = ["Rows", "aligned_zeros", "prepare_rows"]
@@ -55,15 +56,33 @@ def prepare_rows(X: Matrix, bias: float) -> Rows:
         indptr = np.arange(n_docs + 1, dtype=np.int64) * n_features
         squared = np.einsum("ij,ij->i", X, X, dtype=X.dtype) + X.dtype.type(bias**2)
         return Rows(indptr, np.zeros(1, np.int32), data, True, squared, bias, n_features, None)
-    frequency = np.bincount(X.indices, minlength=n_features)
-    rank = np.empty(n_features, dtype=np.int32)
-    rank[np.argsort(-frequency, kind="stable")] = np.arange(n_features, dtype=np.int32)
-    renamed = sparse.csr_array((X.data.copy(), rank[X.indices], X.indptr), shape=X.shape)
-    renamed.sum_duplicates()
-    squared = np.asarray(renamed.multiply(renamed).sum(axis=1), dtype=X.dtype).ravel() + X.dtype.type(bias**2)
-    indices = renamed.indices if renamed.nnz else np.zeros(1, np.int32)  # kernels want a first element to point at
-    data = renamed.data if renamed.nnz else np.zeros(1, X.dtype)
-    return Rows(renamed.indptr.astype(np.int64), indices.astype(np.int32), data, False, squared, bias, n_features, rank)
+    on_disk = getattr(X, "by_frequency", None)
+    indptr = X.indptr.astype(np.int64, copy=False)
+    if on_disk is not None:  # laid out when the data was converted: used where it lies
+        indices, data, rank = on_disk
+    else:
+        frequency = np.bincount(X.indices, minlength=n_features)
+        rank = np.empty(n_features, dtype=np.int32)
+        rank[np.argsort(-frequency, kind="stable")] = np.arange(n_features, dtype=np.int32)
+        renamed = sparse.csr_array((X.data.copy(), rank[X.indices], X.indptr.copy()), shape=X.shape)
+        renamed.sum_duplicates()
+        indptr = renamed.indptr.astype(np.int64)
+        indices, data = renamed.indices.astype(np.int32, copy=False), renamed.data
+    if not len(data):  # kernels want a first element to point at
+        indices, data = np.zeros(1, np.int32), np.zeros(1, X.dtype)
+    return Rows(indptr, indices, data, False, _squared_norms(indptr, data, bias), bias, n_features, rank)
+
+
+def _squared_norms(indptr: IntArray, data: FloatArray, bias: float) -> FloatArray:
+    """|x_i|^2 + bias^2 of sparse rows; some rows at a time, since these may lie in a file."""
+    squared = np.full(len(indptr) - 1, bias**2, data.dtype)
+    for part in blocks(len(squared), 2**16):
+        ends = indptr[part.start : part.stop + 1]
+        some = np.flatnonzero(np.diff(ends)) + part.start  # an empty row has no place to sum from
+        if len(some):
+            values = data[ends[0] : ends[-1]]
+            squared[some] += np.add.reduceat(values * values, indptr[some] - ends[0])
+    return squared
 
 
 def aligned_zeros(shape: tuple[int, ...], dtype: Any) -> FloatArray:

@@ -1,0 +1,241 @@
+"""Any readable data set as a folder of memory-mapped arrays (see `mapped`).
+
+Sparse vectors as text (libsvm, XMC, LSHTC) pass through in batches: memory is needed for a batch, the names of the
+labels and a number per document, whatever the size of the file. Other formats are read whole first.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from linnaeus.data.dataset import Dataset
+from linnaeus.data.mapped import FORMAT, FORMAT_VERSION, MANIFEST, checksum, is_mapped, mapped_array, read_mapped
+from linnaeus.data.readers import read_dataset
+from linnaeus.data.readers.recognition import format_of
+from linnaeus.data.readers.source import Options, Source
+from linnaeus.errors import DataError
+from linnaeus.files import replace_file
+
+__all__ = ["check_output", "convert", "write_mapped"]
+
+BATCH = 4_000_000  # entries that are held in memory at a time
+_STREAMED = ("libsvm", "xmc", "lshtc")
+
+
+def convert(
+    paths: str | PathLike[str] | list[Any], output: str | PathLike[str], format: str | None = None, **options: Any
+) -> Dataset:
+    """Write the data set of ``paths`` (read as `read_dataset` does, with its options) into the folder ``output``.
+
+    Returns the data set as the folder gives it: X memory-mapped.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "docs.txt").write_text("3,5 0:0.5 7:1\\n5 2:1\\n")
+    >>> data = convert(folder / "docs.txt", folder / "converted")
+    >>> data.X.shape, data.labels
+    ((2, 8), [['3', '5'], ['5']])
+    """
+    several = [paths] if isinstance(paths, (str, PathLike)) else list(paths)
+    source = Source(several[0])
+    streamed = set(options) <= {"n_features", "encoding", "taxonomy"} and len(several) == 1 and not source.is_folder
+    if streamed:
+        source.check_not_empty(options.get("encoding"))
+        if (format or format_of(source, Options(encoding=options.get("encoding")))) in _STREAMED:
+            return _stream(source, Options(**options), Path(output))
+    return write_mapped(read_dataset(several, format, **options), output)
+
+
+def write_mapped(data: Dataset, output: str | PathLike[str]) -> Dataset:
+    """Write a data set of vectors into a folder, and open it there."""
+    if data.X is None:
+        raise DataError(
+            f"{data.source or 'The data set'} holds {data.kind} documents, which are no vectors yet; name a trained "
+            "model whose features turn them into some (--features MODEL on the command line)."
+        )
+    writer = _Writer(Path(output))
+    if data.kind == "dense":
+        X = np.asarray(data.X)
+        np.save(writer.folder / "X.npy", X if X.dtype == np.float32 else X.astype(np.float64))
+        writer.add_labels(data.labels)
+    else:
+        X = sparse.csr_array(data.X)
+        labels = data.labels
+        for part in _row_blocks(X.indptr):
+            writer.add_rows(X[part], None if labels is None else labels[part])
+    writer.finish(data, data.X.shape)
+    return read_mapped(Path(output))
+
+
+def _stream(source: Source, options: Options, output: Path) -> Dataset:
+    from linnaeus.data.readers.svmlight import batches
+
+    writer = _Writer(output)
+    width, n_docs = 0, 0
+    for X, labels in batches(source, options, BATCH):
+        writer.add_rows(X, labels)
+        width, n_docs = max(width, X.shape[1]), n_docs + X.shape[0]
+    writer.finish(Dataset(X=np.zeros((n_docs, 0)), source=source.name), (n_docs, width))
+    return read_mapped(output)
+
+
+def check_output(folder: str | PathLike[str]) -> None:
+    """Refuse a target that is neither new, nor empty, nor a converted data set; callers ask before long work."""
+    folder = Path(folder)
+    if folder.is_file():
+        raise DataError(f"{folder} is a file; a data set is converted into a folder.")
+    if folder.is_dir() and not is_mapped(folder) and any(folder.iterdir()):
+        raise DataError(f"{folder} is not empty and not a converted data set; choose another folder.")
+
+
+class _Array:
+    """A one-dimensional .npy file that grows; its head is written again in the end, with the length."""
+
+    def __init__(self, path: Path, dtype: Any) -> None:
+        self.dtype, self.length = np.dtype(dtype), 0
+        self.file = open(path, "wb")  # noqa: SIM115 - it stays open for many batches
+        self._head()
+
+    def _head(self) -> None:
+        head = {"descr": self.dtype.str, "fortran_order": False, "shape": (self.length,)}
+        np.lib.format.write_array_header_1_0(self.file, head)  # padded: any length takes the same space
+
+    def append(self, values: Any) -> None:
+        np.ascontiguousarray(values, self.dtype).tofile(self.file)
+        self.length += len(values)
+
+    def close(self) -> None:
+        self.file.seek(0)
+        self._head()
+        self.file.close()
+
+
+class _Writer:
+    """The folder while it is being written; it has no ``dataset.json`` until everything else is there."""
+
+    def __init__(self, folder: Path) -> None:
+        check_output(folder)
+        self.target, self.folder = folder, folder.with_name(f".{folder.name}.part")
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        self.arrays: dict[str, _Array] = {}
+        self.number_of: dict[str, int] = {}
+        self.ends = {"indptr": 0, "label_indptr": 0}
+        self.frequency = np.zeros(0, np.int64)
+        self.labelled = False
+
+    def _append(self, name: str, dtype: Any, values: Any) -> None:
+        if name not in self.arrays:
+            self.arrays[name] = _Array(self.folder / f"{name}.npy", dtype)
+        self.arrays[name].append(values)
+
+    def _append_ends(self, name: str, ends: Any) -> None:
+        if name not in self.arrays:
+            self._append(name, np.int64, [0])
+        self._append(name, np.int64, np.asarray(ends)[1:] + self.ends[name])
+        self.ends[name] += int(ends[-1])
+
+    def add_rows(self, X: Any, labels: list[list[str]] | None) -> None:
+        X = sparse.csr_array(X)
+        if not X.has_canonical_format:  # without touching the caller's matrix
+            X = X.copy()
+            X.sum_duplicates()
+        self._append("data", np.float32, X.data)
+        self._append("indices", np.int32, X.indices)
+        self._append_ends("indptr", X.indptr)
+        counts = np.bincount(X.indices, minlength=len(self.frequency))
+        counts[: len(self.frequency)] += self.frequency
+        self.frequency = counts
+        self.add_labels(labels)
+
+    def add_labels(self, labels: list[list[str]] | None) -> None:
+        if labels is None:
+            return
+        self.labelled = True
+        number_of = self.number_of
+        numbers = [number_of.setdefault(label, len(number_of)) for row in labels for label in row]
+        self._append("label_indices", np.int32, numbers)
+        self._append_ends("label_indptr", np.cumsum([0, *map(len, labels)]))
+
+    def finish(self, data: Dataset, shape: tuple[int, int]) -> None:
+        """Everything that is known only in the end; then the folder takes its place."""
+        for array in self.arrays.values():
+            array.close()
+        kind = "sparse" if "data" in self.arrays else "dense"
+        if kind == "sparse":
+            self._rank(shape)
+        has = []
+        if self.labelled:
+            has.append("labels")
+            self._write_json("label_names", list(self.number_of))
+        for name in ("ids", "feature_names", "split"):
+            if getattr(data, name) is not None:
+                has.append(name)
+                self._write_json(name, getattr(data, name))
+        if data.taxonomy is not None:
+            has.append("taxonomy")
+            data.taxonomy.write(self.folder / "taxonomy.json")
+        files = {
+            path.name: {"bytes": path.stat().st_size, "sha256": checksum(path)}
+            for path in sorted(self.folder.iterdir())
+        }
+        manifest = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "kind": kind,
+            "shape": [int(n) for n in shape],
+            "n_entries": self.ends["indptr"] if kind == "sparse" else int(np.prod(shape)),
+            "has": has,
+            "source": data.source,
+            "files": files,
+        }
+        replace_file(self.folder / MANIFEST, json.dumps(manifest, ensure_ascii=False, indent=1).encode())
+        if self.target.exists():
+            shutil.rmtree(self.target)
+        self.folder.rename(self.target)
+
+    def _write_json(self, name: str, values: list[str]) -> None:
+        (self.folder / f"{name}.json").write_text(json.dumps(values, ensure_ascii=False), "utf-8")
+
+    def _rank(self, shape: tuple[int, int]) -> None:
+        """The same rows with features numbered by frequency: what `solvers.rows` would make of them in memory."""
+        frequency = np.zeros(shape[1], np.int64)
+        frequency[: len(self.frequency)] = self.frequency
+        rank = np.empty(shape[1], np.int32)
+        rank[np.argsort(-frequency, kind="stable")] = np.arange(shape[1], dtype=np.int32)
+        np.save(self.folder / "rank.npy", rank)
+        arrays = [
+            _Array(self.folder / f"ranked_{name}.npy", kind) for name, kind in (("data", "f4"), ("indices", "i4"))
+        ]
+        data, indices, indptr = (mapped_array(self.folder / f"{name}.npy") for name in ("data", "indices", "indptr"))
+        for part in _row_blocks(indptr):
+            ends = indptr[part.start : part.stop + 1]
+            inside = slice(int(ends[0]), int(ends[-1]))
+            rows = sparse.csr_array(
+                (data[inside].copy(), rank[indices[inside]], ends - ends[0]), shape=(len(ends) - 1, shape[1])
+            )
+            rows.sort_indices()
+            arrays[0].append(rows.data)
+            arrays[1].append(rows.indices)
+        for array in arrays:
+            array.close()
+
+
+def _row_blocks(indptr: Any) -> Iterator[slice]:
+    """Consecutive rows with at most `BATCH` entries together; a longer row stands alone."""
+    n_docs, start = len(indptr) - 1, 0
+    while start < n_docs:
+        stop = int(np.searchsorted(indptr, indptr[start] + BATCH, side="right")) - 1
+        stop = min(max(stop, start + 1), n_docs, start + BATCH)
+        yield slice(start, stop)
+        start = stop
