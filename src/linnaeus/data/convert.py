@@ -26,7 +26,7 @@ from linnaeus.files import replace_file
 
 __all__ = ["check_output", "convert", "write_mapped"]
 
-BATCH = 4_000_000  # entries that are held in memory at a time
+BATCH = 1_000_000  # entries that are held in memory at a time
 _STREAMED = ("libsvm", "xmc", "lshtc")
 
 
