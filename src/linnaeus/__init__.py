@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from linnaeus.models.flat.multiclass import SoftmaxRegression as SoftmaxRegression
     from linnaeus.models.flat.one_vs_rest import OneVsRestLogistic as OneVsRestLogistic
     from linnaeus.models.flat.one_vs_rest import OneVsRestSVM as OneVsRestSVM
+    from linnaeus.models.recursive.rr_logistic import RRLogistic as RRLogistic
+    from linnaeus.models.recursive.rr_svm import RRSVM as RRSVM
     from linnaeus.models.topdown.node_svm import NodeSVM as NodeSVM
     from linnaeus.models.topdown.top_down import TopDownSVM as TopDownSVM
     from linnaeus.pipeline import Pipeline as Pipeline
@@ -30,6 +32,8 @@ _HOMES = {
     "SoftmaxRegression": "linnaeus.models.flat.multiclass",
     "TopDownSVM": "linnaeus.models.topdown.top_down",
     "NodeSVM": "linnaeus.models.topdown.node_svm",
+    "RRSVM": "linnaeus.models.recursive.rr_svm",
+    "RRLogistic": "linnaeus.models.recursive.rr_logistic",
     "Pipeline": "linnaeus.pipeline",
     "fit_decoder": "linnaeus.tuning",
     "load": "linnaeus.store",

@@ -48,6 +48,16 @@ MODELS: dict[str, ModelEntry] = {
         "a linear SVM for every node on the documents of its parents; answers where all ancestors hold",
         ("H-SVM",),
     ),
+    "RRSVM": ModelEntry(
+        "linnaeus.models.recursive.rr_svm:RRSVM",
+        "SVMs of all nodes learned together, each pulled towards its parents (tree, DAG, graph)",
+        ("RR-SVM",),
+    ),
+    "RRLogistic": ModelEntry(
+        "linnaeus.models.recursive.rr_logistic:RRLogistic",
+        "logistic regressions of all nodes learned together, each pulled towards its parents",
+        ("RR-LR",),
+    ),
 }
 
 # What a model file may name besides models. Nothing else is ever imported on load.

@@ -17,6 +17,8 @@ CONFIGURATIONS: dict[str, list[dict[str, Any]]] = {
     "SoftmaxRegression": [{}],
     "TopDownSVM": [{}, {"loss": "hinge", "fit_intercept": False}],
     "NodeSVM": [{}, {"loss": "hinge", "fit_intercept": False}],
+    "RRSVM": [{}, {"loss": "hinge", "fit_intercept": False, "spawn": "all"}, {"learn": "closed"}],
+    "RRLogistic": [{}, {"class_weight": "balanced"}],
 }
 
 # Models that learn exactly one label per document; they are shown the first label of every document.

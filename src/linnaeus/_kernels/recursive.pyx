@@ -39,25 +39,32 @@ def gather(
                 W[f, b] = value
 
 
-def scatter(
-    const floating[:, ::1] U, const int[::1] features, Py_ssize_t first_panel,
-    const i64[::1] indptr, const int[::1] node, const floating[::1] weight,
-    floating[:, :, ::1] pull, floating[:, :, ::1] count,
-):
-    """Where leaf b differs from its centre by U[f, b] != 0, its neighbours feel pull += weight * U and count += weight."""
-    cdef Py_ssize_t f, e, b, n_columns = indptr.shape[0] - 1
-    cdef Py_ssize_t panel
+cdef void collect(
+    Py_ssize_t panel, const unsigned long long[::1] U, const unsigned long long[::1] features, const i64[::1] length,
+    const i64[:, ::1] column_ptr, const int[::1] inner, const floating[::1] weight, i64[::1] cursor,
+    floating* pull, floating* count,
+) noexcept nogil:
+    """What pulls at the inner nodes in one panel: where leaf b of a block differs from its centre by u != 0, each of its
+    neighbours feels pull += weight * u and count += weight. Blocks list their features in order; ``cursor`` walks them.
+    """
+    cdef Py_ssize_t block, b, e, at, end = (panel + 1) * LANES
     cdef int lane
     cdef floating u
-    with nogil:
-        for f in range(features.shape[0]):
-            panel, lane = (features[f] >> 4) - first_panel, features[f] & 15
-            for b in range(n_columns):
-                u = U[f, b]
+    cdef const floating* row
+    cdef const int* feature
+    for block in range(U.shape[0]):
+        feature = <const int*> features[block]
+        while cursor[block] < length[block] and feature[cursor[block]] < end:
+            row = (<const floating*> U[block]) + cursor[block] * LANES
+            lane = feature[cursor[block]] & 15
+            cursor[block] += 1
+            for b in range(LANES):
+                u = row[b]
                 if u != 0:
-                    for e in range(indptr[b], indptr[b + 1]):
-                        pull[panel, node[e], lane] += weight[e] * u
-                        count[panel, node[e], lane] += weight[e]
+                    for e in range(column_ptr[block, b], column_ptr[block, b + 1]):
+                        at = <Py_ssize_t> inner[e] * LANES + lane
+                        pull[at] += weight[e] * u
+                        count[at] += weight[e]
 
 
 cdef double forward(
@@ -123,53 +130,85 @@ cdef void backward(
 def step(
     const int[::1] order, const i64[::1] later_ptr, const int[::1] later, const floating[::1] conductance,
     const i64[::1] mesh_ptr, const int[::1] mesh, const floating[::1] anchor,
-    floating[:, :, ::1] pull, floating[:, :, ::1] count,
-    floating[:, :, ::1] M, floating[:, :, ::1] before, floating momentum,
-    floating[:, ::1] edge_work, floating[:, ::1] node_work,
+    const unsigned long long[::1] U, const unsigned long long[::1] features, const i64[::1] length,
+    const i64[:, ::1] column_ptr, const int[::1] inner, const floating[::1] weight, i64[::1] cursor,
+    Py_ssize_t first_panel, floating[:, :, ::1] M, floating[:, :, ::1] before, floating momentum,
+    floating[:, :, ::1] work, floating[:, ::1] edge_work,
 ):
     """Move the inner nodes to the optimum between the leaves that pull at them, then on by ``momentum``.
 
     M holds the point at which the leaves were solved and receives x + momentum (x - before); ``before`` holds the last
-    solution and receives x. Returns <M - x, x - before>: positive where the momentum points uphill. ``pull`` and
-    ``count`` are used up.
+    solution and receives x. Returns <M - x, x - before>: positive where the momentum points uphill. U and features hold
+    the addresses of the blocks' arrays; ``work`` is (3, n_inner, 16).
     """
     cdef Py_ssize_t p, v, i, n = order.shape[0], n_edges = later.shape[0]
     cdef int l
     cdef double uphill = 0, line
     cdef floating x, y, old
-    cdef floating* s
-    cdef floating* b
+    cdef floating* b = &work[0, 0, 0]
+    cdef floating* s = &work[1, 0, 0]
+    cdef floating* z = &work[2, 0, 0]
+    cdef floating* c = &edge_work[0, 0]
     cdef floating* m
     cdef floating* o
-    cdef floating* work = &node_work[0, 0]
-    cdef floating* c = &edge_work[0, 0]
     with nogil:
         for p in range(M.shape[0]):
-            s = &count[p, 0, 0]
-            b = &pull[p, 0, 0]
             m = &M[p, 0, 0]
             o = &before[p, 0, 0]
+            for i in range(n * LANES):
+                b[i] = 0
+                s[i] = 0
+            collect(first_panel + p, U, features, length, column_ptr, inner, weight, cursor, b, s)
             for v in range(n):
                 for l in range(LANES):
                     i = v * LANES + l
                     b[i] += s[i] * m[i]
                     s[i] += anchor[v]
-                    work[i] = m[i]
+                    z[i] = m[i]
             for v in range(n_edges):
                 for l in range(LANES):
                     c[v * LANES + l] = conductance[v]
             forward(n, &order[0], &later_ptr[0], &later[0], &mesh_ptr[0], &mesh[0], s, b, c)
-            backward(n, &order[0], &later_ptr[0], &later[0], s, b, c, work)
+            backward(n, &order[0], &later_ptr[0], &later[0], s, b, c, z)
             for v in range(n):
                 line = 0
                 for l in range(LANES):
                     i = v * LANES + l
-                    x, y, old = work[i], m[i], o[i]
+                    x, y, old = z[i], m[i], o[i]
                     line += (y - x) * (x - old)
                     m[i] = x + momentum * (x - old)
                     o[i] = x
                 uphill += line
     return uphill
+
+
+def least_energy(
+    const int[::1] order, const i64[::1] later_ptr, const int[::1] later, const floating[::1] conductance,
+    const i64[::1] mesh_ptr, const int[::1] mesh, const floating[::1] anchor,
+    const unsigned long long[::1] U, const unsigned long long[::1] features, const i64[::1] length,
+    const i64[:, ::1] column_ptr, const int[::1] inner, const floating[::1] weight, i64[::1] cursor,
+    Py_ssize_t first_panel, Py_ssize_t n_panels, floating[:, :, ::1] work, floating[:, ::1] edge_work,
+):
+    """1/2 <pull, x> for the x that solves the network under the leaves' pull alone: the inner part of the dual objective."""
+    cdef Py_ssize_t p, v, i, n = order.shape[0], n_edges = later.shape[0]
+    cdef int l
+    cdef double total = 0
+    cdef floating* b = &work[0, 0, 0]
+    cdef floating* s = &work[1, 0, 0]
+    cdef floating* c = &edge_work[0, 0]
+    with nogil:
+        for p in range(n_panels):
+            for i in range(n * LANES):
+                b[i] = 0
+            collect(first_panel + p, U, features, length, column_ptr, inner, weight, cursor, b, s)
+            for v in range(n):
+                for l in range(LANES):
+                    s[v * LANES + l] = anchor[v]
+            for v in range(n_edges):
+                for l in range(LANES):
+                    c[v * LANES + l] = conductance[v]
+            total += forward(n, &order[0], &later_ptr[0], &later[0], &mesh_ptr[0], &mesh[0], s, b, c)
+    return 0.5 * total
 
 
 def energy(
@@ -194,27 +233,4 @@ def energy(
                         d = <double> M[p, v, l] - M[p, u, l]
                         line += conductance[e] * d * d
                 total += line
-    return 0.5 * total
-
-
-def least_energy(
-    const int[::1] order, const i64[::1] later_ptr, const int[::1] later, const floating[::1] conductance,
-    const i64[::1] mesh_ptr, const int[::1] mesh, const floating[::1] anchor,
-    floating[:, :, ::1] pull, floating[:, ::1] edge_work, floating[:, ::1] node_work,
-):
-    """1/2 <pull, x> for the x that solves the network with the sources ``pull``: the inner part of the dual objective."""
-    cdef Py_ssize_t p, v, n = order.shape[0], n_edges = later.shape[0]
-    cdef int l
-    cdef double total = 0
-    cdef floating* s = &node_work[0, 0]
-    cdef floating* c = &edge_work[0, 0]
-    with nogil:
-        for p in range(pull.shape[0]):
-            for v in range(n):
-                for l in range(LANES):
-                    s[v * LANES + l] = anchor[v]
-            for v in range(n_edges):
-                for l in range(LANES):
-                    c[v * LANES + l] = conductance[v]
-            total += forward(n, &order[0], &later_ptr[0], &later[0], &mesh_ptr[0], &mesh[0], s, &pull[p, 0, 0], c)
     return 0.5 * total

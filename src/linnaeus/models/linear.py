@@ -92,6 +92,19 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
             self._scorer = arrays, Scorer(*arrays)
         return self._scorer[1]
 
+    def _logistic_probabilities(self, X: Any) -> FloatArray:
+        """sigma(score) of every label; made to sum to 1 where every document has one label."""
+        from scipy.special import expit
+
+        S = self._all_scores(X)
+        if self._binary:  # agree with decision_function, which is the difference of the two scores
+            P = expit(0.5 * (S[:, 1] - S[:, 0]))
+            return np.column_stack([1 - P, P])
+        P = expit(S)
+        if self.one_label_:
+            P /= np.maximum(P.sum(axis=1, keepdims=True), np.finfo(P.dtype).tiny)
+        return P
+
     def explain(self, x: Any, node: str | None = None, k: int | None = None) -> list[NodeExplanation]:
         """Exact contributions of the features of one document to every scored node of the path.
 

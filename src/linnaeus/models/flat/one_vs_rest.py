@@ -307,13 +307,4 @@ class OneVsRestLogistic(_OneVsRest):
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of every label, n_docs x len(classes_); rows sum to 1 where every document has one label."""
-        from scipy.special import expit
-
-        S = self._all_scores(X)
-        if self._binary:  # agree with decision_function, which is the difference of the two scores
-            P = expit(0.5 * (S[:, 1] - S[:, 0]))
-            return np.column_stack([1 - P, P])
-        P = expit(S)
-        if self.one_label_:
-            P /= np.maximum(P.sum(axis=1, keepdims=True), np.finfo(P.dtype).tiny)
-        return P
+        return self._logistic_probabilities(X)

@@ -1,8 +1,9 @@
 """Truncated Newton for blocks of smooth binary problems on dense documents, all columns in lock-step.
 
-For every column b:  min_w P(w) = 1/2 |w|^2 + sum_i c_i loss(y_ib w'x_i)  with the squared hinge or the logistic loss.
+For every column b:  min_w P(w) = 1/2 |w - m|^2 + sum_i c_ib loss(y_ib w'x_i)  with the squared hinge or the logistic
+loss; the centre m is 0 unless another is given.
 
-    gradient  g = w + X'r,          r_i = c_i y_i loss'(t_i)
+    gradient  g = w - m + X'r,      r_i = c_i y_i loss'(t_i)
     Hessian   H v = v + X'(D Xv),   D_i = c_i loss''(t_i)
 
 H v = -g is solved by conjugate gradients to a tenth of |g|; one product with X and one with X' serve all columns of
@@ -21,7 +22,7 @@ import numpy as np
 from linnaeus.models.solvers.solution import BlockSolution
 from linnaeus.typing import CSR, FloatArray
 
-__all__ = ["LOSSES", "solve_dense_block"]
+__all__ = ["LOSSES", "NewtonBlock", "solve_dense_block"]
 
 LOSSES = ("squared_hinge", "logistic")
 _CG_TOLERANCE = 0.1
@@ -29,17 +30,33 @@ _ARMIJO = 1e-4
 
 
 def solve_dense_block(
-    X: FloatArray, positives: CSR, bound: FloatArray, *, loss: str, bias: float, tol: float, max_iter: int
+    X: FloatArray,
+    positives: CSR,
+    bound: FloatArray,
+    *,
+    loss: str,
+    bias: float,
+    tol: float,
+    max_iter: int,
+    positive_weight: FloatArray | None = None,
 ) -> BlockSolution:
-    """Solve the columns of ``positives`` (n_docs x n_columns, 0/1); X is n_docs x n_features, ``bias`` a constant."""
+    """Solve the columns of ``positives`` (n_docs x n_columns, 0/1); X is n_docs x n_features, ``bias`` a constant.
+
+    ``positive_weight`` (one per column) multiplies the bounds of the column's positive documents.
+    """
     signs = np.where(positives.toarray() > 0, 1.0, -1.0).astype(X.dtype)
-    block = _Block(X, signs, bound.astype(X.dtype)[:, None], loss, X.dtype.type(bias))
-    return block.solve(tol, max_iter)
+    c = bound.astype(X.dtype)[:, None]
+    if positive_weight is not None:
+        c = c * np.where(signs > 0, positive_weight.astype(X.dtype), X.dtype.type(1))
+    return NewtonBlock(X, signs, c, loss, X.dtype.type(bias)).solve(tol, max_iter)
 
 
 @dataclass
-class _Block:
-    """X, signs Y (n_docs x n_columns), bounds c; W (n_features + 1 x n_columns) with the constant's weight last."""
+class NewtonBlock:
+    """X, signs Y (n_docs x n_columns), bounds c (n_docs x n_columns, or n_docs x 1).
+
+    W (n_features + 1 x n_columns) has the constant's weight last.
+    """
 
     X: FloatArray
     Y: FloatArray
@@ -65,13 +82,47 @@ class _Block:
             active, G, D = active[open_], G[:, open_], D[:, open_]
             V, XV, used = self._conjugate_gradients(G, D, max_iter - products)
             products += used
-            step = self._line_search(active, W, S, P, G, V, XV)
+            step = self._line_search(active, W[:, active], S, P, G, V, XV)
             W[:, active] += step * V
             S[:, active] += step * XV
             active = active[step > 0] if not (step > 0).all() else active
             if not len(active):  # rounding leaves no descent: the gap stands as certified
                 break
         return BlockSolution(W[:-1], W[-1] * self.bias, P, gap, products, bool((gap <= tol * P).all()))
+
+    def improve(self, centre: FloatArray, W: FloatArray, steps: int) -> FloatArray:
+        """W after some Newton steps for 1/2 |w - centre|^2 + losses, each with an exact-enough line search."""
+        W = W.copy()
+        S = self._product(W)
+        active = np.arange(W.shape[1])
+        for _ in range(steps):
+            value, R, D = self._loss(S[:, active], active)
+            away = W[:, active] - centre[:, active]
+            P = np.zeros(W.shape[1])
+            P[active] = 0.5 * _squares(away) + value
+            G = away + self._transposed(R)
+            V, XV, _ = self._conjugate_gradients(G, D, 100)
+            step = self._line_search(active, away, S, P, G, V, XV)
+            W[:, active] += step * V
+            S[:, active] += step * XV
+            active = active[step > 0]
+            if not len(active):
+                break
+        return W
+
+    def dual(self, W: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """(losses, local part of the dual objective, sum alpha y x) of every column at alpha_i = c_i |loss'(t_i)|."""
+        T = self._product(W) * self.Y
+        c = self.c.astype(np.float64)
+        if self.loss == "logistic":
+            from scipy.special import entr, expit
+
+            miss = expit(-T.astype(np.float64))
+            loss, dual, alpha = c * np.logaddexp(0, -T), c * (entr(miss) + entr(1 - miss)), c * miss
+        else:
+            Z = np.maximum(0, 1 - T.astype(np.float64))
+            loss, dual, alpha = c * Z**2, c * (2 * Z - Z**2), 2 * c * Z
+        return loss.sum(axis=0), dual.sum(axis=0), self._transposed((alpha * self.Y).astype(W.dtype))
 
     def _gap(self, P: FloatArray, value: FloatArray, R: FloatArray, W: FloatArray, G: FloatArray) -> FloatArray:
         """P - D, with D at alpha = |r|, or 0 at alpha = 0, or at the best multiple s of alpha for the squared hinge:
@@ -92,16 +143,16 @@ class _Block:
 
     def _loss(self, S: FloatArray, columns: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Sum of the losses (float64), c y loss' and c loss'' at scores S of the given columns."""
-        Y = self.Y[:, columns]
+        Y, c = self.Y[:, columns], self.c if self.c.shape[1] == 1 else self.c[:, columns]
         T = Y * S
         if self.loss == "logistic":
             from scipy.special import expit
 
             miss = expit(-T)
-            value = (self.c * np.logaddexp(0, -T)).sum(axis=0, dtype=np.float64)
-            return value, -self.c * Y * miss, self.c * miss * (1 - miss)
+            value = (c * np.logaddexp(0, -T)).sum(axis=0, dtype=np.float64)
+            return value, -c * Y * miss, c * miss * (1 - miss)
         Z = np.maximum(0, 1 - T)
-        return (self.c * Z**2).sum(axis=0, dtype=np.float64), -2 * self.c * Y * Z, 2 * self.c * (Z > 0)
+        return (c * Z**2).sum(axis=0, dtype=np.float64), -2 * c * Y * Z, 2 * c * (Z > 0)
 
     def _conjugate_gradients(self, G: FloatArray, D: FloatArray, most: int) -> tuple[FloatArray, FloatArray, int]:
         """V with |H V + G| <= 0.1 |G| per column, X V, and the number of products."""
@@ -127,11 +178,11 @@ class _Block:
         return V, XV, used
 
     def _line_search(
-        self, active: Any, W: FloatArray, S: FloatArray, P: FloatArray, G: FloatArray, V: FloatArray, XV: FloatArray
+        self, active: Any, away: FloatArray, S: FloatArray, P: FloatArray, G: FloatArray, V: FloatArray, XV: FloatArray
     ) -> FloatArray:
-        """Step per column by halving until the objective falls enough; 0 where rounding forbids any."""
+        """Step per column, halved until the objective falls enough; 0 where rounding forbids any; ``away`` = W - m."""
         slope = _dot(G, V)
-        w_v, v_v, w_w = _dot(W[:, active], V), _squares(V), _squares(W[:, active])
+        w_v, v_v, w_w = _dot(away, V), _squares(V), _squares(away)
         step = np.ones(len(active))
         waiting = np.arange(len(active))
         for _ in range(40):

@@ -1,0 +1,1 @@
+"""Recursive regularisation: all nodes learned together, each pulled towards its neighbours in the taxonomy."""

@@ -1,0 +1,114 @@
+"""Weights of the inner vertices: centres for the leaves, and the exact step between the leaves that pull at them.
+
+Stored (n_panels, n_inner, 16), sixteen features to a panel: the vertices of a panel stay in cache while it is solved,
+ranges of panels run on threads, and the whole may lie on disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from linnaeus._kernels import dispatch
+from linnaeus.engine.plan import blocks
+from linnaeus.models.recursive.network import Network
+from linnaeus.models.solvers.rows import aligned_zeros
+from linnaeus.typing import Engine, FloatArray, IntArray
+
+__all__ = ["LANES", "InnerWeights"]
+
+LANES = 16
+_RANGES = 16  # of panels, however many threads there are
+
+
+class InnerWeights:
+    """``M``, the point at which the leaves are solved, and ``solved``, the last solution, before momentum."""
+
+    def __init__(self, network: Network, M: FloatArray, solved: FloatArray) -> None:
+        self.network, self.M, self.solved = network, M, solved
+        self.kernel = dispatch.best("recursive")
+
+    @staticmethod
+    def shape(network: Network, n_features: int) -> tuple[int, int, int]:
+        return -(-n_features // LANES), network.n_inner, LANES
+
+    def start_from(self, shared: FloatArray) -> None:
+        """All vertices at the same weights."""
+        padded = np.zeros(len(self.M) * LANES, self.M.dtype)
+        padded[: len(shared)] = shared
+        self.M[:] = padded.reshape(-1, 1, LANES)
+        self.solved[:] = self.M
+
+    def of(self, vertex: int) -> FloatArray:
+        """Weights of one vertex, padded to whole panels."""
+        return self.solved[:, vertex].ravel()
+
+    def centres(self, columns: IntArray, features: IntArray, *, solved: bool = False) -> FloatArray:
+        """Centres of some leaves, features x 16: at M, or at the last solution."""
+        indptr, inner, share, _ = self.network.links(columns)
+        W = aligned_zeros((len(features), LANES), self.M.dtype)
+        self.kernel.gather(self.solved if solved else self.M, features, indptr, inner, share, W)
+        return W
+
+    def step(self, leaves: Sequence[Any], momentum: float, engine: Engine) -> float:
+        """Exact optimum between the leaves (objects with columns, features, U), then on by momentum; see the kernel."""
+        work = _Pull(self, leaves, momentum, dual=False)
+        return float(sum(engine.map(_step, self._ranges(), shared=work)))
+
+    def energy(self, leaves: Sequence[Any], engine: Engine) -> tuple[float, float]:
+        """(the inner vertices' part of the regulariser at the last solution, its least for the leaves' pull)."""
+        work = _Pull(self, leaves, 0.0, dual=True)
+        parts = list(engine.map(_energies, self._ranges(), shared=work))
+        return float(sum(a for a, _ in parts)), float(sum(b for _, b in parts))
+
+    def _ranges(self) -> Any:
+        return blocks(len(self.M), -(-len(self.M) // _RANGES))
+
+
+class _Pull:
+    """The leaves' arrays as the kernel walks them: addresses, lengths and links of all blocks."""
+
+    def __init__(self, weights: InnerWeights, leaves: Sequence[Any], momentum: float, *, dual: bool) -> None:
+        network, dtype = weights.network, weights.M.dtype
+        self.weights, self.leaves, self.momentum = weights, leaves, momentum
+        self.held = [
+            (np.ascontiguousarray(x.dual_U if dual else x.U, dtype), np.ascontiguousarray(x.features, np.int32))
+            for x in leaves
+        ]
+        ends = np.array([[u.ctypes.data, f.ctypes.data] for u, f in self.held], np.uint64).reshape(-1, 2)
+        self.U, self.features = np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1])
+        self.length = np.array([len(f) for _, f in self.held], np.int64)
+        self.column_ptr = np.empty((len(leaves), LANES + 1), np.int64)
+        for row, leaf in zip(self.column_ptr, leaves, strict=True):
+            first, last = int(leaf.columns[0]), int(leaf.columns[-1])  # consecutive
+            row[:] = network.leaf_ptr[last + 1]
+            row[: last - first + 2] = network.leaf_ptr[first : last + 2]
+
+    def arguments(self, part: slice) -> tuple[Any, ...]:
+        network = self.weights.network
+        cursor = np.array([np.searchsorted(f, part.start * LANES) for _, f in self.held], np.int64)
+        return (
+            *network.elimination, self.U, self.features, self.length, self.column_ptr, network.leaf_inner,
+            network.leaf_weight, cursor, part.start,
+        )  # fmt: skip
+
+    def scratch(self) -> tuple[FloatArray, FloatArray]:
+        network, dtype = self.weights.network, self.weights.M.dtype
+        nodes = aligned_zeros((3, network.n_inner, LANES), dtype)
+        return nodes, aligned_zeros((max(1, len(network.later)), LANES), dtype)
+
+
+def _step(work: _Pull, part: slice) -> float:
+    weights = work.weights
+    return weights.kernel.step(
+        *work.arguments(part), weights.M[part], weights.solved[part], work.momentum, *work.scratch()
+    )
+
+
+def _energies(work: _Pull, part: slice) -> tuple[float, float]:
+    weights, network = work.weights, work.weights.network
+    links = (network.order, network.later_ptr, network.later, network.conductance, network.anchor)
+    primal = weights.kernel.energy(*links, weights.solved[part])
+    return primal, weights.kernel.least_energy(*work.arguments(part), part.stop - part.start, *work.scratch())

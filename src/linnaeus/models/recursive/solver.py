@@ -1,0 +1,135 @@
+"""The joint problem: leaves and inner vertices in turn, accelerated, until the gap of the whole is certified.
+
+    P(W) = 1/2 sum over links r_uv |w_u - w_v|^2 + 1/2 sum_v anchor_v |w_v|^2 + sum of C_i loss, leaves x documents
+
+A sweep visits all leaves at the inner weights M, then moves the inner vertices to their exact optimum between the
+leaves, extrapolated as in FISTA; momentum starts anew where it points uphill. Since P and the dual D bound the optimum
+from both sides, P - D is the certificate: D from the leaves' dual variables alone, inner vertices eliminated exactly.
+
+Sweeps are cheap, for they look at the leaves' candidates only. At first after every few sweeps, then rarely, a
+screening looks at all documents; the last one certifies.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from linnaeus.engine.clock import Clock
+from linnaeus.models.recursive.inner import InnerWeights
+from linnaeus.models.recursive.leaves import measure_block, screen_block, visit_block
+from linnaeus.typing import Engine, FloatArray
+
+__all__ = ["JointSolver", "JointState"]
+
+_MEASURE_EVERY = 4
+_SCREEN_FIRST, _SCREEN_GROWTH = 4, 1.5
+_MISSED = 1.02  # a screening that finds this much more than the candidates cost starts momentum anew
+
+
+@dataclass
+class JointState:
+    """Where the iteration stands; with the inner weights and the blocks, all that a later run needs to go on."""
+
+    sweep: int = 0
+    momentum: float = 1.0  # FISTA's t
+    next_screen: int = _SCREEN_FIRST
+    best_dual: float = -np.inf
+
+
+@dataclass
+class JointSolver:
+    """Leaves (see `leaves`), their blocks, the inner weights, and the engines for both."""
+
+    leaves: Any
+    blocks: list[Any]
+    inner: InnerWeights
+    engine: Engine
+    local_engine: Engine  # threads of this process: the inner weights never travel
+    state: JointState = field(default_factory=JointState)
+    objective: float = np.inf
+    gap: float = np.inf
+    out_of_time: bool = False
+    certificate_seconds: float = 0.0  # what the last look at all documents took
+
+    def run(self, tol: float, max_iter: int, clock: Clock, after: Callable[[float], None]) -> bool:
+        """Iterate until the certified gap is ``tol`` of the objective, or tell that it is not; ``after`` hears the gap."""
+        state = self.state
+        while True:
+            late = clock.remaining <= self.certificate_seconds
+            if state.sweep >= max_iter or late:
+                self.out_of_time = late and state.sweep < max_iter
+                break
+            self._sweep()
+            screening = self.leaves.screens and state.sweep >= state.next_screen
+            if not screening and state.sweep % _MEASURE_EVERY:
+                continue
+            objective, gap = self._measure(screening)
+            after(gap / max(objective, np.finfo(float).tiny))
+            if gap <= 0.9 * tol * objective or (gap <= tol * objective and not self.leaves.screens):
+                self.certify()
+                if self.gap <= tol * self.objective:
+                    return True
+                if self.leaves.screens and not screening:  # the candidates looked better than all documents do
+                    state.next_screen = state.sweep
+                    self._measure(True)
+        self.certify()
+        return self.gap <= tol * self.objective
+
+    def _sweep(self) -> None:
+        state, features = self.state, (lambda block: block.features)
+        state.sweep += 1
+        tasks = ((block, centre, state.sweep) for block, centre in self._with_centres(features, solved=False))
+        for i, block in enumerate(self.engine.map(visit_block, tasks, shared=self.leaves)):
+            self.blocks[i] = block
+        following = 0.5 * (1 + np.sqrt(1 + 4 * state.momentum**2))
+        uphill = self.inner.step(self.blocks, (state.momentum - 1) / following, self.local_engine)
+        state.momentum = 1.0 if uphill > 0 else float(following)
+
+    def _with_centres(self, features: Callable[[Any], Any], *, solved: bool) -> Iterator[tuple[Any, FloatArray]]:
+        for block in self.blocks:
+            yield block, self.inner.centres(block.columns, features(block), solved=solved)
+
+    def _measure(self, screening: bool) -> tuple[float, float]:
+        """(P, P - best D) at the last solution: of the candidates, or of all documents with new candidates."""
+        state = self.state
+        if not screening:
+            tasks = self._with_centres(lambda block: block.features, solved=True)
+            return self._total(self.engine.map(measure_block, tasks, shared=self.leaves))
+        expected = self._total(
+            self.engine.map(measure_block, self._with_centres(lambda b: b.features, solved=True), shared=self.leaves)
+        )[0]
+        objective, gap = self._screen(exact=False)
+        if objective > _MISSED * expected:
+            state.momentum = 1.0
+        state.next_screen = max(state.next_screen, state.sweep) + max(
+            _MEASURE_EVERY, int(state.sweep * (_SCREEN_GROWTH - 1))
+        )
+        return objective, gap
+
+    def _screen(self, exact: bool) -> tuple[float, float]:
+        every = np.arange(self.leaves.n_features, dtype=np.int32)
+        tasks = ((block, centre, exact) for block, centre in self._with_centres(lambda _: every, solved=True))
+        start = time.perf_counter()
+        found = self._total(self.engine.map(screen_block, tasks, shared=self.leaves))
+        self.certificate_seconds = time.perf_counter() - start
+        return found
+
+    def _total(self, measured: Iterator[Any]) -> tuple[float, float]:
+        loss = dual = norm = dual_norm = 0.0
+        for i, found in enumerate(measured):
+            self.blocks[i] = found.block
+            loss, dual = loss + found.loss, dual + found.dual
+            norm, dual_norm = norm + found.norm, dual_norm + found.dual_norm
+        energy, least = self.inner.energy(self.blocks, self.local_engine)
+        objective = loss + 0.5 * norm + energy
+        self.state.best_dual = max(self.state.best_dual, dual - 0.5 * dual_norm - least)
+        return objective, max(0.0, objective - self.state.best_dual)
+
+    def certify(self) -> None:
+        """P and the gap of the weights as they are, on all documents, scores in double precision."""
+        self.objective, self.gap = self._screen(exact=True)
