@@ -1,0 +1,28 @@
+"""Readable twin of `screen`: one row, one column at a time, in double precision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linnaeus._kernels.reference_dual_cd import HINGE, SQUARED_HINGE, _row, _signs
+
+__all__ = ["screen"]
+
+
+def screen(
+    indptr: Any, indices: Any, data: Any, dense: bool, bound: Any, column_weight: Any, loss: int, bias: float,
+    positive_indptr: Any, positive: Any, W: Any, n_columns: int, exact: bool, primal: Any, worst: Any,
+) -> None:  # fmt: skip
+    """primal[b] = sum_i c_ib loss(y_ib w_b'x_i); worst[i] = the largest margin violation 1 - y_ib w_b'x_i."""
+    primal[:] = 0
+    for i in range(len(indptr) - 1):
+        x = _row(i, indptr, indices, data, dense, bias, len(W) - 1)
+        y = _signs(i, positive_indptr, positive)
+        t = y * (x @ W.astype(float))
+        worst[i] = (1 - t[:n_columns]).max()
+        for b in range(n_columns):
+            c = float(bound[i]) * float(column_weight[0 if y[b] > 0 else 1, b])
+            z = max(0.0, 1 - t[b])
+            primal[b] += c * (z if loss == HINGE else z**2 if loss == SQUARED_HINGE else np.logaddexp(0, -t[b]))
