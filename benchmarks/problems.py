@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,12 @@ class Problem:
     def label_nodes(self) -> Any:
         """Nodes with at least one training document."""
         return np.flatnonzero(np.asarray(self.Y.sum(axis=0)).ravel())
+
+
+def leaves_only(problem: Problem) -> Problem:
+    """The same with the most specific labels of every document only."""
+    frontier = problem.taxonomy.frontier
+    return replace(problem, Y=frontier(problem.Y), Y_test=frontier(problem.Y_test))
 
 
 def load(name: str) -> Problem:

@@ -1,0 +1,72 @@
+"""Tables in Markdown, as they go onto a page of docs/results/."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+__all__ = ["breakdown", "heading", "interval", "number", "p_value", "table", "tests"]
+
+_GIVEN = {"C_by": "C by", "cut": "cut", "C": "C"}  # what else a comparison may say about itself
+
+
+def table(rows: Iterable[Mapping[str, Any]]) -> str:
+    """One line per row; the keys of the first row head the columns."""
+    rows = list(rows)
+    columns = list(rows[0])
+    lines = [columns, ["---"] * len(columns), *([str(row.get(column, "")) for column in columns] for row in rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def heading(machine: Mapping[str, Any], command: str) -> str:
+    """Date, machine, versions and the command."""
+    versions = ", ".join(f"{name} {machine[name]}" for name in ("python", "linnaeus", "numpy", "scipy", "scikit-learn"))
+    return f"{machine['date']}, {machine['processor']}, {machine['cores']} cores; {versions}.\n\n`{command}`"
+
+
+def number(value: float | None, digits: int = 1) -> str:
+    return "" if value is None else f"{value:.{digits}f}"
+
+
+def interval(value: float, ends: Iterable[float] | None, digits: int = 1) -> str:
+    """80.0 [77.5, 82.4]"""
+    if ends is None:
+        return number(value, digits)
+    low, high = ends
+    return f"{value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+
+
+def p_value(p: float) -> str:
+    return f"{p:.2g}" if p >= 1e-4 else "< 1e-4"
+
+
+def tests(rows: Iterable[Mapping[str, Any]], units: str) -> str:
+    """Paired tests; ``units`` are what the sign test counts."""
+    return table(
+        {
+            "model": row["system"],
+            "against": row["against"],
+            **{title: str(row[key]).replace("_f1", "-F1") for key, title in _GIVEN.items() if key in row},
+            "micro-F1 gain": interval(row["micro_gain"], row["micro_gain_interval"], 2),
+            f"only it right / only the other ({units})": f"{row['sign_wins']:,} / {row['sign_losses']:,}",
+            "sign test p": p_value(row["sign_p"]),
+            "permutation p": p_value(row["permutation_p"]),
+            "macro-F1 gain": interval(row["macro_gain"], row["macro_gain_interval"], 2),
+            "labels better / worse": f"{row['labels_better']:,} / {row['labels_worse']:,}",
+            "Wilcoxon p": p_value(row["wilcoxon_p"]),
+        }
+        for row in rows
+    )
+
+
+def breakdown(comparisons: Iterable[Mapping[str, Any]], part: str, key: str) -> str:
+    """Flat, other and gain of several comparisons side by side, a line for each level or size."""
+    lines: dict[Any, dict[str, Any]] = {}
+    for comparison in comparisons:
+        for row in comparison[part]:
+            line = lines.setdefault(
+                row[key], {key: row[key], "nodes": f"{row['n_nodes']:,}", "in test": f"{row['n_gold']:,}"}
+            )
+            told = f"{row['flat']:.1f}, {row['other']:.1f}, {row['gain']:+.2f} (p {p_value(row['p'])})"
+            line[f"{comparison['system']}: flat, RR, gain"] = told
+    return table(lines.values())

@@ -1,0 +1,110 @@
+"""Which C? Held-out quality along a grid, from its middle outwards, as far as it pays to look.
+
+The quality of a regularised model rises and falls once along C, give or take noise, and the far ends of the grid are
+the slowest to train. A direction is left when the quality has been ``clear`` below the best so far, or below it twice.
+There may be several criteria, such as micro-F1 and macro-F1, which peak at different C: each has its own best value,
+and a direction is left when none has hope.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from linnaeus.data.splits import kfold, train_test_split
+
+__all__ = ["DECADES", "HALF_DECADES", "Choice", "Folds", "choose", "quiet"]
+
+DECADES = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3)
+HALF_DECADES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was tried: the values of all criteria by C, in increasing order."""
+
+    quality: dict[float, dict[str, float]]
+
+    def best(self, criterion: str) -> float:
+        """Where a criterion is largest; the smallest of several."""
+        return max(self.quality, key=lambda C: (self.quality[C][criterion], -C))
+
+
+def choose(
+    quality: Callable[[float], dict[str, float]], grid: Sequence[float], start: float = 1.0, clear: float = 0.005
+) -> Choice:
+    """Try ``start``, then larger values, then smaller ones, each while there is hope."""
+    values = sorted(grid)
+    at = values.index(start)
+    tried = {start: quality(start)}
+    for direction in (values[at + 1 :], values[:at][::-1]):
+        below = dict.fromkeys(tried[start], 0)
+        for C in direction:
+            best = {name: max(found[name] for found in tried.values()) for name in below}
+            tried[C] = quality(C)
+            for name, value in tried[C].items():
+                lost = best[name] - value
+                below[name] = 0 if lost <= 0 else 2 if lost > clear else below[name] + 1
+            if min(below.values()) >= 2:
+                break
+    return Choice(dict(sorted(tried.items())))
+
+
+@dataclass
+class Folds:
+    """Parts of the training documents, the same for all systems; models go on from their last C where they can."""
+
+    X: Any
+    Y: Any
+    parts: list[tuple[Any, Any]]
+    _kept: dict[Any, list[Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, X: Any, Y: Any, cv: int | float) -> Folds:
+        """So many folds, or a share below 1 that is held out once."""
+        parts = [train_test_split(Y, cv, random_state=0)] if cv < 1 else list(kfold(Y, int(cv), random_state=0))
+        return cls(X, Y, parts)
+
+    @property
+    def gold(self) -> Any:
+        """Labels of the held-out documents, fold after fold."""
+        return self.Y[np.concatenate([held for _, held in self.parts])]
+
+    def models(self, make: Callable[[], Any], key: Any, C: float) -> Iterator[tuple[Any, Any]]:
+        """A model for each fold, fitted at C, and the documents that it has not seen."""
+        models = self._kept.setdefault(key, [make() for _ in self.parts])
+        for number, (train, held) in enumerate(self.parts):
+            model = models[number].set_params(C=C)
+            if "warm_start" in model.get_params():
+                model.set_params(warm_start=True)
+            with quiet():
+                model.fit(self.X[train], self.Y[train])
+            yield model, self.X[held]
+            if "warm_start" not in model.get_params():
+                models[number] = make()  # weights are not kept for nothing
+
+    def forget(self, key: Any) -> None:
+        """Drop the models of a system."""
+        self._kept.pop(key, None)
+
+    def answers(self, make: Callable[[], Any], key: Any, C: float) -> Any:
+        """Answers to the held-out documents of all folds, in the order of ``gold``."""
+        from scipy import sparse
+
+        answers = [model.answers(X, closed=False) for model, X in self.models(make, key, C)]
+        return sparse.csr_array(sparse.vstack(answers))
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without the warning that a gap was not reached: the gap itself is in the table."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
