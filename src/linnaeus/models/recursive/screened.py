@@ -201,9 +201,10 @@ class ScreenedLeaves:
         old, alpha = block.candidates, block.alpha
         assert old is not None
         used = alpha[:, : block.n_columns].any(axis=1)
+        worst[old[used]] = -np.inf  # they stay anyhow, and must not crowd out the others
         matters = worst > -SLACK
         if matters.sum() > MOST:
-            matters = worst > np.partition(worst, -MOST)[-MOST]
+            matters = worst >= np.partition(worst, -MOST)[-MOST]
         matters[old[used]] = True
         matters[block.positives[0]] = True
         block.candidates = np.flatnonzero(matters).astype(np.int32)
