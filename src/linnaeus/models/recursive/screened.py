@@ -26,7 +26,7 @@ from linnaeus.typing import FloatArray, IntArray
 __all__ = ["ScreenedBlock", "ScreenedLeaves"]
 
 SLACK = 0.1  # margins this far on the right side still make a candidate
-MOST = 2000  # candidates that a screening may bring in at once: the worst
+MOST = 2000  # candidates that a screening may bring in at once, or as many as there are: the worst
 SAMPLE = 1000  # documents in the first random sample
 
 
@@ -197,17 +197,20 @@ class ScreenedLeaves:
         return found
 
     def _renew(self, block: ScreenedBlock, worst: FloatArray) -> None:
-        """New candidates: rows within the slack (the worst of them, if they are many), positive rows, rows in use."""
+        """New candidates: rows in use, positive rows, and of the others those within the slack, the worst if many."""
         old, alpha = block.candidates, block.alpha
         assert old is not None
         used = alpha[:, : block.n_columns].any(axis=1)
-        worst[old[used]] = -np.inf  # they stay anyhow, and must not crowd out the others
-        matters = worst > -SLACK
-        if matters.sum() > MOST:
-            matters = worst >= np.partition(worst, -MOST)[-MOST]
-        matters[old[used]] = True
-        matters[block.positives[0]] = True
-        block.candidates = np.flatnonzero(matters).astype(np.int32)
+        stay = np.zeros(len(worst), bool)
+        stay[old[used]] = stay[block.positives[0]] = True
+        new = np.flatnonzero((worst > -SLACK) & ~stay)
+        most = max(MOST, int(stay.sum()))  # twice as many each time, where all rows matter
+        if len(new) > most:
+            cut = np.partition(worst[new], -most)[-most]
+            above, ties = new[worst[new] > cut], new[worst[new] == cut]
+            new = np.concatenate([above, ties[: most - len(above)]])
+        stay[new] = True
+        block.candidates = np.flatnonzero(stay).astype(np.int32)
         block.alpha = aligned_zeros((len(block.candidates), PANEL), self.dtype)
         block.alpha[np.searchsorted(block.candidates, old[used])] = alpha[used]
         self._settle(block)
