@@ -22,9 +22,11 @@ from linnaeus.models.recursive.inner import InnerWeights
 from linnaeus.models.recursive.leaves import leaf_blocks
 from linnaeus.models.recursive.links import links_of
 from linnaeus.models.recursive.network import Network, leaf_order, make_network, reduce_links
+from linnaeus.models.recursive.schedules import SCHEDULES, Schedule, check_kind, make_schedule, scheduled_order
 from linnaeus.models.recursive.screened import ScreenedLeaves
 from linnaeus.models.recursive.solver import JointSolver
 from linnaeus.models.recursive.start import shared_start
+from linnaeus.models.recursive.turns import TurnSolver, TurnWeights
 from linnaeus.models.solvers import newton_cg
 from linnaeus.models.solvers.rows import Rows, aligned_zeros, prepare_rows
 from linnaeus.progress import progress
@@ -41,6 +43,7 @@ class _Joint:
     Y: CSR
     labels: IntArray  # leaves in the order of the blocks
     C: float
+    schedule: str
     solver: JointSolver
 
 
@@ -54,6 +57,7 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
     spawn: str
     root: float
     class_weight: Any
+    schedule: str
     tol: float
     max_iter: int
     n_jobs: int | None
@@ -74,6 +78,7 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
         check_choice("spawn", self.spawn, ("inner", "all"))
         check_number("root", self.root, above=0)
         check_class_weight(self.class_weight)
+        check_choice("schedule", self.schedule, SCHEDULES)
 
     # -- the problem ---------------------------------------------------------------------------------------------------
 
@@ -85,10 +90,10 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
             raise DataError(f"y has only one class, {only!r}; a classifier needs two.")
         with single_blas_thread(), self._checkpointed(problem) as checkpoint:
             seed = self._fit_seed(checkpoint)
-            labels, network = self._network(problem)
+            labels, network, schedule = self._network(problem)
             leaves, documents = self._leaves(problem, seed)
-            blocks = self._blocks(problem, Y[:, labels], labels, network)
-            solver = self._solver(leaves, network)
+            blocks = self._blocks(problem, Y[:, labels], labels, network, schedule)
+            solver = self._solver(leaves, network, schedule)
             before = self._joint if self.warm_start else None
             if before is not None and self._continues(before, problem, labels):
                 scale = self.C / before.C
@@ -103,15 +108,22 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
                 start = shared_start(documents, leaves.bound, n_labels, len(labels), self.loss, bias)
                 solver.inner.start_from(start)
             self._run(solver, clock)
-            self._joint = _Joint(problem, Y, labels, self.C, solver)
+            self._joint = _Joint(problem, Y, labels, self.C, self.schedule, solver)
             self._take_weights(solver, labels, documents)
 
-    def _network(self, problem: Problem) -> tuple[IntArray, Network]:
-        """Labels in the order of the leaves, relatives together, and the network that joins them."""
+    def _network(self, problem: Problem) -> tuple[IntArray, Network, Schedule | None]:
+        """Labels in the order of the leaves, relatives together, the network that joins them, and who moves when."""
         options: dict[str, Any] = {"spawn": self.spawn, "root": float(self.root)}
+        if self.schedule != "exact":
+            check_kind(self.schedule, problem.taxonomy.kind)
+            order = scheduled_order(links_of(problem.taxonomy, self.nodes_, **options), self.schedule)
+            labels = self.nodes_[order]
+            links = links_of(problem.taxonomy, labels, **options)  # not reduced: levels are those of the taxonomy
+            schedule = make_schedule(links, self.schedule, problem.X.dtype)
+            return labels, make_network(links, problem.X.dtype), schedule
         labels = self.nodes_[leaf_order(reduce_links(links_of(problem.taxonomy, self.nodes_, **options)))]
         links = reduce_links(links_of(problem.taxonomy, labels, **options))
-        return labels, make_network(links, problem.X.dtype)
+        return labels, make_network(links, problem.X.dtype), None
 
     def _leaves(self, problem: Problem, seed: int) -> tuple[Any, Any]:
         X = problem.X
@@ -123,20 +135,26 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
         rows = prepare_rows(X, bias)
         return ScreenedLeaves(rows, bound, self.loss, seed), rows
 
-    def _blocks(self, problem: Problem, Y: CSR, labels: IntArray, network: Network) -> list[Any]:
+    def _blocks(
+        self, problem: Problem, Y: CSR, labels: IntArray, network: Network, schedule: Schedule | None
+    ) -> list[Any]:
         weight = positive_weights(self.class_weight, Y, problem.codec.values(problem.taxonomy.names[labels]))
-        return list(leaf_blocks(Y, network.leaf_total, weight.astype(problem.X.dtype)))
+        turn = None if schedule is None else schedule.leaf_turn
+        return list(leaf_blocks(Y, network.leaf_total, weight.astype(problem.X.dtype), turn))
 
-    def _solver(self, leaves: Any, network: Network) -> JointSolver:
+    def _solver(self, leaves: Any, network: Network, schedule: Schedule | None) -> JointSolver:
         shape = InnerWeights.shape(network, leaves.n_features)
-        inner = InnerWeights(network, aligned_zeros(shape, leaves.dtype), aligned_zeros(shape, leaves.dtype))
-        local = get_engine(None, self.n_jobs)
-        return JointSolver(leaves, [], inner, get_engine(self.engine, self.n_jobs), local)
+        M, solved = aligned_zeros(shape, leaves.dtype), aligned_zeros(shape, leaves.dtype)
+        engine, local = get_engine(self.engine, self.n_jobs), get_engine(None, self.n_jobs)
+        if schedule is None:
+            return JointSolver(leaves, [], InnerWeights(network, M, solved), engine, local)
+        return TurnSolver(leaves, [], TurnWeights(network, M, solved, schedule), engine, local)
 
     def _continues(self, before: _Joint, problem: Problem, labels: IntArray) -> bool:
         """Whether the last solution fits this problem as a start: the same nodes, features and number of documents."""
         return (
-            np.array_equal(before.labels, labels)
+            before.schedule == self.schedule
+            and np.array_equal(before.labels, labels)
             and before.problem.X.shape == problem.X.shape
             and before.problem.X.dtype == problem.X.dtype
             and before.problem.taxonomy is problem.taxonomy

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -65,10 +66,14 @@ class Measured:
     pairs: float
 
 
-def leaf_blocks(Y: Any, total: FloatArray, positive_weight: FloatArray) -> Iterator[LeafBlock]:
-    """Blocks of consecutive leaves; ``Y`` is n_docs x n_leaves, CSC."""
-    for number, start in enumerate(range(0, Y.shape[1], PANEL)):
-        columns = np.arange(start, min(start + PANEL, Y.shape[1]))
+def leaf_blocks(
+    Y: Any, total: FloatArray, positive_weight: FloatArray, turn: IntArray | None = None
+) -> Iterator[LeafBlock]:
+    """Blocks of consecutive leaves, all of one turn; ``Y`` is n_docs x n_leaves, CSC."""
+    ends = [] if turn is None else (np.flatnonzero(np.diff(turn)) + 1).tolist()
+    runs = pairwise([0, *ends, Y.shape[1]])
+    for number, (start, stop) in enumerate((i, min(i + PANEL, b)) for a, b in runs for i in range(a, b, PANEL)):
+        columns = np.arange(start, stop)
         part = Y[:, columns].tocsr()
         part.sort_indices()
         rows = np.repeat(np.arange(part.shape[0], dtype=np.int32), np.diff(part.indptr))

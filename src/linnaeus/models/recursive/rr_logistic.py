@@ -43,6 +43,7 @@ class RRLogistic(RecursiveModel):
         spawn: str = "inner",
         root: float = 1.0,
         class_weight: Any = None,
+        schedule: str = "exact",
         tol: float = 1e-3,
         max_iter: int = 1000,
         n_jobs: int | None = None,
@@ -61,6 +62,7 @@ class RRLogistic(RecursiveModel):
         self.spawn = spawn
         self.root = root
         self.class_weight = class_weight
+        self.schedule = schedule
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs

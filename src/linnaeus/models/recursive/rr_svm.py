@@ -29,6 +29,9 @@ class RRSVM(RecursiveModel):
     spawn : "inner" gives labels with children a leaf of their own below them, "all" gives one to every label.
     root : weight of the pull of the root's weights towards zero; a small number leaves the root nearly free.
     class_weight : None, "balanced", or a dict: how much more the positive documents of a label count.
+    schedule : "exact" solves all inner nodes together between visits of the leaves, accelerated. For comparison, in
+        plain turns: "levels" (odd and even levels, trees only), "colours" (any taxonomy) or "all" (all nodes at once).
+        All lead to the same model, "exact" soonest.
     tol : relative duality gap of the whole problem at which the fit ends.
     max_iter : sweeps over all leaves, at most.
     n_jobs : threads; None is 1, -1 all cores. The weights do not depend on it.
@@ -70,6 +73,7 @@ class RRSVM(RecursiveModel):
         spawn: str = "inner",
         root: float = 1.0,
         class_weight: Any = None,
+        schedule: str = "exact",
         tol: float = 1e-3,
         max_iter: int = 1000,
         n_jobs: int | None = None,
@@ -89,6 +93,7 @@ class RRSVM(RecursiveModel):
         self.spawn = spawn
         self.root = root
         self.class_weight = class_weight
+        self.schedule = schedule
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
