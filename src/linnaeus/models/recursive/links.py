@@ -64,10 +64,12 @@ def links_of(taxonomy: Taxonomy, labels: IntArray, *, spawn: str = "inner", root
     if taxonomy.kind == "graph":
         return _graph_links(taxonomy, labels, root)
     links = Links()
-    is_inner = ~taxonomy.is_leaf
+    labelled = np.zeros(taxonomy.n_nodes, bool)
+    labelled[labels] = True
+    # A node without documents and children says something only where it joins several parents.
+    is_inner = ~taxonomy.is_leaf | (~labelled & (np.diff(taxonomy.parent_indptr) > 1))
     if spawn == "all":
-        is_inner = is_inner.copy()
-        is_inner[labels] = True
+        is_inner |= labelled
     inner_of = {int(v): links.add_inner(int(v), int(taxonomy.depth[v])) for v in np.flatnonzero(is_inner)}
     top = inner_of.get(-1 if taxonomy.root is None else int(taxonomy.root))
     if top is None:
