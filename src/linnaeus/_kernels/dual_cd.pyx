@@ -28,6 +28,23 @@ cdef extern from "panel.h" nogil:
     void panel_dot_exact(Py_ssize_t n, const int* indices, const float* data, const float* W, double* S)
     void panel_axpy_f(Py_ssize_t n, const int* indices, const float* data, const float* D, float* W)
     void panel_axpy_d(Py_ssize_t n, const int* indices, const double* data, const double* D, double* W)
+    void panel_axpy_exact(Py_ssize_t n, const int* indices, const float* data, const double* D, double* W)
+    void panel_prefetch(const void* place, Py_ssize_t n_bytes)
+
+cdef extern from "step.h" nogil:
+    enum: STEP_KEEP, STEP_MOVED
+    int step_f(
+        int squared, float Q, const float* S, const float* Y, const float* c, const float* above, const float* below,
+        const int* open, float* a, float* D, float* high, float* low, float* gap, float* primal)
+    int step_d(
+        int squared, double Q, const double* S, const double* Y, const double* c, const double* above, const double* below,
+        const int* open, double* a, double* D, double* high, double* low, double* gap, double* primal)
+    void step_value(
+        int squared, const double* S, const double* Y, const double* c, const double* a, double* primal, double* dual)
+
+cdef enum:
+    NEAR = 4  # rows between asking for a row and its turn
+    FAR = 8
 
 cpdef enum Loss:
     HINGE = 0
@@ -61,37 +78,6 @@ cdef inline void add(
         bias_row[b] += bias * D[b]
 
 
-cdef inline void step_hinge(
-    floating* S, const floating* Y, floating* a, floating Q, const floating* c, floating* D, floating* G
-) noexcept nogil:
-    """One exact step of each column in its box [0, c]."""
-    cdef int b
-    cdef floating new
-    cdef floating inverse = 1 / Q if Q > 0 else INFINITY
-    for b in range(PANEL):
-        G[b] = Y[b] * S[b] - 1
-        new = a[b] - G[b] * inverse
-        new = new if new > 0 else 0
-        new = new if new < c[b] else c[b]
-        D[b] = (new - a[b]) * Y[b]
-        a[b] = new
-
-
-cdef inline void step_squared_hinge(
-    floating* S, const floating* Y, floating* a, floating Q, const floating* c, floating* D, floating* G
-) noexcept nogil:
-    """One exact step of each column on [0, inf); the loss adds 1/(2c) to the curvature."""
-    cdef int b
-    cdef floating new, shift
-    for b in range(PANEL):
-        shift = <floating> 0.5 / c[b]
-        G[b] = Y[b] * S[b] - 1 + shift * a[b]
-        new = a[b] - G[b] / (Q + shift)
-        new = new if new > 0 else 0
-        D[b] = (new - a[b]) * Y[b]
-        a[b] = new
-
-
 cdef inline double newton_logistic(double z, double old, double Q, double c) noexcept nogil:
     """argmin over a in (0, c) of  Q/2 (a - old)^2 + z (a - old) + a log a + (c - a) log(c - a),  z = y w'x at old.
 
@@ -121,17 +107,23 @@ cdef inline double newton_logistic(double z, double old, double Q, double c) noe
     return c - a if upper else a
 
 
-cdef inline void step_logistic(
-    floating* S, const floating* Y, floating* a, floating Q, const floating* bound, floating* D, floating* G
+cdef inline int step_logistic(
+    floating Q, const floating* S, const floating* Y, const floating* bound, floating* a, floating* D,
+    floating* high, floating* low, floating* gap, floating* primal,
 ) noexcept nogil:
-    """One step of each column towards its one-dimensional optimum; G is the gradient before the step."""
+    """One step of each column towards its one-dimensional optimum; see `step.h` for the arguments."""
     cdef int b
-    cdef floating new, c
-    cdef double t
+    cdef floating new, c, g
+    cdef double t, value
     for b in range(PANEL):
         c = bound[b]
         t = Y[b] * S[b]
-        G[b] = <floating> (t + log(a[b] / (c - a[b])))
+        g = <floating> (t + log(a[b] / (c - a[b])))
+        high[b] = max(high[b], g)
+        low[b] = min(low[b], g)
+        value = c * (log(1 + exp(-fabs(t))) + max(-t, 0))
+        gap[b] += <floating> (value + c * log((c - a[b]) / c) + a[b] * g)
+        primal[b] += <floating> (value + 0.5 * a[b] * t)
         new = <floating> newton_logistic(t, a[b], Q, c)
         if new >= c:  # rounding to float may reach the end of the open interval
             new = <floating> (c * 0.9999999)
@@ -139,6 +131,7 @@ cdef inline void step_logistic(
             new = <floating> (c * 1e-30)
         D[b] = (new - a[b]) * Y[b]
         a[b] = new
+    return STEP_KEEP | STEP_MOVED
 
 
 def sweep(
@@ -148,83 +141,96 @@ def sweep(
     int[::1] order, Py_ssize_t n_active,
     floating[:, ::1] W, floating[:, ::1] alpha,
     const floating[::1] shrink_above, const floating[::1] shrink_below, const unsigned char[::1] done,
-    floating[::1] pg_max, floating[::1] pg_min,
+    floating[::1] pg_max, floating[::1] pg_min, floating[:, ::1] shares=None,
 ):
     """One epoch over the rows ``order[:n_active]``; W and alpha move in place.
 
     Rows at which every unfinished column stands at a bound with slack (gradient above ``shrink_above`` at 0, below
     ``shrink_below`` at the upper bound) go behind the others in ``order``; the number of rows that stay is returned.
-    ``pg_max`` and ``pg_min`` receive the extreme projected gradients per column. Columns that are ``done`` still move (it
-    costs nothing) but keep no row active.
+    ``pg_max`` and ``pg_min`` receive the extreme projected gradients per column, ``shares`` (2 x 16) the sums of the rows'
+    shares of the duality gap and of the primal objective as they were met (for a centre of 0). Columns that are ``done``
+    still move (it costs nothing) but keep no row active.
     """
-    cdef Py_ssize_t k, i, n, e, kept = 0, last = n_active - 1
-    cdef int b, swap
-    cdef floating pg
+    cdef Py_ssize_t i, n, e, ahead, kept = 0, last = n_active - 1
+    cdef int b, swap, outcome
     cdef floating S[PANEL]
-    cdef floating Y[PANEL]
+    cdef floating minus[PANEL]
+    cdef floating signs[PANEL]
     cdef floating D[PANEL]
-    cdef floating G[PANEL]
-    cdef floating old[PANEL]
     cdef floating c[PANEL]
+    cdef floating gap[PANEL]
+    cdef floating primal[PANEL]
+    cdef floating high[PANEL]
+    cdef floating low[PANEL]
+    cdef int open_[PANEL]
     cdef floating* a
+    cdef const floating* Y
     cdef floating* w = &W[0, 0]
     cdef floating* bias_row = &W[W.shape[0] - 1, 0]
+    cdef const floating* negative_weight = &column_weight[1, 0]
     cdef const int* row_indices = NULL
-    cdef bint keep, moved
     for b in range(PANEL):
-        pg_max[b] = -INFINITY
-        pg_min[b] = INFINITY
+        high[b] = -INFINITY
+        low[b] = INFINITY
+        gap[b] = 0
+        primal[b] = 0
+        minus[b] = -1
+        open_[b] = not done[b]
     with nogil:
         while kept <= last:
             i = order[kept]
+            # Rows lie anywhere: ask for a coming one while this one is worked on.
+            if kept + FAR <= last:
+                ahead = order[kept + FAR]
+                panel_prefetch(&indptr[0] + ahead, 16)
+                ahead = order[kept + NEAR]
+                panel_prefetch(&alpha[ahead, 0], PANEL * sizeof(floating))
+                n = indptr[ahead + 1] - indptr[ahead]
+                panel_prefetch(&data[0] + indptr[ahead], n * sizeof(floating))
+                if not dense:
+                    panel_prefetch(&indices[0] + indptr[ahead], n * sizeof(int))
             n = indptr[i + 1] - indptr[i]
             if not dense:
                 row_indices = &indices[0] + indptr[i]
             a = &alpha[i, 0]
             for b in range(PANEL):
-                Y[b] = -1
-                old[b] = a[b]
-                c[b] = bound[i] * column_weight[1, b]
-            for e in range(positive_indptr[i], positive_indptr[i + 1]):
-                Y[positive[e]] = 1
-                c[positive[e]] = bound[i] * column_weight[0, positive[e]]
-            scores(n, row_indices, &data[0] + indptr[i], w, bias_row, bias, S)
-            keep = False
-            if loss == LOGISTIC:
-                step_logistic(S, Y, a, squared_norm[i], c, D, G)
-                keep = True
+                c[b] = bound[i] * negative_weight[b]
+            Y = minus
+            if positive_indptr[i] < positive_indptr[i + 1]:
+                Y = signs
                 for b in range(PANEL):
-                    pg_max[b] = max(pg_max[b], G[b])
-                    pg_min[b] = min(pg_min[b], G[b])
+                    signs[b] = -1
+                for e in range(positive_indptr[i], positive_indptr[i + 1]):
+                    signs[positive[e]] = 1
+                    c[positive[e]] = bound[i] * column_weight[0, positive[e]]
+            scores(n, row_indices, &data[0] + indptr[i], w, bias_row, bias, S)
+            if loss == LOGISTIC:
+                outcome = step_logistic(squared_norm[i], S, Y, c, a, D, high, low, gap, primal)
+            elif floating is float:
+                if loss == HINGE:
+                    outcome = step_f(0, squared_norm[i], S, Y, c, &shrink_above[0], &shrink_below[0], open_, a, D, high, low, gap, primal)
+                else:
+                    outcome = step_f(1, squared_norm[i], S, Y, c, &shrink_above[0], &shrink_below[0], open_, a, D, high, low, gap, primal)
             else:
                 if loss == HINGE:
-                    step_hinge(S, Y, a, squared_norm[i], c, D, G)
+                    outcome = step_d(0, squared_norm[i], S, Y, c, &shrink_above[0], &shrink_below[0], open_, a, D, high, low, gap, primal)
                 else:
-                    step_squared_hinge(S, Y, a, squared_norm[i], c, D, G)
-                for b in range(PANEL):
-                    pg = G[b]
-                    if old[b] <= 0:
-                        keep |= not (done[b] or pg > shrink_above[b])
-                        pg = min(pg, 0)
-                    elif loss == HINGE and old[b] >= c[b]:
-                        keep |= not (done[b] or pg < shrink_below[b])
-                        pg = max(pg, 0)
-                    else:
-                        keep |= not done[b]
-                    pg_max[b] = max(pg_max[b], pg)
-                    pg_min[b] = min(pg_min[b], pg)
-            moved = False
-            for b in range(PANEL):
-                moved |= D[b] != 0
-            if moved:
+                    outcome = step_d(1, squared_norm[i], S, Y, c, &shrink_above[0], &shrink_below[0], open_, a, D, high, low, gap, primal)
+            if outcome & STEP_MOVED:
                 add(n, row_indices, &data[0] + indptr[i], D, bias, bias_row, w)
-            if keep:
+            if outcome & STEP_KEEP:
                 kept += 1
             else:
                 swap = order[last]
                 order[last] = <int> i
                 order[kept] = swap
                 last -= 1
+    for b in range(PANEL):
+        pg_max[b] = high[b]
+        pg_min[b] = low[b]
+        if shares is not None:
+            shares[0, b] = gap[b]
+            shares[1, b] = primal[b]
     return kept
 
 
@@ -234,29 +240,55 @@ def rebuild(
     const floating[:, ::1] alpha, double[:, ::1] V,
 ):
     """V += sum_i alpha_i y_i x_i in double precision, so that rounding in W cannot fake a certificate."""
-    cdef Py_ssize_t i, k, e, j
+    cdef Py_ssize_t i, n, e, last = V.shape[0] - 1
     cdef int b
     cdef double D[PANEL]
     cdef bint some
-    cdef double x
+    cdef const floating* a
+    cdef const int* row_indices = NULL
     with nogil:
         for i in range(alpha.shape[0]):
+            a = &alpha[i, 0]
             some = False
             for b in range(PANEL):
-                D[b] = -alpha[i, b]
-                some |= D[b] != 0
+                D[b] = -a[b]
+                some |= a[b] != 0
             if not some:
                 continue
             for e in range(positive_indptr[i], positive_indptr[i + 1]):
                 D[positive[e]] = -D[positive[e]]
-            for k in range(indptr[i], indptr[i + 1]):
-                j = k - indptr[i] if dense else indices[k]
-                x = data[k]
-                for b in range(PANEL):
-                    V[j, b] += x * D[b]
-            j = V.shape[0] - 1
+            n = indptr[i + 1] - indptr[i]
+            if not dense:
+                row_indices = &indices[0] + indptr[i]
+            if floating is float:
+                panel_axpy_exact(n, row_indices, &data[0] + indptr[i], D, &V[0, 0])
+            else:
+                panel_axpy_d(n, row_indices, &data[0] + indptr[i], D, &V[0, 0])
             for b in range(PANEL):
-                V[j, b] += bias * D[b]
+                V[last, b] += bias * D[b]
+
+
+def settle(const double[:, ::1] V, floating[:, ::1] W, double[::1] exact, double[::1] stored):
+    """W = V, rounded; the squared norms of the columns of V and of W as it is stored."""
+    cdef Py_ssize_t j
+    cdef int b
+    cdef const double* v
+    cdef floating* w
+    cdef double of_v[PANEL]
+    cdef double of_w[PANEL]
+    for b in range(PANEL):
+        of_v[b] = of_w[b] = 0
+    with nogil:
+        for j in range(V.shape[0]):
+            v = &V[j, 0]
+            w = &W[j, 0]
+            for b in range(PANEL):
+                w[b] = <floating> v[b]
+                of_v[b] += v[b] * v[b]
+                of_w[b] += <double> w[b] * <double> w[b]
+    for b in range(PANEL):
+        exact[b] = of_v[b]
+        stored[b] = of_w[b]
 
 
 def certify(
@@ -270,42 +302,45 @@ def certify(
     Scores are computed in double precision from W as it is stored, so that P is the objective of just these weights.
     The caller adds the quadratic terms, P = 1/2 |w - m|^2 + primal; for m = 0, D = dual - 1/2 |v|^2 with v = sum alpha y x.
     """
-    cdef Py_ssize_t i, e
+    cdef Py_ssize_t i, n, e
     cdef int b
-    cdef double t, z, c, a
     cdef double S[PANEL]
     cdef double Y[PANEL]
-    cdef double bounds[PANEL]
+    cdef double c[PANEL]
+    cdef double a[PANEL]
+    cdef double P[PANEL]
+    cdef double D[PANEL]
     cdef const int* row_indices = NULL
-    cdef Py_ssize_t last = W.shape[0] - 1
-    primal[:] = 0
-    dual[:] = 0
+    cdef const floating* bias_row = &W[W.shape[0] - 1, 0]
+    cdef const floating* negative_weight = &column_weight[1, 0]
+    for b in range(PANEL):
+        P[b] = D[b] = 0
     with nogil:
         for i in range(alpha.shape[0]):
+            n = indptr[i + 1] - indptr[i]
             if not dense:
                 row_indices = &indices[0] + indptr[i]
             if floating is float:
-                panel_dot_exact(indptr[i + 1] - indptr[i], row_indices, &data[0] + indptr[i], &W[0, 0], S)
+                panel_dot_exact(n, row_indices, &data[0] + indptr[i], &W[0, 0], S)
             else:
-                panel_dot_d(indptr[i + 1] - indptr[i], row_indices, &data[0] + indptr[i], &W[0, 0], S)
+                panel_dot_d(n, row_indices, &data[0] + indptr[i], &W[0, 0], S)
             for b in range(PANEL):
-                S[b] += <double> bias * W[last, b]
+                S[b] += <double> bias * bias_row[b]
                 Y[b] = -1
-                bounds[b] = bound[i] * column_weight[1, b]
+                c[b] = bound[i] * negative_weight[b]
+                a[b] = alpha[i, b]
             for e in range(positive_indptr[i], positive_indptr[i + 1]):
                 Y[positive[e]] = 1
-                bounds[positive[e]] = bound[i] * column_weight[0, positive[e]]
-            for b in range(PANEL):
-                c = bounds[b]
-                t = Y[b] * S[b]
-                a = alpha[i, b]
-                z = 1 - t
-                if loss == HINGE:
-                    primal[b] += c * (z if z > 0 else 0)
-                    dual[b] += a
-                elif loss == SQUARED_HINGE:
-                    primal[b] += c * (z * z if z > 0 else 0)
-                    dual[b] += a - a * a / (4 * c)
-                else:
-                    primal[b] += c * (log(1 + exp(-t)) if t > 0 else log(1 + exp(t)) - t)
-                    dual[b] += c * log(c) - a * log(a) - (c - a) * log(c - a)
+                c[positive[e]] = bound[i] * column_weight[0, positive[e]]
+            if loss == HINGE:
+                step_value(0, S, Y, c, a, P, D)
+            elif loss == SQUARED_HINGE:
+                step_value(1, S, Y, c, a, P, D)
+            else:
+                for b in range(PANEL):
+                    S[b] *= Y[b]
+                    P[b] += c[b] * (log(1 + exp(-fabs(S[b]))) + max(-S[b], 0))
+                    D[b] += c[b] * log(c[b]) - a[b] * log(a[b]) - (c[b] - a[b]) * log(c[b] - a[b])
+    for b in range(PANEL):
+        primal[b] = P[b]
+        dual[b] = D[b]

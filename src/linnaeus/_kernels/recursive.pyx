@@ -17,8 +17,28 @@ from cython cimport floating
 
 ctypedef long long i64
 
-cdef enum:
-    LANES = 16
+ctypedef fused summed:  # of what: the step works in the precision of the weights, certificates in double
+    float
+    double
+
+cdef extern from "network.h" nogil:
+    enum: LANES
+    double network_forward_f(
+        Py_ssize_t n, const int* order, const i64* later_ptr, const int* later, const i64* mesh_ptr, const int* mesh,
+        float* s, float* b, float* c)
+    double network_forward_d(
+        Py_ssize_t n, const int* order, const i64* later_ptr, const int* later, const i64* mesh_ptr, const int* mesh,
+        double* s, double* b, double* c)
+    void network_backward_f(
+        Py_ssize_t n, const int* order, const i64* later_ptr, const int* later, const float* inverse, const float* b,
+        const float* c, float* x)
+    void network_backward_d(
+        Py_ssize_t n, const int* order, const i64* later_ptr, const int* later, const double* inverse, const double* b,
+        const double* c, double* x)
+    void network_begin_f(Py_ssize_t n, const float* anchor, const float* m, float* s, float* b, float* x)
+    void network_begin_d(Py_ssize_t n, const double* anchor, const double* m, double* s, double* b, double* x)
+    double network_move_f(Py_ssize_t n, const float* x, float* m, float* old, float momentum)
+    double network_move_d(Py_ssize_t n, const double* x, double* m, double* old, double momentum)
 
 
 def gather(
@@ -42,7 +62,7 @@ def gather(
 cdef void collect(
     Py_ssize_t panel, const unsigned long long[::1] U, const unsigned long long[::1] features, const i64[::1] length,
     const i64[:, ::1] column_ptr, const int[::1] inner, const floating[::1] weight, i64[::1] cursor,
-    floating* pull, floating* count,
+    summed* pull, summed* count,
 ) noexcept nogil:
     """What pulls at the inner nodes in one panel: where leaf b of a block differs from its centre by u != 0, each of its
     neighbours feels pull += weight * u and count += weight. Blocks list their features in order; ``cursor`` walks them.
@@ -67,66 +87,6 @@ cdef void collect(
                         count[at] += weight[e]
 
 
-cdef double forward(
-    Py_ssize_t n, const int* order, const i64* later_ptr, const int* later, const i64* mesh_ptr, const int* mesh,
-    floating* s, floating* b, floating* c,
-) noexcept nogil:
-    """Eliminate all nodes of one panel; returns <b, x> = sum over nodes of b_v^2 / (s_v + sum c) as they then stand.
-
-    s receives the inverses of those sums, b the sources and c (edges x 16) the conductances at each node's turn.
-    """
-    cdef Py_ssize_t k, v, u, e, f, m
-    cdef int l
-    cdef floating inverse[LANES]
-    cdef floating share[LANES]
-    cdef double total = 0
-    cdef double line
-    for k in range(n):
-        v = order[k]
-        for l in range(LANES):
-            inverse[l] = s[v * LANES + l]
-        for e in range(later_ptr[k], later_ptr[k + 1]):
-            for l in range(LANES):
-                inverse[l] += c[e * LANES + l]
-        line = 0
-        for l in range(LANES):
-            inverse[l] = 1 / inverse[l] if inverse[l] > 0 else 0
-            line += <double> b[v * LANES + l] * b[v * LANES + l] * inverse[l]
-        total += line
-        m = mesh_ptr[k]
-        for e in range(later_ptr[k], later_ptr[k + 1]):
-            u = later[e]
-            for l in range(LANES):
-                share[l] = c[e * LANES + l] * inverse[l]
-                s[u * LANES + l] += share[l] * s[v * LANES + l]
-                b[u * LANES + l] += share[l] * b[v * LANES + l]
-            for f in range(e + 1, later_ptr[k + 1]):
-                for l in range(LANES):
-                    c[<Py_ssize_t> mesh[m] * LANES + l] += share[l] * c[f * LANES + l]
-                m += 1
-        for l in range(LANES):
-            s[v * LANES + l] = inverse[l]
-    return total
-
-
-cdef void backward(
-    Py_ssize_t n, const int* order, const i64* later_ptr, const int* later,
-    const floating* inverse, floating* b, const floating* c, floating* x,
-) noexcept nogil:
-    """The solution x of one panel after `forward`; a node that nothing holds stays where it was."""
-    cdef Py_ssize_t k, v, u, e
-    cdef int l
-    for k in range(n - 1, -1, -1):
-        v = order[k]
-        for e in range(later_ptr[k], later_ptr[k + 1]):
-            u = later[e]
-            for l in range(LANES):
-                b[v * LANES + l] += c[e * LANES + l] * x[u * LANES + l]
-        for l in range(LANES):
-            if inverse[v * LANES + l] > 0:
-                x[v * LANES + l] = b[v * LANES + l] * inverse[v * LANES + l]
-
-
 def step(
     const int[::1] order, const i64[::1] later_ptr, const int[::1] later, const floating[::1] conductance,
     const i64[::1] mesh_ptr, const int[::1] mesh, const floating[::1] anchor,
@@ -143,42 +103,34 @@ def step(
     """
     cdef Py_ssize_t p, v, i, n = order.shape[0], n_edges = later.shape[0]
     cdef int l
-    cdef double uphill = 0, line
-    cdef floating x, y, old
+    cdef double uphill = 0
     cdef floating* b = &work[0, 0, 0]
     cdef floating* s = &work[1, 0, 0]
-    cdef floating* z = &work[2, 0, 0]
+    cdef floating* x = &work[2, 0, 0]
     cdef floating* c = &edge_work[0, 0]
     cdef floating* m
-    cdef floating* o
+    cdef floating* old
     with nogil:
         for p in range(M.shape[0]):
             m = &M[p, 0, 0]
-            o = &before[p, 0, 0]
+            old = &before[p, 0, 0]
             for i in range(n * LANES):
                 b[i] = 0
                 s[i] = 0
             collect(first_panel + p, U, features, length, column_ptr, inner, weight, cursor, b, s)
-            for v in range(n):
-                for l in range(LANES):
-                    i = v * LANES + l
-                    b[i] += s[i] * m[i]
-                    s[i] += anchor[v]
-                    z[i] = m[i]
             for v in range(n_edges):
                 for l in range(LANES):
                     c[v * LANES + l] = conductance[v]
-            forward(n, &order[0], &later_ptr[0], &later[0], &mesh_ptr[0], &mesh[0], s, b, c)
-            backward(n, &order[0], &later_ptr[0], &later[0], s, b, c, z)
-            for v in range(n):
-                line = 0
-                for l in range(LANES):
-                    i = v * LANES + l
-                    x, y, old = z[i], m[i], o[i]
-                    line += (y - x) * (x - old)
-                    m[i] = x + momentum * (x - old)
-                    o[i] = x
-                uphill += line
+            if floating is float:
+                network_begin_f(n, &anchor[0], m, s, b, x)
+                network_forward_f(n, &order[0], &later_ptr[0], &later[0], &mesh_ptr[0], &mesh[0], s, b, c)
+                network_backward_f(n, &order[0], &later_ptr[0], &later[0], s, b, c, x)
+                uphill += network_move_f(n, x, m, old, momentum)
+            else:
+                network_begin_d(n, &anchor[0], m, s, b, x)
+                network_forward_d(n, &order[0], &later_ptr[0], &later[0], &mesh_ptr[0], &mesh[0], s, b, c)
+                network_backward_d(n, &order[0], &later_ptr[0], &later[0], s, b, c, x)
+                uphill += network_move_d(n, x, m, old, momentum)
     return uphill
 
 
@@ -187,15 +139,18 @@ def least_energy(
     const i64[::1] mesh_ptr, const int[::1] mesh, const floating[::1] anchor,
     const unsigned long long[::1] U, const unsigned long long[::1] features, const i64[::1] length,
     const i64[:, ::1] column_ptr, const int[::1] inner, const floating[::1] weight, i64[::1] cursor,
-    Py_ssize_t first_panel, Py_ssize_t n_panels, floating[:, :, ::1] work, floating[:, ::1] edge_work,
+    Py_ssize_t first_panel, Py_ssize_t n_panels, double[:, :, ::1] work, double[:, ::1] edge_work,
 ):
-    """1/2 <pull, x> for the x that solves the network under the leaves' pull alone: the inner part of the dual objective."""
+    """1/2 <pull, x> for the x that solves the network under the leaves' pull alone, in double precision.
+
+    It is the inner vertices' part of the dual objective.
+    """
     cdef Py_ssize_t p, v, i, n = order.shape[0], n_edges = later.shape[0]
     cdef int l
     cdef double total = 0
-    cdef floating* b = &work[0, 0, 0]
-    cdef floating* s = &work[1, 0, 0]
-    cdef floating* c = &edge_work[0, 0]
+    cdef double* b = &work[0, 0, 0]
+    cdef double* s = &work[1, 0, 0]
+    cdef double* c = &edge_work[0, 0]
     with nogil:
         for p in range(n_panels):
             for i in range(n * LANES):
@@ -207,7 +162,7 @@ def least_energy(
             for v in range(n_edges):
                 for l in range(LANES):
                     c[v * LANES + l] = conductance[v]
-            total += forward(n, &order[0], &later_ptr[0], &later[0], &mesh_ptr[0], &mesh[0], s, b, c)
+            total += network_forward_d(n, &order[0], &later_ptr[0], &later[0], &mesh_ptr[0], &mesh[0], s, b, c)
     return 0.5 * total
 
 

@@ -72,7 +72,7 @@ class DenseLeaves:
         sums[0, :n], sums[1, :n], V = self._newton(block).dual(W[:, :n])
         block.dual_U = np.zeros_like(block.U)
         block.dual_U[:, :n] = V
-        return block.measured(*sums, W, block.dual_U)
+        return block.measured(sums[0], sums[1], W, block.dual_U)
 
     def screen(self, block: DenseBlock, centre: FloatArray, exact: bool) -> Measured:
         return self.measure(block, centre)

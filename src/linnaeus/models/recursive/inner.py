@@ -94,8 +94,8 @@ class _Pull:
             network.leaf_weight, cursor, part.start,
         )  # fmt: skip
 
-    def scratch(self) -> tuple[FloatArray, FloatArray]:
-        network, dtype = self.weights.network, self.weights.M.dtype
+    def scratch(self, dtype: Any) -> tuple[FloatArray, FloatArray]:
+        network = self.weights.network
         nodes = aligned_zeros((3, network.n_inner, LANES), dtype)
         return nodes, aligned_zeros((max(1, len(network.later)), LANES), dtype)
 
@@ -103,7 +103,7 @@ class _Pull:
 def _step(work: _Pull, part: slice) -> float:
     weights = work.weights
     return weights.kernel.step(
-        *work.arguments(part), weights.M[part], weights.solved[part], work.momentum, *work.scratch()
+        *work.arguments(part), weights.M[part], weights.solved[part], work.momentum, *work.scratch(weights.M.dtype)
     )
 
 
@@ -111,4 +111,4 @@ def _energies(work: _Pull, part: slice) -> tuple[float, float]:
     weights, network = work.weights, work.weights.network
     links = (network.order, network.later_ptr, network.later, network.conductance, network.anchor)
     primal = weights.kernel.energy(*links, weights.solved[part])
-    return primal, weights.kernel.least_energy(*work.arguments(part), part.stop - part.start, *work.scratch())
+    return primal, weights.kernel.least_energy(*work.arguments(part), part.stop - part.start, *work.scratch(np.float64))

@@ -85,21 +85,21 @@ def reduce_links(links: Links, keep: set[int] | None = None) -> Links:
         if degree == 1 and beside[u]:
             continue  # a leaf needs one vertex to hold on to
         gone[u] = True
-        near = list(inner[u].items())
-        for v, _ in near:
+        ends = list(inner[u].items())
+        for v, _ in ends:
             del inner[v][u]
         if degree == 2:
-            (v, r), s = near[0], (near[1][1] if len(near) == 2 else next(iter(beside[u].values())))
+            (v, r), s = ends[0], (ends[1][1] if len(ends) == 2 else next(iter(beside[u].values())))
             weight = r * s / (r + s)
-            if len(near) == 2:
-                w = near[1][0]
+            if len(ends) == 2:
+                w = ends[1][0]
                 inner[v][w] = inner[w][v] = inner[v].get(w, 0.0) + weight
             else:
                 leaf = next(iter(beside[u]))
                 del leaves[leaf][u]
                 leaves[leaf][v] = beside[v][leaf] = leaves[leaf].get(v, 0.0) + weight
         inner[u], beside[u] = {}, {}
-        waiting += [v for v, _ in near]
+        waiting += [v for v, _ in ends]
     kept = [u for u in range(n) if not gone[u]]
     number = {u: i for i, u in enumerate(kept)}
     return Links(
@@ -140,15 +140,21 @@ def make_network(links: Links, dtype: Any) -> Network:
                 near[u][v] = near[v][u] = near[u].get(v, 0.0) + r * s / total
     lengths = np.array([len(row) for row in links.leaves], np.int64)
     weight = np.array([r for row in links.leaves for r in row.values()], dtype)
-    total = np.array([sum(row.values()) or 1.0 for row in links.leaves], dtype)
+    totals = np.array([sum(row.values()) or 1.0 for row in links.leaves], dtype)
+    order, later_ptr, later, conductance, mesh_ptr, mesh = _eliminate(near, dtype)
     return Network(
-        *_eliminate(near, dtype),
+        order=order,
+        later_ptr=later_ptr,
+        later=later,
+        conductance=conductance,
+        mesh_ptr=mesh_ptr,
+        mesh=mesh,
         anchor=anchor,
         leaf_ptr=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
         leaf_inner=np.array([u for row in links.leaves for u in row], np.int32),
         leaf_weight=weight,
-        leaf_share=weight / np.repeat(total, lengths),
-        leaf_total=total,
+        leaf_share=weight / np.repeat(totals, lengths),
+        leaf_total=totals,
         node=node,
     )
 
@@ -176,14 +182,15 @@ def _eliminate(near: list[dict[int, float]], dtype: Any) -> tuple[Any, ...]:
             left[v].update(w for w in ends if w != v)
         for v in ends:
             heapq.heappush(heap, (len(left[v]), v))
-    edge = {}
+    edge: dict[tuple[int, int], int] = {}
     for u, ends in zip(order, later, strict=True):
         for v in ends:
             edge[u, v] = len(edge)
-    mesh, mesh_ptr = [], [0]
+    mesh: list[int] = []
+    mesh_ptr = [0]
     for ends in later:
         for i, v in enumerate(ends):
-            mesh += [edge.get((v, w), edge.get((w, v))) for w in ends[i + 1 :]]
+            mesh += [edge[v, w] if (v, w) in edge else edge[w, v] for w in ends[i + 1 :]]
         mesh_ptr.append(len(mesh))
     flat = [v for ends in later for v in ends]
     weights = [given[u].get(v, 0.0) for u, ends in zip(order, later, strict=True) for v in ends]

@@ -57,7 +57,7 @@ class JointSolver:
     certificate_seconds: float = 0.0  # what the last look at all documents took
 
     def run(self, tol: float, max_iter: int, clock: Clock, after: Callable[[float], None]) -> bool:
-        """Iterate until the certified gap is ``tol`` of the objective, or tell that it is not; ``after`` hears the gap."""
+        """Iterate until the certified gap is ``tol`` of the objective; False if it is not. ``after`` hears the gap."""
         state = self.state
         while True:
             late = clock.remaining <= self.certificate_seconds

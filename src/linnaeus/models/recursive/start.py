@@ -8,6 +8,8 @@ the leaves have only their own documents to learn. The hinge starts as its squar
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from linnaeus.models.solvers.newton_cg import NewtonBlock
@@ -25,15 +27,11 @@ def shared_start(
     """w0 (n_features + 1, the constant last); ``documents`` as the solver has them, ``n_labels`` of every document."""
     from scipy import sparse
 
-    X = documents
+    X: Any = documents
     if isinstance(documents, Rows):
-        shape = (documents.n_docs, documents.n_features)
-        nnz = documents.indptr[-1]
-        X = (
-            documents.data.reshape(shape)
-            if documents.dense
-            else sparse.csr_array((documents.data[:nnz], documents.indices[:nnz], documents.indptr), shape=shape)
-        )
+        shape, nnz = (documents.n_docs, documents.n_features), documents.indptr[-1]
+        csr = documents.data[:nnz], documents.indices[:nnz], documents.indptr
+        X = documents.data.reshape(shape) if documents.dense else sparse.csr_array(csr, shape=shape)
     labelled = np.flatnonzero(n_labels)
     both = sparse.vstack([X, X[labelled]]).tocsr() if sparse.issparse(X) else np.concatenate([X, X[labelled]])
     negative, positive = bound * (n_leaves - n_labels), bound[labelled] * n_labels[labelled]
