@@ -13,9 +13,9 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from linnaeus import RRSVM, RRLogistic, Taxonomy
+from linnaeus.engine import SerialEngine
 from linnaeus.models.recursive import joint
 from linnaeus.models.recursive.links import links_of
-from linnaeus.models.recursive.schedules import scheduled_order
 from linnaeus.models.recursive.screened import ScreenedLeaves
 from tests.contracts.configurations import documents, taxonomy
 
@@ -47,20 +47,28 @@ def inner(model, node: int) -> np.ndarray:
     return weights.of(int(np.flatnonzero(weights.network.node == node)[0]))[:2]
 
 
+def standing(model, tax):
+    """(links, weights of the leaves, weights of the inner vertices), features in the solver's order."""
+    solver = model._joint.solver
+    links = links_of(tax, model._joint.labels)
+    every = np.arange(solver.leaves.n_features, dtype=np.int32)
+    leaves = []
+    for block in solver.blocks:
+        W = np.array(solver.inner.centres(block.columns, every, solved=True), float)
+        W[block.features] += block.U
+        leaves += list(W[:, : block.n_columns].T)
+    M = [solver.inner.of(u)[: len(every)].astype(float) for u in range(solver.inner.network.n_inner)]
+    return links, leaves, M
+
+
 def whole_objective(model, tax, X, labels, loss, C=1.0) -> float:
     """P, link by link, from the weights of the leaves and of the inner vertices as they stand."""
-    weights = model._joint.solver.inner
-    links = links_of(tax, model.nodes_[scheduled_order(links_of(tax, model.nodes_), model.schedule)])
-    column = {int(node): i for i, node in enumerate(model.nodes_)}
-    order = [column[int(node)] for node in model._joint.labels]
-    leaf, dense = model.weights_[:, order].T.astype(float), np.asarray(X, float)
-    rank = model._joint.solver.leaves.rows.rank if hasattr(model._joint.solver.leaves, "rows") else None
-    M = [weights.of(u)[: dense.shape[1]][slice(None) if rank is None else rank] for u in range(len(links.inner))]
+    links, leaf, M = standing(model, tax)
     total = 0.5 * sum(a * M[u] @ M[u] for u, a in enumerate(links.anchor))
     total += 0.25 * sum(r * np.sum((M[u] - M[v]) ** 2) for u, row in enumerate(links.inner) for v, r in row.items())
     total += 0.5 * sum(r * np.sum((leaf[n] - M[u]) ** 2) for n, row in enumerate(links.leaves) for u, r in row.items())
     total += 0.5 * sum(leaf[n] @ leaf[n] for n, row in enumerate(links.leaves) if not row)
-    margins = (2.0 * tax.indicator(labels).toarray()[:, model._joint.labels] - 1) * (dense @ leaf.T)
+    margins = (2.0 * tax.indicator(labels).toarray()[:, model.nodes_] - 1) * (X @ model.weights_)
     slack = np.maximum(0, 1 - margins)
     return total + C * {"hinge": slack, "squared_hinge": slack**2, "logistic": np.logaddexp(0, -margins)}[loss].sum()
 
@@ -181,6 +189,22 @@ def test_certificates_hold_wherever_training_stops(problem, sweeps) -> None:
     best = fit(tax, X, labels, loss, tol=1e-8)
     assert model.objective_ - model.duality_gap_ <= best.objective_ * (1 + 1e-9)
     assert best.objective_ - best.duality_gap_ <= model.objective_
+
+
+@settings(max_examples=40)
+@given(problems(), st.integers(1, 5))
+def test_inner_vertices_move_to_the_mean_of_their_neighbours_as_they_stand(problem, sweeps) -> None:
+    tax, X, labels, schedule, loss = problem
+    model = fit(tax, X, labels, loss, schedule=schedule, max_iter=sweeps)
+    links, leaf, M = standing(model, tax)
+    solver = model._joint.solver
+    for turn, movers in enumerate(solver.inner.movers):
+        means = solver.inner.means(turn, solver.blocks, SerialEngine())
+        for place, u in enumerate(movers[: len(links.inner)]):
+            beside = [(row[u], leaf[n]) for n, row in enumerate(links.leaves) if u in row]
+            near = [(r, M[v]) for v, r in links.inner[u].items()] + beside
+            expected = sum(r * w for r, w in near) / (sum(r for r, _ in near) + links.anchor[u])
+            np.testing.assert_allclose(means[:, place].ravel()[: X.shape[1]], expected[: X.shape[1]], atol=1e-12)
 
 
 @pytest.mark.parametrize("schedule", ["levels", "colours", "all"])
