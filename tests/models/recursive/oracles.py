@@ -193,7 +193,7 @@ def _smooth(R: np.ndarray, X: Any, Y: Any, c: Any, loss: str) -> tuple[float, np
 
 
 def _hinge(K: np.ndarray, X: Any, Y: Any, c: Any) -> tuple[float, np.ndarray]:
-    """The dual, 1/2 a'Ga - sum a in a box, by a barrier method: scipy's bounded solvers stop far from degenerate optima.
+    """The dual, 1/2 a'Ga - sum a in a box, by a barrier method (scipy's bounded solvers stop too far from it).
 
     Two pairs of document and label have the kernel K_mn x_i'x_j y_im y_jn.
     """
@@ -254,7 +254,7 @@ def random_case(seed: int, kind: str, n_nodes: int = 7, n_docs: int = 9, n_featu
     X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 0.5)
     X[0] = 0
     labels = [
-        [str(tax.names[v]) for v in rng.choice(n_nodes, size=int(rng.integers(1, 4)), replace=False)]
+        [str(tax.names[v]) for v in rng.choice(n_nodes, size=min(n_nodes, int(rng.integers(1, 4))), replace=False)]
         for _ in range(n_docs)
     ]
     return Case(tax, X, labels)

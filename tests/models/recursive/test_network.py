@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -98,7 +100,7 @@ def test_every_vertex_is_eliminated_once_and_its_neighbours_come_later(seed, kin
     turn = np.argsort(net.order)
     assert sorted(net.order.tolist()) == list(range(net.n_inner))
     edges = set()
-    for k, v in enumerate(net.order):
+    for k in range(net.n_inner):
         later = net.later[net.later_ptr[k] : net.later_ptr[k + 1]]
         assert (turn[later] > k).all()
         edges |= {(k, int(turn[u])) for u in later}
@@ -118,7 +120,7 @@ def test_the_order_of_leaves_keeps_those_of_one_vertex_together(seed, kind, n, s
     assert sorted(order.tolist()) == list(range(len(links.leaves)))
     if kind in ("tree", "forest"):
         homes = [next(iter(links.leaves[i])) for i in order]
-        assert len({(a, b) for a, b in zip(homes, homes[1:], strict=False) if a != b}) == len(set(homes)) - 1
+        assert len({(a, b) for a, b in pairwise(homes) if a != b}) == len(set(homes)) - 1
 
 
 def test_the_order_of_leaves_walks_the_tree_branch_by_branch(abc) -> None:
