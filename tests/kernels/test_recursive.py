@@ -119,7 +119,7 @@ def test_energies_are_quadratic_forms(kernel, seed, n_inner, n_leaves, density, 
         )
         for module in (kernel, reference)
     ]  # fmt: skip
-    assert least[0] == pytest.approx(least[1], rel=1e-10, abs=1e-12)
+    assert least[0] == pytest.approx(least[1], rel=1e-6 if dtype is np.float32 else 1e-10, abs=1e-12)
     M = np.random.default_rng(seed + 3).normal(size=(2, n_inner, LANES)).astype(dtype)
     links = (net.order, net.later_ptr, net.later, net.conductance, net.anchor)
     assert kernel.energy(*links, M) == pytest.approx(reference.energy(*links, M), rel=1e-10)

@@ -28,7 +28,7 @@ def scatter(setup: Setup, rng: np.random.Generator) -> None:
     """Random inner weights and dual variables (or leaf weights, where there are no dual variables)."""
     inner = setup.solver.inner
     inside = np.arange(len(inner.M) * 16).reshape(-1, 1, 16) < setup.leaves.n_features - 1  # no constant
-    inner.M[:] = inner.solved[:] = rng.normal(size=inner.M.shape) * inside
+    inner.M[:] = inner.solved[:] = rng.normal(size=inner.M.shape) * inside * bool(setup.links.inner)
     for i, block in enumerate(setup.solver.blocks):
         arrays = dict(block.arrays())
         if "alpha" in arrays:
