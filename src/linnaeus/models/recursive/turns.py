@@ -54,7 +54,7 @@ class TurnWeights(InnerWeights):
         if not len(movers):
             return found
         between, through = schedule.between[movers], schedule.through[movers]
-        work = _Turn(self, _pulls(self.network, leaves), between, through, movers, found)
+        work = _Turn(self, _pulls(self.network, leaves, movers), between, through, movers, found)
         for _ in engine.map(_move, self._ranges(), shared=work):
             pass
         return found
@@ -67,7 +67,8 @@ class TurnWeights(InnerWeights):
     def energy(self, leaves: Sequence[Any], engine: Engine) -> tuple[float, float]:
         primal, least = InnerWeights(self.network, self.M, self.M).energy(leaves, engine)
         every = np.arange(self.network.n_inner)
-        work = _Turn(self, _pulls(self.network, leaves), self.schedule.between, self.schedule.through, every, self.M)
+        pulls = _pulls(self.network, leaves, every)
+        work = _Turn(self, pulls, self.schedule.between, self.schedule.through, every, self.M)
         return primal + float(sum(engine.map(_stayed, self._ranges(), shared=work))), least
 
 
@@ -94,9 +95,9 @@ class TurnSolver(JointSolver):
 
 @dataclass(frozen=True)
 class _BlockPull:
-    """How a block pulls: inner vertices beside it, link weights (vertices x 16), its features and U."""
+    """How a block pulls at some vertices: where they stand, link weights (vertices x 16), its features and U."""
 
-    vertices: IntArray
+    places: IntArray
     weights: FloatArray
     features: IntArray
     U: FloatArray
@@ -114,23 +115,29 @@ class _Turn:
     found: FloatArray
 
     def pull(self, part: slice) -> FloatArray:
-        """sum_l r_lu u_l at the features of some panels, all inner vertices x features."""
+        """sum_l r_lu u_l at the features of some panels, vertices of the turn x features."""
         first, last = part.start * LANES, part.stop * LANES
-        total = np.zeros((self.inner.network.n_inner, last - first), self.inner.M.dtype)
+        total = np.zeros((len(self.vertices), last - first), self.inner.M.dtype)
         for block in self.pulls:
             a, b = np.searchsorted(block.features, (first, last))
-            total[block.vertices[:, None], block.features[a:b] - first] += block.weights @ block.U[a:b].T
+            total[block.places[:, None], block.features[a:b] - first] += block.weights @ block.U[a:b].T
         return total
 
 
-def _pulls(network: Network, leaves: Sequence[Any]) -> list[_BlockPull]:
+def _pulls(network: Network, leaves: Sequence[Any], vertices: IntArray) -> list[_BlockPull]:
+    """The blocks that have leaves beside the vertices."""
+    place = np.full(network.n_inner, -1)
+    place[vertices] = np.arange(len(vertices))
     found = []
     for leaf in leaves:
         indptr, inner, _, weight = network.links(leaf.columns)
-        vertices, row = np.unique(inner, return_inverse=True)
-        weights = np.zeros((len(vertices), LANES), weight.dtype)
-        weights[row, np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))] = weight
-        found.append(_BlockPull(vertices, weights, leaf.features, leaf.U))
+        column = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+        some = place[inner] >= 0
+        places, row = np.unique(place[inner[some]], return_inverse=True)
+        if len(places):
+            weights = np.zeros((len(places), LANES), weight.dtype)
+            weights[row, column[some]] = weight[some]
+            found.append(_BlockPull(places, weights, leaf.features, leaf.U))
     return found
 
 
@@ -142,7 +149,7 @@ def _by_vertex(panels: FloatArray) -> FloatArray:
 def _move(work: _Turn, part: slice) -> None:
     inner = work.inner
     sums = work.between @ _by_vertex(inner.M[part]) + work.through @ _by_vertex(inner.solved[part])
-    sums += work.pull(part)[work.vertices]
+    sums += work.pull(part)
     sums /= inner.schedule.total[work.vertices, None]
     work.found[part] = sums.reshape(len(sums), -1, LANES).transpose(1, 0, 2)
 
