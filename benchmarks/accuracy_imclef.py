@@ -112,7 +112,7 @@ def _search(name: str, problem: problems.Problem, folds: Folds, options: argpars
         H = folds.answers(lambda: _make(name, problem, options.search_tol, options.max_iter, options.jobs), name, C)
         return {"micro_f1": float(micro_f1(folds.gold, H)), "macro_f1": _macro(folds.gold, H, problem.label_nodes)}
 
-    choice = choose(quality, DECADES, start=0.1)
+    choice = choose(quality, DECADES, start=0.1, name=name)
     folds.forget(name)
     return choice
 

@@ -24,12 +24,11 @@ from benchmarks.accuracy import page
 from benchmarks.accuracy.breakdown import by_level, by_size
 from benchmarks.accuracy.figures import figures, paired
 from benchmarks.accuracy.published import published
-from benchmarks.accuracy.selection import HALF_DECADES, Choice, choose, quiet
+from benchmarks.accuracy.selection import HALF_DECADES, Choice, Folds, choose, quiet
 from linnaeus import registry
-from linnaeus.data.splits import kfold
 from linnaeus.decoding import Decoder, Threshold
 from linnaeus.metrics import micro_f1
-from linnaeus.tuning import HeldOutScores, held_out_scores
+from linnaeus.tuning import HeldOutScores
 from linnaeus.typing import CSR
 
 PAIRS = {  # loss: flat, recursive, their names in the paper
@@ -49,7 +48,7 @@ class System:
     loss: str
     problem: problems.Problem
     options: argparse.Namespace
-    folds: list[Any]
+    folds: Folds
     held: dict[float, HeldOutScores] = field(default_factory=dict)
     trained: dict[float, tuple[Any, float]] = field(default_factory=dict)
 
@@ -61,13 +60,14 @@ class System:
 
     def quality(self, C: float) -> dict[str, float]:
         """Micro-F1 of every cut on the folds."""
-        model = self.make(C, self.options.search_tol)
-        with quiet():
-            held = held_out_scores(model, self.problem.X, self.problem.Y, cv=self.folds)
+        problem, documents = self.problem, self.folds.documents
+        nodes = problem.label_nodes.astype(np.int32)
+        S = self.folds.scores(lambda: self.make(C, self.options.search_tol), (self.name, self.loss), C, nodes)
+        held = HeldOutScores(S, self.folds.gold, problem.taxonomy, nodes, documents, closed=True)
         self.held[C] = held
         found = {}
         for cut in CUTS:
-            H = self.problem.taxonomy.close(self.decoder(cut, C)(held.S, held.taxonomy, held.nodes))
+            H = problem.taxonomy.close(self.decoder(cut, C)(held.S, held.taxonomy, held.nodes))
             found[cut] = float(micro_f1(held.Y, H))
         return found
 
@@ -113,14 +113,15 @@ def run(arguments: list[str]) -> dict[str, Any]:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
     problem = problems.load("rcv1v2")
-    folds = list(kfold(problem.Y, 5, random_state=0))
+    folds = Folds.of(problem.X, problem.Y, 5)
     results: list[dict[str, Any]] = []
     comparisons: list[dict[str, Any]] = []
     for loss in options.losses:
         answers = {}
         for name in PAIRS[loss][:2]:
             system = System(name, loss, problem, options, folds)
-            choice = choose(system.quality, HALF_DECADES)
+            choice = choose(system.quality, HALF_DECADES, name=f"{name}, {loss}")
+            folds.forget((name, loss))
             for cut in CUTS:
                 row, answers[name, cut] = system.answers(cut, choice)
                 results.append(row)

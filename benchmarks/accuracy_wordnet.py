@@ -107,7 +107,7 @@ def _chosen(problem: problems.Problem, options: argparse.Namespace) -> tuple[dic
             ((model, X),) = folds.models(lambda: _make(name, problem, options.search_tol, options), name, C)
             return {"p_at_1": _precision(model.top_nodes(X, 1)[0], folds.gold)}
 
-        choice = choose(quality, GRID)
+        choice = choose(quality, GRID, name=name)
         folds.forget(name)
         chosen[name] = choice.best("p_at_1")
         held_out[name] = {f"{C:g}": 100 * found["p_at_1"] for C, found in choice.quality.items()}

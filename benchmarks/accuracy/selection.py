@@ -8,6 +8,8 @@ and a direction is left when none has hope.
 
 from __future__ import annotations
 
+import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -36,17 +38,30 @@ class Choice:
 
 
 def choose(
-    quality: Callable[[float], dict[str, float]], grid: Sequence[float], start: float = 1.0, clear: float = 0.005
+    quality: Callable[[float], dict[str, float]],
+    grid: Sequence[float],
+    start: float = 1.0,
+    clear: float = 0.005,
+    name: str | None = None,
 ) -> Choice:
-    """Try ``start``, then larger values, then smaller ones, each while there is hope."""
+    """Try ``start``, then larger values, then smaller ones, each while there is hope; ``name`` tells how it goes."""
     values = sorted(grid)
+
+    def tell(C: float) -> dict[str, float]:
+        began = time.perf_counter()
+        found = quality(C)
+        if name:
+            told = ", ".join(f"{criterion} {100 * value:.2f}" for criterion, value in found.items())
+            print(f"{name}, C={C:g}: {told} ({time.perf_counter() - began:.0f} s)", file=sys.stderr, flush=True)
+        return found
+
     at = values.index(start)
-    tried = {start: quality(start)}
+    tried = {start: tell(start)}
     for direction in (values[at + 1 :], values[:at][::-1]):
         below = dict.fromkeys(tried[start], 0)
         for C in direction:
             best = {name: max(found[name] for found in tried.values()) for name in below}
-            tried[C] = quality(C)
+            tried[C] = tell(C)
             for name, value in tried[C].items():
                 lost = best[name] - value
                 below[name] = 0 if lost <= 0 else 2 if lost > clear else below[name] + 1
@@ -71,9 +86,14 @@ class Folds:
         return cls(X, Y, parts)
 
     @property
+    def documents(self) -> Any:
+        """Row numbers of the held-out documents, fold after fold."""
+        return np.concatenate([held for _, held in self.parts])
+
+    @property
     def gold(self) -> Any:
-        """Labels of the held-out documents, fold after fold."""
-        return self.Y[np.concatenate([held for _, held in self.parts])]
+        """Their labels."""
+        return self.Y[self.documents]
 
     def models(self, make: Callable[[], Any], key: Any, C: float) -> Iterator[tuple[Any, Any]]:
         """A model for each fold, fitted at C, and the documents that it has not seen."""
@@ -91,6 +111,15 @@ class Folds:
     def forget(self, key: Any) -> None:
         """Drop the models of a system."""
         self._kept.pop(key, None)
+
+    def scores(self, make: Callable[[], Any], key: Any, C: float, nodes: Any) -> Any:
+        """Scores of the held-out documents over ``nodes``; minus infinity where a fold has no document of a node."""
+        parts = []
+        for model, X in self.models(make, key, C):
+            S = np.full((X.shape[0], len(nodes)), -np.inf, np.float32)
+            S[:, np.searchsorted(nodes, model.nodes_)] = np.concatenate(list(model.score_blocks(X)))
+            parts.append(S)
+        return np.concatenate(parts)
 
     def answers(self, make: Callable[[], Any], key: Any, C: float) -> Any:
         """Answers to the held-out documents of all folds, in the order of ``gold``."""
