@@ -100,13 +100,34 @@ class ScreenedLeaves:
         return self._settle(found)
 
     def resume(self, block: LeafBlock, arrays: dict[str, Any]) -> ScreenedBlock:
-        """A block from what `ScreenedBlock.arrays` gave."""
+        """A block from what `ScreenedBlock.arrays` gave, for this problem or for another of the same shape.
+
+        Labels and weights of documents may have changed since: positive documents are candidates, and dual variables
+        go to the nearest that their bounds allow.
+        """
         found = ScreenedBlock(**block.__dict__)
+        given = np.arange(self.rows.n_docs)
         if "candidates" in arrays:
-            found.candidates = np.array(arrays["candidates"])
-        found.alpha = aligned_zeros(arrays["alpha"].shape, self.dtype)
-        found.alpha[:] = arrays["alpha"]
+            given = np.asarray(arrays["candidates"])
+            found.candidates = np.union1d(given, block.positives[0]).astype(np.int32)
+        rows = np.arange(self.rows.n_docs) if found.candidates is None else found.candidates
+        found.alpha = aligned_zeros((len(rows), PANEL), self.dtype)
+        found.alpha[np.searchsorted(rows, given)] = arrays["alpha"]
+        if self.loss != "squared_hinge":
+            upper = self._upper(block, rows)
+            least, most = (1e-6 * upper, (1 - 1e-6) * upper) if self.loss == "logistic" else (0, upper)
+            inside = (found.alpha > 0) & (found.alpha < upper) if self.loss == "logistic" else found.alpha <= upper
+            found.alpha[:] = np.where(inside, found.alpha, np.clip(found.alpha, least, most))
         return self._settle(found)
+
+    def _upper(self, block: LeafBlock, rows: IntArray) -> FloatArray:
+        """Bounds of the dual variables, rows x 16."""
+        weight = block.weight(self.dtype)
+        upper = self.bound[rows][:, None] * weight[1]
+        i, b = block.positives
+        at = np.searchsorted(rows, i)
+        upper[at, b] = self.bound[i] * weight[0, b]
+        return upper
 
     def _settle(self, block: ScreenedBlock) -> ScreenedBlock:
         block.local = None
