@@ -14,7 +14,7 @@ from scipy import sparse
 import linnaeus
 from linnaeus import OneVsRestSVM, Taxonomy
 from linnaeus.errors import ParameterError
-from linnaeus.models.pruning import best_precision, rounded, split_weights, thinned
+from linnaeus.models.pruning import best_precision, half_of_each, rounded, split_weights, thinned
 
 
 @settings(max_examples=60)
@@ -90,6 +90,17 @@ def test_the_threshold_found_costs_no_more_than_allowed_and_saves_most(trained) 
     stricter = copy.deepcopy(model).prune(X=X, y=y, loss=0.0)
     assert best_precision(stricter, X, Y) >= before
     assert stricter.prune_threshold_ <= pruned.prune_threshold_
+
+
+def test_training_documents_are_judged_without_half_of_their_words(trained) -> None:
+    model, _, _ = trained
+    X, y = (part[:600] for part in many_nodes())
+    Y, halves = model.taxonomy_.indicator(y), half_of_each(X)
+    assert 0.4 * X.nnz < halves.nnz < 0.6 * X.nnz
+    for whole in (X, X.toarray()):
+        halves = half_of_each(whole)
+        pruned = copy.deepcopy(model).prune(X=whole, y=y, loss=0.005, seen=True)
+        assert best_precision(pruned, halves, Y) >= best_precision(model, halves, Y) - 0.005
 
 
 def test_pruning_a_pruned_model_goes_on_from_it(trained) -> None:

@@ -151,6 +151,7 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
         X: Any = None,
         y: Any = None,
         loss: float = 0.002,
+        seen: bool = False,
         half: bool | None = None,
     ) -> LinearTaxonomyClassifier:
         """Keep only weights that matter, sparse; returns the model itself.
@@ -159,8 +160,9 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
         ----------
         threshold : weights that differ by less from what all nodes share (``base_weights_``, mostly 0) are dropped.
         X, y : documents on which to find the largest threshold instead, at which the precision of the best node falls
-            by at most ``loss``. Documents that the model has not seen are best; on its own training documents it errs
-            less, so that a smaller ``loss`` should be asked for.
+            by at most ``loss``. Best are documents that the model has not seen.
+        seen : X and y are training documents. The model knows them by heart, so half of the features of each are left
+            out; this is harder than new documents mostly are, and keeps more weights than they would.
         half : round weights to half precision, which halves the model file; by default where X and y are given.
 
         Examples
@@ -178,7 +180,9 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
             check_number("loss", loss, least=0)
             X = self._check_X(X, reset=False)
             Y = check_labels(y, self.taxonomy_, X.shape[0])[0]
-            find_threshold(self, X, self.taxonomy_.close(Y) if self.nested_ else Y, loss, half=half is not False)
+            find_threshold(
+                self, X, self.taxonomy_.close(Y) if self.nested_ else Y, loss, half=half is not False, seen=seen
+            )
             return self
         if not threshold >= 0:
             raise ParameterError(f"threshold={threshold}; expected a number of at least 0.")
