@@ -5,8 +5,8 @@
 wordnet_nouns: 16,606 test documents, 15,739 labels; one thread each; all documents at once and one at a time. Ours is
 trained, pruned on the training documents (`prune(X=, y=, seen=True)`), saved and loaded again: what is timed and
 weighed is what lies on disk, and its scores are exact. The rivals (``pip install libpecos napkinxc omikuji``, which
-want older numpy) run in the interpreter of ``--rivals-python`` or LINNAEUS_RIVALS_PYTHON, by default in this one; a rival that is
-not installed there is left out, and said so.
+want older numpy) run in the interpreter of ``--rivals-python`` or LINNAEUS_RIVALS_PYTHON, by default in this one; a
+rival that is not installed there is left out, and said so.
 """
 
 from __future__ import annotations
