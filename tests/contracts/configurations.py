@@ -17,8 +17,13 @@ CONFIGURATIONS: dict[str, list[dict[str, Any]]] = {
     "SoftmaxRegression": [{}],
     "TopDownSVM": [{}, {"loss": "hinge", "fit_intercept": False}],
     "NodeSVM": [{}, {"loss": "hinge", "fit_intercept": False}],
-    "RRSVM": [{}, {"loss": "hinge", "fit_intercept": False, "spawn": "all"}, {"learn": "closed"}],
-    "RRLogistic": [{}, {"class_weight": "balanced"}],
+    "RRSVM": [
+        {},
+        {"loss": "hinge", "fit_intercept": False, "spawn": "all"},
+        {"learn": "closed"},
+        {"schedule": "colours"},
+    ],
+    "RRLogistic": [{}, {"class_weight": "balanced"}, {"schedule": "all"}],
 }
 
 # Models that learn exactly one label per document; they are shown the first label of every document.
