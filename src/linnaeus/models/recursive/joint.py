@@ -2,49 +2,44 @@
 
 from __future__ import annotations
 
+import tempfile
 import warnings
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from linnaeus.data.check import Problem
-from linnaeus.engine import get_engine, single_blas_thread
+from linnaeus.data.check import Problem, check_labels, check_weights
+from linnaeus.engine import SerialEngine, ThreadEngine, get_engine, single_blas_thread
 from linnaeus.engine.clock import Clock
+from linnaeus.engine.memory import Forecast
 from linnaeus.errors import DataError, check_number
+from linnaeus.models.checkpoint import Checkpoint
 from linnaeus.models.class_weight import check_class_weight, positive_weights
 from linnaeus.models.linear import LinearTaxonomyClassifier
 from linnaeus.models.long_fit import LongFit
 from linnaeus.models.parameters import check_choice, check_training
 from linnaeus.models.recursive.dense import DenseLeaves
+from linnaeus.models.recursive.footprint import joint_forecast
 from linnaeus.models.recursive.inner import InnerWeights
 from linnaeus.models.recursive.leaves import leaf_blocks
 from linnaeus.models.recursive.links import links_of
 from linnaeus.models.recursive.network import Network, leaf_order, make_network, reduce_links
+from linnaeus.models.recursive.resume import JointCheckpoint
 from linnaeus.models.recursive.schedules import SCHEDULES, Schedule, check_kind, make_schedule, scheduled_order
 from linnaeus.models.recursive.screened import ScreenedLeaves
 from linnaeus.models.recursive.solver import JointSolver
 from linnaeus.models.recursive.start import shared_start
 from linnaeus.models.recursive.turns import TurnSolver, TurnWeights
+from linnaeus.models.recursive.update import Joint, update_joint
 from linnaeus.models.solvers import newton_cg
 from linnaeus.models.solvers.rows import Rows, aligned_zeros, prepare_rows
+from linnaeus.models.weights_on_disk import MERGE_BYTES, InMemory, OnDisk, block_arrays
 from linnaeus.progress import progress
-from linnaeus.typing import CSR, IntArray
+from linnaeus.taxonomy import Taxonomy
+from linnaeus.typing import CSR, Engine, IntArray
 
 __all__ = ["RecursiveModel"]
-
-
-@dataclass
-class _Joint:
-    """The last solution, for warm starts and updates: not part of the model that is stored."""
-
-    problem: Problem
-    Y: CSR
-    labels: IntArray  # leaves in the order of the blocks
-    C: float
-    schedule: str
-    solver: JointSolver
 
 
 class RecursiveModel(LongFit, LinearTaxonomyClassifier):
@@ -64,7 +59,7 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
     engine: Any
     warm_start: bool
     _losses: tuple[str, ...]
-    _joint: _Joint | None = None
+    _joint: Joint | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in super().__getstate__().items() if key != "_joint"}
@@ -88,28 +83,34 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
         if problem.codec.single_label and len(self.nodes_) < 2:
             only = problem.taxonomy.names[self.nodes_[0]]
             raise DataError(f"y has only one class, {only!r}; a classifier needs two.")
+        labels, network, schedule = self._network(problem)
+        engine, plan = self._engine_within_memory(problem.X, network)
         with single_blas_thread(), self._checkpointed(problem) as checkpoint:
-            seed = self._fit_seed(checkpoint)
-            labels, network, schedule = self._network(problem)
-            leaves, documents = self._leaves(problem, seed)
+            leaves, documents = self._leaves(problem, self._fit_seed(checkpoint))
             blocks = self._blocks(problem, Y[:, labels], labels, network, schedule)
-            solver = self._solver(leaves, network, schedule)
-            before = self._joint if self.warm_start else None
-            if before is not None and self._continues(before, problem, labels):
-                scale = self.C / before.C
-                solver.blocks = [
-                    leaves.resume(b, _scaled(o, scale)) for b, o in zip(blocks, before.solver.blocks, strict=True)
-                ]
-                solver.inner.M[:] = solver.inner.solved[:] = before.solver.inner.solved
-            else:
-                solver.blocks = [leaves.begin(block) for block in blocks]
-                n_labels = np.diff(Y.tocsr().indptr).astype(np.float64)
-                bias = 1.0 if self.fit_intercept else 0.0
-                start = shared_start(documents, leaves.bound, n_labels, len(labels), self.loss, bias)
-                solver.inner.start_from(start)
-            self._run(solver, clock)
-            self._joint = _Joint(problem, Y, labels, self.C, self.schedule, solver)
-            self._take_weights(solver, labels, documents)
+            solver = self._solver(leaves, network, schedule, engine, plan)
+            kept = JointCheckpoint(checkpoint)
+            if not kept.take_up(solver, blocks):
+                self._start(solver, blocks, problem, Y, labels, documents)
+            self._run(solver, clock, kept)
+            self._joint = Joint(problem, labels, np.zeros(len(labels), np.int32), self.C, self.schedule, solver)
+            with self._block_store(None, plan) as store:
+                self._take_weights(solver, labels, documents, store)
+
+    def _start(
+        self, solver: JointSolver, blocks: list[Any], problem: Problem, Y: CSR, labels: IntArray, documents: Any
+    ) -> None:
+        """Leaves and inner vertices at the last fit's solution, for warm starts, or at weights that all nodes share."""
+        leaves, before = solver.leaves, self._joint if self.warm_start else None
+        if before is not None and self._continues(before, solver, problem, labels):
+            scale, old = self.C / before.C, before.solver.blocks
+            solver.blocks = [leaves.resume(b, _scaled(o, scale)) for b, o in zip(blocks, old, strict=True)]
+            solver.inner.M[:] = solver.inner.solved[:] = before.solver.inner.solved
+            return
+        solver.blocks = [leaves.begin(block) for block in blocks]
+        n_labels = np.diff(Y.tocsr().indptr).astype(np.float64)
+        bias = 1.0 if self.fit_intercept else 0.0
+        solver.inner.start_from(shared_start(documents, leaves.bound, n_labels, len(labels), self.loss, bias))
 
     def _network(self, problem: Problem) -> tuple[IntArray, Network, Schedule | None]:
         """Labels in the order of the leaves, relatives together, the network that joins them, and who moves when."""
@@ -125,14 +126,14 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
         links = reduce_links(links_of(problem.taxonomy, labels, **options))
         return labels, make_network(links, problem.X.dtype), None
 
-    def _leaves(self, problem: Problem, seed: int) -> tuple[Any, Any]:
+    def _leaves(self, problem: Problem, seed: int, rank: Any = None) -> tuple[Any, Any]:
         X = problem.X
         weights = np.ones(problem.n_docs) if problem.weights is None else problem.weights
         bound = (self.C * weights).astype(X.dtype)
         bias = 1.0 if self.fit_intercept else 0.0
         if isinstance(X, np.ndarray) and self.loss in newton_cg.LOSSES:
             return DenseLeaves(X, bound, self.loss, bias), X
-        rows = prepare_rows(X, bias)
+        rows = prepare_rows(X, bias, rank)
         return ScreenedLeaves(rows, bound, self.loss, seed), rows
 
     def _blocks(
@@ -142,27 +143,59 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
         turn = None if schedule is None else schedule.leaf_turn
         return list(leaf_blocks(Y, network.leaf_total, weight.astype(problem.X.dtype), turn))
 
-    def _solver(self, leaves: Any, network: Network, schedule: Schedule | None) -> JointSolver:
+    def _engine_within_memory(self, X: Any, network: Network) -> tuple[Engine, Forecast]:
+        engine = get_engine(self.engine, self.n_jobs)
+        forecast = joint_forecast(X, self.loss, network, engine.n_workers)
+        plan = self._plan_memory(forecast, fewer_workers=self.engine in (None, "threads"))
+        if plan.n_workers != engine.n_workers:
+            engine = SerialEngine() if plan.n_workers == 1 else ThreadEngine(plan.n_workers)
+        return engine, plan
+
+    def _solver(
+        self, leaves: Any, network: Network, schedule: Schedule | None, engine: Engine, plan: Forecast
+    ) -> JointSolver:
         shape = InnerWeights.shape(network, leaves.n_features)
-        M, solved = aligned_zeros(shape, leaves.dtype), aligned_zeros(shape, leaves.dtype)
-        engine, local = get_engine(self.engine, self.n_jobs), get_engine(None, self.n_jobs)
+        M, solved = (_inner_array(shape, leaves.dtype, plan.on_disk) for _ in range(2))
+        local = engine if isinstance(engine, (SerialEngine, ThreadEngine)) else get_engine(None, self.n_jobs)
         if schedule is None:
             return JointSolver(leaves, [], InnerWeights(network, M, solved), engine, local)
         return TurnSolver(leaves, [], TurnWeights(network, M, solved, schedule), engine, local)
 
-    def _continues(self, before: _Joint, problem: Problem, labels: IntArray) -> bool:
+    def _continues(self, before: Joint, solver: JointSolver, problem: Problem, labels: IntArray) -> bool:
         """Whether the last solution fits this problem as a start: the same nodes, features and number of documents."""
         return (
-            before.schedule == self.schedule
+            type(before.solver.leaves) is type(solver.leaves)
+            and before.solver.leaves.screens == solver.leaves.screens
+            and before.solver.inner.M.shape == solver.inner.M.shape
+            and before.schedule == self.schedule
             and np.array_equal(before.labels, labels)
             and before.problem.X.shape == problem.X.shape
             and before.problem.X.dtype == problem.X.dtype
             and before.problem.taxonomy is problem.taxonomy
         )
 
+    def update(self, X: Any, y: Any, *, taxonomy: Taxonomy | None = None, sample_weight: Any = None) -> RecursiveModel:
+        """Learn from more documents, and more nodes if ``taxonomy`` has grown; only what they touch is solved again.
+
+        The gap that is certified afterwards is of the whole problem, old documents included, which the model still
+        holds from its fit (a model that was loaded does not). ``n_touched_`` says how many labels were solved again.
+        """
+        if self._joint is None:
+            raise NotFittedError(
+                "update needs the documents of the fit, which this model does not hold (it was loaded or not fitted); "
+                "fit it on all documents."
+            )
+        taxonomy = self.taxonomy_ if taxonomy is None else taxonomy
+        X = self._check_X(X, reset=False)
+        Y, _, _ = check_labels(y, taxonomy, X.shape[0])
+        weights, clock = check_weights(sample_weight, X.shape[0]), Clock(self.max_time)
+        with single_blas_thread():
+            update_joint(self, X, Y, taxonomy, weights, clock)
+        return self
+
     # -- solving -------------------------------------------------------------------------------------------------------
 
-    def _run(self, solver: JointSolver, clock: Clock) -> None:
+    def _run(self, solver: JointSolver, clock: Clock, kept: JointCheckpoint) -> None:
         with progress("training", 100, show=self.verbose > 0) as advance:
             shown = 0
 
@@ -171,8 +204,10 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
                 now = int(np.clip(100 * np.log(max(gap, 1e-300)) / np.log(min(self.tol, 0.5)), shown, 100))
                 advance(now - shown)
                 shown = now
+                kept.save_if_due(solver)
 
             converged = solver.run(self.tol, self.max_iter, clock, after)
+        kept.save(solver, finished=converged)
         self.objective_, self.duality_gap_ = float(solver.objective), float(solver.gap)
         self.n_iter_, self.time_limit_reached_ = solver.state.sweep, solver.out_of_time
         if not converged:
@@ -184,21 +219,40 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
                 stacklevel=5,
             )
 
-    def _take_weights(self, solver: JointSolver, labels: IntArray, documents: Any) -> None:
-        """Weights of the leaves as columns in the order of ``nodes_``."""
-        place = {int(node): i for i, node in enumerate(self.nodes_)}
-        column = np.array([place[int(node)] for node in labels])
+    def _take_weights(self, solver: JointSolver, labels: IntArray, documents: Any, store: Checkpoint | None) -> None:
+        """Weights of the leaves, relatives together; sorted by label where each document has one plain label."""
         leaves, every = solver.leaves, np.arange(solver.leaves.n_features, dtype=np.int32)
         rank = documents.rank if isinstance(documents, Rows) else None
-        W = np.empty((leaves.n_features - 1, len(labels)), leaves.dtype)
-        self.intercept_ = np.empty(len(labels), leaves.dtype)
-        for block in solver.blocks:
+        parts = [slice(int(block.columns[0]), int(block.columns[-1]) + 1) for block in solver.blocks]
+        weights: Any = InMemory(leaves.n_features - 1, parts, leaves.dtype)
+        if store is not None:
+            weights = OnDisk(store, str, parts, budget=MERGE_BYTES)
+        intercept = np.zeros(len(labels), leaves.dtype)
+        for number, (block, part) in enumerate(zip(solver.blocks, parts, strict=True)):
             own = solver.inner.centres(block.columns, every, solved=True)
             own[block.features] += block.U
-            own = own[:, : block.n_columns]
-            W[:, column[block.columns]] = own[:-1] if rank is None else own[:-1][rank]
-            self.intercept_[column[block.columns]] = own[-1] if self.fit_intercept else 0
-        self.weights_ = W
+            if self.fit_intercept:
+                intercept[part] = own[-1, : block.n_columns]
+            own = own[:-1, : block.n_columns] if rank is None else own[rank, : block.n_columns]
+            if store is not None:
+                store.put(str(number), block_arrays(own))
+            weights.put(number, own)
+        self.weights_, self.intercept_ = weights.whole(range(len(parts))), intercept
+        if self.codec_.kind == "labels" and store is None:
+            place = {int(node): i for i, node in enumerate(labels)}
+            order = np.array([place[int(node)] for node in self.nodes_])
+            if (order != np.arange(len(order))).any():
+                self.weights_, self.intercept_ = np.ascontiguousarray(self.weights_[:, order]), intercept[order]
+        else:
+            self.nodes_ = labels
+
+
+def _inner_array(shape: tuple[int, ...], dtype: Any, on_disk: bool) -> Any:
+    """Zeros in memory, or in a file that vanishes with them."""
+    if not on_disk:
+        return aligned_zeros(shape, dtype)
+    with tempfile.TemporaryFile(prefix="linnaeus-") as file:
+        return np.memmap(file, dtype, "w+", shape=shape)
 
 
 def _scaled(block: Any, scale: float) -> dict[str, Any]:

@@ -3,8 +3,9 @@
     P(W) = 1/2 sum over links r_uv |w_u - w_v|^2 + 1/2 sum_v anchor_v |w_v|^2 + sum of C_i loss, leaves x documents
 
 A sweep visits all leaves at the inner weights M, then moves the inner vertices to their exact optimum between the
-leaves, extrapolated as in FISTA; momentum starts anew where it points uphill. Since P and the dual D bound the optimum
-from both sides, P - D is the certificate: D from the leaves' dual variables alone, inner vertices eliminated exactly.
+leaves, extrapolated as in FISTA; momentum starts anew where it points uphill or P has risen. Since P and the dual D
+bound the optimum from both sides, P - D is the certificate: D from the leaves' dual variables alone, inner vertices
+eliminated exactly.
 
 Sweeps are cheap, for they look at the leaves' candidates only. At first after every few sweeps, then rarely, a
 screening looks at all documents; the last one certifies.
@@ -38,7 +39,9 @@ class JointState:
     sweep: int = 0
     momentum: float = 1.0  # FISTA's t
     next_screen: int = _SCREEN_FIRST
-    best_dual: float = -np.inf
+    best_dual: float = float(np.finfo(np.float64).min)
+    last_objective: float = float(np.finfo(np.float64).max)
+    done: bool = False
 
 
 @dataclass
@@ -55,10 +58,15 @@ class JointSolver:
     gap: float = np.inf
     out_of_time: bool = False
     certificate_seconds: float = 0.0  # what the last look at all documents took
+    pairs: Any = None  # the blocks' own parts of the gap, as last measured
+    awake: set[int] | None = None  # numbers of the blocks to visit; None: all
 
     def run(self, tol: float, max_iter: int, clock: Clock, after: Callable[[float], None]) -> bool:
         """Iterate until the certified gap is ``tol`` of the objective; False if it is not. ``after`` hears the gap."""
         state = self.state
+        if state.done:  # a finished training that was taken up again
+            self.certify()
+            return self.gap <= tol * self.objective
         while True:
             late = clock.remaining <= self.certificate_seconds
             if state.sweep >= max_iter or late:
@@ -69,22 +77,30 @@ class JointSolver:
             if not screening and state.sweep % _MEASURE_EVERY:
                 continue
             objective, gap = self._measure(screening)
-            after(gap / max(objective, np.finfo(float).tiny))
+            self._wake(0.5 * tol * objective)
+            if objective > state.last_objective:  # momentum has carried too far
+                state.momentum = 1.0
+            state.last_objective = objective
             if gap <= 0.9 * tol * objective or (gap <= tol * objective and not self.leaves.screens):
                 self.certify()
                 if self.gap <= tol * self.objective:
+                    state.done = True
+                    after(self.gap / max(self.objective, np.finfo(float).tiny))
                     return True
                 if self.leaves.screens and not screening:  # the candidates looked better than all documents do
                     state.next_screen = state.sweep
                     self._measure(True)
+            after(gap / max(objective, np.finfo(float).tiny))
         self.certify()
         return self.gap <= tol * self.objective
 
     def _sweep(self) -> None:
-        state, features = self.state, (lambda block: block.features)
+        state = self.state
         state.sweep += 1
-        tasks = ((block, centre, state.sweep) for block, centre in self._with_centres(features, solved=False))
-        for i, block in enumerate(self.engine.map(visit_block, tasks, shared=self.leaves)):
+        numbers = range(len(self.blocks)) if self.awake is None else sorted(self.awake)
+        chosen = [self.blocks[i] for i in numbers]
+        tasks = ((block, self.inner.centres(block.columns, block.features), state.sweep) for block in chosen)
+        for i, block in zip(numbers, self.engine.map(visit_block, tasks, shared=self.leaves), strict=True):
             self.blocks[i] = block
         following = 0.5 * (1 + np.sqrt(1 + 4 * state.momentum**2))
         uphill = self.inner.step(self.blocks, (state.momentum - 1) / following, self.local_engine)
@@ -121,14 +137,22 @@ class JointSolver:
 
     def _total(self, measured: Iterator[Any]) -> tuple[float, float]:
         loss = dual = norm = dual_norm = 0.0
+        self.pairs = np.zeros(len(self.blocks))
         for i, found in enumerate(measured):
-            self.blocks[i] = found.block
+            self.blocks[i], self.pairs[i] = found.block, found.pairs
             loss, dual = loss + found.loss, dual + found.dual
             norm, dual_norm = norm + found.norm, dual_norm + found.dual_norm
         energy, least = self.inner.energy(self.blocks, self.local_engine)
         objective = loss + 0.5 * norm + energy
         self.state.best_dual = max(self.state.best_dual, dual - 0.5 * dual_norm - least)
         return objective, max(0.0, objective - self.state.best_dual)
+
+    def _wake(self, most: float) -> None:
+        """Visit also the blocks with the largest parts of the gap, until the others' come to at most ``most``."""
+        if self.awake is not None:
+            asleep = np.array(sorted(set(range(len(self.blocks))) - self.awake), dtype=np.int64)
+            asleep = asleep[np.argsort(self.pairs[asleep], kind="stable")]
+            self.awake |= set(asleep[np.cumsum(self.pairs[asleep]) > most].tolist())
 
     def certify(self) -> None:
         """P and the gap of the weights as they are, on all documents, scores in double precision."""

@@ -46,8 +46,8 @@ class Rows:
         return W[:-1] if self.rank is None else W[:-1][self.rank]
 
 
-def prepare_rows(X: Matrix, bias: float) -> Rows:
-    """Lay out checked X (CSR or C-ordered dense, float32 or float64)."""
+def prepare_rows(X: Matrix, bias: float, rank: IntArray | None = None) -> Rows:
+    """Lay out checked X (CSR or C-ordered dense, float32 or float64); ``rank`` is an order of the features made before."""
     from scipy import sparse
 
     n_docs, n_features = X.shape
@@ -58,12 +58,13 @@ def prepare_rows(X: Matrix, bias: float) -> Rows:
         return Rows(indptr, np.zeros(1, np.int32), data, True, squared, bias, n_features, None)
     on_disk = getattr(X, "by_frequency", None)
     indptr = X.indptr.astype(np.int64, copy=False)
-    if on_disk is not None:  # laid out when the data was converted: used where it lies
+    if on_disk is not None and rank is None:  # laid out when the data was converted: used where it lies
         indices, data, rank = on_disk
     else:
-        frequency = np.bincount(X.indices, minlength=n_features)
-        rank = np.empty(n_features, dtype=np.int32)
-        rank[np.argsort(-frequency, kind="stable")] = np.arange(n_features, dtype=np.int32)
+        if rank is None:
+            frequency = np.bincount(X.indices, minlength=n_features)
+            rank = np.empty(n_features, dtype=np.int32)
+            rank[np.argsort(-frequency, kind="stable")] = np.arange(n_features, dtype=np.int32)
         renamed = sparse.csr_array((X.data.copy(), rank[X.indices], X.indptr.copy()), shape=X.shape)
         renamed.sum_duplicates()
         indptr = renamed.indptr.astype(np.int64)

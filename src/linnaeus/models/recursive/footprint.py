@@ -1,0 +1,45 @@
+"""How much memory a joint training takes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from linnaeus.engine.memory import Forecast
+from linnaeus.models.recursive.network import Network
+from linnaeus.models.recursive.screened import MOST, SAMPLE
+from linnaeus.models.solvers import newton_cg
+from linnaeus.models.solvers.dual_cd import PANEL
+from linnaeus.models.solvers.footprint import binary_footprint
+from linnaeus.models.weights_on_disk import MERGE_BYTES
+from linnaeus.typing import Matrix
+
+__all__ = ["joint_forecast"]
+
+
+def joint_forecast(X: Matrix, loss: str, network: Network, n_workers: int) -> Forecast:
+    """Documents, the leaves' dual variables and candidates, inner weights (twice) and the weights of all leaves.
+
+    How many candidates the leaves will have is not known before: as many as a screening may bring in is the guess.
+    """
+    (n_docs, n_features), size = X.shape, X.dtype.itemsize
+    dense = isinstance(X, np.ndarray)
+    n_blocks = -(-network.n_leaves // PANEL)
+    whole = n_features * PANEL * size
+    if dense or loss == "logistic":
+        dual = 0 if dense and loss in newton_cg.LOSSES else n_docs * PANEL * size
+        block = dual + 2 * whole
+    else:
+        candidates = min(n_docs, SAMPLE + MOST)
+        entries = candidates * max(1, X.nnz // max(1, n_docs))
+        block = candidates * (PANEL * size + 24) + entries * (size + 4) + min(n_features, entries) * (PANEL * size + 4)
+    inner = -(-(n_features + 1) // PANEL) * PANEL * network.n_inner * size
+    once = binary_footprint(X, loss)
+    weights = 2 * inner + network.n_leaves * n_features * size
+    return Forecast(
+        once={"documents": once.rows, "leaves": n_blocks * block},
+        each_worker={"panels": 4 * whole + n_docs * 8 + 6 * network.n_inner * PANEL * 8},
+        n_workers=n_workers,
+        weights=weights,
+        merging=min(MERGE_BYTES, max(2**20, weights // 4)),
+        preparing=once.preparing,
+    )

@@ -1,0 +1,143 @@
+"""A joint training that is killed goes on from its checkpoint, to the same model bit for bit; limits are kept."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from linnaeus import RRSVM, RRLogistic, Taxonomy
+from linnaeus.engine.memory import own_memory
+from linnaeus.errors import CheckpointError, ParameterError
+from linnaeus.models import checkpoint as checkpoint_module
+
+EDGES = [("R", f"T{i}") for i in range(6)] + [(f"T{i}", f"T{i}.{j}") for i in range(6) for j in range(6)]
+
+
+def problem(n_docs: int = 400) -> tuple[Taxonomy, sparse.csr_array, list[str]]:
+    rng = np.random.default_rng(0)
+    labels = [f"T{rng.integers(6)}.{rng.integers(6)}" for _ in range(n_docs)]
+    X = sparse.random_array((n_docs, 300), density=0.05, rng=rng, dtype=np.float32).tocsr()
+    return Taxonomy.from_edges(EDGES), X, labels
+
+
+class Killed(Exception):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "dense"),
+    [
+        (RRSVM, {"loss": "hinge"}, False),
+        (RRSVM, {}, False),
+        (RRLogistic, {}, False),
+        (RRSVM, {}, True),
+        (RRSVM, {"schedule": "colours"}, False),
+    ],
+)
+def test_a_fit_that_broke_off_goes_on_to_the_same_model(kind, settings, dense, tmp_path, monkeypatch) -> None:
+    tax, X, labels = problem()
+    X = X.toarray().astype(float) if dense else X
+    monkeypatch.setattr(checkpoint_module, "EVERY", 0.0)  # a commit at every occasion
+    settings = {"tol": 1e-9, "max_iter": 30, "random_state": 0, **settings}
+    expected = _quietly(kind(tax, **settings), X, labels)
+    commits = []
+
+    def stop_at_the_second(self) -> None:
+        commits.append(1)
+        if len(commits) == 2:
+            raise Killed
+        commit(self)
+
+    commit = checkpoint_module.Checkpoint.commit
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint_module.Checkpoint, "commit", stop_at_the_second)
+        with pytest.raises(Killed):
+            _quietly(kind(tax, checkpoint=tmp_path / "kept", **settings), X, labels)
+    again = _quietly(kind(tax, checkpoint=tmp_path / "kept", **settings), X, labels)
+    np.testing.assert_array_equal(again.weights_, expected.weights_)
+    assert again.n_iter_ == expected.n_iter_
+    assert again.objective_ == expected.objective_
+
+
+def _quietly(model, X, labels):
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X, labels)
+
+
+SCRIPT = """
+import sys
+import numpy as np
+from linnaeus import RRSVM
+from linnaeus.models import checkpoint
+from tests.models.recursive.test_resume import problem
+import linnaeus.models.recursive.solver as solver, time
+checkpoint.EVERY = 0.0
+sweep = solver.JointSolver._sweep
+solver.JointSolver._sweep = lambda self: (sweep(self), time.sleep(0.02))
+tax, X, labels = problem()
+print("begins", flush=True)
+RRSVM(tax, loss="hinge", tol=1e-6, max_iter=200, random_state=0, checkpoint=sys.argv[1]).fit(X, labels)
+"""
+
+
+def test_a_killed_process_loses_nothing_that_was_committed(tmp_path) -> None:
+    folder = tmp_path / "kept"
+    run = subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(SCRIPT), str(folder)], stdout=subprocess.PIPE
+    )
+    assert run.stdout.readline() == b"begins\n"
+    for _ in range(500):
+        if (folder / checkpoint_module.INDEX).exists():
+            break
+        time.sleep(0.02)
+    time.sleep(0.3)
+    os.kill(run.pid, signal.SIGKILL)
+    run.wait()
+    tax, X, labels = problem()
+    settings = {"loss": "hinge", "tol": 1e-6, "max_iter": 200, "random_state": 0}
+    again = _quietly(RRSVM(tax, checkpoint=folder, **settings), X, labels)
+    np.testing.assert_array_equal(again.weights_, _quietly(RRSVM(tax, **settings), X, labels).weights_)
+
+
+def test_a_checkpoint_of_another_fit_is_refused(tmp_path) -> None:
+    tax, X, labels = problem()
+    RRSVM(tax, random_state=0, checkpoint=tmp_path / "kept").fit(X, labels)
+    with pytest.raises(CheckpointError, match="C was 1.0 and is 2.0"):
+        RRSVM(tax, C=2.0, random_state=0, checkpoint=tmp_path / "kept").fit(X, labels)
+
+
+def test_a_time_limit_stops_with_a_certified_model() -> None:
+    tax, X, labels = problem()
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        model = RRSVM(tax, loss="hinge", tol=1e-9, max_time=1e-6, random_state=0).fit(X, labels)
+    best = RRSVM(tax, loss="hinge", tol=1e-4, random_state=0).fit(X, labels)
+    assert model.time_limit_reached_
+    assert np.isfinite(model.duality_gap_)
+    assert model.objective_ - model.duality_gap_ <= best.objective_ <= model.objective_ * (1 + 1e-9)
+
+
+def test_weights_go_to_disk_where_memory_is_small() -> None:
+    tax, X, labels = problem()
+    wide = sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], 400_000))
+    free = RRSVM(tax, random_state=0, tol=1e-2).fit(wide, labels)
+    plan = free.memory_forecast
+    limit = own_memory() + plan.peak - plan.now - (plan.weights - plan.merging) // 2
+    tight = RRSVM(tax, random_state=0, tol=1e-2, max_memory=limit).fit(wide, labels)
+    assert tight.memory_forecast.on_disk
+    assert not plan.on_disk
+    order = [list(tight.classes_).index(label) for label in free.classes_]
+    np.testing.assert_array_equal(np.asarray(tight.weights_)[:, order], free.weights_)
+    with pytest.raises(ParameterError, match="at least"):
+        RRSVM(tax, random_state=0, max_memory="1MB").fit(wide, labels)

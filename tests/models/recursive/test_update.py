@@ -1,0 +1,95 @@
+"""More documents and nodes: the enlarged problem is solved to the same optimum, from where it stood, and certified."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+
+from linnaeus import RRSVM, RRLogistic, Taxonomy, load, save
+from linnaeus.errors import DataError, ParameterError
+from linnaeus.models.solvers.dual_cd import PANEL
+
+EDGES = [("R", f"T{i}") for i in range(12)] + [(f"T{i}", f"T{i}.{j}") for i in range(12) for j in range(8)]
+GROWN = [*EDGES, ("T3", "T3.new"), ("R", "T99"), ("T99", "T99.0")]
+
+
+def documents(labels: list[str], seed: int) -> sparse.csr_array:
+    """Words of a topic and of its parent's; topics of different parents share none."""
+    rng = np.random.default_rng(seed)
+    X = np.zeros((len(labels), 2000), np.float32)
+    for row, label in zip(X, labels, strict=True):
+        for name, n_words in ((label, 3), (label.split(".")[0], 2)):
+            words = np.random.default_rng([ord(c) for c in name]).integers(0, 2000, 6)
+            row[rng.choice(words, n_words)] += 1
+        row /= np.linalg.norm(row)
+    return sparse.csr_array(X)
+
+
+@pytest.fixture(scope="module")
+def labels() -> list[str]:
+    rng = np.random.default_rng(0)
+    return [f"T{rng.integers(12)}.{rng.integers(8)}" for _ in range(600)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "dense"),
+    [(RRSVM, {}, False), (RRSVM, {"loss": "hinge"}, False), (RRLogistic, {}, False), (RRSVM, {}, True)],
+)
+def test_new_documents_lead_to_the_optimum_of_all(kind, settings, dense, labels) -> None:
+    X = documents(labels, 1)
+    X = X.toarray().astype(float) if dense else X
+    model = kind(Taxonomy.from_edges(EDGES), tol=1e-4, random_state=0, **settings)
+    whole = kind(Taxonomy.from_edges(EDGES), tol=1e-4, random_state=0, **settings).fit(X, labels)
+    model.fit(X[:580], labels[:580]).update(X[580:], labels[580:])
+    assert model.duality_gap_ <= 1e-4 * model.objective_
+    assert model.objective_ == pytest.approx(whole.objective_, rel=2e-4)
+    order = [list(model.classes_).index(label) for label in whole.classes_]
+    np.testing.assert_allclose(model.decision_function(X)[:, order], whole.decision_function(X), atol=0.1)
+
+
+def test_new_leaves_and_new_inner_nodes(labels) -> None:
+    X, new = documents(labels, 1), ["T3.new"] * 5 + ["T99.0"] * 5
+    more, grown = documents(new, 2), Taxonomy.from_edges(GROWN)
+    model = RRSVM(Taxonomy.from_edges(EDGES), tol=1e-4, random_state=0).fit(X, labels)
+    model.update(more, new, taxonomy=grown)
+    whole = RRSVM(grown, tol=1e-4, random_state=0).fit(sparse.vstack([X, more]), [*labels, *new])
+    assert model.objective_ == pytest.approx(whole.objective_, rel=2e-4)
+    assert model.predict(more).tolist() == new
+    assert model.taxonomy_ is grown
+    assert len(model.classes_) == len(whole.classes_)
+
+
+def test_only_what_is_touched_is_solved_again(labels) -> None:
+    X = documents(labels, 1)
+    model = RRSVM(Taxonomy.from_edges(EDGES), tol=1e-2, random_state=0, fit_intercept=False).fit(X, labels)
+    model.update(documents(["T0.0"], 3), ["T0.0"])
+    assert PANEL <= model.n_touched_ < len(model.classes_)
+    assert model.duality_gap_ <= 1e-2 * model.objective_
+
+
+def test_updates_follow_each_other_and_weights_count(labels) -> None:
+    X = documents(labels, 1)
+    weights = np.linspace(0.5, 2.0, 600)
+    model = RRSVM(Taxonomy.from_edges(EDGES), tol=1e-4, random_state=0)
+    model.fit(X[:500], labels[:500], sample_weight=weights[:500])
+    for part in (slice(500, 550), slice(550, 600)):
+        model.update(X[part], labels[part], sample_weight=weights[part])
+    whole = RRSVM(Taxonomy.from_edges(EDGES), tol=1e-4, random_state=0).fit(X, labels, sample_weight=weights)
+    assert model.objective_ == pytest.approx(whole.objective_, rel=2e-4)
+
+
+def test_what_cannot_be_updated_says_so(labels, tmp_path) -> None:
+    X, tax = documents(labels, 1), Taxonomy.from_edges(EDGES)
+    model = RRSVM(tax, random_state=0)
+    with pytest.raises(NotFittedError, match="holds?|hold"):
+        model.update(X, labels)
+    model.fit(X, labels)
+    with pytest.raises(ParameterError, match="lacks the node 'T11"):
+        model.update(X[:1], labels[:1], taxonomy=Taxonomy.from_edges([e for e in EDGES if "T11" not in e[1]]))
+    with pytest.raises(DataError, match="kind of the last fit"):
+        model.update(X[:1].toarray(), labels[:1])
+    save(model, tmp_path / "model")
+    with pytest.raises(NotFittedError, match="loaded"):
+        load(tmp_path / "model").update(X[:1], labels[:1])
