@@ -54,6 +54,7 @@ def start(p: dict, n: int, d: int, dtype: type) -> dict:
         "done": (np.arange(16) > 10).astype(np.uint8),
         "pg_max": np.zeros(16, dtype),
         "pg_min": np.zeros(16, dtype),
+        "shares": np.zeros((2, 16), dtype),
     }
 
 
@@ -74,7 +75,7 @@ def test_compiled_epochs_equal_the_twin(kernel, seed, n, d, loss, dense, bias) -
         kept = [module.sweep(*p.values(), *state.values()) for module, state in ((kernel, ours), (reference, twin))]
         assert kept[0] == kept[1]
         assert ours["order"].tolist() == twin["order"].tolist()
-        for name in ("W", "alpha", "pg_max", "pg_min"):
+        for name in ("W", "alpha", "pg_max", "pg_min", "shares"):
             np.testing.assert_allclose(ours[name], twin[name], rtol=1e-7, atol=1e-8, err_msg=name)
 
 
@@ -96,6 +97,38 @@ def test_rebuild_and_certify_equal_the_twin(kernel, loss, dtype) -> None:
     kernel.certify(*arguments, sums[0], sums[1])
     reference.certify(*arguments, sums[2], sums[3])
     np.testing.assert_allclose(sums[:2], sums[2:], rtol=1e-5 if dtype is np.float32 else 1e-10)
+
+
+@pytest.mark.parametrize("loss", list(LOSSES))
+def test_shares_of_rows_at_rest_add_up_to_the_certificate(loss) -> None:
+    n, d = 40, 6
+    p = problem(5, n, d, LOSSES[loss], False, np.float64, 1.0)
+    p["column_weight"][:] = 1
+    state = start(p, n, d, np.float64)
+    state["shrink_above"][:], state["shrink_below"][:], state["done"][:] = np.inf, -np.inf, 0
+    matrix, labels = list(p.values())[:4], [p["positive_indptr"], p["positive"]]
+    dual_cd.rebuild(*matrix, p["bias"], *labels, state["alpha"], state["W"])
+    for _ in range(3000):
+        dual_cd.sweep(*p.values(), *state.values())
+    primal, dual = np.zeros(16), np.zeros(16)
+    dual_cd.certify(
+        *matrix, p["bound"], p["column_weight"], p["loss"], p["bias"], *labels, state["W"], state["alpha"], primal, dual
+    )
+    squared = (state["W"] ** 2).sum(axis=0)
+    np.testing.assert_allclose(state["shares"][1], primal + squared / 2, rtol=1e-6)
+    np.testing.assert_allclose(state["shares"][0], primal + squared - dual, atol=1e-6 * primal.max())
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kernel", VARIANTS, ids=lambda module: module.__name__.rsplit(".", 1)[-1])
+def test_settled_weights_and_their_norms_equal_the_twin(kernel, dtype) -> None:
+    V = np.random.default_rng(0).normal(size=(9, 16))
+    found, expected = np.empty((9, 16), dtype), np.empty((9, 16), dtype)
+    norms = np.zeros((4, 16))
+    kernel.settle(V, found, norms[0], norms[1])
+    reference.settle(V, expected, norms[2], norms[3])
+    assert (found == expected).all()
+    np.testing.assert_allclose(norms[:2], norms[2:], rtol=1e-12)
 
 
 def test_wrong_types_are_refused() -> None:

@@ -15,8 +15,7 @@ columns are independent problems that share one order of the rows: a visit compu
 over its non-zeros and moves the 16 dual variables to their one-dimensional optimum.
 """
 
-from libc.math cimport log, exp, fabs, INFINITY
-cimport cython
+from libc.math cimport INFINITY
 from cython cimport floating
 
 ctypedef long long i64
@@ -33,27 +32,21 @@ cdef extern from "panel.h" nogil:
 
 cdef extern from "step.h" nogil:
     enum: STEP_KEEP, STEP_MOVED
-    int step_f(
-        int squared, float Q, const float* S, const float* Y, const float* c, const float* above, const float* below,
-        const int* open, float* a, float* D, float* high, float* low, float* gap, float* primal)
+    enum: STEP_ABOVE, STEP_BELOW, STEP_OPEN, STEP_HIGH, STEP_LOW, STEP_GAP, STEP_PRIMAL, STEP_STATE
+    int step_f(int loss, float Q, const float* S, const float* Y, const float* c, float* a, float* D, float[16]* state)
     int step_d(
-        int squared, double Q, const double* S, const double* Y, const double* c, const double* above, const double* below,
-        const int* open, double* a, double* D, double* high, double* low, double* gap, double* primal)
+        int loss, double Q, const double* S, const double* Y, const double* c, double* a, double* D, double[16]* state)
     void step_value(
-        int squared, const double* S, const double* Y, const double* c, const double* a, double* primal, double* dual)
+        int loss, const double* S, const double* Y, const double* c, const double* a, double* primal, double* dual)
 
 cdef enum:
     NEAR = 4  # rows between asking for a row and its turn
-    FAR = 8
-
-cpdef enum Loss:
-    HINGE = 0
-    SQUARED_HINGE = 1
-    LOGISTIC = 2
+    FAR = 8  # and for the place where it begins
 
 
 cdef inline void scores(
-    Py_ssize_t n, const int* indices, const floating* data, const floating* W, const floating* bias_row, floating bias, floating* S
+    Py_ssize_t n, const int* indices, const floating* data, const floating* W, const floating* bias_row, floating bias,
+    floating* S,
 ) noexcept nogil:
     """S = x W for one row, the constant feature included."""
     cdef int b
@@ -66,7 +59,8 @@ cdef inline void scores(
 
 
 cdef inline void add(
-    Py_ssize_t n, const int* indices, const floating* data, const floating* D, floating bias, floating* bias_row, floating* W
+    Py_ssize_t n, const int* indices, const floating* data, const floating* D, floating bias, floating* bias_row,
+    floating* W,
 ) noexcept nogil:
     """W += x' D for one row, the constant feature included."""
     cdef int b
@@ -78,60 +72,17 @@ cdef inline void add(
         bias_row[b] += bias * D[b]
 
 
-cdef inline double newton_logistic(double z, double old, double Q, double c) noexcept nogil:
-    """argmin over a in (0, c) of  Q/2 (a - old)^2 + z (a - old) + a log a + (c - a) log(c - a),  z = y w'x at old.
-
-    Solved in the smaller of a and c - a, so that neither loses its digits (Yu, Huang & Lin 2011).
-    """
-    cdef double a, d, slope, curve
-    cdef int step
-    cdef bint upper = old > 0.5 * c or (z < 0 and 0.5 * Q * c < -z)
-    if upper:  # by symmetry: the variable is c - a and z changes sign
-        old = c - old
-        z = -z
-    a = old if old < 0.5 * c else 0.5 * c
-    for step in range(50):
-        slope = Q * (a - old) + z + log(a / (c - a))
-        curve = Q + c / (a * (c - a))
-        d = a - slope / curve
-        if d <= 0:
-            d = 0.1 * a
-        elif d >= c:
-            d = c - 0.1 * (c - a)
-        if fabs(d - a) <= 1e-9 * a:
-            a = d
-            break
-        a = d
-    if a < 1e-300:
-        a = 1e-300
-    return c - a if upper else a
-
-
-cdef inline int step_logistic(
-    floating Q, const floating* S, const floating* Y, const floating* bound, floating* a, floating* D,
-    floating* high, floating* low, floating* gap, floating* primal,
+cdef inline void ask_for(
+    const i64* indptr, const int* indices, const floating* data, bint dense, const floating* alpha,
+    Py_ssize_t near, Py_ssize_t far,
 ) noexcept nogil:
-    """One step of each column towards its one-dimensional optimum; see `step.h` for the arguments."""
-    cdef int b
-    cdef floating new, c, g
-    cdef double t, value
-    for b in range(PANEL):
-        c = bound[b]
-        t = Y[b] * S[b]
-        g = <floating> (t + log(a[b] / (c - a[b])))
-        high[b] = max(high[b], g)
-        low[b] = min(low[b], g)
-        value = c * (log(1 + exp(-fabs(t))) + max(-t, 0))
-        gap[b] += <floating> (value + c * log((c - a[b]) / c) + a[b] * g)
-        primal[b] += <floating> (value + 0.5 * a[b] * t)
-        new = <floating> newton_logistic(t, a[b], Q, c)
-        if new >= c:  # rounding to float may reach the end of the open interval
-            new = <floating> (c * 0.9999999)
-        if new <= 0:
-            new = <floating> (c * 1e-30)
-        D[b] = (new - a[b]) * Y[b]
-        a[b] = new
-    return STEP_KEEP | STEP_MOVED
+    """Rows lie anywhere in memory: have coming ones fetched while this one is worked on."""
+    cdef Py_ssize_t n = indptr[near + 1] - indptr[near]
+    panel_prefetch(indptr + far, 2 * sizeof(i64))
+    panel_prefetch(alpha + near * PANEL, PANEL * sizeof(floating))
+    panel_prefetch(data + indptr[near], n * sizeof(floating))
+    if not dense:
+        panel_prefetch(indices + indptr[near], n * sizeof(int))
 
 
 def sweep(
@@ -147,52 +98,39 @@ def sweep(
 
     Rows at which every unfinished column stands at a bound with slack (gradient above ``shrink_above`` at 0, below
     ``shrink_below`` at the upper bound) go behind the others in ``order``; the number of rows that stay is returned.
-    ``pg_max`` and ``pg_min`` receive the extreme projected gradients per column, ``shares`` (2 x 16) the sums of the rows'
-    shares of the duality gap and of the primal objective as they were met (for a centre of 0). Columns that are ``done``
-    still move (it costs nothing) but keep no row active.
+    ``pg_max`` and ``pg_min`` receive the extreme projected gradients per column, ``shares`` (2 x 16) the sums of the
+    rows' shares of the duality gap and of the primal objective as they were met (for a centre of 0). Columns that are
+    ``done`` still move (it costs nothing) but keep no row active.
     """
-    cdef Py_ssize_t i, n, e, ahead, kept = 0, last = n_active - 1
+    cdef Py_ssize_t i, n, e, kept = 0, last = n_active - 1
     cdef int b, swap, outcome
     cdef floating S[PANEL]
     cdef floating minus[PANEL]
     cdef floating signs[PANEL]
     cdef floating D[PANEL]
     cdef floating c[PANEL]
-    cdef floating gap[PANEL]
-    cdef floating primal[PANEL]
-    cdef floating high[PANEL]
-    cdef floating low[PANEL]
-    cdef int open_[PANEL]
-    cdef floating* a
     cdef const floating* Y
     cdef floating* w = &W[0, 0]
     cdef floating* bias_row = &W[W.shape[0] - 1, 0]
     cdef const floating* negative_weight = &column_weight[1, 0]
     cdef const int* row_indices = NULL
+    cdef floating state[STEP_STATE][PANEL]
     for b in range(PANEL):
-        high[b] = -INFINITY
-        low[b] = INFINITY
-        gap[b] = 0
-        primal[b] = 0
         minus[b] = -1
-        open_[b] = not done[b]
+        state[STEP_ABOVE][b] = shrink_above[b]
+        state[STEP_BELOW][b] = shrink_below[b]
+        state[STEP_OPEN][b] = not done[b]
+        state[STEP_HIGH][b] = -INFINITY
+        state[STEP_LOW][b] = INFINITY
+        state[STEP_GAP][b] = state[STEP_PRIMAL][b] = 0
     with nogil:
         while kept <= last:
             i = order[kept]
-            # Rows lie anywhere: ask for a coming one while this one is worked on.
             if kept + FAR <= last:
-                ahead = order[kept + FAR]
-                panel_prefetch(&indptr[0] + ahead, 16)
-                ahead = order[kept + NEAR]
-                panel_prefetch(&alpha[ahead, 0], PANEL * sizeof(floating))
-                n = indptr[ahead + 1] - indptr[ahead]
-                panel_prefetch(&data[0] + indptr[ahead], n * sizeof(floating))
-                if not dense:
-                    panel_prefetch(&indices[0] + indptr[ahead], n * sizeof(int))
+                ask_for(&indptr[0], &indices[0], &data[0], dense, &alpha[0, 0], order[kept + NEAR], order[kept + FAR])
             n = indptr[i + 1] - indptr[i]
             if not dense:
                 row_indices = &indices[0] + indptr[i]
-            a = &alpha[i, 0]
             for b in range(PANEL):
                 c[b] = bound[i] * negative_weight[b]
             Y = minus
@@ -204,18 +142,10 @@ def sweep(
                     signs[positive[e]] = 1
                     c[positive[e]] = bound[i] * column_weight[0, positive[e]]
             scores(n, row_indices, &data[0] + indptr[i], w, bias_row, bias, S)
-            if loss == LOGISTIC:
-                outcome = step_logistic(squared_norm[i], S, Y, c, a, D, high, low, gap, primal)
-            elif floating is float:
-                if loss == HINGE:
-                    outcome = step_f(0, squared_norm[i], S, Y, c, &shrink_above[0], &shrink_below[0], open_, a, D, high, low, gap, primal)
-                else:
-                    outcome = step_f(1, squared_norm[i], S, Y, c, &shrink_above[0], &shrink_below[0], open_, a, D, high, low, gap, primal)
+            if floating is float:
+                outcome = step_f(loss, squared_norm[i], S, Y, c, &alpha[i, 0], D, state)
             else:
-                if loss == HINGE:
-                    outcome = step_d(0, squared_norm[i], S, Y, c, &shrink_above[0], &shrink_below[0], open_, a, D, high, low, gap, primal)
-                else:
-                    outcome = step_d(1, squared_norm[i], S, Y, c, &shrink_above[0], &shrink_below[0], open_, a, D, high, low, gap, primal)
+                outcome = step_d(loss, squared_norm[i], S, Y, c, &alpha[i, 0], D, state)
             if outcome & STEP_MOVED:
                 add(n, row_indices, &data[0] + indptr[i], D, bias, bias_row, w)
             if outcome & STEP_KEEP:
@@ -226,11 +156,11 @@ def sweep(
                 order[kept] = swap
                 last -= 1
     for b in range(PANEL):
-        pg_max[b] = high[b]
-        pg_min[b] = low[b]
+        pg_max[b] = state[STEP_HIGH][b]
+        pg_min[b] = state[STEP_LOW][b]
         if shares is not None:
-            shares[0, b] = gap[b]
-            shares[1, b] = primal[b]
+            shares[0, b] = state[STEP_GAP][b]
+            shares[1, b] = state[STEP_PRIMAL][b]
     return kept
 
 
@@ -297,10 +227,10 @@ def certify(
     const i64[::1] positive_indptr, const unsigned char[::1] positive,
     const floating[:, ::1] W, const floating[:, ::1] alpha, double[::1] primal, double[::1] dual,
 ):
-    """Per column: primal = sum_i c_i loss(y_i w'x_i), dual = the part of the dual objective that is linear or local in alpha.
+    """primal = sum_i c_i loss(y_i w'x_i) of every column, dual = what its dual objective has that is local in alpha.
 
     Scores are computed in double precision from W as it is stored, so that P is the objective of just these weights.
-    The caller adds the quadratic terms, P = 1/2 |w - m|^2 + primal; for m = 0, D = dual - 1/2 |v|^2 with v = sum alpha y x.
+    The caller adds the quadratic terms, P = 1/2 |w - m|^2 + primal; for m = 0, D = dual - 1/2 |v|^2, v = sum alpha y x.
     """
     cdef Py_ssize_t i, n, e
     cdef int b
@@ -332,15 +262,7 @@ def certify(
             for e in range(positive_indptr[i], positive_indptr[i + 1]):
                 Y[positive[e]] = 1
                 c[positive[e]] = bound[i] * column_weight[0, positive[e]]
-            if loss == HINGE:
-                step_value(0, S, Y, c, a, P, D)
-            elif loss == SQUARED_HINGE:
-                step_value(1, S, Y, c, a, P, D)
-            else:
-                for b in range(PANEL):
-                    S[b] *= Y[b]
-                    P[b] += c[b] * (log(1 + exp(-fabs(S[b]))) + max(-S[b], 0))
-                    D[b] += c[b] * log(c[b]) - a[b] * log(a[b]) - (c[b] - a[b]) * log(c[b] - a[b])
+            step_value(loss, S, Y, c, a, P, D)
     for b in range(PANEL):
         primal[b] = P[b]
         dual[b] = D[b]

@@ -17,6 +17,7 @@
 static inline void panel_prefetch(const void *place, ptrdiff_t n_bytes) {
 #if defined(__GNUC__) || defined(__clang__)
     for (ptrdiff_t k = 0; k < n_bytes; k += 64) __builtin_prefetch((const char *)place + k);
+    __asm__ volatile("" : : "r"(place)); /* without it GCC sees a function without effect and drops the call */
 #else
     (void)place, (void)n_bytes;
 #endif
@@ -24,7 +25,7 @@ static inline void panel_prefetch(const void *place, ptrdiff_t n_bytes) {
 
 #if defined(__GNUC__) || defined(__clang__)
 /* Vectors of the width of the machine's registers: wider ones would be taken apart in memory. Any alignment is
- * tolerated; aligned arrays are merely faster. Several sums run side by side, so that an addition need not wait for the last. */
+ * tolerated; aligned arrays are merely faster. Sums run side by side, so that an addition need not wait for the last. */
 #if defined(__AVX512F__)
 #define LANE 64
 #define SUMS 4

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["certify", "rebuild", "sweep"]
+__all__ = ["certify", "rebuild", "settle", "sweep"]
 
 PANEL = 16
 HINGE, SQUARED_HINGE, LOGISTIC = range(3)
@@ -48,16 +48,20 @@ def _logistic_root(t: float, old: float, Q: float, c: float) -> float:
 def sweep(
     indptr: Any, indices: Any, data: Any, dense: bool, squared_norm: Any, bound: Any, column_weight: Any, loss: int,
     bias: float, positive_indptr: Any, positive: Any, order: Any, n_active: int, W: Any, alpha: Any,
-    shrink_above: Any, shrink_below: Any, done: Any, pg_max: Any, pg_min: Any,
+    shrink_above: Any, shrink_below: Any, done: Any, pg_max: Any, pg_min: Any, shares: Any = None,
 ) -> int:  # fmt: skip
     """One epoch over ``order[:n_active]``; see the kernel."""
     pg_max[:], pg_min[:] = -np.inf, np.inf
+    shares = np.zeros((2, PANEL)) if shares is None else shares
+    shares[:] = 0
     kept, last = 0, n_active - 1
     while kept <= last:
         i = int(order[kept])
         x, y = _row(i, indptr, indices, data, dense, bias, len(W) - 1), _signs(i, positive_indptr, positive)
         Q, keep = float(squared_norm[i]), loss == LOGISTIC
         t, bounds = y * (x @ W), bound[i] * np.where(y > 0, column_weight[0], column_weight[1])
+        cost, conjugate = _values(loss, t, bounds.astype(float), alpha[i].astype(float))
+        shares += cost + alpha[i] * t - conjugate, cost + alpha[i] * t / 2
         for b in range(PANEL):
             old, c = float(alpha[i, b]), float(bounds[b])
             if loss == LOGISTIC:
@@ -114,10 +118,20 @@ def certify(
         y = _signs(i, positive_indptr, positive)
         t, a = y * (x @ W), alpha[i].astype(float)
         c = bound[i] * np.where(y > 0, column_weight[0], column_weight[1]).astype(float)
-        if loss == LOGISTIC:
-            primal += c * np.logaddexp(0, -t)
-            dual += c * np.log(c) - a * np.log(a) - (c - a) * np.log(c - a)
-        else:
-            z = np.maximum(1 - t, 0)
-            primal += c * (z if loss == HINGE else z**2)
-            dual += a if loss == HINGE else a - a**2 / (4 * c)
+        cost, local = _values(loss, t, c, a)
+        primal += cost
+        dual += local
+
+
+def _values(loss: int, t: Any, c: Any, a: Any) -> tuple[Any, Any]:
+    """What a row costs every column at margins t, and the local part of the dual objective at a."""
+    if loss == LOGISTIC:
+        return c * np.logaddexp(0, -t), c * np.log(c) - a * np.log(a) - (c - a) * np.log(c - a)
+    z = np.maximum(1 - t, 0)
+    return c * (z if loss == HINGE else z**2), a if loss == HINGE else a - a**2 / (4 * c)
+
+
+def settle(V: Any, W: Any, exact: Any, stored: Any) -> None:
+    """W = V, rounded; the squared norms of the columns of V and of W as it is stored."""
+    W[:] = V
+    exact[:], stored[:] = (V**2).sum(axis=0), (W.astype(float) ** 2).sum(axis=0)

@@ -123,20 +123,22 @@ class _Block:
                 self.done[:] = quiet
         return epochs
 
-    def _rebuild(self) -> FloatArray:
+    def _rebuild(self) -> tuple[FloatArray, FloatArray]:
+        """W from alpha; the squared norms of its columns before and after rounding."""
         V = np.zeros(self.W.shape)
         self.kernel.rebuild(*self.rows.matrix, self.rows.bias, *self.labels, self.alpha, V)
-        self.W[:] = V
-        return V
+        exact, stored = np.empty(PANEL), np.empty(PANEL)
+        self.kernel.settle(V, self.W, exact, stored)
+        return exact, stored
 
     def _certify(self) -> tuple[FloatArray, FloatArray]:
         """Objective P and gap P - D of every column, w rebuilt from alpha."""
-        dual_norm = np.square(self._rebuild()).sum(axis=0)
-        primal, dual = np.zeros(PANEL), np.zeros(PANEL)
+        exact, stored = self._rebuild()
+        primal, dual = np.empty(PANEL), np.empty(PANEL)
         self.kernel.certify(
             *self.rows.matrix, self.bound, self.weight, self.loss, self.rows.bias, *self.labels,
             self.W, self.alpha, primal, dual,
         )  # fmt: skip
-        P = 0.5 * np.square(self.W, dtype=np.float64).sum(axis=0) + primal
-        D = dual - 0.5 * dual_norm
+        P = 0.5 * stored + primal
+        D = dual - 0.5 * exact
         return P[: self.n_columns], np.maximum(P - D, 0)[: self.n_columns]
