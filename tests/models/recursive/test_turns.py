@@ -249,3 +249,14 @@ def test_a_warm_start_goes_on_and_another_schedule_starts_anew(schedule) -> None
     assert model.objective_ == pytest.approx(objective, rel=2e-5)
     model.set_params(schedule="exact").fit(X, labels)
     assert model.objective_ == pytest.approx(objective, rel=2e-5)
+
+
+@pytest.mark.parametrize("schedule", ["levels", "colours", "all"])
+def test_an_update_goes_on_with_the_blocks_of_the_fit(schedule) -> None:
+    tax = taxonomy()
+    X, labels = documents(tax, n_docs=60)
+    model = fit(tax, X[:50], labels[:50], tol=1e-5, schedule=schedule)
+    before = [block.columns.tolist() for block in model._joint.solver.blocks]
+    model.update(X[50:], labels[50:])
+    assert [block.columns.tolist() for block in model._joint.solver.blocks] == before
+    assert model.objective_ == pytest.approx(fit(tax, X, labels, tol=1e-5).objective_, rel=2e-5)

@@ -93,7 +93,8 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
             if not kept.take_up(solver, blocks):
                 self._start(solver, blocks, problem, Y, labels, documents)
             self._run(solver, clock, kept)
-            self._joint = Joint(problem, labels, np.zeros(len(labels), np.int32), self.C, self.schedule, solver)
+            parts = np.zeros(len(labels), np.int32) if schedule is None else schedule.leaf_turn  # blocks stay apart
+            self._joint = Joint(problem, labels, parts, self.C, self.schedule, solver)
             with self._block_store(None, plan) as store:
                 self._take_weights(solver, labels, documents, store)
 
