@@ -60,11 +60,11 @@ def choose(
     for direction in (values[at + 1 :], values[:at][::-1]):
         below = dict.fromkeys(tried[start], 0)
         for C in direction:
-            best = {name: max(found[name] for found in tried.values()) for name in below}
+            best = {criterion: max(found[criterion] for found in tried.values()) for criterion in below}
             tried[C] = tell(C)
-            for name, value in tried[C].items():
-                lost = best[name] - value
-                below[name] = 0 if lost <= 0 else 2 if lost > clear else below[name] + 1
+            for criterion, value in tried[C].items():
+                lost = best[criterion] - value
+                below[criterion] = 0 if lost <= 0 else 2 if lost > clear else below[criterion] + 1
             if min(below.values()) >= 2:
                 break
     return Choice(dict(sorted(tried.items())))
