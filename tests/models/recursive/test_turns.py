@@ -15,7 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 from linnaeus import RRSVM, RRLogistic, Taxonomy
 from linnaeus.engine import SerialEngine
 from linnaeus.models.recursive import joint
+from linnaeus.models.recursive.footprint import joint_forecast
 from linnaeus.models.recursive.links import links_of
+from linnaeus.models.recursive.network import make_network
 from linnaeus.models.recursive.screened import ScreenedLeaves
 from tests.contracts.configurations import documents, taxonomy
 
@@ -260,3 +262,11 @@ def test_an_update_goes_on_with_the_blocks_of_the_fit(schedule) -> None:
     model.update(X[50:], labels[50:])
     assert [block.columns.tolist() for block in model._joint.solver.blocks] == before
     assert model.objective_ == pytest.approx(fit(tax, X, labels, tol=1e-5).objective_, rel=2e-5)
+
+
+def test_the_memory_of_waiting_vertices_is_forecast() -> None:
+    tax = taxonomy()
+    X, _ = documents(tax)
+    network = make_network(links_of(tax, np.arange(tax.n_nodes)), np.float32)
+    plain, turns = (joint_forecast(X, "hinge", network, 1, in_turns=in_turns) for in_turns in (False, True))
+    assert sum(turns.once.values()) - sum(plain.once.values()) >= network.n_inner * X.shape[1] * 4

@@ -16,10 +16,11 @@ from linnaeus.typing import Matrix
 __all__ = ["joint_forecast"]
 
 
-def joint_forecast(X: Matrix, loss: str, network: Network, n_workers: int) -> Forecast:
+def joint_forecast(X: Matrix, loss: str, network: Network, n_workers: int, *, in_turns: bool = False) -> Forecast:
     """Documents, the leaves' dual variables and candidates, inner weights (twice) and the weights of all leaves.
 
-    How many candidates the leaves will have is not known before: as many as a screening may bring in is the guess.
+    How many candidates the leaves will have is not known before: as many as a screening may bring in is the guess. In
+    plain turns inner vertices wait in memory until they may move, and workers hold copies of their panels.
     """
     (n_docs, n_features), size = X.shape, X.dtype.itemsize
     dense = isinstance(X, np.ndarray)
@@ -35,9 +36,10 @@ def joint_forecast(X: Matrix, loss: str, network: Network, n_workers: int) -> Fo
     inner = -(-(n_features + 1) // PANEL) * PANEL * network.n_inner * size
     once = binary_footprint(X, loss)
     weights = 2 * inner + network.n_leaves * n_features * size
+    waiting = inner if in_turns else 0
     return Forecast(
-        once={"documents": once.rows, "leaves": n_blocks * block},
-        each_worker={"panels": 4 * whole + n_docs * 8 + 6 * network.n_inner * PANEL * 8},
+        once={"documents": once.rows, "leaves": n_blocks * block, "turns": waiting},
+        each_worker={"panels": 4 * whole + n_docs * 8 + 6 * network.n_inner * PANEL * 8 + waiting // 4},
         n_workers=n_workers,
         weights=weights,
         merging=min(MERGE_BYTES, max(2**20, weights // 4)),

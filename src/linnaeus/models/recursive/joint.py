@@ -146,7 +146,7 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
 
     def _engine_within_memory(self, X: Any, network: Network) -> tuple[Engine, Forecast]:
         engine = get_engine(self.engine, self.n_jobs)
-        forecast = joint_forecast(X, self.loss, network, engine.n_workers)
+        forecast = joint_forecast(X, self.loss, network, engine.n_workers, in_turns=self.schedule != "exact")
         plan = self._plan_memory(forecast, fewer_workers=self.engine in (None, "threads"))
         if plan.n_workers != engine.n_workers:
             engine = SerialEngine() if plan.n_workers == 1 else ThreadEngine(plan.n_workers)
