@@ -118,7 +118,7 @@ class _OneVsRest(LongFit, LinearTaxonomyClassifier):
         X, nodes = problem.X, self.nodes_
         bound = self.C * (np.ones(problem.n_docs) if problem.weights is None else problem.weights)
         stop: dict[str, Any] = {"loss": self.loss, "tol": self.tol, "max_iter": self.max_iter}
-        training = prepare_training(X, bound, bias=1.0 if self.fit_intercept else 0.0, **stop)
+        training = prepare_training(X, bound, bias=1.0 if self.fit_intercept else 0.0, n_columns=len(nodes), **stop)
         parts = list(blocks(len(nodes), training.block_size))
         # One seed per block, whatever thread solves it: the model does not depend on n_jobs.
         seeds = np.random.SeedSequence(seed).spawn(len(parts))

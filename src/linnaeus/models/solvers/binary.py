@@ -13,13 +13,16 @@ import numpy as np
 
 from linnaeus.engine.plan import rows_that_fit
 from linnaeus.models.solvers import newton_cg
-from linnaeus.models.solvers.dual_cd import PANEL, solve_block
+from linnaeus.models.solvers.dual_cd import PANEL, negative_start, solve_block
 from linnaeus.models.solvers.newton_cg import solve_dense_block
 from linnaeus.models.solvers.rows import Rows, prepare_rows
 from linnaeus.models.solvers.solution import BlockSolution
 from linnaeus.typing import CSR, FloatArray, Matrix
 
 __all__ = ["BinaryTraining", "prepare_training", "solve_columns"]
+
+
+_MANY = 8 * PANEL  # columns that pay for a common start
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,7 @@ class BinaryTraining:
     bias: float
     tol: float
     max_iter: int
+    start: FloatArray | None = None  # dual variables at which blocks start, where there are many of them
 
     @property
     def block_size(self) -> int:
@@ -43,15 +47,21 @@ class BinaryTraining:
 
 
 def prepare_training(
-    X: Matrix, bound: FloatArray, *, loss: str, bias: float, tol: float, max_iter: int
+    X: Matrix, bound: FloatArray, *, loss: str, bias: float, tol: float, max_iter: int, n_columns: int = 0
 ) -> BinaryTraining:
-    """Lay out checked X (CSR or dense).
+    """Lay out checked X (CSR or dense) for about ``n_columns`` columns.
 
-    Dense documents have correlated features, on which coordinate descent crawls: smooth losses go to Newton-CG.
+    Dense documents have correlated features, on which coordinate descent crawls: smooth losses go to Newton-CG. Where
+    there are many columns the problem in which every document is negative is solved first, as a start for all of them.
     """
-    smooth = isinstance(X, np.ndarray) and loss in newton_cg.LOSSES
-    documents = X if smooth else prepare_rows(X, bias)
-    return BinaryTraining(documents, bound.astype(X.dtype), loss, bias, tol, max_iter)
+    dense = isinstance(X, np.ndarray)
+    bound = bound.astype(X.dtype)
+    documents = X if dense and loss in newton_cg.LOSSES else prepare_rows(X, bias)
+    start = None
+    if isinstance(documents, Rows) and not dense and n_columns >= _MANY:
+        stop: dict[str, Any] = {"loss": loss, "tol": 0.3 * tol, "max_iter": min(max_iter, 100)}
+        start = negative_start(documents, bound, seed=0, **stop)
+    return BinaryTraining(documents, bound, loss, bias, tol, max_iter, start)
 
 
 def solve_columns(training: BinaryTraining, task: tuple[CSR, Any]) -> BlockSolution:
@@ -59,5 +69,5 @@ def solve_columns(training: BinaryTraining, task: tuple[CSR, Any]) -> BlockSolut
     positives, seed = task
     stop: dict[str, Any] = {"loss": training.loss, "tol": training.tol, "max_iter": training.max_iter}
     if isinstance(training.documents, Rows):
-        return solve_block(training.documents, positives, training.bound, seed=seed, **stop)
+        return solve_block(training.documents, positives, training.bound, seed=seed, start=training.start, **stop)
     return solve_dense_block(training.documents, positives, training.bound, bias=training.bias, **stop)

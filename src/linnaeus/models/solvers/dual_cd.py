@@ -2,6 +2,10 @@
 
 For each of up to 16 columns b:  min_w 1/2 |w|^2 + sum_i c_i loss(y_ib w'x_i).  A column is finished when its certified
 relative gap (P - D) / P is at most ``tol``; P and D are computed from the dual variables alone, w rebuilt from them.
+
+The gap is a sum over the rows, and every epoch adds up the shares of the rows it visits: it tells, for nothing, when a
+certificate is worth its price. Most columns of a large taxonomy have few positive documents and differ little from the
+problem in which every document is negative; `negative_start` solves that once, and all blocks may start from it.
 """
 
 from __future__ import annotations
@@ -15,10 +19,17 @@ from linnaeus.models.solvers.rows import Rows, aligned_zeros
 from linnaeus.models.solvers.solution import BlockSolution
 from linnaeus.typing import CSR, FloatArray
 
-__all__ = ["LOSSES", "PANEL", "column_weights", "kernel_labels", "solve_block"]
+__all__ = ["LOSSES", "PANEL", "column_weights", "kernel_labels", "negative_start", "solve_block"]
 
 LOSSES = {"hinge": 0, "squared_hinge": 1, "logistic": 2}
 PANEL = 16
+
+_AIM = 0.7  # of the tolerance: rows that an epoch left out have shares of the gap, too
+_SHRINK = 0.3  # of the largest projected gradient: a row with more slack than that is left out
+_SHRINK_NEAR = 1.0  # the same for the first epoch, near the solution
+_WHOLE = 3  # epochs over all rows before the slacks of a start from nothing say anything
+_CHUNK = 16  # rows that stay together in an epoch's order: they lie together in memory
+_TINY = np.finfo(float).tiny
 
 
 def solve_block(
@@ -31,12 +42,23 @@ def solve_block(
     max_iter: int,
     seed: Any,
     positive_weight: FloatArray | None = None,
+    start: FloatArray | None = None,
 ) -> BlockSolution:
     """Solve the columns of ``positives`` (n_docs x at most 16, 0/1) with the bounds c_i.
 
-    ``positive_weight`` (one per column) multiplies the bounds of the column's positive documents.
+    ``positive_weight`` (one per column) multiplies the bounds of the column's positive documents. ``start`` (n_docs)
+    holds dual variables of negative documents to start from, as `negative_start` finds them.
     """
-    return _Block(rows, positives, bound, loss, seed, positive_weight).solve(tol, max_iter)
+    return _Block(rows, positives, bound, loss, seed, positive_weight, start).solve(tol, max_iter)
+
+
+def negative_start(rows: Rows, bound: FloatArray, *, loss: str, tol: float, max_iter: int, seed: Any) -> FloatArray:
+    """Dual variables of the problem in which every document is negative."""
+    from scipy import sparse
+
+    block = _Block(rows, sparse.csr_array((rows.n_docs, 1), dtype=np.int8), bound, loss, seed)
+    block.solve(tol, max_iter)
+    return block.alpha[:, 0].copy()
 
 
 def column_weights(n_columns: int, dtype: Any, positive: Any = 1.0, negative: Any = 1.0) -> FloatArray:
@@ -57,7 +79,14 @@ class _Block:
     """State of one block: W = sum alpha y x (features x 16), alpha (docs x 16), the order of the rows."""
 
     def __init__(
-        self, rows: Rows, positives: CSR, bound: FloatArray, loss: str, seed: Any, positive_weight: FloatArray | None
+        self,
+        rows: Rows,
+        positives: CSR,
+        bound: FloatArray,
+        loss: str,
+        seed: Any,
+        positive_weight: FloatArray | None = None,
+        start: FloatArray | None = None,
     ) -> None:
         dtype = rows.data.dtype
         self.kernel = dispatch.best("dual_cd")
@@ -68,60 +97,85 @@ class _Block:
         self.W = aligned_zeros((rows.n_features + 1, PANEL), dtype)
         self.alpha = aligned_zeros((rows.n_docs, PANEL), dtype)
         self.rng = np.random.default_rng(seed)
-        self.order = self.rng.permutation(rows.n_docs).astype(np.int32)
+        self.order = np.arange(rows.n_docs, dtype=np.int32)
         self.done = np.zeros(PANEL, np.uint8)
         self.done[self.n_columns :] = 1
+        # Of the last epoch: extreme projected gradients; shares of the gap and of the primal objective, summed.
         self.pg_max, self.pg_min = np.zeros(PANEL, dtype), np.zeros(PANEL, dtype)
-        if loss == "logistic":  # the dual lives in an open interval; start near its lower end
-            self.alpha[:] = np.minimum(1e-3 * bound * self.weight.min(), 1e-8)[:, None]
-            self._rebuild()
+        self.shares = np.zeros((2, PANEL), dtype)
+        self.objective = np.zeros(PANEL)  # as last estimated over all rows, or certified
+        near = np.inf if start is None else _SHRINK_NEAR
+        self.above, self.below = np.full(PANEL, near, dtype), np.full(PANEL, -near, dtype)
+        self.n_whole = _WHOLE if start is None else 1
+        if start is not None or loss == "logistic":
+            self._start(positives, start, loss)
+
+    def _start(self, positives: CSR, start: FloatArray | None, loss: str) -> None:
+        """Negative rows as given; the others, or all, at 0, or near it where the dual lives in an open interval."""
+        least = np.zeros_like(self.bound)
+        if loss == "logistic":
+            least = np.minimum(1e-3 * self.bound * self.weight.min(), 1e-8).astype(self.bound.dtype)
+        self.alpha[:] = (least if start is None else start)[:, None]
+        if start is not None:
+            row = np.repeat(np.arange(positives.shape[0]), np.diff(self.labels[0]))
+            self.alpha[row, self.labels[1][: len(row)]] = least[row]
+        self._rebuild()
 
     def solve(self, tol: float, max_iter: int) -> BlockSolution:
-        # The gap shrinks with the spread of the projected gradients for the hinge, with its square for smooth losses.
-        spread = min(0.3, 30 * tol) if self.loss == LOSSES["hinge"] else min(2.0, 15 * tol**0.5)
         epochs = 0
         finished = self.done.astype(bool)
+        aim = np.full(PANEL, _AIM * tol)
         while True:
-            epochs = self._descend(spread, epochs, max_iter, finished)
+            # The aim may lie beyond the precision of the sums: look at the certificate from time to time in any case.
+            epochs = self._descend(aim, epochs, min(max_iter, int(1.5 * epochs) + 30), finished)
             objective, gap = self._certify()
-            small = gap <= tol * np.maximum(objective, np.finfo(float).tiny)
-            finished[: self.n_columns] = small
-            if small.all() or epochs >= max_iter:
+            worst = gap / np.maximum(tol * objective, _TINY)
+            finished[: self.n_columns] = worst <= 1
+            if finished.all() or epochs >= max_iter:
                 break
-            worst = float((gap / np.maximum(tol * objective, np.finfo(float).tiny)).max())
-            spread *= min(0.5, max(0.05, 1 / worst))
+            self.objective[: self.n_columns] = objective
+            aim[: self.n_columns] *= np.where(worst > 1, np.clip(1 / np.maximum(worst, 1), 0.1, 0.7), 1)
         weights = self.rows.to_features(self.W[:, : self.n_columns])
         intercept = self.W[-1, : self.n_columns] * self.W.dtype.type(self.rows.bias)
-        return BlockSolution(weights, intercept, objective, gap, epochs, bool(small.all()))
+        return BlockSolution(weights, intercept, objective, gap, epochs, bool(finished.all()))
 
-    def _descend(self, spread: float, epochs: int, max_iter: int, finished: Any) -> int:
-        """Epochs until every unfinished column has projected gradients within ``spread`` on a pass over all rows."""
-        n, n_docs, dtype = self.rows.n_docs, self.rows.n_docs, self.W.dtype
-        above, below = np.full(PANEL, np.inf, dtype), np.full(PANEL, -np.inf, dtype)
+    def _descend(self, aim: FloatArray, epochs: int, most: int, finished: Any) -> int:
+        """Epochs until the rows still visited have small enough a share of every unfinished column's gap.
+
+        The first epoch visits all rows; rows that it, or a later one, leaves out are looked at by the certificate.
+        """
+        n = self.rows.n_docs
         self.done[:] = finished
-        while epochs < max_iter:
+        while epochs < most and n:
             epochs += 1
-            self.rng.shuffle(self.order[:n])
+            self._shuffle(n)
             kept = self.kernel.sweep(
                 *self.rows.matrix, self.rows.squared_norm, self.bound, self.weight, self.loss, self.rows.bias, *self.labels,
-                self.order, n, self.W, self.alpha, above, below, self.done, self.pg_max, self.pg_min,
+                self.order, n, self.W, self.alpha, self.above, self.below, self.done, self.pg_max, self.pg_min, self.shares,
             )  # fmt: skip
-            quiet = (self.pg_max - self.pg_min <= spread) | finished
-            if quiet.all() or not kept:
-                if n == n_docs:
-                    break
-                n, above[:], below[:] = (
-                    n_docs,
-                    np.inf,
-                    -np.inf,
-                )  # the shrunken problem is solved: look at all rows again
-                self.done[:] = finished
-            else:
-                n = kept
-                above[:] = np.where(self.pg_max > 0, self.pg_max, np.inf)
-                below[:] = np.where(self.pg_min < 0, self.pg_min, -np.inf)
-                self.done[:] = quiet
+            if n == self.rows.n_docs:
+                self.objective[:] = self.shares[1]
+            quiet = (self.shares[0] <= aim * np.maximum(self.objective, _TINY)) | finished
+            if quiet.all():
+                break
+            n = kept
+            self.done[:] = quiet
+            if epochs >= self.n_whole:
+                self.above[:] = np.where(self.pg_max > 0, _SHRINK * self.pg_max, np.inf)
+                self.below[:] = np.where(self.pg_min < 0, _SHRINK * self.pg_min, -np.inf)
         return epochs
+
+    def _shuffle(self, n: int) -> None:
+        """A new order of the rows ``order[:n]``: neighbours stay together, so that memory is read in pieces."""
+        active = self.order[:n]
+        n_chunks = n // _CHUNK
+        if n_chunks < 64:
+            self.rng.shuffle(active)
+            return
+        active.sort()
+        rest = n - n_chunks * _CHUNK
+        chunks = active[rest:].reshape(n_chunks, _CHUNK)
+        chunks[:] = chunks[self.rng.permutation(n_chunks)]
 
     def _rebuild(self) -> tuple[FloatArray, FloatArray]:
         """W from alpha; the squared norms of its columns before and after rounding."""
