@@ -84,6 +84,18 @@ def test_the_optimum_is_that_of_one_machine_in_increments(
     assert (np.linalg.norm(found - W, axis=0) <= away + 1e-4).all()
 
 
+@pytest.mark.parametrize("kind", ["tree", "forest", "dag", "graph"])
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+def test_leaves_in_several_blocks_are_still_one_problem(loss, kind, monkeypatch) -> None:
+    monkeypatch.setattr(screened, "SAMPLE", 3)
+    case = random_case(1, kind, n_nodes=26, n_docs=30, n_features=3)
+    assert len(case.nodes) > 16
+    best, _ = optimum(kernel(case.taxonomy, case.nodes), case.X.astype(np.float32), case.signs, 1.0, loss)
+    for layout in ("sparse", "dense"):
+        model = fitted(loss, case.taxonomy, rows_of(case.X, layout), case.labels, fit_intercept=False)
+        assert best * (1 - 1e-6) <= model.objective_ <= best * (1 + 1.1 * TIGHT[layout])
+
+
 @each_loss
 @pytest.mark.parametrize("seed", range(4))
 def test_on_a_tree_increments_are_copies_of_the_rows_on_the_path(loss, seed) -> None:
