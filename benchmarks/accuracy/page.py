@@ -7,7 +7,7 @@ from typing import Any
 
 __all__ = ["breakdown", "heading", "interval", "number", "p_value", "table", "tests"]
 
-_GIVEN = {"C_by": "C by", "cut": "cut", "C": "C"}  # what else a comparison may say about itself
+_GIVEN = {"labels": "labels", "C_by": "C by", "cut": "cut", "C": "C"}  # what else a comparison may say about itself
 
 
 def table(rows: Iterable[Mapping[str, Any]]) -> str:
