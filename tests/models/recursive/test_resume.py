@@ -39,7 +39,7 @@ class Killed(Exception):
         (RRSVM, {"loss": "hinge"}, False),
         (RRSVM, {}, False),
         (RRLogistic, {}, False),
-        (RRSVM, {}, True),
+        (RRSVM, {"loss": "hinge"}, True),
         (RRSVM, {"schedule": "colours"}, False),
     ],
 )

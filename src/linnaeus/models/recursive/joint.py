@@ -25,6 +25,7 @@ from linnaeus.models.recursive.inner import InnerWeights
 from linnaeus.models.recursive.leaves import leaf_blocks
 from linnaeus.models.recursive.links import links_of
 from linnaeus.models.recursive.network import Network, leaf_order, make_network, reduce_links
+from linnaeus.models.recursive.newton import fits_newton, newton_start
 from linnaeus.models.recursive.resume import JointCheckpoint
 from linnaeus.models.recursive.schedules import SCHEDULES, Schedule, check_kind, make_schedule, scheduled_order
 from linnaeus.models.recursive.screened import ScreenedLeaves
@@ -207,6 +208,10 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
                 shown = now
                 kept.save_if_due(solver)
 
+            leaves, network = solver.leaves, solver.inner.network
+            if isinstance(leaves, DenseLeaves) and self.schedule == "exact" and fits_newton(len(leaves.X), network):
+                solver.state.sweep += newton_start(leaves, solver.blocks, solver.inner, self.tol, clock)
+                solver.near = True
             converged = solver.run(self.tol, self.max_iter, clock, after)
         kept.save(solver, finished=converged)
         self.objective_, self.duality_gap_ = float(solver.objective), float(solver.gap)

@@ -72,9 +72,9 @@ class NewtonBlock:
         active = np.arange(n_columns)
         products = 0
         while True:
-            value, R, D = self._loss(S[:, active], active)
+            value, R, D = self.losses_at(S[:, active], active)
             P[active] = 0.5 * _squares(W[:, active]) + value
-            G = W[:, active] + self._transposed(R)
+            G = W[:, active] + self.transposed(R)
             gap[active] = self._gap(P[active], value, R, W[:, active], G)
             open_ = gap[active] > tol * P[active]
             if not open_.any() or products >= max_iter:
@@ -93,14 +93,14 @@ class NewtonBlock:
     def improve(self, centre: FloatArray, W: FloatArray, steps: int) -> FloatArray:
         """W after some Newton steps for 1/2 |w - centre|^2 + losses, each with an exact-enough line search."""
         W = W.copy()
-        S = self._product(W)
+        S = self.product(W)
         active = np.arange(W.shape[1])
         for _ in range(steps):
-            value, R, D = self._loss(S[:, active], active)
+            value, R, D = self.losses_at(S[:, active], active)
             away = W[:, active] - centre[:, active]
             P = np.zeros(W.shape[1])
             P[active] = 0.5 * _squares(away) + value
-            G = away + self._transposed(R)
+            G = away + self.transposed(R)
             V, XV, _ = self._conjugate_gradients(G, D, 100)
             step = self._line_search(active, away, S, P, G, V, XV)
             W[:, active] += step * V
@@ -112,7 +112,7 @@ class NewtonBlock:
 
     def dual(self, W: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """(losses, local part of the dual objective, sum alpha y x) of every column at alpha_i = c_i |loss'(t_i)|."""
-        T = self._product(W) * self.Y
+        T = self.product(W) * self.Y
         c = self.c.astype(np.float64)
         if self.loss == "logistic":
             from scipy.special import entr, expit
@@ -122,7 +122,7 @@ class NewtonBlock:
         else:
             Z = np.maximum(0, 1 - T.astype(np.float64))
             loss, dual, alpha = c * Z**2, c * (2 * Z - Z**2), 2 * c * Z
-        return loss.sum(axis=0), dual.sum(axis=0), self._transposed((alpha * self.Y).astype(W.dtype))
+        return loss.sum(axis=0), dual.sum(axis=0), self.transposed((alpha * self.Y).astype(W.dtype))
 
     def _gap(self, P: FloatArray, value: FloatArray, R: FloatArray, W: FloatArray, G: FloatArray) -> FloatArray:
         """P - D, with D at alpha = |r|, or 0 at alpha = 0, or at the best multiple s of alpha for the squared hinge:
@@ -135,13 +135,15 @@ class NewtonBlock:
             gap = np.minimum(gap, P - 0.25 * linear**2 / np.maximum(quadratic, np.finfo(float).tiny))
         return np.maximum(gap, 0)
 
-    def _product(self, V: FloatArray) -> FloatArray:
+    def product(self, V: FloatArray) -> FloatArray:
+        """X V, the constant feature included."""
         return self.X @ V[:-1] + self.bias * V[-1]
 
-    def _transposed(self, R: FloatArray) -> FloatArray:
+    def transposed(self, R: FloatArray) -> FloatArray:
+        """X' R, the constant feature included."""
         return np.vstack([self.X.T @ R, self.bias * R.sum(axis=0, keepdims=True)])
 
-    def _loss(self, S: FloatArray, columns: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def losses_at(self, S: FloatArray, columns: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Sum of the losses (float64), c y loss' and c loss'' at scores S of the given columns."""
         Y, c = self.Y[:, columns], self.c if self.c.shape[1] == 1 else self.c[:, columns]
         T = Y * S
@@ -163,9 +165,9 @@ class NewtonBlock:
         target = _CG_TOLERANCE**2 * rho
         used = 0
         while used < max(1, min(most, 500)):
-            Q = self._product(direction)
+            Q = self.product(direction)
             used += 1
-            HP = direction + self._transposed(D * Q)
+            HP = direction + self.transposed(D * Q)
             step = np.where(rho > target, rho / np.maximum(_dot(direction, HP), np.finfo(float).tiny), 0)
             step = step.astype(G.dtype)
             V += step * direction
@@ -187,7 +189,7 @@ class NewtonBlock:
         waiting = np.arange(len(active))
         for _ in range(40):
             t = step[waiting]
-            value = self._loss(S[:, active[waiting]] + t.astype(S.dtype) * XV[:, waiting], active[waiting])[0]
+            value = self.losses_at(S[:, active[waiting]] + t.astype(S.dtype) * XV[:, waiting], active[waiting])[0]
             new = 0.5 * (w_w + 2 * step * w_v + step**2 * v_v)[waiting] + value
             waiting = waiting[new > P[active[waiting]] + _ARMIJO * t * slope[waiting]]
             if not len(waiting):

@@ -47,7 +47,7 @@ class Rows:
 
 
 def prepare_rows(X: Matrix, bias: float, rank: IntArray | None = None) -> Rows:
-    """Lay out checked X (CSR or C-ordered dense, float32 or float64); ``rank`` is an order of the features made before."""
+    """Lay out checked X (CSR or C-ordered dense, float32 or float64); ``rank``: features in an order made before."""
     from scipy import sparse
 
     n_docs, n_features = X.shape
