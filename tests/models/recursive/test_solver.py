@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linnaeus.engine.clock import Clock
+from linnaeus.models.recursive import screened
 from tests.models.recursive.oracles import (
+    KINDS,
     LOSSES,
     Setup,
     cases,
@@ -72,12 +74,8 @@ def conjugate(alpha: np.ndarray, loss: str) -> np.ndarray:
     return alpha - (alpha**2 / (4 * C) if loss == "squared_hinge" else 0)
 
 
-@given(case=cases, loss=st.sampled_from(LOSSES), sparse_rows=st.booleans(), seed=st.integers(0, 10**6))
-@settings(max_examples=100)
-def test_objective_and_bound_are_the_definitions_at_any_point(case, loss, sparse_rows, seed) -> None:
-    """And the gap is the sum of the pairs' terms and of what the vertices' balance lacks, none of them negative."""
-    setup = set_up(case, loss, C=C, sparse_rows=sparse_rows)
-    scatter(setup, np.random.default_rng(seed))
+def check_definitions(setup: Setup, loss: str) -> None:
+    """P and D as certified, and the gap as a sum: pairs' terms, and what the vertices' balance lacks; none negative."""
     solver = setup.solver
     solver.certify()
     W, A, k = whole_weights(setup), links_matrix(setup.links), len(setup.links.inner)
@@ -98,6 +96,24 @@ def test_objective_and_bound_are_the_definitions_at_any_point(case, loss, sparse
     lack = W @ A - V
     assert (pairs > -1e-9).all()
     assert P - D == pytest.approx(pairs.sum() + 0.5 * np.einsum("fu,uv,fv->", lack, inverse, lack), rel=1e-8)
+
+
+@given(case=cases, loss=st.sampled_from(LOSSES), sparse_rows=st.booleans(), seed=st.integers(0, 10**6))
+@settings(max_examples=100)
+def test_objective_and_bound_are_the_definitions_at_any_point(case, loss, sparse_rows, seed) -> None:
+    setup = set_up(case, loss, C=C, sparse_rows=sparse_rows)
+    scatter(setup, np.random.default_rng(seed))
+    check_definitions(setup, loss)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_documents_that_nobody_looked_at_are_part_of_the_certificate(loss, kind, monkeypatch) -> None:
+    monkeypatch.setattr(screened, "SAMPLE", 0)
+    setup = set_up(random_case(3, kind, n_nodes=60, n_docs=50, n_features=6), loss, C=C)
+    assert min(len(block.candidates) for block in setup.solver.blocks) < 45
+    scatter(setup, np.random.default_rng(0))
+    check_definitions(setup, loss)
 
 
 @given(case=cases, loss=st.sampled_from(LOSSES), sparse_rows=st.booleans())
