@@ -12,7 +12,7 @@ from linnaeus import Taxonomy, registry
 # A new model is a line in the registry and a line here.
 CONFIGURATIONS: dict[str, list[dict[str, Any]]] = {
     "OneVsRestSVM": [{}, {"loss": "hinge", "fit_intercept": False}, {"learn": "closed"}],
-    "OneVsRestLogistic": [{}, {"learn": "frontier"}],
+    "OneVsRestLogistic": [{}, {"learn": "frontier", "class_weight": "balanced"}],
     "MulticlassSVM": [{}, {"fit_intercept": False}],
     "SoftmaxRegression": [{}],
     "TopDownSVM": [{}, {"loss": "hinge", "fit_intercept": False}],

@@ -167,3 +167,35 @@ def test_the_objective_is_liblinears_within_a_thousandth(data_dir, problem, loss
     model = model_of(loss, C=0.1, fit_intercept=False, tol=3e-4, random_state=0).fit(task.X, some)
     assert model.objective_ == pytest.approx(rival, rel=1e-3)
     assert model.duality_gap_ <= 3e-4 * model.objective_
+
+
+@pytest.mark.parametrize("dense", [False, True])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+def test_label_weights_count_as_in_liblinear(loss, dense) -> None:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.svm import LinearSVC
+
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 5)).astype(np.float32 if not dense else float), rng.choice(["a", "b", "c"], 60)
+    weights = {"a": 5.0, "c": 0.5}
+    model = OneVsRestLogistic if loss == "logistic" else OneVsRestSVM
+    kind = {} if loss == "logistic" else {"loss": loss}
+    ours = model(fit_intercept=False, class_weight=weights, tol=1e-5, max_iter=5000, random_state=0, **kind)
+    ours.fit(X if dense else sparse.csr_array(X), y)
+    for i, label in enumerate(["a", "b", "c"]):
+        positive = {True: weights.get(label, 1.0), False: 1.0}
+        rival = (
+            LogisticRegression(class_weight=positive, fit_intercept=False, tol=1e-10, max_iter=10_000)
+            if loss == "logistic"
+            else LinearSVC(
+                loss=loss,
+                class_weight=positive,
+                fit_intercept=False,
+                tol=1e-10,
+                max_iter=10**6,
+                dual=True,
+                random_state=0,
+            )
+        )
+        rival.fit(X, y == label)
+        np.testing.assert_allclose(np.asarray(ours.coef_)[i], rival.coef_[0], atol=5e-3)

@@ -24,6 +24,7 @@ from linnaeus.engine.memory import Forecast
 from linnaeus.engine.plan import blocks
 from linnaeus.errors import DataError, ParameterError, check_number, nearest
 from linnaeus.models.checkpoint import Checkpoint
+from linnaeus.models.class_weight import check_class_weight, positive_weights
 from linnaeus.models.flat.block_run import BlockRun, block_key
 from linnaeus.models.linear import LinearTaxonomyClassifier
 from linnaeus.models.long_fit import LongFit
@@ -45,6 +46,7 @@ class _OneVsRest(LongFit, LinearTaxonomyClassifier):
     C: float
     fit_intercept: bool
     learn: str
+    class_weight: Any
     tol: float
     max_iter: int
     n_jobs: int | None
@@ -62,6 +64,7 @@ class _OneVsRest(LongFit, LinearTaxonomyClassifier):
         check_number("verbose", self.verbose, least=0)
         check_number("prune_below", self.prune_below, least=0)
         self._check_limits()
+        check_class_weight(self.class_weight)
         if self.fit_intercept not in (True, False):
             raise ParameterError(f"fit_intercept={self.fit_intercept!r}; expected True or False.")
         try:
@@ -120,6 +123,7 @@ class _OneVsRest(LongFit, LinearTaxonomyClassifier):
         stop: dict[str, Any] = {"loss": self.loss, "tol": self.tol, "max_iter": self.max_iter}
         training = prepare_training(X, bound, bias=1.0 if self.fit_intercept else 0.0, n_columns=len(nodes), **stop)
         parts = list(blocks(len(nodes), training.block_size))
+        positive = positive_weights(self.class_weight, Y[:, nodes], problem.codec.values(problem.taxonomy.names[nodes]))
         # One seed per block, whatever thread solves it: the model does not depend on n_jobs.
         seeds = np.random.SeedSequence(seed).spawn(len(parts))
         weights: Any
@@ -130,7 +134,7 @@ class _OneVsRest(LongFit, LinearTaxonomyClassifier):
         return BlockRun(
             training,
             parts,
-            lambda number: (Y[:, nodes[parts[number]]], seeds[number]),
+            lambda number: (Y[:, nodes[parts[number]]], seeds[number], positive[parts[number]]),
             weights,
             engine,
             clock,
@@ -152,7 +156,11 @@ class _OneVsRest(LongFit, LinearTaxonomyClassifier):
         self.nodes_ = np.concatenate([self.nodes_[run.parts[number]] for number in reached])
         n_missing = n_wanted - len(self.nodes_)
         if n_missing:  # alpha = 0 is feasible with D = 0, so P at w = 0 is a gap that is certified
-            at_zero = n_missing * float(run.training.bound.sum(dtype=np.float64)) * _AT_ZERO[self.loss]
+            bound, at_zero = run.training.bound.astype(np.float64), 0.0
+            for number in set(range(len(run.parts))) - set(reached):
+                positives, _, weight = run.task(number)
+                at_zero += positives.shape[1] * bound.sum() + float((positives.T @ bound) @ (weight - 1))
+            at_zero *= _AT_ZERO[self.loss]
             self.objective_ += at_zero
             self.duality_gap_ += at_zero
         self._warn(run, n_missing)
@@ -187,6 +195,7 @@ class OneVsRestSVM(_OneVsRest):
     loss : "squared_hinge" or "hinge".
     fit_intercept : add a constant feature, regularised like the others.
     learn : labels as "given", "closed" (with all ancestors) or "frontier" (only the most specific).
+    class_weight : None, "balanced", or a dict: how much more the positive documents of a label count.
     tol : relative duality gap at which a label is finished.
     max_iter : passes over the documents, at most.
     n_jobs : threads; None is 1, -1 all cores. The weights do not depend on it.
@@ -226,6 +235,7 @@ class OneVsRestSVM(_OneVsRest):
         loss: str = "squared_hinge",
         fit_intercept: bool = True,
         learn: str = "given",
+        class_weight: Any = None,
         tol: float = 1e-3,
         max_iter: int = 1000,
         n_jobs: int | None = None,
@@ -242,6 +252,7 @@ class OneVsRestSVM(_OneVsRest):
         self.loss = loss
         self.fit_intercept = fit_intercept
         self.learn = learn
+        self.class_weight = class_weight
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
@@ -279,6 +290,7 @@ class OneVsRestLogistic(_OneVsRest):
         C: float = 1.0,
         fit_intercept: bool = True,
         learn: str = "given",
+        class_weight: Any = None,
         tol: float = 1e-3,
         max_iter: int = 1000,
         n_jobs: int | None = None,
@@ -294,6 +306,7 @@ class OneVsRestLogistic(_OneVsRest):
         self.C = C
         self.fit_intercept = fit_intercept
         self.learn = learn
+        self.class_weight = class_weight
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs

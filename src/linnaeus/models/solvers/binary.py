@@ -17,7 +17,7 @@ from linnaeus.models.solvers.dual_cd import PANEL, negative_start, solve_block
 from linnaeus.models.solvers.newton_cg import solve_dense_block
 from linnaeus.models.solvers.rows import Rows, prepare_rows
 from linnaeus.models.solvers.solution import BlockSolution
-from linnaeus.typing import CSR, FloatArray, Matrix
+from linnaeus.typing import FloatArray, Matrix
 
 __all__ = ["BinaryTraining", "prepare_training", "solve_columns"]
 
@@ -64,10 +64,15 @@ def prepare_training(
     return BinaryTraining(documents, bound, loss, bias, tol, max_iter, start)
 
 
-def solve_columns(training: BinaryTraining, task: tuple[CSR, Any]) -> BlockSolution:
-    """Solve one block: ``task`` is (positives, n_docs x at most `block_size` columns of 0/1; seed of the row order)."""
-    positives, seed = task
+def solve_columns(training: BinaryTraining, task: tuple[Any, ...]) -> BlockSolution:
+    """Solve one block.
+
+    ``task`` is (positives, n_docs x at most `block_size` columns of 0/1; seed of the row order; and, where labels have
+    weights, those of the columns' positive documents).
+    """
+    positives, seed, *weight = task
     stop: dict[str, Any] = {"loss": training.loss, "tol": training.tol, "max_iter": training.max_iter}
+    stop["positive_weight"] = weight[0] if weight else None
     if isinstance(training.documents, Rows):
         return solve_block(training.documents, positives, training.bound, seed=seed, start=training.start, **stop)
     return solve_dense_block(training.documents, positives, training.bound, bias=training.bias, **stop)
