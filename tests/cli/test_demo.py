@@ -5,12 +5,22 @@ from __future__ import annotations
 import json
 
 import linnaeus as package
+from linnaeus.cli.demo import _rare_rows, _verdict
 
 
 def test_the_demo_measures_explains_and_saves(linnaeus, tmp_path) -> None:
     result = linnaeus("demo", "--output", tmp_path / "demo")
     assert result.code == 0, result.err
-    for promised in ("hierarchical f1", "micro f1", "flat", "predicted", "because of", "linnaeus explain"):
+    for promised in (
+        "hierarchical f1",
+        "micro f1",
+        "flat",
+        "joint",
+        "confidence",
+        "predicted",
+        "because of",
+        "linnaeus explain",
+    ):
         assert promised in result.out
     model = package.load(tmp_path / "demo")
     names, _ = model.top(["Solve a sparse linear system by a direct factorisation of the sparse matrix."], 3)
@@ -20,3 +30,14 @@ def test_the_demo_measures_explains_and_saves(linnaeus, tmp_path) -> None:
     told = json.loads(linnaeus("evaluate", tmp_path / "demo", examples, "--json").out)["metrics"]
     shown = next(line for line in result.out.splitlines() if "hierarchical f1" in line).split()
     assert f"{told['hierarchical_f1']:.4f}" == shown[-1], "the demo and evaluate tell the same"
+
+
+def test_a_difference_is_called_chance_only_if_it_may_be_none() -> None:
+    assert "chance" in _verdict({"difference": 0.01, "low": -0.01, "high": 0.03})
+    assert "chance" not in _verdict({"difference": 0.02, "low": 0.01, "high": 0.03})
+    assert "chance" not in _verdict({"difference": -0.02, "low": -0.03, "high": -0.01})
+
+
+def test_rare_is_what_few_training_documents_carry() -> None:
+    train = [["often"]] * 6 + [["seldom", "often"]]
+    assert _rare_rows(train, [["often"], ["often", "seldom"], ["never"]]) == [1, 2]
