@@ -201,3 +201,12 @@ def test_without_taxonomy_the_labels_are_flat(linnaeus, files) -> None:
     assert result.code == 0
     assert "no taxonomy given" in result.err
     assert package.load(files / "model").taxonomy_.n_edges == 0
+
+
+def test_labels_with_few_documents_call_for_a_joint_model(linnaeus, files) -> None:
+    few = "\n".join((files / "docs.jsonl").read_text().splitlines()[:8]) + "\n"
+    many = linnaeus(*arguments(files, "--min-df", 1)).err
+    (files / "docs.jsonl").write_text(few)
+    assert "--model RRSVM" not in many
+    assert "--model RRSVM" in linnaeus(*arguments(files, "--min-df", 1)).err
+    assert "--model RRSVM" not in linnaeus(*arguments(files, "--min-df", 1, "--model", "RRSVM")).err

@@ -21,6 +21,8 @@ __all__ = [
     "summary",
 ]
 
+_RARE = 5  # documents of a label, at most, where joint models were better than flat ones
+
 
 def labels_of(documents: Any, taxonomy: Any, unknown: str) -> tuple[Any, Any]:
     """Labels as the model takes them (one each where every document has one), and the taxonomy, flat where none is."""
@@ -68,6 +70,8 @@ def make_features(
 
 def advise(pipe: Any, documents: Any, y: Any, split: str | None) -> None:
     """Notes on choices that are legal but rarely meant."""
+    import numpy as np
+
     from linnaeus.taxonomy.closure import is_closed
 
     parts = sorted(set(documents.split or []))
@@ -80,6 +84,10 @@ def advise(pipe: Any, documents: Any, y: Any, split: str | None) -> None:
         note(f"note: {decoder.name} needs scores of inner nodes; --set learn=closed trains them")
     if decoder is not None and not getattr(decoder, "fitted", True):
         note(f"{decoder.name} is then fitted on scores of documents held out: five more trainings on four fifths each")
+    count = np.asarray(tax.indicator(y).sum(axis=0)).ravel()
+    middle = int(np.median(count[count > 0])) if count.any() else 0
+    if type(pipe.model).__name__ == "OneVsRestSVM" and 0 < middle <= _RARE and int(tax.depth.max()) > 1:
+        note(f"note: half of the labels have at most {middle} documents; --model RRSVM lets them learn from relatives")
 
 
 def make_model(name: str, settings: list[str] | None, **usual: Any) -> Any:
