@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from linnaeus import Taxonomy
 from linnaeus.engine.clock import Clock
 from linnaeus.models.recursive import screened
 from tests.models.recursive.oracles import (
     KINDS,
     LOSSES,
+    Case,
     Setup,
     cases,
     links_kernel,
@@ -22,6 +24,7 @@ from tests.models.recursive.oracles import (
     set_up,
 )
 from tests.models.recursive.test_inner import inner_weights
+from tests.models.recursive.test_screened import wide
 
 C = 1.5
 
@@ -154,3 +157,22 @@ def test_the_gap_is_told_while_it_falls() -> None:
     assert setup.solver.run(1e-4, 1000, Clock(None), heard.append)
     assert heard[-1] < heard[0]
     assert setup.solver.gap <= 1e-4 * setup.solver.objective
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_momentum_saves_sweeps_where_families_are_wide(loss) -> None:
+    """Common directions of many siblings move slowly without it."""
+    _, X, labels = wide(n_docs=200)
+    star = Taxonomy.from_edges([("R", f"l{i}") for i in range(64)])
+    case = Case(star, X.toarray().astype(float), [[label] for label in labels])
+    fast, slow = set_up(case, loss).solver, set_up(case, loss).solver
+    assert fast.run(1e-5, 1000, Clock(None), lambda gap: None)
+    sweep = slow._sweep
+
+    def without_momentum() -> None:
+        sweep()
+        slow.state.momentum = 1.0
+
+    slow._sweep = without_momentum
+    assert slow.run(1e-5, 1000, Clock(None), lambda gap: None)
+    assert fast.state.sweep < 0.75 * slow.state.sweep
