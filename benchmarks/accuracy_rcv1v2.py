@@ -59,6 +59,8 @@ class System:
 
     def make(self, C: float, tol: float) -> Any:
         settings = {} if self.loss == "logistic" else {"loss": self.loss.replace(" ", "_")}
+        if self.name.startswith("RR"):
+            settings["spawn"] = self.options.spawn
         how = {"C": C, "tol": tol, "n_jobs": self.options.jobs, "random_state": 0}
         kind = registry.resolve(self.name)
         return kind(self.problem.taxonomy, fit_intercept=self.options.intercept, **how, **settings)
@@ -118,6 +120,9 @@ def run(arguments: list[str]) -> dict[str, Any]:
     parser = argparse.ArgumentParser(prog="python -m benchmarks accuracy_rcv1v2", description=__doc__.splitlines()[0])
     parser.add_argument("--losses", nargs="*", default=list(PAIRS), choices=list(PAIRS))
     parser.add_argument("--labels", nargs="*", default=list(CUTS), choices=list(CUTS), help="what is learned")
+    parser.add_argument(
+        "--spawn", default="inner", choices=["inner", "all"], help="which labels get a leaf of their own"
+    )
     parser.add_argument("--intercept", action="store_true", help="with a constant feature; the paper has none")
     parser.add_argument("--tol", type=float, default=1e-3, help="relative gap of the model that is tested")
     parser.add_argument("--search-tol", type=float, default=1e-2, help="relative gap while C is chosen")
@@ -150,6 +155,7 @@ def run(arguments: list[str]) -> dict[str, Any]:
         "n_labels": len(problem.label_nodes),
         "threads": options.jobs,
         "fit_intercept": options.intercept,
+        "spawn": options.spawn,
         "results": results,
         "comparisons": comparisons,
     }
