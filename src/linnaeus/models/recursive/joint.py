@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.data.check import Problem, check_labels, check_weights
 from linnaeus.engine import SerialEngine, ThreadEngine, get_engine, single_blas_thread
@@ -23,9 +24,10 @@ from linnaeus.models.recursive.dense import DenseLeaves
 from linnaeus.models.recursive.footprint import joint_forecast
 from linnaeus.models.recursive.inner import InnerWeights
 from linnaeus.models.recursive.leaves import leaf_blocks
-from linnaeus.models.recursive.links import links_of
+from linnaeus.models.recursive.links import Links, links_of
 from linnaeus.models.recursive.network import Network, leaf_order, make_network, reduce_links
 from linnaeus.models.recursive.newton import fits_newton, newton_start
+from linnaeus.models.recursive.nodes import shares_of_leaves
 from linnaeus.models.recursive.resume import JointCheckpoint
 from linnaeus.models.recursive.schedules import SCHEDULES, Schedule, check_kind, make_schedule, scheduled_order
 from linnaeus.models.recursive.screened import ScreenedLeaves
@@ -38,7 +40,7 @@ from linnaeus.models.solvers.rows import Rows, aligned_zeros, prepare_rows
 from linnaeus.models.weights_on_disk import MERGE_BYTES, InMemory, OnDisk, block_arrays
 from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import CSR, Engine, IntArray
+from linnaeus.typing import CSR, Engine, FloatArray, IntArray
 
 __all__ = ["RecursiveModel"]
 
@@ -98,6 +100,7 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
             self._joint = Joint(problem, labels, parts, self.C, self.schedule, solver)
             with self._block_store(None, plan) as store:
                 self._take_weights(solver, labels, documents, store)
+            solver.release()
 
     def _start(
         self, solver: JointSolver, blocks: list[Any], problem: Problem, Y: CSR, labels: IntArray, documents: Any
@@ -195,6 +198,20 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
             update_joint(self, X, Y, taxonomy, weights, clock)
         return self
 
+    def node_weights(self, node: str | int) -> tuple[FloatArray, float]:
+        """Weights and intercept of any node of the taxonomy, labels and others; nodes without documents have their
+        parent's, inner nodes what the regulariser makes of them.
+        """
+        check_is_fitted(self, "nodes_")
+        number, coef = self.taxonomy_.index(node), self.coef_
+        if number in self.nodes_:
+            column = int(np.flatnonzero(self.nodes_ == number)[0])
+            weights = coef[[column]]
+            return np.asarray(weights.toarray() if hasattr(weights, "toarray") else weights)[0], self.intercept_[column]
+        links = links_of(self.taxonomy_, self.nodes_, spawn=self.spawn, root=float(self.root))
+        shares = shares_of_leaves(links, _vertices(links, self.taxonomy_, number)).astype(self.intercept_.dtype)
+        return np.asarray(shares @ coef).ravel(), float(shares @ self.intercept_)
+
     # -- solving -------------------------------------------------------------------------------------------------------
 
     def _run(self, solver: JointSolver, clock: Clock, kept: JointCheckpoint) -> None:
@@ -251,6 +268,12 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
                 self.weights_, self.intercept_ = np.ascontiguousarray(self.weights_[:, order]), intercept[order]
         else:
             self.nodes_ = labels
+
+
+def _vertices(links: Links, taxonomy: Taxonomy, node: int) -> list[int]:
+    """The vertex of a node, or those of its parents where it has none for want of documents."""
+    nodes = [node] if node in links.node else taxonomy.parents(node).tolist()
+    return [links.node.index(v) for v in nodes] or [int(np.argmax(links.anchor))]
 
 
 def _inner_array(shape: tuple[int, ...], dtype: Any, on_disk: bool) -> Any:

@@ -36,6 +36,9 @@ class LeafBlock:
     def n_columns(self) -> int:
         return len(self.columns)
 
+    def forget(self) -> None:
+        """Let go what can be made again."""
+
     def weight(self, dtype: Any) -> FloatArray:
         """Weights of positive and negative documents in the sub-problems, which are divided by S."""
         return column_weights(self.n_columns, dtype, self.positive_weight / self.total, 1 / self.total)

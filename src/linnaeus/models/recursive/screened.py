@@ -41,6 +41,9 @@ class ScreenedBlock(LeafBlock):
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "local": None}
 
+    def forget(self) -> None:
+        self.local = None
+
     def arrays(self) -> dict[str, Any]:
         found = {"alpha": self.alpha}
         return found if self.candidates is None else {**found, "candidates": self.candidates}

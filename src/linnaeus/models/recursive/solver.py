@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from linnaeus.engine import SerialEngine
 from linnaeus.engine.clock import Clock
 from linnaeus.models.recursive.inner import InnerWeights
 from linnaeus.models.recursive.leaves import measure_block, screen_block, visit_block
@@ -155,6 +156,13 @@ class JointSolver:
         objective = loss + 0.5 * norm + energy
         self.state.best_dual = max(self.state.best_dual, dual - 0.5 * dual_norm - least)
         return objective, max(0.0, objective - self.state.best_dual)
+
+    def release(self) -> None:
+        """Keep what a later start needs; let engines, the point with momentum and the blocks' own problems go."""
+        self.engine = self.local_engine = SerialEngine()
+        self.inner.M = self.inner.solved
+        for block in self.blocks:
+            block.forget()
 
     def _wake(self, most: float) -> None:
         """Visit also the blocks with the largest parts of the gap, until the others' come to at most ``most``."""

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from linnaeus.data.check import Problem
+from linnaeus.engine import SerialEngine, ThreadEngine, get_engine
 from linnaeus.engine.clock import Clock
 from linnaeus.errors import DataError, ParameterError, nearest
 from linnaeus.models.class_weight import positive_weights
@@ -68,6 +69,7 @@ def update_joint(model: Any, X: Any, Y: CSR, taxonomy: Taxonomy, weights: Any, c
     solver.awake = None
     model._joint = Joint(problem, labels, generation, model.C, "exact", solver)
     model._take_weights(solver, labels, documents, None)
+    solver.release()
 
 
 def _enlarged_solver(
@@ -87,7 +89,9 @@ def _enlarged_solver(
     inner.M[:] = old.solver.inner.solved[:, _carried(old, network, problem.taxonomy)]
     inner.solved[:] = inner.M
     awake: set[int] = set()
-    solver = JointSolver(leaves, [], inner, old.solver.engine, old.solver.local_engine, awake=awake)
+    engine = get_engine(model.engine, model.n_jobs)
+    local = engine if isinstance(engine, (SerialEngine, ThreadEngine)) else get_engine(None, model.n_jobs)
+    solver = JointSolver(leaves, [], inner, engine, local, awake=awake)
     n_old, n_all = old.problem.n_docs, problem.n_docs
     new = Y[n_old:, : len(old.labels)]
     close, wrong = (too_close(scores, new, slack).tocsc() for slack in (SLACK, -SLACK))
