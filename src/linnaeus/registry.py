@@ -66,6 +66,7 @@ STORABLE: dict[str, str] = {
     "FillMissing": "linnaeus.features.missing:FillMissing",
     "LabelCodec": "linnaeus.data.kinds:LabelCodec",
     "Pipeline": "linnaeus.pipeline:Pipeline",
+    "Subtrees": "linnaeus.models.subtrees:Subtrees",
     "TextFeatures": "linnaeus.features.text:TextFeatures",
 }
 

@@ -17,11 +17,15 @@ LEVELS = dispatch.levels()
 VARIANTS = [sparse_top, *(importlib.import_module(f"linnaeus._kernels.sparse_top{suffix}") for suffix in LEVELS)]
 
 
-def problem(seed: int, n_docs: int, n_features: int, n_nodes: int, dtype: type, narrow: bool) -> dict:
+def problem(
+    seed: int, n_docs: int, n_features: int, n_nodes: int, dtype: type, narrow: bool, n_vertices: int = 0
+) -> dict:
     """Small whole numbers, so that every order of summation gives the same; ties abound, rows may be empty."""
     rng = np.random.default_rng(seed)
     X = sparse.csr_array(rng.integers(-2, 3, (n_docs, n_features)) * (rng.random((n_docs, n_features)) < 0.4))
-    W = rng.integers(-3, 4, (n_features, n_nodes)) * (rng.random((n_features, n_nodes)) < 0.4)
+    shape = (n_features, n_vertices + n_nodes)
+    W = rng.integers(-3, 4, shape) * (rng.random(shape) < 0.4)
+    above = [-1, *(rng.integers(0, v) for v in range(1, n_vertices)), *rng.integers(0, max(1, n_vertices), n_nodes)]
     is_dense = rng.random(n_features) < 0.3
     U = sparse.csr_array(np.where(is_dense[:, None], 0, W))
     return {
@@ -32,9 +36,11 @@ def problem(seed: int, n_docs: int, n_features: int, n_nodes: int, dtype: type, 
         "w_indptr": U.indptr.astype(np.int64),
         "w_indices": np.append(U.indices, 0).astype(np.uint16 if narrow else np.int32),
         "w_data": np.append(U.data, 0).astype(dtype),
-        "dense": np.vstack([W[is_dense], np.zeros((1, n_nodes))]).astype(dtype),
+        "dense": np.vstack([W[is_dense], np.zeros((1, shape[1]))]).astype(dtype),
         "base": rng.integers(-2, 3, n_features).astype(dtype),
         "intercept": rng.integers(-1, 2, n_nodes).astype(dtype),
+        "parent": np.array(above if n_vertices else [], np.int32),
+        "buffer": np.full(shape[1], np.nan, dtype),
     }
 
 
@@ -48,16 +54,19 @@ def problem(seed: int, n_docs: int, n_features: int, n_nodes: int, dtype: type, 
     k=st.integers(1, 8),
     dtype=st.sampled_from([np.float32, np.float64]),
     narrow=st.booleans(),
+    n_vertices=st.integers(0, 9),
 )
-def test_the_kernel_does_what_its_twin_does(kernel, seed, n_docs, n_features, n_nodes, k, dtype, narrow) -> None:
-    p = problem(seed, n_docs, n_features, n_nodes, dtype, narrow)
+def test_the_kernel_does_what_its_twin_does(
+    kernel, seed, n_docs, n_features, n_nodes, k, dtype, narrow, n_vertices
+) -> None:
+    p = problem(seed, n_docs, n_features, n_nodes, dtype, narrow, n_vertices)
     k = min(k, n_nodes)
     found = []
     for module in (kernel, reference):
         S = np.zeros((n_docs, n_nodes), dtype)
         columns, values = np.zeros((n_docs, k), np.int32), np.zeros((n_docs, k), dtype)
         module.scores(**p, S=S)
-        module.top(**p, buffer=np.zeros(n_nodes, dtype), columns=columns, values=values)
+        module.top(**p, columns=columns, values=values)
         found.append((S, columns, values))
     for ours, theirs in zip(*found, strict=True):
         np.testing.assert_array_equal(ours, theirs)

@@ -63,7 +63,7 @@ def test_arrays_are_mapped_from_the_file_and_read_only(folder) -> None:
 
 def test_the_manifest_names_format_taxonomy_and_checksums(folder) -> None:
     manifest = read_manifest(folder)
-    assert manifest["format_version"] == 2
+    assert manifest["format_version"] == 3
     assert manifest["taxonomy"] == small_model().taxonomy_.fingerprint
     (entry,) = manifest["files"].values()
     assert len(entry["sha256"]) == 64

@@ -5,7 +5,13 @@ share, and U (n_features x n_nodes), whose rows are sparse (indices, data) where
 dense otherwise: ``place[j]`` is the number of the dense row of feature j, or -1. Scores are summed feature by feature in
 the order of the document into one row of n_nodes numbers, so `scores` and `top` give the same numbers bit for bit.
 
-Arrays: x_indptr int64, x_indices int32, x_data, then U as w_indptr int64, w_indices uint16 or int32, w_data.
+Subtrees may share weights: U has n_vertices more columns then, before those of the nodes, and every column has a parent
+among the vertices (parents before children, vertex 0 above all). A column adds the sum of its parent to its own:
+
+    s_v = s_parent(v) + x'u_v
+
+Arrays: x_indptr int64, x_indices int32, x_data, then U as w_indptr int64, w_indices uint16 or int32, w_data; ``parent``
+int32, of all columns, or empty where there are no vertices; ``buffer`` has as many numbers as U has columns.
 """
 
 from cython cimport floating
@@ -18,34 +24,58 @@ ctypedef fused index:
 
 DEF BLOCK = 64
 
+cdef extern from *:
+    """
+    /* The nodes are not among their parents: told so, the compiler gathers several at a time. */
+    #define ADD_PARENTS(name, real) \\
+        static inline void name(real *restrict own, const real *restrict s, const int *restrict parent, Py_ssize_t n) { \\
+            for (Py_ssize_t v = 0; v < n; v++) own[v] += s[parent[v]]; \\
+        }
+    ADD_PARENTS(add_parents_float, float)
+    ADD_PARENTS(add_parents_double, double)
+    """
+    void add_parents_float(float* own, const float* s, const int* parent, Py_ssize_t n) noexcept nogil
+    void add_parents_double(double* own, const double* s, const int* parent, Py_ssize_t n) noexcept nogil
+
 
 cdef inline void accumulate(
     i64 begin, i64 end, const int* x_indices, const floating* x_data, const int* place,
     const i64* w_indptr, const index* w_indices, const floating* w_data, const floating* dense,
-    const floating* base, const floating* intercept, Py_ssize_t n_nodes, floating* s
+    const floating* base, const floating* intercept, const int* parent, Py_ssize_t n_vertices, Py_ssize_t n_nodes,
+    floating* s
 ) noexcept nogil:
-    """s = the scores of one document."""
+    """s = the sums of vertices and the scores of nodes of one document."""
     cdef i64 e, q
-    cdef Py_ssize_t v
+    cdef Py_ssize_t v, n_columns = n_vertices + n_nodes
     cdef int j
     cdef floating x, shared
     cdef double common = 0
     cdef const floating* row
+    cdef floating* own = s + n_vertices
     for e in range(begin, end):
         common += <double> x_data[e] * base[x_indices[e]]
     shared = <floating> common
+    for v in range(n_vertices):
+        s[v] = 0
     for v in range(n_nodes):
-        s[v] = intercept[v] + shared
+        own[v] = intercept[v] + shared
     for e in range(begin, end):
         j = x_indices[e]
         x = x_data[e]
         if place[j] >= 0:
-            row = dense + place[j] * n_nodes
-            for v in range(n_nodes):
+            row = dense + place[j] * n_columns
+            for v in range(n_columns):
                 s[v] += x * row[v]
         else:
             for q in range(w_indptr[j], w_indptr[j + 1]):
                 s[w_indices[q]] += x * w_data[q]
+    if n_vertices:
+        for v in range(1, n_vertices):
+            s[v] += s[parent[v]]
+        if floating is float:
+            add_parents_float(own, s, parent + n_vertices, n_nodes)
+        else:
+            add_parents_double(own, s, parent + n_vertices, n_nodes)
 
 
 cdef inline void select(const floating* s, Py_ssize_t n_nodes, Py_ssize_t k, int* columns, floating* values) noexcept nogil:
@@ -79,30 +109,33 @@ cdef inline void select(const floating* s, Py_ssize_t n_nodes, Py_ssize_t k, int
 def scores(
     const i64[::1] x_indptr, const int[::1] x_indices, const floating[::1] x_data, const int[::1] place,
     const i64[::1] w_indptr, const index[::1] w_indices, const floating[::1] w_data, const floating[:, ::1] dense,
-    const floating[::1] base, const floating[::1] intercept, floating[:, ::1] S,
+    const floating[::1] base, const floating[::1] intercept, const int[::1] parent, floating[::1] buffer,
+    floating[:, ::1] S,
 ):
     """All scores of some documents, into S (n_docs x n_nodes)."""
-    cdef Py_ssize_t i, n_nodes = intercept.shape[0]
+    cdef Py_ssize_t i, v, n_nodes = intercept.shape[0], n_vertices = max(0, parent.shape[0] - n_nodes)
     with nogil:
         for i in range(x_indptr.shape[0] - 1):
             accumulate(
                 x_indptr[i], x_indptr[i + 1], &x_indices[0], &x_data[0], &place[0], &w_indptr[0], &w_indices[0],
-                &w_data[0], &dense[0, 0], &base[0], &intercept[0], n_nodes, &S[i, 0],
+                &w_data[0], &dense[0, 0], &base[0], &intercept[0], &parent[0], n_vertices, n_nodes, &buffer[0],
             )
+            for v in range(n_nodes):
+                S[i, v] = buffer[n_vertices + v]
 
 
 def top(
     const i64[::1] x_indptr, const int[::1] x_indices, const floating[::1] x_data, const int[::1] place,
     const i64[::1] w_indptr, const index[::1] w_indices, const floating[::1] w_data, const floating[:, ::1] dense,
-    const floating[::1] base, const floating[::1] intercept, floating[::1] buffer, int[:, ::1] columns,
-    floating[:, ::1] values,
+    const floating[::1] base, const floating[::1] intercept, const int[::1] parent, floating[::1] buffer,
+    int[:, ::1] columns, floating[:, ::1] values,
 ):
-    """The best k nodes of some documents, into columns and values (n_docs x k); ``buffer`` holds n_nodes numbers."""
-    cdef Py_ssize_t i, n_nodes = intercept.shape[0], k = columns.shape[1]
+    """The best k nodes of some documents, into columns and values (n_docs x k)."""
+    cdef Py_ssize_t i, n_nodes = intercept.shape[0], n_vertices = max(0, parent.shape[0] - n_nodes), k = columns.shape[1]
     with nogil:
         for i in range(x_indptr.shape[0] - 1):
             accumulate(
                 x_indptr[i], x_indptr[i + 1], &x_indices[0], &x_data[0], &place[0], &w_indptr[0], &w_indices[0],
-                &w_data[0], &dense[0, 0], &base[0], &intercept[0], n_nodes, &buffer[0],
+                &w_data[0], &dense[0, 0], &base[0], &intercept[0], &parent[0], n_vertices, n_nodes, &buffer[0],
             )
-            select(&buffer[0], n_nodes, k, &columns[i, 0], &values[i, 0])
+            select(&buffer[n_vertices], n_nodes, k, &columns[i, 0], &values[i, 0])

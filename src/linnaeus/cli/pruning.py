@@ -26,13 +26,12 @@ def check_prune(given: str | None) -> float | str | None:
 
 def prune(pipe: Any, threshold: float | str, documents: Any, y: Any) -> dict[str, Any]:
     """Drop small weights; what the threshold was and how many weights stay."""
-    import numpy as np
+    from linnaeus.models.pruning import Kept
 
     model = pipe.model_
     if not hasattr(model, "prune"):
         raise ParameterError(f"--prune: {type(model).__name__} has no weights to prune.")
-    weights = model.weights_
-    before = int(weights.nnz) if hasattr(weights, "nnz") else int(np.count_nonzero(weights))
+    before = Kept.of(model).size
     if threshold == "auto":
         model.prune(X=pipe.matrix(documents.documents), y=y, loss=_LOSS, seen=True)
     else:
@@ -40,5 +39,5 @@ def prune(pipe: Any, threshold: float | str, documents: Any, y: Any) -> dict[str
     return {
         "threshold": model.prune_threshold_,
         "weights_before": before,
-        "weights_kept": int(model.weights_.nnz),
+        "weights_kept": Kept.of(model).size,
     }

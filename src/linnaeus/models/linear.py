@@ -11,8 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from linnaeus.data.check import check_labels
 from linnaeus.errors import DataError, ParameterError, check_number, nearest
 from linnaeus.models.base import TaxonomyClassifier
-from linnaeus.models.pruning import find_threshold, rounded, split_weights, thinned
+from linnaeus.models.pruning import Kept, find_threshold
 from linnaeus.models.scoring import MOST_BEST, Scorer
+from linnaeus.models.subtrees import Subtrees, branching
 from linnaeus.typing import FloatArray, IntArray, Matrix
 
 __all__ = ["LinearTaxonomyClassifier", "NodeExplanation"]
@@ -43,12 +44,14 @@ class NodeExplanation:
 class LinearTaxonomyClassifier(TaxonomyClassifier):
     """A model with ``weights_`` (n_features x len(classes_), dense or CSR) and ``intercept_``.
 
-    A pruned model may have ``base_weights_`` (n_features), which count for every node: w_n = base + column n.
+    A pruned model may have ``base_weights_`` (n_features), which count for every node: w_n = base + column n; and
+    ``subtrees_``, which count for every node below them.
     """
 
     weights_: Any
     intercept_: FloatArray
     base_weights_: FloatArray | None = None
+    subtrees_: Subtrees | None = None
     prune_threshold_: float
     n_jobs: int | None = None
     _scorer: tuple[Any, Scorer] | None = None
@@ -56,15 +59,20 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
     @property
     def coef_(self) -> Any:
         """Weights as scikit-learn has them, n_classes x n_features: a view, but dense and made anew with a base."""
-        if self.base_weights_ is None:
+        if self.base_weights_ is None and self.subtrees_ is None:
             return self.weights_.T
-        return (self.weights_.toarray() + self.base_weights_[:, None]).T
+        W = self.weights_.toarray()
+        if self.base_weights_ is not None:
+            W += self.base_weights_[:, None]
+        if self.subtrees_ is not None:
+            W += self.subtrees_.whole()
+        return W.T
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in super().__getstate__().items() if key != "_scorer"}
 
     def _forget(self) -> None:
-        self.base_weights_ = None  # of pruning; weights are whole again
+        self.base_weights_ = self.subtrees_ = None  # of pruning; weights are whole again
         if hasattr(self, "prune_threshold_"):
             del self.prune_threshold_
 
@@ -77,6 +85,8 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
         S += self.intercept_
         if self.base_weights_ is not None:
             S += (X @ self.base_weights_)[:, None]
+        if self.subtrees_ is not None:
+            S += self.subtrees_.scores(X)
         return S
 
     def _best_of(self, X: Matrix, k: int) -> tuple[IntArray, FloatArray]:
@@ -87,7 +97,7 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
 
     def _linear_scorer(self) -> Scorer:
         """The weights laid out for scoring; made on first use and again when they have changed."""
-        arrays = (self.weights_, self.base_weights_, self.intercept_)
+        arrays = (self.weights_, self.base_weights_, self.intercept_, self.subtrees_)
         if self._scorer is None or any(a is not b for a, b in zip(self._scorer[0], arrays, strict=True)):
             self._scorer = arrays, Scorer(*arrays)
         return self._scorer[1]
@@ -137,6 +147,8 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
         weights = (weights.toarray() if hasattr(weights, "toarray") else weights)[features, 0]
         if self.base_weights_ is not None:
             weights = weights + self.base_weights_[features]
+        if self.subtrees_ is not None:
+            weights = weights + self.subtrees_.of_label(column, features)
         contributions = values.astype(np.float64) * weights
         intercept = float(self.intercept_[column])
         order = np.lexsort((features, -np.abs(contributions)))[:k]
@@ -158,7 +170,8 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
 
         Parameters
         ----------
-        threshold : weights that differ by less from what all nodes share (``base_weights_``, mostly 0) are dropped.
+        threshold : weights that differ by less from what all nodes share (``base_weights_``, mostly 0) are dropped; or,
+            where this leaves fewer than half, from what the subtrees above share (``subtrees_``).
         X, y : documents on which to find the largest threshold instead, at which the precision of the best node falls
             by at most ``loss``. Best are documents that the model has not seen.
         seen : X and y are training documents. The model knows them by heart, so half of the features of each are left
@@ -186,11 +199,9 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
             return self
         if not threshold >= 0:
             raise ParameterError(f"threshold={threshold}; expected a number of at least 0.")
-        if hasattr(self.weights_, "indptr"):
-            kept = thinned(self.weights_, threshold)
-        else:
-            kept, self.base_weights_ = split_weights(self.weights_, threshold)
-        self.weights_, self.prune_threshold_ = rounded(kept) if half else kept, float(threshold)
+        kept = Kept.of(self).pruned(threshold, branching(self.taxonomy_, self.nodes_), half=bool(half))
+        kept.give(self)
+        self.prune_threshold_ = float(threshold)
         return self
 
 

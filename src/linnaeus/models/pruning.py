@@ -4,7 +4,8 @@
 
 A node of thousands learns from a handful of documents of its own and from all others as counter-examples, so the
 weights of a frequent word are about the same for nearly all nodes: w0 is their median where this saves weights, else 0.
-The ranking of the nodes does not even see w0. Of 250 million weights, one million may be left so.
+The ranking of the nodes does not even see w0. Of 250 million weights, one million may be left so. Models whose nodes
+learn from those above them share more within a subtree of the taxonomy: there, every subtree has a base (`subtrees`).
 
 The threshold may be found: the largest at which the precision of the best node on given documents falls by no more than
 ``loss``. What is measured is the model that is kept, weights rounded to half precision included.
@@ -12,19 +13,65 @@ The threshold may be found: the largest at which the precision of the best node 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from linnaeus.engine.plan import blocks, rows_that_fit
-from linnaeus.typing import CSR, FloatArray
+from linnaeus.models.subtrees import Subtrees, branching, split_along
+from linnaeus.typing import CSR, FloatArray, IntArray
 
-__all__ = ["best_precision", "find_threshold", "half_of_each", "rounded", "split_weights", "thinned"]
+__all__ = ["Kept", "best_precision", "find_threshold", "half_of_each", "rounded", "split_weights", "thinned"]
 
 _MOST_DOCS = 20_000  # documents that a threshold is tried on
 _FIRST_SHARE = 0.03  # share of the weights that the search begins with
 _STEPS = 9
+_NEAR = 1.05  # the search ends where a threshold this many times as large costs too much
+_NEAR_SUBTREES = 1.25  # with subtrees, where every step goes through all weights again
 _WORTH_A_BASE = 16  # weights of a feature that its base must save: on few nodes, weights stay as they were learned
+
+
+class Kept(NamedTuple):
+    """The weights of a linear model: its attributes ``weights_``, ``base_weights_`` and ``subtrees_``."""
+
+    weights: Any
+    base: FloatArray | None
+    subtrees: Subtrees | None
+
+    @classmethod
+    def of(cls, model: Any) -> Kept:
+        return cls(model.weights_, model.base_weights_, model.subtrees_)
+
+    def give(self, model: Any) -> None:
+        model.weights_, model.base_weights_, model.subtrees_ = self
+
+    @property
+    def is_sparse(self) -> bool:
+        return hasattr(self.weights, "indptr")
+
+    @property
+    def size(self) -> int:
+        """How many weights there are, those of a base aside."""
+        own = self.weights.nnz if self.is_sparse else int(np.count_nonzero(self.weights))
+        return int(own) + (0 if self.subtrees is None else int(self.subtrees.weights.nnz))
+
+    def pruned(self, threshold: float, parent: IntArray | None, *, half: bool) -> Kept:
+        """What stays at a threshold; of sparse weights, only those of single nodes become fewer.
+
+        ``parent`` is the tree of `branching`, whose subtrees may share weights.
+        """
+        if self.is_sparse:
+            kept = self._replace(weights=thinned(self.weights, threshold))
+        else:
+            along = None if parent is None else split_along(self.weights, threshold, parent, _WORTH_A_BASE)
+            kept = Kept(*(along or (*split_weights(self.weights, threshold), None)))
+        return kept.rounded() if half else kept
+
+    def rounded(self) -> Kept:
+        if self.subtrees is None:
+            return self._replace(weights=rounded(self.weights))
+        subtrees = Subtrees(rounded(self.subtrees.weights), self.subtrees.parent)
+        return self._replace(weights=rounded(self.weights), subtrees=subtrees)
 
 
 def split_weights(W: FloatArray, threshold: float) -> tuple[CSR, FloatArray | None]:
@@ -103,42 +150,43 @@ def find_threshold(model: Any, X: Any, Y: CSR, loss: float, *, half: bool, seen:
     Of documents that the model has ``seen`` in training every second feature is left out: it knows them by heart, and
     would still do so when it has lost what it knows about others.
 
-    Sets ``weights_``, ``base_weights_`` and ``prune_threshold_`` of the model.
+    Sets ``weights_``, ``base_weights_``, ``subtrees_`` and ``prune_threshold_`` of the model.
     """
     if X.shape[0] > _MOST_DOCS:
         rows = np.sort(np.random.default_rng(0).choice(X.shape[0], _MOST_DOCS, replace=False))
         X, Y = X[rows], Y[rows]
     X = half_of_each(X) if seen else X
     goal = best_precision(model, X, Y) - loss - 1e-12
-    W, base = model.weights_, model.base_weights_
+    whole = Kept.of(model)
+    parent = branching(model.taxonomy_, model.nodes_)
 
-    def good(U: CSR, base: FloatArray | None) -> bool:
-        model.weights_, model.base_weights_ = U, base
+    def good(kept: Kept) -> bool:
+        kept.give(model)
         return best_precision(model, X, Y) >= goal
 
-    low = _first_threshold(W)
+    low, high = _first_threshold(whole.weights), np.inf
     while True:  # from few weights to many: a dense W may not fit into memory as a sparse one
-        U, shared = (thinned(W, low), base) if hasattr(W, "indptr") else split_weights(W, low)
-        U = rounded(U) if half else U
-        if low == 0 or good(U, shared):
+        best = whole.pruned(low, parent, half=half)
+        parent = None if best.subtrees is None else parent
+        if low == 0 or good(best):
             break
-        low = low / 2 if low > 1e-6 else 0.0
-    high = float(np.abs(U.data).max(initial=0))
+        low, high = (low / 2 if low > 1e-6 else 0.0), low
+    high = min(high, float(np.abs(best.weights.data).max(initial=0)))
     if low == 0:
         low = min(1e-6, high)
-    best = U
+    # Steps along the paths of subtrees add up: they are made anew from the whole weights, the others only thinned.
+    start, near = (best, _NEAR) if parent is None or whole.is_sparse else (whole, _NEAR_SUBTREES)
     for _ in range(_STEPS):
-        if high <= 1.05 * low:
-            break
         middle = _two_digits(float(np.sqrt(low * high)))
-        if not low < middle < high:
+        if high <= near * low or not low < middle < high:
             break
-        thin = thinned(best, middle)
-        if good(thin, shared):
-            low, best = middle, thin
+        kept = start.pruned(middle, parent, half=half)
+        if good(kept):
+            low, best = middle, kept
         else:
             high = middle
-    model.weights_, model.base_weights_, model.prune_threshold_ = best, shared, low
+    best.give(model)
+    model.prune_threshold_ = low
 
 
 def half_of_each(X: Any) -> Any:

@@ -1,6 +1,7 @@
 """Linear scores of sparse documents, and the best k of them, without a docs x nodes array.
 
-    S = X W + 1 b'      W = w0 1' + U:  base weights w0 (n_features) of all nodes, and what each node has of its own
+    S = X W + 1 b'      W = w0 1' + U:  base weights w0 (n_features) of all nodes, and what each node has of its own,
+                                        perhaps beside what the subtrees above it have (`subtrees`)
 
 A `Scorer` holds W laid out for the kernel: rows of U in which many nodes have a weight are dense, the others sparse,
 with 16-bit node numbers where these suffice. Documents are independent, so blocks of them run on threads.
@@ -15,6 +16,7 @@ import numpy as np
 from linnaeus._kernels import dispatch
 from linnaeus.engine import get_engine
 from linnaeus.engine.plan import blocks
+from linnaeus.models.subtrees import Subtrees
 from linnaeus.typing import CSR, FloatArray, IntArray
 
 __all__ = ["MOST_BEST", "Scorer"]
@@ -28,20 +30,23 @@ _MOST_COPIED = 2**27  # entries; more are used where they lie, which may be a fi
 class Scorer:
     """W (n_features x n_nodes, dense or CSR), ``base`` (n_features) or None, ``intercept`` (n_nodes)."""
 
-    def __init__(self, weights: Any, base: FloatArray | None, intercept: FloatArray) -> None:
+    def __init__(
+        self, weights: Any, base: FloatArray | None, intercept: FloatArray, subtrees: Subtrees | None = None
+    ) -> None:
         dtype = weights.dtype
         self.kernel = dispatch.best("sparse_top")
         self.n_nodes = weights.shape[1]
         self.dtype = dtype
         self.intercept = np.ascontiguousarray(intercept, dtype)
         self.base = np.zeros(weights.shape[0], dtype) if base is None else np.ascontiguousarray(base, dtype)
-        self.weights = _laid_out(weights)
+        self.parent = np.zeros(0, np.int32) if subtrees is None else np.ascontiguousarray(subtrees.parent, np.int32)
+        self.weights = _laid_out(weights if subtrees is None else subtrees.beside(weights))
 
     def scores(self, X: CSR) -> FloatArray:
         """Scores of checked CSR documents, n_docs x n_nodes."""
         S = np.empty((X.shape[0], self.n_nodes), self.dtype)
         if S.size:
-            self.kernel.scores(*self._documents(X), *self.weights, self.base, self.intercept, S)
+            self.kernel.scores(*self._documents(X), *self._model(), S)
         return S
 
     def top(self, X: CSR, k: int, n_jobs: int | None = None) -> tuple[IntArray, FloatArray]:
@@ -54,6 +59,11 @@ class Scorer:
             pass
         return columns, values
 
+    def _model(self) -> tuple[Any, ...]:
+        """What the kernel takes after the documents: weights, intercepts, and a row to sum in."""
+        row = np.empty(max(self.n_nodes, len(self.parent)), self.dtype)
+        return *self.weights, self.base, self.intercept, self.parent, row
+
     def _documents(self, X: CSR) -> tuple[Any, Any, Any]:
         """X as the kernel takes it; arrays of the right types are passed on as they are, memory-mapped ones too."""
         if not X.nnz:  # the kernel wants a first element to point at
@@ -64,10 +74,8 @@ class Scorer:
 
 def _top_of_block(shared: tuple[Any, ...], part: slice) -> None:
     scorer, (indptr, indices, data), columns, values = shared
-    scorer.kernel.top(
-        indptr[part.start : part.stop + 1], indices, data, *scorer.weights, scorer.base, scorer.intercept,
-        np.empty(scorer.n_nodes, scorer.dtype), columns[part], values[part],
-    )  # fmt: skip
+    part_indptr = indptr[part.start : part.stop + 1]
+    scorer.kernel.top(part_indptr, indices, data, *scorer._model(), columns[part], values[part])
 
 
 def _laid_out(weights: Any) -> tuple[Any, ...]:

@@ -30,7 +30,7 @@ from linnaeus.store.writing import DTYPES, write_safetensors
 __all__ = ["FORMAT_VERSION", "check_target", "load", "read_manifest", "save"]
 
 FORMAT = "linnaeus-model"
-FORMAT_VERSION = 2  # 2: sparse matrices are narrowed (`packing`)
+FORMAT_VERSION = 3  # 2: sparse matrices are narrowed (`packing`); 3: subtrees may share weights
 MANIFEST = "manifest.json"
 # Array files, and the temporary files of ours and of the safetensors library that a kill may leave behind.
 _OURS = re.compile(r"arrays-[0-9a-f]{16}\.safetensors|\.[^/]*\.part|\.tmp\w{6}")
