@@ -217,6 +217,17 @@ def test_fitting_again_forgets_what_subtrees_share(trained, pruned) -> None:
     np.testing.assert_array_equal(again.decision_function(X), trained[0].decision_function(X))
 
 
+def test_an_update_makes_the_weights_whole_again(trained) -> None:
+    _, X, y = trained
+    whole, pruned = (RRSVM(trained[0].taxonomy_, tol=1e-4, random_state=0).fit(X[:600], y[:600]) for _ in range(2))
+    pruned.prune(0.15)
+    for model in (whole, pruned):
+        model.update(X[600:610], y[600:610])
+    assert pruned.base_weights_ is None
+    assert pruned.subtrees_ is None
+    np.testing.assert_allclose(pruned.decision_function(X), whole.decision_function(X), atol=0.05)
+
+
 def test_flat_models_may_share_too() -> None:
     tax = Taxonomy.from_edges(
         [("R", f"f{i}") for i in range(4)] + [(f"f{i}", f"{i}{j}") for i in range(4) for j in "abcd"]

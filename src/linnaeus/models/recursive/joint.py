@@ -244,6 +244,7 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
 
     def _take_weights(self, solver: JointSolver, labels: IntArray, documents: Any, store: Checkpoint | None) -> None:
         """Weights of the leaves, relatives together; sorted by label where each document has one plain label."""
+        self._forget()  # an update of a pruned model makes its weights whole again
         leaves, every = solver.leaves, np.arange(solver.leaves.n_features, dtype=np.int32)
         rank = documents.rank if isinstance(documents, Rows) else None
         parts = [slice(int(block.columns[0]), int(block.columns[-1]) + 1) for block in solver.blocks]
