@@ -41,6 +41,10 @@ class InnerWeights:
         self.M[:] = padded.reshape(-1, 1, LANES)
         self.solved[:] = self.M
 
+    def release(self) -> None:
+        """Let the point with momentum go; the solution stays."""
+        self.M = self.solved
+
     def of(self, vertex: int) -> FloatArray:
         """Weights of one vertex, padded to whole panels."""
         return self.solved[:, vertex].ravel()

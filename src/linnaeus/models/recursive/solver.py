@@ -160,7 +160,7 @@ class JointSolver:
     def release(self) -> None:
         """Keep what a later start needs; let engines, the point with momentum and the blocks' own problems go."""
         self.engine = self.local_engine = SerialEngine()
-        self.inner.M = self.inner.solved
+        self.inner.release()
         for block in self.blocks:
             block.forget()
 

@@ -44,6 +44,9 @@ class TurnWeights(InnerWeights):
         alone = np.setdiff1d(np.arange(network.n_inner), network.leaf_inner)
         self.beside[-1] = np.union1d(self.beside[-1], alone)  # beside no leaf: K is only where a later fit may start
 
+    def release(self) -> None:
+        """Nothing: both are needed to know where the leaves are."""
+
     def of(self, vertex: int) -> FloatArray:
         return self.M[:, vertex].ravel()
 
