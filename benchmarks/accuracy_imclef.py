@@ -75,6 +75,7 @@ def run(arguments: list[str]) -> dict[str, Any]:
             tests.append({"system": name, "against": flat, "C_by": criterion, **paired(*sides, by="document")})
     result = {
         "benchmark": "accuracy_imclef",
+        "command": page.command("accuracy_imclef", arguments),
         "machine": machine.describe(),
         "n_train": problem.X.shape[0],
         "n_test": problem.X_test.shape[0],
@@ -176,7 +177,7 @@ def markdown(result: dict[str, Any]) -> str:
         for row in result["results"]
     ]
     curves = [{"model": row["system"], **_curve(row["held_out"])} for row in result["results"] if _first(row)]
-    parts = [page.heading(result["machine"], "python -m benchmarks accuracy_imclef"), page.table(main)]
+    parts = [page.heading(result), page.table(main)]
     parts.append("Micro-F1 / macro-F1 of the five folds, by C:\n\n" + page.table(curves))
     if result["tests"]:
         parts.append(page.tests(result["tests"], "images"))

@@ -148,6 +148,7 @@ def run(arguments: list[str]) -> dict[str, Any]:
             comparisons.append({**told, **_compared(loss, problem, *both)})
     result = {
         "benchmark": "accuracy_rcv1v2",
+        "command": page.command("accuracy_rcv1v2", arguments),
         "machine": machine.describe(),
         "n_train": problem.X.shape[0],
         "n_test": problem.X_test.shape[0],
@@ -199,7 +200,7 @@ def markdown(result: dict[str, Any]) -> str:
         if row["cut"] == SHOWN
     ]
     parts = [
-        page.heading(result["machine"], "python -m benchmarks accuracy_rcv1v2"),
+        page.heading(result),
         page.table(main),
         "The paper, on another split of RCV1 (micro / macro): " + _theirs() + ".",
         "Micro-F1 / macro-F1 of the five folds, by C:\n\n" + page.table(curves),

@@ -58,6 +58,7 @@ def run(arguments: list[str]) -> dict[str, Any]:
             comparisons.append({"C": f"{pair[1]:g} against {pair[0]:g}", **_compared(problem, flat, other)})
     result = {
         "benchmark": "accuracy_wordnet",
+        "command": page.command("accuracy_wordnet", arguments),
         "machine": machine.describe(),
         "n_train": problem.X.shape[0],
         "n_test": problem.X_test.shape[0],
@@ -183,7 +184,7 @@ def markdown(result: dict[str, Any]) -> str:
         {"system": name, "P@1": page.number(p1), "P@5": page.number(p5), "macro-F1": page.number(macro)}
         for name, p1, p5, macro in OTHERS
     ]
-    parts = [page.heading(result["machine"], "python -m benchmarks accuracy_wordnet"), page.table(main)]
+    parts = [page.heading(result), page.table(main)]
     if result["held_out"]:
         curves = [{"system": name, **_curve(quality)} for name, quality in result["held_out"].items()]
         parts.append("P@1 on the held-out tenth of the training documents, by C:\n\n" + page.table(curves))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["breakdown", "heading", "interval", "number", "p_value", "table", "tests"]
+__all__ = ["breakdown", "command", "heading", "interval", "number", "p_value", "table", "tests"]
 
 _GIVEN = {"labels": "labels", "C_by": "C by", "cut": "cut", "C": "C"}  # what else a comparison may say about itself
 
@@ -18,10 +19,17 @@ def table(rows: Iterable[Mapping[str, Any]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def heading(machine: Mapping[str, Any], command: str) -> str:
+def command(name: str, arguments: Sequence[str]) -> str:
+    """What was typed, but for the form of the output."""
+    return shlex.join(["python", "-m", "benchmarks", name, *(word for word in arguments if word != "--json")])
+
+
+def heading(result: Mapping[str, Any]) -> str:
     """Date, machine, versions and the command."""
+    machine = result["machine"]
     versions = ", ".join(f"{name} {machine[name]}" for name in ("python", "linnaeus", "numpy", "scipy", "scikit-learn"))
-    return f"{machine['date']}, {machine['processor']}, {machine['cores']} cores; {versions}.\n\n`{command}`"
+    where = f"{machine['date']}, {machine['processor']}, {machine['cores']} cores, threads: {result['threads']}"
+    return f"{where}; {versions}.\n\n`{result['command']}`"
 
 
 def number(value: float | None, digits: int = 1) -> str:

@@ -143,3 +143,8 @@ def test_precision_counts_gold_labels_among_the_best() -> None:
 def test_tables_are_markdown_with_an_empty_cell_for_what_is_missing() -> None:
     assert page.table([{"a": 1, "b": 2}, {"a": 3}]) == "| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 |  |"
     assert page.interval(1.25, (0.5, 2.0)) == "1.2 [0.5, 2.0]"
+
+
+def test_the_page_names_the_command_that_makes_it_again() -> None:
+    command = page.command("accuracy_imclef", ["--systems", "RRSVM, hinge", "--json"])
+    assert command == "python -m benchmarks accuracy_imclef --systems 'RRSVM, hinge'"
