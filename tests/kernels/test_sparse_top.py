@@ -40,6 +40,7 @@ def problem(
         "base": rng.integers(-2, 3, n_features).astype(dtype),
         "intercept": rng.integers(-1, 2, n_nodes).astype(dtype),
         "parent": np.array(above if n_vertices else [], np.int32),
+        "levels": np.array([*range(1, n_vertices + 1), shape[1]] if n_vertices else [0], np.int32),
         "buffer": np.full(shape[1], np.nan, dtype),
     }
 

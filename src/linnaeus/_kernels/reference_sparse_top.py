@@ -11,7 +11,7 @@ __all__ = ["scores", "top"]
 
 def scores(
     x_indptr: Any, x_indices: Any, x_data: Any, place: Any, w_indptr: Any, w_indices: Any, w_data: Any, dense: Any,
-    base: Any, intercept: Any, parent: Any, buffer: Any, S: Any,
+    base: Any, intercept: Any, parent: Any, levels: Any, buffer: Any, S: Any,
 ) -> None:  # fmt: skip
     n_vertices = max(0, len(parent) - len(intercept))
     for i in range(len(x_indptr) - 1):
@@ -32,9 +32,24 @@ def scores(
 
 def top(
     x_indptr: Any, x_indices: Any, x_data: Any, place: Any, w_indptr: Any, w_indices: Any, w_data: Any, dense: Any,
-    base: Any, intercept: Any, parent: Any, buffer: Any, columns: Any, values: Any,
+    base: Any, intercept: Any, parent: Any, levels: Any, buffer: Any, columns: Any, values: Any,
 ) -> None:  # fmt: skip
     S = np.empty((len(x_indptr) - 1, len(intercept)), values.dtype)
-    scores(x_indptr, x_indices, x_data, place, w_indptr, w_indices, w_data, dense, base, intercept, parent, buffer, S)
+    scores(
+        x_indptr,
+        x_indices,
+        x_data,
+        place,
+        w_indptr,
+        w_indices,
+        w_data,
+        dense,
+        base,
+        intercept,
+        parent,
+        levels,
+        buffer,
+        S,
+    )
     columns[:] = np.argsort(-S, axis=1, kind="stable")[:, : columns.shape[1]]
     values[:] = np.take_along_axis(S, columns.astype(np.int64), axis=1)

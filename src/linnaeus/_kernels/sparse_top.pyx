@@ -11,7 +11,8 @@ among the vertices (parents before children, vertex 0 above all). A column adds 
     s_v = s_parent(v) + x'u_v
 
 Arrays: x_indptr int64, x_indices int32, x_data, then U as w_indptr int64, w_indices uint16 or int32, w_data; ``parent``
-int32, of all columns, or empty where there are no vertices; ``buffer`` has as many numbers as U has columns.
+int32, of all columns, or empty where there are no vertices; ``levels`` int32, 1 < ... < the number of columns, such that
+parents of columns levels[i] .. levels[i + 1] - 1 are before levels[i]; ``buffer`` has as many numbers as U has columns.
 """
 
 from cython cimport floating
@@ -26,7 +27,7 @@ DEF BLOCK = 64
 
 cdef extern from *:
     """
-    /* The nodes are not among their parents: told so, the compiler gathers several at a time. */
+    /* The columns of a level are not among their parents: told so, the compiler gathers several at a time. */
     #define ADD_PARENTS(name, real) \\
         static inline void name(real *restrict own, const real *restrict s, const int *restrict parent, Py_ssize_t n) { \\
             for (Py_ssize_t v = 0; v < n; v++) own[v] += s[parent[v]]; \\
@@ -41,8 +42,8 @@ cdef extern from *:
 cdef inline void accumulate(
     i64 begin, i64 end, const int* x_indices, const floating* x_data, const int* place,
     const i64* w_indptr, const index* w_indices, const floating* w_data, const floating* dense,
-    const floating* base, const floating* intercept, const int* parent, Py_ssize_t n_vertices, Py_ssize_t n_nodes,
-    floating* s
+    const floating* base, const floating* intercept, const int* parent, const int* levels, Py_ssize_t n_levels,
+    Py_ssize_t n_vertices, Py_ssize_t n_nodes, floating* s
 ) noexcept nogil:
     """s = the sums of vertices and the scores of nodes of one document."""
     cdef i64 e, q
@@ -69,13 +70,11 @@ cdef inline void accumulate(
         else:
             for q in range(w_indptr[j], w_indptr[j + 1]):
                 s[w_indices[q]] += x * w_data[q]
-    if n_vertices:
-        for v in range(1, n_vertices):
-            s[v] += s[parent[v]]
+    for v in range(n_levels):
         if floating is float:
-            add_parents_float(own, s, parent + n_vertices, n_nodes)
+            add_parents_float(s + levels[v], s, parent + levels[v], levels[v + 1] - levels[v])
         else:
-            add_parents_double(own, s, parent + n_vertices, n_nodes)
+            add_parents_double(s + levels[v], s, parent + levels[v], levels[v + 1] - levels[v])
 
 
 cdef inline void select(const floating* s, Py_ssize_t n_nodes, Py_ssize_t k, int* columns, floating* values) noexcept nogil:
@@ -109,8 +108,8 @@ cdef inline void select(const floating* s, Py_ssize_t n_nodes, Py_ssize_t k, int
 def scores(
     const i64[::1] x_indptr, const int[::1] x_indices, const floating[::1] x_data, const int[::1] place,
     const i64[::1] w_indptr, const index[::1] w_indices, const floating[::1] w_data, const floating[:, ::1] dense,
-    const floating[::1] base, const floating[::1] intercept, const int[::1] parent, floating[::1] buffer,
-    floating[:, ::1] S,
+    const floating[::1] base, const floating[::1] intercept, const int[::1] parent, const int[::1] levels,
+    floating[::1] buffer, floating[:, ::1] S,
 ):
     """All scores of some documents, into S (n_docs x n_nodes)."""
     cdef Py_ssize_t i, v, n_nodes = intercept.shape[0], n_vertices = max(0, parent.shape[0] - n_nodes)
@@ -118,7 +117,8 @@ def scores(
         for i in range(x_indptr.shape[0] - 1):
             accumulate(
                 x_indptr[i], x_indptr[i + 1], &x_indices[0], &x_data[0], &place[0], &w_indptr[0], &w_indices[0],
-                &w_data[0], &dense[0, 0], &base[0], &intercept[0], &parent[0], n_vertices, n_nodes, &buffer[0],
+                &w_data[0], &dense[0, 0], &base[0], &intercept[0], &parent[0], &levels[0],
+                levels.shape[0] - 1, n_vertices, n_nodes, &buffer[0],
             )
             for v in range(n_nodes):
                 S[i, v] = buffer[n_vertices + v]
@@ -127,8 +127,8 @@ def scores(
 def top(
     const i64[::1] x_indptr, const int[::1] x_indices, const floating[::1] x_data, const int[::1] place,
     const i64[::1] w_indptr, const index[::1] w_indices, const floating[::1] w_data, const floating[:, ::1] dense,
-    const floating[::1] base, const floating[::1] intercept, const int[::1] parent, floating[::1] buffer,
-    int[:, ::1] columns, floating[:, ::1] values,
+    const floating[::1] base, const floating[::1] intercept, const int[::1] parent, const int[::1] levels,
+    floating[::1] buffer, int[:, ::1] columns, floating[:, ::1] values,
 ):
     """The best k nodes of some documents, into columns and values (n_docs x k)."""
     cdef Py_ssize_t i, n_nodes = intercept.shape[0], n_vertices = max(0, parent.shape[0] - n_nodes), k = columns.shape[1]
@@ -136,6 +136,7 @@ def top(
         for i in range(x_indptr.shape[0] - 1):
             accumulate(
                 x_indptr[i], x_indptr[i + 1], &x_indices[0], &x_data[0], &place[0], &w_indptr[0], &w_indices[0],
-                &w_data[0], &dense[0, 0], &base[0], &intercept[0], &parent[0], n_vertices, n_nodes, &buffer[0],
+                &w_data[0], &dense[0, 0], &base[0], &intercept[0], &parent[0], &levels[0],
+                levels.shape[0] - 1, n_vertices, n_nodes, &buffer[0],
             )
             select(&buffer[n_vertices], n_nodes, k, &columns[i, 0], &values[i, 0])

@@ -40,6 +40,7 @@ class Scorer:
         self.intercept = np.ascontiguousarray(intercept, dtype)
         self.base = np.zeros(weights.shape[0], dtype) if base is None else np.ascontiguousarray(base, dtype)
         self.parent = np.zeros(0, np.int32) if subtrees is None else np.ascontiguousarray(subtrees.parent, np.int32)
+        self.levels = np.zeros(1, np.int32) if subtrees is None else subtrees.levels()
         self.weights = _laid_out(weights if subtrees is None else subtrees.beside(weights))
 
     def scores(self, X: CSR) -> FloatArray:
@@ -62,7 +63,7 @@ class Scorer:
     def _model(self) -> tuple[Any, ...]:
         """What the kernel takes after the documents: weights, intercepts, and a row to sum in."""
         row = np.empty(max(self.n_nodes, len(self.parent)), self.dtype)
-        return *self.weights, self.base, self.intercept, self.parent, row
+        return *self.weights, self.base, self.intercept, self.parent, self.levels, row
 
     def _documents(self, X: CSR) -> tuple[Any, Any, Any]:
         """X as the kernel takes it; arrays of the right types are passed on as they are, memory-mapped ones too."""

@@ -80,6 +80,21 @@ class Subtrees:
 
         return sparse.csr_array(sparse.hstack([self.weights, U], format="csr"))
 
+    def levels(self) -> IntArray:
+        """Where ranges of ``parent`` begin, and the last ends, all of whose parents are before the range.
+
+        Examples
+        --------
+        >>> from scipy import sparse
+        >>> Subtrees(sparse.csr_array((1, 4)), np.array([-1, 0, 0, 1, 3, 3])).levels().tolist()
+        [1, 3, 4, 6]
+        """
+        starts = [1]
+        for v in range(1, self.n_vertices):
+            if self.parent[v] >= starts[-1]:
+                starts.append(v)
+        return np.unique([*starts, self.n_vertices, len(self.parent)]).astype(np.int32)
+
     def to_dict(self) -> dict[str, Any]:
         return {"weights": self.weights, "parent": self.parent}
 
