@@ -16,7 +16,8 @@ from linnaeus import RRSVM, OneVsRestSVM, Taxonomy
 from linnaeus.metrics.rankings import best_columns
 from linnaeus.models import subtrees as module
 from linnaeus.models.pruning import Kept, best_precision, half_of_each, split_weights
-from linnaeus.models.subtrees import branching, split_along
+from linnaeus.models.scoring import Scorer
+from linnaeus.models.subtrees import Subtrees, branching, split_along
 from tests.strategies import taxonomies
 
 
@@ -113,6 +114,31 @@ def test_many_features_are_split_block_by_block(monkeypatch) -> None:
     monkeypatch.setattr(module, "rows_that_fit", lambda _: 4)
     in_blocks = split_along(W, 0.1, parent, 16)
     np.testing.assert_array_equal(whole(*at_once), whole(*in_blocks))
+
+
+@settings(max_examples=60)
+@given(seed=st.integers(0, 10_000), n_vertices=st.integers(1, 30), n_labels=st.integers(1, 40))
+def test_scores_follow_paths_of_any_depth(seed, n_vertices, n_labels) -> None:
+    rng = np.random.default_rng(seed)
+    parent = [
+        -1,
+        *(rng.integers(max(0, v - 4), v) for v in range(1, n_vertices)),
+        *rng.integers(0, n_vertices, n_labels),
+    ]
+    T, U, X = (
+        sparse.csr_array((rng.integers(-3, 4, shape) * (rng.random(shape) < 0.4)).astype(np.float32))
+        for shape in ((7, n_vertices), (7, n_labels), (5, 7))
+    )
+    subtrees, intercept = Subtrees(T, np.array(parent, np.int32)), rng.integers(-2, 3, n_labels).astype(np.float32)
+    base = rng.integers(-2, 3, 7).astype(np.float32)
+    expected = X @ whole(U, base, subtrees) + intercept
+    scorer = Scorer(U, base, intercept, subtrees)
+    np.testing.assert_array_equal(scorer.scores(X), expected)
+    np.testing.assert_array_equal(scorer.top(X, 3)[0], best_columns(expected, 3))
+    np.testing.assert_array_equal(subtrees.scores(X.toarray()), X @ whole(U * 0, None, subtrees))
+    np.testing.assert_array_equal(subtrees.whole(), whole(U * 0, None, subtrees))
+    for c in range(n_labels):
+        np.testing.assert_array_equal(subtrees.of_label(c, np.arange(7)), subtrees.whole()[:, c])
 
 
 @pytest.fixture(autouse=True, scope="module")
