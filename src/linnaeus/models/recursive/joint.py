@@ -25,7 +25,7 @@ from linnaeus.models.recursive.footprint import joint_forecast
 from linnaeus.models.recursive.inner import InnerWeights
 from linnaeus.models.recursive.leaves import leaf_blocks
 from linnaeus.models.recursive.links import Links, links_of
-from linnaeus.models.recursive.network import Network, leaf_order, make_network, reduce_links
+from linnaeus.models.recursive.network import Network, in_order, leaf_order, make_network, reduce_links
 from linnaeus.models.recursive.newton import fits_newton, newton_start
 from linnaeus.models.recursive.nodes import shares_of_leaves
 from linnaeus.models.recursive.resume import JointCheckpoint
@@ -43,6 +43,8 @@ from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, Engine, FloatArray, IntArray
 
 __all__ = ["RecursiveModel"]
+
+_TOGETHER = 8  # blocks whose weights are written at a time: longer pieces of each row of W
 
 
 class RecursiveModel(LongFit, LinearTaxonomyClassifier):
@@ -128,7 +130,7 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
             schedule = make_schedule(links, self.schedule, problem.X.dtype)
             return labels, make_network(links, problem.X.dtype), schedule
         labels = self.nodes_[leaf_order(reduce_links(links_of(problem.taxonomy, self.nodes_, **options)))]
-        links = reduce_links(links_of(problem.taxonomy, labels, **options))
+        links = in_order(reduce_links(links_of(problem.taxonomy, labels, **options)))
         return labels, make_network(links, problem.X.dtype), None
 
     def _leaves(self, problem: Problem, seed: int, rank: Any = None) -> tuple[Any, Any]:
@@ -247,17 +249,21 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
         self._forget()  # an update of a pruned model makes its weights whole again
         leaves, every = solver.leaves, np.arange(solver.leaves.n_features, dtype=np.int32)
         rank = documents.rank if isinstance(documents, Rows) else None
-        parts = [slice(int(block.columns[0]), int(block.columns[-1]) + 1) for block in solver.blocks]
+        groups = [solver.blocks[i : i + _TOGETHER] for i in range(0, len(solver.blocks), _TOGETHER)]
+        parts = [slice(int(group[0].columns[0]), int(group[-1].columns[-1]) + 1) for group in groups]
         weights: Any = InMemory(leaves.n_features - 1, parts, leaves.dtype)
         if store is not None:
             weights = OnDisk(store, str, parts, budget=MERGE_BYTES)
         intercept = np.zeros(len(labels), leaves.dtype)
-        for number, (block, part) in enumerate(zip(solver.blocks, parts, strict=True)):
-            own = solver.inner.centres(block.columns, every, solved=True)
-            own[block.features] += block.U
+        for number, (group, part) in enumerate(zip(groups, parts, strict=True)):
+            own = np.empty((leaves.n_features, part.stop - part.start), leaves.dtype)
+            for block in group:
+                found = solver.inner.centres(block.columns, every, solved=True)
+                found[block.features] += block.U
+                own[:, block.columns - part.start] = found[:, : block.n_columns]
             if self.fit_intercept:
-                intercept[part] = own[-1, : block.n_columns]
-            own = own[:-1, : block.n_columns] if rank is None else own[rank, : block.n_columns]
+                intercept[part] = own[-1]
+            own = own[:-1] if rank is None else own[rank]
             if store is not None:
                 store.put(str(number), block_arrays(own))
             weights.put(number, own)

@@ -67,6 +67,7 @@ class Measured:
     norm: float
     dual_norm: float
     pairs: float
+    missed: float = 0.0  # losses of documents that were no candidates
 
 
 def leaf_blocks(

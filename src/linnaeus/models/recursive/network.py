@@ -21,7 +21,7 @@ import numpy as np
 from linnaeus.models.recursive.links import Links
 from linnaeus.typing import FloatArray, IntArray
 
-__all__ = ["Network", "leaf_order", "make_network", "reduce_links"]
+__all__ = ["Network", "in_order", "leaf_order", "make_network", "reduce_links"]
 
 
 @dataclass(frozen=True)
@@ -127,17 +127,39 @@ def leaf_order(links: Links) -> IntArray:
     return np.argsort(keys, kind="stable")
 
 
-def make_network(links: Links, dtype: Any) -> Network:
-    """Choose the order of elimination and lay everything out for the kernels."""
+def in_order(links: Links) -> Links:
+    """The same links with inner vertices numbered as they will be eliminated: solving then walks through memory."""
+    order = _eliminate(_between(links), np.float64)[0].tolist()
+    if not links.inner:
+        return links
+    number = {u: i for i, u in enumerate(order)}
+    return Links(
+        inner=[{number[v]: weight for v, weight in links.inner[u].items()} for u in order],
+        leaves=[{number[v]: weight for v, weight in near.items()} for near in links.leaves],
+        anchor=[links.anchor[u] for u in order],
+        node=[links.node[u] for u in order],
+        level=[links.level[u] for u in order],
+        leaf_level=links.leaf_level,
+    )
+
+
+def _between(links: Links) -> list[dict[int, float]]:
+    """Conductances among the inner vertices: their links, and those through leaves with several neighbours."""
     near = [dict(row) for row in links.inner] or [{}]
-    anchor = np.array(links.anchor or [1.0], dtype)
-    node = np.array(links.node or [-1], np.int32)
     for row in links.leaves:
         total = sum(row.values())
         ends = list(row.items())
         for i, (u, r) in enumerate(ends):
             for v, s in ends[i + 1 :]:
                 near[u][v] = near[v][u] = near[u].get(v, 0.0) + r * s / total
+    return near
+
+
+def make_network(links: Links, dtype: Any) -> Network:
+    """Choose the order of elimination and lay everything out for the kernels."""
+    near = _between(links)
+    anchor = np.array(links.anchor or [1.0], dtype)
+    node = np.array(links.node or [-1], np.int32)
     lengths = np.array([len(row) for row in links.leaves], np.int64)
     weight = np.array([r for row in links.leaves for r in row.values()], dtype)
     totals = np.array([sum(row.values()) or 1.0 for row in links.leaves], dtype)

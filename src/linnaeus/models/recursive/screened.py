@@ -27,7 +27,7 @@ __all__ = ["ScreenedBlock", "ScreenedLeaves"]
 
 SLACK = 0.1  # margins this far on the right side still make a candidate
 MOST = 2000  # candidates that a screening may bring in at once, or as many as there are: the worst
-SAMPLE = 1000  # documents in the first random sample
+SAMPLE = 2000  # documents in the first random sample
 
 
 @dataclass
@@ -215,7 +215,8 @@ class ScreenedLeaves:
             *_labels(block.positives, np.arange(self.rows.n_docs)), W, block.n_columns, exact, primal, worst,
         )  # fmt: skip
         loss = block.scaled(primal)
-        found.pairs, found.loss = found.pairs + loss - found.loss, loss
+        found.missed = loss - found.loss
+        found.pairs, found.loss = found.pairs + found.missed, loss
         if not exact:
             self._renew(block, worst)
         return found

@@ -28,9 +28,9 @@ from linnaeus.typing import Engine, FloatArray
 
 __all__ = ["JointSolver", "JointState"]
 
-_MEASURE_EVERY = 4
-_SCREEN_FIRST, _SCREEN_GROWTH = 4, 1.5
-_MISSED = 1.02  # a screening that finds this much more than the candidates cost starts momentum anew
+_MEASURE_EVERY, _FAR = 4, 5
+_SCREEN_FIRST, _SCREEN_GROWTH = 4, 2.0
+_MISSED = 0.02  # momentum starts anew where the candidates missed this part of the objective
 
 
 @dataclass
@@ -40,6 +40,7 @@ class JointState:
     sweep: int = 0
     momentum: float = 1.0  # FISTA's t
     next_screen: int = _SCREEN_FIRST
+    next_measure: int = 4
     best_dual: float = float(np.finfo(np.float64).min)
     last_objective: float = float(np.finfo(np.float64).max)
     done: bool = False
@@ -60,6 +61,7 @@ class JointSolver:
     out_of_time: bool = False
     near: bool = False  # whether the start may be the solution already
     certificate_seconds: float = 0.0  # what the last look at all documents took
+    missed: float = 0.0  # what documents that were no candidates cost, when all were looked at last
     pairs: Any = None  # the blocks' own parts of the gap, as last measured
     awake: set[int] | None = None  # numbers of the blocks to visit; None: all
 
@@ -84,9 +86,12 @@ class JointSolver:
                 break
             self._sweep()
             screening = self.leaves.screens and state.sweep >= state.next_screen
-            if not screening and state.sweep % _MEASURE_EVERY:
+            if not screening and state.sweep < state.next_measure:
                 continue
             objective, gap = self._measure(screening)
+            # Far from the end a measure tells little; but the hinge needs to hear early when P rises.
+            far = gap > _FAR * tol * objective and self.leaves.loss != "hinge"
+            state.next_measure = state.sweep + (2 * _MEASURE_EVERY if far else _MEASURE_EVERY)
             self._wake(0.5 * tol * objective)
             if objective > state.last_objective:  # momentum has carried too far
                 state.momentum = 1.0
@@ -126,11 +131,8 @@ class JointSolver:
         if not screening:
             tasks = self._with_centres(lambda block: block.features, solved=True)
             return self._total(self.engine.map(measure_block, tasks, shared=self.leaves))
-        expected = self._total(
-            self.engine.map(measure_block, self._with_centres(lambda b: b.features, solved=True), shared=self.leaves)
-        )[0]
         objective, gap = self._screen(exact=False)
-        if objective > _MISSED * expected:
+        if self.missed > _MISSED * objective:
             state.momentum = 1.0
         state.next_screen = max(state.next_screen, state.sweep) + max(
             _MEASURE_EVERY, int(state.sweep * (_SCREEN_GROWTH - 1))
@@ -146,12 +148,13 @@ class JointSolver:
         return found
 
     def _total(self, measured: Iterator[Any]) -> tuple[float, float]:
-        loss = dual = norm = dual_norm = 0.0
+        loss = dual = norm = dual_norm = self.missed = 0.0
         self.pairs = np.zeros(len(self.blocks))
         for i, found in enumerate(measured):
             self.blocks[i], self.pairs[i] = found.block, found.pairs
             loss, dual = loss + found.loss, dual + found.dual
             norm, dual_norm = norm + found.norm, dual_norm + found.dual_norm
+            self.missed += found.missed
         energy, least = self.inner.energy(self.blocks, self.local_engine)
         objective = loss + 0.5 * norm + energy
         self.state.best_dual = max(self.state.best_dual, dual - 0.5 * dual_norm - least)

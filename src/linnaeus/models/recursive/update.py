@@ -21,7 +21,7 @@ from linnaeus.models.class_weight import positive_weights
 from linnaeus.models.recursive.inner import InnerWeights
 from linnaeus.models.recursive.leaves import leaf_blocks
 from linnaeus.models.recursive.links import links_of
-from linnaeus.models.recursive.network import Network, make_network, reduce_links
+from linnaeus.models.recursive.network import Network, in_order, make_network, reduce_links
 from linnaeus.models.recursive.resume import JointCheckpoint
 from linnaeus.models.recursive.screened import SLACK
 from linnaeus.models.recursive.solver import JointSolver
@@ -61,7 +61,7 @@ def update_joint(model: Any, X: Any, Y: CSR, taxonomy: Taxonomy, weights: Any, c
     added = np.setdiff1d(model.nodes_, labels).astype(labels.dtype)
     generation = np.concatenate([old.generation, np.full(len(added), old.generation.max() + 1, np.int32)])
     labels = np.concatenate([labels, added])
-    links = reduce_links(links_of(taxonomy, labels, spawn=model.spawn, root=float(model.root)))
+    links = in_order(reduce_links(links_of(taxonomy, labels, spawn=model.spawn, root=float(model.root))))
     network = make_network(links, problem.X.dtype)
     solver, documents = _enlarged_solver(model, old, problem, targets[:, labels], labels, generation, network, scores)
     model._run(solver, clock, JointCheckpoint(None))
