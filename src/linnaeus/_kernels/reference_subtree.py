@@ -22,8 +22,8 @@ def split(
         straight = np.concatenate([np.zeros(len(parent) - len(w), W.dtype), np.where(_apart(w, top, t), w - top, 0)])
         below = _descend(w, top, parent, indptr, children, t)
         kept = below if np.count_nonzero(below) < np.count_nonzero(straight) else straight
-        begin, end = end, end + np.count_nonzero(kept)
-        tops[i], out_indptr[i + 1], n_straight = top, end, n_straight + np.count_nonzero(straight)
+        begin, end = end, end + int(np.count_nonzero(kept))
+        tops[i], out_indptr[i + 1], n_straight = top, end, n_straight + int(np.count_nonzero(straight))
         out_indices[begin:end], out_data[begin:end] = np.flatnonzero(kept), kept[kept != 0]
     return n_straight
 

@@ -15,19 +15,19 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from linnaeus.data.check import Problem
 from linnaeus.engine import SerialEngine, ThreadEngine, get_engine, single_blas_thread
 from linnaeus.engine.clock import Clock
 from linnaeus.engine.memory import Forecast
 from linnaeus.engine.plan import blocks
-from linnaeus.errors import DataError, ParameterError, check_number, nearest
+from linnaeus.errors import DataError, check_number
 from linnaeus.models.checkpoint import Checkpoint
 from linnaeus.models.class_weight import check_class_weight, positive_weights
 from linnaeus.models.flat.block_run import BlockRun, block_key
 from linnaeus.models.linear import LinearTaxonomyClassifier
 from linnaeus.models.long_fit import LongFit
+from linnaeus.models.parameters import check_choice, check_training
 from linnaeus.models.solvers.binary import prepare_training
 from linnaeus.models.solvers.footprint import binary_footprint
 from linnaeus.models.weights_on_disk import MERGE_BYTES, InMemory, OnDisk
@@ -58,25 +58,12 @@ class _OneVsRest(LongFit, LinearTaxonomyClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_number("C", self.C, above=0)
-        check_number("tol", self.tol, above=0)
-        check_number("max_iter", self.max_iter, least=1, whole=True)
-        check_number("verbose", self.verbose, least=0)
+        check_training(self)
         check_number("prune_below", self.prune_below, least=0)
         self._check_limits()
         check_class_weight(self.class_weight)
-        if self.fit_intercept not in (True, False):
-            raise ParameterError(f"fit_intercept={self.fit_intercept!r}; expected True or False.")
-        try:
-            check_random_state(self.random_state)
-        except ValueError as error:
-            raise ParameterError(str(error)) from None
-        if self.loss not in self._losses:
-            raise ParameterError(
-                f"loss={self.loss!r}; expected one of {self._losses}{nearest(str(self.loss), self._losses)}"
-            )
-        if self.learn not in ("given", "closed", "frontier"):
-            raise ParameterError(f"learn={self.learn!r}; expected 'given', 'closed' or 'frontier'.")
+        check_choice("loss", self.loss, self._losses)
+        check_choice("learn", self.learn, ("given", "closed", "frontier"))
 
     def _fit(self, problem: Problem) -> None:
         clock = Clock(self.max_time)
