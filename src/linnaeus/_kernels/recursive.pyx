@@ -46,25 +46,17 @@ def gather(
     const i64[::1] indptr, const int[::1] node, const floating[::1] share, floating[:, ::1] W,
 ):
     """W[f, b] = sum over the inner neighbours e of leaf b of share[e] * M at (features[f], node[e])."""
-    cdef Py_ssize_t f, e, b, start = 0, stop, n = features.shape[0], n_columns = indptr.shape[0] - 1
-    cdef int panel
-    cdef floating part
-    cdef const floating* near
+    cdef Py_ssize_t f, e, b, n_columns = indptr.shape[0] - 1
+    cdef int panel, lane
+    cdef floating value
     with nogil:
-        while start < n:  # features of one panel at a time: their weights at a node lie side by side
-            panel = features[start] >> 4
-            stop = start
-            while stop < n and features[stop] >> 4 == panel:
-                for b in range(n_columns):
-                    W[stop, b] = 0
-                stop += 1
+        for f in range(features.shape[0]):
+            panel, lane = features[f] >> 4, features[f] & 15
             for b in range(n_columns):
+                value = 0
                 for e in range(indptr[b], indptr[b + 1]):
-                    near = &M[panel, node[e], 0]
-                    part = share[e]
-                    for f in range(start, stop):
-                        W[f, b] += part * near[features[f] & 15]
-            start = stop
+                    value += share[e] * M[panel, node[e], lane]
+                W[f, b] = value
 
 
 cdef void collect(
