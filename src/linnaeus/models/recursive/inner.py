@@ -20,7 +20,7 @@ from linnaeus.typing import Engine, FloatArray, IntArray
 __all__ = ["LANES", "InnerWeights"]
 
 LANES = 16
-_RANGES = 16  # of panels, however many threads there are
+_RANGES = 4  # of panels, however many threads there are
 
 
 class InnerWeights:
