@@ -6,6 +6,7 @@ import numpy as np
 
 from linnaeus.engine.memory import Forecast
 from linnaeus.models.recursive.network import Network
+from linnaeus.models.recursive.newton import fits_newton
 from linnaeus.models.recursive.screened import MOST, SAMPLE
 from linnaeus.models.solvers import newton_cg
 from linnaeus.models.solvers.dual_cd import PANEL
@@ -37,8 +38,10 @@ def joint_forecast(X: Matrix, loss: str, network: Network, n_workers: int, *, in
     once = binary_footprint(X, loss)
     weights = 2 * inner + network.n_leaves * n_features * size
     waiting = inner if in_turns else 0
+    newton = dense and loss in newton_cg.LOSSES and not in_turns and fits_newton(n_docs, network)
+    scores = 8 * n_docs * network.n_leaves * size if newton else 0  # signs, bounds, scores, their slopes and steps
     return Forecast(
-        once={"documents": once.rows, "leaves": n_blocks * block, "turns": waiting},
+        once={"documents": once.rows, "leaves": n_blocks * block, "scores": scores, "turns": waiting},
         each_worker={"panels": 4 * whole + n_docs * 8 + 6 * network.n_inner * PANEL * 8 + waiting // 4},
         n_workers=n_workers,
         weights=weights,
