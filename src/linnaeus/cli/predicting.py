@@ -75,8 +75,8 @@ def fit_to(model: Any, data: Any) -> Any:
     wanted = {"TextFeatures": ("text", "sequence"), "DenseFeatures": ("dense",)}.get(type(features).__name__)
     if wanted is None and data.kind in ("text", "sequence"):
         raise DataError(
-            f"{data.source} holds {data.kind} documents; the model was trained on numbers. Convert them in the same way "
-            "first (`linnaeus data convert --features MODEL`)."
+            f"{data.source} holds {data.kind} documents; the model was trained on numbers. Convert them first, in the "
+            "same way (`linnaeus data convert --features MODEL`)."
         )
     if wanted and data.kind not in wanted:
         raise DataError(f"{data.source} holds {data.kind} documents; the model was trained on {' or '.join(wanted)}.")
