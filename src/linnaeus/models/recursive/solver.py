@@ -40,7 +40,7 @@ class JointState:
     sweep: int = 0
     momentum: float = 1.0  # FISTA's t
     next_screen: int = _SCREEN_FIRST
-    next_measure: int = 4
+    next_measure: int = _MEASURE_EVERY
     best_dual: float = float(np.finfo(np.float64).min)
     last_objective: float = float(np.finfo(np.float64).max)
     done: bool = False

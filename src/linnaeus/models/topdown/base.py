@@ -12,6 +12,7 @@ walk downwards; rankings over all nodes (`top`) and decoders that compare nodes 
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
@@ -96,13 +97,13 @@ class LocalClassifiers(LinearTaxonomyClassifier):
 
     # -- what a subclass decides ---------------------------------------------------------------------------------------
 
+    @abstractmethod
     def _reach(self, sets: Iterable[IntArray]) -> IntArray:
         """The documents that reach a node, from those under each of its parents."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _stops(self, labels: IntArray) -> tuple[IntArray, bool]:
         """Of the internal nodes that are labels: where a document may stop, and whether a classifier says so."""
-        raise NotImplementedError
 
     # -- learning ------------------------------------------------------------------------------------------------------
 
