@@ -64,8 +64,13 @@ MODELS: dict[str, ModelEntry] = {
 STORABLE: dict[str, str] = {
     "DenseFeatures": "linnaeus.features.dense:DenseFeatures",
     "FillMissing": "linnaeus.features.missing:FillMissing",
+    "GramRows": "linnaeus.models.gram:GramRows",
     "LabelCodec": "linnaeus.data.kinds:LabelCodec",
+    "Linear": "linnaeus.models.kernels:Linear",
     "Pipeline": "linnaeus.pipeline:Pipeline",
+    "Polynomial": "linnaeus.models.kernels:Polynomial",
+    "Precomputed": "linnaeus.models.kernels:Precomputed",
+    "RBF": "linnaeus.models.kernels:RBF",
     "Subtrees": "linnaeus.models.subtrees:Subtrees",
     "TextFeatures": "linnaeus.features.text:TextFeatures",
 }

@@ -29,3 +29,20 @@ class Engine(Protocol):
     n_workers: int
 
     def map(self, function: Callable[[S, T], R], tasks: Iterable[T], shared: S) -> Iterator[R]: ...
+
+
+class Kernel(Protocol):
+    """A kernel on documents of any kind: vectors, sequences, rows of a Gram matrix.
+
+    ``prepare`` doubts raw documents once; what it returns has a length and takes slices and arrays of row numbers.
+    """
+
+    def prepare(self, X: Any) -> Any: ...
+
+    def __call__(self, A: Any, B: Any) -> FloatArray:
+        """The Gram block of prepared documents, len(A) x len(B)."""
+        ...
+
+    def diagonal(self, A: Any) -> FloatArray:
+        """K(x, x) of every document of A."""
+        ...

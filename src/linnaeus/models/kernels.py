@@ -1,0 +1,296 @@
+"""Kernels on documents: K(x, z) = <phi(x), phi(z)> without phi, for models that see documents only through it.
+
+    linear        x'z
+    rbf           exp(-gamma |x - z|^2)
+    poly          (gamma x'z + coef0)^degree
+    precomputed   the caller's own: X is the Gram block, documents x training documents
+
+``normalise=True`` divides by sqrt(K(x, x) K(z, z)); a document of norm 0 keeps zeros. A kernel that takes something
+from the training documents (a gamma of "scale", the width of the Gram matrix) is fixed by `fitted` and is then a plain
+value again, which is stored with the model. Any object with the methods of `linnaeus.typing.Kernel` will do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from linnaeus.errors import DataError, ParameterError, check_number, nearest
+from linnaeus.models.gram import GramRows, check_gram
+from linnaeus.typing import FloatArray, IntArray, Kernel, Matrix
+
+__all__ = ["RBF", "Linear", "Polynomial", "Precomputed", "fitted", "kept_documents", "kernel_of", "normalise_gram"]
+
+
+@dataclass(frozen=True)
+class _VectorKernel:
+    """What kernels on vectors share: documents are rows of a CSR or dense matrix."""
+
+    normalise: bool = False
+
+    def prepare(self, X: Any) -> Matrix:
+        """X as CSR or as a dense array of floats, n_docs x n_features."""
+        if hasattr(X, "tocsr"):
+            return X.tocsr()
+        X = np.asarray(X)
+        X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+        if X.ndim != 2:
+            raise DataError(f"Documents have {X.ndim} dimension(s), expected 2: documents x features.")
+        return X
+
+    def __call__(self, A: Matrix, B: Matrix) -> FloatArray:
+        """The Gram block, len(A) x len(B), in float64."""
+        K = self._values(A, B)
+        return normalise_gram(K, self._diagonal(A), self._diagonal(B)) if self.normalise else K
+
+    def diagonal(self, A: Matrix) -> FloatArray:
+        """K(x, x) of every row of A."""
+        own = self._diagonal(A)
+        return (own > 0).astype(np.float64) if self.normalise else own
+
+    def _values(self, A: Matrix, B: Matrix) -> FloatArray:
+        raise NotImplementedError
+
+    def _diagonal(self, A: Matrix) -> FloatArray:
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """Parameters as plain values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Linear(_VectorKernel):
+    """K(x, z) = x'z.
+
+    Examples
+    --------
+    >>> Linear()(np.array([[1.0, 2.0]]), np.array([[3.0, 1.0], [0.0, 0.0]])).tolist()
+    [[5.0, 0.0]]
+    >>> Linear(normalise=True).diagonal(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
+    [1.0, 0.0]
+    """
+
+    def _values(self, A: Matrix, B: Matrix) -> FloatArray:
+        return _products(A, B)
+
+    def _diagonal(self, A: Matrix) -> FloatArray:
+        return _squared_norms(A)
+
+
+@dataclass(frozen=True)
+class RBF(_VectorKernel):
+    """K(x, z) = exp(-gamma |x - z|^2); gamma "scale" is 1 / (n_features * variance) of the training documents.
+
+    Examples
+    --------
+    >>> RBF(gamma=0.5)(np.array([[0.0]]), np.array([[0.0], [2.0]])).round(3).tolist()
+    [[1.0, 0.135]]
+    >>> fitted(RBF(), np.array([[0.0, 2.0], [2.0, 0.0]])).gamma
+    0.5
+    """
+
+    gamma: float | str = "scale"
+
+    def __post_init__(self) -> None:
+        _check_gamma(self.gamma)
+
+    def fixed(self, A: Matrix) -> RBF:
+        """This kernel with the gamma that the training documents ask for."""
+        return replace(self, gamma=_gamma(self.gamma, A))
+
+    def _values(self, A: Matrix, B: Matrix) -> FloatArray:
+        K = _products(A, B)
+        K *= -2.0
+        K += _squared_norms(A)[:, None]
+        K += _squared_norms(B)
+        np.maximum(K, 0.0, out=K)
+        K *= -_gamma(self.gamma, None)
+        return np.exp(K, out=K)
+
+    def _diagonal(self, A: Matrix) -> FloatArray:
+        return np.ones(A.shape[0])
+
+
+@dataclass(frozen=True)
+class Polynomial(_VectorKernel):
+    """K(x, z) = (gamma x'z + coef0)^degree; gamma "scale" as in `RBF`.
+
+    Examples
+    --------
+    >>> Polynomial(degree=2, gamma=1.0, coef0=1.0)(np.array([[1.0]]), np.array([[2.0]])).tolist()
+    [[9.0]]
+    """
+
+    degree: int = 3
+    coef0: float = 1.0
+    gamma: float | str = "scale"
+
+    def __post_init__(self) -> None:
+        _check_gamma(self.gamma)
+        check_number("degree", self.degree, least=1, whole=True)
+        check_number("coef0", self.coef0, least=0)  # below 0 the kernel need not be positive semi-definite
+
+    def fixed(self, A: Matrix) -> Polynomial:
+        """This kernel with the gamma that the training documents ask for."""
+        return replace(self, gamma=_gamma(self.gamma, A))
+
+    def _values(self, A: Matrix, B: Matrix) -> FloatArray:
+        return (_gamma(self.gamma, None) * _products(A, B) + self.coef0) ** self.degree
+
+    def _diagonal(self, A: Matrix) -> FloatArray:
+        return (_gamma(self.gamma, None) * _squared_norms(A) + self.coef0) ** self.degree
+
+
+@dataclass(frozen=True)
+class Precomputed:
+    """X is the Gram block itself: one row per document, one column per training document.
+
+    Fitting takes the whole Gram matrix, which must be symmetric and positive semi-definite. `normalise_gram` normalises
+    a block where both diagonals are known.
+
+    Parameters
+    ----------
+    n_docs : training documents, the width of every block; known after `fitted`.
+    psd : "error" refuses a Gram matrix that is not positive semi-definite, "clip" sets its negative eigenvalues to 0
+        for training, "shift" adds the least one to its diagonal; scores of new documents are approximate then.
+
+    Examples
+    --------
+    >>> K = Precomputed()
+    >>> A = K.prepare([[1.0, 0.5], [0.5, 1.0]])
+    >>> K(A[:1], A[[1]]).tolist(), K.diagonal(A).tolist()
+    ([[0.5]], [1.0, 1.0])
+    """
+
+    n_docs: int | None = None
+    psd: str = "error"
+
+    def __post_init__(self) -> None:
+        if self.psd not in ("error", "clip", "shift"):
+            raise ParameterError(f"psd={self.psd!r}; expected 'error', 'clip' or 'shift'.")
+
+    def prepare(self, X: Any) -> GramRows:
+        """X as rows of a Gram matrix, numbered as they come."""
+        block = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
+        if block.ndim != 2:
+            raise DataError(
+                f"The Gram block has {block.ndim} dimension(s), expected 2: documents x training documents."
+            )
+        if self.n_docs is not None and block.shape[1] != self.n_docs:
+            raise DataError(
+                f"The Gram block has {block.shape[1]} columns, expected {self.n_docs}: one for each training document."
+            )
+        if not np.isfinite(block).all():
+            bad = int(np.flatnonzero(~np.isfinite(block).all(axis=1))[0])
+            raise DataError(f"Row {bad} of the Gram block holds NaN or infinity.")
+        return GramRows(block, np.arange(len(block)))
+
+    def fixed(self, A: GramRows) -> Precomputed:
+        """This kernel bound to a training Gram matrix, which is doubted (and mended, if asked) here."""
+        A.block = check_gram(A.block, self.psd)
+        return replace(self, n_docs=A.block.shape[1])
+
+    def __call__(self, A: GramRows, B: GramRows) -> FloatArray:
+        """The columns of B's documents in the rows of A."""
+        return A.block[:, B.numbers]
+
+    def diagonal(self, A: GramRows) -> FloatArray:
+        """K(x, x) of training documents."""
+        return A.block[np.arange(len(A.block)), A.numbers]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Parameters as plain values."""
+        return asdict(self)
+
+
+_NAMED: dict[str, Any] = {"linear": Linear, "rbf": RBF, "poly": Polynomial, "precomputed": Precomputed}
+
+
+def kernel_of(kernel: str | Kernel) -> Kernel:
+    """A kernel given by name or as an object.
+
+    Examples
+    --------
+    >>> kernel_of("linear")
+    Linear(normalise=False)
+    >>> kernel_of("rbff")
+    Traceback (most recent call last):
+    linnaeus.errors.ParameterError: kernel='rbff'; expected one of linear, rbf, poly, precomputed; did you mean 'rbf'?
+    """
+    if isinstance(kernel, str):
+        if kernel not in _NAMED:
+            hint = nearest(kernel, _NAMED)
+            raise ParameterError(f"kernel={kernel!r}; expected one of {', '.join(_NAMED)}{hint}")
+        made: Kernel = _NAMED[kernel]()
+        return made
+    if not callable(kernel) or not hasattr(kernel, "prepare") or not hasattr(kernel, "diagonal"):
+        raise ParameterError(
+            f"kernel is a {type(kernel).__name__}; expected a name or an object with prepare, diagonal and a call."
+        )
+    return kernel
+
+
+def fitted(kernel: Kernel, A: Any) -> Kernel:
+    """The kernel with everything fixed that it takes from the (prepared) training documents."""
+    fixed = getattr(kernel, "fixed", None)
+    found: Kernel = kernel if fixed is None else fixed(A)
+    return found
+
+
+def kept_documents(A: Any, rows: IntArray) -> Any:
+    """Training documents that a model keeps, as the right-hand side of a kernel only; a Gram row shrinks to its number.
+
+    Examples
+    --------
+    >>> kept_documents(Precomputed().prepare(np.eye(3)), np.array([2])).numbers.tolist()
+    [2]
+    """
+    kept = A[rows]
+    return kept.columns_only() if hasattr(kept, "columns_only") else kept
+
+
+def normalise_gram(K: FloatArray, rows: FloatArray, columns: FloatArray) -> FloatArray:
+    """K(x, z) / sqrt(K(x, x) K(z, z)), given the two diagonals; zeros where a norm is 0.
+
+    Examples
+    --------
+    >>> normalise_gram(np.array([[6.0, 1.0]]), np.array([4.0]), np.array([9.0, 0.0])).tolist()
+    [[1.0, 0.0]]
+    """
+    return K * _inverse_norms(rows)[:, None] * _inverse_norms(columns)
+
+
+def _inverse_norms(diagonal: FloatArray) -> FloatArray:
+    norms = np.sqrt(np.maximum(diagonal, 0.0))
+    return np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
+
+
+def _products(A: Matrix, B: Matrix) -> FloatArray:
+    K = A @ B.T
+    return np.asarray(K.toarray() if hasattr(K, "toarray") else K, dtype=np.float64)
+
+
+def _squared_norms(A: Matrix) -> FloatArray:
+    if hasattr(A, "multiply"):
+        squares = A.astype(np.float64)
+        squares.data **= 2
+        return np.asarray(squares.sum(axis=1)).ravel()
+    return np.einsum("ij,ij->i", A, A, dtype=np.float64)
+
+
+def _check_gamma(gamma: float | str) -> None:
+    if gamma != "scale":
+        check_number("gamma", gamma, above=0)
+
+
+def _gamma(gamma: float | str, A: Matrix | None) -> float:
+    if not isinstance(gamma, str):
+        return float(gamma)
+    if A is None:
+        raise ParameterError("gamma='scale' is taken from training documents; use `fitted` first, or give a number.")
+    size = max(1, A.shape[0] * A.shape[1])
+    variance = _squared_norms(A).sum() / size - (float(A.sum(dtype=np.float64)) / size) ** 2
+    return float(1.0 / (A.shape[1] * variance)) if variance > 0 else 1.0
