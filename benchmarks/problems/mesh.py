@@ -1,8 +1,8 @@
 """MEDLINE citations that have an abstract, in one branch of MeSH read as a tree of positions.
 
-A descriptor that stands at several positions labels all of them that lie in the branch. Positions that no citation uses,
-for itself or for something below, are left out. Title and abstract are one bag of words: tf log2(N/n), unit length,
-words of at least two citations.
+A descriptor that stands at several positions labels all of them that lie in the branch. Positions that no citation
+uses, for itself or for something below, are left out. Title and abstract are one bag of words: tf log2(N/n), unit
+length, words of at least two citations.
 """
 
 from __future__ import annotations
