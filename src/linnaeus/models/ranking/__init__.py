@@ -1,0 +1,1 @@
+"""Models that rank classes by weights which classes share through their ancestors."""
