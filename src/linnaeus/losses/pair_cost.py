@@ -6,10 +6,10 @@ With A_y the places of class y (`taxonomy.terminals`: its ancestors, itself, its
     distance     |A_y ^ A_z|                 on a tree the edges between the two
     normalised   1/2 (|A_y - A_z| / |A_y| + |A_z - A_y| / |A_z|)       for classes at different depths
     zero_one     1 for y != z
-    subscription c_minus vol(A_y - A_z) + c_plus vol(A_z - A_y)        volumes of nodes, costs of misses and false alarms
+    subscription c_minus vol(A_y - A_z) + c_plus vol(A_z - A_y)        volumes of nodes, costs of misses and alarms
 
-All of these are sums over places, D(y, z) = n_y sum_(A_y - A_z) miss + n_z sum_(A_z - A_y) extra, which needs no matrix;
-a matrix of the user's own is taken as it is. After Cai and Hofmann (2007).
+All of these are sums over places, D(y, z) = n_y sum_(A_y - A_z) miss + n_z sum_(A_z - A_y) extra: no matrix is
+needed. A matrix of the user's own is taken as it is. After Cai and Hofmann (2007).
 """
 
 from __future__ import annotations

@@ -151,6 +151,12 @@ class Taxonomy:
 
         return build.with_misc_leaves(self, nodes)
 
+    def random_like(self, seed: Any = None) -> Taxonomy:
+        """A random hierarchy on the same nodes with the same level sizes; see `linnaeus.taxonomy.random`."""
+        from linnaeus.taxonomy import random
+
+        return random.random_like(self, seed)
+
     # -- nodes ---------------------------------------------------------------------------------------------------------
 
     @property

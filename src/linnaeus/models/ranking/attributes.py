@@ -2,8 +2,8 @@
 
     F(x, y) = sum_v L[y, v] w_v'x,        F = X w L',       w (n_features x n_attributes)
 
-so that classes with common attributes learn from each other. Of a taxonomy the attributes are the nodes: L[y, v] = t for
-v above or at class y, else 0, with t by preset:
+so that classes with common attributes learn from each other. Of a taxonomy the attributes are the nodes: L[y, v] = t
+for v above or at class y, else 0, with t by preset:
 
     flat       each class has one attribute of its own; nothing is shared
     one        t = 1
