@@ -1,0 +1,217 @@
+"""Block coordinate ascent for the hierarchical multi-label SVM (Cai and Hofmann), sixteen attribute nodes at a time.
+
+For rows x_i with relevant classes Y_i and bounds c_i, over pairs p = (y, z), y in Y_i and z not, with attributes A(y),
+costs D_p = D(y, z) >= 0, a_p = D_p (A(y) - A(z)) (x) x_i and H_p = D_p (1 - F(x_i, y) + F(x_i, z)), F(x, y) = A(y)'w x:
+
+    P = 1/2 |w|^2 + sum_i c_i max(0, max_p H_p)        max_b  sum_p D_p b_p - 1/2 |sum_p b_p a_p|^2
+                                                       b >= 0, sum_{p of i} b_p <= c_i      (one slack per example)
+
+or with 0 <= b_p <= c_i and the sum of all max(0, H_p) (one slack per pair). dD/db_p is H_p. In every block stands a null
+pair with H = 0 that holds what is left of c_i; a block is at its optimum when all pairs with mass have the largest H.
+
+W is (n_panels x n_features + 1 x 16): node v is column v % 16 of panel v // 16, the last feature is the constant
+``bias``. With ``gram`` a row holds its products K(x_i, x_j) with all rows, W the coefficients of nodes per row, and an
+update of row i touches nothing but W[:, i]. A row has room for ``capacity`` pairs: classes ys, zs, their cost, their mass.
+"""
+
+from cython cimport floating
+from libc.math cimport fabs
+
+include "ranking_classes.pxi"
+
+
+cdef void solve_block(int m, const double* Q, double* g, double* b, double tau) noexcept nogil:
+    """max g'd - 1/2 d'Qd over b + d in the simplex, in place; entry m is the null pair, whose row of Q is 0.
+
+    Mass goes from the pair of least gradient that has some to the one of largest, exactly as much as is best for the two.
+    """
+    cdef int p, r, k, step
+    cdef double eta, t
+    for step in range(1000 * (m + 1)):
+        p = r = m
+        for k in range(m):
+            if g[k] > g[p]:
+                p = k
+        if b[r] <= 0:
+            r = -1
+        for k in range(m):
+            if b[k] > 0 and (r < 0 or g[k] < g[r]):
+                r = k
+        if r < 0 or g[p] - g[r] <= tau:
+            return
+        eta = (0 if p == m else Q[p * m + p]) + (0 if r == m else Q[r * m + r])
+        if p < m and r < m:
+            eta -= 2 * Q[p * m + r]
+        t = b[r]
+        if eta * t > g[p] - g[r]:
+            t = (g[p] - g[r]) / eta
+            b[r] -= t
+        else:
+            b[r] = 0
+        b[p] += t
+        for k in range(m):
+            g[k] -= t * ((0 if p == m else Q[p * m + k]) - (0 if r == m else Q[r * m + k]))
+
+
+cdef void products(const Classes* c, int m, const int* ys, const int* zs, const double* cost, double norm,
+                   double* node, double* Q) noexcept nogil:
+    """Q[p, r] = norm D_p D_r (A(y_p) - A(z_p))'(A(y_r) - A(z_r)); ``node`` is 0 before and after."""
+    cdef int p, r
+    for p in range(m):
+        scatter(c, ys[p], 1, node)
+        scatter(c, zs[p], -1, node)
+        for r in range(p, m):
+            Q[p * m + r] = norm * cost[p] * cost[r] * (score(c, node, ys[r]) - score(c, node, zs[r]))
+            Q[r * m + p] = Q[p * m + r]
+        clear(c, ys[p], node)
+        clear(c, zs[p], node)
+
+
+def sweep(
+    const i64[::1] indptr, const int[::1] indices, const floating[::1] data, bint dense, bint gram,
+    const floating[::1] squared_norm, floating bias, tuple of_classes, const i64[::1] label_indptr,
+    const int[::1] labels, const double[::1] bound, const int[::1] order, bint whole, double skip, floating[:, :, ::1] W,
+    int[::1] sizes, int[:, ::1] ys, int[:, ::1] zs, double[:, ::1] cost, double[:, ::1] mass, unsigned char[:, ::1] idle,
+    double[::1] violation, double[::1] room, unsigned char[::1] marks,
+):
+    """One pass over the rows of ``order``, one slack per example: (sum of gaps, largest violation, rows without room).
+
+    ``whole``: look for the pair of largest H among all; otherwise only among the pairs that a row has, and only at rows
+    whose last violation is above ``skip``. ``violation`` is brought up to date for the rows that were looked at.
+    ``room`` is scratch, 0 at its beginning: nodes, changes, n_classes x 2, 3 (capacity + 1), capacity squared.
+    """
+    cdef Classes c = classes_of(of_classes)
+    cdef Py_ssize_t i, k, n, n_panels = W.shape[0], bias_row = W.shape[1] - 1, n_nodes = PANEL * n_panels
+    cdef int capacity = <int> ys.shape[1], m, p, y, z, best_y, best_z, q, b, full = 0
+    cdef double* a = &room[0]
+    cdef double* change = a + n_nodes
+    cdef double* F = change + n_nodes
+    cdef double* row = F + c.n_classes
+    cdef double* g = row + c.n_classes
+    cdef double* after = g + capacity + 1
+    cdef double* Q = after + capacity + 1
+    cdef unsigned char* wanted = &marks[0]
+    cdef unsigned char* relevant = wanted + n_panels
+    cdef const int* at = NULL
+    cdef double high, low, h, own, rest, tau, gap, gaps = 0, worst = 0
+    cdef floating S[PANEL]
+    cdef floating D[PANEL]
+    cdef i64 e
+    cdef bint moved
+    with nogil:
+        for k in range(order.shape[0]):
+            i = order[k]
+            m = sizes[i]
+            if not whole and (m == 0 or violation[i] <= skip):
+                continue
+            n = indptr[i + 1] - indptr[i]
+            if not dense:
+                at = &indices[0] + indptr[i]
+            for q in range(<int> n_panels):
+                wanted[q] = whole
+            if not whole:
+                for p in range(m):
+                    for e in range(c.indptr[ys[i, p]], c.indptr[ys[i, p] + 1]):
+                        wanted[c.indices[e] // PANEL] = 1
+                    for e in range(c.indptr[zs[i, p]], c.indptr[zs[i, p] + 1]):
+                        wanted[c.indices[e] // PANEL] = 1
+            for q in range(<int> n_panels):
+                if wanted[q]:
+                    if floating is float:
+                        panel_dot_f(n, at, &data[0] + indptr[i], &W[q, 0, 0], S)
+                    else:
+                        panel_dot_d(n, at, &data[0] + indptr[i], &W[q, 0, 0], S)
+                    for b in range(PANEL):
+                        a[q * PANEL + b] = S[b] + bias * W[q, bias_row, b]
+            rest = bound[i]
+            high = 0
+            for p in range(m):
+                g[p] = cost[i, p] * (1 - score(&c, a, ys[i, p]) + score(&c, a, zs[i, p]))
+                high = max(high, g[p])
+                rest -= mass[i, p]
+            rest = max(rest, 0)
+            if whole:  # the pair of largest H among all
+                for z in range(c.n_classes):
+                    F[z] = score(&c, a, z)
+                for e in range(label_indptr[i], label_indptr[i + 1]):
+                    relevant[labels[e]] = 1
+                best_y = -1
+                for e in range(label_indptr[i], label_indptr[i + 1]):
+                    y = labels[e]
+                    own = 1 - F[y]
+                    cost_row(&c, y, row)
+                    for z in range(c.n_classes):
+                        h = row[z] * (own + F[z])
+                        if h > high * (1 + 1e-9) and not relevant[z]:
+                            high = h
+                            best_y, best_z, tau = y, z, row[z]
+                for e in range(label_indptr[i], label_indptr[i + 1]):
+                    relevant[labels[e]] = 0
+            low = 0 if rest > 1e-12 * bound[i] else high
+            gap = rest * high
+            for p in range(m):
+                if mass[i, p] > 0:
+                    low = min(low, g[p])
+                    gap += mass[i, p] * (high - g[p])
+            violation[i] = high - low
+            worst = max(worst, high - low)
+            gaps += gap
+            if whole and best_y >= 0:
+                p = m
+                for b in range(m):
+                    if ys[i, b] == best_y and zs[i, b] == best_z:
+                        p = b
+                if p == m == capacity:  # a pair without mass makes room, the one of smallest H
+                    for b in range(m):
+                        if mass[i, b] == 0 and (p == m or g[b] < g[p]):
+                            p = b
+                    full += p == m
+                if p < capacity:
+                    sizes[i] = m = max(m, p + 1)
+                    ys[i, p], zs[i, p], cost[i, p], mass[i, p], g[p], idle[i, p] = best_y, best_z, tau, 0, high, 0
+            if m == 0 or high - low <= 1e-14:
+                continue
+            products(&c, m, &ys[i, 0], &zs[i, 0], &cost[i, 0], squared_norm[i], change, Q)
+            tau = 1e-12
+            for p in range(m):
+                after[p] = mass[i, p]
+                tau = max(tau, 1e-10 * fabs(g[p]))
+            after[m] = rest
+            g[m] = 0
+            solve_block(m, Q, g, after, tau)
+            for p in range(m):
+                h = (after[p] - mass[i, p]) * cost[i, p]
+                mass[i, p] = after[p]
+                if h != 0:
+                    scatter(&c, ys[i, p], h, change)
+                    scatter(&c, zs[i, p], -h, change)
+            for q in range(<int> n_panels):
+                if not wanted[q]:
+                    continue
+                moved = False
+                for b in range(PANEL):
+                    D[b] = <floating> change[q * PANEL + b]
+                    moved |= D[b] != 0
+                    change[q * PANEL + b] = 0
+                if not moved:
+                    continue
+                if gram:
+                    for b in range(PANEL):
+                        W[q, i, b] += D[b]
+                    continue
+                if floating is float:
+                    panel_axpy_f(n, at, &data[0] + indptr[i], D, &W[q, 0, 0])
+                else:
+                    panel_axpy_d(n, at, &data[0] + indptr[i], D, &W[q, 0, 0])
+                for b in range(PANEL):
+                    W[q, bias_row, b] += bias * D[b]
+            if whole:  # forget pairs that had no mass for two whole passes
+                p = 0
+                for b in range(m):
+                    idle[i, b] = 0 if mass[i, b] > 0 else idle[i, b] + 1
+                    if idle[i, b] <= 2:
+                        ys[i, p], zs[i, p], cost[i, p] = ys[i, b], zs[i, b], cost[i, b]
+                        mass[i, p], idle[i, p] = mass[i, b], idle[i, b]
+                        p += 1
+                sizes[i] = p
+    return gaps, worst, full

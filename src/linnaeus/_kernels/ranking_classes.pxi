@@ -1,0 +1,90 @@
+# What both ranking kernels know of classes; included, so that each is compiled for every instruction set.
+
+ctypedef long long i64
+
+cdef extern from "panel.h" nogil:
+    enum: PANEL
+    void panel_dot_f(Py_ssize_t n, const int* indices, const float* data, const float* W, float* S)
+    void panel_dot_d(Py_ssize_t n, const int* indices, const double* data, const double* W, double* S)
+    void panel_dot_exact(Py_ssize_t n, const int* indices, const float* data, const float* W, double* S)
+    void panel_axpy_f(Py_ssize_t n, const int* indices, const float* data, const float* D, float* W)
+    void panel_axpy_d(Py_ssize_t n, const int* indices, const double* data, const double* D, double* W)
+
+
+# Attributes of classes (CSR rows), and what a pair costs: a matrix, or
+#     D(y, z) = of_true[y] + of_other[z] - (share_true[y] + share_other[z]) sum_{v in members(y) and members(z)} volume[v].
+cdef struct Classes:
+    int n_classes
+    const i64* indptr
+    const int* indices
+    const double* values
+    const double* matrix
+    const i64* member_indptr
+    const int* members
+    const i64* below_indptr
+    const int* below
+    const double* volume
+    const double* sides  # of_true, of_other, share_true, share_other one after the other
+
+
+cdef Classes classes_of(tuple arrays):
+    """The arrays of `models.ranking.solver.ClassArrays` by their addresses; the caller holds the arrays."""
+    cdef const i64[::1] indptr = arrays[0], member_indptr = arrays[4], below_indptr = arrays[6]
+    cdef const int[::1] indices = arrays[1], members = arrays[5], below = arrays[7]
+    cdef const double[::1] values = arrays[2], volume = arrays[8]
+    cdef const double[:, ::1] matrix = arrays[3], sides = arrays[9]
+    cdef Classes found
+    found.n_classes = <int> (indptr.shape[0] - 1)
+    found.indptr = &indptr[0]
+    found.indices = &indices[0]
+    found.values = &values[0]
+    found.matrix = &matrix[0, 0] if matrix.shape[0] == found.n_classes else NULL
+    found.member_indptr = &member_indptr[0]
+    found.members = &members[0]
+    found.below_indptr = &below_indptr[0]
+    found.below = &below[0]
+    found.volume = &volume[0]
+    found.sides = &sides[0, 0]
+    return found
+
+
+cdef inline double score(const Classes* c, const double* a, int y) noexcept nogil:
+    """F(x, y) from the scores a of the nodes."""
+    cdef double total = 0
+    cdef i64 e
+    for e in range(c.indptr[y], c.indptr[y + 1]):
+        total += c.values[e] * a[c.indices[e]]
+    return total
+
+
+cdef inline void scatter(const Classes* c, int y, double t, double* node) noexcept nogil:
+    """node += t A(y)."""
+    cdef i64 e
+    for e in range(c.indptr[y], c.indptr[y + 1]):
+        node[c.indices[e]] += t * c.values[e]
+
+
+cdef inline void clear(const Classes* c, int y, double* node) noexcept nogil:
+    cdef i64 e
+    for e in range(c.indptr[y], c.indptr[y + 1]):
+        node[c.indices[e]] = 0
+
+
+cdef void cost_row(const Classes* c, int y, double* row) noexcept nogil:
+    """row[z] = D(y, z) for all classes z."""
+    cdef int z, n = c.n_classes
+    cdef i64 e, k
+    cdef double t
+    if c.matrix != NULL:
+        for z in range(n):
+            row[z] = c.matrix[<Py_ssize_t> y * n + z]
+        return
+    for z in range(n):
+        row[z] = 0
+    for e in range(c.member_indptr[y], c.member_indptr[y + 1]):
+        t = c.volume[c.members[e]]
+        for k in range(c.below_indptr[c.members[e]], c.below_indptr[c.members[e] + 1]):
+            row[c.below[k]] += t
+    for z in range(n):
+        row[z] = c.sides[y] + c.sides[n + z] - (c.sides[2 * n + y] + c.sides[3 * n + z]) * row[z]
+    row[y] = 0
