@@ -1,0 +1,231 @@
+"""Mistake-driven learners of rankings: one pass of the hierarchical perceptron or of Hieron, and a step of MinOver.
+
+Documents x_i with classes Y_i, attributes L (n_classes x n_attributes, CSR), weights W (n_features x n_attributes):
+
+    a = W'x,  F = L a                                       scores of all classes
+    y = argmin over Y_i of F,  z = argmax over the others   the pair that is ranked worst; lowest number on ties
+    margin = F_y - F_z
+    perceptron    margin <= 0:                tau = D(y, z)
+    Hieron        z is answered for y:        tau = (sqrt D(y, z) - margin)_+ / (|L_y - L_z|^2 |x|^2)
+    Hieron, augmented: y, z maximise F_z - F_y + sqrt D(y, z); tau as before, where it is positive
+    W += tau x (L_y - L_z)',    U += l tau x (L_y - L_z)'   l: steps before this one; the mean of all W is W - U / steps
+
+D(y, z) is a sum over the places in which two classes differ, or a matrix (`losses.pair_cost`). A document is scored by
+one row and learned by another, which are the same in the primal. In the dual, features are training documents: the
+scored row is a row of the Gram matrix, the learned one is a unit vector.
+"""
+
+from cython cimport floating
+from libc.math cimport sqrt
+
+ctypedef long long i64
+
+cdef extern from "attribute_sum.h" nogil:
+    void attribute_sum_f(Py_ssize_t n, const int* indices, const float* data, const float* W, Py_ssize_t width, float* a)
+    void attribute_sum_d(Py_ssize_t n, const int* indices, const double* data, const double* W, Py_ssize_t width, double* a)
+
+cdef enum:
+    PERCEPTRON = 0
+    HIERON = 1
+    AUGMENTED = 2
+
+
+cdef struct Cost:
+    const i64* indptr  # places of every class, CSR
+    const int* indices
+    const double* miss
+    const double* extra
+    const double* scale
+    const double* matrix  # NULL, or n_classes x n_classes
+    int* marked  # scratch: marked[p] == y + 1 says that place p is one of class y
+    Py_ssize_t n_classes
+
+
+cdef inline void mark(Cost* cost, int y) noexcept nogil:
+    cdef i64 e
+    if cost.matrix == NULL:
+        for e in range(cost.indptr[y], cost.indptr[y + 1]):
+            cost.marked[cost.indices[e]] = y + 1
+
+
+cdef inline double pair(const Cost* cost, int y, int z) noexcept nogil:
+    """D(y, z); the places of y are marked."""
+    cdef i64 e
+    cdef int p
+    cdef double missed = 0, wrong = 0
+    if cost.matrix != NULL:
+        return cost.matrix[y * cost.n_classes + z]
+    for e in range(cost.indptr[y], cost.indptr[y + 1]):
+        missed += cost.miss[cost.indices[e]]
+    for e in range(cost.indptr[z], cost.indptr[z + 1]):
+        p = cost.indices[e]
+        if cost.marked[p] == y + 1:
+            missed -= cost.miss[p]
+        else:
+            wrong += cost.extra[p]
+    return cost.scale[y] * missed + cost.scale[z] * wrong
+
+
+def learn_rows(
+    const i64[::1] score_indptr, const int[::1] score_indices, const floating[::1] score_data, bint dense,
+    const i64[::1] step_indptr, const int[::1] step_indices, const floating[::1] step_data, bint step_dense,
+    const double[::1] squared_norm, const double[::1] weight, const i64[::1] label_indptr, const int[::1] labels,
+    const int[::1] order, const i64[::1] attr_indptr, const int[::1] attr_indices, const double[::1] attr_data,
+    const i64[::1] place_indptr, const int[::1] place_indices, const double[::1] miss, const double[::1] extra,
+    const double[::1] scale, const double[:, ::1] matrix, int rule, i64 steps,
+    floating[:, ::1] W, double[:, ::1] U, int[::1] right, int[::1] wrong, double[::1] size,
+    floating[::1] a, double[::1] F, double[::1] difference, int[::1] touched, int[::1] marked,
+):
+    """Visit the documents ``order``; W and U move in place. Gives back the steps taken so far.
+
+    Visit k learned nothing where ``right[k]`` is -1; otherwise it learned the pair (right[k], wrong[k]) by tau size[k].
+    A document without a pair to compare, or a row of nothing, is no step. U without rows: no mean is wanted. ``a``, ``F``,
+    ``difference`` (zeros), ``touched`` and ``marked`` (zeros) are scratch.
+    """
+    cdef Py_ssize_t k, i, j, n_classes = F.shape[0], width = W.shape[1], t, n_touched
+    cdef i64 e, b, first, last
+    cdef int y, z, c, p, best_y, best_z
+    cdef double value, low, high, gain, tau, distance, D, x
+    cdef bint averaged = U.shape[0] > 0
+    cdef const int* row = NULL
+    cdef Cost cost
+    cost.indptr, cost.indices = &place_indptr[0], &place_indices[0]
+    cost.miss, cost.extra, cost.scale = &miss[0], &extra[0], &scale[0]
+    cost.matrix = &matrix[0, 0] if matrix.shape[0] else NULL
+    cost.marked, cost.n_classes = &marked[0], n_classes
+    with nogil:
+        for k in range(order.shape[0]):
+            i = order[k]
+            right[k] = wrong[k] = -1
+            first, last = label_indptr[i], label_indptr[i + 1]
+            if first == last or last - first == n_classes or squared_norm[i] <= 0:
+                continue
+            steps += 1
+            if not dense:
+                row = &score_indices[0] + score_indptr[i]
+            if floating is float:
+                attribute_sum_f(score_indptr[i + 1] - score_indptr[i], row, &score_data[0] + score_indptr[i], &W[0, 0], width, &a[0])
+            else:
+                attribute_sum_d(score_indptr[i + 1] - score_indptr[i], row, &score_data[0] + score_indptr[i], &W[0, 0], width, &a[0])
+            for c in range(n_classes):
+                value = 0
+                for e in range(attr_indptr[c], attr_indptr[c + 1]):
+                    value += attr_data[e] * a[attr_indices[e]]
+                F[c] = value
+            best_y = best_z = -1
+            low = high = 0
+            e = first
+            for c in range(n_classes):
+                if e < last and labels[e] == c:
+                    if best_y < 0 or F[c] < low:
+                        best_y, low = c, F[c]
+                    e += 1
+                elif best_z < 0 or F[c] > high:
+                    best_z, high = c, F[c]
+            if rule == AUGMENTED:
+                gain = 0
+                best_y = -1
+                for e in range(first, last):
+                    y = labels[e]
+                    mark(&cost, y)
+                    b = first
+                    for z in range(n_classes):
+                        if b < last and labels[b] == z:
+                            b += 1
+                            continue
+                        value = F[z] - F[y] + sqrt(pair(&cost, y, z))
+                        if value > gain:
+                            gain, best_y, best_z = value, y, z
+                if best_y < 0:
+                    continue
+            elif rule == HIERON:
+                if high < low or (high == low and best_y < best_z):
+                    continue
+            elif low > high:
+                continue
+            y, z = best_y, best_z
+            mark(&cost, y)
+            D = pair(&cost, y, z)
+            n_touched = 0
+            for e in range(attr_indptr[y], attr_indptr[y + 1]):
+                difference[attr_indices[e]] = attr_data[e]
+                touched[n_touched] = attr_indices[e]
+                n_touched += 1
+            for e in range(attr_indptr[z], attr_indptr[z + 1]):
+                p = attr_indices[e]
+                if difference[p] == 0:
+                    touched[n_touched] = p
+                    n_touched += 1
+                difference[p] -= attr_data[e]
+            distance = 0
+            b = 0
+            for t in range(n_touched):  # what both classes have does not move
+                value = difference[touched[t]]
+                distance += value * value
+                touched[b] = touched[t]
+                b += value != 0
+            n_touched = b
+            if rule == PERCEPTRON:
+                tau = D
+            else:
+                tau = sqrt(D) - (F[y] - F[z])
+                tau = tau / (distance * squared_norm[i]) if tau > 0 and distance > 0 else 0
+            tau *= weight[i]
+            if tau > 0:
+                right[k], wrong[k], size[k] = y, z, tau
+                for e in range(step_indptr[i], step_indptr[i + 1]):
+                    j = e - step_indptr[i] if step_dense else step_indices[e]
+                    x = tau * step_data[e]
+                    for t in range(n_touched):
+                        W[j, touched[t]] += <floating> (x * difference[touched[t]])
+                    if averaged:
+                        x *= steps - 1
+                        for t in range(n_touched):
+                            U[j, touched[t]] += x * difference[touched[t]]
+            for t in range(n_touched):
+                difference[touched[t]] = 0
+    return steps
+
+
+def shift_scores(
+    double[:, ::1] F, const double[::1] K, const double[::1] d, const i64[::1] label_indptr, const int[::1] labels,
+    double[::1] margin, int[::1] right, int[::1] wrong,
+):
+    """F += K d' for a column K of the Gram matrix; margins and worst pairs follow. Gives back the row of least margin.
+
+    Only rows with K != 0 change. In such a row the lowest right and the highest wrong class are kept up as long as their
+    own score does not move away; only then is the row searched again. Rows without a pair to compare have right = -1.
+    """
+    cdef Py_ssize_t i, c, n_classes = F.shape[1], best = -1
+    cdef i64 e, last
+    cdef int y, z
+    cdef double k, low, high, least = 0
+    cdef bint again
+    with nogil:
+        for i in range(F.shape[0]):
+            y, z = right[i], wrong[i]
+            if y < 0:
+                continue
+            k = K[i]
+            if k != 0:
+                again = k * d[y] > 0 or k * d[z] < 0
+                for c in range(n_classes):
+                    F[i, c] += k * d[c]
+                if again:
+                    y = z = -1
+                    low = high = 0
+                else:
+                    low, high = F[i, y], F[i, z]
+                e, last = label_indptr[i], label_indptr[i + 1]
+                for c in range(n_classes):
+                    if e < last and labels[e] == c:
+                        e += 1
+                        if y < 0 or F[i, c] < low or (F[i, c] == low and c < y):
+                            y, low = <int> c, F[i, c]
+                    elif z < 0 or F[i, c] > high or (F[i, c] == high and c < z):
+                        z, high = <int> c, F[i, c]
+                right[i], wrong[i] = y, z
+                margin[i] = low - high
+            if best < 0 or margin[i] < least:
+                best, least = i, margin[i]
+    return best
