@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from linnaeus.models.recursive.rr_logistic import RRLogistic as RRLogistic
     from linnaeus.models.recursive.rr_svm import RRSVM as RRSVM
     from linnaeus.models.topdown.node_svm import NodeSVM as NodeSVM
+    from linnaeus.models.topdown.rls import HierarchicalRLS as HierarchicalRLS
     from linnaeus.models.topdown.top_down import TopDownSVM as TopDownSVM
     from linnaeus.pipeline import Pipeline as Pipeline
     from linnaeus.store import load as load
@@ -32,6 +33,7 @@ _HOMES = {
     "SoftmaxRegression": "linnaeus.models.flat.multiclass",
     "TopDownSVM": "linnaeus.models.topdown.top_down",
     "NodeSVM": "linnaeus.models.topdown.node_svm",
+    "HierarchicalRLS": "linnaeus.models.topdown.rls",
     "RRSVM": "linnaeus.models.recursive.rr_svm",
     "RRLogistic": "linnaeus.models.recursive.rr_logistic",
     "Pipeline": "linnaeus.pipeline",

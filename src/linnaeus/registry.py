@@ -48,6 +48,11 @@ MODELS: dict[str, ModelEntry] = {
         "a linear SVM for every node on the documents of its parents; answers where all ancestors hold",
         ("H-SVM",),
     ),
+    "HierarchicalRLS": ModelEntry(
+        "linnaeus.models.topdown.rls:HierarchicalRLS",
+        "regularised least squares for every node on the documents of its parents; kernels; baseline",
+        ("H-RLS",),
+    ),
     "RRSVM": ModelEntry(
         "linnaeus.models.recursive.rr_svm:RRSVM",
         "SVMs of all nodes learned together, each pulled towards its parents (tree, DAG, graph)",

@@ -17,6 +17,7 @@ CONFIGURATIONS: dict[str, list[dict[str, Any]]] = {
     "SoftmaxRegression": [{}],
     "TopDownSVM": [{}, {"loss": "hinge", "fit_intercept": False}],
     "NodeSVM": [{}, {"loss": "hinge", "fit_intercept": False}],
+    "HierarchicalRLS": [{}, {"margin": "exact"}],
     "RRSVM": [
         {},
         {"loss": "hinge", "fit_intercept": False, "spawn": "all"},

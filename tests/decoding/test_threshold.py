@@ -91,3 +91,10 @@ def test_wrong_parameters_are_named(abc: Taxonomy) -> None:
         Threshold(theta=[0.0, 1.0, 2.0])(np.zeros((1, 7)), abc)
     with pytest.raises(ParameterError, match="theta"):
         Threshold(theta=float("nan"))
+
+
+def test_suppressing_is_the_walk_from_the_top_that_drops_what_hangs_on_nothing() -> None:
+    tax = Taxonomy.from_edges([("a", "b"), ("a", "c"), ("b", "d")], root=None)
+    S = np.array([[-1.0, 1, 1, 1], [1, -1, 1, 1]])
+    found = Threshold(repair="suppress", at_least_one=False)(S, tax)
+    assert tax.labels(found) == [[], ["a", "c"]]

@@ -119,7 +119,10 @@ class LocalClassifiers(LinearTaxonomyClassifier):
         inner = parents[np.isin(row_numbers(indptr), self.nodes_)]  # above a node that has documents
         self.stop_nodes_, learned = self._stops(np.intersect1d(labels, inner).astype(np.int32))
         self._with_stops()  # now: a name that is taken must not be found after training, nor answering change anything
-        families = list(self._families(problem, closed, given, learned))
+        self._learn(problem, list(self._families(problem, closed, given, learned)))
+
+    def _learn(self, problem: Problem, families: list[Family]) -> None:
+        """Solve the families; set weights, objective and gap."""
         weights = np.ones(problem.n_docs) if problem.weights is None else problem.weights
         training = LocalTraining(
             problem.X, self.C * weights, self.loss, 1.0 if self.fit_intercept else 0.0, self.tol, self.max_iter
