@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from linnaeus.models.flat.multiclass import SoftmaxRegression as SoftmaxRegression
     from linnaeus.models.flat.one_vs_rest import OneVsRestLogistic as OneVsRestLogistic
     from linnaeus.models.flat.one_vs_rest import OneVsRestSVM as OneVsRestSVM
+    from linnaeus.models.ranking.hierarchical_svm import HierarchicalSVM as HierarchicalSVM
+    from linnaeus.models.ranking.hieron import Hieron as Hieron
+    from linnaeus.models.ranking.perceptron import HierarchicalPerceptron as HierarchicalPerceptron
     from linnaeus.models.recursive.rr_logistic import RRLogistic as RRLogistic
     from linnaeus.models.recursive.rr_svm import RRSVM as RRSVM
     from linnaeus.models.topdown.node_svm import NodeSVM as NodeSVM
@@ -34,8 +37,11 @@ _HOMES = {
     "TopDownSVM": "linnaeus.models.topdown.top_down",
     "NodeSVM": "linnaeus.models.topdown.node_svm",
     "HierarchicalRLS": "linnaeus.models.topdown.rls",
+    "HierarchicalPerceptron": "linnaeus.models.ranking.perceptron",
+    "Hieron": "linnaeus.models.ranking.hieron",
     "RRSVM": "linnaeus.models.recursive.rr_svm",
     "RRLogistic": "linnaeus.models.recursive.rr_logistic",
+    "HierarchicalSVM": "linnaeus.models.ranking.hierarchical_svm",
     "Pipeline": "linnaeus.pipeline",
     "fit_decoder": "linnaeus.tuning",
     "load": "linnaeus.store",

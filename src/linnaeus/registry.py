@@ -53,6 +53,15 @@ MODELS: dict[str, ModelEntry] = {
         "regularised least squares for every node on the documents of its parents; kernels; baseline",
         ("H-RLS",),
     ),
+    "HierarchicalPerceptron": ModelEntry(
+        "linnaeus.models.ranking.perceptron:HierarchicalPerceptron",
+        "a perceptron that ranks classes, which share weights through the taxonomy; learns from streams",
+        ("PERC", "HPERC"),
+    ),
+    "Hieron": ModelEntry(
+        "linnaeus.models.ranking.hieron:Hieron",
+        "passive-aggressive ranking of classes, which share weights through the taxonomy; learns from streams",
+    ),
     "RRSVM": ModelEntry(
         "linnaeus.models.recursive.rr_svm:RRSVM",
         "SVMs of all nodes learned together, each pulled towards its parents (tree, DAG, graph)",
@@ -62,6 +71,11 @@ MODELS: dict[str, ModelEntry] = {
         "linnaeus.models.recursive.rr_logistic:RRLogistic",
         "logistic regressions of all nodes learned together, each pulled towards its parents",
         ("RR-LR",),
+    ),
+    "HierarchicalSVM": ModelEntry(
+        "linnaeus.models.ranking.hierarchical_svm:HierarchicalSVM",
+        "one SVM that ranks all labels, which share weights through the nodes above them (linear, kernels)",
+        ("HSVM",),
     ),
 }
 

@@ -25,6 +25,12 @@ CONFIGURATIONS: dict[str, list[dict[str, Any]]] = {
         {"schedule": "colours"},
     ],
     "RRLogistic": [{}, {"class_weight": "balanced"}, {"schedule": "all"}],
+    "HierarchicalSVM": [
+        {},
+        {"attributes": "flat", "cost": "zero_one", "fit_intercept": True},
+        {"slack": "pair", "set_size": "training"},
+        {"kernel": "rbf"},
+    ],
 }
 
 # Models that learn exactly one label per document; they are shown the first label of every document.

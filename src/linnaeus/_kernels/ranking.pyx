@@ -19,6 +19,9 @@ from libc.math cimport fabs
 
 include "ranking_classes.pxi"
 
+cdef double FAR = 1e30
+cdef double SHARE = 0.5  # of the violation of a document that further pairs must have to be taken in, too
+
 
 cdef void solve_block(int m, const double* Q, double* g, double* b, double tau) noexcept nogil:
     """max g'd - 1/2 d'Qd over b + d in the simplex, in place; entry m is the null pair, whose row of Q is 0.
@@ -74,33 +77,35 @@ def sweep(
     int[::1] sizes, int[:, ::1] ys, int[:, ::1] zs, double[:, ::1] cost, double[:, ::1] mass, unsigned char[:, ::1] idle,
     double[::1] violation, double[::1] room, unsigned char[::1] marks,
 ):
-    """One pass over the rows of ``order``, one slack per example: (sum of gaps, largest violation, rows without room).
+    """One pass over the rows of ``order``, one slack per example: (sum of gaps, largest violation, by how much
+    |w|^2 has grown, rows without room).
 
     ``whole``: look for the pair of largest H among all; otherwise only among the pairs that a row has, and only at rows
     whose last violation is above ``skip``. ``violation`` is brought up to date for the rows that were looked at.
-    ``room`` is scratch, 0 at its beginning: nodes, changes, n_classes x 2, 3 (capacity + 1), capacity squared.
+    ``room`` is scratch, 0 at its beginning: nodes, changes, 5 n_classes, 2 (capacity + 1), capacity squared.
     """
     cdef Classes c = classes_of(of_classes)
-    cdef Py_ssize_t i, k, n, n_panels = W.shape[0], bias_row = W.shape[1] - 1, n_nodes = PANEL * n_panels
-    cdef int capacity = <int> ys.shape[1], m, p, y, z, best_y, best_z, q, b, full = 0
+    cdef Py_ssize_t i, t, n, n_panels = W.shape[0], bias_row = W.shape[1] - 1, n_nodes = PANEL * n_panels
+    cdef int capacity = <int> ys.shape[1], m, p, y, z, best_z, q, b, k, most, full = 0
     cdef double* a = &room[0]
     cdef double* change = a + n_nodes
     cdef double* F = change + n_nodes
     cdef double* row = F + c.n_classes
-    cdef double* g = row + c.n_classes
+    cdef double* found = row + c.n_classes  # right class, other class and cost of pairs that may come in
+    cdef double* g = found + 3 * c.n_classes
     cdef double* after = g + capacity + 1
     cdef double* Q = after + capacity + 1
     cdef unsigned char* wanted = &marks[0]
     cdef unsigned char* relevant = wanted + n_panels
     cdef const int* at = NULL
-    cdef double high, low, h, own, rest, tau, gap, gaps = 0, worst = 0
+    cdef double high, low, best, h, own, rest, tau, gap, gaps = 0, worst = 0, longer = 0
     cdef floating S[PANEL]
     cdef floating D[PANEL]
     cdef i64 e
     cdef bint moved
     with nogil:
-        for k in range(order.shape[0]):
-            i = order[k]
+        for t in range(order.shape[0]):
+            i = order[t]
             m = sizes[i]
             if not whole and (m == 0 or violation[i] <= skip):
                 continue
@@ -130,45 +135,58 @@ def sweep(
                 high = max(high, g[p])
                 rest -= mass[i, p]
             rest = max(rest, 0)
-            if whole:  # the pair of largest H among all
+            low = 0 if rest > 1e-12 * bound[i] else FAR
+            for p in range(m):
+                if mass[i, p] > 0:
+                    low = min(low, g[p])
+            most = 0
+            if whole:  # for every right class the pair of largest H
                 for z in range(c.n_classes):
                     F[z] = score(&c, a, z)
                 for e in range(label_indptr[i], label_indptr[i + 1]):
                     relevant[labels[e]] = 1
-                best_y = -1
                 for e in range(label_indptr[i], label_indptr[i + 1]):
                     y = labels[e]
                     own = 1 - F[y]
                     cost_row(&c, y, row)
+                    best, best_z = 0, -1
                     for z in range(c.n_classes):
                         h = row[z] * (own + F[z])
-                        if h > high * (1 + 1e-9) and not relevant[z]:
-                            high = h
-                            best_y, best_z, tau = y, z, row[z]
+                        if h > best and not relevant[z]:
+                            best, best_z = h, z
+                    if best > low * (1 + 1e-9) and best_z >= 0:
+                        found[3 * most] = y
+                        found[3 * most + 1] = best_z
+                        found[3 * most + 2] = row[best_z]
+                        most += 1
+                        high = max(high, best)
                 for e in range(label_indptr[i], label_indptr[i + 1]):
                     relevant[labels[e]] = 0
-            low = 0 if rest > 1e-12 * bound[i] else high
             gap = rest * high
             for p in range(m):
-                if mass[i, p] > 0:
-                    low = min(low, g[p])
-                    gap += mass[i, p] * (high - g[p])
+                gap += mass[i, p] * (high - g[p])
             violation[i] = high - low
             worst = max(worst, high - low)
             gaps += gap
-            if whole and best_y >= 0:
+            for k in range(most):
+                y, z = <int> found[3 * k], <int> found[3 * k + 1]
+                h = found[3 * k + 2] * (1 - F[y] + F[z])
+                if h - low < SHARE * (high - low):
+                    continue
                 p = m
                 for b in range(m):
-                    if ys[i, b] == best_y and zs[i, b] == best_z:
+                    if ys[i, b] == y and zs[i, b] == z:
                         p = b
-                if p == m == capacity:  # a pair without mass makes room, the one of smallest H
+                if p < m:
+                    continue
+                if m == capacity:  # a pair without mass makes room, the one of smallest H
                     for b in range(m):
-                        if mass[i, b] == 0 and (p == m or g[b] < g[p]):
+                        if mass[i, b] == 0 and idle[i, b] > 0 and (p == m or g[b] < g[p]):
                             p = b
                     full += p == m
                 if p < capacity:
                     sizes[i] = m = max(m, p + 1)
-                    ys[i, p], zs[i, p], cost[i, p], mass[i, p], g[p], idle[i, p] = best_y, best_z, tau, 0, high, 0
+                    ys[i, p], zs[i, p], cost[i, p], mass[i, p], g[p], idle[i, p] = y, z, found[3 * k + 2], 0, h, 0
             if m == 0 or high - low <= 1e-14:
                 continue
             products(&c, m, &ys[i, 0], &zs[i, 0], &cost[i, 0], squared_norm[i], change, Q)
@@ -190,7 +208,9 @@ def sweep(
                     continue
                 moved = False
                 for b in range(PANEL):
-                    D[b] = <floating> change[q * PANEL + b]
+                    h = change[q * PANEL + b]
+                    longer += h * (2 * a[q * PANEL + b] + squared_norm[i] * h)
+                    D[b] = <floating> h
                     moved |= D[b] != 0
                     change[q * PANEL + b] = 0
                 if not moved:
@@ -214,4 +234,4 @@ def sweep(
                         mass[i, p], idle[i, p] = mass[i, b], idle[i, b]
                         p += 1
                 sizes[i] = p
-    return gaps, worst, full
+    return gaps, worst, longer, full

@@ -110,6 +110,7 @@ class _Run:
         self.marks = np.zeros(self.n_panels + problem.classes.n_classes, np.uint8)
         self.loss = np.zeros(rows.n_docs)
         self.norm = np.zeros(rows.n_docs)
+        self.squared = 0.0  # |w|^2, as far as passes know it
         self.curve: list[tuple[float, float, float]] = []
 
     # -- what the kinds of slack do ------------------------------------------------------------------------------------
@@ -168,6 +169,7 @@ class _Run:
         )  # fmt: skip
         if problem.gram:
             dual_norm = stored_norm = float(self.norm.sum())
+        self.squared = dual_norm
         P = 0.5 * stored_norm + float(self.bound @ self.loss)
         D = self.linear() - 0.5 * dual_norm
         self.curve.append((n_iter, P, D))
@@ -234,7 +236,7 @@ class _ExampleSlacks(_Run):
             if epsilon is not None:
                 near = worst <= epsilon
             else:
-                near = gaps <= 1.5 * tol * self.objective_bound()
+                near = gaps <= 1.2 * tol * (gaps + self.lower_bound())
             if near:
                 if looked_at_all:
                     break
@@ -247,18 +249,19 @@ class _ExampleSlacks(_Run):
         self.calm[:] = 0
         return done
 
-    def objective_bound(self) -> float:
-        """The objective as it was last known; it only steers."""
-        return self.curve[-1][1]
+    def lower_bound(self) -> float:
+        """The dual objective about where it is; it only steers."""
+        return self.linear() - 0.5 * self.squared
 
     def sweep(self, documents: IntArray, *, whole: bool, skip: float = 0.0) -> tuple[float, float]:
         """A pass over documents in random order; more room for pairs where a document has none left."""
         rows, problem = self.problem.rows, self.problem
-        gaps, worst, full = self.kernel.sweep(
+        gaps, worst, longer, full = self.kernel.sweep(
             *rows.matrix, problem.gram, rows.squared_norm, rows.bias, problem.classes.arrays, *self.labels, self.bound,
             self.rng.permutation(documents).astype(np.int32), whole, skip, self.W, self.sizes, self.ys, self.zs,
             self.cost, self.mass, self.idle, self.violation, self.pair_room(), self.marks,
         )  # fmt: skip
+        self.squared += longer
         if full:
             self.grow()
         return gaps, worst
@@ -270,7 +273,7 @@ class _ExampleSlacks(_Run):
 
     def pair_room(self) -> FloatArray:
         capacity = self.ys.shape[1]
-        n = 2 * PANEL * self.n_panels + 2 * self.problem.classes.n_classes
+        n = 2 * PANEL * self.n_panels + 5 * self.problem.classes.n_classes
         return np.zeros(n + 2 * (capacity + 1) + capacity**2)
 
     def _kept(self) -> BoolArray:

@@ -1,0 +1,68 @@
+"""From rankings to label sets: how many of the best classes a document gets.
+
+Scores of a ranking model order the classes of one document; 0 means nothing. Set-size regression (`decoding.SetSize`)
+predicts the number of labels from the scores. It is learned from documents that the model has not seen, for scores of
+training documents are further apart than others: one part of five is held out, a model of the rest scores it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from linnaeus.data.splits import train_test_split
+from linnaeus.decoding import Decoder, RCut, SetSize
+from linnaeus.decoding import decoder as make_decoder
+from linnaeus.taxonomy import Taxonomy
+from linnaeus.typing import CSR, FloatArray, IntArray
+
+__all__ = ["SET_SIZES", "set_size_decoder", "stored_decoder"]
+
+SET_SIZES = ("held_out", "training", "mean")
+_SHARE = 0.2
+_FEWEST = 20  # documents to hold any out of
+
+
+def set_size_decoder(
+    how: str,
+    Y: CSR,
+    taxonomy: Taxonomy,
+    nodes: IntArray,
+    scores: Callable[[IntArray | None, IntArray | None], FloatArray],
+) -> Decoder:
+    """A decoder that takes as many of the best classes as documents like this one have.
+
+    Parameters
+    ----------
+    how : "held_out", "training" (from scores of training documents), or "mean": the same number for all.
+    Y : labels of the training documents, n_docs x n_nodes.
+    nodes : numbers of the nodes that are scored.
+    scores : ``scores(train, test)`` are those of the documents ``test`` by a model of ``train``, test x len(nodes);
+        ``scores(None, None)`` those of all documents by the model of all.
+
+    Examples
+    --------
+    >>> tax = Taxonomy.flat("ABC")
+    >>> Y = tax.indicator([["A", "B"], ["C"], ["A", "B", "C"]])
+    >>> set_size_decoder("mean", Y, tax, np.arange(3), lambda train, test: np.zeros((3, 3))).r
+    2
+    """
+    sizes = np.diff(Y.indptr)
+    least = 0 if (sizes == 0).any() else 1
+    if how == "mean":
+        return RCut(max(1, round(float(sizes.mean()))))
+    if how == "training" or len(sizes) < _FEWEST:
+        S, gold = scores(None, None), Y
+    else:
+        train, test = train_test_split(Y, _SHARE, random_state=0)
+        if not Y[train].nnz:
+            return RCut(max(1, round(float(sizes.mean()))))
+        S, gold = scores(train, test), Y[test]
+    return SetSize(at_least_one=bool(least)).fit(S, gold, taxonomy, nodes)
+
+
+def stored_decoder(values: dict[str, Any]) -> Decoder:
+    """The decoder that ``to_dict`` described, as it comes out of a model file."""
+    return make_decoder(**values)
