@@ -75,14 +75,14 @@ def sweep(
     const floating[::1] squared_norm, floating bias, tuple of_classes, const i64[::1] label_indptr,
     const int[::1] labels, const double[::1] bound, const int[::1] order, bint whole, double skip, floating[:, :, ::1] W,
     int[::1] sizes, int[:, ::1] ys, int[:, ::1] zs, double[:, ::1] cost, double[:, ::1] mass, unsigned char[:, ::1] idle,
-    double[::1] violation, double[::1] room, unsigned char[::1] marks,
+    double[::1] violation, double[::1] room, unsigned char[::1] relevant, unsigned char[::1] wanted,
 ):
     """One pass over the rows of ``order``, one slack per example: (sum of gaps, largest violation, by how much
     |w|^2 has grown, rows without room).
 
     ``whole``: look for the pair of largest H among all; otherwise only among the pairs that a row has, and only at rows
     whose last violation is above ``skip``. ``violation`` is brought up to date for the rows that were looked at.
-    ``room`` is scratch, 0 at its beginning: nodes, changes, 5 n_classes, 2 (capacity + 1), capacity squared.
+    ``room``, ``relevant`` (n_classes) and ``wanted`` (n_panels) are scratch, the first two 0: nodes, changes, 5 n_classes, 2 (capacity + 1), capacity squared.
     """
     cdef Classes c = classes_of(of_classes)
     cdef Py_ssize_t i, t, n, n_panels = W.shape[0], bias_row = W.shape[1] - 1, n_nodes = PANEL * n_panels
@@ -95,8 +95,6 @@ def sweep(
     cdef double* g = found + 3 * c.n_classes
     cdef double* after = g + capacity + 1
     cdef double* Q = after + capacity + 1
-    cdef unsigned char* wanted = &marks[0]
-    cdef unsigned char* relevant = wanted + n_panels
     cdef const int* at = NULL
     cdef double high, low, best, h, own, rest, tau, gap, gaps = 0, worst = 0, longer = 0
     cdef floating S[PANEL]

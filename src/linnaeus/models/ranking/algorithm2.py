@@ -5,9 +5,9 @@
              8a  solve the problem of S_i exactly          8b  solve the problem of all working sets together
              leave pairs without mass
 
-in the space of documents and classes: scores F (n_docs x n_classes) are brought up to date after every step, with the Gram
-matrix K of documents and L = A A' of classes. One step costs n_docs x n_classes, so this is for thousands of documents at
-most; `solver` is the same optimisation for many. Step 8b is done by 8a over all working sets until their gap is small.
+in the space of documents and classes: scores F (n_docs x n_classes) are brought up to date after every step, with the
+Gram matrix K of documents and L = A A' of classes. A step costs n_docs x n_classes, so this is for some hundreds of
+documents; `solver` is the same optimisation for many. Step 8b is 8a over all working sets until none is violated much.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.terminals import terminals
 from linnaeus.typing import CSR, FloatArray, IntArray
 
-__all__ = ["PRESETS", "check_attributes", "class_attributes", "kernel_attributes"]
+__all__ = ["PRESETS", "check_attributes", "class_attributes", "kernel_attributes", "keyed_attributes"]
 
 PRESETS = ("flat", "one", "depth", "perclass", "paper")
 
@@ -57,12 +57,27 @@ def class_attributes(taxonomy: Taxonomy, classes: IntArray, attributes: Any = "p
     >>> class_attributes(tax, classes, "perclass").power(2).sum(axis=1).round(12).tolist()
     [1.0, 1.0, 1.0]
     """
+    return keyed_attributes(taxonomy, classes, attributes)[0]
+
+
+def keyed_attributes(taxonomy: Taxonomy, classes: IntArray, attributes: Any = "perclass") -> tuple[CSR, IntArray]:
+    """L, and what each of its columns stands for, so that the columns of another list of classes can be found in it.
+
+    A key is twice the number of a node, and one more for the own place of a class above others; of a matrix it is the
+    number of the column.
+
+    Examples
+    --------
+    >>> tax = Taxonomy.from_edges([("R", "A"), ("R", "B"), ("A", "AA"), ("A", "AB")])
+    >>> keyed_attributes(tax, np.array([1, 3]), "one")[1].tolist()
+    [6, 3]
+    """
     check_attributes(attributes)
     if not isinstance(attributes, str):
-        return _given(taxonomy, classes, attributes)
+        return _given(taxonomy, classes, attributes), np.arange(attributes.shape[1])
     n_classes = len(classes)
     if attributes == "flat":
-        return sparse.csr_array(sparse.identity(n_classes, format="csr"))
+        return sparse.csr_array(sparse.identity(n_classes, format="csr")), 2 * np.asarray(classes, dtype=np.int64)
     found = terminals(taxonomy, classes)
     kept = ~found.shared if n_classes > 1 else np.ones(len(found.nodes), dtype=bool)
     L = sparse.csr_array(found.pattern[:, np.flatnonzero(kept)])
@@ -77,7 +92,7 @@ def class_attributes(taxonomy: Taxonomy, classes: IntArray, attributes: Any = "p
         scale = np.ones(n_classes)
     L.data = L.data * np.repeat(scale, np.diff(L.indptr))
     L.sort_indices()
-    return L
+    return L, 2 * found.nodes[kept].astype(np.int64) + found.own[kept]
 
 
 def _given(taxonomy: Taxonomy, classes: IntArray, matrix: Any) -> CSR:

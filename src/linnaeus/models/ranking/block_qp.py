@@ -2,9 +2,9 @@
 
     max_b  c'b - 1/2 b'Qb        b >= 0,  sum b <= C
 
-Q (m x m) is positive semi-definite and often singular. A null pair with c = 0 and a row of zeros in Q takes what is left
-of C, so that sum b = C. Active set method: on the support, go to the optimum over sum d = 0 (or along a direction of no
-curvature), as far as no b becomes negative, and drop what became 0; then let in the pair of largest gradient.
+Q (m x m) is positive semi-definite and often singular. A null pair with c = 0 and a row of zeros in Q takes what is
+left of C, so that sum b = C. Active set method: on the support, go to the optimum over sum d = 0 (or along a direction
+of no curvature), as far as no b becomes negative, and drop what became 0; then let in the pair of largest gradient.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def solve_block(Q: FloatArray, c: FloatArray, C: float, start: FloatArray | None
         b[:m] = start
     b[m] = max(C - b[:m].sum(), 0.0)
     tau = 1e-10 * max(1.0, float(np.abs(c).max()))
-    support = np.flatnonzero(b > 0)
+    support: IntArray = np.flatnonzero(b > 0)
     for _ in range(50 * (m + 1)):
         support = _settle(Q, c, b, support, tau)
         g = c - Q @ b

@@ -5,9 +5,10 @@
     min_w  1/2 sum_v |w_v|^2 + C sum_i xi_i
     s.t.   F(x_i, y) - F(x_i, z) >= 1 - xi_i / D(y, z)      for y in Y_i, z not in Y_i;  xi_i >= 0
 
-A right class is to be ranked above a wrong one, and it costs D(y, z) where it is not (`losses.pair_cost`): slacks bound the
-largest cost of a document's wrongly ordered pairs. With one attribute per class and D = 1 this is the flat multi-label
-SVM, and with one label per document that of Crammer and Singer. L. Cai and T. Hofmann, CIKM 2004 and IJCAI 2007.
+A right class is to be ranked above a wrong one, and it costs D(y, z) where it is not (`losses.pair_cost`): slacks bound
+the largest cost of a document's wrongly ordered pairs. With one attribute per class and D = 1 this is the flat
+multi-label SVM, and with one label per document that of Crammer and Singer. L. Cai and T. Hofmann, CIKM 2004 and
+IJCAI 2007.
 """
 
 from __future__ import annotations
@@ -61,8 +62,8 @@ class HierarchicalSVM(LinearTaxonomyClassifier):
         document share its weight C.
     kernel : "linear" (weights of features), or on documents: "rbf", "poly", "precomputed", a `Kernel`.
     learn : labels as "given", or only the most specific ones ("frontier").
-    set_size : how the number of labels is learned, for label sets: from documents "held_out" (trains a second time), from
-        the "training" documents, or the "mean" for all.
+    set_size : how the number of labels is learned, for label sets: from documents "held_out" (trains a second time),
+        from the "training" documents, or the "mean" for all.
     fit_intercept : add a constant feature, regularised like the others.
     algorithm : "sweep", or Algorithm 2 of Cai's thesis, step "8a" or "8b"; all end at the same model.
     tol : relative duality gap at which training is finished.
@@ -273,7 +274,7 @@ class HierarchicalSVM(LinearTaxonomyClassifier):
         self.objective_, self.duality_gap_, self.violation_ = found.objective, found.gap, found.violation
         self.n_iter_, self.objective_curve_ = found.n_iter, found.curve
         self.active_ratio_ = len(alpha) / max(problem.n_pairs, 1)
-        self.n_support_ = int(len(np.unique(docs)))
+        self.n_support_ = len(np.unique(docs))
         self.mean_slack_ = float(found.slack.mean())
         if not found.converged:
             stop = f"the gap was {self.tol:g} of the objective" if self.epsilon is None else f"epsilon={self.epsilon:g}"
@@ -294,13 +295,14 @@ class HierarchicalSVM(LinearTaxonomyClassifier):
             self.intercept_ = np.asarray((B @ (A @ A.T)).sum(axis=0)).ravel() * float(self.fit_intercept)
             self.kernel_ = None
             return
-        self.weights_, self.intercept_ = None, None
+        self.weights_ = None
+        self.intercept_ = np.zeros(B.shape[1])
         self.dual_coef_, self.support_documents_ = B[support], kept_documents(X, support)
 
     def _forget(self) -> None:
         super()._forget()
         self.kernel_ = self.dual_coef_ = None
-        vars(self).pop("support_documents_", None)
+        self.__dict__.pop("support_documents_", None)
 
     # -- answering -----------------------------------------------------------------------------------------------------
 

@@ -7,13 +7,13 @@ passes in between look only at the pairs that documents have. It is finished whe
 (P - D) / P is at most ``tol``, or, with ``epsilon``, when no document violates its optimality by more than that
 (Prop. 3 of the thesis: then P - D <= epsilon sum_i c_i). With one slack per pair, every pair is moved alone.
 
-Documents are rows of features, or rows of the Gram matrix of all documents (``gram``): then w is kept as coefficients of
-nodes per document. Certificates are of w as it is stored, in double precision.
+Documents are rows of features, or rows of the Gram matrix of all documents (``gram``): then w is kept as coefficients
+of nodes per document. Certificates are of w as it is stored, in double precision.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,6 @@ from scipy import sparse
 from linnaeus._kernels import dispatch
 from linnaeus.models.ranking.arrays import ClassArrays
 from linnaeus.models.solvers.rows import Rows, aligned_zeros
-from linnaeus.taxonomy.rows import pointers
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
 
 __all__ = ["RankingProblem", "RankingSolution", "gram_rows", "solve_ranking"]
@@ -107,7 +106,8 @@ class _Run:
         self.bound = problem.bound.astype(np.float64)
         self.rng = np.random.default_rng(seed)
         self.order = problem.trained
-        self.marks = np.zeros(self.n_panels + problem.classes.n_classes, np.uint8)
+        self.relevant = np.zeros(problem.classes.n_classes, np.uint8)
+        self.wanted = np.zeros(self.n_panels, np.uint8)
         self.loss = np.zeros(rows.n_docs)
         self.norm = np.zeros(rows.n_docs)
         self.squared = 0.0  # |w|^2, as far as passes know it
@@ -165,7 +165,7 @@ class _Run:
         rows, problem = self.problem.rows, self.problem
         self.pairs_kernel.losses(
             *rows.matrix, rows.bias, problem.classes.arrays, *self.labels, problem.per_pair, problem.gram, self.W,
-            self.loss, self.norm, self.room(), self.marks,
+            self.loss, self.norm, self.room(), self.relevant,
         )  # fmt: skip
         if problem.gram:
             dual_norm = stored_norm = float(self.norm.sum())
@@ -259,7 +259,7 @@ class _ExampleSlacks(_Run):
         gaps, worst, longer, full = self.kernel.sweep(
             *rows.matrix, problem.gram, rows.squared_norm, rows.bias, problem.classes.arrays, *self.labels, self.bound,
             self.rng.permutation(documents).astype(np.int32), whole, skip, self.W, self.sizes, self.ys, self.zs,
-            self.cost, self.mass, self.idle, self.violation, self.pair_room(), self.marks,
+            self.cost, self.mass, self.idle, self.violation, self.pair_room(), self.relevant, self.wanted,
         )  # fmt: skip
         self.squared += longer
         if full:
@@ -330,7 +330,7 @@ class _PairSlacks(_Run):
             self.pairs_kernel.sweep_pairs(
                 *rows.matrix, problem.gram, rows.squared_norm, rows.bias, problem.classes.arrays, *self.labels,
                 self.bound, self.rng.permutation(self.order).astype(np.int32), self.W, self.mass, self.room(),
-                self.marks,
+                self.relevant,
             )  # fmt: skip
         return n_passes
 
