@@ -1,0 +1,239 @@
+"""Sequences of tokens as whole numbers: what string kernels compare.
+
+A sequence is a string, read by characters or by words, or any list of tokens: strings, numbers, tuples of them. Every
+token has one code that depends on the token alone, so that documents encoded on different days compare: a character its
+code point, any other token a 62-bit hash (two of n different tokens share one with probability below n^2 / 2^63).
+
+    codes    (n_tokens,)   int64, sequence after sequence
+    offsets  (n_docs + 1,) int64, where each begins
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from linnaeus.errors import DataError, ParameterError, nearest
+from linnaeus.typing import IntArray
+
+__all__ = ["Sequences", "encode"]
+
+UNITS = ("character", "word")
+UNKNOWN = ("error", "skip")
+_HASHED = 2**32  # codes from here on are hashes; characters are below
+
+
+class Sequences:
+    """Encoded sequences; rows are taken with slices, row numbers or masks.
+
+    Examples
+    --------
+    >>> made = encode(["ACGT", "", "TT"])
+    >>> len(made), made.lengths.tolist()
+    (3, [4, 0, 2])
+    >>> made[[2, 0]].codes.tolist() == [84, 84, 65, 67, 71, 84]
+    True
+    """
+
+    def __init__(self, codes: IntArray, offsets: IntArray, names: Mapping[int, str] | None = None) -> None:
+        self.codes = codes
+        self.offsets = offsets
+        self.names = {} if names is None else names  # of tokens that are not characters, for display
+        self._kept: dict[Any, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __repr__(self) -> str:
+        return f"Sequences({len(self):,} documents, {len(self.codes):,} tokens)"
+
+    @property
+    def shape(self) -> tuple[int]:
+        return (len(self),)
+
+    @property
+    def lengths(self) -> IntArray:
+        """Number of tokens of each sequence."""
+        return np.diff(self.offsets)
+
+    @property
+    def letters(self) -> IntArray:
+        """The codes that occur, ascending."""
+        found: IntArray = self.keep("letters", lambda: np.unique(self.codes))
+        return found
+
+    def __getitem__(self, rows: Any) -> Sequences:
+        if isinstance(rows, slice):
+            start, stop, step = rows.indices(len(self))
+            if step == 1:
+                stop = max(start, stop)
+                begin, end = self.offsets[start], self.offsets[stop]
+                return Sequences(self.codes[begin:end], self.offsets[start : stop + 1] - begin, self.names)
+        rows = np.atleast_1d(np.arange(len(self))[rows])
+        lengths = self.lengths[rows]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        source = np.repeat(self.offsets[rows] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        return Sequences(self.codes[source], offsets, self.names)
+
+    def keep(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What ``make`` computes of these sequences, computed once: they never change."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        return self._kept[key]
+
+    def spell(self, codes: Iterable[int]) -> str:
+        """Tokens as a readable string: characters side by side, others with blanks between."""
+        return spell(codes, self.names)
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Everything as (values, arrays), in narrow types."""
+        letters = self.letters
+        used = {str(code): self.names[code] for code in letters.tolist() if code in self.names}
+        codes = np.searchsorted(letters, self.codes)
+        narrow = np.uint8 if len(letters) <= 2**8 else np.uint16 if len(letters) <= 2**16 else np.int32
+        return {"names": used}, {"letters": letters, "codes": codes.astype(narrow), "offsets": self.offsets}
+
+    @classmethod
+    def from_state(cls, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> Sequences:
+        """The inverse of `state`.
+
+        Examples
+        --------
+        >>> Sequences.from_state(*encode(["AC", "G"]).state()).codes.tolist()
+        [65, 67, 71]
+        """
+        names = {int(code): name for code, name in values["names"].items()}
+        letters = np.asarray(arrays["letters"], dtype=np.int64)
+        return cls(letters[arrays["codes"]], np.asarray(arrays["offsets"], dtype=np.int64), names)
+
+
+def encode(documents: Any, *, unit: str = "character", alphabet: Any = None, unknown: str = "error") -> Sequences:
+    """Documents as codes.
+
+    Parameters
+    ----------
+    documents : strings, or lists (tuples, arrays) of tokens: strings, numbers, or tuples of them.
+    unit : whether strings are read by "character", or by "word" (between blanks).
+    alphabet : the tokens that are expected, a string or a list; None allows all.
+    unknown : tokens outside the alphabet are an "error", or "skip" leaves them out, so that what stands left and right
+        of them become neighbours.
+
+    Examples
+    --------
+    >>> encode(["ACXG"], alphabet="ACGT", unknown="skip").lengths.tolist()
+    [3]
+    >>> encode([["a", "b"], [7, ("x", 1)]]).lengths.tolist()
+    [2, 2]
+    """
+    if isinstance(documents, Sequences):
+        return _within(documents, alphabet, unknown)
+    _one_of("unit", unit, UNITS)
+    documents = _as_list(documents, unit)
+    if all(isinstance(document, str) for document in documents):
+        made = _characters(documents)
+    else:
+        made = _tokens([document if isinstance(document, str) else list(document) for document in documents])
+    return _within(made, alphabet, unknown)
+
+
+def spell(codes: Iterable[int], names: Mapping[int, str]) -> str:
+    """Codes as a readable string; hashed tokens need their ``names``."""
+    codes = [int(code) for code in codes]
+    between = "" if all(code < _HASHED for code in codes) else " "
+    return between.join(chr(code) if code < _HASHED else names.get(code, "?") for code in codes)
+
+
+def _as_list(documents: Any, unit: str) -> list[Any]:
+    if isinstance(documents, (str, bytes)) or not hasattr(documents, "__iter__"):
+        kind = "a single string" if isinstance(documents, (str, bytes)) else type(documents).__name__
+        raise DataError(f"A list of sequences is expected; got {kind}.")
+    found: list[Any] = []
+    for i, document in enumerate(documents):
+        if isinstance(document, str):
+            found.append(document if unit == "character" else document.split())
+        elif isinstance(document, (list, tuple, np.ndarray)):
+            found.append(document)
+        else:
+            raise DataError(f"Document {i} is {document!r}; a sequence is a string or a list of tokens.")
+    return found
+
+
+def _characters(texts: list[str]) -> Sequences:
+    offsets = np.concatenate([[0], np.cumsum([len(text) for text in texts], dtype=np.int64)]).astype(np.int64)
+    points = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    return Sequences(points.astype(np.int64), offsets)
+
+
+def _tokens(documents: list[Any]) -> Sequences:
+    offsets = np.concatenate([[0], np.cumsum([len(document) for document in documents], dtype=np.int64)])
+    code_of: dict[Any, int] = {}
+    codes = np.empty(int(offsets[-1]), dtype=np.int64)
+    for position, token in enumerate(chain.from_iterable(documents)):
+        key = (type(token), token)
+        try:
+            code = code_of.get(key)
+        except TypeError:
+            code = _code(token)  # says what a token is
+        if code is None:
+            code = code_of[key] = _code(token)
+        codes[position] = code
+    names = {code: str(token) for (_, token), code in code_of.items() if code >= _HASHED}
+    return Sequences(codes, offsets.astype(np.int64), names)
+
+
+def _code(token: Any) -> int:
+    """The code of a token: the same on every machine and day, which Python's own hashes are not."""
+    if isinstance(token, str) and len(token) == 1:
+        return ord(token)
+    digest = hashlib.blake2b(_written(token).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return _HASHED + (int.from_bytes(digest, "little") >> 2)
+
+
+def _written(token: Any) -> str:
+    """A token as text that tells it from every other."""
+    if isinstance(token, np.generic):
+        token = token.item()
+    if isinstance(token, tuple):
+        return f"({','.join(map(_written, token))})"
+    if isinstance(token, (str, bytes, int, float)):  # True is a number here, too
+        return f"{'number' if isinstance(token, (int, float)) else type(token).__name__}:{token!r}"
+    raise DataError(f"Tokens are strings, numbers or tuples of them; got {type(token).__name__} {token!r}.")
+
+
+def _within(made: Sequences, alphabet: Any, unknown: str) -> Sequences:
+    _one_of("unknown", unknown, UNKNOWN)
+    if alphabet is None:
+        return made
+    expected = encode([list(alphabet)]).letters
+    strange = np.setdiff1d(made.letters, expected)
+    if not len(strange):
+        return made
+    at = np.isin(made.codes, strange)
+    if unknown == "error":
+        raise DataError(_stranger(made, int(np.flatnonzero(at)[0]), int(at.sum()), alphabet))
+    lengths = np.add.reduceat(np.append(~at, False), made.offsets[:-1]) if len(made) else np.zeros(0, np.int64)
+    lengths = np.where(made.lengths > 0, lengths, 0)  # reduceat takes an empty stretch for the token after it
+    return Sequences(made.codes[~at], np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), made.names)
+
+
+def _stranger(made: Sequences, position: int, count: int, alphabet: Any) -> str:
+    document = int(np.searchsorted(made.offsets, position, side="right")) - 1
+    token = made.spell([int(made.codes[position])])
+    tokens = list(map(str, alphabet))
+    known = "".join(tokens) if all(len(t) == 1 for t in tokens) else ", ".join(tokens[:10])
+    hint = nearest(token, tokens) if len(token) > 1 else "."
+    return (
+        f"Document {document} has the token {token!r} at place {position - made.offsets[document]}, which is not in the "
+        f"alphabet {known!r} ({count:,} such tokens in all; unknown='skip' leaves them out){hint or '.'}"
+    )
+
+
+def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ParameterError(
+            f"{name}={value!r}; expected {' or '.join(map(repr, allowed))}{nearest(str(value), allowed)}"
+        )
