@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ CONFIGURATIONS: dict[str, list[dict[str, Any]]] = {
     "MulticlassSVM": [{}, {"fit_intercept": False}],
     "SoftmaxRegression": [{}],
     "TopDownSVM": [{}, {"loss": "hinge", "fit_intercept": False}],
+    "DivideAndConquerSVM": [{}, {"descent": "ranked", "fit_intercept": True, "set_size": "mean"}],
     "NodeSVM": [{}, {"loss": "hinge", "fit_intercept": False}],
     "HierarchicalRLS": [{}, {"margin": "exact"}],
     "RRSVM": [
@@ -24,6 +26,13 @@ CONFIGURATIONS: dict[str, list[dict[str, Any]]] = {
         {"learn": "closed"},
         {"schedule": "colours"},
     ],
+    "HierarchicalPerceptron": [
+        {},
+        {"variant": "online", "attributes": "flat", "cost": "zero_one", "fit_intercept": True},
+        {"variant": "minover", "set_size": "training"},
+        {"kernel": "rbf", "set_size": "mean"},
+    ],
+    "Hieron": [{}, {"variant": "online", "attributes": "one", "cost": "normalised"}, {"kernel": "poly"}],
     "RRLogistic": [{}, {"class_weight": "balanced"}, {"schedule": "all"}],
     "HierarchicalSVM": [
         {},
@@ -31,16 +40,29 @@ CONFIGURATIONS: dict[str, list[dict[str, Any]]] = {
         {"slack": "pair", "set_size": "training"},
         {"kernel": "rbf"},
     ],
+    "HM3": [{}, {"cost": "hierarchical", "scaling": "sibling", "train_labelings": "consistent", "fit_intercept": True}],
 }
 
 # Models that learn exactly one label per document; they are shown the first label of every document.
 ONE_LABEL = {"MulticlassSVM", "SoftmaxRegression"}
 
+# What a search is shown to vary; for all others it is C.
+SEARCHED: dict[str, dict[str, list[Any]]] = {
+    "HierarchicalPerceptron": {"max_iter": [2, 20]},
+    "Hieron": {"max_iter": [2, 20]},
+}
+
+# Parameters that only some models have: those that stop at a tolerance, or have something to give to threads.
+_OPTIONAL = {"tol", "n_jobs", "random_state"}
+
 CASES = [(name, settings) for name in registry.MODELS for settings in CONFIGURATIONS.get(name, [])]
 
 
 def make(name: str, settings: dict[str, Any], **more: Any) -> Any:
-    return registry.resolve(name)(**{"random_state": 0, **settings, **more})
+    kind = registry.resolve(name)
+    left_out = _OPTIONAL - set(inspect.signature(kind).parameters)
+    given = {"random_state": 0, **settings, **more}
+    return kind(**{key: value for key, value in given.items() if key not in left_out})
 
 
 def taxonomy(kind: str = "tree") -> Taxonomy:

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from linnaeus import registry
-from tests.contracts.configurations import CASES, ONE_LABEL, documents, make, taxonomy
+from tests.contracts.configurations import CASES, ONE_LABEL, SEARCHED, documents, make, taxonomy
 
 # The solvers stop at a certified duality gap, as LIBLINEAR stops at its tolerance. Weights of two such runs agree to
 # about the square root of the gap; these two checks ask for equality to 1e-7, which would take a gap below 1e-14. That
@@ -55,7 +55,7 @@ def test_cross_validation_and_search_work_with_no_scorer(name, settings, kind) -
     model = make(name, settings, taxonomy=tax)
     scores = cross_val_score(model, X, y, cv=3)
     assert ((scores > 0.2) & (scores <= 1)).all()
-    search = GridSearchCV(model, {"C": [0.01, 10.0]}, cv=3).fit(X, y)
+    search = GridSearchCV(model, SEARCHED.get(name, {"C": [0.01, 10.0]}), cv=3).fit(X, y)
     assert search.best_estimator_.taxonomy is tax
     assert search.score(X, y) > 0.5
     assert cross_val_predict(model, X, y, cv=3).shape == y.shape
@@ -70,4 +70,5 @@ def test_models_are_classifiers_and_live_in_pipelines(name, settings) -> None:
     assert is_classifier(model)
     pipe = make_pipeline(StandardScaler(with_mean=False), model)
     assert pipe.fit(X, y).predict(X).shape == y.shape
-    assert pipe.set_params(**{f"{type(model).__name__.lower()}__C": 2.0}).score(X, y) > 0.5
+    parameter, values = next(iter(SEARCHED.get(name, {"C": [2.0]}).items()))
+    assert pipe.set_params(**{f"{type(model).__name__.lower()}__{parameter}": values[0]}).score(X, y) > 0.5

@@ -1,0 +1,177 @@
+"""Perceptrons that rank classes, which share weights through the taxonomy.
+
+    F(x, y) = sum_v L[y, v] w_v'x                                    L: attributes of classes (`attributes`)
+    y = argmin over Y_i of F(x_i, .),  z = argmax over the others     the pair of classes that is ranked worst
+    where F(x_i, y) <= F(x_i, z):   w_v += D(y, z) (L[y, v] - L[z, v]) x_i
+
+D(y, z) is the cost of ranking z above y (`losses.pair_cost`). With attributes of the taxonomy, a mistake moves the
+nodes in which the two classes differ, and classes below them move along. Variants:
+
+    online      the weights after the last step
+    averaged    the mean of the weights over all steps; usually better
+    minover     always the worst pair of all documents (`minover`), until all margins exceed the desired one
+
+L. Cai and T. Hofmann, IJCAI 2007; L. Cai's thesis, 2008; M. Collins (2002) for the mean.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from linnaeus.errors import ParameterError, check_number
+from linnaeus.models.parameters import check_choice
+from linnaeus.models.ranking.minover import contradictions, minover
+from linnaeus.models.ranking.online import OnlineRanker, Outcome
+from linnaeus.models.ranking.passes import PERCEPTRON, Weights
+from linnaeus.models.ranking.sources import Source
+from linnaeus.progress import progress
+from linnaeus.taxonomy import Taxonomy
+from linnaeus.taxonomy.rows import row_numbers
+from linnaeus.typing import CSR
+
+__all__ = ["HierarchicalPerceptron"]
+
+
+class HierarchicalPerceptron(OnlineRanker):
+    """A perceptron that ranks all classes, which share weights through the nodes above them; single and multi-label.
+
+    Parameters
+    ----------
+    taxonomy : the taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
+    variant : "averaged", "online" or "minover".
+    attributes : what classes share: "perclass", "depth", "one", "paper" (nodes above a class), "flat" (nothing), or a
+        matrix with a row for every node.
+    cost : of ranking a wrong class above a right one: "half" the tree distance, "distance", "normalised", "zero_one",
+        or a matrix (n_nodes x n_nodes, right class first). The flat perceptron has ``attributes="flat"`` and
+        ``cost="zero_one"``.
+    kernel : "linear" (weights of features), or on documents: "rbf", "poly", "precomputed", a `Kernel`.
+    margin : of "minover": how far all right classes should be above all wrong ones.
+    max_iter : passes over the documents, at most; "minover" may take as many steps as these have visits.
+    shuffle : visit the documents in a new random order in every pass; `partial_fit` takes them as they come.
+    fit_intercept : add a constant feature.
+    set_size : how the number of labels is learned, for label sets: from documents "held_out" (trains a second time),
+        from the "training" documents, or the "mean" for all.
+
+    Attributes
+    ----------
+    weights_ : n_features x n_classes. With a kernel on documents there are ``support_documents_`` instead.
+    n_iter_ : passes; ``n_steps_`` visits, ``n_updates_`` of them learned something.
+    converged_ : whether all documents are ranked rightly.
+    active_ratio_ : share of the pairs (document, right class, wrong class) that were learned from.
+    margin_ : of "minover": the least margin over the length of the weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linnaeus import HierarchicalPerceptron, Taxonomy
+    >>> tax = Taxonomy.from_edges([("Root", "A"), ("Root", "B"), ("A", "AA"), ("A", "AB")])
+    >>> X = np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [0.9, 0.1, 0]])
+    >>> model = HierarchicalPerceptron(taxonomy=tax, random_state=0).fit(X, ["AA", "AB", "B", "AA"])
+    >>> model.predict(X).tolist(), model.top(X[:1], 3)[0].tolist()
+    (['AA', 'AB', 'B', 'AA'], [['AA', 'B', 'AB']])
+    >>> model.partial_fit(X[:1], ["B"]).n_updates_
+    8
+    """
+
+    def __init__(
+        self,
+        taxonomy: Taxonomy | None = None,
+        *,
+        variant: str = "averaged",
+        attributes: Any = "perclass",
+        cost: Any = "half",
+        kernel: Any = "linear",
+        margin: float = 0.0,
+        max_iter: int = 20,
+        shuffle: bool = True,
+        fit_intercept: bool = False,
+        set_size: str = "held_out",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.taxonomy = taxonomy
+        self.variant = variant
+        self.attributes = attributes
+        self.cost = cost
+        self.kernel = kernel
+        self.margin = margin
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.fit_intercept = fit_intercept
+        self.set_size = set_size
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @property
+    def _rule(self) -> int:
+        return PERCEPTRON
+
+    @property
+    def _averaged(self) -> bool:
+        return self.variant == "averaged"
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice("variant", self.variant, ("averaged", "online", "minover"))
+        check_number("margin", self.margin, least=0)
+        if self.margin and self.variant != "minover":
+            raise ParameterError(f"margin={self.margin} is for variant='minover'; got variant={self.variant!r}.")
+
+    def _check_stream(self) -> None:
+        super()._check_stream()
+        if self.variant == "minover":
+            raise ParameterError("variant='minover' needs all documents at once; 'averaged' and 'online' take streams.")
+
+    def _train(self, source: Source) -> tuple[Weights, Outcome]:
+        if self.variant != "minover":
+            return super()._train(source)
+        classes = self._classes()
+        labels = self._without_contradictions(source)
+        n_docs, n_classes = labels.shape
+        most = self.max_iter * n_docs
+        with progress("learning", most, show=self.verbose > 0) as advance:
+            steps = minover(
+                source.column,
+                source.diagonal,
+                labels,
+                classes,
+                margin=self.margin,
+                max_steps=most,
+                advance=advance,
+            )
+        if not steps.converged:
+            warnings.warn(
+                f"MinOver stopped after {most:,} steps before all margins were above {self.margin:g}: raise max_iter, "
+                "or the documents cannot be separated.",
+                ConvergenceWarning,
+                stacklevel=6,
+            )
+        B = sparse.csr_array(steps.coefficients(n_docs, n_classes) @ classes.attributes)
+        n_steps = len(steps.size)
+        weights = Weights(source.gather(B), np.zeros((0, classes.n_attributes)), n_steps, averaged=False)
+        self.margin_ = steps.margin
+        n_iter = max(1, -(-n_steps // max(1, n_docs)))
+        return weights, Outcome(n_iter, n_steps, steps.converged, steps.n_active(n_classes))
+
+    def _without_contradictions(self, source: Source) -> CSR:
+        """Labels without those of documents that MinOver could only go round in circles with."""
+        labels = source.labels
+        found = contradictions(source.key, labels)
+        if not len(found):
+            return labels
+        warnings.warn(
+            f"{len(found):,} documents are the same as an earlier one but have other labels, so that no ranking is "
+            "right for both; MinOver learns from the earlier one.",
+            stacklevel=7,
+        )
+        kept = labels.copy()
+        kept.data[np.isin(row_numbers(labels.indptr), found)] = 0
+        kept.eliminate_zeros()
+        return kept
