@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from linnaeus.models.ranking.perceptron import HierarchicalPerceptron as HierarchicalPerceptron
     from linnaeus.models.recursive.rr_logistic import RRLogistic as RRLogistic
     from linnaeus.models.recursive.rr_svm import RRSVM as RRSVM
+    from linnaeus.models.structured.hm3 import HM3 as HM3
+    from linnaeus.models.topdown.divide_and_conquer import DivideAndConquerSVM as DivideAndConquerSVM
     from linnaeus.models.topdown.node_svm import NodeSVM as NodeSVM
     from linnaeus.models.topdown.rls import HierarchicalRLS as HierarchicalRLS
     from linnaeus.models.topdown.top_down import TopDownSVM as TopDownSVM
@@ -35,6 +37,7 @@ _HOMES = {
     "MulticlassSVM": "linnaeus.models.flat.multiclass",
     "SoftmaxRegression": "linnaeus.models.flat.multiclass",
     "TopDownSVM": "linnaeus.models.topdown.top_down",
+    "DivideAndConquerSVM": "linnaeus.models.topdown.divide_and_conquer",
     "NodeSVM": "linnaeus.models.topdown.node_svm",
     "HierarchicalRLS": "linnaeus.models.topdown.rls",
     "HierarchicalPerceptron": "linnaeus.models.ranking.perceptron",
@@ -42,6 +45,7 @@ _HOMES = {
     "RRSVM": "linnaeus.models.recursive.rr_svm",
     "RRLogistic": "linnaeus.models.recursive.rr_logistic",
     "HierarchicalSVM": "linnaeus.models.ranking.hierarchical_svm",
+    "HM3": "linnaeus.models.structured.hm3",
     "Pipeline": "linnaeus.pipeline",
     "fit_decoder": "linnaeus.tuning",
     "load": "linnaeus.store",

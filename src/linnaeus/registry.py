@@ -43,6 +43,11 @@ MODELS: dict[str, ModelEntry] = {
         "a linear SVM for every child at every inner node, followed from the top; greedy baseline",
         ("TD",),
     ),
+    "DivideAndConquerSVM": ModelEntry(
+        "linnaeus.models.topdown.divide_and_conquer:DivideAndConquerSVM",
+        "a flat ranking SVM at every inner node, followed from the top; greedy baseline",
+        ("DNC", "DNC-SVM"),
+    ),
     "NodeSVM": ModelEntry(
         "linnaeus.models.topdown.node_svm:NodeSVM",
         "a linear SVM for every node on the documents of its parents; answers where all ancestors hold",
@@ -77,6 +82,11 @@ MODELS: dict[str, ModelEntry] = {
         "one SVM that ranks all labels, which share weights through the nodes above them (linear, kernels)",
         ("HSVM",),
     ),
+    "HM3": ModelEntry(
+        "linnaeus.models.structured.hm3:HM3",
+        "a Markov tree over the taxonomy, trained to the largest margin between labellings; any kernel",
+        ("H-M3",),
+    ),
 }
 
 # What a model file may name besides models. Nothing else is ever imported on load.
@@ -90,6 +100,10 @@ STORABLE: dict[str, str] = {
     "Polynomial": "linnaeus.models.kernels:Polynomial",
     "Precomputed": "linnaeus.models.kernels:Precomputed",
     "RBF": "linnaeus.models.kernels:RBF",
+    "Sequences": "linnaeus.features.sequences:Sequences",
+    "SpectrumFeatures": "linnaeus.features.spectrum:SpectrumFeatures",
+    "SpectrumKernel": "linnaeus.features.spectrum:SpectrumKernel",
+    "SubsequenceKernel": "linnaeus.features.subsequence:SubsequenceKernel",
     "Subtrees": "linnaeus.models.subtrees:Subtrees",
     "TextFeatures": "linnaeus.features.text:TextFeatures",
 }

@@ -21,7 +21,7 @@ def solve_block(Q: FloatArray, c: FloatArray, C: float, start: FloatArray | None
 
     Examples
     --------
-    >>> solve_block(np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([1.0, 0.5]), 10.0).tolist()
+    >>> solve_block(np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([1.0, 0.5]), 10.0).round(12).tolist()
     [0.5, 0.5]
     >>> solve_block(np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([1.0, 0.5]), 0.5).round(12).tolist()
     [0.333333333333, 0.166666666667]
