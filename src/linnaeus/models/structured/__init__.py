@@ -1,0 +1,1 @@
+"""Maximum-margin models of whole labellings."""

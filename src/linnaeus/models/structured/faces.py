@@ -1,0 +1,217 @@
+"""The documents as the solvers see them: F = K D, through weights or through a Gram matrix.
+
+D (n_docs x width) are the dual coefficients, ``columns`` independent ones for each edge (those of the last labelling of
+an edge are minus their sum); F (n_docs x width) the scores of the training documents. A face answers for batches:
+
+    rows(batch)          F of some documents, batch x width
+    gram(batch)          kernel values among them, batch x batch
+    add(batch, change)   D[batch] += change
+    squared_norm()       |w|^2, dependent columns included
+    restart(D)           begin anew at given coefficients; also mends what rounding has done
+
+`SparseFace` and `DenseFace` keep W = X'D (features x width) and never make the Gram matrix; `GramFace` keeps D.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from linnaeus._kernels import dispatch
+from linnaeus.engine.plan import blocks
+from linnaeus.models.kernels import Linear
+from linnaeus.models.solvers.rows import aligned_zeros, prepare_rows
+from linnaeus.typing import FloatArray, IntArray, Kernel, Matrix
+
+__all__ = ["DenseFace", "Face", "GramFace", "SparseFace", "dependent", "make_face", "squares"]
+
+_GRAM_BYTES = 2 * 2**30  # a Gram matrix up to this size is computed once
+_PART = 4096
+
+
+class Face(ABC):
+    """Base; see the module docstring."""
+
+    n_docs: int
+    width: int
+    columns: int
+    dtype: Any
+
+    @abstractmethod
+    def rows(self, batch: IntArray) -> FloatArray: ...
+
+    @abstractmethod
+    def gram(self, batch: IntArray) -> FloatArray: ...
+
+    @abstractmethod
+    def add(self, batch: IntArray, change: FloatArray) -> None: ...
+
+    @abstractmethod
+    def squared_norm(self) -> float: ...
+
+    @abstractmethod
+    def restart(self, D: FloatArray) -> None: ...
+
+
+class SparseFace(Face):
+    """Sparse documents and a linear kernel: W = X'D, features by document frequency so that hot rows stay in cache."""
+
+    def __init__(self, X: Any, width: int, columns: int, dtype: Any) -> None:
+        rows = prepare_rows(X, 0.0)
+        self.n_docs, self.width, self.columns, self.dtype = X.shape[0], width, columns, np.dtype(dtype)
+        self.indptr, self.indices, self.rank = rows.indptr, rows.indices, rows.rank
+        self.data = rows.data.astype(np.float32, copy=False)
+        nnz = int(self.indptr[-1])
+        csr = self.data[:nnz].astype(np.float64), self.indices[:nnz], self.indptr
+        self.csr = sparse.csr_array(csr, shape=X.shape)
+        self.W = aligned_zeros((X.shape[1], width), dtype)
+        self.kernel = dispatch.best("sparse_rows")
+
+    def rows(self, batch: IntArray) -> FloatArray:
+        F = aligned_zeros((len(batch), self.width), self.dtype)
+        self.kernel.times(self.indptr, self.indices, self.data, batch, self.W, F)
+        return F
+
+    def gram(self, batch: IntArray) -> FloatArray:
+        some = self.csr[batch]
+        K: FloatArray = (some @ some.T).toarray()
+        return K
+
+    def add(self, batch: IntArray, change: FloatArray) -> None:
+        self.kernel.add_to(self.indptr, self.indices, self.data, batch, change, self.W, 0, self.width)
+
+    def squared_norm(self) -> float:
+        return sum(squares(part, self.columns) for part in _double(self.W))
+
+    def restart(self, D: FloatArray) -> None:
+        self.W[:] = 0
+        self.add(np.arange(self.n_docs), np.ascontiguousarray(D, dtype=self.dtype))
+
+    def weights(self) -> FloatArray:
+        """W in the order of X's features, n_features x width."""
+        return self.W[self.rank]
+
+
+class DenseFace(Face):
+    """Dense documents and a linear kernel: W = X'D."""
+
+    def __init__(self, X: Any, width: int, columns: int, dtype: Any) -> None:
+        self.n_docs, self.width, self.columns, self.dtype = X.shape[0], width, columns, np.dtype(dtype)
+        self.X = np.ascontiguousarray(X, dtype=dtype)
+        self.W = aligned_zeros((X.shape[1], width), dtype)
+
+    def rows(self, batch: IntArray) -> FloatArray:
+        F: FloatArray = self.X[batch] @ self.W
+        return F
+
+    def gram(self, batch: IntArray) -> FloatArray:
+        some = self.X[batch].astype(np.float64)
+        K: FloatArray = some @ some.T
+        return K
+
+    def add(self, batch: IntArray, change: FloatArray) -> None:
+        self.W += self.X[batch].T @ change
+
+    def squared_norm(self) -> float:
+        return sum(squares(part, self.columns) for part in _double(self.W))
+
+    def restart(self, D: FloatArray) -> None:
+        self.W[:] = self.X.T @ D.astype(self.dtype)
+
+    def weights(self) -> FloatArray:
+        """W, n_features x width."""
+        return self.W
+
+
+class GramFace(Face):
+    """Any kernel: D is kept, and kernel values are kept too where they fit, or computed batch by batch."""
+
+    def __init__(self, kernel: Kernel, documents: Any, width: int, columns: int, dtype: Any, bias: float = 0.0) -> None:
+        self.n_docs, self.width, self.columns, self.dtype = len_of(documents), width, columns, np.dtype(dtype)
+        self.kernel, self.documents, self.constant = kernel, documents, bias**2
+        self.D = np.zeros((self.n_docs, width), dtype)
+        self.K = self._whole() if self.n_docs**2 * self.dtype.itemsize <= _GRAM_BYTES else None
+
+    def _whole(self) -> FloatArray:
+        K = np.empty((self.n_docs, self.n_docs), self.dtype)
+        for part in blocks(self.n_docs, 512):
+            K[part] = self.kernel(self.documents[part], self.documents)
+        K += self.dtype.type(self.constant)
+        return K
+
+    def _some(self, batch: IntArray, columns: Any = slice(None)) -> FloatArray:
+        if self.K is not None:
+            return self.K[batch][:, columns]
+        K = self.kernel(self.documents[batch], self.documents[columns])
+        return (K + self.constant).astype(self.dtype)
+
+    def rows(self, batch: IntArray) -> FloatArray:
+        F: FloatArray = self._some(batch) @ self.D
+        return F
+
+    def gram(self, batch: IntArray) -> FloatArray:
+        return np.ascontiguousarray(self._some(batch, batch), dtype=np.float64)
+
+    def add(self, batch: IntArray, change: FloatArray) -> None:
+        self.D[batch] += change
+
+    def squared_norm(self) -> float:
+        total = 0.0
+        for part in blocks(self.n_docs, 512):
+            batch = np.arange(part.start, part.stop)
+            F, D = self.rows(batch).astype(np.float64), self.D[batch].astype(np.float64)
+            total += float(np.vdot(D, F)) + float(np.vdot(dependent(D, self.columns), dependent(F, self.columns)))
+        return total
+
+    def restart(self, D: FloatArray) -> None:
+        self.D[:] = D
+
+
+def make_face(kernel: Kernel, documents: Any, width: int, columns: int, dtype: Any, bias: float = 0.0) -> Face:
+    """The face for prepared documents: weights where the kernel is linear, the Gram matrix otherwise.
+
+    ``bias`` adds a constant feature of this value, the last row of W.
+    """
+    if not isinstance(kernel, Linear) or kernel.normalise:
+        return GramFace(kernel, documents, width, columns, dtype, bias)
+    if bias:
+        documents = _with_constant(documents, bias)
+    return (SparseFace if sparse.issparse(documents) else DenseFace)(documents, width, columns, dtype)
+
+
+def _with_constant(X: Matrix, bias: float) -> Matrix:
+    column = np.full((X.shape[0], 1), bias, X.dtype)
+    return sparse.csr_array(sparse.hstack([X, column], format="csr")) if sparse.issparse(X) else np.hstack([X, column])
+
+
+def len_of(documents: Any) -> int:
+    """How many prepared documents there are; sparse matrices have no length."""
+    return int(documents.shape[0]) if hasattr(documents, "shape") else len(documents)
+
+
+def squares(A: FloatArray, columns: int) -> float:
+    """Sum of squares of A (.. x width), the dependent columns included."""
+    return float(np.vdot(A, A)) + float(np.square(dependent(A, columns)).sum())
+
+
+def dependent(A: FloatArray, columns: int) -> FloatArray:
+    """The dependent column of every edge, minus the sum of the others (.. x n_edges); columns = 0: there is none.
+
+    Examples
+    --------
+    >>> dependent(np.array([[1.0, 2.0, 3.0, 0.0]]), 2).tolist()
+    [[-3.0, -3.0]]
+    """
+    if not columns:
+        return np.zeros((len(A), 0))
+    edges = A[:, : A.shape[1] // columns * columns].reshape(len(A), -1, columns)
+    return -edges.sum(axis=2)
+
+
+def _double(W: FloatArray) -> Iterator[FloatArray]:
+    """Some rows at a time in double precision."""
+    return (W[part].astype(np.float64) for part in blocks(len(W), _PART))

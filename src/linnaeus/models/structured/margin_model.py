@@ -1,0 +1,280 @@
+"""From checked data to the dual problem, its solution, and scores of new documents: what all settings of H-M3 share."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import astuple
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from linnaeus.data.check import Problem
+from linnaeus.decoding import BestLabel, Decoder, Threshold
+from linnaeus.engine import get_engine, single_blas_thread
+from linnaeus.engine.clock import Clock
+from linnaeus.engine.plan import blocks, rows_that_fit
+from linnaeus.errors import DataError
+from linnaeus.losses.cost import SCALINGS
+from linnaeus.models.base import TaxonomyClassifier
+from linnaeus.models.class_weight import check_class_weight, positive_weights
+from linnaeus.models.kernels import RBF, Linear, Polynomial, Precomputed, fitted, kept_documents, kernel_of
+from linnaeus.models.parameters import check_choice, check_training
+from linnaeus.models.solvers.frank_wolfe import BlockAscent, Measure
+from linnaeus.models.structured.blocks import Blocks
+from linnaeus.models.structured.faces import Face, GramFace, make_face
+from linnaeus.models.structured.layout import cost_weights
+from linnaeus.models.structured.scores import kernel_scores, linear_scores
+from linnaeus.models.structured.structure import Structure
+from linnaeus.models.structured.tree import TreeStructure
+from linnaeus.progress import progress
+from linnaeus.taxonomy import Taxonomy
+from linnaeus.typing import CSR, FloatArray, IntArray, Kernel, Matrix
+
+__all__ = ["MaxMarginModel"]
+
+_VECTORS = (Linear, RBF, Polynomial)
+_SINGLE = 1e-4  # relative gaps down to this need no double precision
+_STEPS, _CHUNK = 10, 128  # of the paper's algorithm: steps for each time that a document is drawn, size of working sets
+_ONE_PATH = BestLabel(path_sum=False, close=False)  # over path scores: the best labelling that is one path
+
+
+class MaxMarginModel(TaxonomyClassifier):
+    """Base of `HM3`; see there for the parameters."""
+
+    C: float
+    cost: str
+    scaling: str
+    kernel: Any
+    root: str
+    train_labelings: str
+    fit_intercept: bool
+    algorithm: str
+    class_weight: Any
+    tol: float
+    max_iter: int
+    max_time: Any
+    n_jobs: int | None
+    random_state: Any
+    verbose: int
+    warm_start: bool
+    kernel_: Kernel
+    label_nodes_: IntArray
+    _structure: Structure | None = None
+    _before: tuple[Blocks, CSR] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())
+        return {key: value for key, value in state.items() if key not in ("_structure", "_before")}
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_training(self)
+        Clock(self.max_time)
+        check_choice("cost", self.cost, ("symmetric", "hierarchical"))
+        check_choice("scaling", self.scaling, SCALINGS)
+        check_choice("root", self.root, ("super", "paper"))
+        check_choice("train_labelings", self.train_labelings, ("all", "consistent"))
+        check_choice("algorithm", self.algorithm, ("moves", "conditional-gradient"))
+        check_class_weight(self.class_weight)
+        kernel_of(self.kernel)
+
+    def _check_X(self, X: Any, *, reset: bool) -> Any:
+        kernel = kernel_of(self.kernel) if reset else self.kernel_
+        if isinstance(kernel, _VECTORS):
+            prepared = super()._check_X(X, reset=reset)
+        elif isinstance(kernel, Precomputed):
+            prepared = kernel.prepare(super()._check_X(X, reset=reset))
+        else:
+            prepared = kernel.prepare(X)
+        if reset:
+            self.kernel_ = fitted(kernel, prepared)
+        return prepared
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = isinstance(self.kernel, Precomputed) or self.kernel == "precomputed"
+        return tags
+
+    # -- learning ------------------------------------------------------------------------------------------------------
+
+    def _fit(self, problem: Problem) -> None:
+        clock = Clock(self.max_time)
+        Y = self._targets(problem, "closed")
+        self.label_nodes_ = np.unique(problem.Y.indices[problem.Y.indices != problem.taxonomy.root])
+        if problem.codec.single_label and len(self.label_nodes_) < 2:
+            only = problem.taxonomy.names[self.nodes_[0]]
+            raise DataError(f"y has only one class, {only!r}; a classifier needs two.")
+        structure = self._structure = self._make_structure(problem.taxonomy)
+        with single_blas_thread():
+            solver = self._solver(structure, problem, Y)
+            self._run(solver, clock)
+            self._take(solver.face, solver.blocks, structure, solver.history[-1].scale)
+        self._before = (solver.blocks, Y) if self.warm_start else None
+
+    def _make_structure(self, taxonomy: Taxonomy) -> Structure:
+        """What the labels look like; made again from the taxonomy where a model was loaded."""
+        return TreeStructure(taxonomy, self.nodes_, self.root, consistent=self.train_labelings == "consistent")
+
+    def _solver(self, structure: Structure, problem: Problem, Y: CSR) -> BlockAscent:
+        paper = self.algorithm == "conditional-gradient"
+        weights = cost_weights(problem.taxonomy, self.scaling)
+        options = {"steps": _STEPS} if paper else {}
+        found = structure.blocks(Y, weights, self.cost, self._document_weights(problem), **options)
+        dtype = np.float32 if self.tol >= _SINGLE else np.float64
+        bias = float(self.fit_intercept)
+        face = make_face(self.kernel_, problem.X, structure.width, structure.columns, dtype, bias)
+        if self.warm_start and self._before is not None:
+            self._continue(found, Y)
+            face.restart(found.coefficients(slice(None)))
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        return BlockAscent(face, found, rng, get_engine(None, self.n_jobs), chunk=_CHUNK if paper else None)
+
+    def _document_weights(self, problem: Problem) -> FloatArray:
+        """C of every document."""
+        weights = np.ones(problem.n_docs) if problem.weights is None else problem.weights.copy()
+        if self.class_weight is not None:
+            names = problem.codec.values(problem.taxonomy.names)
+            of_labels = positive_weights(self.class_weight, problem.Y, names)
+            sizes = np.diff(problem.Y.indptr)
+            mean = (problem.Y @ of_labels) / np.maximum(sizes, 1)
+            weights *= np.where(sizes > 0, mean, 1.0)
+        return float(self.C) * weights
+
+    def _continue(self, found: Blocks, Y: CSR) -> None:
+        """Take up the dual variables of the last fit, where it was of the same documents and labellings."""
+        before, labels = self._before  # type: ignore[misc]
+        same = type(before) is type(found) and labels.shape == Y.shape and (labels != Y).nnz == 0
+        if same and before.coefficients(slice(0, 1)).shape == found.coefficients(slice(0, 1)).shape:
+            found.take(before)
+
+    def _run(self, solver: BlockAscent, clock: Clock) -> None:
+        with progress("training", 100, show=self.verbose > 0) as advance:
+            shown = 0
+
+            def after(found: Measure) -> None:
+                nonlocal shown
+                now = int(np.clip(100 * np.log(max(found.gap, 1e-300)) / np.log(min(self.tol, 0.5)), shown, 100))
+                advance(now - shown)
+                shown = now
+
+            converged = solver.run(self.tol, self.max_iter, clock, after)
+        last = solver.history[-1]
+        self.objective_, self.duality_gap_ = last.primal, last.primal - last.dual
+        self.n_iter_, self.time_limit_reached_ = solver.passes, solver.out_of_time
+        self.history_ = np.array([astuple(measure) for measure in solver.history])
+        if not converged:
+            limit = f"max_time={self.max_time}" if solver.out_of_time else f"max_iter={self.max_iter}"
+            warnings.warn(
+                f"stopped at {limit} with a gap of {last.gap:.2g} of the objective, before it was {self.tol:g}; "
+                "give more, or raise tol.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+
+    def _take(self, face: Face, found: Blocks, structure: Structure, scale: float) -> None:
+        """Keep what scores new documents: weights, or the documents with coefficients."""
+        for name in ("weights_", "intercept_", "documents_", "coefficients_"):
+            vars(self).pop(name, None)
+        if not isinstance(face, GramFace):
+            W = face.weights() * face.dtype.type(scale)  # type: ignore[attr-defined]
+            self.weights_ = np.ascontiguousarray(W[:-1] if self.fit_intercept else W)
+            self.intercept_ = W[-1].copy() if self.fit_intercept else np.zeros(face.width, face.dtype)
+            return
+        D = found.coefficients(slice(None)) * scale
+        rows = np.flatnonzero(D.any(axis=1))
+        rows = rows if len(rows) else np.arange(1)  # a kernel wants a document to stand beside
+        self.documents_ = kept_documents(face.documents, rows)
+        self.coefficients_ = np.ascontiguousarray(D[rows])
+
+    # -- answering -----------------------------------------------------------------------------------------------------
+
+    @property
+    def _labellings(self) -> Structure:
+        if self._structure is None:
+            self._structure = self._make_structure(self.taxonomy_)
+        return self._structure
+
+    def _rows(self, X: Matrix) -> FloatArray:
+        """Scores of all labellings of all edges, n_docs x width."""
+        if hasattr(self, "weights_"):
+            return linear_scores(X, self.weights_) + self.intercept_
+        constant = 1.0 if self.fit_intercept else 0.0
+        return kernel_scores(self.kernel_, X, self.documents_, self.coefficients_, constant)
+
+    def _scores(self, X: Matrix) -> FloatArray:
+        """Margins of the nodes: the best labelling with a node less the best one without it."""
+        return self._labellings.margins(self._rows(X))[:, self._places(self.nodes_)]
+
+    def _score_blocks(self, X: Matrix) -> Any:
+        return (self._scores(X[part]) for part in self._parts(X))
+
+    def _parts(self, X: Matrix) -> Iterator[slice]:
+        return blocks(X.shape[0], rows_that_fit(64 * max(1, len(self.nodes_))))
+
+    def _places(self, nodes: IntArray) -> IntArray:
+        """Where the structure has its columns of these nodes."""
+        order = np.argsort(self._labellings.nodes)
+        return order[np.searchsorted(self._labellings.nodes, nodes, sorter=order)]
+
+    def _path_blocks(self, X: Matrix) -> Iterator[FloatArray]:
+        """Scores of the paths down to every label, n_docs x len(label_nodes_)."""
+        places, nodes = self._places(self.nodes_), self.nodes_
+        above = self.taxonomy_.ancestor_matrix[self.label_nodes_][:, nodes].astype(np.float64)
+        for part in self._parts(X):
+            U = self._labellings.node_weights(self._rows(X[part]))[:, places]
+            yield np.ascontiguousarray((above @ U.T).T)
+
+    def predict(
+        self,
+        X: Any,
+        *,
+        decoder: Decoder | str | None = None,
+        closed: bool | None = None,
+        consistent: bool = True,
+    ) -> Any:
+        """Answers in the kind of the labels that were learned from.
+
+        Parameters
+        ----------
+        decoder : how the margins of nodes become label sets; default: the consistent labelling of largest score.
+        closed : whether ancestors are in the answers; default: as in training.
+        consistent : False takes the best of all labellings, a node without its parent included, as it is.
+        """
+        if consistent:
+            return super().predict(X, decoder=decoder, closed=closed)
+        Y = self.answers(X, decoder=decoder, closed=closed, consistent=False)
+        return self.codec_.decode(Y, self.taxonomy_, single=False)
+
+    def answers(
+        self,
+        X: Any,
+        *,
+        decoder: Decoder | str | None = None,
+        closed: bool | None = None,
+        consistent: bool = True,
+    ) -> CSR:
+        """The answers of `predict` as 0/1 rows, n_docs x n_nodes; ``consistent=False``: the best of all labellings."""
+        check_is_fitted(self, "nodes_")
+        decide = self._decoder(decoder) if consistent or decoder is not None else Threshold(0.0, repair=None)
+        if decide is not _ONE_PATH and consistent:
+            return super().answers(X, decoder=decide, closed=closed)
+        checked = self._check_X(X, reset=False)
+        if not consistent:
+            places = self._places(self.nodes_)
+            scores = (
+                self._labellings.margins(self._rows(checked[part]), consistent=False)[:, places]
+                for part in self._parts(checked)
+            )
+            Y = decide.over_blocks(scores, self.taxonomy_, self.nodes_)
+            return self.taxonomy_.close(Y) if closed else Y
+        Y = decide.over_blocks(self._path_blocks(checked), self.taxonomy_, self.label_nodes_)
+        return self.taxonomy_.close(Y) if (self.closed_ if closed is None else closed) else Y
+
+    def _decoder(self, given: Decoder | str | None) -> Decoder:
+        if given is None and (self.one_label_ or self.codec_.single_label):
+            return _ONE_PATH
+        return super()._decoder(given)

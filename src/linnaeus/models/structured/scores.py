@@ -1,0 +1,45 @@
+"""Scores F = X W or K D of new documents, so that a document's scores do not depend on those beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from linnaeus._kernels import dispatch
+from linnaeus.engine.plan import blocks
+from linnaeus.typing import FloatArray, Kernel, Matrix
+
+__all__ = ["kernel_scores", "linear_scores"]
+
+_ROWS = 64  # BLAS sums a row in an order that depends on how many there are: products are always of so many
+
+
+def linear_scores(X: Matrix, W: FloatArray) -> FloatArray:
+    """X W for CSR (float32) or dense X; W is n_features x width."""
+    if not sparse.issparse(X):
+        return _steady_product(X, W)
+    F = np.empty((X.shape[0], W.shape[1]), W.dtype)
+    rows, indptr = np.arange(X.shape[0]), X.indptr.astype(np.int64, copy=False)
+    if not X.nnz:
+        F[:] = 0
+        return F
+    dispatch.best("sparse_rows").times(indptr, X.indices, X.data.astype(np.float32, copy=False), rows, W, F)
+    return F
+
+
+def kernel_scores(kernel: Kernel, A: Any, B: Any, D: FloatArray, constant: float = 0.0) -> FloatArray:
+    """(K(A, B) + constant) D for prepared documents."""
+    return _steady_product(np.asarray(kernel(A, B)) + constant, D)
+
+
+def _steady_product(A: FloatArray, B: FloatArray) -> FloatArray:
+    A = np.ascontiguousarray(A, dtype=B.dtype)
+    found = np.empty((len(A), B.shape[1]), B.dtype)
+    padded = np.zeros((_ROWS, A.shape[1]), B.dtype)
+    for part in blocks(len(A), _ROWS):
+        size = part.stop - part.start
+        padded[:size] = A[part]
+        found[part] = (padded @ B)[:size]
+    return found
