@@ -7,7 +7,8 @@ which label pair every edge has, documents known by their Gram matrix K, and i's
     over labelings   max_{a >= 0}  sum a_iy l(y_i, y) - 1/2 |sum a_iy d_iy|^2,    sum_y a_iy <= C
     over marginals   the same in mu_e(i, u) = sum of a_iy over labelings that have the pair u on edge e
 
-with d_iy = phi(x_i) (x) (psi(y_i) - psi(y)), for any psi and any loss: orthogonal edge features, partial paths, any set of competing labelings.
+with d_iy = phi(x_i) (x) (psi(y_i) - psi(y)), for any psi and any loss: orthogonal edge features, partial paths, any set
+of competing labelings.
 """
 
 from __future__ import annotations

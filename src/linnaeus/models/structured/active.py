@@ -1,0 +1,158 @@
+"""Blocks that know labellings only: every document holds a few, with weights, and asks an oracle for more.
+
+For document i with weights a_y >= 0 of labellings, sum_y a_y = C_i, and d_y = psi(y_i) - psi(y) in the space of scores,
+
+    D_i = sum_y a_y d_y,     dual = sum_i sum_y a_y loss(y_i, y) - 1/2 |w|^2,     its slope in a_y: loss - <F_i, d_y>.
+
+A turn adds the labelling of largest slope to those that are held and moves weight among them, from the one of least
+slope to the one of largest, by the exact step, until no move is worth it. Nothing is asked of the set of labellings but
+an oracle, so that this serves where the marginals of a mixture have no short description:
+
+    free slack       the truth does not compete: slacks may be negative, and all of C_i lies on wrong labellings
+    zero-one cost    every wrong labelling costs 1, which is no sum over edges
+    any graph        with the oracle of its junction tree
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from linnaeus.models.structured.blocks import Blocks
+from linnaeus.models.structured.views import View
+from linnaeus.typing import BoolArray, FloatArray, IntArray
+
+__all__ = ["ActiveBlocks", "LabelingOracle"]
+
+_MOVES = 100  # of weight in one turn of a document
+
+
+@dataclass(frozen=True)
+class LabelingOracle:
+    """Losses and competitors of every document.
+
+    ``table`` (n_pairs x 4 x 4) is the loss of every pair, or None for zero-one; ``free`` leaves the truth out.
+    """
+
+    view: View
+    truth: BoolArray
+    table: FloatArray | None
+    free: bool = False
+
+    def competitors(self, f: FloatArray, batch: IntArray, scale: float = 1.0) -> tuple[BoolArray, FloatArray]:
+        """The labelling of largest loss + scale * score, and its loss; f is n_docs x size."""
+        truth, labelings = self.truth[batch], self.view.labelings
+        H = scale * self.view.pairs(f)
+        if self.table is not None:
+            true = labelings.pairs(truth)
+            H += self.table[np.arange(true.shape[1]), true]
+        apart = self.free or self.table is None
+        labels = labelings.best_but(H, truth) if apart else labelings.best(H)
+        return labels, self.losses(truth, labels)
+
+    def losses(self, truth: BoolArray, labels: BoolArray) -> FloatArray:
+        """loss(truth, labels) of every document."""
+        if self.table is None:
+            return (truth != labels).any(axis=1).astype(np.float64)
+        true, pairs = self.view.labelings.pairs(truth), self.view.labelings.pairs(labels)
+        found: FloatArray = self.table[np.arange(true.shape[1]), true, pairs].sum(axis=1)
+        return found
+
+
+@dataclass
+class _Held:
+    """The labellings of a document: rows d_y (n_held x n_columns), their losses and weights."""
+
+    rows: FloatArray
+    losses: FloatArray
+    weights: FloatArray
+
+    @property
+    def coefficients(self) -> FloatArray:
+        return self.weights @ self.rows
+
+    def add(self, row: FloatArray, loss: float) -> None:
+        """Hold one more, unless it is held, with weight 0; what has lost its weight makes room."""
+        if (self.rows == row).all(axis=1).any():
+            return
+        kept = self.weights > 0
+        self.rows = np.vstack([self.rows[kept], row])
+        self.losses, self.weights = np.append(self.losses[kept], loss), np.append(self.weights[kept], 0.0)
+
+    def move(self, F: FloatArray, norm: float, tol: float) -> None:
+        """Raise the dual over the labellings held; F are the scores of the document, ``norm`` its K(x, x)."""
+        slopes = self.losses - self.rows @ F
+        products = norm * (self.rows @ self.rows.T)
+        for _ in range(_MOVES):
+            up = int(slopes.argmax())
+            down = int(np.where(self.weights > 0, slopes, np.inf).argmin())
+            gain = slopes[up] - slopes[down]
+            if gain <= tol:
+                break
+            curve = products[up, up] + products[down, down] - 2 * products[up, down]
+            step = self.weights[down] if curve <= 0 else min(self.weights[down], gain / curve)
+            self.weights[up] += step
+            self.weights[down] = 0.0 if step >= self.weights[down] else self.weights[down] - step
+            slopes -= step * (products[up] - products[down])
+
+
+class ActiveBlocks(Blocks):
+    """See the module docstring."""
+
+    def __init__(self, oracle: LabelingOracle, C: FloatArray) -> None:
+        self.oracle, self.view = oracle, oracle.view
+        self.C = np.asarray(C, dtype=np.float64)
+        self.gaps = np.full(len(self.C), np.inf)
+        self.true = self.view.vectors(oracle.truth)
+        self.held = self._start()
+
+    def _start(self) -> list[_Held]:
+        """All weight on the truth, or, where it does not compete, on the labelling of largest loss."""
+        if not self.oracle.free:
+            return [_Held(np.zeros((1, self.true.shape[1])), np.zeros(1), np.array([C])) for C in self.C]
+        everyone = np.arange(len(self.C))
+        rows, losses = self._competitors(np.zeros_like(self.true), everyone)
+        return [_Held(rows[[i]], losses[[i]], self.C[[i]]) for i in everyone]
+
+    def _competitors(self, f: FloatArray, batch: IntArray, scale: float = 1.0) -> tuple[FloatArray, FloatArray]:
+        """d_y of the documents' best competitors, and their losses."""
+        labels, losses = self.oracle.competitors(f, batch, scale)
+        return self.true[batch] - self.view.vectors(labels), losses
+
+    def turn(self, F: FloatArray, gram: FloatArray, batch: IntArray, times: IntArray | None = None) -> FloatArray:
+        scores = self.view.scores(F)
+        rows, losses = self._competitors(scores, batch)
+        changes = np.zeros_like(scores)
+        for b, i in enumerate(batch.tolist()):
+            held = self.held[i]
+            here = scores[b] + gram[b, :b] @ changes[:b]
+            slope = losses[b] - rows[b] @ here
+            slope = slope if self.oracle.free else max(slope, 0.0)
+            self.gaps[i] = max(self.C[i] * slope - held.weights @ (held.losses - held.rows @ here), 0.0)
+            before = held.coefficients
+            held.add(rows[b], float(losses[b]))
+            held.move(here, float(gram[b, b]), 1e-12)
+            changes[b] = held.coefficients - before
+        return self.view.rows(changes).astype(F.dtype)
+
+    def slacks(self, F: FloatArray, batch: IntArray, scales: FloatArray) -> FloatArray:
+        scores, found = self.view.scores(F), np.empty((len(batch), len(scales)))
+        for k, scale in enumerate(np.asarray(scales, dtype=np.float64).tolist()):
+            rows, losses = self._competitors(scores, batch, scale)
+            found[:, k] = losses - scale * np.einsum("bp,bp->b", rows, scores)
+        return found if self.oracle.free else np.maximum(found, 0.0)
+
+    def linear_term(self) -> float:
+        return float(sum(held.weights @ held.losses for held in self.held))
+
+    def coefficients(self, batch: IntArray | slice) -> FloatArray:
+        chosen = np.arange(len(self.C))[batch]
+        return self.view.rows(np.array([self.held[i].coefficients for i in chosen.tolist()]))
+
+    def take(self, before: ActiveBlocks) -> None:
+        times = np.divide(self.C, before.C, out=np.zeros_like(self.C), where=before.C > 0)
+        self.held = [
+            _Held(held.rows.copy(), held.losses.copy(), held.weights * factor)
+            for held, factor in zip(before.held, times.tolist(), strict=True)
+        ]

@@ -1,0 +1,71 @@
+"""Any undirected graph, four features per edge: exact through a junction tree, where its width allows.
+
+A graph has no above and below: all labellings are consistent, and a mistake costs what its node weighs, shared by the
+edges that touch it. A node without edges has one to a label that is always 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linnaeus.errors import ParameterError
+from linnaeus.models.structured.active import ActiveBlocks, LabelingOracle
+from linnaeus.models.structured.blocks import Blocks
+from linnaeus.models.structured.labelings import PairLabelings
+from linnaeus.models.structured.structure import Structure
+from linnaeus.models.structured.views import GraphView, padded_width
+from linnaeus.taxonomy import Taxonomy
+from linnaeus.typing import CSR, FloatArray, IntArray
+
+__all__ = ["GraphStructure"]
+
+
+class GraphStructure(Structure):
+    """The edges among ``nodes``; a graph that is too wide is refused at once, with its width."""
+
+    columns = 0
+
+    def __init__(self, taxonomy: Taxonomy, nodes: IntArray) -> None:
+        self.nodes = np.sort(nodes)
+        place = np.full(taxonomy.n_nodes, -1)
+        place[self.nodes] = np.arange(len(self.nodes))
+        first, second = (place[ends] for ends in taxonomy.edges)
+        inside = (first >= 0) & (first < second)  # each edge is there either way round
+        alone = np.setdiff1d(np.arange(len(self.nodes)), np.concatenate([first[inside], second[inside]]))
+        first = np.concatenate([first[inside], np.full(len(alone), -1)])
+        second = np.concatenate([second[inside], alone])
+        self.labelings = PairLabelings(len(self.nodes), first, second, np.ones(len(first), dtype=bool))
+        self.view = GraphView(self.labelings)
+        self.width = padded_width(self.view.size)
+        self.labelings.junctions  # noqa: B018  wide graphs are refused here
+
+    def blocks(self, Y: CSR, weights: FloatArray, cost: str, C: FloatArray, **options: Any) -> Blocks:
+        if cost == "hierarchical":
+            raise ParameterError("cost='hierarchical' needs parents; a graph has none: use 'symmetric' or 'zero_one'.")
+        table = None if cost == "zero_one" else self._losses(weights[self.nodes])
+        truth = Y[:, self.nodes].toarray().astype(bool)
+        return ActiveBlocks(LabelingOracle(self.view, truth, table, **options), C)
+
+    def _losses(self, weights: FloatArray) -> FloatArray:
+        """Losses of all pairs, n_pairs x 4 x 4: every node's weight shared by the pairs that hold it."""
+        first, second, n = self.labelings.first, self.labelings.second, len(self.nodes)
+        inner = first >= 0
+        touching = np.bincount(first[inner], minlength=n) + np.bincount(second, minlength=n)
+        share = weights / touching
+        a, b = np.where(inner, share[np.maximum(first, 0)], 0.0), share[second]
+        t, u = np.arange(4)[:, None], np.arange(4)
+        return a[:, None, None] * ((t >> 1) != (u >> 1)) + b[:, None, None] * ((t & 1) != (u & 1))
+
+    def margins(self, F: FloatArray, *, consistent: bool = True) -> FloatArray:
+        return self.labelings.margins(self.view.pairs(self.view.scores(F)))
+
+    def node_weights(self, F: FloatArray) -> FloatArray:
+        """What a node alone gains over nothing: enough where every document has one label."""
+        H, first, second = self.view.pairs(self.view.scores(F)), self.labelings.first, self.labelings.second
+        inner = first >= 0
+        U = np.zeros((len(self.nodes), len(F)))
+        np.add.at(U, second, np.where(inner, H[:, :, 1] - H[:, :, 0], H[:, :, 3] - H[:, :, 2]).T)
+        np.add.at(U, first[inner], (H[:, inner, 2] - H[:, inner, 0]).T)
+        return U.T
