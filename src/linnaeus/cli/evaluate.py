@@ -51,6 +51,7 @@ def evaluate(
         typer.Option("--format", help="Format of the label files or of the documents (default: recognised)."),
     ] = None,
     text: options.TextOption = None,
+    sequence: options.SequenceOption = None,
     labels: Annotated[
         str | None, typer.Option("--labels", help="Column or key of the labels, in the documents or in --predicted.")
     ] = None,
@@ -72,9 +73,9 @@ def evaluate(
     from linnaeus import metrics
 
     if model is not None and data is not None and not (gold or predicted or taxonomy):
-        reading = options.Reading(format, text, labels, None, header, encoding, split, id=id_)
+        reading = options.Reading(format, text, labels, None, header, encoding, split, id=id_, sequence=sequence)
         answers = _answers_of_model(model, data, compare, reading, decoder, closed)
-    elif gold and predicted and model is None and not any((text, split, decoder)):
+    elif gold and predicted and model is None and not any((text, sequence, split, decoder)):
         tax = options.read_taxonomy(taxonomy, names)
         answers = _answers_of_files(tax, gold, predicted, compare, format, labels)
     else:

@@ -55,6 +55,8 @@ def explain(
 def _from_text(model: Any, text: str) -> Any:
     """A text as the model takes it: as the first field where there are several."""
     features: Any = getattr(model, "features_", None)
+    if hasattr(features, "vocabulary_") and hasattr(features, "alphabet"):
+        return text  # a sequence
     if not hasattr(features, "weights_"):
         raise DataError("The model was trained on vectors; give the document as --data FILE --id NAME.")
     fields = [*features.weights_, *features.kinds_]

@@ -20,6 +20,7 @@ __all__ = [
     "NamesOption",
     "Reading",
     "SeparatorOption",
+    "SequenceOption",
     "SplitOption",
     "TaxonomyOption",
     "TextOption",
@@ -42,6 +43,9 @@ HeaderOption = Annotated[
 ]
 EncodingOption = Annotated[str | None, typer.Option("--encoding", help="Encoding of the documents (default: UTF-8).")]
 IdOption = Annotated[str | None, typer.Option("--id", help="Column or key of the documents' ids.")]
+SequenceOption = Annotated[
+    str | None, typer.Option("--sequence", help="Column or key of sequences (usual names are recognised).")
+]
 SplitOption = Annotated[str | None, typer.Option("--split", help="Use one part only, where the file names parts.")]
 SeparatorOption = Annotated[
     str | None, typer.Option("--label-separator", help="Between the labels of a cell (default: recognised).")
@@ -93,6 +97,7 @@ class Reading:
     split: str | None = None
     label_separator: str | None = None
     id: str | None = None
+    sequence: str | None = None
 
     def read(self, paths: list[str], taxonomy: Any = None) -> Any:
         """The data set of these files."""
@@ -112,4 +117,5 @@ class Reading:
                 split=self.split,
                 label_separator=self.label_separator,
                 id=self.id,
+                sequence=self.sequence,
             )

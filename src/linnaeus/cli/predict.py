@@ -37,6 +37,7 @@ def predict(
         bool, typer.Option("--probabilities", help="Probabilities instead of scores, where the model has them.")
     ] = False,
     text: options.TextOption = None,
+    sequence: options.SequenceOption = None,
     format: options.DataFormatOption = None,
     header: options.HeaderOption = None,
     encoding: options.EncodingOption = None,
@@ -59,7 +60,8 @@ def predict(
     if probabilities and not hasattr(loaded, "predict_proba"):
         raise ParameterError("--probabilities: the model has none; OneVsRestLogistic is one that has.")
     decide = None if decoder is None else make_decoder(decoder)
-    reading = options.Reading(format, text, header=header, encoding=encoding, split=split, id=id_)
+    parts = (format, text, None, None, header, encoding, split)
+    reading = options.Reading(*parts, id=id_, sequence=sequence)
     documents = documents_for(loaded, data or ["-"], reading, labelled=False)
     answer = _Answering(loaded, top, closed, decide, probabilities)
     write = _json_line if as_ == "jsonl" or as_json else _table_lines

@@ -8,6 +8,7 @@ from typing import Any
 
 from linnaeus.cli.console import note
 from linnaeus.cli.options import Reading
+from linnaeus.cli.training import takes_sequences
 from linnaeus.errors import DataError, nearest
 from linnaeus.progress import waiting
 
@@ -72,7 +73,11 @@ def fit_to(model: Any, data: Any) -> Any:
     from scipy import sparse
 
     features: Any = getattr(model, "features_", None)
-    wanted = {"TextFeatures": ("text", "sequence"), "DenseFeatures": ("dense",)}.get(type(features).__name__)
+    strings = ("text", "sequence")
+    kinds = {"TextFeatures": strings, "SpectrumFeatures": strings, "DenseFeatures": ("dense",)}
+    wanted = kinds.get(type(features).__name__)
+    if takes_sequences(getattr(getattr(model, "model_", model), "kernel_", None)):
+        wanted = strings
     if wanted is None and data.kind in ("text", "sequence"):
         raise DataError(
             f"{data.source} holds {data.kind} documents; the model was trained on numbers. Convert them first, in the "

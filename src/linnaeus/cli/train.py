@@ -25,6 +25,7 @@ def train(
         list[str] | None, typer.Option("--set", help="Further parameter, as tol=0.01; see `linnaeus models NAME`.")
     ] = None,
     text: options.TextOption = None,
+    sequence: options.SequenceOption = None,
     labels: options.LabelsOption = None,
     label_separator: options.SeparatorOption = None,
     categorical: options.CategoricalOption = None,
@@ -36,6 +37,12 @@ def train(
     unknown: options.UnknownOption = "error",
     weighting: Annotated[
         str | None, typer.Option("--weighting", help="Of terms: tfidf (default), or log2 (raw counts x log2(N/n)).")
+    ] = None,
+    features: Annotated[
+        str | None,
+        typer.Option(
+            "--features", help="Of sequences: spectrum:4 (substrings), spectrum:2-4, spectrum:4,max_gap=1,decay=0.5."
+        ),
     ] = None,
     min_df: Annotated[int | None, typer.Option("--min-df", help="Leave out terms of fewer documents (2).")] = None,
     decoder: Annotated[
@@ -96,7 +103,8 @@ def train(
         get_engine(engine, jobs)  # a wrong name or a missing package is told before anything is read
         run["engine"] = engine
     tax = options.read_taxonomy(taxonomy, names)
-    reading = options.Reading(format, text, labels, categorical, header, encoding, split, label_separator)
+    parts = (format, text, labels, categorical, header, encoding, split, label_separator)
+    reading = options.Reading(*parts, sequence=sequence)
     documents = reading.read(data, tax)
     y, tax = training.labels_of(documents, tax or documents.taxonomy, unknown)
     held_out = None if test is None else reading.read([test], tax)
@@ -105,9 +113,12 @@ def train(
     gold = None if held_out is None else held_out.labels  # unknown ones count as missed, as in `evaluate`
     if test_size is not None:
         documents, y, held_out, gold = training.hold_out(documents, y, test_size, seed)
+    made = training.make_model(model, set_, taxonomy=tax, n_jobs=jobs, random_state=seed, verbose=1, **run)
     pipe = Pipeline(
-        training.make_model(model, set_, taxonomy=tax, n_jobs=jobs, random_state=seed, verbose=1, **run),
-        training.make_features(documents, options.weighted_fields(text), categorical, weighting, min_df),
+        made,
+        training.make_features(
+            documents, options.weighted_fields(text), categorical, weighting, min_df, features, made.get_params()
+        ),
         decoder=None if decoder is None else make_decoder(decoder),
     )
     if not as_json:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from linnaeus.cli.console import note
@@ -19,6 +21,7 @@ __all__ = [
     "make_model",
     "measure",
     "summary",
+    "takes_sequences",
 ]
 
 _RARE = 5  # documents of a label, at most, where joint models were better than flat ones
@@ -53,11 +56,31 @@ def hold_out(documents: Any, y: Any, share: float, seed: int) -> tuple[Any, Any,
 
 
 def make_features(
-    documents: Any, fields: Any, categorical: list[str] | None, weighting: str | None, min_df: int | None
+    documents: Any,
+    fields: Any,
+    categorical: list[str] | None,
+    weighting: str | None,
+    min_df: int | None,
+    named: str | None = None,
+    model: Mapping[str, Any] = MappingProxyType({}),
 ) -> Any:
-    """Features for these documents; an option that would do nothing for them is refused."""
-    from linnaeus.features.defaults import default_features
+    """Features for these documents, by name or usual ones; an option that would do nothing for them is refused.
 
+    A ``model`` (its parameters) with a kernel on sequences takes them as they are.
+    """
+    from linnaeus.features.defaults import default_features
+    from linnaeus.features.named import string_features
+
+    if takes_sequences(model.get("kernel")):
+        if named is not None:
+            raise ParameterError(f"--features {named}: the kernel of the model takes sequences as they are; give one.")
+        _check_sequences(documents, "kernel")
+        return None
+    if named is not None:
+        _check_sequences(documents, f"--features {named}")
+        if weighting is not None or categorical:
+            raise ParameterError("--weighting and --categorical do nothing beside --features.")
+        return string_features(named, n_jobs=model.get("n_jobs"), min_df=2 if min_df is None else min_df)
     given = {"fields": fields, "categorical": categorical, "weighting": weighting, "min_df": min_df}
     given = {name: value for name, value in given.items() if value is not None}
     allowed = {"text": set(given), "sequence": {"min_df"}}.get(documents.kind, set())
@@ -66,6 +89,18 @@ def make_features(
         option = {"fields": "--text", "min_df": "--min-df"}.get(useless[0], f"--{useless[0]}")
         raise ParameterError(f"{option} does nothing for {documents.kind} documents, as in {documents.source}.")
     return default_features(documents.kind, **given)
+
+
+def takes_sequences(kernel: Any) -> bool:
+    """Whether a kernel is one on sequences."""
+    return hasattr(kernel, "unit") and hasattr(kernel, "alphabet")
+
+
+def _check_sequences(documents: Any, what: str) -> None:
+    if documents.kind not in ("sequence", "text") or (documents.fields is not None and len(documents.fields) > 1):
+        kind = "several text fields" if documents.fields else f"{documents.kind} documents"
+        hint = "; name one with --sequence or --text" if documents.fields else ""
+        raise ParameterError(f"{what} takes sequences, one per document; {documents.source} has {kind}{hint}.")
 
 
 def advise(pipe: Any, documents: Any, y: Any, split: str | None) -> None:
@@ -93,6 +128,7 @@ def advise(pipe: Any, documents: Any, y: Any, split: str | None) -> None:
 def make_model(name: str, settings: list[str] | None, **usual: Any) -> Any:
     """A model by name with the ``usual`` parameters that it has, and those of ``--set tol=0.01``."""
     from linnaeus import registry
+    from linnaeus.features.named import is_string_kernel, string_kernel
 
     name = registry.find_model(name)
     kind = registry.resolve(name)
@@ -109,6 +145,8 @@ def make_model(name: str, settings: list[str] | None, **usual: Any) -> Any:
             parameters[key] = json.loads(value)
         except json.JSONDecodeError:
             parameters[key] = {"True": True, "False": False, "None": None}.get(value, value)
+        if key == "kernel" and is_string_kernel(value):
+            parameters[key] = string_kernel(value, n_jobs=usual.get("n_jobs"))
     return kind(**parameters)
 
 
@@ -145,7 +183,7 @@ def summary(pipe: Any, documents: Any, seconds: float) -> dict[str, Any]:
     return {
         "model": type(model).__name__,
         "documents": len(documents),
-        "features": int(model.n_features_in_),
+        "features": getattr(model, "n_features_in_", None),
         "nodes": pipe.taxonomy_.n_nodes,
         "nodes_answered": len(model.nodes_),
         "objective": getattr(model, "objective_", None),

@@ -9,15 +9,29 @@ if TYPE_CHECKING:
     from linnaeus.features.defaults import default_features as default_features
     from linnaeus.features.dense import DenseFeatures as DenseFeatures
     from linnaeus.features.missing import FillMissing as FillMissing
+    from linnaeus.features.spectrum import SpectrumFeatures as SpectrumFeatures
+    from linnaeus.features.spectrum import SpectrumKernel as SpectrumKernel
+    from linnaeus.features.subsequence import SubsequenceKernel as SubsequenceKernel
     from linnaeus.features.text import TextFeatures as TextFeatures
 
 _HOMES = {
     "DenseFeatures": "linnaeus.features.dense",
     "FillMissing": "linnaeus.features.missing",
+    "SpectrumFeatures": "linnaeus.features.spectrum",
+    "SpectrumKernel": "linnaeus.features.spectrum",
+    "SubsequenceKernel": "linnaeus.features.subsequence",
     "TextFeatures": "linnaeus.features.text",
     "default_features": "linnaeus.features.defaults",
 }
-__all__ = ["DenseFeatures", "FillMissing", "TextFeatures", "default_features"]
+__all__ = [
+    "DenseFeatures",
+    "FillMissing",
+    "SpectrumFeatures",
+    "SpectrumKernel",
+    "SubsequenceKernel",
+    "TextFeatures",
+    "default_features",
+]
 
 
 def __getattr__(name: str) -> Any:

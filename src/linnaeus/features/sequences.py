@@ -151,6 +151,8 @@ def _as_list(documents: Any, unit: str) -> list[Any]:
     if isinstance(documents, (str, bytes)) or not hasattr(documents, "__iter__"):
         kind = "a single string" if isinstance(documents, (str, bytes)) else type(documents).__name__
         raise DataError(f"A list of sequences is expected; got {kind}.")
+    if isinstance(documents, Mapping):
+        raise DataError(f"Sequences are one field; got the fields {', '.join(map(repr, documents))}.")
     found: list[Any] = []
     for i, document in enumerate(documents):
         if isinstance(document, str):
@@ -227,8 +229,8 @@ def _stranger(made: Sequences, position: int, count: int, alphabet: Any) -> str:
     known = "".join(tokens) if all(len(t) == 1 for t in tokens) else ", ".join(tokens[:10])
     hint = nearest(token, tokens) if len(token) > 1 else "."
     return (
-        f"Document {document} has the token {token!r} at place {position - made.offsets[document]}, which is not in the "
-        f"alphabet {known!r} ({count:,} such tokens in all; unknown='skip' leaves them out){hint or '.'}"
+        f"Document {document} has the token {token!r} at place {position - made.offsets[document]}, which is not in "
+        f"the alphabet {known!r} ({count:,} such tokens in all; unknown='skip' leaves them out){hint or '.'}"
     )
 
 

@@ -138,7 +138,7 @@ class SpectrumFeatures(TransformerMixin, BaseEstimator):
         if not self.vocabulary_.n_pieces:
             shortest = lengths_of(self.p, self.q)[0]
             raise DataError(
-                f"None of the {len(A):,} sequences has a substring of {shortest} tokens that is in {self.min_df} or more."
+                f"None of the {len(A):,} sequences has a substring of {shortest} tokens (min_df={self.min_df})."
             )
         return A
 

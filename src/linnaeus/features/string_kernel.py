@@ -125,7 +125,7 @@ def weights_of(p: int, q: int | None, weights: Sequence[float] | None) -> tuple[
 
 
 def normalise(K: FloatArray, rows: FloatArray, columns: FloatArray) -> FloatArray:
-    """K / sqrt(rows x columns), in place; 0 where a norm is 0. What was symmetric stays so, and 1 is 1, to the last bit.
+    """K / sqrt(rows x columns), in place; 0 where a norm is 0. What was symmetric stays so to the last bit.
 
     Examples
     --------

@@ -5,8 +5,8 @@
 
     K_l(s, t) = sum over v of phi_v(s) phi_v(t) ,     K_l by spans = decay^(2 l) K_l by gaps
 
-Without a bound on the gaps all K_1 .. K_p come from one dynamic programme of p |s| |t| steps (`subsequence.h`), for as many t
-at once as a register row has lanes; sequences of similar length go together. With ``max_gap`` pieces are counted
+Without a bound on the gaps all K_1 .. K_p come from one dynamic programme of p |s| |t| steps (`subsequence.h`), for as
+many t at once as a register row has lanes; sequences of similar length go together. With ``max_gap`` pieces are counted
 (`pieces`). Lodhi and others, Text classification using string kernels (JMLR 2002).
 """
 

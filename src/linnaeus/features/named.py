@@ -1,0 +1,99 @@
+"""String kernels and features by name, as the command line says them.
+
+    spectrum:4                      substrings of four tokens
+    spectrum:2-4                    of two to four
+    subsequence:3,decay=0.7         gap-weighted subsequences of three tokens
+    spectrum:4,max_gap=1,decay=0.5  substrings that may leave out one token
+    spectrum:2,unit=word            pairs of words
+
+Any parameter of the class may follow as name=value.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from typing import Any
+
+from linnaeus.errors import ParameterError, nearest
+
+__all__ = ["is_string_kernel", "string_features", "string_kernel"]
+
+_KERNELS = ("spectrum", "subsequence")
+
+
+def string_features(text: str, **usual: Any) -> Any:
+    """Features of sequences by name; ``usual`` parameters where the name says nothing else.
+
+    Examples
+    --------
+    >>> string_features("spectrum:2-4")
+    SpectrumFeatures(q=2)
+    """
+    from linnaeus.features.spectrum import SpectrumFeatures
+
+    return _made(SpectrumFeatures, text, _name(text, ("spectrum",)), usual)
+
+
+def string_kernel(text: str, **usual: Any) -> Any:
+    """A string kernel by name.
+
+    Examples
+    --------
+    >>> kernel = string_kernel("subsequence:3,decay=0.7")
+    >>> kernel.p, kernel.decay
+    (3, 0.7)
+    """
+    from linnaeus.features.spectrum import SpectrumKernel
+    from linnaeus.features.subsequence import SubsequenceKernel
+
+    name = _name(text, _KERNELS)
+    return _made(SpectrumKernel if name == "spectrum" else SubsequenceKernel, text, name, usual)
+
+
+def is_string_kernel(text: Any) -> bool:
+    """Whether a value names a string kernel, rightly or nearly.
+
+    Examples
+    --------
+    >>> is_string_kernel("spectrum:4"), is_string_kernel("rbf")
+    (True, False)
+    """
+    return isinstance(text, str) and text.partition(":")[0].strip() in _KERNELS
+
+
+def _name(text: str, known: tuple[str, ...]) -> str:
+    name = text.partition(":")[0].strip()
+    if name not in known:
+        raise ParameterError(f"{text!r}: expected {' or '.join(f'{k}:4' for k in known)}{nearest(name, known)}")
+    return name
+
+
+def _made(kind: Any, text: str, name: str, usual: dict[str, Any]) -> Any:
+    known = [key for key in inspect.signature(kind).parameters if key != "engine"]
+    parameters = dict(usual)
+    for entry in filter(None, (part.strip() for part in text.partition(":")[2].split(","))):
+        key, equals, value = entry.partition("=")
+        if not equals:
+            parameters |= _lengths(entry, text)
+        elif key in known:
+            parameters[key] = _plain(value)
+        else:
+            raise ParameterError(f"{text!r}: {name} has the parameters {', '.join(known)}{nearest(key, known)}")
+    return kind(**parameters)
+
+
+def _lengths(entry: str, text: str) -> dict[str, int]:
+    """``4`` as p, ``2-4`` as q and p."""
+    first, dash, last = entry.partition("-")
+    try:
+        return {"q": int(first), "p": int(last)} if dash else {"p": int(first)}
+    except ValueError:
+        raise ParameterError(f"{text!r}: {entry!r} is not a length such as 4, or lengths such as 2-4.") from None
+
+
+def _plain(value: str) -> Any:
+    try:
+        return json.loads(value)
+    except json.JSONDecodeError:
+        return {"True": True, "False": False, "None": None}.get(value, value)
