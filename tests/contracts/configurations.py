@@ -40,7 +40,7 @@ CONFIGURATIONS: dict[str, list[dict[str, Any]]] = {
         {"slack": "pair", "set_size": "training"},
         {"kernel": "rbf"},
     ],
-    "HM3": [{}, {"cost": "hierarchical", "train_labelings": "consistent", "fit_intercept": True}],
+    "HM3": [{}, {"cost": "hierarchical", "train_labelings": "consistent", "fit_intercept": False}],
 }
 
 # Models that learn exactly one label per document; they are shown the first label of every document.

@@ -38,7 +38,7 @@ class HM3(MaxMarginModel):
     root : "super" gives every top node an edge from a root that is always on; "paper" leaves the only top node, or the
         root, free and scores it through the edges below.
     train_labelings : competitors in training: "all" labellings, or "consistent" ones only. DAGs take consistent ones.
-    fit_intercept : add a constant feature, regularised like the others; the paper's model has none.
+    fit_intercept : add a constant feature, regularised like the others; the model of the paper has none.
     algorithm : "moves" of mass within subtrees; or, for comparison, the paper's "conditional-gradient".
     class_weight : None, "balanced", or a dict; a document weighs the mean of its labels' weights.
     tol : relative duality gap at which the fit ends.
@@ -79,7 +79,7 @@ class HM3(MaxMarginModel):
         kernel: Any = "linear",
         root: str = "super",
         train_labelings: str = "all",
-        fit_intercept: bool = False,
+        fit_intercept: bool = True,
         algorithm: str = "moves",
         class_weight: Any = None,
         tol: float = 1e-3,

@@ -25,7 +25,9 @@ def linear_scores(X: Matrix, W: FloatArray) -> FloatArray:
     if not X.nnz:
         F[:] = 0
         return F
-    dispatch.best("sparse_rows").times(indptr, X.indices, X.data.astype(np.float32, copy=False), rows, W, F)
+    dispatch.best("sparse_rows").times(
+        indptr, X.indices.astype(np.int32, copy=False), X.data.astype(np.float32, copy=False), rows, W, F
+    )
     return F
 
 
