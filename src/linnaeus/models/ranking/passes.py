@@ -19,12 +19,14 @@ import numpy as np
 from scipy import sparse
 
 from linnaeus._kernels import dispatch
+from linnaeus.engine.plan import blocks
 from linnaeus.losses.pair_cost import PairCost
 from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
 
 __all__ = ["AUGMENTED", "HIERON", "PERCEPTRON", "Classes", "Documents", "Visits", "Weights", "visit"]
 
 PERCEPTRON, HIERON, AUGMENTED = 0, 1, 2
+_ROWS = 2048  # of weights at a time, where they are brought together
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,22 @@ class Weights:
         """The mean of all steps, or the weights now."""
         if not self.averaged or not self.steps:
             return self.W
-        return (self.W - self.U / self.steps).astype(self.W.dtype)
+        found = np.empty_like(self.W)
+        for part in blocks(len(found), _ROWS):
+            found[part] = self.rows(part)
+        return found
+
+    def rows(self, part: slice) -> FloatArray:
+        """Some rows of the answer, in double precision."""
+        W = self.W[part].astype(np.float64)
+        return W - self.U[part] / self.steps if self.averaged and self.steps else W
+
+    def of_classes(self, attributes: CSR) -> FloatArray:
+        """Weights of classes (n_rows x n_classes): the answer times the attributes of every class."""
+        found = np.empty((len(self.W), attributes.shape[0]), self.W.dtype)
+        for part in blocks(len(found), _ROWS):
+            found[part] = (attributes @ self.rows(part).T).T
+        return found
 
     def placed(self, rows: IntArray, n_rows: int, columns: IntArray, n_columns: int) -> Weights:
         """The same weights at other rows and columns; what is new is 0."""

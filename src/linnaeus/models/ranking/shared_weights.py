@@ -55,8 +55,7 @@ class SharedWeights(LinearTaxonomyClassifier):
 
     def _class_weights(self) -> tuple[Any, ...]:
         if self._made is None:
-            answer = self._weights().answer
-            W = np.ascontiguousarray((self.attributes_ @ answer.T).T, dtype=answer.dtype)
+            W = self._weights().of_classes(self.attributes_)
             constant = W[-1].astype(np.float64) if self.fit_intercept else np.zeros(W.shape[1])
             self._made = (W[:-1] if self.fit_intercept else W), constant
         return self._made
