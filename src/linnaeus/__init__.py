@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from linnaeus.models.flat.multiclass import SoftmaxRegression as SoftmaxRegression
     from linnaeus.models.flat.one_vs_rest import OneVsRestLogistic as OneVsRestLogistic
     from linnaeus.models.flat.one_vs_rest import OneVsRestSVM as OneVsRestSVM
+    from linnaeus.models.learn_taxonomy import learn_taxonomy as learn_taxonomy
     from linnaeus.models.ranking.hierarchical_svm import HierarchicalSVM as HierarchicalSVM
     from linnaeus.models.ranking.hieron import Hieron as Hieron
     from linnaeus.models.ranking.perceptron import HierarchicalPerceptron as HierarchicalPerceptron
@@ -48,6 +49,7 @@ _HOMES = {
     "HM3": "linnaeus.models.structured.hm3",
     "Pipeline": "linnaeus.pipeline",
     "fit_decoder": "linnaeus.tuning",
+    "learn_taxonomy": "linnaeus.models.learn_taxonomy",
     "load": "linnaeus.store",
     "save": "linnaeus.store",
 }
