@@ -67,7 +67,8 @@ def pull(net: Network, seed: int, n_features: int, dtype: type) -> SimpleNamespa
 
 def scratch(net: Network, dtype: type) -> tuple:
     """Room that holds what was there before: the kernels must not trust it."""
-    return np.full((3, net.n_inner, LANES), 7, dtype), np.full((max(1, len(net.later)), LANES), 7, dtype)
+    nodes, slots = np.full((2, net.n_inner, LANES), 7, dtype), np.full((max(1, net.n_slots), LANES), 7, dtype)
+    return nodes, slots, np.full(net.n_inner, 7, np.uint8)
 
 
 def cursors(found: SimpleNamespace, first_panel: int) -> np.ndarray:

@@ -4,92 +4,124 @@
  * vertex v with total d = s_v + sum c_vu hands (c_vu / d) of its excess and source to each later neighbour u, and joins
  * each pair of them by c_vu c_vw / d. All terms are positive, so nothing cancels.
  *
+ * In most features most vertices are pulled by nobody, nor are those below them. A vertex with a single later neighbour
+ * then has its value: it is left out of the elimination, and its lines of s and b are never written. Conductances change
+ * only where a mesh adds to them; such edges have a slot in c, the others (slot -1) their one number for all features.
+ * What is in work for a panel fits into the second cache that way.
+ *
  * Pointers never overlap; the compiler is told so, or it would not keep sixteen lanes in registers.
  */
 #ifndef LINNAEUS_NETWORK_H
 #define LINNAEUS_NETWORK_H
 
 #include <stddef.h>
+#include <string.h>
 
 #define LANES 16
+#define AHEAD 6 /* blocks */
+#if defined(__GNUC__)
+#define prefetch(address) __builtin_prefetch(address)
+#else
+#define prefetch(address) ((void)0)
+#endif
 #define EACH_LANE for (int l = 0; l < LANES; l++)
 
 #define NETWORK_FUNCTIONS(T, suffix)                                                                                 \
-    /* Eliminates all vertices: s receives 1/d, b and c what they are at each vertex's turn; returns <b, x>. */      \
-    static double network_forward_##suffix(ptrdiff_t n, const int *order, const long long *later_ptr,                \
-                                           const int *later, const long long *mesh_ptr, const int *mesh,             \
-                                           T *restrict s, T *restrict b, T *restrict c) {                            \
-        double total[LANES] = {0};                                                                                   \
-        for (ptrdiff_t k = 0; k < n; k++) {                                                                          \
-            T *restrict sv = s + (ptrdiff_t)order[k] * LANES;                                                        \
-            T *restrict bv = b + (ptrdiff_t)order[k] * LANES;                                                        \
-            T inverse[LANES];                                                                                        \
-            EACH_LANE inverse[l] = sv[l];                                                                            \
-            for (long long e = later_ptr[k]; e < later_ptr[k + 1]; e++) EACH_LANE inverse[l] += c[e * LANES + l];    \
-            EACH_LANE inverse[l] = inverse[l] > 0 ? 1 / inverse[l] : 0;                                              \
-            EACH_LANE total[l] += (double)(bv[l] * bv[l] * inverse[l]);                                              \
-            const int *pair = mesh + mesh_ptr[k];                                                                    \
-            for (long long e = later_ptr[k]; e < later_ptr[k + 1]; e++) {                                            \
-                T *restrict su = s + (ptrdiff_t)later[e] * LANES;                                                    \
-                T *restrict bu = b + (ptrdiff_t)later[e] * LANES;                                                    \
-                T share[LANES];                                                                                      \
-                EACH_LANE share[l] = c[e * LANES + l] * inverse[l];                                                  \
-                EACH_LANE su[l] += share[l] * sv[l];                                                                 \
-                EACH_LANE bu[l] += share[l] * bv[l];                                                                 \
-                for (long long f = e + 1; f < later_ptr[k + 1]; f++) {                                               \
-                    T *restrict joined = c + (ptrdiff_t)*pair++ * LANES;                                             \
-                    const T *far = c + f * LANES;                                                                    \
-                    EACH_LANE joined[l] += share[l] * far[l];                                                        \
-                }                                                                                                    \
-            }                                                                                                        \
-            EACH_LANE sv[l] = inverse[l];                                                                            \
+/* The lines of vertex v in s and b, zero where nobody has been there in this panel. */                              \
+static inline void network_reach_##suffix(ptrdiff_t v, unsigned char *touched, T *s, T *b) {                         \
+    if (touched[v]) return;                                                                                          \
+    touched[v] = 1;                                                                                                  \
+    EACH_LANE s[v * LANES + l] = 0;                                                                                  \
+    EACH_LANE b[v * LANES + l] = 0;                                                                                  \
+}                                                                                                                    \
+/* Before a panel: only vertices that are always visited count as touched; s holds their anchors, c starts anew. */  \
+static void network_begin_##suffix(ptrdiff_t n, const unsigned char *always, const T *anchor, ptrdiff_t n_edges,     \
+                                   const int *slot, const T *conductance, unsigned char *touched,                    \
+                                   T *restrict s, T *restrict b, T *restrict c) {                                    \
+    memcpy(touched, always, n);                                                                                      \
+    for (ptrdiff_t v = 0; v < n; v++) {                                                                              \
+        if (!always[v]) continue;                                                                                    \
+        EACH_LANE s[v * LANES + l] = anchor[v];                                                                      \
+        EACH_LANE b[v * LANES + l] = 0;                                                                              \
+    }                                                                                                                \
+    for (ptrdiff_t e = 0; e < n_edges; e++)                                                                          \
+        if (slot[e] >= 0) EACH_LANE c[(ptrdiff_t)slot[e] * LANES + l] = conductance[e];                              \
+}                                                                                                                    \
+/* Eliminates the touched vertices: s receives 1/d, b and c what they are at each vertex's turn; returns <b, x>. */  \
+static double network_forward_##suffix(ptrdiff_t n, const int *order, const long long *later_ptr,                    \
+                                       const int *later, const T *conductance, const long long *mesh_ptr,            \
+                                       const int *mesh, const int *slot, unsigned char *touched,                     \
+                                       T *restrict s, T *restrict b, T *restrict c) {                                \
+    double total[LANES] = {0};                                                                                       \
+    for (ptrdiff_t k = 0; k < n; k++) {                                                                              \
+        if (!touched[order[k]]) continue;                                                                            \
+        T *restrict sv = s + (ptrdiff_t)order[k] * LANES;                                                            \
+        T *restrict bv = b + (ptrdiff_t)order[k] * LANES;                                                            \
+        T inverse[LANES];                                                                                            \
+        EACH_LANE inverse[l] = sv[l];                                                                                \
+        for (long long e = later_ptr[k]; e < later_ptr[k + 1]; e++) {                                                \
+            if (slot[e] < 0) EACH_LANE inverse[l] += conductance[e];                                                 \
+            else EACH_LANE inverse[l] += c[(ptrdiff_t)slot[e] * LANES + l];                                          \
         }                                                                                                            \
-        double sum = 0;                                                                                              \
-        EACH_LANE sum += total[l];                                                                                   \
-        return sum;                                                                                                  \
-    }                                                                                                                \
-    /* The solution after the elimination; a vertex that nothing holds keeps the value that x had. */                \
-    static void network_backward_##suffix(ptrdiff_t n, const int *order, const long long *later_ptr,                 \
-                                          const int *later, const T *restrict inverse, const T *restrict b,          \
-                                          const T *restrict c, T *restrict x) {                                      \
-        for (ptrdiff_t k = n - 1; k >= 0; k--) {                                                                     \
-            const ptrdiff_t v = (ptrdiff_t)order[k] * LANES;                                                         \
-            T value[LANES];                                                                                          \
-            EACH_LANE value[l] = b[v + l];                                                                           \
-            for (long long e = later_ptr[k]; e < later_ptr[k + 1]; e++) {                                            \
-                const T *xu = x + (ptrdiff_t)later[e] * LANES;                                                       \
-                EACH_LANE value[l] += c[e * LANES + l] * xu[l];                                                      \
+        EACH_LANE inverse[l] = inverse[l] > 0 ? 1 / inverse[l] : 0;                                                  \
+        EACH_LANE total[l] += (double)(bv[l] * bv[l] * inverse[l]);                                                  \
+        const int *pair = mesh + mesh_ptr[k];                                                                        \
+        for (long long e = later_ptr[k]; e < later_ptr[k + 1]; e++) {                                                \
+            network_reach_##suffix(later[e], touched, s, b);                                                         \
+            T *restrict su = s + (ptrdiff_t)later[e] * LANES;                                                        \
+            T *restrict bu = b + (ptrdiff_t)later[e] * LANES;                                                        \
+            T share[LANES];                                                                                          \
+            if (slot[e] < 0) EACH_LANE share[l] = conductance[e] * inverse[l];                                       \
+            else EACH_LANE share[l] = c[(ptrdiff_t)slot[e] * LANES + l] * inverse[l];                                \
+            EACH_LANE su[l] += share[l] * sv[l];                                                                     \
+            EACH_LANE bu[l] += share[l] * bv[l];                                                                     \
+            for (long long f = e + 1; f < later_ptr[k + 1]; f++) {                                                   \
+                T *restrict joined = c + (ptrdiff_t)*pair++ * LANES;                                                 \
+                if (slot[f] < 0) EACH_LANE joined[l] += share[l] * conductance[f];                                   \
+                else EACH_LANE joined[l] += share[l] * c[(ptrdiff_t)slot[f] * LANES + l];                            \
             }                                                                                                        \
-            EACH_LANE x[v + l] = inverse[v + l] > 0 ? value[l] * inverse[v + l] : x[v + l];                          \
         }                                                                                                            \
+        EACH_LANE sv[l] = inverse[l];                                                                                \
     }                                                                                                                \
-    /* The sources and excesses of the panel, and x where it starts. */                                              \
-    static void network_begin_##suffix(ptrdiff_t n, const T *restrict anchor, const T *restrict m, T *restrict s,    \
-                                       T *restrict b, T *restrict x) {                                               \
-        for (ptrdiff_t v = 0; v < n; v++)                                                                            \
-            EACH_LANE {                                                                                              \
-                const ptrdiff_t i = v * LANES + l;                                                                   \
-                b[i] += s[i] * m[i];                                                                                 \
-                s[i] += anchor[v];                                                                                   \
-                x[i] = m[i];                                                                                         \
+    double sum = 0;                                                                                                  \
+    EACH_LANE sum += total[l];                                                                                       \
+    return sum;                                                                                                      \
+}                                                                                                                    \
+/* The solution x after the elimination, and on from there: m <- x + momentum (x - old), old <- x. A vertex that nobody \
+ * touched has its one later neighbour's value; one that nothing holds stays at m. Returns <m - x, x - old>. */      \
+static double network_move_##suffix(ptrdiff_t n, const int *order, const long long *later_ptr, const int *later,     \
+                                    const T *conductance, const int *slot, const unsigned char *touched,             \
+                                    const T *restrict inverse, const T *restrict b, const T *restrict c,             \
+                                    T *restrict m, T *restrict old, T momentum) {                                    \
+    double uphill[LANES] = {0};                                                                                      \
+    for (ptrdiff_t k = n - 1; k >= 0; k--) {                                                                         \
+        const ptrdiff_t v = (ptrdiff_t)order[k] * LANES;                                                             \
+        T x[LANES];                                                                                                  \
+        if (!touched[order[k]]) {                                                                                    \
+            const T *xu = old + (ptrdiff_t)later[later_ptr[k]] * LANES;                                              \
+            EACH_LANE x[l] = xu[l];                                                                                  \
+        } else {                                                                                                     \
+            EACH_LANE x[l] = b[v + l];                                                                               \
+            for (long long e = later_ptr[k]; e < later_ptr[k + 1]; e++) {                                            \
+                const T *xu = old + (ptrdiff_t)later[e] * LANES;                                                     \
+                if (slot[e] < 0) EACH_LANE x[l] += conductance[e] * xu[l];                                           \
+                else EACH_LANE x[l] += c[(ptrdiff_t)slot[e] * LANES + l] * xu[l];                                    \
             }                                                                                                        \
+            EACH_LANE x[l] = inverse[v + l] > 0 ? x[l] * inverse[v + l] : m[v + l];                                  \
+        }                                                                                                            \
+        T sum[LANES];                                                                                                \
+        EACH_LANE {                                                                                                  \
+            const T way = x[l] - old[v + l];                                                                         \
+            sum[l] = (m[v + l] - x[l]) * way;                                                                        \
+            m[v + l] = x[l] + momentum * way;                                                                        \
+            old[v + l] = x[l];                                                                                       \
+        }                                                                                                            \
+        EACH_LANE uphill[l] += (double)sum[l];                                                                       \
     }                                                                                                                \
-    /* m <- x + momentum (x - old), old <- x; returns <m - x, x - old>. */                                           \
-    static double network_move_##suffix(ptrdiff_t n, const T *restrict x, T *restrict m, T *restrict old,            \
-                                        T momentum) {                                                                \
-        double uphill[LANES] = {0};                                                                                  \
-        for (ptrdiff_t v = 0; v < n; v++)                                                                            \
-            EACH_LANE {                                                                                              \
-                const ptrdiff_t i = v * LANES + l;                                                                   \
-                const T way = x[i] - old[i];                                                                         \
-                uphill[l] += (double)((m[i] - x[i]) * way);                                                          \
-                m[i] = x[i] + momentum * way;                                                                        \
-                old[i] = x[i];                                                                                       \
-            }                                                                                                        \
-        double sum = 0;                                                                                              \
-        EACH_LANE sum += uphill[l];                                                                                  \
-        return sum;                                                                                                  \
-    }
+    double sum = 0;                                                                                                  \
+    EACH_LANE sum += uphill[l];                                                                                      \
+    return sum;                                                                                                      \
+}
 
 NETWORK_FUNCTIONS(float, f)
 NETWORK_FUNCTIONS(double, d)

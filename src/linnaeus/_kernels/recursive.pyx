@@ -13,6 +13,8 @@ Weights are stored (n_panels, n_inner, 16): sixteen features side by side, so th
 nodes of a panel stay in cache.
 """
 
+import numpy as np
+
 from cython cimport floating
 
 ctypedef long long i64
@@ -23,22 +25,30 @@ ctypedef fused summed:  # of what: the step works in the precision of the weight
 
 cdef extern from "network.h" nogil:
     enum: LANES
+    enum: AHEAD
+    void prefetch(const void* address)
+    void network_reach_f(Py_ssize_t v, unsigned char* touched, float* s, float* b)
+    void network_begin_f(
+        Py_ssize_t n, const unsigned char* always, const float* anchor, Py_ssize_t n_edges, const int* slot,
+        const float* conductance, unsigned char* touched, float* s, float* b, float* c)
     double network_forward_f(
-        Py_ssize_t n, const int* order, const i64* later_ptr, const int* later, const i64* mesh_ptr, const int* mesh,
-        float* s, float* b, float* c)
+        Py_ssize_t n, const int* order, const i64* later_ptr, const int* later, const float* conductance,
+        const i64* mesh_ptr, const int* mesh, const int* slot, unsigned char* touched, float* s, float* b, float* c)
+    double network_move_f(
+        Py_ssize_t n, const int* order, const i64* later_ptr, const int* later, const float* conductance,
+        const int* slot, const unsigned char* touched, const float* inverse, const float* b, const float* c,
+        float* m, float* old, float momentum)
+    void network_reach_d(Py_ssize_t v, unsigned char* touched, double* s, double* b)
+    void network_begin_d(
+        Py_ssize_t n, const unsigned char* always, const double* anchor, Py_ssize_t n_edges, const int* slot,
+        const double* conductance, unsigned char* touched, double* s, double* b, double* c)
     double network_forward_d(
-        Py_ssize_t n, const int* order, const i64* later_ptr, const int* later, const i64* mesh_ptr, const int* mesh,
-        double* s, double* b, double* c)
-    void network_backward_f(
-        Py_ssize_t n, const int* order, const i64* later_ptr, const int* later, const float* inverse, const float* b,
-        const float* c, float* x)
-    void network_backward_d(
-        Py_ssize_t n, const int* order, const i64* later_ptr, const int* later, const double* inverse, const double* b,
-        const double* c, double* x)
-    void network_begin_f(Py_ssize_t n, const float* anchor, const float* m, float* s, float* b, float* x)
-    void network_begin_d(Py_ssize_t n, const double* anchor, const double* m, double* s, double* b, double* x)
-    double network_move_f(Py_ssize_t n, const float* x, float* m, float* old, float momentum)
-    double network_move_d(Py_ssize_t n, const double* x, double* m, double* old, double momentum)
+        Py_ssize_t n, const int* order, const i64* later_ptr, const int* later, const double* conductance,
+        const i64* mesh_ptr, const int* mesh, const int* slot, unsigned char* touched, double* s, double* b, double* c)
+    double network_move_d(
+        Py_ssize_t n, const int* order, const i64* later_ptr, const int* later, const double* conductance,
+        const int* slot, const unsigned char* touched, const double* inverse, const double* b, const double* c,
+        double* m, double* old, double momentum)
 
 
 def gather(
@@ -62,10 +72,11 @@ def gather(
 cdef void collect(
     Py_ssize_t panel, const unsigned long long[::1] U, const unsigned long long[::1] features, const i64[::1] length,
     const i64[:, ::1] column_ptr, const int[::1] inner, const floating[::1] weight, i64[::1] cursor,
-    summed* pull, summed* count,
+    const summed* m, unsigned char* touched, summed* pull, summed* count,
 ) noexcept nogil:
     """What pulls at the inner nodes in one panel: where leaf b of a block differs from its centre by u != 0, each of its
-    neighbours feels pull += weight * u and count += weight. Blocks list their features in order; ``cursor`` walks them.
+    neighbours feels pull += weight * u. Given m, the leaf holds on to where its neighbour was: count += weight and
+    pull += weight * m. Blocks list their features in order; ``cursor`` walks them.
     """
     cdef Py_ssize_t block, b, e, at, end = (panel + 1) * LANES
     cdef int lane
@@ -73,6 +84,9 @@ cdef void collect(
     cdef const floating* row
     cdef const int* feature
     for block in range(U.shape[0]):
+        if block + AHEAD < U.shape[0]:  # a few rows of each of a thousand blocks: no hardware foresees that
+            prefetch((<const char*> U[block + AHEAD]) + cursor[block + AHEAD] * LANES * sizeof(floating))
+            prefetch((<const char*> features[block + AHEAD]) + cursor[block + AHEAD] * sizeof(int))
         feature = <const int*> features[block]
         while cursor[block] < length[block] and feature[cursor[block]] < end:
             row = (<const floating*> U[block]) + cursor[block] * LANES
@@ -83,86 +97,97 @@ cdef void collect(
                 if u != 0:
                     for e in range(column_ptr[block, b], column_ptr[block, b + 1]):
                         at = <Py_ssize_t> inner[e] * LANES + lane
+                        if summed is float:
+                            network_reach_f(inner[e], touched, count, pull)
+                        else:
+                            network_reach_d(inner[e], touched, count, pull)
                         pull[at] += weight[e] * u
-                        count[at] += weight[e]
+                        if m != NULL:
+                            pull[at] += weight[e] * m[at]
+                            count[at] += weight[e]
 
 
 def step(
     const int[::1] order, const i64[::1] later_ptr, const int[::1] later, const floating[::1] conductance,
-    const i64[::1] mesh_ptr, const int[::1] mesh, const floating[::1] anchor,
+    const i64[::1] mesh_ptr, const int[::1] mesh, const int[::1] slot, const unsigned char[::1] always,
+    const floating[::1] anchor,
     const unsigned long long[::1] U, const unsigned long long[::1] features, const i64[::1] length,
     const i64[:, ::1] column_ptr, const int[::1] inner, const floating[::1] weight, i64[::1] cursor,
     Py_ssize_t first_panel, floating[:, :, ::1] M, floating[:, :, ::1] before, floating momentum,
-    floating[:, :, ::1] work, floating[:, ::1] edge_work,
+    floating[:, :, ::1] work, floating[:, ::1] edge_work, unsigned char[::1] touched,
 ):
     """Move the inner nodes to the optimum between the leaves that pull at them, then on by ``momentum``.
 
     M holds the point at which the leaves were solved and receives x + momentum (x - before); ``before`` holds the last
     solution and receives x. Returns <M - x, x - before>: positive where the momentum points uphill. U and features hold
-    the addresses of the blocks' arrays; ``work`` is (3, n_inner, 16).
+    the addresses of the blocks' arrays; ``work`` is (2, n_inner, 16), ``edge_work`` (slots, 16).
     """
-    cdef Py_ssize_t p, v, i, n = order.shape[0], n_edges = later.shape[0]
-    cdef int l
+    cdef Py_ssize_t p, v, n = order.shape[0], n_edges = later.shape[0]
     cdef double uphill = 0
     cdef floating* b = &work[0, 0, 0]
     cdef floating* s = &work[1, 0, 0]
-    cdef floating* x = &work[2, 0, 0]
     cdef floating* c = &edge_work[0, 0]
     cdef floating* m
-    cdef floating* old
     with nogil:
         for p in range(M.shape[0]):
             m = &M[p, 0, 0]
-            old = &before[p, 0, 0]
-            for i in range(n * LANES):
-                b[i] = 0
-                s[i] = 0
-            collect(first_panel + p, U, features, length, column_ptr, inner, weight, cursor, b, s)
-            for v in range(n_edges):
-                for l in range(LANES):
-                    c[v * LANES + l] = conductance[v]
+            for v in range(n):  # the leaves will ask for them in no order
+                prefetch(m + v * LANES)
             if floating is float:
-                network_begin_f(n, &anchor[0], m, s, b, x)
-                network_forward_f(n, &order[0], &later_ptr[0], &later[0], &mesh_ptr[0], &mesh[0], s, b, c)
-                network_backward_f(n, &order[0], &later_ptr[0], &later[0], s, b, c, x)
-                uphill += network_move_f(n, x, m, old, momentum)
+                network_begin_f(n, &always[0], &anchor[0], n_edges, &slot[0], &conductance[0], &touched[0], s, b, c)
             else:
-                network_begin_d(n, &anchor[0], m, s, b, x)
-                network_forward_d(n, &order[0], &later_ptr[0], &later[0], &mesh_ptr[0], &mesh[0], s, b, c)
-                network_backward_d(n, &order[0], &later_ptr[0], &later[0], s, b, c, x)
-                uphill += network_move_d(n, x, m, old, momentum)
+                network_begin_d(n, &always[0], &anchor[0], n_edges, &slot[0], &conductance[0], &touched[0], s, b, c)
+            collect(
+                first_panel + p, U, features, length, column_ptr, inner, weight, cursor, <const floating*> m,
+                &touched[0], b, s,
+            )
+            if floating is float:
+                network_forward_f(
+                    n, &order[0], &later_ptr[0], &later[0], &conductance[0], &mesh_ptr[0], &mesh[0], &slot[0],
+                    &touched[0], s, b, c)
+                uphill += network_move_f(
+                    n, &order[0], &later_ptr[0], &later[0], &conductance[0], &slot[0], &touched[0], s, b, c, m,
+                    &before[p, 0, 0], momentum)
+            else:
+                network_forward_d(
+                    n, &order[0], &later_ptr[0], &later[0], &conductance[0], &mesh_ptr[0], &mesh[0], &slot[0],
+                    &touched[0], s, b, c)
+                uphill += network_move_d(
+                    n, &order[0], &later_ptr[0], &later[0], &conductance[0], &slot[0], &touched[0], s, b, c, m,
+                    &before[p, 0, 0], momentum)
     return uphill
 
 
 def least_energy(
     const int[::1] order, const i64[::1] later_ptr, const int[::1] later, const floating[::1] conductance,
-    const i64[::1] mesh_ptr, const int[::1] mesh, const floating[::1] anchor,
+    const i64[::1] mesh_ptr, const int[::1] mesh, const int[::1] slot, const unsigned char[::1] always,
+    const floating[::1] anchor,
     const unsigned long long[::1] U, const unsigned long long[::1] features, const i64[::1] length,
     const i64[:, ::1] column_ptr, const int[::1] inner, const floating[::1] weight, i64[::1] cursor,
     Py_ssize_t first_panel, Py_ssize_t n_panels, double[:, :, ::1] work, double[:, ::1] edge_work,
+    unsigned char[::1] touched,
 ):
     """1/2 <pull, x> for the x that solves the network under the leaves' pull alone, in double precision.
 
     It is the inner vertices' part of the dual objective.
     """
-    cdef Py_ssize_t p, v, i, n = order.shape[0], n_edges = later.shape[0]
-    cdef int l
+    cdef Py_ssize_t p, n = order.shape[0], n_edges = later.shape[0]
     cdef double total = 0
     cdef double* b = &work[0, 0, 0]
     cdef double* s = &work[1, 0, 0]
     cdef double* c = &edge_work[0, 0]
+    cdef const double[::1] wide = np.asarray(conductance, np.float64)
+    cdef const double[::1] held = np.asarray(anchor, np.float64)
     with nogil:
         for p in range(n_panels):
-            for i in range(n * LANES):
-                b[i] = 0
-            collect(first_panel + p, U, features, length, column_ptr, inner, weight, cursor, b, s)
-            for v in range(n):
-                for l in range(LANES):
-                    s[v * LANES + l] = anchor[v]
-            for v in range(n_edges):
-                for l in range(LANES):
-                    c[v * LANES + l] = conductance[v]
-            total += network_forward_d(n, &order[0], &later_ptr[0], &later[0], &mesh_ptr[0], &mesh[0], s, b, c)
+            network_begin_d(n, &always[0], &held[0], n_edges, &slot[0], &wide[0], &touched[0], s, b, c)
+            collect(
+                first_panel + p, U, features, length, column_ptr, inner, weight, cursor, <const double*> NULL,
+                &touched[0], b, s,
+            )
+            total += network_forward_d(
+                n, &order[0], &later_ptr[0], &later[0], &wide[0], &mesh_ptr[0], &mesh[0], &slot[0], &touched[0],
+                s, b, c)
     return 0.5 * total
 
 

@@ -82,9 +82,10 @@ def _solve(A: Any, b: Any, order: Any, stay: Any) -> Any:
 
 
 def step(
-    order: Any, later_ptr: Any, later: Any, conductance: Any, mesh_ptr: Any, mesh: Any, anchor: Any,
+    order: Any, later_ptr: Any, later: Any, conductance: Any, mesh_ptr: Any, mesh: Any, slot: Any, always: Any,
+    anchor: Any,
     U: Any, features: Any, length: Any, column_ptr: Any, inner: Any, weight: Any, cursor: Any,
-    first_panel: int, M: Any, before: Any, momentum: float, work: Any, edge_work: Any,
+    first_panel: int, M: Any, before: Any, momentum: float, work: Any, edge_work: Any, touched: Any,
 ) -> float:  # fmt: skip
     A = _laplacian(order, later_ptr, later, conductance) + np.diag(anchor.astype(float))
     uphill = 0.0
@@ -102,9 +103,10 @@ def step(
 
 
 def least_energy(
-    order: Any, later_ptr: Any, later: Any, conductance: Any, mesh_ptr: Any, mesh: Any, anchor: Any,
+    order: Any, later_ptr: Any, later: Any, conductance: Any, mesh_ptr: Any, mesh: Any, slot: Any, always: Any,
+    anchor: Any,
     U: Any, features: Any, length: Any, column_ptr: Any, inner: Any, weight: Any, cursor: Any,
-    first_panel: int, n_panels: int, work: Any, edge_work: Any,
+    first_panel: int, n_panels: int, work: Any, edge_work: Any, touched: Any,
 ) -> float:  # fmt: skip
     A = _laplacian(order, later_ptr, later, conductance) + np.diag(anchor.astype(float))
     total = 0.0

@@ -99,13 +99,13 @@ def test_every_vertex_is_eliminated_once_and_its_neighbours_come_later(seed, kin
     net = make_network(random_links(seed, kind, n, spawn), np.float32)
     turn = np.argsort(net.order)
     assert sorted(net.order.tolist()) == list(range(net.n_inner))
-    edges = set()
+    edges, meshed = set(), np.flatnonzero(net.slot >= 0)
     for k in range(net.n_inner):
         later = net.later[net.later_ptr[k] : net.later_ptr[k + 1]]
         assert (turn[later] > k).all()
         edges |= {(k, int(turn[u])) for u in later}
         pairs = [tuple(sorted((turn[u], turn[w]))) for i, u in enumerate(later) for w in later[i + 1 :]]
-        mesh = net.mesh[net.mesh_ptr[k] : net.mesh_ptr[k + 1]]
+        mesh = meshed[net.mesh[net.mesh_ptr[k] : net.mesh_ptr[k + 1]]]
         owner = np.searchsorted(net.later_ptr, mesh, side="right") - 1
         assert [(int(o), int(turn[net.later[e]])) for o, e in zip(owner, mesh, strict=True)] == pairs
         assert kind not in ("tree", "forest") or len(later) <= 1

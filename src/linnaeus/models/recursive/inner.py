@@ -98,10 +98,10 @@ class _Pull:
             network.leaf_weight, cursor, part.start,
         )  # fmt: skip
 
-    def scratch(self, dtype: Any) -> tuple[FloatArray, FloatArray]:
+    def scratch(self, dtype: Any) -> tuple[FloatArray, FloatArray, Any]:
         network = self.weights.network
-        nodes = aligned_zeros((3, network.n_inner, LANES), dtype)
-        return nodes, aligned_zeros((max(1, len(network.later)), LANES), dtype)
+        nodes = aligned_zeros((2, network.n_inner, LANES), dtype)
+        return nodes, aligned_zeros((max(1, network.n_slots), LANES), dtype), np.zeros(network.n_inner, np.uint8)
 
 
 def _step(work: _Pull, part: slice) -> float:

@@ -33,7 +33,9 @@ class Network:
     later: IntArray
     conductance: FloatArray
     mesh_ptr: IntArray
-    mesh: IntArray
+    mesh: IntArray  # slots
+    slot: IntArray  # of an edge whose conductance meshes add to, else -1
+    always: Any  # vertices that elimination cannot pass by, however little pulls at them
     anchor: FloatArray
     leaf_ptr: IntArray
     leaf_inner: IntArray
@@ -47,6 +49,10 @@ class Network:
         return len(self.anchor)
 
     @property
+    def n_slots(self) -> int:
+        return int(self.slot.max()) + 1
+
+    @property
     def n_leaves(self) -> int:
         return len(self.leaf_total)
 
@@ -54,7 +60,8 @@ class Network:
     def elimination(self) -> tuple[Any, ...]:
         """The first arguments of the kernels that solve."""
         return (
-            self.order, self.later_ptr, self.later, self.conductance, self.mesh_ptr, self.mesh, self.anchor,
+            self.order, self.later_ptr, self.later, self.conductance, self.mesh_ptr, self.mesh, self.slot, self.always,
+            self.anchor,
         )  # fmt: skip
 
     def links(self, columns: IntArray) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
@@ -164,13 +171,21 @@ def make_network(links: Links, dtype: Any) -> Network:
     weight = np.array([r for row in links.leaves for r in row.values()], dtype)
     totals = np.array([sum(row.values()) or 1.0 for row in links.leaves], dtype)
     order, later_ptr, later, conductance, mesh_ptr, mesh = _eliminate(near, dtype)
+    meshed, mesh = np.unique(mesh, return_inverse=True)
+    slot = np.full(max(1, len(later)), -1, np.int32)
+    slot[meshed] = np.arange(len(meshed))
+    always = np.ones(len(order), np.uint8)
+    alone = np.flatnonzero(np.diff(later_ptr) == 1)
+    always[order[alone]] = (slot[later_ptr[alone]] >= 0) | (anchor[order[alone]] > 0)
     return Network(
         order=order,
         later_ptr=later_ptr,
         later=later,
         conductance=conductance,
         mesh_ptr=mesh_ptr,
-        mesh=mesh,
+        mesh=mesh.astype(np.int32),
+        slot=slot,
+        always=always,
         anchor=anchor,
         leaf_ptr=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
         leaf_inner=np.array([u for row in links.leaves for u in row], np.int32),
