@@ -14,10 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.data.check import Problem
 from linnaeus.decoding import BestLabel, Decoder, Threshold
+from linnaeus.decoding.base import hierarchy
 from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.engine.clock import Clock
 from linnaeus.engine.plan import blocks, rows_that_fit
-from linnaeus.errors import DataError
+from linnaeus.errors import DataError, ParameterError
 from linnaeus.losses.cost import SCALINGS
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.class_weight import check_class_weight, positive_weights
@@ -25,6 +26,7 @@ from linnaeus.models.kernels import RBF, Linear, Polynomial, Precomputed, fitted
 from linnaeus.models.parameters import check_choice, check_training
 from linnaeus.models.solvers.frank_wolfe import BlockAscent, Measure
 from linnaeus.models.structured.blocks import Blocks
+from linnaeus.models.structured.closures import ClosureStructure
 from linnaeus.models.structured.faces import Face, GramFace, make_face
 from linnaeus.models.structured.layout import cost_weights
 from linnaeus.models.structured.scores import kernel_scores, linear_scores
@@ -40,6 +42,7 @@ _VECTORS = (Linear, RBF, Polynomial)
 _SINGLE = 1e-4  # relative gaps down to this need no double precision
 _STEPS, _CHUNK = 10, 128  # of the paper's algorithm: steps for each time that a document is drawn, size of working sets
 _ONE_PATH = BestLabel(path_sum=False, close=False)  # over path scores: the best labelling that is one path
+_BEST_SET, _BEST_OR_NONE = (Threshold(0.0, repair=None, at_least_one=one) for one in (True, False))
 
 
 class MaxMarginModel(TaxonomyClassifier):
@@ -117,7 +120,11 @@ class MaxMarginModel(TaxonomyClassifier):
 
     def _make_structure(self, taxonomy: Taxonomy) -> Structure:
         """What the labels look like; made again from the taxonomy where a model was loaded."""
-        return TreeStructure(taxonomy, self.nodes_, self.root, consistent=self.train_labelings == "consistent")
+        if hierarchy(taxonomy).is_forest:
+            return TreeStructure(taxonomy, self.nodes_, self.root, consistent=self.train_labelings == "consistent")
+        if self.root == "paper":
+            raise ParameterError("root='paper' needs a tree, and nodes of this taxonomy have several parents.")
+        return ClosureStructure(taxonomy, self.nodes_)
 
     def _solver(self, structure: Structure, problem: Problem, Y: CSR) -> BlockAscent:
         paper = self.algorithm == "conditional-gradient"
@@ -220,14 +227,6 @@ class MaxMarginModel(TaxonomyClassifier):
         order = np.argsort(self._labellings.nodes)
         return order[np.searchsorted(self._labellings.nodes, nodes, sorter=order)]
 
-    def _path_blocks(self, X: Matrix) -> Iterator[FloatArray]:
-        """Scores of the paths down to every label, n_docs x len(label_nodes_)."""
-        places, nodes = self._places(self.nodes_), self.nodes_
-        above = self.taxonomy_.ancestor_matrix[self.label_nodes_][:, nodes].astype(np.float64)
-        for part in self._parts(X):
-            U = self._labellings.node_weights(self._rows(X[part]))[:, places]
-            yield np.ascontiguousarray((above @ U.T).T)
-
     def predict(
         self,
         X: Any,
@@ -259,22 +258,40 @@ class MaxMarginModel(TaxonomyClassifier):
     ) -> CSR:
         """The answers of `predict` as 0/1 rows, n_docs x n_nodes; ``consistent=False``: the best of all labellings."""
         check_is_fitted(self, "nodes_")
-        decide = self._decoder(decoder) if consistent or decoder is not None else Threshold(0.0, repair=None)
-        if decide is not _ONE_PATH and consistent:
-            return super().answers(X, decoder=decide, closed=closed)
-        checked = self._check_X(X, reset=False)
         if not consistent:
-            places = self._places(self.nodes_)
-            scores = (
-                self._labellings.margins(self._rows(checked[part]), consistent=False)[:, places]
-                for part in self._parts(checked)
-            )
-            Y = decide.over_blocks(scores, self.taxonomy_, self.nodes_)
-            return self.taxonomy_.close(Y) if closed else Y
-        Y = decide.over_blocks(self._path_blocks(checked), self.taxonomy_, self.label_nodes_)
-        return self.taxonomy_.close(Y) if (self.closed_ if closed is None else closed) else Y
+            decide = self._decoder(decoder) if decoder is not None else Threshold(0.0, repair=None)
+            return self._decided(X, decide, closed or False, self._unrestricted)
+        decide = self._decoder(decoder)
+        with_ancestors = self.closed_ if closed is None else closed
+        if decide is _ONE_PATH:
+            return self._decided(X, decide, with_ancestors, self._path_scores, self.label_nodes_)
+        if decide is _BEST_SET or decide is _BEST_OR_NONE:
+            Y = self._decided(X, decide, with_ancestors, self._decisive)
+            return Y if with_ancestors else self.taxonomy_.frontier(Y)
+        return super().answers(X, decoder=decide, closed=closed)
+
+    def _decided(self, X: Any, decide: Decoder, closed: bool, scores: Any, nodes: IntArray | None = None) -> CSR:
+        """Answers of a decoder over scores of other kinds than `_scores`."""
+        checked, columns = self._check_X(X, reset=False), self.nodes_ if nodes is None else nodes
+        parts = (scores(self._rows(checked[part])) for part in self._parts(checked))
+        Y = decide.over_blocks(parts, self.taxonomy_, columns)
+        return self.taxonomy_.close(Y) if closed else Y
+
+    def _unrestricted(self, F: FloatArray) -> FloatArray:
+        return self._labellings.margins(F, consistent=False)[:, self._places(self.nodes_)]
+
+    def _decisive(self, F: FloatArray) -> FloatArray:
+        return self._labellings.decisive(F)[:, self._places(self.nodes_)]
+
+    def _path_scores(self, F: FloatArray) -> FloatArray:
+        """Scores of the paths down to every label, n_docs x len(label_nodes_)."""
+        above = self.taxonomy_.ancestor_matrix[self.label_nodes_][:, self.nodes_].astype(np.float64)
+        U = self._labellings.node_weights(F)[:, self._places(self.nodes_)]
+        return np.ascontiguousarray((above @ U.T).T)
 
     def _decoder(self, given: Decoder | str | None) -> Decoder:
         if given is None and (self.one_label_ or self.codec_.single_label):
             return _ONE_PATH
+        if given is None:
+            return _BEST_OR_NONE if self.some_empty_ else _BEST_SET
         return super()._decoder(given)

@@ -30,9 +30,9 @@ class Structure(ABC):
 
     @abstractmethod
     def blocks(self, Y: CSR, weights: FloatArray, cost: str, C: FloatArray, **options: Any) -> Blocks:
-        """The blocks of documents with closed label sets Y; ``weights`` are of all nodes of the taxonomy, C of documents.
+        """The blocks of documents with closed label sets Y.
 
-        ``options`` go to the blocks.
+        ``weights`` are those of all nodes of the taxonomy, C those of the documents; ``options`` go to the blocks.
         """
 
     @abstractmethod
@@ -42,3 +42,10 @@ class Structure(ABC):
     @abstractmethod
     def node_weights(self, F: FloatArray) -> FloatArray:
         """U, n_docs x len(nodes): a consistent labelling scores the sum of U over its nodes, and a constant."""
+
+    def decisive(self, F: FloatArray) -> FloatArray:
+        """Scores of which only two things count: which are above 0, and where none is, which is largest.
+
+        Where margins are dear this is what answers need of them.
+        """
+        return self.margins(F)

@@ -1,0 +1,72 @@
+"""The block of one document on a DAG, where consistent labellings compete: mass m[v] of every node, parents over children.
+
+With U the slope of the dual in m, and degree counting all edges of a node (one to the root above every top),
+
+    max_delta  U'delta - kappa / 2 delta' (2 Degree - Adjacency) delta,      0 <= m[child] <= m[parent] <= C.
+
+move_nodes     nodes take turns: each goes to the best mass between its children's and its parents'.
+level_sets     m as a mixture of closed sets {v : m[v] >= level}; the one of them with the least sum of U, and its weight.
+"""
+
+import numpy as np
+
+from libc.math cimport INFINITY
+
+
+def move_nodes(double[::1] U, double[::1] m, const long long[::1] parent_indptr, const int[::1] parent_indices,
+               const long long[::1] child_indptr, const int[::1] child_indices, double kappa, double C, int sweeps):
+    """Sweeps over all nodes, parents first and back; U and m change."""
+    cdef Py_ssize_t n = m.shape[0], v, k, sweep, turn
+    cdef double low, high, to, delta, curve
+    with nogil:
+        for sweep in range(sweeps):
+            for turn in range(2 * n):
+                v = turn if turn < n else 2 * n - 1 - turn
+                high, low = C, 0.0
+                for k in range(parent_indptr[v], parent_indptr[v + 1]):
+                    if m[parent_indices[k]] < high:
+                        high = m[parent_indices[k]]
+                for k in range(child_indptr[v], child_indptr[v + 1]):
+                    if m[child_indices[k]] > low:
+                        low = m[child_indices[k]]
+                curve = parent_indptr[v + 1] - parent_indptr[v] + child_indptr[v + 1] - child_indptr[v]
+                if parent_indptr[v + 1] == parent_indptr[v]:
+                    curve += 1
+                curve *= 2.0 * kappa
+                if curve > 0:
+                    to = m[v] + U[v] / curve
+                else:
+                    to = high if U[v] > 0 else (low if U[v] < 0 else m[v])
+                if to > high:
+                    to = high
+                if to < low:
+                    to = low
+                delta = to - m[v]
+                if delta == 0.0:
+                    continue
+                m[v] = to
+                U[v] -= curve * delta
+                for k in range(parent_indptr[v], parent_indptr[v + 1]):
+                    U[parent_indices[k]] += kappa * delta
+                for k in range(child_indptr[v], child_indptr[v + 1]):
+                    U[child_indices[k]] += kappa * delta
+
+
+def level_sets(const double[::1] U, const double[::1] m, double C):
+    """(level, weight): the set {v : m[v] >= level} has the least sum of U of those in the mixture; level inf: the empty set."""
+    cdef Py_ssize_t n = m.shape[0], k = 0
+    cdef double total = 0.0, least = INFINITY, level = INFINITY, weight = 0.0, here, below
+    order_array = np.argsort(-np.asarray(m), kind="stable").astype(np.int64)
+    cdef long long[::1] order = order_array
+    if n == 0 or C - m[order[0]] > 0.0:  # the empty set has what no node has
+        least, level, weight = 0.0, INFINITY, (C - m[order[0]] if n else C)
+    with nogil:
+        while k < n:
+            here = m[order[k]]
+            while k < n and m[order[k]] == here:
+                total += U[order[k]]
+                k += 1
+            below = here - (m[order[k]] if k < n else 0.0)
+            if below > 0.0 and total < least:
+                least, level, weight = total, here, below
+    return level, weight
