@@ -93,13 +93,14 @@ def test_images_are_told_apart_as_published(data_dir) -> None:
 
 @pytest.mark.data
 def test_rare_topics_of_news_gain_from_their_relatives(data_dir) -> None:
-    """Learned on the most specific labels, scored with all ancestors; C = 1 is in the middle of the plateau of both."""
+    """Learned on the most specific labels, scored with all ancestors; C is each model's best by micro-F1 of five folds
+    of the training documents (`python -m benchmarks accuracy_rcv1v2`)."""
     from benchmarks import problems
 
     problem = problems.load("rcv1v2")
-    options = {"taxonomy": problem.taxonomy, "C": 1.0, "learn": "frontier", "fit_intercept": False, "random_state": 0}
+    options = {"taxonomy": problem.taxonomy, "learn": "frontier", "fit_intercept": False, "random_state": 0}
     macro = {}
-    for model in (RRSVM(tol=5e-3, **options), OneVsRestSVM(**options)):
+    for model in (RRSVM(C=0.3, spawn="all", tol=5e-3, **options), OneVsRestSVM(C=1.0, **options)):
         answers = model.fit(problem.X, problem.Y).predict(problem.X_test, closed=True)
         macro[type(model)] = 100 * metrics.macro_f1(problem.Y_test, answers)
     assert macro[RRSVM] >= 57.5
