@@ -72,6 +72,13 @@ class Pipeline(BaseEstimator):
         self.feature_names_ = None if feature_names is None else [str(name) for name in feature_names]
         return self
 
+    @available_if(lambda self: hasattr(getattr(self, "model_", self.model), "partial_fit"))
+    def partial_fit(self, documents: Any, y: Any, sample_weight: Any = None) -> Pipeline:
+        """Go on learning from more documents, with the features as they were fitted; for models that can."""
+        X = self.matrix(documents)
+        self.model_.partial_fit(X, y, sample_weight=sample_weight)
+        return self
+
     @property
     def taxonomy_(self) -> Taxonomy:
         check_is_fitted(self, "model_")

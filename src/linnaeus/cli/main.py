@@ -13,6 +13,7 @@ from linnaeus.cli import data, taxonomy
 from linnaeus.cli.demo import demo
 from linnaeus.cli.evaluate import evaluate
 from linnaeus.cli.explain import explain
+from linnaeus.cli.learn import learn
 from linnaeus.cli.models import models
 from linnaeus.cli.predict import predict
 from linnaeus.cli.train import train
@@ -48,7 +49,7 @@ def _options(
     pass
 
 
-for command in (demo, train, predict, evaluate, explain, models):
+for command in (demo, train, predict, evaluate, explain, learn, models):
     app.command()(command)
 app.add_typer(taxonomy.app, name="taxonomy")
 app.add_typer(data.app, name="data")

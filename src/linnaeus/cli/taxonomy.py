@@ -1,4 +1,4 @@
-"""``linnaeus taxonomy``: look at a taxonomy, convert it, check it."""
+"""``linnaeus taxonomy``: look at a taxonomy, convert it, check it, learn one (`taxonomy_learn`)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 from linnaeus.cli.console import JsonOption, note, print_json, print_table, waiting
 from linnaeus.cli.console import show as show_on_stdout
 from linnaeus.cli.options import NamesOption
+from linnaeus.cli.taxonomy_learn import learn
 
 if TYPE_CHECKING:
     from linnaeus.taxonomy import Taxonomy
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Show, convert and check taxonomies.", no_args_is_help=True, pretty_exceptions_enable=False)
+app = typer.Typer(
+    help="Show, convert, check and learn taxonomies.", no_args_is_help=True, pretty_exceptions_enable=False
+)
+app.command()(learn)
 
 MOST_CHILDREN = 20
 COLUMNS = ["property", "value"]

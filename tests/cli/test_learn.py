@@ -1,0 +1,138 @@
+"""`linnaeus learn` goes on learning and replaces the model in one step; `linnaeus taxonomy learn` groups labels."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from linnaeus import Taxonomy, load
+from tests.cli.conftest import WORDS
+
+
+@pytest.fixture(params=["HierarchicalPerceptron", "Hieron"])
+def learner(linnaeus, files, request):
+    """A model of the first 20 documents, which has not met Flowers, and the other 20."""
+    lines = (files / "docs.jsonl").read_text().splitlines()
+    known = [line for line in lines if "Flowers" not in line]
+    (files / "first.jsonl").write_text("\n".join(known[:20]))
+    (files / "more.jsonl").write_text("\n".join(line for line in lines if line not in known[:20]))
+    train = ["train", "-t", files / "topics.tsv", "-d", files / "first.jsonl", "-o", files / "model", "--min-df", 1]
+    result = linnaeus(*train, "--model", request.param)
+    assert result.code == 0, result.err
+    return files
+
+
+def scores(folder, path) -> np.ndarray:
+    texts = [json.loads(line)["text"] for line in path.read_text().splitlines()]
+    return load(folder).decision_function({"text": texts})
+
+
+def test_more_documents_and_labels_are_learned(linnaeus, learner) -> None:
+    result = linnaeus("learn", learner / "model", learner / "more.jsonl", "--json")
+    assert result.code == 0, result.err
+    said = json.loads(result.out)
+    assert (said["documents"], said["new_labels"], said["labels"], said["documents_in_all"]) == (20, 1, 4, 40)
+    assert 0 < said["learned_from"] <= 20
+    model = load(learner / "model").model_
+    assert list(model.classes_) == ["Cats", "Dogs", "Flowers", "Trees"]
+    for _ in range(5):
+        linnaeus("learn", learner / "model", learner / "docs.jsonl")
+    answers = linnaeus("predict", learner / "model", learner / "first.jsonl").out.splitlines()
+    truth = [json.loads(line)["labels"] for line in (learner / "first.jsonl").read_text().splitlines()]
+    found = [[entry["label"] for entry in json.loads(line)["labels"]] for line in answers]
+    assert sum(a == b for a, b in zip(found, truth, strict=True)) >= 18
+
+
+def test_batches_and_pauses_change_nothing(linnaeus, learner) -> None:
+    (learner / "same.jsonl").write_text((learner / "first.jsonl").read_text())
+    for output, options in (("whole", []), ("parts", ["--batch", 3, "--save-every", 6])):
+        run = linnaeus("learn", learner / "model", learner / "same.jsonl", "-o", learner / output, *options)
+        assert run.code == 0, run.err
+        assert "saved to" in run.err
+    whole, parts = (scores(learner / name, learner / "first.jsonl") for name in ("whole", "parts"))
+    np.testing.assert_array_equal(whole, parts)
+    assert load(learner / "model").model_.n_docs_ == 20  # --output leaves the model as it was
+
+
+def test_standard_input_is_a_stream(linnaeus, learner) -> None:
+    text = (learner / "more.jsonl").read_text()
+    assert linnaeus("learn", learner / "model", stdin=text).code == 0
+    assert load(learner / "model").model_.n_docs_ == 40
+
+
+def test_a_kill_while_saving_leaves_the_old_model(linnaeus, learner, monkeypatch) -> None:
+    before = scores(learner / "model", learner / "first.jsonl")
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("linnaeus.store.folder.replace_file", killed)
+    assert linnaeus("learn", learner / "model", learner / "more.jsonl").code == 130
+    monkeypatch.undo()
+    np.testing.assert_array_equal(scores(learner / "model", learner / "first.jsonl"), before)
+
+
+def test_other_models_say_that_they_cannot(linnaeus, trained) -> None:
+    result = linnaeus("learn", trained / "model", trained / "docs.jsonl")
+    assert result.code == 1
+    assert "OneVsRestSVM cannot go on learning; models that can: HierarchicalPerceptron, Hieron" in result.err
+
+
+def test_labels_outside_the_taxonomy_are_named_or_dropped(linnaeus, learner) -> None:
+    (learner / "odd.jsonl").write_text(
+        '{"text": "cat purr", "labels": ["Catz"]}\n{"text": "dog", "labels": ["Dogs"]}\n'
+    )
+    result = linnaeus("learn", learner / "model", learner / "odd.jsonl")
+    assert result.code == 1
+    assert "'Catz'" in result.err
+    assert "did you mean 'Cats'" in result.err
+    assert linnaeus("learn", learner / "model", learner / "odd.jsonl", "--unknown", "drop").code == 0
+
+
+# -- taxonomy learn ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """Documents of twelve labels in four groups, each group with words of its own."""
+    rng = np.random.default_rng(0)
+    lines = []
+    for i in range(240):
+        group, k = list(WORDS)[i % 4], i // 4 % 3
+        words = [*rng.choice(WORDS[group].split(), 6), *[f"{group}{k}"] * 2]
+        lines.append(json.dumps({"text": " ".join(words), "labels": [f"{group}{k}"]}))
+    (tmp_path / "docs.jsonl").write_text("\n".join(lines))
+    return tmp_path
+
+
+def test_labels_are_grouped_and_the_file_trains_a_model(linnaeus, corpus) -> None:
+    result = linnaeus("taxonomy", "learn", corpus / "docs.jsonl", "--output", corpus / "tree.tsv", "--json")
+    assert result.code == 0, result.err
+    said = json.loads(result.out)
+    assert said["labels"] == 12
+    assert sorted(map(sorted, said["members"])) == [[f"{g}{k}" for k in range(3)] for g in sorted(WORDS)]
+    tax = Taxonomy.read(corpus / "tree.tsv")
+    assert len(tax.leaves) == 12
+    train = ["train", "-t", corpus / "tree.tsv", "-d", corpus / "docs.jsonl", "-o", corpus / "model"]
+    assert linnaeus(*train, "--model", "perc").code == 0
+
+
+def test_a_picture_is_drawn_and_a_table_shown(linnaeus, corpus) -> None:
+    pytest.importorskip("matplotlib")
+    target = corpus / "tree.svg"
+    result = linnaeus("taxonomy", "learn", corpus / "docs.jsonl", "-o", corpus / "t.tsv", "--picture", target)
+    assert result.code == 0, result.err
+    assert "<svg" in target.read_text()
+    assert "12 labels in 4 clusters" in result.err
+    assert "Cats0, Cats1, Cats2" in result.out
+
+
+def test_wrong_options_are_told(linnaeus, corpus) -> None:
+    base = ["taxonomy", "learn", corpus / "docs.jsonl", "-o", corpus / "t.tsv"]
+    assert "expected a whole number, or auto" in linnaeus(*base, "--levels", "many").err
+    assert "did you mean 'average'" in linnaeus(*base, "--linkage", "averag").err
+    assert linnaeus(*base, "--levels", "auto", "--branching", "3").code == 0
+    (corpus / "bare.jsonl").write_text('{"text": "cat"}\n')
+    assert "has no labels" in linnaeus("taxonomy", "learn", corpus / "bare.jsonl", "-o", corpus / "t.tsv").err
