@@ -1,8 +1,8 @@
 """Documents of models that take a kernel: vectors, rows of a Gram matrix, or whatever the kernel prepares.
 
-A model adds the parameter ``kernel`` to its constructor and sets ``kernel_`` (see `linnaeus.models.kernels.fitted`)
-when it is fitted; the checks of its input are here. Vectors and Gram blocks are doubted as those of every model;
-documents of any other kind, such as sequences, by the kernel alone.
+A model adds the parameter ``kernel`` to its constructor; the checks of its input are here, which also set ``kernel_``,
+the kernel with everything fixed that it takes from the training documents. Vectors and Gram blocks are doubted as those
+of every model; documents of any other kind, such as sequences, by the kernel alone.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus.errors import DataError
 from linnaeus.models.base import TaxonomyClassifier
-from linnaeus.models.kernels import RBF, Linear, Polynomial, Precomputed, kernel_of
+from linnaeus.models.kernels import RBF, Linear, Polynomial, Precomputed, fitted, kernel_of
 from linnaeus.typing import FloatArray, Kernel
 
 __all__ = ["KernelInput", "row_products"]
@@ -33,12 +32,11 @@ class KernelInput(TaxonomyClassifier):
 
     def _check_X(self, X: Any, *, reset: bool) -> Any:
         kernel = kernel_of(self.kernel) if reset else self.kernel_
-        if not isinstance(kernel, _MATRIX_KERNELS):
-            return kernel.prepare(X)
-        X = super()._check_X(X, reset=reset)
-        if isinstance(kernel, Precomputed) and reset and X.shape[0] != X.shape[1]:
-            raise DataError(f"kernel='precomputed' takes a square Gram matrix in fit; got {X.shape[0]} x {X.shape[1]}.")
-        return kernel.prepare(X)
+        checked = super()._check_X(X, reset=reset) if isinstance(kernel, _MATRIX_KERNELS) else X
+        prepared = kernel.prepare(checked)
+        if reset:
+            self.kernel_ = fitted(kernel, prepared)
+        return prepared
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -80,6 +80,10 @@ def test_a_gram_matrix_and_a_kernel_give_the_same_model() -> None:
     np.testing.assert_allclose(plain.decision_function(X[60:]), other.decision_function(block))
     with pytest.raises(LinnaeusError, match="60"):
         other.predict(block[:, :50])
+    some = np.arange(60) % 3 > 0  # a weight of 0 leaves a document out, of a Gram matrix too
+    other.fit(kernel(X[:60], X[:60]), labels[:60], sample_weight=some)
+    plain.fit(X[:60], labels[:60], sample_weight=some)
+    np.testing.assert_allclose(plain.decision_function(X[60:]), other.decision_function(block))
 
 
 def test_the_linear_kernel_by_documents_is_the_one_by_features(monkeypatch) -> None:

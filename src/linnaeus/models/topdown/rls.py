@@ -26,7 +26,7 @@ from linnaeus.data.check import Problem
 from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.errors import ParameterError, check_number
 from linnaeus.models.kernel_input import KernelInput, row_products
-from linnaeus.models.kernels import Linear, fitted, kept_documents, kernel_of
+from linnaeus.models.kernels import Linear, kept_documents, kernel_of
 from linnaeus.models.linear import NodeExplanation
 from linnaeus.models.parameters import check_choice
 from linnaeus.models.topdown.base import LocalClassifiers, _undecided
@@ -121,7 +121,6 @@ class HierarchicalRLS(KernelInput, NodeSVM):
     # -- learning ------------------------------------------------------------------------------------------------------
 
     def _learn(self, problem: Problem, families: list[Family]) -> None:
-        self.kernel_ = fitted(kernel_of(self.kernel), problem.X)
         exact = self.margin == "exact"
         by_features = self.kernel_ == Linear() and (not exact or problem.X.shape[1] <= DIRECT)
         weights = np.ones(problem.n_docs) if problem.weights is None else problem.weights
