@@ -175,3 +175,11 @@ def test_the_label_column_of_the_answers_can_be_named(linnaeus, trained):
     assert told.code == 0, told.err
     assert json.loads(told.out)["metrics"]["micro_f1"] == 1
     assert json.loads(linnaeus(*arguments, "--json").out)["metrics"]["micro_f1"] < 1
+
+
+def test_a_file_without_any_known_label_is_refused(linnaeus, trained):
+    (trained / "edges.tsv").write_text("parent\tchild\nAnimalia\tFelidae\n")
+    told = linnaeus("evaluate", trained / "model", trained / "edges.tsv")
+    assert told.code != 0
+    assert "None of the 2 labels" in told.err
+    assert "edges.tsv" in told.err

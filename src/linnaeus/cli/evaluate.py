@@ -80,6 +80,7 @@ def evaluate(
         answers = _answers_of_files(tax, gold, predicted, compare, format, labels)
     else:
         raise typer.BadParameter("Give a model and labelled documents, or --gold and --predicted (with --taxonomy).")
+    _check_labels(answers.gold, answers.taxonomy, data or gold)
     with waiting("comparing"):
         report = metrics.evaluate(
             answers.gold,
@@ -109,6 +110,16 @@ def evaluate(
         print_json({**whole, "comparison": tests} if tests else whole)
     else:
         _print(report, tests, answers.taxonomy, levels=levels, per_node=per_node)
+
+
+def _check_labels(gold: Any, taxonomy: Any, path: str | None) -> None:
+    """A file of which no label is in the taxonomy was not meant: all its measures would be 0 without a word."""
+    from linnaeus.errors import DataError
+
+    given = [label for row in gold for label in row] if taxonomy is not None else []
+    if given and not any(label in taxonomy for label in given):
+        hint = f"for example {given[0]!r}{taxonomy.hint(given[0])}"
+        raise DataError(f"None of the {len(given):,} labels of {path} is in the taxonomy, {hint}.")
 
 
 def _answers_of_model(
