@@ -11,7 +11,7 @@ import sys
 
 import benchmarks
 
-LIBRARY = {"__main__", "accuracy", "problems", "machine", "rivals"}
+LIBRARY = {"__main__", "accuracy", "problems", "machine", "ranking", "rivals"}
 
 
 def main() -> None:

@@ -32,9 +32,9 @@ def hierarchy() -> Taxonomy:
     return Taxonomy.from_edges([*edges, *((s, group) for s, groups in SUBJECTS.items() for group in groups)])
 
 
-def posts() -> Any:
+def posts(headers: str = "strip") -> Any:
     """All posts of the 15 groups with their group and the part of the by-date split, for other ways of splitting."""
-    data = read_dataset(DATA / "20newsgroups" / "20news-bydate.tar.xz", headers="strip")
+    data = read_dataset(DATA / "20newsgroups" / "20news-bydate.tar.xz", headers=headers)
     taxonomy = hierarchy()
     return data.take([row for row, labels in enumerate(data.labels or []) if labels[0] in taxonomy])
 
