@@ -14,44 +14,43 @@ from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.data.check import Problem
 from linnaeus.decoding import BestLabel, Decoder, Threshold
-from linnaeus.decoding.base import hierarchy
 from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.engine.clock import Clock
 from linnaeus.engine.plan import blocks, rows_that_fit
-from linnaeus.errors import DataError, ParameterError
+from linnaeus.errors import DataError
 from linnaeus.losses.cost import SCALINGS
-from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.class_weight import check_class_weight, positive_weights
-from linnaeus.models.kernels import RBF, Linear, Polynomial, Precomputed, fitted, kept_documents, kernel_of
+from linnaeus.models.kernel_input import KernelInput
+from linnaeus.models.kernels import kept_documents
 from linnaeus.models.parameters import check_choice, check_training
 from linnaeus.models.solvers.frank_wolfe import BlockAscent, Measure
 from linnaeus.models.structured.blocks import Blocks
-from linnaeus.models.structured.closures import ClosureStructure
-from linnaeus.models.structured.faces import Face, GramFace, make_face
+from linnaeus.models.structured.faces import Face, GramFace
 from linnaeus.models.structured.layout import cost_weights
 from linnaeus.models.structured.scores import kernel_scores, linear_scores
 from linnaeus.models.structured.structure import Structure
-from linnaeus.models.structured.tree import TreeStructure
+from linnaeus.models.structured.variants import check_variant, variant_face, variant_structure
 from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import CSR, FloatArray, IntArray, Kernel, Matrix
+from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
 
 __all__ = ["MaxMarginModel"]
 
-_VECTORS = (Linear, RBF, Polynomial)
 _SINGLE = 1e-4  # relative gaps down to this need no double precision
 _STEPS, _CHUNK = 10, 128  # of the paper's algorithm: steps for each time that a document is drawn, size of working sets
 _ONE_PATH = BestLabel(path_sum=False, close=False)  # over path scores: the best labelling that is one path
 _BEST_SET, _BEST_OR_NONE = (Threshold(0.0, repair=None, at_least_one=one) for one in (True, False))
 
 
-class MaxMarginModel(TaxonomyClassifier):
+class MaxMarginModel(KernelInput):
     """Base of `HM3`; see there for the parameters."""
 
     C: float
     cost: str
     scaling: str
-    kernel: Any
+    slack: str
+    features: str
+    local_features: Any
     root: str
     train_labelings: str
     fit_intercept: bool
@@ -64,7 +63,6 @@ class MaxMarginModel(TaxonomyClassifier):
     random_state: Any
     verbose: int
     warm_start: bool
-    kernel_: Kernel
     label_nodes_: IntArray
     _structure: Structure | None = None
     _before: tuple[Blocks, CSR] | None = None
@@ -77,30 +75,12 @@ class MaxMarginModel(TaxonomyClassifier):
         super()._check_parameters()
         check_training(self)
         Clock(self.max_time)
-        check_choice("cost", self.cost, ("symmetric", "hierarchical"))
         check_choice("scaling", self.scaling, SCALINGS)
         check_choice("root", self.root, ("super", "paper"))
         check_choice("train_labelings", self.train_labelings, ("all", "consistent"))
         check_choice("algorithm", self.algorithm, ("moves", "conditional-gradient"))
         check_class_weight(self.class_weight)
-        kernel_of(self.kernel)
-
-    def _check_X(self, X: Any, *, reset: bool) -> Any:
-        kernel = kernel_of(self.kernel) if reset else self.kernel_
-        if isinstance(kernel, _VECTORS):
-            prepared = super()._check_X(X, reset=reset)
-        elif isinstance(kernel, Precomputed):
-            prepared = kernel.prepare(super()._check_X(X, reset=reset))
-        else:
-            prepared = kernel.prepare(X)
-        if reset:
-            self.kernel_ = fitted(kernel, prepared)
-        return prepared
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = isinstance(self.kernel, Precomputed) or self.kernel == "precomputed"
-        return tags
+        check_variant(self)
 
     # -- learning ------------------------------------------------------------------------------------------------------
 
@@ -120,11 +100,7 @@ class MaxMarginModel(TaxonomyClassifier):
 
     def _make_structure(self, taxonomy: Taxonomy) -> Structure:
         """What the labels look like; made again from the taxonomy where a model was loaded."""
-        if hierarchy(taxonomy).is_forest:
-            return TreeStructure(taxonomy, self.nodes_, self.root, consistent=self.train_labelings == "consistent")
-        if self.root == "paper":
-            raise ParameterError("root='paper' needs a tree, and nodes of this taxonomy have several parents.")
-        return ClosureStructure(taxonomy, self.nodes_)
+        return variant_structure(self, taxonomy, self.nodes_)
 
     def _solver(self, structure: Structure, problem: Problem, Y: CSR) -> BlockAscent:
         paper = self.algorithm == "conditional-gradient"
@@ -132,13 +108,16 @@ class MaxMarginModel(TaxonomyClassifier):
         options = {"steps": _STEPS} if paper else {}
         found = structure.blocks(Y, weights, self.cost, self._document_weights(problem), **options)
         dtype = np.float32 if self.tol >= _SINGLE else np.float64
-        bias = float(self.fit_intercept)
-        face = make_face(self.kernel_, problem.X, structure.width, structure.columns, dtype, bias)
+        face, size = variant_face(self, structure, problem.X, problem.taxonomy, dtype)
         if self.warm_start and self._before is not None:
             self._continue(found, Y)
-            face.restart(found.coefficients(slice(None)))
+        start = found.coefficients(slice(None))
+        if start.any():
+            face.restart(start)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        return BlockAscent(face, found, rng, get_engine(None, self.n_jobs), chunk=_CHUNK if paper else None)
+        solver = BlockAscent(face, found, rng, get_engine(None, self.n_jobs), chunk=_CHUNK if paper else None)
+        solver.batch = size or solver.batch
+        return solver
 
     def _document_weights(self, problem: Problem) -> FloatArray:
         """C of every document."""
@@ -177,7 +156,7 @@ class MaxMarginModel(TaxonomyClassifier):
             limit = f"max_time={self.max_time}" if solver.out_of_time else f"max_iter={self.max_iter}"
             warnings.warn(
                 f"stopped at {limit} with a gap of {last.gap:.2g} of the objective, before it was {self.tol:g}; "
-                "give more, or raise tol.",
+                "give more, raise tol, or bring the documents to length 1.",
                 ConvergenceWarning,
                 stacklevel=5,
             )
