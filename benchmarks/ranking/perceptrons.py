@@ -1,4 +1,4 @@
-"""Perceptrons and Hieron on fifteen newsgroups (tables 7.20, 7.21, 7.23 and 7.24), sampled as for the SVM (`newsgroups`).
+"""Perceptrons and Hieron on fifteen newsgroups (tables 7.20, 7.21 and 7.24), sampled as for the SVM (`newsgroups`).
 
 Averaged learners take twenty passes, as in the thesis. A learned taxonomy comes from the training posts of its run; all
 systems are measured by the true one.
@@ -86,8 +86,10 @@ def _learners(taxonomy: Taxonomy, variant: str, max_iter: int) -> dict[str, Call
         return model.fit(X, labels)
 
     return {
-        "Hieron, flat": trained(Hieron, _FLAT),
-        "Hieron": trained(Hieron, _SHARED),
+        "Hieron, flat": trained(Hieron, _FLAT | {"augmented": False}),
+        "Hieron": trained(Hieron, _SHARED | {"augmented": False}),
+        "Hieron, augmented, flat": trained(Hieron, _FLAT),
+        "Hieron, augmented": trained(Hieron, _SHARED),
         "perceptron, flat": trained(HierarchicalPerceptron, _FLAT),
         "perceptron": trained(HierarchicalPerceptron, _SHARED),
         "perceptron, learned taxonomy": with_learned_taxonomy,

@@ -58,15 +58,6 @@ MODELS: dict[str, ModelEntry] = {
         "regularised least squares for every node on the documents of its parents; kernels; baseline",
         ("H-RLS",),
     ),
-    "HierarchicalPerceptron": ModelEntry(
-        "linnaeus.models.ranking.perceptron:HierarchicalPerceptron",
-        "a perceptron that ranks classes, which share weights through the taxonomy; learns from streams",
-        ("PERC", "HPERC"),
-    ),
-    "Hieron": ModelEntry(
-        "linnaeus.models.ranking.hieron:Hieron",
-        "passive-aggressive ranking of classes, which share weights through the taxonomy; learns from streams",
-    ),
     "RRSVM": ModelEntry(
         "linnaeus.models.recursive.rr_svm:RRSVM",
         "SVMs of all nodes learned together, each pulled towards its parents (tree, DAG, graph)",
@@ -81,6 +72,15 @@ MODELS: dict[str, ModelEntry] = {
         "linnaeus.models.ranking.hierarchical_svm:HierarchicalSVM",
         "one SVM that ranks all labels, which share weights through the nodes above them (linear, kernels)",
         ("HSVM",),
+    ),
+    "HierarchicalPerceptron": ModelEntry(
+        "linnaeus.models.ranking.perceptron:HierarchicalPerceptron",
+        "a perceptron that ranks classes, which share weights through the taxonomy; learns from streams",
+        ("PERC", "HPERC"),
+    ),
+    "Hieron": ModelEntry(
+        "linnaeus.models.ranking.hieron:Hieron",
+        "passive-aggressive ranking of classes, which share weights through the taxonomy; learns from streams",
     ),
     "HM3": ModelEntry(
         "linnaeus.models.structured.hm3:HM3",

@@ -32,7 +32,11 @@ CONFIGURATIONS: dict[str, list[dict[str, Any]]] = {
         {"variant": "minover", "set_size": "training"},
         {"kernel": "rbf", "set_size": "mean"},
     ],
-    "Hieron": [{}, {"variant": "online", "attributes": "one", "cost": "normalised"}, {"kernel": "poly"}],
+    "Hieron": [
+        {},
+        {"variant": "online", "augmented": False, "attributes": "one", "cost": "normalised"},
+        {"kernel": "poly"},
+    ],
     "RRLogistic": [{}, {"class_weight": "balanced"}, {"schedule": "all"}],
     "HierarchicalSVM": [
         {},

@@ -62,7 +62,7 @@ def test_a_step_is_the_smallest_change_that_reaches_the_margin() -> None:
 def test_scores_do_not_depend_on_the_scale_of_attributes_and_answers_not_on_that_of_costs() -> None:
     tax, nodes = four()
     y = ["c1", "c3", "c2", "c4"]
-    settings = {"shuffle": False, "variant": "online", "max_iter": 5}
+    settings = {"shuffle": False, "variant": "online", "augmented": False, "max_iter": 5}
     one = Hieron(tax, attributes="one", **settings).fit(X, y)
     matrix = np.zeros((tax.n_nodes, one.attributes_.shape[1]))
     matrix[nodes] = 7.0 * class_attributes(tax, nodes, "one").toarray()
@@ -82,3 +82,14 @@ def test_a_stream_is_learned_as_one_pass() -> None:
     np.testing.assert_array_equal(stream.decision_function(X), whole.decision_function(X))
     with pytest.raises(ParameterError, match="variant='minover'"):
         Hieron(tax, variant="minover").fit(X, y)
+    with pytest.raises(ParameterError, match="augmented='yes'"):
+        Hieron(tax, augmented="yes").fit(X, y)
+
+
+def test_margins_that_are_too_small_teach_only_where_they_should() -> None:
+    tax, _ = four()
+    y = ["c1", "c3", "c2", "c4"]
+    plain = Hieron(tax, augmented=False, shuffle=False, max_iter=50).fit(X, y)
+    more = Hieron(tax, augmented=True, shuffle=False, max_iter=50).fit(X, y)
+    assert plain.converged_
+    assert more.n_updates_ > plain.n_updates_

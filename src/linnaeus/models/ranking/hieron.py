@@ -5,15 +5,17 @@
     that is                           w_v += tau (L[y, v] - L[z, v]) x,
                                       tau = (sqrt D(y, z) - F(x, y) + F(x, z))_+ / (|L_y - L_z|^2 |x|^2)
 
-Online, the pair is that of lowest and highest score, and nothing is learned from a right answer. Averaged, the pair
-maximises F(x, z) - F(x, y) + sqrt D(y, z), so that margins that are too small teach as well, and the mean of all steps
-answers. Dekel, Keshet and Singer, ICML 2004, for trees and one label; DAGs and label sets follow Cai's thesis, 2008.
+The pair is that of lowest and highest score, and nothing is learned from a right answer; or, augmented, it maximises
+F(x, z) - F(x, y) + sqrt D(y, z), so that margins that are too small teach as well. The weights after the last step
+answer, or the mean of all steps. Dekel, Keshet and Singer, ICML 2004, for trees and one label; DAGs and label sets
+follow Cai's thesis, 2008.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from linnaeus.errors import ParameterError
 from linnaeus.models.parameters import check_choice
 from linnaeus.models.ranking.online import OnlineRanker
 from linnaeus.models.ranking.passes import AUGMENTED, HIERON
@@ -27,8 +29,8 @@ class Hieron(OnlineRanker):
 
     Parameters
     ----------
-    variant : "averaged" (also learns from right answers with too small a margin, and answers by the mean of all
-        steps), or "online".
+    variant : "averaged" (the mean of all steps answers) or "online" (the last one).
+    augmented : also learn from right answers whose margin is too small; much better where passes are repeated.
     taxonomy, attributes, cost, kernel, max_iter, shuffle, fit_intercept, set_size : as in `HierarchicalPerceptron`.
 
     Attributes
@@ -51,6 +53,7 @@ class Hieron(OnlineRanker):
         taxonomy: Taxonomy | None = None,
         *,
         variant: str = "averaged",
+        augmented: bool = True,
         attributes: Any = "perclass",
         cost: Any = "half",
         kernel: Any = "linear",
@@ -64,6 +67,7 @@ class Hieron(OnlineRanker):
     ) -> None:
         self.taxonomy = taxonomy
         self.variant = variant
+        self.augmented = augmented
         self.attributes = attributes
         self.cost = cost
         self.kernel = kernel
@@ -77,7 +81,7 @@ class Hieron(OnlineRanker):
 
     @property
     def _rule(self) -> int:
-        return AUGMENTED if self._averaged else HIERON
+        return AUGMENTED if self.augmented else HIERON
 
     @property
     def _averaged(self) -> bool:
@@ -86,3 +90,5 @@ class Hieron(OnlineRanker):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice("variant", self.variant, ("averaged", "online"))
+        if self.augmented not in (True, False):
+            raise ParameterError(f"augmented={self.augmented!r}; expected True or False.")

@@ -75,7 +75,7 @@ class HierarchicalPerceptron(OnlineRanker):
     >>> model.predict(X).tolist(), model.top(X[:1], 3)[0].tolist()
     (['AA', 'AB', 'B', 'AA'], [['AA', 'B', 'AB']])
     >>> model.partial_fit(X[:1], ["B"]).n_updates_
-    8
+    4
     """
 
     def __init__(
