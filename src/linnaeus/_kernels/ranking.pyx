@@ -26,21 +26,32 @@ cdef double SHARE = 0.5  # of the violation of a document that further pairs mus
 cdef void solve_block(int m, const double* Q, double* g, double* b, double tau) noexcept nogil:
     """max g'd - 1/2 d'Qd over b + d in the simplex, in place; entry m is the null pair, whose row of Q is 0.
 
-    Mass goes from the pair of least gradient that has some to the one of largest, exactly as much as is best for the two.
+    Mass goes to the pair of largest gradient, from the one with mass that gains most by it, as much as is best.
     """
     cdef int p, r, k, step
-    cdef double eta, t
+    cdef double eta, t, gain, best, low
     for step in range(1000 * (m + 1)):
-        p = r = m
+        p = m
         for k in range(m):
             if g[k] > g[p]:
                 p = k
-        if b[r] <= 0:
-            r = -1
-        for k in range(m):
-            if b[k] > 0 and (r < 0 or g[k] < g[r]):
-                r = k
-        if r < 0 or g[p] - g[r] <= tau:
+        r = -1
+        best = 0
+        low = g[p]
+        for k in range(m + 1):
+            if b[k] <= 0 or g[k] >= g[p]:
+                continue
+            low = min(low, g[k])
+            eta = (0 if p == m else Q[p * m + p]) + (0 if k == m else Q[k * m + k])
+            if p < m and k < m:
+                eta -= 2 * Q[p * m + k]
+            t = b[k]
+            if eta * t > g[p] - g[k]:
+                t = (g[p] - g[k]) / eta
+            gain = t * (g[p] - g[k] - 0.5 * eta * t)
+            if gain > best:
+                best, r = gain, k
+        if r < 0 or g[p] - low <= tau:
             return
         eta = (0 if p == m else Q[p * m + p]) + (0 if r == m else Q[r * m + r])
         if p < m and r < m:

@@ -56,17 +56,17 @@ def _move(row: tuple[Any, Any], bias: float, gram: bool, i: int, change: Any, W:
 
 
 def solve_block(Q: Any, g: Any, b: Any, tau: float) -> None:
-    """Move mass from the pair of least gradient that has some to that of largest; the last entry is the null pair."""
+    """Move mass to the pair of largest gradient, from where it gains most; the last entry is the null pair."""
     m = len(b) - 1
     Q = np.pad(Q, ((0, 1), (0, 1)))
     for _ in range(1000 * (m + 1)):
         p = m if g[m] >= g[:m].max(initial=-np.inf) else int(np.argmax(g[:m]))
-        with_mass = np.flatnonzero(b > 0)
-        if not len(with_mass):
+        givers = np.flatnonzero((b > 0) & (g < g[p]))
+        if not len(givers) or g[p] - g[givers].min() <= tau:
             return
-        r = int(with_mass[np.argmin(g[with_mass])])
-        if g[p] - g[r] <= tau:
-            return
+        ahead, curvature = g[p] - g[givers], Q[p, p] + np.diag(Q)[givers] - 2 * Q[p, givers]
+        step = np.where(curvature * b[givers] > ahead, ahead / np.maximum(curvature, 1e-300), b[givers])
+        r = int(givers[np.argmax(step * (ahead - 0.5 * curvature * step))])
         eta = Q[p, p] + Q[r, r] - 2 * Q[p, r]
         t = b[r]
         if eta * t > g[p] - g[r]:

@@ -157,7 +157,7 @@ def test_pair_slacks_bound_the_masses_and_sum_all_losses() -> None:
     rng = np.random.default_rng(4)
     X, Y = rng.normal(size=(15, 3)), (rng.random((15, 4)) < 0.4).astype(int)
     found = solved(T4, X, Y, CLASSES, "perclass", "half", 0.5, "sparse", True)
-    docs, ys, zs, alpha = found.pairs
+    _, ys, zs, alpha = found.pairs
     D = problem(T4, X, Y, CLASSES, "perclass", "half", 0.5, "sparse").classes.cost.dense()
     assert (alpha <= 0.5 * D[ys, zs] * (1 + 1e-12)).all()
     F = X @ found.weights
