@@ -13,11 +13,11 @@ from tests.models.structured.oracles import Case, is_consistent, primal_optimum,
 from tests.models.structured.solving import solved
 
 
-def optimum(case: Case, **options) -> float:
+def optimum(case: Case, *, free: bool = False) -> float:
     tax = taxonomy_of(case.parents)
-    structure = PathStructure(tax, np.arange(tax.n_nodes))
+    structure = PathStructure(tax, np.arange(tax.n_nodes), free=free)
     Y = tax.indicator([[f"n{v}" for v, on in enumerate(y) if on] for y in case.truth])
-    blocks = structure.blocks(Y, case.weights, case.cost, np.full(len(case.truth), case.C), **options)
+    blocks = structure.blocks(Y, case.weights, case.cost, np.full(len(case.truth), case.C))
     return solved(blocks, np.asarray(case.K), structure.width, structure.columns).history[-1].primal
 
 

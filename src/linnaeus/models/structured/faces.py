@@ -27,7 +27,7 @@ from linnaeus.models.kernels import Linear
 from linnaeus.models.solvers.rows import aligned_zeros, prepare_rows
 from linnaeus.typing import FloatArray, IntArray, Kernel, Matrix
 
-__all__ = ["DenseFace", "Face", "GramFace", "SparseFace", "dependent", "make_face", "squares"]
+__all__ = ["DenseFace", "Face", "GramFace", "SparseFace", "dependent", "make_face", "squares", "with_constant"]
 
 _GRAM_BYTES = 2 * 2**30  # a Gram matrix up to this size is computed once
 _PART = 4096
@@ -179,11 +179,12 @@ def make_face(kernel: Kernel, documents: Any, width: int, columns: int, dtype: A
     if not isinstance(kernel, Linear) or kernel.normalise:
         return GramFace(kernel, documents, width, columns, dtype, bias)
     if bias:
-        documents = _with_constant(documents, bias)
+        documents = with_constant(documents, bias)
     return (SparseFace if sparse.issparse(documents) else DenseFace)(documents, width, columns, dtype)
 
 
-def _with_constant(X: Matrix, bias: float) -> Matrix:
+def with_constant(X: Matrix, bias: float) -> Matrix:
+    """X with one more feature, ``bias`` in every document."""
     column = np.full((X.shape[0], 1), bias, X.dtype)
     return sparse.csr_array(sparse.hstack([X, column], format="csr")) if sparse.issparse(X) else np.hstack([X, column])
 

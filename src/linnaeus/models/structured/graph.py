@@ -23,11 +23,12 @@ __all__ = ["GraphStructure"]
 
 
 class GraphStructure(Structure):
-    """The edges among ``nodes``; a graph that is too wide is refused at once, with its width."""
+    """The edges among ``nodes``; a graph that is too wide is refused, with its width. ``free``: see `active`."""
 
     columns = 0
 
-    def __init__(self, taxonomy: Taxonomy, nodes: IntArray) -> None:
+    def __init__(self, taxonomy: Taxonomy, nodes: IntArray, *, free: bool = False) -> None:
+        self.free = free
         self.nodes = np.sort(nodes)
         place = np.full(taxonomy.n_nodes, -1)
         place[self.nodes] = np.arange(len(self.nodes))
@@ -46,7 +47,7 @@ class GraphStructure(Structure):
             raise ParameterError("cost='hierarchical' needs parents; a graph has none: use 'symmetric' or 'zero_one'.")
         table = None if cost == "zero_one" else self._losses(weights[self.nodes])
         truth = Y[:, self.nodes].toarray().astype(bool)
-        return ActiveBlocks(LabelingOracle(self.view, truth, table, **options), C)
+        return ActiveBlocks(LabelingOracle(self.view, truth, table, self.free), C)
 
     def _losses(self, weights: FloatArray) -> FloatArray:
         """Losses of all pairs, n_pairs x 4 x 4: every node's weight shared by the pairs that hold it."""

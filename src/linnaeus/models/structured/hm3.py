@@ -30,9 +30,14 @@ class HM3(MaxMarginModel):
     ----------
     taxonomy : the taxonomy of the labels, a tree, forest or DAG; None makes a flat one (or, for paths, a tree) from y.
     C : weight of the loss against 1/2 |w|^2.
-    cost : what a wrong labelling costs in training: "symmetric" difference, or "hierarchical", where a mistake counts
-        only if the parent is right.
+    cost : what a wrong labelling costs in training: "symmetric" difference; "hierarchical", where a mistake counts only
+        if the parent is right; or "zero_one", which is 1 for every wrong labelling.
     scaling : weights of nodes in it: "uniform", "sibling" or "subtree" (see `linnaeus.losses.cost.node_weights`).
+    slack : "example", one for every document; "free", which may be negative: the true labelling does not compete, and a
+        document that is better than asked for is rewarded; "edge", one for every edge of a document.
+    features : "edges", weights for each labelling of each edge; "paths", for each node that is on; "additive", one set
+        of weights for all edges, which differ by their ``local_features``.
+    local_features : names of nodes to lists of columns of X that only the edge above the node sees.
     kernel : "linear", "rbf", "poly", "precomputed", or a kernel object (`linnaeus.models.kernels`, or any with the same
         methods, such as those on sequences).
     root : "super" gives every top node an edge from a root that is always on; "paper" leaves the only top node, or the
@@ -76,6 +81,9 @@ class HM3(MaxMarginModel):
         *,
         cost: str = "symmetric",
         scaling: str = "uniform",
+        slack: str = "example",
+        features: str = "edges",
+        local_features: Any = None,
         kernel: Any = "linear",
         root: str = "super",
         train_labelings: str = "all",
@@ -94,6 +102,9 @@ class HM3(MaxMarginModel):
         self.C = C
         self.cost = cost
         self.scaling = scaling
+        self.slack = slack
+        self.features = features
+        self.local_features = local_features
         self.kernel = kernel
         self.root = root
         self.train_labelings = train_labelings

@@ -25,18 +25,19 @@ __all__ = ["PathStructure"]
 
 
 class PathStructure(Structure):
-    """Consistent labellings of a tree or forest; a root is always on and has no weights."""
+    """Consistent labellings of a tree or forest; a root is always on and has no weights. ``free``: see `active`."""
 
     columns = 0
 
-    def __init__(self, taxonomy: Taxonomy, nodes: IntArray) -> None:
+    def __init__(self, taxonomy: Taxonomy, nodes: IntArray, *, free: bool = False) -> None:
+        self.free = free
         self.layout: Layout = make_layout(taxonomy, nodes, "super", consistent=True)
         self.nodes, self.width = self.layout.nodes, padded_width(self.layout.n)
 
     def blocks(self, Y: CSR, weights: FloatArray, cost: str, C: FloatArray, **options: Any) -> Blocks:
         table = None if cost == "zero_one" else edge_losses(self.layout, weights[self.nodes], cost)
         truth = (true_edges(Y, self.layout) & 1).astype(bool)
-        return ActiveBlocks(LabelingOracle(PathView(self.layout), truth, table, **options), C)
+        return ActiveBlocks(LabelingOracle(PathView(self.layout), truth, table, self.free), C)
 
     def margins(self, F: FloatArray, *, consistent: bool = True) -> FloatArray:
         U, at = self.node_weights(F), self.layout
