@@ -103,6 +103,16 @@ def test_the_dual_has_the_scores_of_the_primal(variant, settings) -> None:
         assert dual.n_support_ <= 4
 
 
+def test_documents_of_weight_zero_are_left_out_of_gram_matrices_too() -> None:
+    kept = np.array([0, 2, 3, 5, 6, 7])
+    X, labels, tax = overlapping(8, seed=5)
+    weight = np.isin(np.arange(8), kept).astype(float)
+    settings = {"kernel": "precomputed", "shuffle": False, "set_size": "mean"}
+    some = HierarchicalPerceptron(tax, **settings).fit(X @ X.T, labels, sample_weight=weight)
+    alone = HierarchicalPerceptron(tax, **settings).fit(X[kept] @ X[kept].T, [labels[i] for i in kept])
+    np.testing.assert_allclose(some.decision_function(X @ X.T), alone.decision_function(X @ X[kept].T), atol=1e-9)
+
+
 @settings(max_examples=40)
 @given(taxonomies(max_nodes=7, rooted=True), st.integers(0, 10**6))
 def test_the_mean_is_that_of_all_weights(tax: Taxonomy, seed: int) -> None:

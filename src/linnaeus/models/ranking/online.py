@@ -20,7 +20,7 @@ from linnaeus.data.kinds import LabelCodec
 from linnaeus.engine.plan import blocks
 from linnaeus.errors import DataError, ParameterError, check_number
 from linnaeus.losses.pair_cost import check_pair_cost, pair_cost
-from linnaeus.models.kernels import fitted, kept_documents, kernel_of
+from linnaeus.models.kernels import kept_documents
 from linnaeus.models.parameters import check_choice
 from linnaeus.models.ranking.attributes import check_attributes, keyed_attributes
 from linnaeus.models.ranking.label_sets import SET_SIZES, set_size_decoder
@@ -66,7 +66,6 @@ class OnlineRanker(SharedWeights):
         super()._check_parameters()
         check_attributes(self.attributes)
         check_pair_cost(self.cost)
-        kernel_of(self.kernel)
         check_choice("set_size", self.set_size, SET_SIZES)
         check_number("max_iter", self.max_iter, least=1, whole=True)
         for name in ("shuffle", "fit_intercept"):
@@ -79,13 +78,6 @@ class OnlineRanker(SharedWeights):
         except ValueError as error:
             raise ParameterError(str(error)) from None
 
-    def _check_X(self, X: Any, *, reset: bool) -> Any:
-        if self._linear:
-            return super()._check_X(X, reset=reset)
-        kernel = kernel_of(self.kernel) if reset else self.kernel_
-        vectors = isinstance(self.kernel, str) or type(kernel).__module__ == "linnaeus.models.kernels"
-        return kernel.prepare(super()._check_X(X, reset=reset) if vectors else X)
-
     # -- learning ------------------------------------------------------------------------------------------------------
 
     def _fit(self, problem: Problem) -> None:
@@ -97,8 +89,6 @@ class OnlineRanker(SharedWeights):
         self.n_docs_, self.n_labels_ = problem.n_docs, int(Y.nnz)
         weight = np.ones(problem.n_docs) if problem.weights is None else problem.weights
         labels = self._labels(Y)
-        if not self._linear:
-            self.kernel_ = fitted(kernel_of(self.kernel), problem.X)
         source = self._source(problem.X, labels, weight)
         found, outcome = self._train(source)
         self._keep(found, problem.X)
@@ -248,8 +238,6 @@ class OnlineRanker(SharedWeights):
             if not len(nodes):
                 raise DataError("y has no label at all: every document has an empty set.")
             self._set_classes(nodes)
-            if not self._linear:
-                self.kernel_ = fitted(kernel_of(self.kernel), X)
             n_rows, dtype = (X.shape[1] + self.fit_intercept, X.dtype) if self._linear else (0, np.float64)
             empty = Weights.zeros(n_rows, len(self.attribute_keys_), dtype, averaged=self._averaged)
             self._keep(empty, None if self._linear else X[np.zeros(0, dtype=np.intp)])

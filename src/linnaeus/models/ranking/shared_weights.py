@@ -15,6 +15,7 @@ import numpy as np
 from linnaeus.decoding import Decoder, RCut
 from linnaeus.errors import DataError
 from linnaeus.models.base import TaxonomyClassifier
+from linnaeus.models.kernel_input import KernelInput
 from linnaeus.models.linear import LinearTaxonomyClassifier, NodeExplanation
 from linnaeus.models.ranking.label_sets import stored_decoder
 from linnaeus.models.ranking.passes import Weights
@@ -25,10 +26,9 @@ from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
 __all__ = ["SharedWeights"]
 
 
-class SharedWeights(LinearTaxonomyClassifier):
+class SharedWeights(KernelInput, LinearTaxonomyClassifier):
     """Base; see the module docstring."""
 
-    kernel: Any
     fit_intercept: bool
     attributes_: CSR
     attribute_weights_: FloatArray
@@ -36,7 +36,6 @@ class SharedWeights(LinearTaxonomyClassifier):
     n_steps_: int
     n_docs_: int
     n_labels_: int
-    kernel_: Any = None
     support_documents_: Any
     set_size_: dict[str, Any] | None = None
     _made: tuple[Any, ...] | None = None  # weights and intercept of classes
@@ -86,7 +85,7 @@ class SharedWeights(LinearTaxonomyClassifier):
 
     def _forget(self) -> None:
         super()._forget()
-        self._made = self.kernel_ = self.set_size_ = None
+        self._made = self.set_size_ = None
         for name in ("pruned_weights_", "pruned_intercept_", "support_documents_"):
             self.__dict__.pop(name, None)
 

@@ -14,6 +14,7 @@ from scipy import sparse
 
 from linnaeus.engine.plan import blocks, rows_that_fit
 from linnaeus.errors import ParameterError
+from linnaeus.models.kernel_input import row_products
 from linnaeus.models.kernels import Linear
 from linnaeus.models.ranking.passes import Documents
 from linnaeus.typing import CSR, FloatArray, IntArray, Kernel, Matrix
@@ -120,8 +121,7 @@ class GramSource:
 
 def kernel_scores(K: FloatArray, weights: FloatArray, attributes: CSR) -> FloatArray:
     """K W L' (n_docs x n_classes); sums of a document do not depend on how many documents there are."""
-    S = sparse.csr_array(K) @ weights
-    return np.ascontiguousarray((attributes @ S.T).T)
+    return row_products(row_products(K, sparse.csr_array(weights)), attributes.T)
 
 
 def with_constant(X: Matrix) -> Matrix:
