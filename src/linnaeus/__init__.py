@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from linnaeus import metrics as metrics
+    from linnaeus.models.bayes.hblr import HBLR as HBLR
     from linnaeus.models.flat.multiclass import MulticlassSVM as MulticlassSVM
     from linnaeus.models.flat.multiclass import SoftmaxRegression as SoftmaxRegression
     from linnaeus.models.flat.one_vs_rest import OneVsRestLogistic as OneVsRestLogistic
@@ -45,6 +46,7 @@ _HOMES = {
     "Hieron": "linnaeus.models.ranking.hieron",
     "RRSVM": "linnaeus.models.recursive.rr_svm",
     "RRLogistic": "linnaeus.models.recursive.rr_logistic",
+    "HBLR": "linnaeus.models.bayes.hblr",
     "HierarchicalSVM": "linnaeus.models.ranking.hierarchical_svm",
     "HM3": "linnaeus.models.structured.hm3",
     "Pipeline": "linnaeus.pipeline",

@@ -68,6 +68,10 @@ MODELS: dict[str, ModelEntry] = {
         "logistic regressions of all nodes learned together, each pulled towards its parents",
         ("RR-LR",),
     ),
+    "HBLR": ModelEntry(
+        "linnaeus.models.bayes.hblr:HBLR",
+        "Bayesian logistic regressions of all nodes; how much a node differs from its parent is learned (trees)",
+    ),
     "HierarchicalSVM": ModelEntry(
         "linnaeus.models.ranking.hierarchical_svm:HierarchicalSVM",
         "one SVM that ranks all labels, which share weights through the nodes above them (linear, kernels)",
@@ -99,6 +103,7 @@ STORABLE: dict[str, str] = {
     "Pipeline": "linnaeus.pipeline:Pipeline",
     "Polynomial": "linnaeus.models.kernels:Polynomial",
     "Precomputed": "linnaeus.models.kernels:Precomputed",
+    "PriorTree": "linnaeus.models.bayes.tree:PriorTree",
     "RBF": "linnaeus.models.kernels:RBF",
     "Sequences": "linnaeus.features.sequences:Sequences",
     "SpectrumFeatures": "linnaeus.features.spectrum:SpectrumFeatures",

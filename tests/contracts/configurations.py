@@ -38,6 +38,11 @@ CONFIGURATIONS: dict[str, list[dict[str, Any]]] = {
         {"kernel": "poly"},
     ],
     "RRLogistic": [{}, {"class_weight": "balanced"}, {"schedule": "all"}],
+    "HBLR": [
+        {"parents": "first"},
+        {"parents": "first", "model": "M2", "learn": "given", "fit_intercept": False},
+        {"parents": "first", "model": "M1", "inference": "variational", "max_iter": 10},
+    ],
     "HierarchicalSVM": [
         {},
         {"attributes": "flat", "cost": "zero_one", "fit_intercept": True},
@@ -54,6 +59,7 @@ ONE_LABEL = {"MulticlassSVM", "SoftmaxRegression"}
 SEARCHED: dict[str, dict[str, list[Any]]] = {
     "HierarchicalPerceptron": {"max_iter": [2, 20]},
     "Hieron": {"max_iter": [2, 20]},
+    "HBLR": {"prior_scale": [0.1, 10.0]},
 }
 
 # Parameters that only some models have: those that stop at a tolerance, or have something to give to threads.

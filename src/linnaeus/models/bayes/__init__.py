@@ -1,0 +1,1 @@
+"""Bayesian models: hierarchical priors whose strength is learned, posteriors instead of points."""

@@ -1,0 +1,320 @@
+"""HBLR: logistic regressions of all nodes with a prior that runs down the taxonomy, its strength learned from the data.
+
+    w_root ~ N(0, I),    w_n ~ N(w_parent, 1 / prec),    prec ~ Gamma(a, b),    y | x ~ soft-max or logistic of w_n'x
+
+M1, M2 and M3 differ in who owns a precision (see `precisions`). S. Gopal and Y. Yang, ACM TKDD 9(3), 2015.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from linnaeus.data.check import Problem
+from linnaeus.engine import get_engine, single_blas_thread
+from linnaeus.engine.clock import Clock
+from linnaeus.errors import DataError, ParameterError, check_number
+from linnaeus.models.bayes.fisher import gamma_priors, information_of_labels, information_of_probabilities
+from linnaeus.models.bayes.likelihoods import make_likelihood
+from linnaeus.models.bayes.partial_map import Posterior, maximise
+from linnaeus.models.bayes.precisions import MODELS, Owners, Precisions
+from linnaeus.models.bayes.tree import PriorTree, prior_tree
+from linnaeus.models.bayes.variational import Variational, infer
+from linnaeus.models.linear import LinearTaxonomyClassifier
+from linnaeus.models.parameters import check_choice
+from linnaeus.progress import progress
+from linnaeus.taxonomy import Taxonomy
+from linnaeus.typing import FloatArray, Matrix
+
+__all__ = ["HBLR", "LearnedPrecision"]
+
+_FULL = 300  # features up to which covariances are full by default
+
+
+@dataclass(frozen=True)
+class LearnedPrecision:
+    """How strongly a node (or the leaf of a label with children) is held to its parent: 1 / variance of the weights."""
+
+    node: str
+    parent: str
+    precision: float
+    n_children: int
+
+
+class HBLR(LinearTaxonomyClassifier):
+    """Hierarchical Bayesian logistic regression: how much a node differs from its parent is learned.
+
+    Parameters
+    ----------
+    taxonomy : a tree; None makes a flat one (or, for paths, a tree) from y.
+    model : "M3": every node has its own precision; "M1": siblings share one; "M2": siblings share one per feature.
+    inference : "map": weights at their mode, with Laplace variances; "variational": a posterior of everything, whose
+        lower bound on the evidence is in ``lower_bounds_``.
+    likelihood : "softmax" (exactly one label per document), "binary" (any number), or "auto": the first where it fits.
+    prior : where the precisions begin: "frequencies" (Fisher information at the labels' shares), "logistic" (at the
+        probabilities of a one-vs-rest logistic model), or numbers (a, b) for every Gamma prior.
+    prior_scale : multiplies the variances that the prior expects.
+    learn_precisions : False keeps the precisions at their prior means.
+    flat : hang all labels on the root, whatever the taxonomy says.
+    parents : what to do with nodes with several parents: refuse them ("only"), or take the first by name ("first").
+    learn : labels as "given", "closed", or "frontier" (the most specific).
+    fit_intercept : add a constant feature, with a prior like all others.
+    covariance : of the variational posterior: "full", "diagonal", or "auto": full up to 300 features.
+    tol : largest relative change of precisions and weights at which training is finished.
+    max_iter, max_time : rounds, and seconds (or "10m"), at most.
+    n_jobs, engine : threads, or a cluster, for blocks of leaves.
+
+    Attributes
+    ----------
+    weights_, intercept_ : posterior means; ``std_`` and ``intercept_std_`` the standard deviations.
+    objective_ : minus the logarithm of the posterior at the mode, precisions fixed; or minus the lower bound.
+    n_iter_ : rounds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linnaeus import HBLR, Taxonomy
+    >>> tax = Taxonomy.from_edges([("Root", "A"), ("Root", "B"), ("A", "AA"), ("A", "AB")])
+    >>> X = np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0.1]])
+    >>> model = HBLR(taxonomy=tax).fit(X, ["AA", "AB", "B", "AA"])
+    >>> model.predict(X).tolist()
+    ['AA', 'AB', 'B', 'AA']
+    >>> [row.node for row in model.precisions()]
+    ['A', 'B', 'AA', 'AB']
+    """
+
+    std_: FloatArray
+    intercept_std_: FloatArray
+    tree_: PriorTree
+    link_precisions_: FloatArray
+    lower_bounds_: FloatArray
+    covariance_: FloatArray | None
+
+    def __init__(
+        self,
+        taxonomy: Taxonomy | None = None,
+        *,
+        model: str = "M3",
+        inference: str = "map",
+        likelihood: str = "auto",
+        prior: Any = "frequencies",
+        prior_scale: float = 1.0,
+        learn_precisions: bool = True,
+        flat: bool = False,
+        parents: str = "only",
+        learn: str = "frontier",
+        fit_intercept: bool = True,
+        covariance: str = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 100,
+        max_time: Any = None,
+        n_jobs: int | None = None,
+        engine: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.taxonomy = taxonomy
+        self.model = model
+        self.inference = inference
+        self.likelihood = likelihood
+        self.prior = prior
+        self.prior_scale = prior_scale
+        self.learn_precisions = learn_precisions
+        self.flat = flat
+        self.parents = parents
+        self.learn = learn
+        self.fit_intercept = fit_intercept
+        self.covariance = covariance
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.n_jobs = n_jobs
+        self.engine = engine
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice("model", self.model, MODELS)
+        check_choice("inference", self.inference, ("map", "variational"))
+        check_choice("likelihood", self.likelihood, ("auto", "softmax", "binary"))
+        check_choice("parents", self.parents, ("only", "first"))
+        check_choice("learn", self.learn, ("given", "closed", "frontier"))
+        check_choice("covariance", self.covariance, ("auto", "full", "diagonal"))
+        check_number("prior_scale", self.prior_scale, above=0)
+        check_number("tol", self.tol, above=0)
+        check_number("max_iter", self.max_iter, least=1, whole=True)
+        Clock(self.max_time)
+        if isinstance(self.prior, str):
+            check_choice("prior", self.prior, ("frequencies", "logistic"))
+        elif not (isinstance(self.prior, (tuple, list)) and len(self.prior) == 2):
+            raise ParameterError(f"prior={self.prior!r}; expected 'frequencies', 'logistic' or two numbers (a, b).")
+        else:
+            for name, value in zip("ab", self.prior, strict=True):
+                check_number(f"{name} of prior", value, above=0)
+
+    # -- learning ------------------------------------------------------------------------------------------------------
+
+    def _fit(self, problem: Problem) -> None:
+        clock = Clock(self.max_time)
+        Y = self._targets(problem, self.learn)[:, self.nodes_]
+        self.likelihood_ = self._likelihood_for(problem, Y)
+        self.tree_ = prior_tree(problem.taxonomy, self.nodes_, flat=self.flat, parents=self.parents)
+        X = _with_constant(problem.X, self.fit_intercept)
+        c = np.ones(problem.n_docs) if problem.weights is None else np.asarray(problem.weights, np.float64)
+        with single_blas_thread():
+            precisions = self._start(X, Y, c, problem)
+            with progress("training", self.max_iter, show=self.verbose > 0) as advance:
+                posterior = self._infer(X, Y, c, precisions, clock, lambda change: advance(1))
+        self._take(posterior, problem.X)
+
+    def _likelihood_for(self, problem: Problem, Y: Any) -> str:
+        if problem.codec.single_label and len(self.nodes_) < 2:
+            only = problem.taxonomy.names[self.nodes_[0]]
+            raise DataError(f"y has only one class, {only!r}; a classifier needs two.")
+        sizes = np.diff(Y.indptr)
+        if self.likelihood == "softmax" and (sizes != 1).any():
+            document = int(np.flatnonzero(sizes != 1)[0])
+            raise DataError(
+                f"likelihood='softmax' needs exactly one label per document, but document {document} has "
+                f"{sizes[document]}; likelihood='binary' takes any number."
+            )
+        if self.likelihood != "auto":
+            return self.likelihood
+        return "softmax" if self.one_label_ else "binary"
+
+    def _start(self, X: Matrix, Y: Any, c: FloatArray, problem: Problem) -> Precisions:
+        """Every precision at its prior."""
+        owners = Owners(self.model, self.tree_, X.shape[1])
+        if isinstance(self.prior, str):
+            information = self._information(X, Y, c, problem)
+            return Precisions.start(owners, *gamma_priors(information, owners, scale=float(self.prior_scale)))
+        shape = (len(owners.vertices), X.shape[1] if owners.per_feature else 1)
+        a, b = self.prior
+        return Precisions.start(owners, np.full(shape, float(a)), np.full(shape, float(b * self.prior_scale)))
+
+    def _information(self, X: Matrix, Y: Any, c: FloatArray, problem: Problem) -> FloatArray:
+        if self.prior == "frequencies":
+            return information_of_labels(X, Y, c)
+        from linnaeus.models.flat.one_vs_rest import OneVsRestLogistic
+
+        settings: dict[str, Any] = {"learn": self.learn, "fit_intercept": self.fit_intercept, "n_jobs": self.n_jobs}
+        flat = OneVsRestLogistic(problem.taxonomy, engine=self.engine, random_state=0, **settings)
+        flat.fit(problem.X, problem.Y, problem.weights)
+        order = np.searchsorted(flat.nodes_, self.nodes_)
+        from scipy.special import expit
+
+        return information_of_probabilities(X, expit(flat._all_scores(problem.X))[:, order], c)
+
+    def _infer(self, X: Matrix, Y: Any, c: FloatArray, precisions: Precisions, clock: Clock, after: Any) -> Posterior:
+        how: dict[str, Any] = {"learn": self.learn_precisions, "tol": self.tol, "max_iter": self.max_iter}
+        how |= {"clock": clock, "after": after}
+        self.covariance_, self.lower_bounds_ = None, np.empty(0)
+        if self.inference == "map":
+            return maximise(X, make_likelihood(self.likelihood_, Y, c), self.tree_, precisions, **how)
+        full = self.covariance == "full" or (self.covariance == "auto" and X.shape[1] <= _FULL)
+        engine = get_engine(self.engine, self.n_jobs)
+        dense = np.asarray(Y.toarray(), np.float64)
+        state = Variational(X, dense, c, self.tree_, precisions, self.likelihood_ == "softmax", full, engine)
+        posterior, bounds = infer(state, **how)
+        self.covariance_, self.lower_bounds_ = state.covariance, np.array(bounds)
+        return posterior
+
+    def _take(self, posterior: Posterior, X: Matrix) -> None:
+        leaves, dtype, d = self.tree_.leaves, X.dtype, X.shape[1]
+        W, std = posterior.mean[leaves].T, np.sqrt(posterior.variance[leaves]).T
+        self.weights_, self.std_ = (np.ascontiguousarray(A[:d], dtype) for A in (W, std))
+        none = np.zeros(len(leaves), dtype)
+        self.intercept_ = W[d].astype(dtype) if self.fit_intercept else none
+        self.intercept_std_ = std[d].astype(dtype) if self.fit_intercept else none.copy()
+        self.link_precisions_ = posterior.precisions.at_vertices()
+        self.objective_, self.n_iter_ = posterior.objective, posterior.n_iter
+        self.change_ = posterior.history
+        if not posterior.converged:
+            moved = float(posterior.history[-1].max()) if len(posterior.history) else np.inf
+            warnings.warn(
+                f"stopped after {self.n_iter_} rounds with precisions or weights still moving by {moved:.2g}, more "
+                f"than tol={self.tol:g}; raise max_iter, max_time or tol.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    # -- the posterior -------------------------------------------------------------------------------------------------
+
+    def predict_proba(self, X: Any, *, corrected: bool = False) -> FloatArray:
+        """Probability of every label, n_docs x len(classes_).
+
+        Rows sum to 1 under the soft-max, and for binary likelihoods where every document has one label.
+        ``corrected`` takes the posterior's variance into account: scores are divided by sqrt(1 + pi/8 x'Psi x), so
+        that what is little known is nearer to even odds.
+        """
+        from scipy.special import expit, softmax
+
+        check_is_fitted(self, "nodes_")
+        if not corrected and self.likelihood_ == "binary":
+            return self._logistic_probabilities(X)
+        S = self._all_scores(X)
+        if corrected:
+            S = S / np.sqrt(1 + np.pi / 8 * self.score_variances(X))
+        if self.likelihood_ == "softmax":
+            return softmax(S, axis=1)
+        P = expit(S)
+        return P / P.sum(axis=1, keepdims=True) if self.one_label_ else P
+
+    def score_variances(self, X: Any) -> FloatArray:
+        """Posterior variance of every score, n_docs x len(classes_)."""
+        check_is_fitted(self, "nodes_")
+        X = self._check_X(X, reset=False)
+        if self.covariance_ is not None:
+            X = _with_constant(X, self.fit_intercept)
+            X = X if isinstance(X, np.ndarray) else X.toarray()
+            return np.stack([np.einsum("ij,ij->i", X @ psi, X) for psi in self.covariance_], axis=1)
+        squares = X**2 if isinstance(X, np.ndarray) else X.multiply(X).tocsr()
+        return np.asarray(squares @ self.std_**2) + self.intercept_std_**2
+
+    def node_weights(self, node: str | int) -> tuple[FloatArray, float]:
+        """Posterior mean and intercept of any node at or above a label; other nodes have those of the node above."""
+        check_is_fitted(self, "nodes_")
+        number = self.taxonomy_.index(node)
+        above = [number, *self.taxonomy_.path(number)[::-1].tolist(), -1]
+        vertex = next((i for v in above for i in np.flatnonzero(self.tree_.node == v)[:1]), 0)
+        W = np.zeros((self.tree_.n_vertices, self.n_features_in_ + self.fit_intercept))
+        W[self.tree_.leaves, : self.n_features_in_] = self.weights_.T
+        if self.fit_intercept:
+            W[self.tree_.leaves, -1] = self.intercept_
+        found = self.tree_.between(W, self.link_precisions_)[vertex]
+        return found[: self.n_features_in_], float(found[-1]) if self.fit_intercept else 0.0
+
+    def precisions(self) -> list[LearnedPrecision]:
+        """How strongly each node is held to its parent (M2: the geometric mean over features), parents first.
+
+        A node with a low precision goes its own way; families whose nodes are all low gain little from the hierarchy.
+        """
+        check_is_fitted(self, "nodes_")
+        tree, names = self.tree_, self.taxonomy_.names
+        called = ["" if v < 0 else str(names[v]) for v in tree.node]
+        means = np.exp(np.log(self.link_precisions_).mean(axis=1))
+        return [
+            LearnedPrecision(called[v], called[tree.parent[v]], float(means[v]), int(tree.n_children[v]))
+            for v in range(1, tree.n_vertices)
+        ]
+
+    def plot_precisions(self, target: Any) -> None:
+        """Draw the precisions family by family to a file, or to matplotlib axes; needs ``linnaeus[plots]``."""
+        from linnaeus.models.bayes.precision_picture import draw
+
+        draw(self.precisions(), target)
+
+
+def _with_constant(X: Matrix, constant: bool) -> Matrix:
+    """X in double precision, a column of ones added."""
+    from scipy import sparse
+
+    if isinstance(X, np.ndarray):
+        X = np.asarray(X, np.float64)
+        return np.hstack([X, np.ones((len(X), 1))]) if constant else X
+    X = sparse.csr_array(X, dtype=np.float64)
+    return sparse.csr_array(sparse.hstack([X, np.ones((X.shape[0], 1))])) if constant else X
