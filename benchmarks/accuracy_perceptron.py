@@ -44,13 +44,20 @@ def run(arguments: list[str]) -> dict[str, Any]:
     parser.add_argument("question", choices=list(SHOWN))
     parser.add_argument("--runs", type=int, default=10, help="repetitions, or folds of all data")
     parser.add_argument("--sizes", default="10,20,all", help="training posts per group")
+    parser.add_argument("--order", default="groups", choices=["groups", "random"], help="in which posts are visited")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
     sizes = [None if word == "all" else int(word) for word in options.sizes.split(",")]
     variant = "online" if options.question == "online" else "averaged"
     began = time.process_time()
     with single_blas_thread():
-        rows = perceptrons.runs(sizes, n_runs=options.runs, variant=variant, systems=SHOWN[options.question])
+        rows = perceptrons.runs(
+            sizes,
+            n_runs=options.runs,
+            variant=variant,
+            systems=SHOWN[options.question],
+            shuffle=options.order == "random",
+        )
     tests = [test for size in sizes for test in _tests(rows, size, *AGAINST[options.question])]
     result = {
         "benchmark": "accuracy_perceptron",
