@@ -1,0 +1,173 @@
+"""The k best closed sets of every document, under rules and with scores of branching.
+
+    max over closed U that the rules allow of   sum_{v in U} ( u_v + b_v(k_v(U)) )
+
+u are the weights of nodes; b_v(k), if given, scores that k children of a chosen v are chosen (`branching`). Exact on trees
+and forests by dynamic programming: linear in nodes for the best set, times k (and the number of labels, where rules count
+them) for more. On a DAG exact by minimum cuts where rules only leave nodes out or in, else by integer programming
+(`integer_sets`), which says for every document whether its answer is proved.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linnaeus.decoding.base import Hierarchy, blocks, hierarchy, positions
+from linnaeus.decoding.rules import NO_BOUND, BoundRules, Rules
+from linnaeus.errors import DataError, TaxonomyError, check_number
+from linnaeus.taxonomy.closure import pattern
+from linnaeus.taxonomy.taxonomy import Taxonomy
+from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
+
+__all__ = ["RankedSets", "best_sets"]
+
+
+@dataclass(frozen=True)
+class RankedSets:
+    """The best sets of documents: rows d k .. d k + k - 1 of ``sets`` are those of document d, best first.
+
+    ``scores`` (n_docs x k) are minus infinity where there is no further set; ``proved`` (n_docs) tells of which documents
+    the list is known to be the best.
+    """
+
+    sets: CSR
+    scores: FloatArray
+    proved: BoolArray
+
+    @property
+    def k(self) -> int:
+        return int(self.scores.shape[1])
+
+    @property
+    def best(self) -> CSR:
+        """The best set of every document (n_docs x n_nodes)."""
+        return self.sets[:: self.k] if self.k > 1 else self.sets
+
+    @property
+    def feasible(self) -> BoolArray:
+        """Of which documents there is any set at all."""
+        return np.asarray(self.scores[:, 0] > -np.inf)
+
+    def labels(self, taxonomy: Taxonomy, *, closed: bool = True) -> list[list[tuple[list[str], float]]]:
+        """(names, score) of the sets of every document; ``closed=False`` leaves the most specific labels."""
+        rows = taxonomy.labels(self.sets if closed else taxonomy.frontier(self.sets))
+        found = []
+        for d, scores in enumerate(self.scores.tolist()):
+            pairs = zip(rows[d * self.k : (d + 1) * self.k], scores, strict=True)
+            found.append([(names, score) for names, score in pairs if score > -np.inf])
+        return found
+
+
+def best_sets(
+    U: Any,
+    taxonomy: Taxonomy,
+    columns: Any = None,
+    *,
+    k: int = 1,
+    rules: Rules | BoundRules | None = None,
+    table: Any = None,
+) -> RankedSets:
+    """The k best closed sets of every document.
+
+    Parameters
+    ----------
+    U : weights, n_docs x n_weighted; minus infinity forbids a node.
+    columns : node numbers of the columns; other nodes weigh 0. None: all nodes in order.
+    rules : which sets are allowed; a set may be empty unless they ask for a label.
+    table : scores of branching, (n_nodes + 1) x (R + 2): no child, 1 .. R children, more than R; the last row is for the
+        number of top nodes. Trees only. See `linnaeus.decoding.branching`.
+
+    Examples
+    --------
+    >>> tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"], ["B", "BA"], ["B", "BB"]])
+    >>> U = [[-0.5, 0.3, 1.0, -0.2, -0.4, -0.1]]                # A, B, AA, AB, BA, BB
+    >>> best_sets(U, tax, k=2).labels(tax)
+    [[(['A', 'B', 'AA'], 0.8), (['A', 'B', 'AA', 'BB'], 0.7)]]
+    >>> best_sets(U, tax, rules=Rules(only_under="B", leaves_only=True, at_least=1)).labels(tax, closed=False)[0][0][0]
+    ['BB']
+    """
+    from linnaeus.decoding.base import checked
+
+    check_number("k", k, least=1, whole=True)
+    U, _, nodes = checked(U, taxonomy, columns)
+    bound = rules if isinstance(rules, BoundRules) else Rules.of(rules).bind(taxonomy)
+    edges = hierarchy(taxonomy)
+    if edges.is_forest:
+        return _on_forest(U, taxonomy, nodes, int(k), bound, edges, table)
+    if table is not None:
+        raise TaxonomyError("Scores of branching need a tree, but a node of the taxonomy has several parents.")
+    from linnaeus.decoding.dag_sets import on_dag
+
+    return RankedSets(*on_dag(U, taxonomy, nodes, int(k), bound, edges))
+
+
+def _on_forest(
+    U: FloatArray, taxonomy: Taxonomy, nodes: IntArray, k: int, rules: BoundRules, edges: Hierarchy, table: Any
+) -> RankedSets:
+    from linnaeus._kernels import best_sets as kernel
+    from linnaeus._kernels import branching
+
+    n = taxonomy.n_nodes
+    indptr, children = allowed_children(edges, rules.allowed)
+    table = _with_rules(_checked_table(table, n), rules)
+    forced = np.append(rules.forced, False).astype(np.uint8)
+    proved = np.ones(len(U), dtype=bool)
+    if (rules.forced & ~rules.allowed).any():  # what is required is not allowed
+        return RankedSets(_nothing(len(U) * k, n), np.full((len(U), k), -np.inf), proved)
+    arrays = (positions(taxonomy, nodes), indptr, children, table, forced)
+    parts: list[tuple[Any, ...]] = []
+    most = np.where(rules.most < NO_BOUND, rules.most, 0)
+    J = max(1, int(rules.least[-1]), int(most.max()) + int(most.any()))
+    bounds = (rules.least, np.minimum(rules.most, J).astype(np.int32))
+    for rows in blocks(len(U), n * k):
+        if k == 1 and not rules.counts:
+            parts.append(branching.branching_sets(U[rows], *arrays))
+        else:
+            parts.append(kernel.best_sets(U[rows], *arrays, *bounds, J, k))
+    ends = np.cumsum([0, *(len(part[1]) for part in parts)])
+    pointers = [np.zeros(1, dtype=np.int64), *(part[0][1:] + end for part, end in zip(parts, ends, strict=False))]
+    indices = np.concatenate([np.empty(0, dtype=np.int32), *(part[1] for part in parts)])
+    scores = np.concatenate([np.empty((0, k)), *(part[2].reshape(-1, k) for part in parts)])
+    return RankedSets(pattern(np.concatenate(pointers), indices, n), scores, proved)
+
+
+def _nothing(n_rows: int, n: int) -> CSR:
+    return pattern(np.zeros(n_rows + 1, dtype=np.int64), np.empty(0, dtype=np.int32), n)
+
+
+def allowed_children(edges: Hierarchy, allowed: BoolArray) -> tuple[IntArray, IntArray]:
+    """Children that are allowed, of every node and, last, of what stands above the tops, as CSR arrays."""
+    n = len(allowed)
+    children = np.concatenate([edges.child_indices, edges.tops]).astype(np.int32)
+    parents = np.concatenate([np.repeat(np.arange(n), np.diff(edges.child_indptr)), np.full(len(edges.tops), n)])
+    keep = allowed[children]
+    indptr = np.zeros(n + 2, dtype=np.int64)
+    np.cumsum(np.bincount(parents[keep], minlength=n + 1), out=indptr[1:])
+    return indptr, children[keep]
+
+
+def _checked_table(table: Any, n: int) -> FloatArray:
+    if table is None:
+        return np.zeros((n + 1, 2))
+    table = np.array(table, dtype=np.float64)  # a copy: rules write into it
+    if table.ndim != 2 or len(table) != n + 1 or table.shape[1] < 2 or np.isnan(table).any() or (table == np.inf).any():
+        raise DataError(
+            f"Scores of branching have the shape {table.shape}, expected ({n + 1}, R + 2): numbers for no child, 1 .. R "
+            "children and more, in a row for every node and one more for the tops."
+        )
+    return table
+
+
+def _with_rules(table: FloatArray, rules: BoundRules) -> FloatArray:
+    """The table with minus infinity where the rules do not let a node end, or have so many children."""
+    table[:-1][~rules.may_stop, 0] = -np.inf
+    if rules.least[-1] > 0:
+        table[-1, 0] = -np.inf
+    if rules.max_children is not None:
+        width = max(table.shape[1], rules.max_children + 2)
+        table = np.column_stack([table[:, :-1], *[table[:, -1]] * (width - table.shape[1] + 1)])
+        table[:, rules.max_children + 1 :] = -np.inf
+    return np.ascontiguousarray(table)

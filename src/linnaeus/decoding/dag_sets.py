@@ -1,0 +1,158 @@
+"""The k best closed sets on a DAG: by minimum cuts where rules only leave nodes out or in, else by integer programming.
+
+Best set: one cut; a set that may not be empty holds some top, so each top is forced in turn. More sets by Lawler's
+partition: given the best set U of a part of all closed sets, the rest of the part splits by the first node, in the order
+of numbers, at which a set differs from U. Nodes before it are as in U, so a node can be added only if its parents are in
+U; each piece is again a cut with some nodes left out and some forced in. Forced nodes get a weight above the sum of all
+others, which double precision holds.
+"""
+
+from __future__ import annotations
+
+import heapq
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from linnaeus.decoding.base import Hierarchy, positions
+from linnaeus.decoding.rules import BoundRules
+from linnaeus.taxonomy.closure import pattern
+from linnaeus.taxonomy.rows import pointers
+from linnaeus.taxonomy.taxonomy import Taxonomy
+from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
+
+__all__ = ["on_dag"]
+
+_AT_ONCE = 256
+
+
+def on_dag(
+    U: FloatArray, taxonomy: Taxonomy, nodes: IntArray, k: int, rules: BoundRules, edges: Hierarchy
+) -> tuple[CSR, FloatArray, BoolArray]:
+    """Sets (k rows for each document), their scores (n_docs x k), and whether they are proved to be the best."""
+    n = taxonomy.n_nodes
+    weights = np.zeros((len(U), n))
+    weights[:, nodes] = U
+    if taxonomy.root is not None:
+        weights[:, taxonomy.root] = 0.0
+    found: list[list[tuple[IntArray, float]]] = [[] for _ in weights]
+    proved = np.ones(len(U), dtype=bool)
+    cuts = Cuts(taxonomy, edges, rules)
+    todo = np.arange(len(U))
+    if k == 1 or not rules.masks_only:
+        found = [[best] if best is not None else [] for best in cuts.best(weights)]
+        ok = np.array([not f or bool(cuts.obeyed(f[0][0])) for f in found], dtype=bool)
+        todo = todo[~ok] if k == 1 else todo
+    if len(todo) and not rules.masks_only:
+        from linnaeus.decoding.integer_sets import IntegerSets
+
+        programme = IntegerSets(edges, rules)
+        for d in todo.tolist():
+            found[d], proved[d] = programme.best(weights[d], k)
+    elif k > 1:
+        found = [cuts.ranked(w, k) for w in weights]
+    return *_stacked(found, k, n), proved
+
+
+def _stacked(found: list[list[tuple[IntArray, float]]], k: int, n: int) -> tuple[CSR, FloatArray]:
+    scores = np.full((len(found), k), -np.inf)
+    sets: list[IntArray] = []
+    for d, row in enumerate(found):
+        scores[d, : len(row)] = [value for _, value in row]
+        sets += [members for members, _ in row] + [np.empty(0, dtype=np.int32)] * (k - len(row))
+    indices = np.concatenate([np.empty(0, dtype=np.int32), *sets]).astype(np.int32)
+    return pattern(pointers(np.array([len(s) for s in sets], dtype=np.int64)), indices, n), scores
+
+
+class Cuts:
+    """Best closed sets under masks, many at a time."""
+
+    def __init__(self, taxonomy: Taxonomy, edges: Hierarchy, rules: BoundRules) -> None:
+        self.taxonomy, self.edges, self.rules = taxonomy, edges, rules
+        self.position = positions(taxonomy, np.arange(taxonomy.n_nodes, dtype=np.int32))
+        self.not_empty = bool(rules.least[-1] > 0)
+
+    def obeyed(self, members: IntArray) -> BoolArray:
+        Y = pattern(np.array([0, len(members)]), members.astype(np.int32), self.taxonomy.n_nodes)
+        return self.rules.obeyed(Y, self.edges)
+
+    def best(self, weights: FloatArray) -> list[tuple[IntArray, float] | None]:
+        """(members, value) of the best set of every row, None where there is none."""
+        return [self._best_of(w) for w in weights] if self.not_empty else self._solve(weights, self._nobody(len(weights)))
+
+    def _nobody(self, n_rows: int) -> BoolArray:
+        return np.zeros((n_rows, self.taxonomy.n_nodes), dtype=bool)
+
+    def _best_of(self, w: FloatArray) -> tuple[IntArray, float] | None:
+        """The best set that is not empty: the best one, or the best with one of the tops."""
+        (best,) = self._solve(w[None], self._nobody(1))
+        if best is None or len(best[0]):
+            return best
+        tops = self.edges.tops[self.rules.allowed[self.edges.tops]]
+        forced = self._nobody(len(tops))
+        forced[np.arange(len(tops)), tops] = True
+        sets = [s for s in self._solve(np.repeat(w[None], len(tops), axis=0), forced) if s is not None]
+        return max(sets, key=lambda s: s[1], default=None)
+
+    def ranked(self, w: FloatArray, k: int) -> list[tuple[IntArray, float]]:
+        """The k best sets of one document."""
+        n, order, found = self.taxonomy.n_nodes, count(), []
+        out, held = self._nobody(1)[0], self._nobody(1)[0]
+        heap: list[Any] = []
+        (first,) = self._solve(w[None], held[None])
+        if first is not None:
+            heap = [(-first[1], next(order), first[0], held, out, 0)]
+        while heap and len(found) < k:
+            negative, _, members, held, out, start = heapq.heappop(heap)
+            if len(members) or not self.not_empty:
+                found.append((members, -negative))
+            inside = np.zeros(n, dtype=bool)
+            inside[members] = True
+            pieces = [v for v in range(start, n) if self._can_differ(v, inside, held, out)]
+            for i in range(0, len(pieces), _AT_ONCE):
+                part = pieces[i : i + _AT_ONCE]
+                helds, outs = self._pieces(part, inside, held, out, start)
+                weights = np.where(outs, -np.inf, w)
+                for v, h, o, solved in zip(part, helds, outs, self._solve(weights, helds), strict=True):
+                    if solved is not None:
+                        heapq.heappush(heap, (-solved[1], next(order), solved[0], h, o, v + 1))
+        return found
+
+    def _can_differ(self, v: int, inside: BoolArray, held: BoolArray, out: BoolArray) -> bool:
+        if not self.rules.allowed[v] or held[v] or out[v]:
+            return False
+        if inside[v]:
+            return not self.rules.forced[v]
+        above = self.edges.parent_indices[self.edges.parent_indptr[v] : self.edges.parent_indptr[v + 1]]
+        return bool(inside[above].all())
+
+    def _pieces(
+        self, part: list[int], inside: BoolArray, held: BoolArray, out: BoolArray, start: int
+    ) -> tuple[BoolArray, BoolArray]:
+        """For each v: nodes from ``start`` to before v as they are, v the other way."""
+        helds, outs = np.repeat(held[None], len(part), axis=0), np.repeat(out[None], len(part), axis=0)
+        for row, v in enumerate(part):
+            helds[row, start:v] |= inside[start:v]
+            outs[row, start:v] |= ~inside[start:v]
+            helds[row, v], outs[row, v] = not inside[v], inside[v]
+        return helds, outs
+
+    def _solve(self, weights: FloatArray, held: BoolArray) -> list[tuple[IntArray, float] | None]:
+        """Best sets with the nodes of ``held`` and those that rules force, without those that rules leave out."""
+        from linnaeus._kernels.max_flow import best_closures
+
+        rules = self.rules
+        if (rules.forced & ~rules.allowed).any():
+            return [None] * len(weights)
+        W = np.where(rules.allowed, weights, -np.inf)
+        forced = held | rules.forced
+        reach = 1.0 + np.where(np.isfinite(W), np.abs(W), 0.0).sum(axis=1, keepdims=True)
+        lifted = np.ascontiguousarray(np.where(forced, W + reach, W))
+        indptr, indices = best_closures(lifted, self.position, *self.edges[:5])
+        answers: list[tuple[IntArray, float] | None] = []
+        for d in range(len(W)):
+            members = indices[indptr[d] : indptr[d + 1]]
+            complete = int(forced[d][members].sum()) == int(forced[d].sum())
+            answers.append((members, float(W[d, members].sum())) if complete else None)
+        return answers
