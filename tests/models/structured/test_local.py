@@ -12,6 +12,7 @@ from linnaeus.engine.clock import Clock
 from linnaeus.errors import ParameterError, UnknownLabelError
 from linnaeus.models.solvers.frank_wolfe import BlockAscent
 from linnaeus.models.structured.local import AdditiveFace, LocalFace, local_columns
+from linnaeus.models.structured.slack import SlackTree
 from linnaeus.models.structured.tree import TreeStructure, edge_scores
 from tests.models.structured.oracles import edge_pairs, loss, solve_qp, taxonomy_of, weights_of_nodes
 
@@ -24,8 +25,10 @@ def documents() -> np.ndarray:
     return np.random.default_rng(3).normal(size=(3, 10))
 
 
-def structure() -> TreeStructure:
+def structure(*, active: bool = False) -> TreeStructure:
     tax = taxonomy_of(PARENTS)
+    if active:
+        return SlackTree(tax, np.arange(4), "super", consistent=False, slack="example")
     return TreeStructure(tax, np.arange(4), "super", consistent=False)
 
 
@@ -34,9 +37,11 @@ def local() -> Any:
 
 
 def solved(face: Any, cost: str = "symmetric", C: float = 0.5) -> BlockAscent:
-    tax, at = taxonomy_of(PARENTS), structure()
+    tax, at = taxonomy_of(PARENTS), structure(active=isinstance(face, AdditiveFace))
     Y = tax.indicator([[f"n{v}" for v, on in enumerate(y) if on] for y in TRUTH])
     found = at.blocks(Y, np.ones(4), cost, np.full(3, C))
+    if isinstance(face, AdditiveFace):
+        found.products = face.products
     solver = BlockAscent(face, found, np.random.default_rng(0), SerialEngine(), batch=1)
     solver.run(1e-9, 5000, Clock(None), lambda measure: None)
     return solver

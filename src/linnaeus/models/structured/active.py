@@ -15,6 +15,7 @@ an oracle, so that this serves where the marginals of a mixture have no short de
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +27,8 @@ from linnaeus.typing import BoolArray, FloatArray, IntArray
 __all__ = ["ActiveBlocks", "LabelingOracle"]
 
 _MOVES = 100  # of weight in one turn of a document
+_SHARE = 0.05  # of its gap, at which a document's turn ends
+_SOME = 3  # every third multiple of the weights is tried for the certificate: oracles are dear
 
 
 @dataclass(frozen=True)
@@ -80,10 +83,9 @@ class _Held:
         self.rows = np.vstack([self.rows[kept], row])
         self.losses, self.weights = np.append(self.losses[kept], loss), np.append(self.weights[kept], 0.0)
 
-    def move(self, F: FloatArray, norm: float, tol: float) -> None:
-        """Raise the dual over the labellings held; F are the scores of the document, ``norm`` its K(x, x)."""
+    def move(self, F: FloatArray, products: FloatArray, tol: float) -> None:
+        """Raise the dual over the labellings held; F are the scores of the document, products those of the d_y."""
         slopes = self.losses - self.rows @ F
-        products = norm * (self.rows @ self.rows.T)
         for _ in range(_MOVES):
             up = int(slopes.argmax())
             down = int(np.where(self.weights > 0, slopes, np.inf).argmin())
@@ -104,6 +106,7 @@ class ActiveBlocks(Blocks):
         self.oracle, self.view = oracle, oracle.view
         self.C = np.asarray(C, dtype=np.float64)
         self.gaps = np.full(len(self.C), np.inf)
+        self.products: Callable[[FloatArray, int], FloatArray] | None = None
         self.true = self.view.vectors(oracle.truth)
         self.held = self._start()
 
@@ -132,13 +135,22 @@ class ActiveBlocks(Blocks):
             self.gaps[i] = max(self.C[i] * slope - held.weights @ (held.losses - held.rows @ here), 0.0)
             before = held.coefficients
             held.add(rows[b], float(losses[b]))
-            held.move(here, float(gram[b, b]), 1e-12)
+            held.move(
+                here,
+                self._products(held.rows, i, gram[b, b]),
+                max(1e-12, _SHARE * self.gaps[i] / max(self.C[i], 1e-300)),
+            )
             changes[b] = held.coefficients - before
         return self.view.rows(changes).astype(F.dtype)
 
+    def _products(self, rows: FloatArray, i: int, norm: float) -> FloatArray:
+        """<d_y, d_y'> in the space of weights: times K(x, x), unless the face knows better."""
+        return norm * (rows @ rows.T) if self.products is None else self.products(rows, i)
+
     def slacks(self, F: FloatArray, batch: IntArray, scales: FloatArray) -> FloatArray:
         scores, found = self.view.scores(F), np.empty((len(batch), len(scales)))
-        for k, scale in enumerate(np.asarray(scales, dtype=np.float64).tolist()):
+        found[:] = np.inf
+        for k, scale in list(enumerate(np.asarray(scales, dtype=np.float64).tolist()))[::_SOME]:
             rows, losses = self._competitors(scores, batch, scale)
             found[:, k] = losses - scale * np.einsum("bp,bp->b", rows, scores)
         return found if self.oracle.free else np.maximum(found, 0.0)

@@ -74,7 +74,14 @@ class PairLabelings:
 
     def best_but(self, H: FloatArray, truth: BoolArray) -> BoolArray:
         """As `best`, of all labellings but ``truth`` (n_docs x n)."""
-        H = self._allowed(H)
+        labels = self.best(H)
+        same = np.flatnonzero((labels == truth).all(axis=1))
+        if len(same):
+            labels[same] = self._second_best(self._allowed(H[same]), truth[same])
+        return labels
+
+    def _second_best(self, H: FloatArray, truth: BoolArray) -> BoolArray:
+        """`best_but` of documents whose best labelling is the truth."""
         marginals = self.junctions.max_marginals(H)
         turned = np.take_along_axis(marginals, 1 - truth[:, :, None].astype(np.intp), axis=2)[:, :, 0]
         node = turned.argmax(axis=1)

@@ -7,13 +7,10 @@ With g the global columns of a document and l_v those tied to node v, the edge a
                  its own, and the k-th of each means the same: how the document looks from there
 
 Both are linear in X, so that new documents are scored by weights as ever: a weight is 0 where an edge does not see the
-feature, or repeated for every edge. The kernel of a document with itself differs from edge to edge, or joins edges; the
-solvers know one number K(x, x) per document. The largest that occurs,
-
-    |g|^2 + max_v |l_v|^2    orthogonal,        the largest eigenvalue of the matrix (x_v'x_v')    additive,
-
-makes their steps cautious but never wrong: the dual rises with every turn, and the certificate is exact. Documents take
-turns one at a time.
+feature, or repeated for every edge. The kernel of a document with itself differs from edge to edge, or joins edges.
+With weights of their own the solver takes the largest, |g|^2 + max_v |l_v|^2: its steps are cautious but never wrong,
+the dual rises with every turn, and the certificate is exact. With shared weights it holds a few labellings (`active`),
+and their products are made as they are needed. Documents take turns one at a time.
 """
 
 from __future__ import annotations
@@ -77,7 +74,7 @@ def local_columns(given: Any, taxonomy: Taxonomy, nodes: IntArray, n_features: i
 
 
 class _OneByOne(Face):
-    """What both faces share: kernel values are bounds, and therefore of single documents only."""
+    """What both faces share: there are kernel values of single documents only, or bounds of them."""
 
     bound: FloatArray  # of K(x, x), n_docs
 
@@ -157,10 +154,7 @@ class AdditiveFace(_OneByOne):
         self.table, self.common = local.table, np.flatnonzero(local.owner == -1)
         self.tied = np.ones(len(self.table)) if tied is None else np.asarray(tied, dtype=np.float64)
         self.w = np.zeros((self.table.shape[1] + len(self.common), columns))
-        self.bound = np.empty(self.n_docs)
-        for part in blocks(self.n_docs, _PART):
-            Z = self._seen(np.arange(part.start, part.stop))
-            self.bound[part] = np.linalg.eigvalsh(np.einsum("bnp,bnq->bpq", Z, Z))[:, -1]
+        self.bound = np.full(self.n_docs, np.nan)  # never asked for: `products` takes its place
 
     def _seen(self, batch: IntArray) -> FloatArray:
         """x_v of every node of some documents, batch x n_nodes x (n_own + n_global)."""
@@ -168,6 +162,13 @@ class AdditiveFace(_OneByOne):
         rows = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
         common = np.repeat(rows[:, None, self.common], len(self.table), axis=1)
         found: FloatArray = np.concatenate([rows[:, self.table], common], axis=2) * self.tied[:, None]
+        return found
+
+    def products(self, rows: FloatArray, i: int) -> FloatArray:
+        """<d, d'> in the space of weights, for differences d of labellings of document i (n_held x 4 n_nodes)."""
+        images = np.einsum("nq,anu->aqu", self._seen(np.array([i]))[0], rows.reshape(len(rows), -1, 4))
+        images = images.reshape(len(rows), -1)
+        found: FloatArray = images @ images.T
         return found
 
     def rows(self, batch: IntArray) -> FloatArray:

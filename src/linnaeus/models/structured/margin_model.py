@@ -108,7 +108,7 @@ class MaxMarginModel(KernelInput):
         options = {"steps": _STEPS} if paper else {}
         found = structure.blocks(Y, weights, self.cost, self._document_weights(problem), **options)
         dtype = np.float32 if self.tol >= _SINGLE else np.float64
-        face, size = variant_face(self, structure, problem.X, problem.taxonomy, dtype)
+        face, size = variant_face(self, structure, found, problem.X, problem.taxonomy, dtype)
         if self.warm_start and self._before is not None:
             self._continue(found, Y)
         start = found.coefficients(slice(None))

@@ -1,9 +1,9 @@
 """Trees whose slacks, or costs, are not those of the paper's main model.
 
-    free      the true labelling does not compete: a document that is better than asked for is rewarded, its slack being
-              negative, and every document has a say in the weights
-    edge      one slack for every edge of a document
-    zero_one  the cost of any wrong labelling is 1
+free      the true labelling does not compete: a document that is better than asked for is rewarded, its slack being
+          negative, and every document has a say in the weights
+edge      one slack for every edge of a document
+zero_one  the cost of any wrong labelling is 1
 """
 
 from __future__ import annotations

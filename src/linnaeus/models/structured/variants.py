@@ -1,11 +1,11 @@
 """Which labels, features and slacks the parameters of H-M3 ask for, and what goes together.
 
-    taxonomy   features             slack                  cost                              exact by
-    tree       edges                example, free, edge    symmetric, hierarchical, zero_one tree programme
-    tree       paths                example, free          the same                          tree programme
-    tree       additive, or local   example                symmetric, hierarchical           tree programme
-    DAG        edges                example                symmetric, hierarchical           minimum cut
-    graph      edges                example, free          symmetric, zero_one               junction tree
+taxonomy   features             slack                  cost                              exact by
+tree       edges                example, free, edge    symmetric, hierarchical, zero_one tree programme
+tree       paths                example, free          the same                          tree programme
+tree       additive, or local   example                symmetric, hierarchical           tree programme
+DAG        edges                example                symmetric, hierarchical           minimum cut
+graph      edges                example, free          symmetric, zero_one               junction tree
 """
 
 from __future__ import annotations
@@ -73,12 +73,14 @@ def variant_structure(model: Any, taxonomy: Taxonomy, nodes: IntArray) -> Struct
     if model.features == "paths":
         return PathStructure(taxonomy, nodes, free=free)
     consistent = model.train_labelings == "consistent"
-    if model.slack == "example" and not zero_one:
+    if model.slack == "example" and not zero_one and model.features == "edges":
         return TreeStructure(taxonomy, nodes, model.root, consistent=consistent)
     return SlackTree(taxonomy, nodes, model.root, consistent=consistent, slack=model.slack)
 
 
-def variant_face(model: Any, structure: Structure, X: Any, taxonomy: Taxonomy, dtype: Any) -> tuple[Face, int | None]:
+def variant_face(
+    model: Any, structure: Structure, blocks: Any, X: Any, taxonomy: Taxonomy, dtype: Any
+) -> tuple[Face, int | None]:
     """The documents as the solver sees them, and how many may take a turn at a time (None: as many as usual)."""
     bias = float(model.fit_intercept)
     if model.local_features is None:
@@ -90,5 +92,7 @@ def variant_face(model: Any, structure: Structure, X: Any, taxonomy: Taxonomy, d
         X, local = with_constant(X, bias), LocalColumns(np.append(local.owner, -1), local.table)
     if model.features == "additive":
         tied = structure.layout.tied  # type: ignore[attr-defined]
-        return AdditiveFace(X, structure.width, structure.columns, dtype, local, tied), 1
+        face = AdditiveFace(X, structure.width, structure.columns, dtype, local, tied)
+        blocks.products = face.products
+        return face, 1
     return LocalFace(X, structure.width, structure.columns, dtype, local), 1
