@@ -137,7 +137,7 @@ def test_a_kernel_has_no_weights_to_explain_or_prune() -> None:
 
 
 def test_a_gram_matrix_that_does_not_fit_is_refused_with_its_size(monkeypatch) -> None:
-    monkeypatch.setattr("linnaeus.models.ranking.hierarchical_svm.available_memory", lambda: 100)
+    monkeypatch.setattr("linnaeus.models.ranking.training.available_memory", lambda: 100)
     with pytest.raises(DataError, match="Gram matrix of 30 documents takes .* kernel='linear'"):
         HierarchicalSVM(kernel="rbf").fit(np.eye(30), ["a", "b"] * 15)
 

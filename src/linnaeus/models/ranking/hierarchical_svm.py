@@ -25,27 +25,26 @@ from linnaeus.data.check import Problem
 from linnaeus.decoding import Decoder
 from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.engine.clock import Clock
-from linnaeus.engine.memory import available_memory, format_bytes
 from linnaeus.errors import DataError, ParameterError, check_number
 from linnaeus.losses.pair_cost import check_pair_cost, pair_cost
-from linnaeus.models.kernels import fitted, kept_documents, kernel_of
+from linnaeus.models.base import TaxonomyClassifier
+from linnaeus.models.kernel_input import KernelInput, row_products
+from linnaeus.models.kernels import kept_documents
 from linnaeus.models.linear import LinearTaxonomyClassifier, NodeExplanation
 from linnaeus.models.parameters import check_choice, check_training
-from linnaeus.models.ranking.algorithm2 import solve_by_worst
 from linnaeus.models.ranking.arrays import ClassArrays, class_arrays
 from linnaeus.models.ranking.attributes import check_attributes, class_attributes, kernel_attributes
 from linnaeus.models.ranking.label_sets import SET_SIZES, set_size_decoder, stored_decoder
-from linnaeus.models.ranking.solver import RankingProblem, RankingSolution, gram_rows, solve_ranking
-from linnaeus.models.solvers.rows import prepare_rows
+from linnaeus.models.ranking.solver import RankingProblem, RankingSolution
+from linnaeus.models.ranking.training import Training, gram_matrix
+from linnaeus.models.scoring import MOST_BEST
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
+from linnaeus.typing import FloatArray, IntArray, Matrix
 
 __all__ = ["HierarchicalSVM"]
 
-_EXACT_GRAM = 4000  # documents up to which a Gram matrix is held in double precision
 
-
-class HierarchicalSVM(LinearTaxonomyClassifier):
+class HierarchicalSVM(KernelInput, LinearTaxonomyClassifier):
     """A joint SVM that ranks all classes, which share weights through the nodes above them; single and multi-label.
 
     Parameters
@@ -93,11 +92,8 @@ class HierarchicalSVM(LinearTaxonomyClassifier):
     (1.79, True)
     """
 
-    C: float
-    kernel: Any
-    random_state: Any
-    kernel_: Any = None
     dual_coef_: Any = None
+    set_size_: dict[str, Any] | None = None
 
     def __init__(
         self,
@@ -165,22 +161,12 @@ class HierarchicalSVM(LinearTaxonomyClassifier):
             raise ParameterError(f"algorithm={self.algorithm!r} has one slack per example; got slack={self.slack!r}.")
         if self.slack != "example" and self.epsilon is not None:
             raise ParameterError(f"epsilon is a rule for slack='example'; got slack={self.slack!r}, which takes tol.")
-        kernel_of(self.kernel)
         Clock(self.max_time)
         get_engine(self.engine, self.n_jobs)
-
-    # -- documents -----------------------------------------------------------------------------------------------------
 
     @property
     def _linear(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "linear"
-
-    def _check_X(self, X: Any, *, reset: bool) -> Any:
-        if self._linear:
-            return super()._check_X(X, reset=reset)
-        kernel = kernel_of(self.kernel) if reset else self.kernel_
-        vectors = isinstance(self.kernel, str) or type(kernel).__module__ == "linnaeus.models.kernels"
-        return kernel.prepare(super()._check_X(X, reset=reset) if vectors else X)
 
     # -- learning ------------------------------------------------------------------------------------------------------
 
@@ -190,87 +176,50 @@ class HierarchicalSVM(LinearTaxonomyClassifier):
             only = problem.taxonomy.names[self.nodes_[0]]
             raise DataError(f"y has only one class, {only!r}; a classifier needs two.")
         labels = sparse.csr_array(Y[:, self.nodes_])
-        classes = self._class_arrays(problem.taxonomy)
         bound = self.C * (np.ones(problem.n_docs) if problem.weights is None else problem.weights)
-        clock = Clock(self.max_time)
-        seed = int(check_random_state(self.random_state).randint(2**31))
-        documents = self._documents(problem.X)
         several = not (self.one_label_ or problem.codec.single_label)
-        self.set_size_: dict[str, Any] | None = None
+        self.set_size_ = None
+
+        def scores(train: IntArray | None, test: IntArray | None) -> FloatArray:
+            if train is None or test is None:
+                return np.concatenate(list(self._score_blocks(problem.X)))
+            return training.unseen(labels, bound, train, test)
+
         with single_blas_thread():
-
-            def scores(train: IntArray | None, test: IntArray | None) -> FloatArray:
-                """Of documents by a model of others, or of all documents by the model itself."""
-                if train is None or test is None:
-                    return np.concatenate(list(self._score_blocks(problem.X)))
-                part = self._problem(documents, train, labels[train], bound[train], classes)
-                found = self._solve(part, seed, clock)
-                S = documents[test][:, train] if part.gram else documents[test]
-                return np.asarray(S @ found.weights + found.intercept)
-
+            training = self._training(problem)
             if several and self.set_size == "held_out":
                 self.set_size_ = set_size_decoder("held_out", Y, problem.taxonomy, self.nodes_, scores).to_dict()
-            whole = self._problem(documents, None, labels, bound, classes)
-            self._keep(self._solve(whole, seed, clock), whole, problem.X)
+            whole = training.problem(labels, bound)
+            self._keep(training.solve(whole), whole, problem.X)
             if several and self.set_size_ is None:
                 self.set_size_ = set_size_decoder(self.set_size, Y, problem.taxonomy, self.nodes_, scores).to_dict()
 
-    def _class_arrays(self, taxonomy: Taxonomy) -> ClassArrays:
+    def _training(self, problem: Problem) -> Training:
+        gram = not self._linear or self.algorithm != "sweep"
+        documents, bias = problem.X, float(self.fit_intercept)
+        if gram:
+            exact = self.algorithm != "sweep"
+            documents, bias = gram_matrix(self.kernel_, problem.X, constant=self.fit_intercept, exact=exact), 0.0
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        return Training(
+            documents, gram, self._classes(problem.taxonomy), bias, self.slack, self.algorithm, self.tol, self.epsilon,
+            self.max_iter, seed, Clock(self.max_time),
+        )  # fmt: skip
+
+    def _classes(self, taxonomy: Taxonomy) -> ClassArrays:
         if self.class_kernel is not None:
             A = sparse.csr_array(kernel_attributes(self.class_kernel, self.nodes_))
         else:
             A = class_attributes(taxonomy, self.nodes_, self.attributes)
-        more: dict[str, Any] = {"volumes": self.volumes, "c_minus": self.c_minus, "c_plus": self.c_plus}
         self.class_attributes_ = A
+        more: dict[str, Any] = {"volumes": self.volumes, "c_minus": self.c_minus, "c_plus": self.c_plus}
         return class_arrays(A, pair_cost(taxonomy, self.nodes_, self.cost, **more))
 
-    def _documents(self, X: Any) -> Matrix:
-        """Features of the documents, or their Gram matrix."""
-        if self._linear and self.algorithm == "sweep":
-            return X
-        n_docs = X.shape[0]
-        dtype = np.float64 if n_docs <= _EXACT_GRAM or self.algorithm != "sweep" else np.float32
-        needed = 8 * n_docs**2 + np.dtype(dtype).itemsize * n_docs**2
-        if needed > available_memory():
-            raise DataError(
-                f"The Gram matrix of {n_docs:,} documents takes {format_bytes(needed)}, more than there is; train on "
-                "fewer documents, or with kernel='linear', which needs none."
-            )
-        self.kernel_ = fitted(kernel_of(self.kernel), X)
-        K = self.kernel_(X, X).astype(dtype, copy=False)
-        if self.fit_intercept:
-            K = K + dtype(1)
-        return K
-
-    def _problem(
-        self, documents: Matrix, rows: IntArray | None, labels: CSR, bound: FloatArray, classes: ClassArrays
-    ) -> RankingProblem:
-        """The problem of some of the documents, or of all."""
-        if self.slack == "mean_pair":
-            sizes = np.diff(labels.indptr)
-            bound = bound / np.maximum(sizes * (classes.n_classes - sizes), 1)
-        gram = not (self._linear and self.algorithm == "sweep")
-        if gram:
-            K = documents if rows is None else documents[np.ix_(rows, rows)]
-            laid = gram_rows(np.ascontiguousarray(K))
-        else:
-            laid = prepare_rows(documents if rows is None else documents[rows], 1.0 if self.fit_intercept else 0.0)
-        return RankingProblem(laid, labels, bound, classes, gram, self.slack != "example")
-
-    def _solve(self, problem: RankingProblem, seed: int, clock: Clock) -> RankingSolution:
-        stop: dict[str, Any] = {"tol": self.tol, "epsilon": self.epsilon, "max_iter": self.max_iter, "clock": clock}
-        if self.algorithm != "sweep":
-            return solve_by_worst(problem, every=self.algorithm == "8b", **stop)
-        return solve_ranking(problem, seed=seed, **stop)
-
     def _keep(self, found: RankingSolution, problem: RankingProblem, X: Any) -> None:
-        docs, ys, zs, alpha = found.pairs
-        shape = (problem.rows.n_docs, problem.classes.n_classes)
-        at = np.concatenate([docs, docs]), np.concatenate([ys, zs])
-        B = sparse.csr_array((np.concatenate([alpha, -alpha]), at), shape=shape)
+        docs, _, _, alpha = found.pairs
         self.weights_, self.intercept_ = found.weights, found.intercept
         if problem.gram:
-            self._keep_documents(B, X)
+            self._keep_documents(found, X)
         self.objective_, self.duality_gap_, self.violation_ = found.objective, found.gap, found.violation
         self.n_iter_, self.objective_curve_ = found.n_iter, found.curve
         self.active_ratio_ = len(alpha) / max(problem.n_pairs, 1)
@@ -285,23 +234,24 @@ class HierarchicalSVM(LinearTaxonomyClassifier):
                 stacklevel=4,
             )
 
-    def _keep_documents(self, B: CSR, X: Any) -> None:
+    def _keep_documents(self, found: RankingSolution, X: Any) -> None:
         """Support documents only; where the kernel is linear, weights of features after all."""
-        support = np.flatnonzero(np.diff(B.indptr))
+        docs, ys, zs, alpha = found.pairs
+        support, place = np.unique(docs, return_inverse=True)
+        at = np.concatenate([place, place]), np.concatenate([ys, zs])
+        B = sparse.csr_array((np.concatenate([alpha, -alpha]), at), shape=(len(support), len(self.nodes_)))
         if self._linear:
             A = self.class_attributes_
-            W = X[support].T.astype(np.float64) @ (B[support] @ (A @ A.T)).toarray()
-            self.weights_ = np.ascontiguousarray(W, X.dtype)
-            self.intercept_ = np.asarray((B @ (A @ A.T)).sum(axis=0)).ravel() * float(self.fit_intercept)
-            self.kernel_ = None
+            coefficients = (B @ (A @ A.T)).toarray()
+            self.weights_ = np.ascontiguousarray(X[support].T.astype(np.float64) @ coefficients, X.dtype)
+            self.intercept_ = coefficients.sum(axis=0) * float(self.fit_intercept)
             return
         self.weights_ = None
-        self.intercept_ = np.zeros(B.shape[1])
-        self.dual_coef_, self.support_documents_ = B[support], kept_documents(X, support)
+        self.dual_coef_, self.support_documents_ = B, kept_documents(X, support)
 
     def _forget(self) -> None:
         super()._forget()
-        self.kernel_ = self.dual_coef_ = None
+        self.dual_coef_ = None
         self.__dict__.pop("support_documents_", None)
 
     # -- answering -----------------------------------------------------------------------------------------------------
@@ -312,14 +262,10 @@ class HierarchicalSVM(LinearTaxonomyClassifier):
         K = self.kernel_(X, self.support_documents_)
         if self.fit_intercept:
             K = K + 1.0
-        # Sparse on the left: sums of a document do not depend on how many documents there are.
         A = self.class_attributes_
-        return np.ascontiguousarray((A @ (A.T @ (self.dual_coef_.T @ K.T))).T)
+        return row_products(row_products(row_products(K, self.dual_coef_), A), A.T)
 
     def _best_of(self, X: Matrix, k: int) -> tuple[IntArray, FloatArray]:
-        from linnaeus.models.base import TaxonomyClassifier
-        from linnaeus.models.scoring import MOST_BEST
-
         if self._linear and hasattr(X, "indptr") and k <= MOST_BEST:
             return self._linear_scorer().top(X, k, self.n_jobs)
         return TaxonomyClassifier._best_of(self, X, k)
