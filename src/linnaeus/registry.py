@@ -103,7 +103,7 @@ STORABLE: dict[str, str] = {
     "Pipeline": "linnaeus.pipeline:Pipeline",
     "Polynomial": "linnaeus.models.kernels:Polynomial",
     "Precomputed": "linnaeus.models.kernels:Precomputed",
-    "PriorTree": "linnaeus.models.bayes.tree:PriorTree",
+    "LabelTree": "linnaeus.models.label_tree:LabelTree",
     "RBF": "linnaeus.models.kernels:RBF",
     "Sequences": "linnaeus.features.sequences:Sequences",
     "SpectrumFeatures": "linnaeus.features.spectrum:SpectrumFeatures",

@@ -23,8 +23,8 @@ from linnaeus.models.bayes.fisher import gamma_priors, information_of_labels, in
 from linnaeus.models.bayes.likelihoods import make_likelihood
 from linnaeus.models.bayes.partial_map import Posterior, maximise
 from linnaeus.models.bayes.precisions import MODELS, Owners, Precisions
-from linnaeus.models.bayes.tree import PriorTree, prior_tree
 from linnaeus.models.bayes.variational import Variational, infer
+from linnaeus.models.label_tree import LabelTree, label_tree
 from linnaeus.models.linear import LinearTaxonomyClassifier
 from linnaeus.models.parameters import check_choice
 from linnaeus.progress import progress
@@ -90,7 +90,7 @@ class HBLR(LinearTaxonomyClassifier):
 
     std_: FloatArray
     intercept_std_: FloatArray
-    tree_: PriorTree
+    tree_: LabelTree
     link_precisions_: FloatArray
     lower_bounds_: FloatArray
     covariance_: FloatArray | None
@@ -162,7 +162,7 @@ class HBLR(LinearTaxonomyClassifier):
         clock = Clock(self.max_time)
         Y = self._targets(problem, self.learn)[:, self.nodes_]
         self.likelihood_ = self._likelihood_for(problem, Y)
-        self.tree_ = prior_tree(problem.taxonomy, self.nodes_, flat=self.flat, parents=self.parents)
+        self.tree_ = label_tree(problem.taxonomy, self.nodes_, flat=self.flat, parents=self.parents)
         X = _with_constant(problem.X, self.fit_intercept)
         c = np.ones(problem.n_docs) if problem.weights is None else np.asarray(problem.weights, np.float64)
         with single_blas_thread():

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus.models.bayes.tree import PriorTree
+from linnaeus.models.label_tree import LabelTree
 from linnaeus.typing import FloatArray, Matrix
 
 __all__ = ["Mode", "find_mode"]
@@ -38,14 +38,14 @@ class Mode:
 
 
 def find_mode(
-    X: Matrix, likelihood: Any, tree: PriorTree, rho: FloatArray, V: FloatArray, tol: float, max_steps: int = _STEPS
+    X: Matrix, likelihood: Any, tree: LabelTree, rho: FloatArray, V: FloatArray, tol: float, max_steps: int = _STEPS
 ) -> Mode:
     """From pulls V until the gap is ``tol`` of the objective; rho is n_vertices x 1 or x n_features.
 
     Examples
     --------
     >>> from linnaeus.models.bayes.likelihoods import Softmax
-    >>> tree = PriorTree(np.array([-1, 0, 0]), np.array([1, 2]), np.arange(3))
+    >>> tree = LabelTree(np.array([-1, 0, 0]), np.array([1, 2]), np.arange(3))
     >>> found = find_mode(np.eye(2), Softmax(np.eye(2), np.ones(2)), tree, np.ones((3, 1)), np.zeros((2, 2)), 1e-9)
     >>> found.weights[1:].round(3).tolist()
     [[0.337, -0.337], [-0.337, 0.337]]

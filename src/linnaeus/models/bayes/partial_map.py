@@ -20,7 +20,7 @@ from linnaeus.engine.clock import Clock
 from linnaeus.models.bayes.fixed_point import Anderson
 from linnaeus.models.bayes.modes import Mode, find_mode
 from linnaeus.models.bayes.precisions import Precisions
-from linnaeus.models.bayes.tree import PriorTree
+from linnaeus.models.label_tree import LabelTree
 from linnaeus.typing import FloatArray, Matrix
 
 __all__ = ["Posterior", "changes", "inner_variances", "laplace", "link_spread", "maximise"]
@@ -43,7 +43,7 @@ class Posterior:
 def maximise(
     X: Matrix,
     likelihood: Any,
-    tree: PriorTree,
+    tree: LabelTree,
     precisions: Precisions,
     *,
     learn: bool,
@@ -92,19 +92,19 @@ def changes(before: Precisions, now: Precisions, mean_before: FloatArray, mean: 
     return [float(np.abs(now.mean / before.mean - 1).max()), moved]
 
 
-def laplace(squares: Matrix, curvature: FloatArray, tree: PriorTree, rho: FloatArray) -> FloatArray:
+def laplace(squares: Matrix, curvature: FloatArray, tree: LabelTree, rho: FloatArray) -> FloatArray:
     """Diagonal Laplace variances of all vertices; ``squares`` are X_i^2, ``curvature`` c p (1 - p) of the leaves."""
     own = np.zeros((tree.n_vertices, squares.shape[1]))
     own[tree.leaves] = np.asarray(squares.T @ curvature).T
     return 1 / (own + inner_variances(tree, rho))
 
 
-def inner_variances(tree: PriorTree, rho: FloatArray) -> FloatArray:
+def inner_variances(tree: LabelTree, rho: FloatArray) -> FloatArray:
     """What the prior alone says about every vertex, as a precision: its link and those of its children."""
     return rho + tree.children_sum(rho)
 
 
-def link_spread(tree: PriorTree, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+def link_spread(tree: LabelTree, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
     """(q_n, Psi_n) of all vertices but the root, by feature: what the precisions learn from."""
     above = tree.parent[1:]
     own = variance[1:]

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linnaeus.models.bayes.tree import PriorTree
+from linnaeus.models.label_tree import LabelTree
 from linnaeus.typing import FloatArray, IntArray
 
 __all__ = ["MODELS", "Owners", "Precisions"]
@@ -35,7 +35,7 @@ class Owners:
     """Who holds which vertex: ``vertices`` own, ``of[v]`` is the row of the owner of v's link to its parent."""
 
     model: str
-    tree: PriorTree
+    tree: LabelTree
     n_features: int
 
     @property

@@ -23,7 +23,7 @@ from linnaeus.engine.clock import Clock
 from linnaeus.models.bayes.bouchard import Local, curvature_of
 from linnaeus.models.bayes.partial_map import Posterior, changes, link_spread
 from linnaeus.models.bayes.precisions import Precisions
-from linnaeus.models.bayes.tree import PriorTree
+from linnaeus.models.label_tree import LabelTree
 from linnaeus.typing import Engine, FloatArray, Matrix
 
 __all__ = ["Variational", "infer"]
@@ -39,7 +39,7 @@ class Variational:
     X: Matrix
     Y: FloatArray
     c: FloatArray
-    tree: PriorTree
+    tree: LabelTree
     precisions: Precisions
     softmax: bool
     full: bool

@@ -21,11 +21,11 @@ from linnaeus.errors import TaxonomyError
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray
 
-__all__ = ["PriorTree", "prior_tree"]
+__all__ = ["LabelTree", "label_tree"]
 
 
 @dataclass(frozen=True)
-class PriorTree:
+class LabelTree:
     """``parent`` of every vertex (-1 for the root, vertex 0), ``leaves`` (the vertex of every label, in their order).
 
     ``node`` is the taxonomy's number of a vertex, -1 for an artificial root; a spawned leaf has its label's number.
@@ -117,7 +117,7 @@ class PriorTree:
         return W
 
 
-def prior_tree(taxonomy: Taxonomy, labels: IntArray, *, flat: bool = False, parents: str = "only") -> PriorTree:
+def label_tree(taxonomy: Taxonomy, labels: IntArray, *, flat: bool = False, parents: str = "only") -> LabelTree:
     """The tree over ``labels`` (node numbers); ``flat`` hangs all of them on the root.
 
     ``parents="first"`` takes of several parents the one whose name comes first; ``"only"`` refuses them.
@@ -125,12 +125,12 @@ def prior_tree(taxonomy: Taxonomy, labels: IntArray, *, flat: bool = False, pare
     Examples
     --------
     >>> tax = Taxonomy.from_edges([("R", "A"), ("R", "B"), ("A", "AA"), ("A", "AB")])
-    >>> tree = prior_tree(tax, np.array([tax.index(v) for v in ("A", "AA", "B")]))
+    >>> tree = label_tree(tax, np.array([tax.index(v) for v in ("A", "AA", "B")]))
     >>> [str(tax.names[v]) for v in tree.node], tree.parent.tolist(), tree.leaves.tolist()
     (['R', 'A', 'B', 'AA', 'A'], [-1, 0, 0, 1, 1], [4, 3, 2])
     """
     if flat:
-        return PriorTree(
+        return LabelTree(
             np.concatenate([[-1], np.zeros(len(labels), np.int64)]),
             np.arange(1, len(labels) + 1),
             np.concatenate([[-1], labels]),
@@ -155,7 +155,7 @@ def prior_tree(taxonomy: Taxonomy, labels: IntArray, *, flat: bool = False, pare
     leaves = number[labels]
     leaves[spawns[labels]] = np.arange(len(parent), len(parent) + len(spawned))
     node = np.concatenate([[root], kept, spawned])
-    return PriorTree(np.concatenate([parent, number[spawned]]), leaves, node)
+    return LabelTree(np.concatenate([parent, number[spawned]]), leaves, node)
 
 
 def _one_parent(taxonomy: Taxonomy, parents: str) -> IntArray:

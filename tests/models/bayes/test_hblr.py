@@ -1,0 +1,164 @@
+"""HBLR as a model: against RRLogistic, its likelihoods, posteriors and precisions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from linnaeus import HBLR, RRLogistic, Taxonomy
+from linnaeus.errors import LinnaeusError
+from linnaeus.models.bayes.fisher import gamma_priors, information_of_labels
+from linnaeus.models.bayes.precisions import Owners
+from tests.models.bayes.worked import TREE
+
+
+def images(seed: int = 0, n_docs: int = 120) -> tuple[np.ndarray, list[str], Taxonomy]:
+    """Five labels in two families; the label "odd" is far from its sister."""
+    tax = Taxonomy.from_edges(
+        [("R", "A"), ("R", "B"), ("A", "a1"), ("A", "a2"), ("B", "b1"), ("B", "b2"), ("B", "odd")]
+    )
+    rng = np.random.default_rng(seed)
+    names = ["a1", "a2", "b1", "b2", "odd"]
+    family = rng.normal(size=(2, 6))
+    centre = np.vstack([family[[0, 0, 1, 1]] + 0.4 * rng.normal(size=(4, 6)), 3 * rng.normal(size=6)])
+    labels = rng.integers(5, size=n_docs)
+    return centre[labels] + rng.normal(size=(n_docs, 6)), [names[k] for k in labels], tax
+
+
+@pytest.mark.parametrize("root", [1.0])
+def test_equal_fixed_precisions_make_it_rr_logistic(root) -> None:
+    """Precision 1/C for all links and losses of weight 1: C times the objective of RRLogistic at the root's pull C."""
+    X, y, tax = images()
+    C = 0.5
+    bayes = HBLR(tax, likelihood="binary", prior=(1.0, C), learn_precisions=False, tol=1e-9).fit(X, y)
+    joint = RRLogistic(tax, C=C, root=root * C, tol=1e-12, random_state=0, max_iter=5000).fit(X, y)
+    np.testing.assert_allclose(bayes.decision_function(X), joint.decision_function(X), atol=1e-5)
+    assert bayes.objective_ == pytest.approx(joint.objective_ / C, rel=1e-6)
+    for node in ("A", "B", "odd"):
+        ours, theirs = bayes.node_weights(node), joint.node_weights(node)
+        np.testing.assert_allclose(ours[0], theirs[0], atol=1e-4)
+
+
+def test_flat_is_a_star() -> None:
+    X, y, tax = images()
+    star = Taxonomy.from_edges([("R", name) for name in sorted(set(y))])
+    first = HBLR(tax, flat=True).fit(X, y).decision_function(X)
+    np.testing.assert_allclose(first, HBLR(star).fit(X, y).decision_function(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("model", ["M1", "M2", "M3"])
+@pytest.mark.parametrize("inference", ["map", "variational"])
+def test_all_six_learn(model, inference) -> None:
+    X, y, tax = images()
+    found = HBLR(tax, model=model, inference=inference, tol=1e-2, max_iter=300).fit(X[:80], y[:80])
+    assert found.likelihood_ == "softmax"
+    assert np.mean(found.predict(X[80:]) == np.array(y[80:])) > 0.5
+    if inference == "variational":
+        assert (np.diff(found.lower_bounds_) >= -1e-9 * np.abs(found.lower_bounds_[1:])).all()
+
+
+def test_the_fixed_point_does_not_depend_on_the_acceleration() -> None:
+    """At the end, precisions reproduce themselves by the plain update."""
+    from linnaeus.models.bayes.partial_map import link_spread
+    from linnaeus.models.bayes.precisions import Precisions
+
+    X, y, tax = images()
+    model = HBLR(tax, prior=(1.0, 0.2), tol=1e-6, max_iter=500, fit_intercept=False).fit(X, y)
+    tree, rho = model.tree_, model.link_precisions_
+    W = np.vstack([model.node_weights(int(v))[0] for v in tree.node])
+    W[tree.leaves] = model.weights_.T
+    variance = 1 / (rho + tree.children_sum(rho)) * np.ones((1, 6))
+    variance[tree.leaves] = model.std_.T**2
+    owners = Owners("M3", tree, 6)
+    start = Precisions.start(owners, np.ones((len(rho) - 1, 1)), np.full((len(rho) - 1, 1), 0.2))
+    again = start.updated(link_spread(tree, W, variance)[0])
+    np.testing.assert_allclose(again.mean, rho[1:], rtol=1e-4)
+
+
+def test_the_node_that_differs_has_the_lowest_precision() -> None:
+    X, y, tax = images(n_docs=600)
+    rows = {row.node: row for row in HBLR(tax).fit(X, y).precisions()}
+    assert rows["odd"].parent == "B"
+    assert min(rows, key=lambda node: rows[node].precision) == "odd"
+
+
+def test_variances_are_those_of_laplace() -> None:
+    X, y, tax = images()
+    model = HBLR(tax, prior=(1.0, 1.0), learn_precisions=False, fit_intercept=False).fit(X, y)
+    P = model.predict_proba(X)
+    expected = 1 / np.sqrt((X**2).T @ (P * (1 - P)) + 1)
+    np.testing.assert_allclose(model.std_, expected, rtol=1e-4)
+    np.testing.assert_allclose(model.score_variances(X), X**2 @ model.std_**2, rtol=1e-8)
+
+
+@pytest.mark.parametrize("settings", [{}, {"likelihood": "binary"}, {"inference": "variational", "max_iter": 30}])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_correction_for_variance_makes_probabilities_less_sure(settings) -> None:
+    X, y, tax = images(n_docs=30)
+    model = HBLR(tax, **settings).fit(X, y)
+    plain, corrected = model.predict_proba(X), model.predict_proba(X, corrected=True)
+    np.testing.assert_allclose(plain.sum(axis=1), 1)
+    np.testing.assert_allclose(corrected.sum(axis=1), 1)
+    assert corrected.max(axis=1).mean() < plain.max(axis=1).mean() - 0.005
+    thin = model.score_variances(sparse.csr_array(X.astype(np.float32)))
+    np.testing.assert_allclose(thin, model.score_variances(X), rtol=1e-4)
+
+
+def test_label_sets_take_the_binary_likelihood_and_soft_max_refuses_them() -> None:
+    X, y, tax = images()
+    sets = [[label, "a1"] if label != "a1" else [label] for label in y]
+    assert HBLR(tax).fit(X, sets).likelihood_ == "binary"
+    with pytest.raises(LinnaeusError, match="exactly one label.*likelihood='binary'"):
+        HBLR(tax, likelihood="softmax").fit(X, sets)
+
+
+def test_priors_from_a_logistic_model_are_wider_than_from_frequencies() -> None:
+    """It knows most documents, so that p(1-p) is small: less information, more variance."""
+    X, y, tax = images()
+    settings = {"learn_precisions": False, "likelihood": "binary"}
+    first, second = (HBLR(tax, prior=prior, **settings).fit(X, y) for prior in ("frequencies", "logistic"))
+    assert (second.link_precisions_[1:] < first.link_precisions_[1:]).all()
+
+
+def test_prior_parameters_are_sums_over_children() -> None:
+    X = np.array([[1.0, 2], [0, 1], [2, 0], [1, 1]])
+    Y = sparse.csr_array(np.eye(3)[[0, 0, 1, 2]])
+    information = information_of_labels(X, Y, np.ones(4))
+    np.testing.assert_allclose(information[0], 0.25 * np.array([6.0, 6]))
+    np.testing.assert_allclose(information[1], 3 / 16 * np.array([6.0, 6]))
+    a, b = gamma_priors(information, Owners("M2", TREE, 2), scale=2.0)
+    np.testing.assert_allclose(a[:, 0], [3, 2])  # the root has three leaves, node 1 two
+    np.testing.assert_allclose(b[1], 2 * (1 / information[0] + 1 / information[1]))
+    a, b = gamma_priors(information, Owners("M3", TREE, 2))
+    np.testing.assert_allclose(b.ravel(), [1 / 1.5 + 1 / 1.125, 1 / 1.5, 1 / 1.125, 1 / 1.125])
+
+
+def test_stopping_early_is_said() -> None:
+    X, y, tax = images()
+    with pytest.warns(ConvergenceWarning, match="still moving"):
+        HBLR(tax, max_iter=2).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"model": "M4"}, "model='M4'"),
+        ({"prior": "fisher"}, "prior='fisher'"),
+        ({"prior": (1.0,)}, "two numbers"),
+        ({"prior": (1.0, -1.0)}, "b of prior=-1.0"),
+        ({"prior_scale": 0}, "prior_scale=0"),
+    ],
+)
+def test_wrong_parameters_are_named(settings, message) -> None:
+    X, y, tax = images()
+    with pytest.raises(LinnaeusError, match=message):
+        HBLR(tax, **settings).fit(X, y)
+
+
+def test_precisions_are_drawn(tmp_path) -> None:
+    pytest.importorskip("matplotlib")
+    X, y, tax = images()
+    HBLR(tax).fit(X, y).plot_precisions(tmp_path / "precisions.png")
+    assert (tmp_path / "precisions.png").stat().st_size > 1000
