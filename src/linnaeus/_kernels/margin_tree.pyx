@@ -12,9 +12,6 @@ solve_blocks     raises it by moves of mass: within every subtree, for either la
                  is the pairwise step of Frank-Wolfe. Documents of a batch take turns; what one changes reaches the scores of
                  those behind it through their kernel values.
                  Or, for comparison, by conditional gradient: steps towards the best labelling as a whole.
-slacks           max_y sum_v h[v, u_v(y)] with h = losses + scale * F - the same at the true labelling, for several scales.
-margins          best labelling with v at 1 less best labelling with v at 0, for every node.
-
 F holds the first 3 columns of scores of every node that are independent: those of u = 0, 2, 3; that of u = 1 is minus their
 sum. Where only consistent labellings compete (u = 1 has no mass) those of 2 and 3 remain, and u = 0 is minus their sum.
 """
@@ -237,24 +234,7 @@ cdef double solve(Room room, double* mu, const int* parent, const int* size, con
     return before
 
 
-cdef inline void scores(double* h, const floating* F, const double* loss, const unsigned char* truth, Py_ssize_t n,
-                        int columns, double scale) noexcept nogil:
-    """h[v, u] = loss[v, truth[v], u] + scale * F[v, u]."""
-    cdef Py_ssize_t v
-    cdef double f0, f1, f2, f3
-    cdef const double* l
-    for v in range(n):
-        if columns == 3:
-            f0, f2, f3 = F[3 * v], F[3 * v + 1], F[3 * v + 2]
-            f1 = -(f0 + f2 + f3)
-        else:
-            f2, f3 = F[2 * v], F[2 * v + 1]
-            f0, f1 = -(f2 + f3), 0.0
-        l = loss + 16 * v + 4 * truth[v]
-        h[4 * v] = l[0] + scale * f0
-        h[4 * v + 1] = l[1] + scale * f1
-        h[4 * v + 2] = l[2] + scale * f2
-        h[4 * v + 3] = l[3] + scale * f3
+include "margin_rows.pxi"
 
 
 def solve_blocks(floating[:, ::1] F, const double[:, ::1] gram, double[:, :, ::1] mu, const long long[::1] rows,
@@ -297,102 +277,3 @@ def solve_blocks(floating[:, ::1] F, const double[:, ::1] gram, double[:, :, ::1
                         F[k, c] += weight * change[j, c]
         free(old)
         close_room(room)
-
-
-def slacks(const floating[:, ::1] F, const unsigned char[:, ::1] truth, const double[:, :, ::1] loss, const int[::1] parent,
-           int columns, const double[::1] scales, double[:, ::1] out):
-    """out[d, s] = max_y sum_v loss + scales[s] (F[y] - F[truth]) of every row of F; truth has the same rows."""
-    cdef Py_ssize_t n_docs = F.shape[0], n = parent.shape[0], d, s, v
-    cdef double value
-    cdef int p
-    cdef Room room
-    cdef double zero, one
-    cdef int a
-    with nogil:
-        room = make_room(n)
-        for d in range(n_docs):
-            for s in range(scales.shape[0]):
-                scores(room.h, &F[d, 0], &loss[0, 0, 0], &truth[d, 0], n, columns, scales[s])
-                value = 0.0
-                for v in range(n):
-                    value -= room.h[4 * v + truth[d, v]]  # the loss is 0 there
-                    room.S[2 * v] = 0.0
-                    room.S[2 * v + 1] = 0.0
-                for v in range(n - 1, -1, -1):
-                    p = parent[v]
-                    for a in range(1 if p < 0 else 0, 2):
-                        zero = room.h[4 * v + 2 * a] + room.S[2 * v]
-                        one = room.h[4 * v + 2 * a + 1] + room.S[2 * v + 1]
-                        if columns == 2 and a == 0:
-                            one = -INFINITY
-                        if one > zero:
-                            zero = one
-                        if p >= 0:
-                            room.S[2 * p + a] += zero
-                        else:
-                            value += zero
-                out[d, s] = value
-        close_room(room)
-
-
-def losses_held(const double[:, :, ::1] mu, const unsigned char[:, ::1] truth, const double[:, :, ::1] loss):
-    """sum over documents, nodes and labellings of mu * loss: the linear term of the dual."""
-    cdef Py_ssize_t d, v, u
-    cdef double held = 0.0
-    with nogil:
-        for d in range(mu.shape[0]):
-            for v in range(mu.shape[1]):
-                for u in range(4):
-                    held += mu[d, v, u] * loss[v, truth[d, v], u]
-    return held
-
-
-def margins(const floating[:, ::1] F, const int[::1] parent, int columns, bint consistent, double[:, ::1] out):
-    """out[d, v] = max over labellings with v at 1 less max over those with v at 0; consistent ones only, or all."""
-    cdef Py_ssize_t n_docs = F.shape[0], n = parent.shape[0], d, v
-    cdef int p, a, b
-    cdef double value, other, best
-    cdef Room room
-    with nogil:
-        room = make_room(n)
-        for d in range(n_docs):
-            raw(room.h, &F[d, 0], n, columns)
-            clear(room, 0, n)
-            for v in range(n - 1, -1, -1):  # S: best below v given its label; T: best of v and below given the label above
-                p = parent[v]
-                for a in range(2):
-                    value = room.h[4 * v + 2 * a] + room.S[2 * v]
-                    other = room.h[4 * v + 2 * a + 1] + room.S[2 * v + 1]
-                    if consistent and a == 0:
-                        other = -INFINITY
-                    room.T[2 * v + a] = other if other > value else value
-                    if p >= 0:
-                        room.S[2 * p + a] += room.T[2 * v + a]
-            for v in range(n):  # A: best outside v's subtree given its label, with the edge above v
-                p = parent[v]
-                for b in range(2):
-                    if p < 0:
-                        best = room.h[4 * v + 2 + b]
-                    else:
-                        best = -INFINITY
-                        for a in range(2):
-                            if consistent and a == 0 and b == 1:
-                                continue
-                            value = room.A[2 * p + a] + room.S[2 * p + a] - room.T[2 * v + a] + room.h[4 * v + 2 * a + b]
-                            if value > best:
-                                best = value
-                    room.A[2 * v + b] = best
-                out[d, v] = room.A[2 * v + 1] + room.S[2 * v + 1] - room.A[2 * v] - room.S[2 * v]
-        close_room(room)
-
-
-cdef inline void raw(double* h, const floating* F, Py_ssize_t n, int columns) noexcept nogil:
-    """h[v, u] = F[v, u], all four of them."""
-    cdef Py_ssize_t v
-    for v in range(n):
-        if columns == 3:
-            h[4 * v], h[4 * v + 2], h[4 * v + 3] = F[3 * v], F[3 * v + 1], F[3 * v + 2]
-            h[4 * v + 1] = -(h[4 * v] + h[4 * v + 2] + h[4 * v + 3])
-        else:
-            h[4 * v + 1], h[4 * v + 2], h[4 * v + 3] = 0.0, F[2 * v], F[2 * v + 1]
-            h[4 * v] = -(h[4 * v + 2] + h[4 * v + 3])

@@ -213,6 +213,7 @@ class MaxMarginModel(KernelInput):
         decoder: Decoder | str | None = None,
         closed: bool | None = None,
         consistent: bool = True,
+        **request: Any,
     ) -> Any:
         """Answers in the kind of the labels that were learned from.
 
@@ -221,9 +222,10 @@ class MaxMarginModel(KernelInput):
         decoder : how the margins of nodes become label sets; default: the consistent labelling of largest score.
         closed : whether ancestors are in the answers; default: as in training.
         consistent : False takes the best of all labellings, a node without its parent included, as it is.
+        request : ``rules`` or ``risk``, as for every model.
         """
         if consistent:
-            return super().predict(X, decoder=decoder, closed=closed)
+            return super().predict(X, decoder=decoder, closed=closed, **request)
         Y = self.answers(X, decoder=decoder, closed=closed, consistent=False)
         return self.codec_.decode(Y, self.taxonomy_, single=False)
 
@@ -234,9 +236,12 @@ class MaxMarginModel(KernelInput):
         decoder: Decoder | str | None = None,
         closed: bool | None = None,
         consistent: bool = True,
+        **request: Any,
     ) -> CSR:
         """The answers of `predict` as 0/1 rows, n_docs x n_nodes; ``consistent=False``: the best of all labellings."""
         check_is_fitted(self, "nodes_")
+        if request:
+            return super().answers(X, decoder=decoder, closed=closed, **request)
         if not consistent:
             decide = self._decoder(decoder) if decoder is not None else Threshold(0.0, repair=None)
             return self._decided(X, decide, closed or False, self._unrestricted)
@@ -255,6 +260,13 @@ class MaxMarginModel(KernelInput):
         parts = (scores(self._rows(checked[part])) for part in self._parts(checked))
         Y = decide.over_blocks(parts, self.taxonomy_, columns)
         return self.taxonomy_.close(Y) if closed else Y
+
+    def _set_weights(self, X: Matrix, decide: Decoder) -> tuple[Any, bool]:
+        if decide is not _ONE_PATH and decide is not _BEST_SET and decide is not _BEST_OR_NONE:
+            return super()._set_weights(X, decide)
+        places = self._places(self.nodes_)
+        weights = (self._labellings.node_weights(self._rows(X[part]))[:, places] for part in self._parts(X))
+        return weights, True
 
     def _unrestricted(self, F: FloatArray) -> FloatArray:
         return self._labellings.margins(F, consistent=False)[:, self._places(self.nodes_)]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus._kernels import dispatch
+from linnaeus._kernels import margin_scores
 from linnaeus.models.structured.blocks import Blocks, TreeBlocks
 from linnaeus.models.structured.layout import Layout, edge_losses, make_layout, true_edges
 from linnaeus.models.structured.structure import Structure
@@ -30,8 +30,8 @@ class TreeStructure(Structure):
 
     def margins(self, F: FloatArray, *, consistent: bool = True) -> FloatArray:
         found = np.empty((len(F), self.layout.n))
-        kernel, at = dispatch.best("margin_tree"), self.layout
-        kernel.margins(np.ascontiguousarray(F), at.parent, at.columns, consistent or at.consistent, found)
+        at = self.layout
+        margin_scores.margins(np.ascontiguousarray(F), at.parent, at.columns, consistent or at.consistent, found)
         return found
 
     def node_weights(self, F: FloatArray) -> FloatArray:
