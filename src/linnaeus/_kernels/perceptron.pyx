@@ -41,22 +41,24 @@ cdef struct Cost:
     Py_ssize_t n_classes
 
 
-cdef inline void mark(Cost* cost, int y) noexcept nogil:
+cdef inline double mark(Cost* cost, int y) noexcept nogil:
+    """Mark the places of y; gives back what missing all of them costs."""
     cdef i64 e
+    cdef double whole = 0
     if cost.matrix == NULL:
         for e in range(cost.indptr[y], cost.indptr[y + 1]):
             cost.marked[cost.indices[e]] = y + 1
+            whole += cost.miss[cost.indices[e]]
+    return whole
 
 
-cdef inline double pair(const Cost* cost, int y, int z) noexcept nogil:
-    """D(y, z); the places of y are marked."""
+cdef inline double pair(const Cost* cost, int y, int z, double missed) noexcept nogil:
+    """D(y, z); the places of y are marked, ``missed`` is what missing all of them costs."""
     cdef i64 e
     cdef int p
-    cdef double missed = 0, wrong = 0
+    cdef double wrong = 0
     if cost.matrix != NULL:
         return cost.matrix[y * cost.n_classes + z]
-    for e in range(cost.indptr[y], cost.indptr[y + 1]):
-        missed += cost.miss[cost.indices[e]]
     for e in range(cost.indptr[z], cost.indptr[z + 1]):
         p = cost.indices[e]
         if cost.marked[p] == y + 1:
@@ -85,7 +87,7 @@ def learn_rows(
     cdef Py_ssize_t k, i, j, n_classes = F.shape[0], width = W.shape[1], t, n_touched
     cdef i64 e, b, first, last
     cdef int y, z, c, p, best_y, best_z
-    cdef double value, low, high, gain, tau, distance, D, x
+    cdef double value, low, high, gain, tau, distance, D, x, whole
     cdef bint averaged = U.shape[0] > 0
     cdef const int* row = NULL
     cdef Cost cost
@@ -127,13 +129,13 @@ def learn_rows(
                 best_y = -1
                 for e in range(first, last):
                     y = labels[e]
-                    mark(&cost, y)
+                    whole = mark(&cost, y)
                     b = first
                     for z in range(n_classes):
                         if b < last and labels[b] == z:
                             b += 1
                             continue
-                        value = F[z] - F[y] + sqrt(pair(&cost, y, z))
+                        value = F[z] - F[y] + sqrt(pair(&cost, y, z, whole))
                         if value > gain:
                             gain, best_y, best_z = value, y, z
                 if best_y < 0:
@@ -144,8 +146,7 @@ def learn_rows(
             elif low > high:
                 continue
             y, z = best_y, best_z
-            mark(&cost, y)
-            D = pair(&cost, y, z)
+            D = pair(&cost, y, z, mark(&cost, y))
             n_touched = 0
             for e in range(attr_indptr[y], attr_indptr[y + 1]):
                 difference[attr_indices[e]] = attr_data[e]
