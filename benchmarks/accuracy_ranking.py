@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks import machine
 from benchmarks.accuracy import page
-from benchmarks.ranking import branches, images, newsgroups, synthetic
+from benchmarks.ranking import branches, enzymes, images, newsgroups, synthetic
 from benchmarks.ranking.measures import LARGER_IS_BETTER, permutation_p
 from linnaeus.engine import single_blas_thread
 
@@ -109,6 +109,15 @@ def _synthetic(options: argparse.Namespace) -> tuple[Rows, Rows]:
     return rows, table
 
 
+def _enzymes(options: argparse.Namespace) -> tuple[Rows, Rows]:
+    rows = enzymes.runs()
+    table = [
+        {"system": system} | _cells(rows, enzymes.COLUMNS, system, enzymes.PUBLISHED[system])
+        for system in enzymes.PUBLISHED
+    ]
+    return rows, table
+
+
 def _images(options: argparse.Namespace) -> tuple[Rows, Rows]:
     rows = images.runs(options.kernel)
     table = [
@@ -152,4 +161,5 @@ QUESTIONS: dict[str, Callable[[argparse.Namespace], tuple[Rows, Rows]]] = {
     "branches": _branches,
     "synthetic": _synthetic,
     "images": _images,
+    "enzymes": _enzymes,
 }

@@ -67,7 +67,11 @@ def runs(
         for system in systems:
             model = learners[system](sample.X[by_group], sample.Y[by_group], sample.number)
             row = {"size": sample.size, "run": sample.number, "system": system, "passes": model.n_iter_}
-            row |= {"active": 100 * model.active_ratio_, "nodes": len(model.taxonomy_.levels[1])}
+            row |= {
+                "converged": model.converged_,
+                "active": 100 * model.active_ratio_,
+                "nodes": len(model.taxonomy_.levels[1]),
+            }
             rows.append(row | measured(model, sample.X_test, sample.Y_test, sample.taxonomy, COLUMNS))
     return rows
 
@@ -77,7 +81,7 @@ def _learners(taxonomy: Taxonomy, settings: dict[str, Any]) -> dict[str, Callabl
 
     def trained(kind: Any, how: dict[str, Any]) -> Callable[..., Any]:
         def train(X: Any, Y: Any, seed: int) -> Any:
-            return kind(taxonomy, random_state=seed, **settings, **how).fit(X, Y)
+            return kind(taxonomy, random_state=seed, **settings | how).fit(X, Y)
 
         return train
 
@@ -97,4 +101,6 @@ def _learners(taxonomy: Taxonomy, settings: dict[str, Any]) -> dict[str, Callabl
         "perceptron, flat": trained(HierarchicalPerceptron, _FLAT),
         "perceptron": trained(HierarchicalPerceptron, _SHARED),
         "perceptron, learned taxonomy": with_learned_taxonomy,
+        "perceptron, online": trained(HierarchicalPerceptron, _SHARED | {"variant": "online", "max_iter": 100}),
+        "perceptron, MinOver": trained(HierarchicalPerceptron, _SHARED | {"variant": "minover", "max_iter": 100}),
     }
