@@ -94,15 +94,38 @@ class Pipeline(BaseEstimator):
         check_is_fitted(self, "model_")
         return documents if self.features_ is None else self.features_.transform(documents)
 
-    def predict(self, documents: Any, *, decoder: Decoder | str | None = None, closed: bool | None = None) -> Any:
-        """Answers in the kind of the training labels; see the model's ``predict``."""
+    def predict(
+        self, documents: Any, *, decoder: Decoder | str | None = None, closed: bool | None = None, **request: Any
+    ) -> Any:
+        """Answers in the kind of the training labels; see the model's ``predict``, for ``rules`` and ``risk``, too."""
         X = self.matrix(documents)
-        return self.model_.predict(X, decoder=decoder or self.decoder_, closed=closed)
+        return self.model_.predict(X, decoder=decoder or self.decoder_, closed=closed, **request)
 
-    def answers(self, documents: Any, *, decoder: Decoder | str | None = None, closed: bool | None = None) -> CSR:
+    def answers(
+        self, documents: Any, *, decoder: Decoder | str | None = None, closed: bool | None = None, **request: Any
+    ) -> CSR:
         """The answers of `predict` as 0/1 rows, n_docs x n_nodes."""
         X = self.matrix(documents)
-        return self.model_.answers(X, decoder=decoder or self.decoder_, closed=closed)
+        return self.model_.answers(X, decoder=decoder or self.decoder_, closed=closed, **request)
+
+    def ranked_sets(
+        self, documents: Any, k: int = 1, *, rules: Any = None, decoder: Decoder | str | None = None
+    ) -> Any:
+        """The k best closed label sets of every document; see the model's ``ranked_sets``."""
+        return self.model_.ranked_sets(self.matrix(documents), k, rules=rules, decoder=decoder or self.decoder_)
+
+    def n_best(
+        self,
+        documents: Any,
+        k: int = 5,
+        *,
+        rules: Any = None,
+        decoder: Decoder | str | None = None,
+        closed: bool | None = None,
+    ) -> list[list[tuple[list[str], float]]]:
+        """The k best label sets of every document, each with its score, best first."""
+        found = self.ranked_sets(documents, k, rules=rules, decoder=decoder)
+        return found.labels(self.taxonomy_, closed=self.model_.closed_ if closed is None else closed)
 
     def decision_function(self, documents: Any) -> FloatArray:
         """Scores of all answerable nodes."""

@@ -167,3 +167,25 @@ def test_a_reader_that_has_enough_is_no_error(trained, command) -> None:
     )
     assert (found.returncode, found.stderr) == (0, "")
     assert len(found.stdout.splitlines()) == 1
+
+
+def test_rules_bind_every_answer(linnaeus, trained) -> None:
+    result = linnaeus("predict", trained / "model", trained / "docs.jsonl", "--only-under", "Plants", "--at-most", 1)
+    for line in map(json.loads, result.out.splitlines()):
+        assert line["proved"] is True
+        assert [entry["path"][0] for entry in line["labels"]] == ["Plants"]
+    result = linnaeus("predict", trained / "model", trained / "docs.jsonl", "--exclude", "Cats", "--exclude", "Dgos")
+    assert result.code != 0
+    assert "did you mean 'Dogs'" in result.err
+    result = linnaeus("predict", trained / "model", trained / "docs.jsonl", "--only-under", "Cats", "--exclude", "Cats")
+    assert result.code != 0
+    assert "No label set" in result.err
+
+
+def test_n_best_sets_come_with_their_scores(linnaeus, trained) -> None:
+    result = linnaeus("predict", trained / "model", trained / "docs.jsonl", "--n-best", 3)
+    line = json.loads(result.out.splitlines()[0])
+    assert line["sets"][0]["labels"] == ["Cats"]
+    scores = [entry["score"] for entry in line["sets"]]
+    assert scores == sorted(scores, reverse=True)
+    assert len(scores) == 3

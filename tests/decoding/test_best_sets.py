@@ -60,7 +60,11 @@ def values(taxonomy: Taxonomy, weight: np.ndarray, rules: Rules, table: np.ndarr
             value = float(sum(weight[v] for v in members))
             if table is not None:
                 for p in [*members, taxonomy.n_nodes]:
-                    fan = [v for v in members if (p in parents_of(taxonomy, v)) or (p == taxonomy.n_nodes and not parents_of(taxonomy, v))]
+                    fan = [
+                        v
+                        for v in members
+                        if (p in parents_of(taxonomy, v)) or (p == taxonomy.n_nodes and not parents_of(taxonomy, v))
+                    ]
                     value += table[p, min(len(fan), table.shape[1] - 1)]
             if value > -np.inf:
                 found[members] = value

@@ -36,6 +36,35 @@ def predict(
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Probabilities instead of scores, where the model has them.")
     ] = False,
+    only_under: Annotated[
+        list[str] | None, typer.Option("--only-under", help="Labels at or below this node only. May be repeated.")
+    ] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option("--exclude", help="Not this node, nor anything below it. May be repeated.")
+    ] = None,
+    require: Annotated[
+        list[str] | None, typer.Option("--require", help="This node is in every answer. May be repeated.")
+    ] = None,
+    at_least: Annotated[int | None, typer.Option("--at-least", min=0, help="At least so many labels.")] = None,
+    at_most: Annotated[int | None, typer.Option("--at-most", min=1, help="At most so many labels.")] = None,
+    at_most_under: Annotated[
+        list[str] | None, typer.Option("--at-most-under", help="NODE=K: at most K labels at or below a node.")
+    ] = None,
+    one_per: Annotated[
+        list[str] | None, typer.Option("--one-per", help="At most one label below this node; or tops. May be repeated.")
+    ] = None,
+    min_depth: Annotated[int | None, typer.Option("--min-depth", min=1, help="Labels at this depth or deeper.")] = None,
+    depth: Annotated[int | None, typer.Option("--depth", min=1, help="Labels at exactly this depth.")] = None,
+    max_children: Annotated[
+        int | None, typer.Option("--max-children", min=1, help="Follow at most so many children of any node.")
+    ] = None,
+    leaves_only: Annotated[bool, typer.Option("--leaves-only", help="Labels are leaves.")] = False,
+    n_best: Annotated[
+        int | None, typer.Option("--n-best", min=1, help="Give the n best label sets with their scores.")
+    ] = None,
+    risk: Annotated[
+        float | None, typer.Option("--risk", help="Answer only as deep as this risk allows; for calibrated models.")
+    ] = None,
     text: options.TextOption = None,
     sequence: options.SequenceOption = None,
     format: options.DataFormatOption = None,
@@ -56,6 +85,20 @@ def predict(
         raise typer.BadParameter("--json and --as tsv contradict each other.")
     if top is not None and (decoder is not None or closed is not None):
         raise typer.BadParameter("--top ranks nodes; --decoder and --closed are for sets.")
+    bounds = dict(_bound(entry) for entry in at_most_under or [])
+    once: Any = "tops" if one_per == ["tops"] else one_per
+    given: dict[str, Any] = {
+        "only_under": only_under, "exclude": exclude, "require": require, "at_least": at_least, "at_most": at_most,
+        "at_most_under": bounds, "one_per": once, "min_depth": min_depth, "depth": depth, "max_children": max_children,
+        "leaves_only": leaves_only,
+    }  # fmt: skip
+    rules = {name: value for name, value in given.items() if value}
+    if top is not None and (rules or n_best is not None or risk is not None):
+        raise typer.BadParameter("--top ranks nodes; rules, --n-best and --risk are for sets.")
+    if risk is not None and (rules or n_best is not None):
+        raise typer.BadParameter("--risk cannot be promised together with rules or --n-best.")
+    if n_best is not None and as_ == "tsv":
+        raise typer.BadParameter("--n-best needs JSON lines: --as jsonl.")
     loaded = store.load(model)
     if probabilities and not hasattr(loaded, "predict_proba"):
         raise ParameterError("--probabilities: the model has none; OneVsRestLogistic is one that has.")
@@ -63,7 +106,7 @@ def predict(
     parts = (format, text, None, None, header, encoding, split)
     reading = options.Reading(*parts, id=id_, sequence=sequence)
     documents = documents_for(loaded, data or ["-"], reading, labelled=False)
-    answer = _Answering(loaded, top, closed, decide, probabilities)
+    answer = _Answering(loaded, top, closed, decide, probabilities, rules, n_best, risk)
     write = _json_line if as_ == "jsonl" or as_json else _table_lines
     with _target(output) as file:
         for document in answer.all(documents):
@@ -79,6 +122,9 @@ class _Answering:
     closed: bool | None
     decoder: Any
     probabilities: bool
+    rules: dict[str, Any]
+    n_best: int | None = None
+    risk: float | None = None
 
     def all(self, documents: Any) -> Iterator[dict[str, Any]]:
         """One record per document: {"id", "labels"} with, per label, name, score (where it has one) and path."""
@@ -90,12 +136,44 @@ class _Answering:
         with progress("predicting", len(documents)) as advance:
             for part in blocks(len(documents), size):
                 batch = documents.take(range(part.start, part.stop))
-                for i, row in enumerate(self._rows(batch.documents)):
+                sets = self._sets(batch.documents)
+                for i, row in enumerate(self._rows(batch.documents, sets)):
                     name = str(part.start + i) if batch.ids is None else batch.ids[i]
-                    yield {"id": name, "labels": [self._entry(node, score) for node, score in row]}
+                    record = {"id": name, "labels": [self._entry(node, score) for node, score in row]}
+                    yield record if sets is None else {**record, **self._proof(sets, i)}
                 advance(part.stop - part.start)
 
-    def _rows(self, documents: Any) -> Iterator[list[tuple[int, float | None]]]:
+    def _sets(self, documents: Any) -> Any:
+        """Ranked label sets, where they are asked for."""
+        if not self.rules and self.n_best is None:
+            return None
+        from linnaeus.models.requests import check_feasible
+
+        found = self.model.ranked_sets(documents, self.n_best or 1, rules=self.rules or None, decoder=self.decoder)
+        check_feasible(found, self.rules)
+        return found
+
+    def _proof(self, sets: Any, i: int) -> dict[str, Any]:
+        """Whether an answer is proved to be the best, and the sets with their scores."""
+        proof: dict[str, Any] = {"proved": bool(sets.proved[i])}
+        if self.n_best is not None:
+            rows = self._closed(sets.sets[i * sets.k : (i + 1) * sets.k])
+            pairs = zip(self.model.taxonomy_.labels(rows), sets.scores[i].tolist(), strict=True)
+            proof["sets"] = [{"labels": labels, "score": round(s, 6)} for labels, s in pairs if s > float("-inf")]
+        return proof
+
+    def _closed(self, Y: Any) -> Any:
+        """Closed sets as answers are to be."""
+        inner = getattr(self.model, "model_", self.model)
+        return Y if (inner.closed_ if self.closed is None else self.closed) else self.model.taxonomy_.frontier(Y)
+
+    def _answers(self, documents: Any, sets: Any) -> Any:
+        if sets is not None:
+            return self._closed(sets.best)
+        request = {} if self.risk is None else {"risk": self.risk}
+        return self.model.answers(documents, decoder=self.decoder, closed=self.closed, **request)
+
+    def _rows(self, documents: Any, sets: Any = None) -> Iterator[list[tuple[int, float | None]]]:
         """(node, score) of each document, best first; nodes that only stand above a label may have no score."""
         if self.top and not self.probabilities:  # no scores of all nodes are needed for it
             found, values = self.model.top_nodes(documents, self.top)
@@ -105,7 +183,7 @@ class _Answering:
 
         nodes = getattr(self.model, "model_", self.model).nodes_.tolist()
         column_of = {node: i for i, node in enumerate(nodes)}
-        Y: Any = None if self.top else self.model.answers(documents, decoder=self.decoder, closed=self.closed)
+        Y: Any = None if self.top else self._answers(documents, sets)
         first = 0
         for S in [self.model.predict_proba(documents)] if self.probabilities else self.model.score_blocks(documents):
             best = best_columns(S, min(self.top, S.shape[1])).tolist() if self.top else None
@@ -128,6 +206,14 @@ class _Answering:
         if others:
             entry["other_paths"] = others
         return entry
+
+
+def _bound(entry: str) -> tuple[str, int]:
+    """``NODE=K`` as a pair."""
+    name, _, number = entry.rpartition("=")
+    if not name or not number.isdecimal():
+        raise typer.BadParameter(f"--at-most-under {entry}: expected NODE=K, for example Sports=2.")
+    return name, int(number)
 
 
 def _json_line(document: dict[str, Any]) -> str:

@@ -11,12 +11,15 @@ from typing import Any
 
 from linnaeus.decoding.argmax import BestLabel, BestLeaf
 from linnaeus.decoding.base import Decoder
+from linnaeus.decoding.best_sets import RankedSets, best_sets
+from linnaeus.decoding.branching import BestBranching, branching_counts, branching_table
 from linnaeus.decoding.closure_cut import BestClosure, best_closures, closure_weights
 from linnaeus.decoding.cut import CutOff
 from linnaeus.decoding.held_out import TopScores
 from linnaeus.decoding.instance_cut import InstanceCut
 from linnaeus.decoding.pcut import PCut
 from linnaeus.decoding.rcut import RCut
+from linnaeus.decoding.rules import Rules
 from linnaeus.decoding.scut import SCut
 from linnaeus.decoding.set_size import SetSize
 from linnaeus.decoding.subtree import BestSubtree, max_edge_labelling
@@ -26,6 +29,7 @@ from linnaeus.errors import ParameterError, nearest
 
 __all__ = [
     "DECODERS",
+    "BestBranching",
     "BestClosure",
     "BestLabel",
     "BestLeaf",
@@ -35,12 +39,17 @@ __all__ = [
     "InstanceCut",
     "PCut",
     "RCut",
+    "RankedSets",
+    "Rules",
     "SCut",
     "SetSize",
     "Threshold",
     "TopDown",
     "TopScores",
     "best_closures",
+    "best_sets",
+    "branching_counts",
+    "branching_table",
     "closure_weights",
     "decoder",
     "max_edge_labelling",
@@ -56,6 +65,7 @@ DECODERS: dict[str, type[Decoder]] = {
         TopDown,
         BestSubtree,
         BestClosure,
+        BestBranching,
         RCut,
         SCut,
         PCut,

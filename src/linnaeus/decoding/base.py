@@ -29,6 +29,7 @@ __all__ = [
     "checked",
     "hierarchy",
     "in_blocks",
+    "less_theta",
     "plain_theta",
     "positions",
     "stacked",
@@ -70,6 +71,27 @@ class Decoder(ABC):
     @abstractmethod
     def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
         """S is C-contiguous float32 or float64, ``columns`` increasing."""
+
+    def margins(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> FloatArray:
+        """Scores less where this decoder cuts: what speaks for a node is above 0 (n_docs x n_scored, columns as given).
+
+        Label sets are compared by sums of these where rules or several answers are asked for. Here: less what lies midway
+        between the lowest score that is answered and the highest that is not.
+        """
+        S = np.asarray(S, dtype=np.float64)
+        nodes = np.arange(taxonomy.n_nodes) if columns is None else np.asarray(columns)
+        Y = self(S, taxonomy, columns)
+        answered = Y[:, nodes].toarray() > 0
+        labels = taxonomy.frontier(Y)[:, nodes].toarray() > 0 if self.closed else answered
+        low = np.where(labels, S, np.inf).min(axis=1, initial=np.inf)
+        high = np.where(answered, -np.inf, S).max(axis=1, initial=-np.inf)
+        step = 1e-6 * np.maximum(
+            1.0, np.where(np.isfinite(low), np.abs(low), np.abs(np.where(np.isfinite(high), high, 0)))
+        )
+        with np.errstate(invalid="ignore"):
+            midway = 0.5 * (low + high)
+        cut = np.where(np.isinf(low), high + step, np.where((low > high) & np.isfinite(high), midway, low - step))
+        return S - np.where(np.isfinite(cut), cut, 0.0)[:, None]
 
     def to_dict(self) -> dict[str, Any]:
         """Name and parameters as plain values; `linnaeus.decoding.decoder` takes them back."""
@@ -183,6 +205,13 @@ def plain_theta(theta: Any) -> Theta:
     if array.ndim > 1 or np.isnan(array).any():
         raise ParameterError(f"theta={theta!r} is not a number or a list of numbers, one for each node.")
     return float(array) if array.ndim == 0 else tuple(array.tolist())
+
+
+def less_theta(theta: Theta, S: Any, taxonomy: Taxonomy, columns: Any = None) -> FloatArray:
+    """Scores less the thresholds of their nodes."""
+    S = np.asarray(S)
+    each = theta_per_node(theta, taxonomy)
+    return np.asarray(S - (each if columns is None else each[np.asarray(columns)]).astype(S.dtype, copy=False))
 
 
 def theta_per_node(theta: Theta, taxonomy: Taxonomy) -> FloatArray:

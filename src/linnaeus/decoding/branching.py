@@ -38,7 +38,9 @@ def branching_table(taxonomy: Taxonomy, shared: Any = None, node: Any = None, *,
     [[-inf, -0.1, -0.5], [0.0, -0.1, -0.5], [-inf, -0.1, -0.5]]
     """
     n = taxonomy.n_nodes
-    width = 1 if shared is None and node is None else len(np.atleast_1d(shared)) if shared is not None else node.shape[1]
+    width = (
+        1 if shared is None and node is None else len(np.atleast_1d(shared)) if shared is not None else node.shape[1]
+    )
     table = np.zeros((n + 1, width + 1))
     if shared is not None:
         table[:, 1:] += np.asarray(shared, dtype=np.float64)

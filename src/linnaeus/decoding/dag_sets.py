@@ -79,7 +79,9 @@ class Cuts:
 
     def best(self, weights: FloatArray) -> list[tuple[IntArray, float] | None]:
         """(members, value) of the best set of every row, None where there is none."""
-        return [self._best_of(w) for w in weights] if self.not_empty else self._solve(weights, self._nobody(len(weights)))
+        return (
+            [self._best_of(w) for w in weights] if self.not_empty else self._solve(weights, self._nobody(len(weights)))
+        )
 
     def _nobody(self, n_rows: int) -> BoolArray:
         return np.zeros((n_rows, self.taxonomy.n_nodes), dtype=bool)

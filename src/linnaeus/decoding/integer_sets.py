@@ -50,7 +50,9 @@ class IntegerSets:
 
         lengths = [len(row[0]) for row in self._rows]
         where = np.repeat(np.arange(len(self._rows)), lengths), np.concatenate([row[0] for row in self._rows])
-        A = sparse.csr_array((np.concatenate([row[1] for row in self._rows]), where), shape=(len(self._rows), 2 * self.n))
+        A = sparse.csr_array(
+            (np.concatenate([row[1] for row in self._rows]), where), shape=(len(self._rows), 2 * self.n)
+        )
         low, high = (np.array([row[i] for row in self._rows]) for i in (2, 3))
         return A, low, high
 

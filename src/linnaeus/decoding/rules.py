@@ -93,7 +93,9 @@ class Rules:
             if name not in known:
                 from linnaeus.errors import nearest
 
-                raise ParameterError(f"There is no rule {name!r}; the rules are {', '.join(known)}{nearest(name, known)}")
+                raise ParameterError(
+                    f"There is no rule {name!r}; the rules are {', '.join(known)}{nearest(name, known)}"
+                )
         return cls(**given)
 
     def bind(self, taxonomy: Taxonomy) -> BoundRules:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from linnaeus.decoding.base import plain_theta, theta_per_node
+from linnaeus.decoding.base import less_theta, plain_theta, theta_per_node
 from linnaeus.decoding.cut import CutOff, Metric, check_choice
 from linnaeus.decoding.held_out import HeldOut
 from linnaeus.decoding.label_thresholds import LabelThresholds
@@ -77,6 +77,10 @@ class SCut(CutOff):
     @property
     def fitted(self) -> bool:
         return self.theta is not None
+
+    def margins(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> FloatArray:
+        self._check_fitted()
+        return less_theta(self.theta, S, taxonomy, columns)
 
     def _cut(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
         theta = theta_per_node(self.theta, taxonomy)[columns]

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from linnaeus.decoding.argmax import BestLabel
-from linnaeus.decoding.base import Decoder, blocks, hierarchy, plain_theta, theta_per_node
+from linnaeus.decoding.base import Decoder, blocks, hierarchy, less_theta, plain_theta, theta_per_node
 from linnaeus.errors import DataError, ParameterError, nearest
 from linnaeus.taxonomy.closure import pattern, select
 from linnaeus.taxonomy.rows import pointers
@@ -62,6 +62,9 @@ class Threshold(Decoder):
     @property
     def closed(self) -> bool:
         return self.repair is not None
+
+    def margins(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> FloatArray:
+        return less_theta(self.theta, S, taxonomy, columns)
 
     def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
         if self.at_least_one and len(S) and not len(columns):

@@ -58,6 +58,26 @@ class TopDown(Decoder):
     def single(self) -> bool:
         return self.leaf_mandatory and self.theta == np.inf
 
+    def margins(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> FloatArray:
+        """What nodes add to the log-probability of a set: scores here compare a node with its siblings only.
+
+        A node joins with probability sigma(s_v - theta_v) once its parents have, so that a set weighs the sum over its
+        members of  s_v - theta_v - sum over children c of log(1 + exp(s_c - theta_c)).  Where only the best child is
+        followed, it is one of them: the log of the softmax among siblings.
+        """
+        nodes = np.arange(taxonomy.n_nodes) if columns is None else np.asarray(columns)
+        edges, place = hierarchy(taxonomy), positions(taxonomy, nodes)
+        above = np.repeat(np.arange(taxonomy.n_nodes), np.diff(edges.child_indptr))
+        S = np.asarray(S, dtype=np.float64)
+        if self.theta == np.inf:
+            return S - _log_sum_of_siblings(S, nodes, edges.parent_indptr, edges.parent_indices)
+        S = S - theta_per_node(self.theta, taxonomy)[nodes]
+        U = S.copy()
+        for p, c in zip(above.tolist(), edges.child_indices.tolist(), strict=True):
+            if place[p] >= 0 and place[c] >= 0:
+                U[:, place[p]] -= np.logaddexp(0.0, S[:, place[c]])
+        return U
+
     def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
         from linnaeus._kernels.descent import descend
 
@@ -70,3 +90,14 @@ class TopDown(Decoder):
         Y = in_blocks(lambda rows: descend(rows, position, theta, *arrays, self.leaf_mandatory), S, taxonomy.n_nodes)
         Y.sort_indices()
         return Y if self.parents == "all" else taxonomy.close(Y)
+
+
+def _log_sum_of_siblings(S: FloatArray, nodes: IntArray, indptr: IntArray, parents: IntArray) -> FloatArray:
+    """Of every node, the log of the sum of exp(score) over the nodes with its parents."""
+    found = np.zeros_like(S)
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for place, v in enumerate(nodes.tolist()):
+        groups.setdefault(tuple(parents[indptr[v] : indptr[v + 1]].tolist()), []).append(place)
+    for group in groups.values():
+        found[:, group] = np.logaddexp.reduce(S[:, group], axis=1)[:, None]
+    return found

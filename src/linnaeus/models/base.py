@@ -7,6 +7,7 @@ the nodes it can answer), and ``_scores(X)`` (n_docs x len(nodes_)). Everything 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,12 @@ from linnaeus.data.check import Problem, check_labels, check_weights
 from linnaeus.data.kinds import LabelCodec
 from linnaeus.decoding import BestLabel, Decoder, Threshold
 from linnaeus.decoding import decoder as make_decoder
+from linnaeus.decoding.best_sets import RankedSets
+from linnaeus.decoding.rules import Rules
 from linnaeus.engine.plan import blocks, rows_that_fit
 from linnaeus.errors import DataError, ParameterError, check_number
 from linnaeus.metrics.rankings import best_columns
+from linnaeus.models.requests import check_feasible, ranked_sets
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
 
@@ -149,7 +153,15 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         S = self._all_scores(X)
         return S[:, 1] - S[:, 0] if self._binary else S
 
-    def predict(self, X: Any, *, decoder: Decoder | str | None = None, closed: bool | None = None) -> Any:
+    def predict(
+        self,
+        X: Any,
+        *,
+        decoder: Decoder | str | None = None,
+        closed: bool | None = None,
+        rules: Rules | Mapping[str, Any] | None = None,
+        risk: float | None = None,
+    ) -> Any:
         """Answers in the kind of the labels that were learned from; lists of labels where one label cannot say it.
 
         Parameters
@@ -159,16 +171,34 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
             best unless some training documents had none.
         closed : True adds all ancestors to the answers, False leaves only the most specific labels; default: ancestors
             if all training sets had them, labels as given otherwise.
+        rules : which label sets may be answered, `Rules` or a dictionary of them; answers are then the best closed sets
+            that obey (`ranked_sets` also says whether they are proved to be).
+        risk : answer only as deep as can be promised: the probability of any wrong node is at most this (see
+            `linnaeus.calibrate`, which has to be called first).
         """
         check_is_fitted(self, "nodes_")
         decoder = self._decoder(decoder)
-        Y = self.answers(X, decoder=decoder, closed=closed)
+        request = {name: value for name, value in (("rules", rules), ("risk", risk)) if value is not None}
+        Y = self.answers(X, decoder=decoder, closed=closed, **request)
+        if risk is not None or Rules.of(rules).at_least > 1:
+            return self.codec_.decode(Y, self.taxonomy_, single=False)
         with_ancestors = self.closed_ if closed is None else closed
         return self.codec_.decode(Y, self.taxonomy_, single=decoder.single and not with_ancestors)
 
-    def answers(self, X: Any, *, decoder: Decoder | str | None = None, closed: bool | None = None) -> CSR:
+    def answers(
+        self,
+        X: Any,
+        *,
+        decoder: Decoder | str | None = None,
+        closed: bool | None = None,
+        rules: Rules | Mapping[str, Any] | None = None,
+        risk: float | None = None,
+    ) -> CSR:
         """The answers of `predict` as 0/1 rows, n_docs x n_nodes, whatever kind the labels were."""
         check_is_fitted(self, "nodes_")
+        if rules is not None or risk is not None:
+            Y = self._requested(X, decoder, rules, risk)
+            return Y if (self.closed_ if closed is None else closed) else self.taxonomy_.frontier(Y)
         decide = self._decoder(decoder)
         Y = decide.over_blocks(self.score_blocks(X), self.taxonomy_, self.nodes_)
         if self.closed_ if closed is None else closed:
@@ -182,6 +212,51 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         if self.one_label_ or self.codec_.single_label:
             return BestLabel(path_sum=self.nested_, close=False)
         return Threshold(0.0, repair=None, at_least_one=not self.some_empty_)
+
+    def ranked_sets(
+        self,
+        X: Any,
+        k: int = 1,
+        *,
+        rules: Rules | Mapping[str, Any] | None = None,
+        decoder: Decoder | str | None = None,
+    ) -> RankedSets:
+        """The k best closed label sets of every document, exactly; see `RankedSets` for scores and proofs."""
+        check_number("k", k, least=1, whole=True)
+        check_is_fitted(self, "nodes_")
+        decide = self._decoder(decoder)
+        at_least_one = bool(getattr(decide, "at_least_one", not self.some_empty_))
+        return ranked_sets(self, self._check_X(X, reset=False), decide, rules, int(k), at_least_one)
+
+    def n_best(
+        self,
+        X: Any,
+        k: int = 5,
+        *,
+        rules: Rules | Mapping[str, Any] | None = None,
+        decoder: Decoder | str | None = None,
+        closed: bool | None = None,
+    ) -> list[list[tuple[list[str], float]]]:
+        """The k best label sets of every document, each with its score, best first."""
+        found = self.ranked_sets(X, k, rules=rules, decoder=decoder)
+        return found.labels(self.taxonomy_, closed=self.closed_ if closed is None else closed)
+
+    def _set_weights(self, X: Matrix, decide: Decoder) -> tuple[Any, bool]:
+        """Blocks of scores that add up over closed sets, and whether a single label counts with its path."""
+        weights = (decide.margins(S, self.taxonomy_, self.nodes_) for S in self._score_blocks(X))
+        return weights, bool(getattr(decide, "path_sum", True))
+
+    def _requested(self, X: Any, decoder: Decoder | str | None, rules: Any, risk: float | None) -> CSR:
+        if rules is not None and risk is not None:
+            raise ParameterError("rules and risk cannot be promised together; ask for one of them.")
+        if risk is not None:
+            return self._at_risk(X, risk)
+        found = self.ranked_sets(X, rules=rules, decoder=decoder)
+        check_feasible(found, rules)
+        return found.best
+
+    def _at_risk(self, X: Any, risk: float) -> CSR:
+        raise ParameterError("risk: the model is not calibrated; call linnaeus.calibrate first.")
 
     def top(self, X: Any, k: int = 5) -> tuple[Any, FloatArray]:
         """The k best nodes of each document: labels and scores (n_docs x k each), best first, ties by node number."""

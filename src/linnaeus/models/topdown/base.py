@@ -190,12 +190,14 @@ class LocalClassifiers(LinearTaxonomyClassifier):
 
     # -- answering -----------------------------------------------------------------------------------------------------
 
-    def answers(self, X: Any, *, decoder: Decoder | str | None = None, closed: bool | None = None) -> CSR:
+    def answers(
+        self, X: Any, *, decoder: Decoder | str | None = None, closed: bool | None = None, **request: Any
+    ) -> CSR:
         """The answers of `predict` as 0/1 rows, n_docs x n_nodes; by default those of the walk downwards."""
         check_is_fitted(self, "nodes_")
         decide = self._decoder(decoder)
-        if not isinstance(decide, Descent):
-            return super().answers(X, decoder=decide, closed=closed)
+        if request or not isinstance(decide, Descent):
+            return super().answers(X, decoder=decide, closed=closed, **request)
         X = self._check_X(X, reset=False)
         size = rows_that_fit(8 * max(1, len(self.nodes_) + len(self.stop_nodes_)))
         Y = stacked([self._walked(X[part], decide) for part in blocks(X.shape[0], size)], self.taxonomy_)

@@ -1,0 +1,100 @@
+"""Answers to requests of their own kind: the k best label sets of each document, and sets that obey rules.
+
+Sets are compared by what they sum to. Of a model whose decoder answers one label this is the score of that label, or of
+its whole path; of any other it is the sum of the decoder's margins (`Decoder.margins`) over the closed set. A model
+whose scores do not add up so overrides ``_set_weights``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from linnaeus.decoding import BestClosure, BestLeaf, Decoder
+from linnaeus.decoding.best_sets import RankedSets, best_sets
+from linnaeus.decoding.rules import BoundRules, Rules
+from linnaeus.errors import ParameterError
+from linnaeus.order import best_columns
+from linnaeus.taxonomy import Taxonomy
+from linnaeus.taxonomy.closure import pattern
+from linnaeus.typing import FloatArray, IntArray
+
+__all__ = ["check_feasible", "ranked_sets"]
+
+
+def ranked_sets(
+    model: Any, X: Any, decide: Decoder, rules: Rules | Mapping[str, Any] | None, k: int, at_least_one: bool
+) -> RankedSets:
+    """The k best closed sets of every document that the rules allow; X is checked."""
+    wanted, taxonomy = Rules.of(rules), model.taxonomy_
+    weights, path_sum = model._set_weights(X, decide)
+    if decide.single and wanted.at_least <= 1:
+        candidates = getattr(model, "label_nodes_", model.nodes_)
+        nodes = _candidates(wanted.bind(taxonomy), candidates, isinstance(decide, BestLeaf))
+        parts = [_single(U, taxonomy, model.nodes_, nodes, path_sum, k) for U in weights]
+        return _joined(parts)
+    if at_least_one and not wanted.at_least and not isinstance(decide, BestClosure):
+        wanted = replace(wanted, at_least=1)
+    bound, table = _known_ends(wanted.bind(taxonomy), model.nodes_), getattr(decide, "table", None)
+    extra = {} if table is None else {"table": table(taxonomy)}
+    return _joined([best_sets(U, taxonomy, model.nodes_, k=k, rules=bound, **extra) for U in weights])
+
+
+def _known_ends(rules: BoundRules, nodes: IntArray) -> BoundRules:
+    """Rules with which labels are nodes that the model can answer; what stands above these only comes along."""
+    known = np.zeros(rules.taxonomy.n_nodes, dtype=bool)
+    known[nodes] = True
+    return replace(rules, may_stop=rules.may_stop & known)
+
+
+def check_feasible(found: RankedSets, rules: Any) -> None:
+    """Refuse rules that no label set obeys."""
+    if not found.feasible.all():
+        raise ParameterError(
+            f"No label set of document {int((~found.feasible).argmax())} obeys {Rules.of(rules)}: the rules contradict each "
+            "other, or no node that the model can answer is left."
+        )
+
+
+def _candidates(rules: BoundRules, nodes: IntArray, leaves: bool) -> IntArray:
+    """The nodes that may be the only label."""
+    taxonomy = rules.taxonomy
+    above = taxonomy.ancestor_matrix[nodes]
+    free = np.asarray(above @ (~rules.allowed).astype(np.int32)) == 0
+    held = np.asarray(above @ rules.forced.astype(np.int32)) == rules.forced.sum()
+    ok = free & held & rules.may_stop[nodes]
+    return nodes[ok & taxonomy.is_leaf[nodes]] if leaves else nodes[ok]
+
+
+def _single(U: FloatArray, taxonomy: Taxonomy, scored: IntArray, nodes: IntArray, path_sum: bool, k: int) -> RankedSets:
+    """The k best of ``nodes``, each with its ancestors, as sets."""
+    if path_sum:
+        paths = taxonomy.ancestor_matrix[nodes][:, scored].astype(np.float64)
+        S = np.ascontiguousarray((paths @ U.T.astype(np.float64)).T)
+    else:
+        column_of = np.full(taxonomy.n_nodes, -1)
+        column_of[scored] = np.arange(len(scored))
+        S = np.asarray(U[:, column_of[nodes]], dtype=np.float64)
+    few = min(k, len(nodes))
+    scores = np.full((len(S), k), -np.inf)
+    chosen = np.zeros((len(S), k), dtype=bool)
+    best = best_columns(S, few) if few else np.zeros((len(S), 0), dtype=np.int64)
+    scores[:, :few] = np.take_along_axis(S, best, axis=1)
+    chosen[:, :few] = True
+    indptr = np.concatenate([[0], np.cumsum(chosen.ravel())])
+    Y = taxonomy.close(pattern(indptr, nodes[best].ravel().astype(np.int32), taxonomy.n_nodes))
+    return RankedSets(Y, scores, np.ones(len(S), dtype=bool))
+
+
+def _joined(parts: list[RankedSets]) -> RankedSets:
+    from scipy import sparse
+
+    if len(parts) == 1:
+        return parts[0]
+    sets = sparse.csr_array(sparse.vstack([part.sets for part in parts], format="csr"))
+    return RankedSets(
+        sets, np.concatenate([part.scores for part in parts]), np.concatenate([part.proved for part in parts])
+    )

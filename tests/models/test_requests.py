@@ -1,0 +1,103 @@
+"""Rules and n-best lists through models, whatever their scores mean."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from linnaeus import HM3, RRSVM, HierarchicalSVM, OneVsRestSVM, Pipeline, Taxonomy, TopDownSVM
+from linnaeus.decoding import BestClosure, BestLeaf, Rules, Threshold
+from linnaeus.errors import LinnaeusError
+from linnaeus.taxonomy.closure import is_closed
+from tests.contracts.configurations import documents, taxonomy
+
+MODELS = [OneVsRestSVM, RRSVM, TopDownSVM, HM3, HierarchicalSVM]
+
+
+@pytest.fixture(scope="module", params=["tree", "dag"])
+def problem(request):
+    tax = taxonomy(request.param)
+    return tax, *documents(tax)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_answers_obey_rules(kind, problem) -> None:
+    tax, X, labels = problem
+    model = kind(taxonomy=tax).fit(X, labels)
+    for given in ({"only_under": ["A"]}, {"exclude": ["AA", "C"], "at_most": 2}, {"depth": 2}, {"at_least": 3}):
+        bound = Rules(**given).bind(tax)
+        Y = model.answers(X[:12], rules=given, closed=True)
+        assert is_closed(tax, Y)
+        assert bound.obeyed(Y).all()
+        assert (np.diff(Y.indptr) > 0).all()
+        assert model.predict(X[:12], rules=given, closed=True) == tax.labels(Y)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_n_best_begins_with_the_best_set_and_falls(kind, problem) -> None:
+    tax, X, labels = problem
+    model = kind(taxonomy=tax).fit(X, labels)
+    found = model.ranked_sets(X[:8], k=4)
+    assert found.proved.all()
+    assert (np.diff(found.scores, axis=1) <= 1e-9).all()
+    assert (found.best != model.ranked_sets(X[:8]).best).nnz == 0
+    for row in model.n_best(X[:8], 4):
+        assert len({tuple(names) for names, _ in row}) == 4
+
+
+def test_without_rules_the_best_set_of_a_flat_model_is_its_answer(problem) -> None:
+    tax, X, labels = problem
+    leaves = [[label for label in row if tax.is_leaf[tax.index(label)]] or ["CAA"] for row in labels]
+    model = OneVsRestSVM(tax, random_state=0).fit(X, leaves)
+    Y = model.ranked_sets(X).best
+    assert (Y != model.answers(X, closed=True)).nnz == 0
+
+
+def test_the_best_set_of_h_m3_is_its_answer(problem) -> None:
+    tax, X, labels = problem
+    model = HM3(tax).fit(X, labels)
+    same = (model.ranked_sets(X).best != model.answers(X, closed=True)).sum(axis=1) == 0
+    assert same.all()
+
+
+def test_one_label_models_answer_the_best_allowed_label() -> None:
+    tax = taxonomy()
+    X, labels = documents(tax)
+    single = np.array([row[0] for row in labels])
+    model = OneVsRestSVM(tax, random_state=0).fit(X, single)
+    answer = model.predict(X, rules={"exclude": "A"})
+    S = model.decision_function(X)
+    inside = np.array([tax.index("A") not in tax.ancestors(name) for name in model.classes_])
+    expected = np.asarray(model.classes_)[np.where(inside, S, -np.inf).argmax(axis=1)]
+    assert answer.tolist() == expected.tolist()
+    best = model.n_best(X[:3], 2, closed=False)
+    assert [row[0][0][0] for row in best] == model.predict(X[:3]).tolist()
+    assert len(model.predict(X[:2], rules={"at_least": 2})[0]) == 2
+
+
+def test_a_decoder_says_where_to_cut(problem) -> None:
+    tax, X, labels = problem
+    model = OneVsRestSVM(tax, random_state=0, learn="closed").fit(X, labels)
+    high, low = (model.ranked_sets(X, decoder=Threshold(theta)).best.nnz for theta in (1.0, -1.0))
+    assert high < low
+    assert (
+        model.ranked_sets(X, decoder=BestClosure()).best != model.answers(X, decoder=BestClosure(), closed=True)
+    ).nnz == 0
+    assert tax.is_leaf[tax.frontier(model.ranked_sets(X, decoder=BestLeaf()).best).indices].all()
+
+
+def test_rules_that_leave_nothing_are_an_error_and_say_so() -> None:
+    tax = Taxonomy.from_paths([["A", "AA"], ["B"]])
+    model = OneVsRestSVM(tax).fit(np.eye(2), [["AA"], ["B"]])
+    with pytest.raises(LinnaeusError, match="No label set of document 0 obeys Rules"):
+        model.predict(np.eye(2), rules={"only_under": "A", "exclude": "A"})
+    with pytest.raises(LinnaeusError, match="not calibrated"):
+        model.predict(np.eye(2), risk=0.1)
+
+
+def test_pipelines_pass_requests_on() -> None:
+    tax = taxonomy()
+    X, labels = documents(tax)
+    pipe = Pipeline(OneVsRestSVM(tax, random_state=0)).fit(X, labels)
+    assert pipe.predict(X[:5], rules={"at_most": 1}) == pipe.model_.predict(X[:5], rules={"at_most": 1})
+    assert pipe.n_best(X[:2], 3) == pipe.model_.n_best(X[:2], 3)
