@@ -86,7 +86,7 @@ def make_layout(taxonomy: Taxonomy, nodes: IntArray, root: str, *, consistent: b
     place[order] = np.arange(len(order), dtype=np.int32)
     above = edges.parent[order]
     parent = np.where(above < 0, -1, place[np.maximum(above, 0)]).astype(np.int32)
-    if (parent[above >= 0] < 0).any():
+    if len(order) < len(members):
         raise DataError("The nodes of a layout must hold all their ancestors.")
     tied = np.ones(len(order), dtype=np.uint8)
     if whole:
