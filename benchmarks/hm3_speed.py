@@ -30,7 +30,7 @@ def run(arguments: list[str]) -> dict[str, Any]:
     parser.add_argument("--row", choices=ROWS, default="mesh")
     parser.add_argument("--root", choices=["super", "paper"], default="paper")
     parser.add_argument("--repeats", type=int, default=3, help="best of several")
-    parser.add_argument("--max-time", type=float, default=120.0, help="seconds that the paper's algorithm may take")
+    parser.add_argument("--max-time", type=float, default=120.0, help="seconds, where 2%% or 1%% may not be reached")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
     measure = {"mesh": mesh, "paper": paper, "programme": programme, "rcv1v2": rcv1v2}[options.row]
@@ -85,7 +85,8 @@ def rcv1v2(options: argparse.Namespace) -> list[dict[str, Any]]:
     found = []
     for name, cost in COSTS.items():
         start = time.perf_counter()
-        model = HM3(problem.taxonomy, fit_intercept=False, tol=0.01, n_jobs=2, random_state=0, **cost)
+        limits = {"tol": 0.01, "n_jobs": 2, "max_time": options.max_time}
+        model = HM3(problem.taxonomy, fit_intercept=False, random_state=0, **limits, **cost)
         model.fit(problem.X, problem.Y)
         seconds = time.perf_counter() - start
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
