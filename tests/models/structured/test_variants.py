@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -177,3 +178,20 @@ def test_what_does_not_go_together_is_refused() -> None:
         HM3(graph, slack="edge").fit(X, ["A", "B"] * 40)
     with pytest.raises(ParameterError, match="a graph has none"):
         HM3(graph, cost="hierarchical").fit(X, ["A", "B"] * 40)
+
+
+@each_variant
+def test_odd_input_is_learned_from(settings) -> None:
+    tax = taxonomy()
+    X, labels = documents(tax, 12)
+    X = sparse.csr_array(sparse.vstack([X, sparse.csr_array((2, X.shape[1]), dtype=X.dtype)]))
+    labels = [*labels, [], ["A"]]  # documents without a feature, one of them without a label
+    for C in (1e-6, 1e3):
+        model = HM3(tax, C, random_state=0, tol=0.2, max_iter=60, **settings)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # free slack and a large C need more passes than a test may take
+            model.fit(X, labels)
+        assert np.isfinite(model.decision_function(X)).all()
+        assert model.duality_gap_ >= -1e-6 * abs(model.objective_)
+    lone = HM3(Taxonomy.flat(["a"]), random_state=0, tol=0.1, **settings)
+    assert lone.fit(np.array([[1.0], [-1.0]]), [["a"], []]).predict(np.array([[2.0], [-2.0]])) == [["a"], []]

@@ -157,3 +157,39 @@ def test_wrong_parameters_are_named(monkeypatch) -> None:
     monkeypatch.setattr(rls, "MOST_DOCUMENTS", 50)
     with pytest.raises(ParameterError, match="Gram matrix of 80 documents, expected at most 50"):
         HierarchicalRLS(tax, kernel="rbf").fit(X, labels)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("C", [1e-9, 1e9])
+def test_extreme_weights_are_solved(kernel, C) -> None:
+    tax = taxonomy()
+    X, labels = documents(tax, 40)
+    model = HierarchicalRLS(tax, C=C, kernel=kernel).fit(X, labels)
+    assert np.isfinite(model.decision_function(X)).all()
+    assert np.isfinite(model.objective_)
+    if C > 1:
+        assert model.score(X, labels) > 0.9
+
+
+def test_one_node_may_be_all_there_is() -> None:
+    X = np.array([[1.0, 0.0], [0.0, 1.0], [0.9, 0.1]])
+    model = HierarchicalRLS(Taxonomy.flat(["a"]), C=10.0).fit(X, [["a"], [], ["a"]])
+    assert model.predict(X) == [["a"], [], ["a"]]
+
+
+def test_nodes_without_documents_are_never_answered() -> None:
+    tax = taxonomy()
+    X, labels = documents(tax)
+    kept = [i for i, row in enumerate(labels) if not {"AAA", "AAB"} & set(row)]
+    model = HierarchicalRLS(tax).fit(X[kept], [labels[i] for i in kept])
+    assert "AAA" not in model.classes_
+    assert not any("AAA" in row for row in model.predict(X))
+
+
+def test_documents_of_norm_zero_change_nothing_but_the_objective() -> None:
+    tax = taxonomy()
+    X, labels = documents(tax, 30)
+    more = sparse.csr_array(sparse.vstack([X, sparse.csr_array((1, X.shape[1]), dtype=X.dtype)]))
+    once, other = HierarchicalRLS(tax).fit(X, labels), HierarchicalRLS(tax).fit(more, [*labels, ["A"]])
+    np.testing.assert_allclose(once.decision_function(X), other.decision_function(X), atol=1e-5)
+    assert other.objective_ > once.objective_
