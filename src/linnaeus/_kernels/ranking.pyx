@@ -96,7 +96,7 @@ def sweep(
     ``room``, ``relevant`` (n_classes) and ``wanted`` (n_panels) are scratch, the first two 0: nodes, changes, 5 n_classes, 2 (capacity + 1), capacity squared.
     """
     cdef Classes c = classes_of(of_classes)
-    cdef Py_ssize_t i, t, n, n_panels = W.shape[0], bias_row = W.shape[1] - 1, n_nodes = PANEL * n_panels
+    cdef Py_ssize_t i, t, v, n, n_panels = W.shape[0], height = W.shape[1], n_nodes = PANEL * n_panels
     cdef int capacity = <int> ys.shape[1], m, p, y, z, best_z, q, b, k, most, full = 0
     cdef double* a = &room[0]
     cdef double* change = a + n_nodes
@@ -108,10 +108,7 @@ def sweep(
     cdef double* Q = after + capacity + 1
     cdef const int* at = NULL
     cdef double high, low, best, h, own, rest, tau, gap, gaps = 0, worst = 0, longer = 0
-    cdef floating S[PANEL]
-    cdef floating D[PANEL]
     cdef i64 e
-    cdef bint moved
     with nogil:
         for t in range(order.shape[0]):
             i = order[t]
@@ -129,14 +126,7 @@ def sweep(
                         wanted[c.indices[e] // PANEL] = 1
                     for e in range(c.indptr[zs[i, p]], c.indptr[zs[i, p] + 1]):
                         wanted[c.indices[e] // PANEL] = 1
-            for q in range(<int> n_panels):
-                if wanted[q]:
-                    if floating is float:
-                        panel_dot_f(n, at, &data[0] + indptr[i], &W[q, 0, 0], S)
-                    else:
-                        panel_dot_d(n, at, &data[0] + indptr[i], &W[q, 0, 0], S)
-                    for b in range(PANEL):
-                        a[q * PANEL + b] = S[b] + bias * W[q, bias_row, b]
+            node_scores(n, at, &data[0] + indptr[i], bias, &W[0, 0, 0], height, n_panels, &wanted[0], False, a)
             rest = bound[i]
             high = 0
             for p in range(m):
@@ -212,28 +202,9 @@ def sweep(
                 if h != 0:
                     scatter(&c, ys[i, p], h, change)
                     scatter(&c, zs[i, p], -h, change)
-            for q in range(<int> n_panels):
-                if not wanted[q]:
-                    continue
-                moved = False
-                for b in range(PANEL):
-                    h = change[q * PANEL + b]
-                    longer += h * (2 * a[q * PANEL + b] + squared_norm[i] * h)
-                    D[b] = <floating> h
-                    moved |= D[b] != 0
-                    change[q * PANEL + b] = 0
-                if not moved:
-                    continue
-                if gram:
-                    for b in range(PANEL):
-                        W[q, i, b] += D[b]
-                    continue
-                if floating is float:
-                    panel_axpy_f(n, at, &data[0] + indptr[i], D, &W[q, 0, 0])
-                else:
-                    panel_axpy_d(n, at, &data[0] + indptr[i], D, &W[q, 0, 0])
-                for b in range(PANEL):
-                    W[q, bias_row, b] += bias * D[b]
+            for v in range(n_nodes):
+                longer += change[v] * (2 * a[v] + squared_norm[i] * change[v])
+            move(n, at, &data[0] + indptr[i], bias, i if gram else -1, change, n_panels, height, &W[0, 0, 0])
             if whole:  # forget pairs that had no mass for two whole passes
                 p = 0
                 for b in range(m):

@@ -88,3 +88,59 @@ cdef void cost_row(const Classes* c, int y, double* row) noexcept nogil:
     for z in range(n):
         row[z] = c.sides[y] + c.sides[n + z] - (c.sides[2 * n + y] + c.sides[3 * n + z]) * row[z]
     row[y] = 0
+
+
+cdef inline void node_scores(
+    Py_ssize_t n, const int* at, const floating* data, floating bias, const floating* W, Py_ssize_t height,
+    Py_ssize_t n_panels, const unsigned char* wanted, bint exact, double* a,
+) noexcept nogil:
+    """a = scores of nodes, of all or of the panels that are wanted; ``height``: rows of a panel, of which the last is
+    that of the constant. ``exact``: summed in double precision."""
+    cdef Py_ssize_t q
+    cdef int b
+    cdef floating S[PANEL]
+    cdef double T[PANEL]
+    for q in range(n_panels):
+        if wanted != NULL and not wanted[q]:
+            continue
+        if floating is double:
+            panel_dot_d(n, at, data, W + q * height * PANEL, T)
+        elif exact:
+            panel_dot_exact(n, at, data, W + q * height * PANEL, T)
+        else:
+            panel_dot_f(n, at, data, W + q * height * PANEL, S)
+            for b in range(PANEL):
+                T[b] = S[b]
+        for b in range(PANEL):
+            a[q * PANEL + b] = T[b] + bias * W[(q * height + height - 1) * PANEL + b]
+
+
+cdef inline void move(
+    Py_ssize_t n, const int* at, const floating* data, floating bias, Py_ssize_t own, double* change,
+    Py_ssize_t n_panels, Py_ssize_t height, floating* W,
+) noexcept nogil:
+    """W += change (x) the row, and change = 0; where ``own`` is not negative, only row ``own`` of W: that of a Gram row."""
+    cdef Py_ssize_t q
+    cdef int b
+    cdef floating D[PANEL]
+    cdef floating* panel
+    cdef bint moved
+    for q in range(n_panels):
+        moved = False
+        for b in range(PANEL):
+            D[b] = <floating> change[q * PANEL + b]
+            moved |= D[b] != 0
+            change[q * PANEL + b] = 0
+        if not moved:
+            continue
+        panel = W + q * height * PANEL
+        if own >= 0:
+            for b in range(PANEL):
+                panel[own * PANEL + b] += D[b]
+            continue
+        if floating is float:
+            panel_axpy_f(n, at, data, D, panel)
+        else:
+            panel_axpy_d(n, at, data, D, panel)
+        for b in range(PANEL):
+            panel[(height - 1) * PANEL + b] += bias * D[b]

@@ -10,28 +10,6 @@ from cython cimport floating
 include "ranking_classes.pxi"
 
 
-cdef inline void node_scores(
-    Py_ssize_t n, const int* at, const floating* data, floating bias, const floating* W, Py_ssize_t height,
-    Py_ssize_t n_panels, bint exact, double* a,
-) noexcept nogil:
-    """a = scores of all nodes, ``height`` the number of rows of a panel; ``exact``: summed in double precision."""
-    cdef Py_ssize_t q
-    cdef int b
-    cdef floating S[PANEL]
-    cdef double T[PANEL]
-    for q in range(n_panels):
-        if floating is double:
-            panel_dot_d(n, at, data, W + q * height * PANEL, T)
-        elif exact:
-            panel_dot_exact(n, at, data, W + q * height * PANEL, T)
-        else:
-            panel_dot_f(n, at, data, W + q * height * PANEL, S)
-            for b in range(PANEL):
-                T[b] = S[b]
-        for b in range(PANEL):
-            a[q * PANEL + b] = T[b] + bias * W[(q * height + height - 1) * PANEL + b]
-
-
 def sweep_pairs(
     const i64[::1] indptr, const int[::1] indices, const floating[::1] data, bint dense, bint gram,
     const floating[::1] squared_norm, floating bias, tuple of_classes, const i64[::1] label_indptr,
@@ -40,24 +18,22 @@ def sweep_pairs(
 ):
     """One pass over the rows of ``order``: the largest step of a mass, in shares of its bound."""
     cdef Classes c = classes_of(of_classes)
-    cdef Py_ssize_t i, k, n, q, n_panels = W.shape[0], height = W.shape[1], n_nodes = PANEL * n_panels
-    cdef int b, y, z
+    cdef Py_ssize_t i, k, n, n_panels = W.shape[0], height = W.shape[1], n_nodes = PANEL * n_panels
+    cdef int y, z
     cdef double* a = &room[0]
     cdef double* change = a + n_nodes
     cdef double* difference = change + n_nodes
     cdef double* row = difference + n_nodes
     cdef const int* at = NULL
     cdef double h, step, new, length, largest = 0
-    cdef floating D[PANEL]
     cdef i64 e, f
-    cdef bint moved
     with nogil:
         for k in range(order.shape[0]):
             i = order[k]
             n = indptr[i + 1] - indptr[i]
             if not dense:
                 at = &indices[0] + indptr[i]
-            node_scores(n, at, &data[0] + indptr[i], bias, &W[0, 0, 0], height, n_panels, False, a)
+            node_scores(n, at, &data[0] + indptr[i], bias, &W[0, 0, 0], height, n_panels, NULL, False, a)
             for e in range(label_indptr[i], label_indptr[i + 1]):
                 relevant[labels[e]] = 1
             for e in range(label_indptr[i], label_indptr[i + 1]):
@@ -89,24 +65,7 @@ def sweep_pairs(
                     scatter(&c, z, -step * squared_norm[i], a)
             for f in range(label_indptr[i], label_indptr[i + 1]):
                 relevant[labels[f]] = 0
-            for q in range(n_panels):
-                moved = False
-                for b in range(PANEL):
-                    D[b] = <floating> change[q * PANEL + b]
-                    moved |= D[b] != 0
-                    change[q * PANEL + b] = 0
-                if not moved:
-                    continue
-                if gram:
-                    for b in range(PANEL):
-                        W[q, i, b] += D[b]
-                    continue
-                if floating is float:
-                    panel_axpy_f(n, at, &data[0] + indptr[i], D, &W[q, 0, 0])
-                else:
-                    panel_axpy_d(n, at, &data[0] + indptr[i], D, &W[q, 0, 0])
-                for b in range(PANEL):
-                    W[q, height - 1, b] += bias * D[b]
+            move(n, at, &data[0] + indptr[i], bias, -1 if not gram else i, change, n_panels, height, &W[0, 0, 0])
     return largest
 
 
@@ -134,7 +93,7 @@ def losses(
             n = indptr[i + 1] - indptr[i]
             if not dense:
                 at = &indices[0] + indptr[i]
-            node_scores(n, at, &data[0] + indptr[i], bias, &W[0, 0, 0], height, n_panels, True, a)
+            node_scores(n, at, &data[0] + indptr[i], bias, &W[0, 0, 0], height, n_panels, NULL, True, a)
             if gram:
                 norm[i] = 0
                 for q in range(n_panels):

@@ -22,7 +22,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from linnaeus.data.check import Problem
-from linnaeus.decoding import Decoder
 from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.engine.clock import Clock
 from linnaeus.errors import DataError, ParameterError, check_number
@@ -34,7 +33,7 @@ from linnaeus.models.linear import LinearTaxonomyClassifier, NodeExplanation
 from linnaeus.models.parameters import check_choice, check_training
 from linnaeus.models.ranking.arrays import ClassArrays, class_arrays
 from linnaeus.models.ranking.attributes import check_attributes, class_attributes, kernel_attributes
-from linnaeus.models.ranking.label_sets import SET_SIZES, set_size_decoder, stored_decoder
+from linnaeus.models.ranking.label_sets import SET_SIZES, LabelSets
 from linnaeus.models.ranking.solver import RankingProblem, RankingSolution
 from linnaeus.models.ranking.training import Training, gram_matrix
 from linnaeus.models.scoring import MOST_BEST
@@ -44,7 +43,7 @@ from linnaeus.typing import FloatArray, IntArray, Matrix
 __all__ = ["HierarchicalSVM"]
 
 
-class HierarchicalSVM(KernelInput, LinearTaxonomyClassifier):
+class HierarchicalSVM(LabelSets, KernelInput, LinearTaxonomyClassifier):
     """A joint SVM that ranks all classes, which share weights through the nodes above them; single and multi-label.
 
     Parameters
@@ -93,7 +92,6 @@ class HierarchicalSVM(KernelInput, LinearTaxonomyClassifier):
     """
 
     dual_coef_: Any = None
-    set_size_: dict[str, Any] | None = None
 
     def __init__(
         self,
@@ -177,22 +175,19 @@ class HierarchicalSVM(KernelInput, LinearTaxonomyClassifier):
             raise DataError(f"y has only one class, {only!r}; a classifier needs two.")
         labels = sparse.csr_array(Y[:, self.nodes_])
         bound = self.C * (np.ones(problem.n_docs) if problem.weights is None else problem.weights)
-        several = not (self.one_label_ or problem.codec.single_label)
-        self.set_size_ = None
 
-        def scores(train: IntArray | None, test: IntArray | None) -> FloatArray:
-            if train is None or test is None:
+        def train() -> None:
+            whole = training.problem(labels, bound)
+            self._keep(training.solve(whole), whole, problem.X)
+
+        def scores(part: IntArray | None, test: IntArray | None) -> FloatArray:
+            if part is None or test is None:
                 return np.concatenate(list(self._score_blocks(problem.X)))
-            return training.unseen(labels, bound, train, test)
+            return training.unseen(labels, bound, part, test)
 
         with single_blas_thread():
             training = self._training(problem)
-            if several and self.set_size == "held_out":
-                self.set_size_ = set_size_decoder("held_out", Y, problem.taxonomy, self.nodes_, scores).to_dict()
-            whole = training.problem(labels, bound)
-            self._keep(training.solve(whole), whole, problem.X)
-            if several and self.set_size_ is None:
-                self.set_size_ = set_size_decoder(self.set_size, Y, problem.taxonomy, self.nodes_, scores).to_dict()
+            self._train_with_sizes(Y, problem.taxonomy, train, scores)
 
     def _training(self, problem: Problem) -> Training:
         gram = not self._linear or self.algorithm != "sweep"
@@ -231,7 +226,7 @@ class HierarchicalSVM(KernelInput, LinearTaxonomyClassifier):
                 f"Training stopped after {found.n_iter} passes before {stop}; raise max_iter, max_time or tol, or "
                 "scale the features.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=6,
             )
 
     def _keep_documents(self, found: RankingSolution, X: Any) -> None:
@@ -269,11 +264,6 @@ class HierarchicalSVM(KernelInput, LinearTaxonomyClassifier):
         if self._linear and hasattr(X, "indptr") and k <= MOST_BEST:
             return self._linear_scorer().top(X, k, self.n_jobs)
         return TaxonomyClassifier._best_of(self, X, k)
-
-    def _decoder(self, given: Decoder | str | None) -> Decoder:
-        if given is None and not (self.one_label_ or self.codec_.single_label) and self.set_size_ is not None:
-            return stored_decoder(self.set_size_)
-        return super()._decoder(given)
 
     def explain(self, x: Any, node: str | None = None, k: int | None = None) -> list[NodeExplanation]:
         """Exact contributions of the features of one document to the scored nodes of a path; for kernel="linear"."""

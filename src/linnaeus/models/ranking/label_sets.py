@@ -18,7 +18,7 @@ from linnaeus.decoding import decoder as make_decoder
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray
 
-__all__ = ["SET_SIZES", "set_size_decoder", "stored_decoder"]
+__all__ = ["SET_SIZES", "LabelSets", "set_size_decoder", "stored_decoder"]
 
 SET_SIZES = ("held_out", "training", "mean")
 _SHARE = 0.2
@@ -61,6 +61,40 @@ def set_size_decoder(
             return RCut(max(1, round(float(sizes.mean()))))
         S, gold = scores(train, test), Y[test]
     return SetSize(at_least_one=bool(least)).fit(S, gold, taxonomy, nodes)
+
+
+class LabelSets:
+    """Mixin for models with the parameter ``set_size``: learns the size of label sets and answers by it."""
+
+    set_size: str
+    set_size_: dict[str, Any] | None = None
+    nodes_: IntArray
+    one_label_: bool
+    codec_: Any
+
+    def _train_with_sizes(
+        self,
+        Y: CSR,
+        taxonomy: Taxonomy,
+        train: Callable[[], None],
+        scores: Callable[[IntArray | None, IntArray | None], FloatArray],
+    ) -> None:
+        """Call ``train`` for the model of all documents; ``scores`` as in `set_size_decoder`."""
+        several = not (self.one_label_ or self.codec_.single_label)
+        self.set_size_ = None
+
+        def learned() -> dict[str, Any]:
+            return set_size_decoder(self.set_size, Y, taxonomy, self.nodes_, scores).to_dict()
+
+        first = learned() if several and self.set_size == "held_out" and Y.shape[0] >= _FEWEST else None
+        train()
+        self.set_size_ = learned() if several and first is None else first
+
+    def _decoder(self, given: Decoder | str | None) -> Decoder:
+        if given is None and self.set_size_ is not None:
+            return stored_decoder(self.set_size_)
+        decoder: Decoder = super()._decoder(given)  # type: ignore[misc]
+        return decoder
 
 
 def stored_decoder(values: dict[str, Any]) -> Decoder:

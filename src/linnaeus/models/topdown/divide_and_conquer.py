@@ -21,7 +21,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from linnaeus.data.check import Problem
-from linnaeus.decoding import Decoder
 from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.errors import DataError
 from linnaeus.losses.pair_cost import pair_cost
@@ -29,7 +28,7 @@ from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.parameters import check_choice, check_training
 from linnaeus.models.ranking.arrays import class_arrays
 from linnaeus.models.ranking.attributes import class_attributes
-from linnaeus.models.ranking.label_sets import SET_SIZES, set_size_decoder, stored_decoder
+from linnaeus.models.ranking.label_sets import SET_SIZES, LabelSets
 from linnaeus.models.ranking.solver import RankingProblem, solve_ranking
 from linnaeus.models.solvers.rows import prepare_rows
 from linnaeus.progress import progress
@@ -53,7 +52,7 @@ class _Shared:
     max_iter: int
 
 
-class DivideAndConquerSVM(TaxonomyClassifier):
+class DivideAndConquerSVM(LabelSets, TaxonomyClassifier):
     """Flat ranking SVMs at the inner nodes, followed from the top (DNC-SVM); quick, but mistakes at the top stay.
 
     Parameters
@@ -83,8 +82,6 @@ class DivideAndConquerSVM(TaxonomyClassifier):
     >>> model.predict(X).tolist()
     ['AA', 'AB', 'B', 'A']
     """
-
-    set_size_: dict[str, Any] | None = None
 
     def __init__(
         self,
@@ -127,26 +124,22 @@ class DivideAndConquerSVM(TaxonomyClassifier):
         if problem.codec.single_label and len(self.nodes_) < 2:
             only = problem.taxonomy.names[self.nodes_[0]]
             raise DataError(f"y has only one class, {only!r}; a classifier needs two.")
-        several = not (self.one_label_ or problem.codec.single_label)
-        self.set_size_ = None
         self._lay_out(problem.taxonomy)
         bound = self.C * (np.ones(problem.n_docs) if problem.weights is None else problem.weights)
         seed = int(check_random_state(self.random_state).randint(2**31))
         labels = sparse.csr_array(Y[:, self.nodes_])
 
-        def scores(train: IntArray | None, test: IntArray | None) -> FloatArray:
-            """Of documents by a model of others, or of all documents by the model itself."""
-            if train is None or test is None:
+        def train() -> None:
+            self._train(problem.X, labels, bound, seed)
+
+        def scores(part: IntArray | None, test: IntArray | None) -> FloatArray:
+            if part is None or test is None:
                 return np.concatenate(list(self._score_blocks(problem.X)))
-            self._train(problem.X[train], labels[train], bound[train], seed)
+            self._train(problem.X[part], labels[part], bound[part], seed)
             return self._scores(problem.X[test])
 
         with single_blas_thread():
-            if several and self.set_size == "held_out":
-                self.set_size_ = set_size_decoder("held_out", Y, problem.taxonomy, self.nodes_, scores).to_dict()
-            self._train(problem.X, labels, bound, seed)
-            if several and self.set_size_ is None:
-                self.set_size_ = set_size_decoder(self.set_size, Y, problem.taxonomy, self.nodes_, scores).to_dict()
+            self._train_with_sizes(Y, problem.taxonomy, train, scores)
         if self.unfinished_:
             warnings.warn(
                 f"{self.unfinished_} nodes stopped at max_iter={self.max_iter} before the gap was {self.tol:g} of the "
@@ -225,11 +218,6 @@ class DivideAndConquerSVM(TaxonomyClassifier):
             parent, child = self.parents_[edge], self.children_[edge]
             np.maximum(reached[:, child], reached[:, parent] + margins[:, edge], out=reached[:, child])
         return np.ascontiguousarray(reached[:, self.ends_], dtype=S.dtype)
-
-    def _decoder(self, given: Decoder | str | None) -> Decoder:
-        if given is None and not (self.one_label_ or self.codec_.single_label) and self.set_size_ is not None:
-            return stored_decoder(self.set_size_)
-        return super()._decoder(given)
 
 
 def _margins(S: FloatArray, parents: IntArray) -> FloatArray:
