@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from linnaeus import metrics as metrics
+    from linnaeus.calibration import calibrate as calibrate
+    from linnaeus.models.bayes.corr_mnl import CorrMNL as CorrMNL
     from linnaeus.models.bayes.hblr import HBLR as HBLR
     from linnaeus.models.flat.multiclass import MulticlassSVM as MulticlassSVM
     from linnaeus.models.flat.multiclass import SoftmaxRegression as SoftmaxRegression
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from linnaeus.models.recursive.rr_logistic import RRLogistic as RRLogistic
     from linnaeus.models.recursive.rr_svm import RRSVM as RRSVM
     from linnaeus.models.structured.hm3 import HM3 as HM3
+    from linnaeus.models.structured.orthogonal_transfer import OrthogonalTransfer as OrthogonalTransfer
     from linnaeus.models.topdown.divide_and_conquer import DivideAndConquerSVM as DivideAndConquerSVM
     from linnaeus.models.topdown.node_svm import NodeSVM as NodeSVM
     from linnaeus.models.topdown.rls import HierarchicalRLS as HierarchicalRLS
@@ -49,7 +52,10 @@ _HOMES = {
     "HBLR": "linnaeus.models.bayes.hblr",
     "HierarchicalSVM": "linnaeus.models.ranking.hierarchical_svm",
     "HM3": "linnaeus.models.structured.hm3",
+    "CorrMNL": "linnaeus.models.bayes.corr_mnl",
+    "OrthogonalTransfer": "linnaeus.models.structured.orthogonal_transfer",
     "Pipeline": "linnaeus.pipeline",
+    "calibrate": "linnaeus.calibration",
     "fit_decoder": "linnaeus.tuning",
     "learn_taxonomy": "linnaeus.models.learn_taxonomy",
     "load": "linnaeus.store",

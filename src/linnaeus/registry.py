@@ -91,10 +91,21 @@ MODELS: dict[str, ModelEntry] = {
         "a Markov tree over the taxonomy, trained to the largest margin between labellings; any kernel",
         ("H-M3",),
     ),
+    "CorrMNL": ModelEntry(
+        "linnaeus.models.bayes.corr_mnl:CorrMNL",
+        "soft-max regression with coefficients summed along paths, sampled by MCMC; one label per document; small data",
+        ("corrMNL",),
+    ),
+    "OrthogonalTransfer": ModelEntry(
+        "linnaeus.models.structured.orthogonal_transfer:OrthogonalTransfer",
+        "classifiers of all nodes, pushed to look elsewhere than their ancestors; one label per document; baseline",
+        ("OT",),
+    ),
 }
 
 # What a model file may name besides models. Nothing else is ever imported on load.
 STORABLE: dict[str, str] = {
+    "Calibrator": "linnaeus.decoding.calibrate:Calibrator",
     "DenseFeatures": "linnaeus.features.dense:DenseFeatures",
     "FillMissing": "linnaeus.features.missing:FillMissing",
     "GramRows": "linnaeus.models.gram:GramRows",
@@ -105,6 +116,7 @@ STORABLE: dict[str, str] = {
     "Precomputed": "linnaeus.models.kernels:Precomputed",
     "LabelTree": "linnaeus.models.label_tree:LabelTree",
     "RBF": "linnaeus.models.kernels:RBF",
+    "RiskControl": "linnaeus.decoding.backoff:RiskControl",
     "Sequences": "linnaeus.features.sequences:Sequences",
     "SpectrumFeatures": "linnaeus.features.spectrum:SpectrumFeatures",
     "SpectrumKernel": "linnaeus.features.spectrum:SpectrumKernel",

@@ -50,16 +50,19 @@ CONFIGURATIONS: dict[str, list[dict[str, Any]]] = {
         {"kernel": "rbf"},
     ],
     "HM3": [{}, {"cost": "hierarchical", "train_labelings": "consistent", "fit_intercept": False}],
+    "CorrMNL": [{"parents": "first", "n_iter": 60, "burn_in": 30}],
+    "OrthogonalTransfer": [{}, {"transfer": 0.0, "fit_intercept": False}],
 }
 
 # Models that learn exactly one label per document; they are shown the first label of every document.
-ONE_LABEL = {"MulticlassSVM", "SoftmaxRegression"}
+ONE_LABEL = {"CorrMNL", "OrthogonalTransfer", "MulticlassSVM", "SoftmaxRegression"}
 
 # What a search is shown to vary; for all others it is C.
 SEARCHED: dict[str, dict[str, list[Any]]] = {
     "HierarchicalPerceptron": {"max_iter": [2, 20]},
     "Hieron": {"max_iter": [2, 20]},
     "HBLR": {"prior_scale": [0.1, 10.0]},
+    "CorrMNL": {"n_leapfrog": [5, 10]},
 }
 
 # Parameters that only some models have: those that stop at a tolerance, or have something to give to threads.

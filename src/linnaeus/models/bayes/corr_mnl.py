@@ -1,0 +1,200 @@
+"""corrMNL: soft-max regression whose coefficients are sums along the paths of the taxonomy, sampled by MCMC.
+
+    beta_n = sum of phi_a over the branches to label n,      phi ~ N(0, sigma^2 tau^2),      p(n | x) ~ e^{beta_n'x}
+
+B. Shahbaba and R. M. Neal, Bayesian Analysis 2(1), 2007. Labels that share branches have correlated coefficients.
+Probabilities are averaged over samples of the posterior. See `path_sum` for the sampler.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from linnaeus.data.check import Problem
+from linnaeus.engine import get_engine, single_blas_thread
+from linnaeus.errors import DataError, ParameterError, check_number
+from linnaeus.models.base import TaxonomyClassifier
+from linnaeus.models.bayes.chains import effective_sample_size, split_r_hat
+from linnaeus.models.bayes.path_sum import Chain, PathSum, Sampling, sample_chain
+from linnaeus.models.label_tree import label_tree
+from linnaeus.models.parameters import check_choice
+from linnaeus.taxonomy import Taxonomy
+from linnaeus.typing import FloatArray, Matrix
+
+__all__ = ["CorrMNL"]
+
+_R_HAT = 1.05
+
+
+class CorrMNL(TaxonomyClassifier):
+    """Multinomial logit with correlated coefficients (corrMNL), sampled; exactly one label per document.
+
+    Parameters
+    ----------
+    taxonomy : a tree; None makes a flat one (or, for paths, a tree) from y.
+    n_iter, burn_in : iterations of a chain, and how many of them to forget. The paper ran 2,500 and 1,000.
+    n_chains : chains from different starts, for R-hat; they run on ``n_jobs`` threads, or a cluster (``engine``).
+    n_leapfrog : steps of a Hamiltonian move.
+    n_samples : samples of each chain to keep for predictions.
+    tau_prior, sigma_prior : shape and rate of the Gamma priors of 1/tau^2 (branches) and 1/sigma^2 (features).
+    fit_intercept : add a constant feature, with a scale of its own.
+    parents : what to do with nodes with several parents: refuse them ("only"), or take the first by name ("first").
+
+    Attributes
+    ----------
+    samples_ : kept coefficients, n_samples x len(classes_) x n_features (the constant last).
+    weights_, intercept_ : posterior means.
+    r_hat_, effective_sample_size_ : of the scales, the log-likelihood and some fifty coefficients.
+    acceptance_ : of every chain.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linnaeus import CorrMNL, Taxonomy
+    >>> tax = Taxonomy.from_edges([("Root", "A"), ("Root", "B"), ("A", "AA"), ("A", "AB")])
+    >>> X = np.repeat(np.eye(3), 5, axis=0)
+    >>> model = CorrMNL(taxonomy=tax, random_state=0).fit(X, ["AA"] * 5 + ["AB"] * 5 + ["B"] * 5)
+    >>> model.predict(np.eye(3)).tolist()
+    ['AA', 'AB', 'B']
+    """
+
+    samples_: FloatArray
+    weights_: FloatArray
+    intercept_: FloatArray
+
+    def __init__(
+        self,
+        taxonomy: Taxonomy | None = None,
+        *,
+        n_iter: int = 300,
+        burn_in: int = 100,
+        n_chains: int = 1,
+        n_leapfrog: int = 10,
+        n_samples: int = 100,
+        tau_prior: tuple[float, float] = (1.0, 0.1),
+        sigma_prior: tuple[float, float] = (1.0, 1.0),
+        fit_intercept: bool = True,
+        parents: str = "only",
+        n_jobs: int | None = None,
+        engine: Any = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.taxonomy = taxonomy
+        self.n_iter = n_iter
+        self.burn_in = burn_in
+        self.n_chains = n_chains
+        self.n_leapfrog = n_leapfrog
+        self.n_samples = n_samples
+        self.tau_prior = tau_prior
+        self.sigma_prior = sigma_prior
+        self.fit_intercept = fit_intercept
+        self.parents = parents
+        self.n_jobs = n_jobs
+        self.engine = engine
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        for name in ("n_iter", "n_chains", "n_leapfrog", "n_samples"):
+            check_number(name, getattr(self, name), least=1, whole=True)
+        check_number("burn_in", self.burn_in, least=0, whole=True)
+        if self.burn_in >= self.n_iter:
+            raise ParameterError(f"burn_in={self.burn_in}; expected less than n_iter={self.n_iter}.")
+        check_choice("parents", self.parents, ("only", "first"))
+        for name in ("tau_prior", "sigma_prior"):
+            given = getattr(self, name)
+            if not (isinstance(given, (tuple, list)) and len(given) == 2):
+                raise ParameterError(f"{name}={given!r}; expected two numbers, shape and rate.")
+            for value in given:
+                check_number(f"{name}", value, above=0)
+
+    # -- learning ------------------------------------------------------------------------------------------------------
+
+    def _fit(self, problem: Problem) -> None:
+        Y = self._targets(problem, "frontier")[:, self.nodes_]
+        sizes = np.diff(Y.indptr)
+        if (sizes != 1).any():
+            document = int(np.flatnonzero(sizes != 1)[0])
+            raise DataError(
+                f"CorrMNL learns exactly one label per document, but document {document} has {sizes[document]}; "
+                "HBLR and RRLogistic learn label sets."
+            )
+        if len(self.nodes_) < 2:
+            only = problem.taxonomy.names[self.nodes_[0]]
+            raise DataError(f"y has only one class, {only!r}; a classifier needs two.")
+        tree = label_tree(problem.taxonomy, self.nodes_, parents=self.parents)
+        c = np.ones(problem.n_docs) if problem.weights is None else np.asarray(problem.weights, np.float64)
+        priors = [(float(a), float(b)) for a, b in (self.tau_prior, self.sigma_prior)]
+        posterior = PathSum(_light(problem.X, self.fit_intercept), Y.indices, c, tree, *priors)
+        how = Sampling(self.n_iter, self.burn_in, self.n_leapfrog, self.n_samples)
+        seeds = check_random_state(self.random_state).randint(2**31, size=self.n_chains)
+        engine = get_engine(self.engine, self.n_jobs)
+        with single_blas_thread():
+            chains = list(engine.map(sample_chain, [(how, int(seed)) for seed in seeds], shared=posterior))
+        self._take(chains, problem.X)
+
+    def _take(self, chains: list[Chain], X: Matrix) -> None:
+        self.samples_ = np.concatenate([chain.beta for chain in chains])
+        draws = np.stack([chain.watched for chain in chains])
+        self.acceptance_ = np.array([chain.acceptance for chain in chains])
+        enough = draws.shape[1] >= 4
+        self.r_hat_ = split_r_hat(draws) if enough else np.full(draws.shape[2], np.nan)
+        self.effective_sample_size_ = effective_sample_size(draws) if enough else np.ones(draws.shape[2])
+        mean, d = self.samples_.mean(axis=0).T, X.shape[1]
+        self.weights_ = np.ascontiguousarray(mean[:d])
+        self.intercept_ = mean[d].copy() if self.fit_intercept else np.zeros(len(self.nodes_), np.float32)
+        self.n_iter_ = self.n_iter
+        if len(chains) > 1 and float(np.nanmax(self.r_hat_)) > _R_HAT:
+            warnings.warn(
+                f"the chains disagree: R-hat is up to {float(np.nanmax(self.r_hat_)):.2f}, more than {_R_HAT}; raise "
+                "n_iter or n_leapfrog.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    # -- answering -----------------------------------------------------------------------------------------------------
+
+    def _scores(self, X: Matrix) -> FloatArray:
+        """Logarithms of the probabilities."""
+        return np.log(np.maximum(self._probabilities(X), np.finfo(np.float64).tiny))
+
+    def _probabilities(self, X: Matrix) -> FloatArray:
+        """Soft-max, averaged over the samples."""
+        X, d = X.astype(np.float64), X.shape[1]
+        P = np.zeros((X.shape[0], len(self.nodes_)))
+        for sample in self.samples_:
+            S = np.asarray(X @ sample[:, :d].T.astype(np.float64))
+            if self.fit_intercept:
+                S = S + sample[:, d]
+            S = np.exp(S - S.max(axis=1, keepdims=True))
+            P += S / S.sum(axis=1, keepdims=True)
+        return P / len(self.samples_)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probability of every label, averaged over the posterior, n_docs x len(classes_); rows sum to 1."""
+        P = np.exp(self._all_scores(X))
+        return P / P.sum(axis=1, keepdims=True)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = False
+        tags.non_deterministic = False
+        return tags
+
+
+def _light(X: Matrix, constant: bool) -> Matrix:
+    """X in single precision, a column of ones added."""
+    from scipy import sparse
+
+    if isinstance(X, np.ndarray):
+        X = np.asarray(X, np.float32)
+        return np.hstack([X, np.ones((len(X), 1), np.float32)]) if constant else X
+    X = sparse.csr_array(X, dtype=np.float32)
+    return sparse.csr_array(sparse.hstack([X, np.ones((X.shape[0], 1), np.float32)])) if constant else X

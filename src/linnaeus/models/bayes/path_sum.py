@@ -1,0 +1,154 @@
+"""The posterior of corrMNL, and a sampler for it.
+
+    beta_n = sum of phi_a over the branches a on the path to leaf n (without the root),      y | x ~ softmax(X beta')
+    phi_aj ~ N(0, sigma_j^2 tau_pi(a)^2),      1/sigma_j^2 ~ Gamma(1, 1),   1/tau_n^2 ~ Gamma(shape, rate)
+
+One iteration: a Hamiltonian move of all phi in whitened coordinates eps = phi / (sigma tau), where the prior is a
+standard normal; then draws of all 1/tau^2 and 1/sigma^2 given phi, which are Gamma again:
+
+    1/tau_n^2 ~ Gamma(shape + n_children d / 2, rate + 1/2 sum over its branches and features of phi^2 / sigma^2)
+
+The mass of the moves is the curvature of the posterior at its mode, coordinate by coordinate, with the tau and sigma
+of the moment: these do not change during a move, so it leaves the posterior alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linnaeus.models.bayes.hamiltonian import Step, move
+from linnaeus.models.bayes.likelihoods import Softmax
+from linnaeus.models.bayes.modes import find_mode
+from linnaeus.models.label_tree import LabelTree
+from linnaeus.typing import FloatArray, IntArray, Matrix
+
+__all__ = ["Chain", "PathSum", "Sampling", "sample_chain"]
+
+
+@dataclass(frozen=True)
+class PathSum:
+    """Documents X (n_docs x n_features), the leaf and weight of each, the tree, priors of tau and sigma."""
+
+    X: Matrix
+    target: IntArray  # the leaf of every document
+    c: FloatArray
+    tree: LabelTree
+    tau_prior: tuple[float, float] = (1.0, 1.0)
+    sigma_prior: tuple[float, float] = (1.0, 1.0)
+
+    def leaves_of(self, phi: FloatArray) -> FloatArray:
+        """beta (n_leaves x n_features) of branches phi (all vertices but the root x n_features)."""
+        return np.asarray(self.tree.paths[:, 1:] @ phi)
+
+    def scale(self, tau: FloatArray, sigma: FloatArray) -> FloatArray:
+        """Prior standard deviation of every branch; tau by inner vertex, sigma by feature."""
+        of = np.searchsorted(self.tree.inner, self.tree.parent[1:])
+        return tau[of][:, None] * sigma[None]
+
+    def energy(self, eps: FloatArray, scale: FloatArray) -> tuple[float, FloatArray]:
+        """Minus the log posterior of the whitened branches, and its gradient; single precision for the products."""
+        beta = self.leaves_of(scale * eps)
+        R = np.asarray(self.X @ beta.T.astype(self.X.dtype))
+        own = (np.arange(len(R)), self.target)
+        R -= R.max(axis=1, keepdims=True)
+        at_label = R[own]
+        np.exp(R, out=R)
+        total = R.sum(axis=1)
+        value = float(self.c @ (np.log(total) - at_label))
+        R *= (self.c / total).astype(R.dtype)[:, None]
+        R[own] -= self.c
+        pull = np.asarray(R.T @ self.X if isinstance(self.X, np.ndarray) else (self.X.T @ R).T, np.float64)
+        gradient = eps + scale * np.asarray(self.tree.paths[:, 1:].T @ pull)
+        return value + 0.5 * float((eps**2).sum()), gradient
+
+    def draw_scales(
+        self, phi: FloatArray, sigma: FloatArray, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        """tau given sigma, then sigma given tau."""
+        inner, parent = self.tree.inner, np.searchsorted(self.tree.inner, self.tree.parent[1:])
+        children, d = np.bincount(parent, minlength=len(inner)), phi.shape[1]
+        a, b = self.tau_prior
+        spread = np.bincount(parent, weights=(phi**2 / sigma**2).sum(axis=1), minlength=len(inner))
+        tau = rng.gamma(a + 0.5 * children * d, 1 / (b + 0.5 * spread)) ** -0.5
+        a, b = self.sigma_prior
+        spread = (phi**2 / tau[parent][:, None] ** 2).sum(axis=0)
+        return tau, rng.gamma(a + 0.5 * len(phi), 1 / (b + 0.5 * spread)) ** -0.5
+
+    def curvature(self, scale: FloatArray, max_steps: int = 50) -> tuple[FloatArray, FloatArray]:
+        """(branches at the mode for given scales, how sharply the data alone bends there) by branch and feature."""
+        rho = np.vstack([np.full((1, scale.shape[1]), 1e8), scale**-2.0])  # a root that stays at 0
+        X = self.X.astype(np.float64)
+        start = np.zeros((self.tree.n_leaves, X.shape[1]))
+        likelihood = Softmax(np.eye(self.tree.n_leaves)[self.target], self.c)
+        mode = find_mode(X, likelihood, self.tree, rho, start, 1e-4, max_steps)
+        squares = X**2 if isinstance(X, np.ndarray) else X.multiply(X)
+        bend = np.asarray(squares.T @ likelihood.curvature(mode.probabilities)).T
+        phi = mode.weights[1:] - mode.weights[self.tree.parent[1:]]
+        return phi, np.asarray(self.tree.paths[:, 1:].T @ bend)
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How long, how many leapfrog steps, how many samples to keep."""
+
+    n_iter: int
+    burn_in: int
+    n_leapfrog: int
+    n_kept: int
+
+
+@dataclass
+class Chain:
+    """Kept leaf coefficients (n_kept x n_leaves x n_features), draws of what is watched, and how it went."""
+
+    beta: FloatArray
+    watched: FloatArray  # draws x (tau, sigma, log-likelihood, some coefficients)
+    acceptance: float
+    step: float
+
+
+def sample_chain(posterior: PathSum, task: tuple[Sampling, int]) -> Chain:
+    """Task: (sampling, seed)."""
+    how, seed = task
+    rng = np.random.default_rng(seed)
+    n, d = posterior.tree.n_vertices - 1, posterior.X.shape[1]
+    tau: FloatArray = np.full(len(posterior.tree.inner), 0.3)
+    sigma: FloatArray = np.ones(d)
+    phi, bend = posterior.curvature(posterior.scale(tau, sigma))
+    phi = phi + 0.1 * rng.standard_normal((n, d))  # chains begin apart
+    step, kept, watched, accepted = Step(0.2), [], [], []
+    places = np.unique(np.linspace(0, how.n_iter - how.burn_in - 1, how.n_kept).astype(int))
+    for number in range(how.n_iter):
+        if number == how.burn_in:
+            step.freeze()
+        tau, sigma = posterior.draw_scales(phi, sigma, rng)
+        scale = posterior.scale(tau, sigma)
+        energy = _Energy(posterior, scale)
+        eps = phi / scale
+        eps, at, chance = move(energy, eps, energy(eps), 1 + scale**2 * bend, step.size, how.n_leapfrog, rng)
+        phi = scale * eps
+        if number < how.burn_in:
+            step.heard(chance)
+            if number == how.burn_in // 2:  # curvature where the chain has got to, with scales of its size
+                bend = posterior.curvature(scale)[1]
+                step = Step(step.size)
+            continue
+        accepted.append(chance)
+        beta = posterior.leaves_of(phi)
+        likelihood = at[0] - 0.5 * float((eps**2).sum())
+        watched.append(np.concatenate([tau, sigma, [likelihood], beta.ravel()[:: max(1, beta.size // 50)]]))
+        if number - how.burn_in in places:
+            kept.append(beta.astype(np.float32))
+    return Chain(np.array(kept), np.array(watched), float(np.mean(accepted)), step.size)
+
+
+@dataclass(frozen=True)
+class _Energy:
+    posterior: PathSum
+    scale: FloatArray
+
+    def __call__(self, eps: FloatArray) -> Any:
+        return self.posterior.energy(eps, self.scale)
