@@ -91,6 +91,65 @@ def best_closures(
     return indptr_array, indices_array[:out].copy()
 
 
+def closures_within(
+    const double[:, ::1] S, const int[:, ::1] group, const i64[::1] parent_indptr, const int[::1] parent_indices
+):
+    """As `best_closures` of all nodes, but edges between nodes of different groups (of each document) do not count.
+
+    Every group is then a problem of its own. Returns marks (uint8 n_docs x n).
+    """
+    cdef Py_ssize_t n_docs = S.shape[0], n = S.shape[1], m = parent_indices.shape[0], d, v, e, k
+    cdef int p
+    cdef unsigned char[::1] alive = np.zeros(n + 1, dtype=np.uint8)
+    cdef double[:, ::1] numbers = np.zeros((2, n + 1))
+    cdef double[::1] flow = np.zeros(m + 1)
+    cdef int[:, ::1] whole = np.zeros((3, n + 1), dtype=np.int32)
+    cdef i64[:, ::1] places = np.zeros((2, n + 1), dtype=np.int64)
+    cdef i64[::1] up = np.zeros(n + 2, dtype=np.int64), down = np.zeros(n + 2, dtype=np.int64)
+    cdef int[::1] up_to = np.zeros(m + 1, dtype=np.int32), down_to = np.zeros(m + 1, dtype=np.int32)
+    cdef i64[::1] down_edge = np.zeros(m + 1, dtype=np.int64), at = np.zeros(n + 2, dtype=np.int64)
+    marks_array = np.zeros((n_docs, n), dtype=np.uint8)
+    cdef unsigned char[:, ::1] marks = marks_array
+    cdef Net net
+    net.n = n
+    net.up, net.up_to = &up[0], &up_to[0]
+    net.down, net.down_to, net.down_edge = &down[0], &down_to[0], &down_edge[0]
+    net.alive, net.excess, net.bound, net.flow = &alive[0], &numbers[0, 0], &numbers[1, 0], &flow[0]
+    net.level, net.queue, net.path = &whole[0, 0], &whole[1, 0], &whole[2, 0]
+    net.arc, net.path_edge = &places[0, 0], &places[1, 0]
+    with nogil:
+        for d in range(n_docs):
+            k = 0
+            for v in range(n + 1):
+                down[v] = 0
+            for v in range(n):
+                net.excess[v] = S[d, v]
+                up[v] = k
+                for e in range(parent_indptr[v], parent_indptr[v + 1]):
+                    p = parent_indices[e]
+                    if group[d, p] == group[d, v]:
+                        up_to[k] = p
+                        down[p + 1] += 1
+                        k += 1
+            up[n] = k
+            for v in range(n):
+                down[v + 1] += down[v]
+                at[v] = down[v]
+            for v in range(n):
+                for e in range(up[v], up[v + 1]):
+                    p = up_to[e]
+                    down_to[at[p]] = <int> v
+                    down_edge[at[p]] = e
+                    at[p] += 1
+            drop(&net)
+            sweep(&net)
+            while find_levels(&net):
+                block(&net)
+            for v in range(n):
+                marks[d, v] = net.level[v] >= 0
+    return marks_array
+
+
 cdef void drop(Net* net) noexcept nogil:
     """Drop the nodes that cannot be in the answer: the others stay alive."""
     cdef Py_ssize_t v, e

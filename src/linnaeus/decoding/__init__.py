@@ -15,6 +15,7 @@ from linnaeus.decoding.best_sets import RankedSets, best_sets
 from linnaeus.decoding.branching import BestBranching, branching_counts, branching_table
 from linnaeus.decoding.closure_cut import BestClosure, best_closures, closure_weights
 from linnaeus.decoding.cut import CutOff
+from linnaeus.decoding.expected_cost import LeastCost, LeastHLoss, least_risk
 from linnaeus.decoding.held_out import TopScores
 from linnaeus.decoding.instance_cut import InstanceCut
 from linnaeus.decoding.pcut import PCut
@@ -22,6 +23,7 @@ from linnaeus.decoding.rcut import RCut
 from linnaeus.decoding.rules import Rules
 from linnaeus.decoding.scut import SCut
 from linnaeus.decoding.set_size import SetSize
+from linnaeus.decoding.smoothing import smoothed
 from linnaeus.decoding.subtree import BestSubtree, max_edge_labelling
 from linnaeus.decoding.threshold import Threshold, suppress
 from linnaeus.decoding.topdown import TopDown
@@ -37,6 +39,8 @@ __all__ = [
     "CutOff",
     "Decoder",
     "InstanceCut",
+    "LeastCost",
+    "LeastHLoss",
     "PCut",
     "RCut",
     "RankedSets",
@@ -52,7 +56,9 @@ __all__ = [
     "branching_table",
     "closure_weights",
     "decoder",
+    "least_risk",
     "max_edge_labelling",
+    "smoothed",
     "suppress",
 ]
 
@@ -66,6 +72,8 @@ DECODERS: dict[str, type[Decoder]] = {
         BestSubtree,
         BestClosure,
         BestBranching,
+        LeastCost,
+        LeastHLoss,
         RCut,
         SCut,
         PCut,

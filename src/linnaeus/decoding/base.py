@@ -50,6 +50,7 @@ class Decoder(ABC):
 
     name: ClassVar[str]
     whole_batch: ClassVar[bool] = False  # whether documents that are decided together change each other's answers
+    on_probabilities: ClassVar[bool] = False  # whether it takes calibrated probabilities, not scores
 
     @property
     def closed(self) -> bool:

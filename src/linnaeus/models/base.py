@@ -12,13 +12,17 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linnaeus.data.check import Problem, check_labels, check_weights
 from linnaeus.data.kinds import LabelCodec
 from linnaeus.decoding import BestLabel, Decoder, Threshold
 from linnaeus.decoding import decoder as make_decoder
+from linnaeus.decoding.backoff import RiskControl
+from linnaeus.decoding.base import stacked
 from linnaeus.decoding.best_sets import RankedSets
+from linnaeus.decoding.calibrate import Calibrator
 from linnaeus.decoding.rules import Rules
 from linnaeus.engine.plan import blocks, rows_that_fit
 from linnaeus.errors import DataError, ParameterError, check_number
@@ -41,6 +45,8 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
     one_label_: bool
     nested_: bool
     some_empty_: bool = False  # models stored before it was kept had no empty sets to learn from
+    calibrator_: Calibrator | None = None  # of `linnaeus.calibrate`, as the next one
+    risk_control_: RiskControl | None = None
 
     @abstractmethod
     def _fit(self, problem: Problem) -> None:
@@ -62,6 +68,8 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
             X, Y, weights = X[weights > 0], Y[weights > 0], weights[weights > 0]
         problem = Problem(X, Y, taxonomy, weights, codec)
         self.taxonomy_, self.codec_, self.closed_ = taxonomy, codec, problem.is_closed and not codec.single_label
+        for name in ("calibrator_", "risk_control_"):  # of an earlier fit
+            self.__dict__.pop(name, None)
         self._forget()
         self._fit(problem)
         return self
@@ -200,7 +208,10 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
             Y = self._requested(X, decoder, rules, risk)
             return Y if (self.closed_ if closed is None else closed) else self.taxonomy_.frontier(Y)
         decide = self._decoder(decoder)
-        Y = decide.over_blocks(self.score_blocks(X), self.taxonomy_, self.nodes_)
+        if decide.on_probabilities:
+            Y = decide.over_blocks(*self._probability_blocks(X))
+        else:
+            Y = decide.over_blocks(self.score_blocks(X), self.taxonomy_, self.nodes_)
         if self.closed_ if closed is None else closed:
             return self.taxonomy_.close(Y)
         adds_ancestors = self.nested_ or decide.closed
@@ -256,7 +267,34 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         return found.best
 
     def _at_risk(self, X: Any, risk: float) -> CSR:
-        raise ParameterError("risk: the model is not calibrated; call linnaeus.calibrate first.")
+        if self.risk_control_ is None:
+            raise ParameterError("risk: the model is not calibrated; call linnaeus.calibrate first.")
+        P, taxonomy, nodes = self._probability_blocks(X)
+        return stacked([self.risk_control_.answers(part, risk, taxonomy, nodes) for part in P], taxonomy)
+
+    def _probability_blocks(self, X: Any) -> tuple[Any, Taxonomy, IntArray]:
+        """Coherent probabilities some documents at a time, the taxonomy, and the nodes of their columns."""
+        curve, taxonomy = self.calibrator_, self.taxonomy_
+        if curve is not None:
+            return (curve(S, taxonomy, self.nodes_) for S in self.score_blocks(X)), taxonomy, curve.nodes
+        if not hasattr(self, "predict_proba"):
+            raise ParameterError("This asks for probabilities; call linnaeus.calibrate first.")
+        return iter([self.predict_proba(X)]), taxonomy, self.nodes_
+
+    @available_if(lambda self: self.calibrator_ is not None)
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Calibrated, coherent probabilities of all answerable nodes, n_docs x len(classes_)."""
+        return self._calibrated(X)
+
+    def _calibrated(self, X: Any) -> FloatArray:
+        parts, taxonomy, nodes = self._probability_blocks(X)
+        P: FloatArray = np.concatenate(list(parts))
+        place = np.full(taxonomy.n_nodes, -1)
+        place[nodes] = np.arange(len(nodes))
+        P = np.where(place[self.nodes_] >= 0, P[:, place[self.nodes_]], 1.0)  # a root that is a label
+        if self.one_label_ and not taxonomy.n_edges:  # as scikit-learn expects
+            P /= np.maximum(P.sum(axis=1, keepdims=True), np.finfo(P.dtype).tiny)
+        return P
 
     def top(self, X: Any, k: int = 5) -> tuple[Any, FloatArray]:
         """The k best nodes of each document: labels and scores (n_docs x k each), best first, ties by node number."""

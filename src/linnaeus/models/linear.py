@@ -106,6 +106,8 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
         """sigma(score) of every label; made to sum to 1 where every document has one label."""
         from scipy.special import expit
 
+        if self.calibrator_ is not None:
+            return self._calibrated(X)
         S = self._all_scores(X)
         if self._binary:  # agree with decision_function, which is the difference of the two scores
             P = expit(0.5 * (S[:, 1] - S[:, 0]))

@@ -184,6 +184,8 @@ class SoftmaxRegression(_OneOfMany):
         """Probability of every label, n_docs x len(classes_); rows sum to 1."""
         from scipy.special import softmax
 
+        if self.calibrator_ is not None:
+            return self._calibrated(X)
         return softmax(self._all_scores(X), axis=1)
 
 
