@@ -3,8 +3,8 @@
     python -m benchmarks accuracy_enzymes
 
 Substrings of length p, normalised. Flat: a hinge SVM for every node, with ancestors as labels; a node counts where its
-score and those of all its ancestors are above 0 (the paper's breadth-first correction). H-M3: the hierarchical loss, and
-the consistent labelling of largest score. C of both by zero-one loss on training documents that were held out. The
+score and those of all its ancestors are above 0 (the paper's breadth-first correction). H-M3: the hierarchical loss,
+and the consistent labelling of largest score. C of both by zero-one loss on training documents that were held out. The
 zero-one loss is the share of proteins whose closed label set is not exactly right. Beside it both are made to answer
 with one whole path, the best leaf.
 """

@@ -2,10 +2,10 @@
 
     python -m benchmarks accuracy_hmc --problem enron_hmc
 
-Kernel and C are the setting of largest AU(PRC) on folds of the training documents. The scores of nodes
-(the best labelling with a node less the best without it) become probabilities by a logistic curve for each node, fitted on the same folds; the model is
-then trained on all training documents, and the area is that of its calibrated scores on the test documents. Where every
-document has one leaf (imclef07a), micro- and macro-F1 of the best leaf are measured as well.
+Kernel and C are the setting of largest AU(PRC) on folds of the training documents. The scores of nodes (the best
+labelling with a node less the best without it) become probabilities by a logistic curve for each node, fitted on the
+same folds; the model is then trained on all training documents, and the area is that of its calibrated scores on the
+test documents. Where every document has one leaf (imclef07a), F1 of the best leaf is measured as well.
 """
 
 from __future__ import annotations

@@ -73,3 +73,13 @@ def test_features_of_sequences_refuse_numbers_and_several_fields(linnaeus, tmp_p
         result = linnaeus("train", *files, "--features", "spectrum:2")
         assert result.code != 0
         assert message in " ".join(result.err.split())
+
+
+def test_a_model_with_a_kernel_takes_sequences_as_they_are(linnaeus, proteins) -> None:
+    result = train(linnaeus, proteins, "--model", "HM3", "--set", "kernel=spectrum:3", "--C", 10, "--json")
+    assert result.code == 0, result.err
+    assert json.loads(result.out)["scores"]["hierarchical_f1"] == 1.0
+    told = linnaeus("predict", proteins / "model", proteins / "enzymes.tsv")
+    assert [label["label"] for label in json.loads(told.out.splitlines()[2])["labels"]] == ["2.2"]
+    result = train(linnaeus, proteins, "--model", "HM3", "--set", "kernel=spectrum:3", "--features", "spectrum:3")
+    assert "takes sequences as they are" in " ".join(result.err.split())

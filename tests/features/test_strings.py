@@ -280,3 +280,18 @@ def test_protein_sequences_fall_apart_by_enzyme_class(data_dir) -> None:
     np.fill_diagonal(K, 0)
     same = (top[:, None] == top[None]).all(axis=2)
     assert K[same].mean() > 2 * K[~same].mean()
+
+
+def test_a_kernel_model_on_sequences_is_the_linear_one_on_their_features(tmp_path) -> None:
+    from linnaeus import HM3, load, save
+
+    texts = random_texts(40, 20)
+    y = [["A", "B"] if "AC" in text else ["C"] for text in texts]
+    how = {"C": 1.0, "tol": 1e-6, "random_state": 0}
+    one = HM3(kernel=SpectrumKernel(p=2), **how).fit(texts, y)
+    features = SpectrumFeatures(p=2, dtype="float64").fit(texts)
+    two = HM3(kernel="linear", **how).fit(features.transform(texts), y)
+    new = random_texts(9, 20, seed=1)
+    np.testing.assert_allclose(one.decision_function(new), two.decision_function(features.transform(new)), atol=2e-2)
+    save(one, tmp_path)
+    np.testing.assert_array_equal(load(tmp_path).decision_function(new), one.decision_function(new))
