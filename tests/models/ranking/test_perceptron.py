@@ -6,14 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 
-import linnaeus
 from linnaeus import HierarchicalPerceptron, Taxonomy
 from linnaeus.data.synthetic import overlapping
-from linnaeus.errors import DataError, LinnaeusError, ParameterError
-from linnaeus.models.kernels import RBF, Linear
+from linnaeus.errors import ParameterError
+from linnaeus.models.kernels import Linear
 from tests.losses.test_pair_cost import four
 from tests.strategies import taxonomies
 
@@ -54,36 +51,6 @@ def test_the_flat_trace_is_exact() -> None:
     assert (24 * model.weights_.T).round(9).tolist() == [[120, -115], [20, 35], [-192, 119], [52, -39]]
     online = perceptron("online", **FLAT).fit(X4, Y4)
     assert online.weights_.T.tolist() == [[5, -5], [3, -1], [-12, 9], [4, -3]]
-
-
-def test_the_traces_of_minover_are_exact() -> None:
-    model = perceptron("minover", **ONE).fit(X4, Y4)
-    assert (model.n_updates_, model.converged_) == (12, True)
-    assert weights_by_name(model, model.attribute_weights_) == {
-        "A": [10, -7.5], "B": [-11, 12], "c1": [3, -6], "c2": [7, -1.5], "c3": [-18, 13.5], "c4": [8, -6],
-    }  # fmt: skip
-    assert model.active_ratio_ == 5 / 13  # five pairs of (3 + 3 + 3 + 4)
-    flat = perceptron("minover", **FLAT).fit(X4, Y4)
-    assert flat.n_updates_ == 13
-    assert flat.active_ratio_ == 6 / 13
-
-
-def test_minover_takes_the_worst_pair_of_all_documents() -> None:
-    from linnaeus.losses.pair_cost import pair_cost
-    from linnaeus.models.ranking.attributes import class_attributes
-    from linnaeus.models.ranking.minover import minover
-    from linnaeus.models.ranking.passes import Classes
-
-    tax, classes = four()
-    known = Classes(class_attributes(tax, classes, "one"), pair_cost(tax, classes))
-    labels = sparse.csr_array(tax.indicator(Y4)[:, classes])
-    labels.sort_indices()
-    K = X4 @ X4.T
-    steps = minover(lambda i: K[i].copy(), np.diag(K), labels, known, max_steps=100)
-    expected = [(1, 1, 2), (3, 2, 1), (2, 3, 2), (3, 2, 3), (2, 3, 2), (3, 2, 3), (4, 4, 2), (2, 3, 2), (3, 2, 3)]
-    expected += [(2, 3, 2), (3, 2, 3), (2, 3, 2)]
-    found = zip(steps.document + 1, steps.right + 1, steps.wrong + 1, strict=True)
-    assert [tuple(map(int, triple)) for triple in found] == expected
 
 
 # -- equal in other ways -----------------------------------------------------------------------------------------------
@@ -168,122 +135,7 @@ def test_a_star_is_flat_up_to_the_cost() -> None:
     np.testing.assert_array_equal(first.decision_function(X), second.decision_function(X))
 
 
-# -- streams -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("variant", ["online", "averaged"])
-@pytest.mark.parametrize("dense", [False, True])
-def test_chunks_of_a_stream_give_the_model_of_one_pass_bit_for_bit(variant, dense) -> None:
-    X, labels, tax = overlapping(120, seed=0)
-    X = X if dense else sparse.csr_array(X.astype(np.float32))
-    whole = HierarchicalPerceptron(tax, variant=variant, max_iter=1, shuffle=False).fit(X, labels)
-    chunks = HierarchicalPerceptron(tax, variant=variant)
-    for a, b in ((0, 1), (1, 50), (50, 120)):
-        chunks.partial_fit(X[a:b], labels[a:b], classes=list(whole.classes_))
-    np.testing.assert_array_equal(chunks.attribute_weights_, whole.attribute_weights_)
-    np.testing.assert_array_equal(chunks.decision_function(X), whole.decision_function(X))
-    assert (chunks.n_steps_, chunks.n_updates_) == (whole.n_steps_, whole.n_updates_)
-
-
-def test_a_kernel_model_goes_on_learning() -> None:
-    X, labels, tax = overlapping(80, seed=1)
-    settings = {"kernel": RBF(gamma=0.02), "variant": "averaged", "shuffle": False}
-    whole = HierarchicalPerceptron(tax, max_iter=1, set_size="mean", **settings).fit(X, labels)
-    chunks = HierarchicalPerceptron(tax, **settings)
-    for a, b in ((0, 30), (30, 80)):
-        chunks.partial_fit(X[a:b], labels[a:b], classes=list(whole.classes_))
-    np.testing.assert_allclose(chunks.decision_function(X), whole.decision_function(X), atol=1e-9)
-    assert chunks.n_support_ <= 80
-
-
-def test_labels_that_are_met_later_join() -> None:
-    tax = Taxonomy.from_edges([("R", "A"), ("R", "B"), ("A", "AA"), ("A", "AB"), ("B", "BA")])
-    model = HierarchicalPerceptron(tax).partial_fit(np.array([[1.0, 0, 0]]), ["AA"])
-    assert list(model.classes_) == ["AA"]
-    model.partial_fit(np.array([[0, 1.0, 0]]), ["BA"])
-    before = model.decision_function(np.array([[1.0, 0, 0]]))
-    model.partial_fit(np.zeros((1, 3)), ["A"])  # nothing is learned from a document of nothing
-    assert list(model.classes_) == ["A", "AA", "BA"]
-    after = model.decision_function(np.array([[1.0, 0, 0]]))[0]
-    np.testing.assert_allclose(after[1:], [before[0] if before.ndim == 1 else before[0, 0], before[0, 1]], atol=0.3)
-    for _ in range(5):
-        model.partial_fit(np.array([[1.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0]]), ["AA", "BA", "A"])
-    assert model.predict(np.eye(3)).tolist() == ["AA", "BA", "A"]
-
-
-def test_a_stored_model_goes_on_where_it_was(tmp_path) -> None:
-    X, labels, tax = overlapping(100, seed=2)
-    model = HierarchicalPerceptron(tax, random_state=0).fit(X[:60], labels[:60])
-    linnaeus.save(model, tmp_path / "model")
-    again = linnaeus.load(tmp_path / "model")
-    for one in (model, again):
-        one.partial_fit(X[60:], labels[60:])
-    np.testing.assert_array_equal(model.decision_function(X), again.decision_function(X))
-    assert again.n_docs_ == 100
-
-
-def test_what_cannot_go_on_says_so() -> None:
-    with pytest.raises(ParameterError, match="'minover' needs all documents"):
-        perceptron("minover").partial_fit(X4, Y4)
-    with pytest.raises(ParameterError, match="precomputed"):
-        perceptron("online", kernel="precomputed").partial_fit(X4 @ X4.T, Y4)
-    model = perceptron("online").fit(X4, Y4).prune(0.1)
-    assert model.predict(X4)
-    with pytest.raises(DataError, match="was pruned"):
-        model.partial_fit(X4, Y4)
-    with pytest.raises(LinnaeusError, match="'c9'.*is not in the taxonomy"):
-        perceptron("online").fit(X4, Y4).partial_fit(X4[:1], [["c9"]])
-
-
 # -- edges -------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, lambda X: X @ X.T])
-def test_documents_that_contradict_an_earlier_one_are_left_out_of_minover(form) -> None:
-    X = np.array([[1.0, 0], [1.0, 0], [0, 1.0]])
-    kernel = "precomputed" if form(X).shape == (3, 3) else "linear"
-    with pytest.warns(UserWarning, match="1 documents are the same as an earlier one"):
-        model = HierarchicalPerceptron(variant="minover", max_iter=5, kernel=kernel).fit(form(X), ["a", "b", "c"])
-    assert model.converged_
-    assert model.predict(form(X)).tolist() == ["a", "a", "c"]
-
-
-def test_minover_gives_back_its_best_step_where_documents_cannot_be_separated() -> None:
-    X = np.array([[1.0, 0.1], [1.0, 0.2], [1.0, 0.15], [0.0, 1.0]])
-    with pytest.warns(ConvergenceWarning, match="cannot be separated"):
-        model = HierarchicalPerceptron(variant="minover", max_iter=30).fit(X, ["a", "a", "b", "c"])
-    assert not model.converged_
-    assert model.margin_ < 0
-    assert model.predict([[0.0, 1.0]]).tolist() == ["c"]
-
-
-def test_minover_reaches_the_desired_margin() -> None:
-    model = perceptron("minover", margin=50.0, **ONE).fit(X4, Y4)
-    S = model.decision_function(X4)
-    columns = {name: i for i, name in enumerate(model.classes_)}
-    for scores, labels in zip(S, Y4, strict=True):
-        own = [columns[label] for label in labels]
-        assert scores[own].min() - np.delete(scores, own).max() > 50.0
-    assert model.margin_ > 0
-    with pytest.raises(ParameterError, match="margin=1.0 is for variant='minover'"):
-        perceptron("online", margin=1.0).fit(X4, Y4)
-
-
-def test_label_sets_have_the_size_that_documents_have() -> None:
-    X, labels, tax = overlapping(200, seed=3)
-    mean = HierarchicalPerceptron(tax, set_size="mean", random_state=0).fit(X, labels)
-    expected = max(1, round(np.mean([len(row) for row in labels])))
-    assert {len(row) for row in mean.predict(X)} == {expected}
-    learned = HierarchicalPerceptron(tax, random_state=0).fit(X, labels)
-    assert len({len(row) for row in learned.predict(X)}) > 1
-
-
-def test_explanations_add_up_and_kernels_have_none() -> None:
-    model = perceptron("averaged").fit(X4, Y4)
-    step = model.explain(X4[0], node="c1")[-1]
-    assert step.score == pytest.approx(model.decision_function(X4[:1])[0, list(model.classes_).index("c1")])
-    with pytest.raises(DataError, match="no explanations"):
-        perceptron("averaged", kernel="rbf").fit(X4, Y4).explain(X4[0])
 
 
 @pytest.mark.parametrize(

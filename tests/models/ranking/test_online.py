@@ -1,0 +1,105 @@
+"""Models that go on learning: chunks, new labels, kernels, model files."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import linnaeus
+from linnaeus import HierarchicalPerceptron, Taxonomy
+from linnaeus.data.synthetic import overlapping
+from linnaeus.errors import DataError, LinnaeusError, ParameterError
+from linnaeus.models.kernels import RBF
+from tests.models.ranking.test_perceptron import X4, Y4, perceptron
+
+
+@pytest.mark.parametrize("variant", ["online", "averaged"])
+@pytest.mark.parametrize("dense", [False, True])
+def test_chunks_of_a_stream_give_the_model_of_one_pass_bit_for_bit(variant, dense) -> None:
+    X, labels, tax = overlapping(120, seed=0)
+    X = X if dense else sparse.csr_array(X.astype(np.float32))
+    whole = HierarchicalPerceptron(tax, variant=variant, max_iter=1, shuffle=False).fit(X, labels)
+    chunks = HierarchicalPerceptron(tax, variant=variant)
+    for a, b in ((0, 1), (1, 50), (50, 120)):
+        chunks.partial_fit(X[a:b], labels[a:b], classes=list(whole.classes_))
+    np.testing.assert_array_equal(chunks.attribute_weights_, whole.attribute_weights_)
+    np.testing.assert_array_equal(chunks.decision_function(X), whole.decision_function(X))
+    assert (chunks.n_steps_, chunks.n_updates_) == (whole.n_steps_, whole.n_updates_)
+
+
+def test_a_kernel_model_goes_on_learning() -> None:
+    X, labels, tax = overlapping(80, seed=1)
+    settings = {"kernel": RBF(gamma=0.02), "variant": "averaged", "shuffle": False}
+    whole = HierarchicalPerceptron(tax, max_iter=1, set_size="mean", **settings).fit(X, labels)
+    chunks = HierarchicalPerceptron(tax, **settings)
+    for a, b in ((0, 30), (30, 80)):
+        chunks.partial_fit(X[a:b], labels[a:b], classes=list(whole.classes_))
+    np.testing.assert_allclose(chunks.decision_function(X), whole.decision_function(X), atol=1e-9)
+    assert chunks.n_support_ <= 80
+
+
+def test_labels_that_are_met_later_join() -> None:
+    tax = Taxonomy.from_edges([("R", "A"), ("R", "B"), ("A", "AA"), ("A", "AB"), ("B", "BA")])
+    model = HierarchicalPerceptron(tax).partial_fit(np.array([[1.0, 0, 0]]), ["AA"])
+    assert list(model.classes_) == ["AA"]
+    model.partial_fit(np.array([[0, 1.0, 0]]), ["BA"])
+    before = model.decision_function(np.array([[1.0, 0, 0]]))
+    model.partial_fit(np.zeros((1, 3)), ["A"])  # nothing is learned from a document of nothing
+    assert list(model.classes_) == ["A", "AA", "BA"]
+    after = model.decision_function(np.array([[1.0, 0, 0]]))[0]
+    np.testing.assert_allclose(after[1:], [before[0] if before.ndim == 1 else before[0, 0], before[0, 1]], atol=0.3)
+    for _ in range(5):
+        model.partial_fit(np.array([[1.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0]]), ["AA", "BA", "A"])
+    assert model.predict(np.eye(3)).tolist() == ["AA", "BA", "A"]
+
+
+def test_a_stored_model_goes_on_where_it_was(tmp_path) -> None:
+    X, labels, tax = overlapping(100, seed=2)
+    model = HierarchicalPerceptron(tax, random_state=0).fit(X[:60], labels[:60])
+    linnaeus.save(model, tmp_path / "model")
+    again = linnaeus.load(tmp_path / "model")
+    for one in (model, again):
+        one.partial_fit(X[60:], labels[60:])
+    np.testing.assert_array_equal(model.decision_function(X), again.decision_function(X))
+    assert again.n_docs_ == 100
+
+
+def test_what_cannot_go_on_says_so() -> None:
+    with pytest.raises(ParameterError, match="'minover' needs all documents"):
+        perceptron("minover").partial_fit(X4, Y4)
+    with pytest.raises(ParameterError, match="precomputed"):
+        perceptron("online", kernel="precomputed").partial_fit(X4 @ X4.T, Y4)
+    model = perceptron("online").fit(X4, Y4).prune(0.1)
+    assert model.predict(X4)
+    with pytest.raises(DataError, match="was pruned"):
+        model.partial_fit(X4, Y4)
+    with pytest.raises(LinnaeusError, match="'c9'.*is not in the taxonomy"):
+        perceptron("online").fit(X4, Y4).partial_fit(X4[:1], [["c9"]])
+
+
+def test_a_stream_without_a_taxonomy_knows_its_labels_from_the_first_call() -> None:
+    X, y = np.eye(3), ["a", "b", "c"]
+    model = HierarchicalPerceptron().partial_fit(X[:1], y[:1], classes=y)
+    for _ in range(3):
+        model.partial_fit(X, y)
+    assert model.predict(X).tolist() == y
+    with pytest.raises(LinnaeusError, match="'d'"):
+        model.partial_fit(X[:1], ["d"])
+    with pytest.raises(DataError, match="no label at all"):
+        HierarchicalPerceptron(Taxonomy.flat("ab")).partial_fit(X[:1], [[]])
+
+
+def test_one_label_becomes_several_when_documents_have_them() -> None:
+    model = HierarchicalPerceptron(Taxonomy.flat("abc")).partial_fit(np.eye(3), ["a", "b", "c"])
+    assert isinstance(model.predict(np.eye(3)), np.ndarray)
+    for _ in range(4):
+        model.partial_fit(np.eye(3), [["a", "b"], ["b", "c"], ["a", "c"]])
+    assert {len(row) for row in model.predict(np.eye(3))} == {2}
+
+
+def test_a_document_of_no_label_or_of_all_labels_is_no_step() -> None:
+    model = HierarchicalPerceptron(Taxonomy.flat("ab")).partial_fit(np.eye(2), [["a"], ["b"]])
+    steps = model.n_steps_
+    model.partial_fit(np.eye(2), [[], ["a", "b"]])
+    assert (model.n_steps_, model.n_docs_) == (steps, 4)
