@@ -178,7 +178,18 @@ class Pipeline(BaseEstimator):
             names = np.asarray(self.feature_names_, dtype=object)
         else:
             return list(steps)
-        return [replace(step, features=names[step.features]) for step in steps]
+        return [_named(step, names) for step in steps]
+
+    def keep_documents(self, documents: Any, y: Any, names: Any = None) -> Pipeline:
+        """Keep documents with the model, so that answers can be shown beside similar ones; they are saved with it."""
+        self.model_.keep_documents(self.matrix(documents), y, names)
+        return self
+
+    def nearest(self, document: Any, k: int = 5, node: str | None = None) -> list[Any]:
+        """The kept documents most similar to one document, at or below a node if given."""
+        batch = document if self.features_ is None and not isinstance(document, str) else _batch_of_one(document)
+        found: list[Any] = self.model_.nearest(self.matrix(batch), k, node)
+        return found
 
     # -- keeping -------------------------------------------------------------------------------------------------------
 
@@ -197,6 +208,13 @@ class Pipeline(BaseEstimator):
         made.model_, made.features_, made.decoder_ = values["model"], values["features"], decide
         made.feature_names_ = values["feature_names"]
         return made
+
+
+def _named(step: Any, names: Any) -> Any:
+    """An explanation with the names of features instead of their numbers."""
+    against = step.against
+    against = None if against is None else replace(against, features=names[against.features])
+    return replace(step, features=names[step.features], against=against)
 
 
 def _batch_of_one(document: Any) -> Any:

@@ -109,6 +109,7 @@ STORABLE: dict[str, str] = {
     "DenseFeatures": "linnaeus.features.dense:DenseFeatures",
     "FillMissing": "linnaeus.features.missing:FillMissing",
     "GramRows": "linnaeus.models.gram:GramRows",
+    "KeptDocuments": "linnaeus.models.neighbours:KeptDocuments",
     "LabelCodec": "linnaeus.data.kinds:LabelCodec",
     "Linear": "linnaeus.models.kernels:Linear",
     "Pipeline": "linnaeus.pipeline:Pipeline",

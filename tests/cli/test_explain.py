@@ -55,3 +55,18 @@ def test_a_document_by_its_number(linnaeus, trained) -> None:
 def test_an_unknown_id_names_some_that_exist(linnaeus, trained) -> None:
     result = linnaeus("explain", trained / "model", "--data", trained / "docs.jsonl", "--id", "d999")
     assert (result.code, "d0, d1, d2" in result.err) == (2, True)
+
+
+def test_the_runner_up_and_similar_documents_are_shown(linnaeus, files) -> None:
+    train = ["train", "-t", files / "topics.tsv", "-d", files / "docs.jsonl", "-o", files / "model", "--min-df", 1]
+    assert linnaeus(*train, "--keep-documents", "--calibrate", "platt").code == 0
+    result = linnaeus("explain", files / "model", "--text", "kitten purr", "--json")
+    (step,) = json.loads(result.out)
+    rival = step["against"]
+    assert rival["rival"] == "Dogs"
+    total = rival["constant"] + rival["others"] + sum(c for _, c in rival["contributions"])
+    assert total == pytest.approx(rival["margin"], abs=1e-6)
+    assert all(near["labels"] == ["Cats"] for near in step["nearest"])
+    shown = linnaeus("explain", files / "model", "--text", "kitten purr").out
+    assert "rather than Dogs" in shown
+    assert "nearest documents at or below Cats" in shown

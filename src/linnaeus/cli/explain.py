@@ -23,6 +23,9 @@ def explain(
     header: options.HeaderOption = None,
     node: Annotated[str | None, typer.Option("--node", help="Node to explain (default: the best one).")] = None,
     k: Annotated[int, typer.Option("--top", "-k", min=1, help="Contributions to show per node.")] = 10,
+    neighbours: Annotated[
+        int, typer.Option("--neighbours", min=0, help="Similar training documents to show, where the model kept them.")
+    ] = 3,
     as_json: JsonOption = False,
 ) -> None:
     """Show which words speak for and against each node of the path."""
@@ -37,8 +40,10 @@ def explain(
     steps = loaded.explain(given, node)
     if node is not None and steps[-1].node != node:
         note(f"note: {node} itself has no score; its path is shown as far as it was trained")
+    kept = getattr(getattr(loaded, "model_", loaded), "kept_", None) is not None
+    near = {step.node: loaded.nearest(given, neighbours, step.node) for step in steps} if kept and neighbours else {}
     if as_json:
-        print_json([_plain(step, loaded.taxonomy_, k) for step in steps])
+        print_json([_plain(step, loaded.taxonomy_, k, near.get(step.node)) for step in steps])
         return
     for step in steps:
         shown = [(f, float(c)) for f, c in zip(step.features[:k], step.contributions[:k], strict=True)]
@@ -50,6 +55,22 @@ def explain(
         ]
         title = f"{loaded.taxonomy_.display(step.node)}: score {step.score:+.4f}"
         print_table(["feature", "contribution"], rows, title=title)
+        if step.against is not None:
+            _show_rival(step, loaded.taxonomy_, k)
+        if near.get(step.node):
+            found = [(n.name, n.similarity, ", ".join(n.labels)) for n in near[step.node]]
+            title = f"nearest documents at or below {loaded.taxonomy_.display(step.node)}"
+            print_table(["document", "similarity", "labels"], found, title=title)
+
+
+def _show_rival(step: Any, taxonomy: Any, k: int) -> None:
+    """What spoke for the node and not for its runner-up."""
+    rival = step.against
+    rows = [(f, float(c)) for f, c in zip(rival.features[:k], rival.contributions[:k], strict=True)]
+    rest = float(rival.contributions[k:].sum())
+    rows += [(f"{len(rival.contributions) - k} others", rest)] if rest else []
+    title = f"  rather than {taxonomy.display(rival.rival)} ({rival.rival_score:+.4f}): by {rival.margin:+.4f}"
+    print_table(["feature", "difference"], [*rows, ("constant", rival.intercept)], title=title)
 
 
 def _from_text(model: Any, text: str) -> Any:
@@ -81,8 +102,22 @@ def _from_file(model: Any, data: str, name: str | None, format: str | None, head
     return {field: values[0] for field, values in fields.items()} if len(fields) > 1 else chosen.documents[0]
 
 
-def _plain(step: Any, taxonomy: Any, k: int) -> dict[str, Any]:
+def _plain(step: Any, taxonomy: Any, k: int, near: Any = None) -> dict[str, Any]:
     contributions = [[str(f), float(c)] for f, c in zip(step.features[:k], step.contributions[:k], strict=True)]
+    more: dict[str, Any] = {}
+    if step.against is not None:
+        rival = step.against
+        shown = zip(rival.features[:k], rival.contributions[:k], strict=True)
+        more["against"] = {
+            "rival": rival.rival,
+            "score": rival.rival_score,
+            "margin": rival.margin,
+            "constant": rival.intercept,
+            "contributions": [[str(f), float(c)] for f, c in shown],
+            "others": float(rival.contributions[k:].sum()),
+        }
+    if near is not None:
+        more["nearest"] = [{"id": n.name, "similarity": n.similarity, "labels": n.labels} for n in near]
     return {
         "node": step.node,
         "display": taxonomy.display(step.node),
@@ -90,4 +125,5 @@ def _plain(step: Any, taxonomy: Any, k: int) -> dict[str, Any]:
         "constant": step.intercept,
         "contributions": contributions,
         "others": float(step.contributions[k:].sum()),
+        **more,
     }

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from linnaeus.cli import data, taxonomy
+from linnaeus.cli.calibrate import calibrate
 from linnaeus.cli.demo import demo
 from linnaeus.cli.evaluate import evaluate
 from linnaeus.cli.explain import explain
@@ -49,7 +50,7 @@ def _options(
     pass
 
 
-for command in (demo, train, predict, evaluate, explain, learn, models):
+for command in (demo, train, calibrate, predict, evaluate, explain, learn, models):
     app.command()(command)
 app.add_typer(taxonomy.app, name="taxonomy")
 app.add_typer(data.app, name="data")

@@ -77,6 +77,12 @@ def train(
     max_memory: Annotated[
         str | None, typer.Option("--max-memory", help="Stay below this, with weights on disk if need be: 4GB.")
     ] = None,
+    calibrate: Annotated[
+        str | None, typer.Option("--calibrate", help="Probabilities by cross-validation: isotonic or platt.")
+    ] = None,
+    keep_documents: Annotated[
+        bool, typer.Option("--keep-documents", help="Keep the documents' features, for explanations by similar ones.")
+    ] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of the random order.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
@@ -96,6 +102,8 @@ def train(
         if any(entry.startswith("C=") for entry in set_ or []):
             raise typer.BadParameter("Give --C or --set C=..., not both.")
         set_ = [*(set_ or []), f"C={C}"]
+    if calibrate not in (None, "isotonic", "platt"):
+        raise typer.BadParameter(f"--calibrate {calibrate}: expected isotonic or platt.")
     least = pruning.check_prune(prune)
     store.check_target(output)
     run: dict[str, Any] = training.limits(model, checkpoint=checkpoint, max_time=max_time, max_memory=max_memory)
@@ -127,7 +135,13 @@ def train(
     start = time.perf_counter()
     pipe.fit(documents.documents, y, feature_names=documents.feature_names)
     result = training.summary(pipe, documents, time.perf_counter() - start)
+    if keep_documents:
+        pipe.keep_documents(documents.documents, y, documents.ids)
     store.save(pipe, output)  # before anything is measured: what was trained is not lost
+    if calibrate is not None:
+        from linnaeus.calibration import calibrate as calibrated
+
+        store.save(calibrated(pipe, documents.documents, y, method=calibrate), output)
     if checkpoint is not None:
         training.drop_finished(checkpoint)
     measured = (documents, y) if held_out is None else (fit_to(pipe, held_out), gold)

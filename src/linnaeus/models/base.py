@@ -27,6 +27,8 @@ from linnaeus.decoding.rules import Rules
 from linnaeus.engine.plan import blocks, rows_that_fit
 from linnaeus.errors import DataError, ParameterError, check_number
 from linnaeus.metrics.rankings import best_columns
+from linnaeus.models.explaining import one_row
+from linnaeus.models.neighbours import KeptDocuments, Neighbour
 from linnaeus.models.requests import check_feasible, ranked_sets
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
@@ -47,6 +49,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
     some_empty_: bool = False  # models stored before it was kept had no empty sets to learn from
     calibrator_: Calibrator | None = None  # of `linnaeus.calibrate`, as the next one
     risk_control_: RiskControl | None = None
+    kept_: KeptDocuments | None = None  # of `keep_documents`
 
     @abstractmethod
     def _fit(self, problem: Problem) -> None:
@@ -68,7 +71,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
             X, Y, weights = X[weights > 0], Y[weights > 0], weights[weights > 0]
         problem = Problem(X, Y, taxonomy, weights, codec)
         self.taxonomy_, self.codec_, self.closed_ = taxonomy, codec, problem.is_closed and not codec.single_label
-        for name in ("calibrator_", "risk_control_"):  # of an earlier fit
+        for name in ("calibrator_", "risk_control_", "kept_"):  # of an earlier fit
             self.__dict__.pop(name, None)
         self._forget()
         self._fit(problem)
@@ -322,6 +325,25 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
             columns.append(best_columns(S, k))
             scores.append(np.take_along_axis(S, columns[-1], axis=1))
         return np.concatenate(columns), np.concatenate(scores)
+
+    def keep_documents(self, X: Any, y: Any, names: Any = None) -> TaxonomyClassifier:
+        """Keep documents with the model, so that answers can be shown beside similar ones; they are saved with it."""
+        check_is_fitted(self, "nodes_")
+        X = self._check_X(X, reset=False)
+        Y = check_labels(y, self.taxonomy_, X.shape[0])[0]
+        self.kept_ = KeptDocuments.of(X, self.taxonomy_.close(Y), names)
+        return self
+
+    def nearest(self, x: Any, k: int = 5, node: str | None = None) -> list[Neighbour]:
+        """The kept documents most similar to one document, at or below a node if given."""
+        check_number("k", k, least=1, whole=True)
+        if self.kept_ is None:
+            raise DataError(
+                "No documents were kept with the model; keep_documents(X, y) or `train --keep-documents` does."
+            )
+        X = self._check_X(one_row(x), reset=False)
+        below = None if node is None else self.taxonomy_.index(node)
+        return self.kept_.nearest(X[:1], int(k), self.taxonomy_, below)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Hierarchical F1 (micro, closures without the root); plain micro-F1 where the taxonomy has no edges."""

@@ -2,43 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.data.check import check_labels
-from linnaeus.errors import DataError, ParameterError, check_number, nearest
+from linnaeus.errors import ParameterError, check_number
 from linnaeus.models.base import TaxonomyClassifier
+from linnaeus.models.explaining import NodeExplanation, explain_path, one_row
 from linnaeus.models.pruning import Kept, find_threshold
 from linnaeus.models.scoring import MOST_BEST, Scorer
 from linnaeus.models.subtrees import Subtrees, branching
 from linnaeus.typing import FloatArray, IntArray, Matrix
 
 __all__ = ["LinearTaxonomyClassifier", "NodeExplanation"]
-
-
-@dataclass(frozen=True)
-class NodeExplanation:
-    """Why a node scored as it did: ``score`` is exactly ``intercept`` plus the sum of all contributions.
-
-    ``features`` and ``contributions`` (the feature's value times its weight) are sorted by size, largest first.
-    """
-
-    node: str
-    score: float
-    intercept: float
-    features: IntArray
-    contributions: FloatArray
-
-    def __str__(self) -> str:
-        terms = [f"{self.intercept:+.3f} (constant)"]
-        terms += [f"{c:+.3f} ({j})" for j, c in zip(self.features[:5], self.contributions[:5], strict=False)]
-        rest = self.score - self.intercept - float(self.contributions[:5].sum())
-        if abs(rest) >= 5e-4:
-            terms.append(f"{rest:+.3f} (others)")
-        return f"{self.node}: {self.score:+.3f} = {' '.join(terms)}"
 
 
 class LinearTaxonomyClassifier(TaxonomyClassifier):
@@ -118,45 +96,28 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
         return P
 
     def explain(self, x: Any, node: str | None = None, k: int | None = None) -> list[NodeExplanation]:
-        """Exact contributions of the features of one document to every scored node of the path.
+        """Exact contributions of the features of one document to every scored node of the path, and against rivals.
 
         ``x`` is one row; ``node`` the node to explain (default: the best one); ``k`` keeps the k largest contributions.
-        Nodes of the path that the model does not score are left out.
+        Nodes of the path that the model does not score are left out. Each step also says what spoke for the node and not
+        for its runner-up among the siblings (``against``).
         """
         check_is_fitted(self, "nodes_")
-        X = self._check_X(_one_row(x), reset=False)
+        X = self._check_X(one_row(x), reset=False)
         if X.shape[0] != 1:
             raise ParameterError(f"explain takes one document; got {X.shape[0]}.")
-        column_of = {int(v): i for i, v in enumerate(self.nodes_)}
-        if node is None:
-            target = int(self.top_nodes(X, 1)[0][0, 0])
-        else:
-            target = self.taxonomy_.index(node)
-        path = [v for v in self.taxonomy_.path(target).tolist() if v in column_of]
-        if not path:
-            names = self.taxonomy_.names
-            hint = nearest(str(names[target]), names[self.nodes_])
-            raise DataError(f"Node {names[target]!r} has no score: neither it nor a node above it was trained{hint}")
-        return [self._explain_node(X, v, column_of[v], k) for v in path]
+        target = int(self.top_nodes(X, 1)[0][0, 0]) if node is None else self.taxonomy_.index(node)
+        return explain_path(self, X, target, k, self._weights_of, self.intercept_)
 
-    def _explain_node(self, X: Matrix, node: int, column: int, k: int | None) -> NodeExplanation:
-        if hasattr(X, "indices"):
-            features, values = X.indices, X.data
-        else:
-            features = np.flatnonzero(X[0])
-            values = X[0, features]
+    def _weights_of(self, features: IntArray, column: int) -> FloatArray:
+        """Weights of some features for one label."""
         weights = self.weights_[:, [column]]
         weights = (weights.toarray() if hasattr(weights, "toarray") else weights)[features, 0]
         if self.base_weights_ is not None:
             weights = weights + self.base_weights_[features]
         if self.subtrees_ is not None:
             weights = weights + self.subtrees_.of_label(column, features)
-        contributions = values.astype(np.float64) * weights
-        intercept = float(self.intercept_[column])
-        order = np.lexsort((features, -np.abs(contributions)))[:k]
-        name = str(self.taxonomy_.names[node])
-        score = float(contributions.sum() + intercept)
-        return NodeExplanation(name, score, intercept, features[order], contributions[order])
+        return np.asarray(weights)
 
     def prune(
         self,
@@ -205,10 +166,3 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
         kept.give(self)
         self.prune_threshold_ = float(threshold)
         return self
-
-
-def _one_row(x: Any) -> Any:
-    """One document as a matrix of one row: a vector, sparse or not, a list, or such a matrix already."""
-    if hasattr(x, "tocsr") and x.ndim == 1:
-        return x.reshape(1, -1).tocsr()
-    return x if hasattr(x, "tocsr") or hasattr(x, "columns") else np.atleast_2d(x)

@@ -15,8 +15,9 @@ import numpy as np
 from linnaeus.decoding import Decoder, RCut
 from linnaeus.errors import DataError
 from linnaeus.models.base import TaxonomyClassifier
+from linnaeus.models.explaining import NodeExplanation
 from linnaeus.models.kernel_input import KernelInput
-from linnaeus.models.linear import LinearTaxonomyClassifier, NodeExplanation
+from linnaeus.models.linear import LinearTaxonomyClassifier
 from linnaeus.models.ranking.label_sets import stored_decoder
 from linnaeus.models.ranking.passes import Weights
 from linnaeus.models.ranking.sources import kernel_scores

@@ -20,6 +20,7 @@ from linnaeus.engine.plan import blocks, rows_that_fit
 from linnaeus.errors import DataError
 from linnaeus.losses.cost import SCALINGS
 from linnaeus.models.class_weight import check_class_weight, positive_weights
+from linnaeus.models.explaining import NodeExplanation, explain_path, one_row
 from linnaeus.models.kernel_input import KernelInput
 from linnaeus.models.kernels import kept_documents
 from linnaeus.models.parameters import check_choice, check_training
@@ -267,6 +268,29 @@ class MaxMarginModel(KernelInput):
         places = self._places(self.nodes_)
         weights = (self._labellings.node_weights(self._rows(X[part]))[:, places] for part in self._parts(X))
         return weights, True
+
+    def explain(self, x: Any, node: str | None = None, k: int | None = None) -> list[NodeExplanation]:
+        """Exact contributions of the features of one document to what each node of a path adds to the set's score.
+
+        With the linear kernel only. ``node`` is the node to explain; default: the deepest one of the best set.
+        """
+        check_is_fitted(self, "nodes_")
+        if not hasattr(self, "weights_"):
+            raise DataError(
+                f"{type(self).__name__} with this kernel has no explanations: scores are no sums of features."
+            )
+        X = self._check_X(one_row(x), reset=False)
+        if X.shape[0] != 1:
+            raise DataError(f"explain takes one document; got {X.shape[0]}.")
+        target = int(self.ranked_sets(X).best.indices[-1:].sum()) if node is None else self.taxonomy_.index(node)
+        places, zero = self._places(self.nodes_), np.zeros_like(np.atleast_2d(self.weights_[:1]))
+        constant = self._labellings.node_weights(zero + self.intercept_)[0, places]
+
+        def weights_of(features: IntArray, column: int) -> FloatArray:
+            rows = np.ascontiguousarray(self.weights_[features])
+            return np.asarray(self._labellings.node_weights(rows)[:, places[column]])
+
+        return explain_path(self, X, target, k, weights_of, constant)
 
     def _unrestricted(self, F: FloatArray) -> FloatArray:
         return self._labellings.margins(F, consistent=False)[:, self._places(self.nodes_)]

@@ -29,7 +29,8 @@ from linnaeus.decoding.base import stacked
 from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.engine.plan import blocks, rows_that_fit
 from linnaeus.errors import DataError
-from linnaeus.models.linear import LinearTaxonomyClassifier, NodeExplanation, _one_row
+from linnaeus.models.explaining import NodeExplanation, one_row
+from linnaeus.models.linear import LinearTaxonomyClassifier
 from linnaeus.models.parameters import check_choice, check_training
 from linnaeus.models.topdown.local import Family, LocalSolution, LocalTraining, packs, solve_pack
 from linnaeus.progress import progress
@@ -258,7 +259,7 @@ class LocalClassifiers(LinearTaxonomyClassifier):
         ``x`` is one row; by default the path to the (best) answer is explained; ``k`` keeps the largest contributions.
         """
         if node is None:
-            X = self._check_X(_one_row(x), reset=False)
+            X = self._check_X(one_row(x), reset=False)
             found = self.answers(X[:1], closed=False).indices
             if len(found):
                 column_of = {v: i for i, v in enumerate(self.nodes_.tolist())}

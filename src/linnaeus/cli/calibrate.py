@@ -1,0 +1,48 @@
+"""`linnaeus calibrate`: probabilities and promises for a saved model, from documents that it has not seen."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from linnaeus.cli import options
+from linnaeus.cli.console import JsonOption, note, print_json, print_table
+
+__all__ = ["calibrate"]
+
+
+def calibrate(
+    model: Annotated[str, typer.Argument(help="Model folder; it is replaced by the calibrated model.")],
+    data: Annotated[str, typer.Argument(help="Labelled documents that the model has not seen.")],
+    method: Annotated[str, typer.Option("--method", help="isotonic or platt.")] = "isotonic",
+    loss: Annotated[str, typer.Option("--loss", help="What --risk bounds: any_wrong or wrong_share.")] = "any_wrong",
+    output: Annotated[str | None, typer.Option("--output", "-o", help="Save elsewhere instead.")] = None,
+    text: options.TextOption = None,
+    labels: options.LabelsOption = None,
+    format: options.DataFormatOption = None,
+    header: options.HeaderOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Give a model calibrated probabilities (predict --probabilities) and promises (predict --risk)."""
+    from linnaeus import store
+    from linnaeus.calibration import calibrate as calibrated
+    from linnaeus.cli.predicting import documents_for
+    from linnaeus.errors import DataError
+
+    loaded = store.load(model)
+    documents = documents_for(loaded, [data], options.Reading(format, text, labels, header=header))
+    if documents.labels is None:
+        raise DataError(f"{data} has no labels to calibrate with; name their column with --labels.")
+    calibrated(loaded, documents.documents, documents.labels, cv=None, method=method, loss=loss)
+    store.save(loaded, output or model)
+    control = getattr(loaded, "model_", loaded).risk_control_
+    least = 1.0 / (control.n + 1)
+    rows = [(risk, control.caution(risk)) for risk in (0.01, 0.02, 0.05, 0.1, 0.2, 0.3) if risk >= least]
+    if as_json:
+        print_json(
+            {"documents": len(documents), "risk_documents": control.n, "caution": dict(rows), "output": output or model}
+        )
+        return
+    print_table(["risk", "least probability answered"], rows)
+    note(f"saved to {output or model}; try: linnaeus predict {output or model} FILE --risk 0.1")

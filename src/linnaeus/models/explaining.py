@@ -1,0 +1,129 @@
+"""Why a document went where it did: exact contributions of its features to every node of a path, and against a rival.
+
+For scores that are sums over features, s_v = b_v + sum_j x_j w_jv, the contributions are the terms of the sum. Why v and not
+its sibling u is the difference  s_v - s_u = (b_v - b_u) + sum_j x_j (w_jv - w_ju);  the rival shown is the sibling of
+largest score, or, where no sibling has a score, the best other node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linnaeus.errors import DataError, nearest
+from linnaeus.typing import FloatArray, IntArray, Matrix
+
+__all__ = ["Contrast", "NodeExplanation", "explain_path", "one_row"]
+
+Weights = Callable[[IntArray, int], FloatArray]
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Why a node and not ``rival``: ``margin`` is exactly ``intercept`` plus the sum of all contributions."""
+
+    rival: str
+    rival_score: float
+    margin: float
+    intercept: float
+    features: Any
+    contributions: FloatArray
+
+
+@dataclass(frozen=True)
+class NodeExplanation:
+    """Why a node scored as it did: ``score`` is exactly ``intercept`` plus the sum of all contributions.
+
+    ``features`` and ``contributions`` (the feature's value times its weight) are sorted by size, largest first.
+    ``against`` compares with the runner-up among the siblings; None where nothing else has a score.
+    """
+
+    node: str
+    score: float
+    intercept: float
+    features: Any
+    contributions: FloatArray
+    against: Contrast | None = None
+
+    def __str__(self) -> str:
+        terms = [f"{self.intercept:+.3f} (constant)"]
+        terms += [f"{c:+.3f} ({j})" for j, c in zip(self.features[:5], self.contributions[:5], strict=False)]
+        rest = self.score - self.intercept - float(self.contributions[:5].sum())
+        if abs(rest) >= 5e-4:
+            terms.append(f"{rest:+.3f} (others)")
+        return f"{self.node}: {self.score:+.3f} = {' '.join(terms)}"
+
+
+def explain_path(
+    model: Any, X: Matrix, target: int, k: int | None, weights_of: Weights, intercept: FloatArray
+) -> list[NodeExplanation]:
+    """Explanations of the scored nodes on the way to ``target``, of the only row of X.
+
+    ``weights_of(features, column)`` gives the weights of some features for one of the model's nodes.
+    """
+    taxonomy = model.taxonomy_
+    column_of = {int(v): i for i, v in enumerate(model.nodes_)}
+    path = [v for v in taxonomy.path(target).tolist() if v in column_of]
+    if not path:
+        names = taxonomy.names
+        hint = nearest(str(names[target]), names[model.nodes_])
+        raise DataError(f"Node {names[target]!r} has no score: neither it nor a node above it was trained{hint}")
+    if hasattr(X, "indices"):
+        features, values = X.indices, X.data
+    else:
+        features = np.flatnonzero(X[0])
+        values = X[0, features]
+    known: dict[int, tuple[float, FloatArray]] = {}
+
+    def terms(v: int) -> tuple[float, FloatArray]:
+        if v not in known:
+            column = column_of[v]
+            parts = values.astype(np.float64) * weights_of(features, column)
+            known[v] = float(parts.sum() + intercept[column]), parts
+        return known[v]
+
+    found = []
+    for v in path:
+        score, parts = terms(v)
+        constant = float(intercept[column_of[v]])
+        rivals = [u for u in _siblings(taxonomy, v) if u in column_of] or [u for u in column_of if u not in path]
+        against = None
+        if rivals:
+            rival = max(rivals, key=lambda u: (terms(u)[0], -u)) if len(rivals) < 2000 else _best(model, X, rivals)
+            other, others = terms(rival)
+            order = _largest(features, parts - others, k)
+            away = constant - float(intercept[column_of[rival]])
+            name = str(taxonomy.names[rival])
+            against = Contrast(name, other, score - other, away, features[order], (parts - others)[order])
+        order = _largest(features, parts, k)
+        found.append(NodeExplanation(str(taxonomy.names[v]), score, constant, features[order], parts[order], against))
+    return found
+
+
+def _siblings(taxonomy: Any, v: int) -> list[int]:
+    """The other children of the parents of v; the other tops, where it has none."""
+    above = [p for p in taxonomy.parents(v).tolist() if p != taxonomy.root]
+    near = {c for p in above for c in taxonomy.children(p).tolist()} if above else set(taxonomy.tops.tolist())
+    return sorted(near - {v})
+
+
+def _best(model: Any, X: Matrix, nodes: list[int]) -> int:
+    """The node of largest score among many."""
+    column_of = {int(v): i for i, v in enumerate(model.nodes_)}
+    scores = model._scores(X)[0, [column_of[v] for v in nodes]]
+    return nodes[int(scores.argmax())]
+
+
+def _largest(features: IntArray, contributions: FloatArray, k: int | None) -> IntArray:
+    order: IntArray = np.lexsort((features, -np.abs(contributions)))
+    return order[:k]
+
+
+def one_row(x: Any) -> Any:
+    """One document as a matrix of one row: a vector, sparse or not, a list, or such a matrix already."""
+    if hasattr(x, "tocsr") and x.ndim == 1:
+        return x.reshape(1, -1).tocsr()
+    return x if hasattr(x, "tocsr") or hasattr(x, "columns") else np.atleast_2d(x)

@@ -1,0 +1,18 @@
+"""`linnaeus calibrate` makes probabilities and promises of a saved model."""
+
+from __future__ import annotations
+
+import json
+
+
+def test_a_calibrated_model_answers_at_a_risk(linnaeus, trained) -> None:
+    result = linnaeus("predict", trained / "model", trained / "docs.jsonl", "--risk", 0.2)
+    assert result.code == 2
+    assert "not calibrated" in result.err
+    result = linnaeus("calibrate", trained / "model", trained / "docs.jsonl", "--method", "platt", "--json")
+    assert json.loads(result.out)["risk_documents"] == 20
+    result = linnaeus("predict", trained / "model", trained / "docs.jsonl", "--risk", 0.2, "--probabilities")
+    scores = [entry["score"] for line in result.out.splitlines() for entry in json.loads(line)["labels"]]
+    assert scores
+    assert all(score is None or 0 <= score <= 1 for score in scores)
+    assert linnaeus("predict", trained / "model", trained / "docs.jsonl", "--risk", 0.001).code == 2

@@ -1,0 +1,62 @@
+"""Contributions add up to scores and to margins over the runner-up; kept documents are found again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linnaeus
+from linnaeus import HM3, RRSVM, OneVsRestSVM, Pipeline, TopDownSVM
+from linnaeus.errors import LinnaeusError
+from linnaeus.features.text import TextFeatures
+from tests.contracts.configurations import documents, taxonomy
+
+
+@pytest.mark.parametrize("kind", [OneVsRestSVM, RRSVM, TopDownSVM, HM3])
+@pytest.mark.parametrize("shape", ["tree", "dag"])
+def test_contributions_add_up_for_every_step_and_against_the_rival(kind, shape) -> None:
+    tax = taxonomy(shape)
+    X, labels = documents(tax)
+    model = kind(tax).fit(X, labels)
+    weights, _ = model._set_weights(X[:1], model._decoder(None))
+    S = np.concatenate(list(weights))[0] if kind is HM3 else model.decision_function(X[:1])[0]
+    column = {str(name): i for i, name in enumerate(model.classes_)}
+    steps = model.explain(X[[0]], node="AAB")
+    assert [step.node for step in steps][-1] == "AAB"
+    for step in steps:
+        assert step.score == pytest.approx(step.intercept + step.contributions.sum(), abs=1e-5)
+        assert step.score == pytest.approx(S[column[step.node]], abs=1e-4)
+        rival = step.against
+        assert rival.margin == pytest.approx(rival.intercept + rival.contributions.sum(), abs=1e-5)
+        assert rival.margin == pytest.approx(step.score - rival.rival_score)
+        family = {str(tax.names[c]) for p in tax.parents(step.node) for c in tax.children(int(p))} - {step.node}
+        known = [name for name in family if name in column]
+        assert rival.rival in (known or column)
+        if known:
+            assert rival.rival_score == pytest.approx(max(S[column[name]] for name in known), abs=1e-4)
+    assert len(model.explain(X[[0]], k=2)[-1].against.features) == 2
+
+
+def test_kept_documents_are_found_again(tmp_path) -> None:
+    texts = ["cats purr softly", "dogs bark loudly", "a cat and a dog", "roses smell"]
+    labels = [["cat"], ["dog"], ["cat", "dog"], ["rose"]]
+    pipe = Pipeline(OneVsRestSVM(random_state=0), TextFeatures()).fit(texts, labels)
+    with pytest.raises(LinnaeusError, match="No documents were kept"):
+        pipe.nearest("cats")
+    pipe.keep_documents(texts, labels, ["one", "two", "three", "four"])
+    linnaeus.save(pipe, tmp_path / "model")
+    for model in (pipe, linnaeus.load(tmp_path / "model")):
+        found = model.nearest("dogs bark", k=2)
+        assert (found[0].name, found[0].labels) == ("two", ["dog"])
+        assert 0 < found[0].similarity <= 1 + 1e-6
+        assert [n.name for n in model.nearest("cats bark", node="cat")] == ["one"]
+    pipe.model_.fit(pipe.matrix(texts), labels)
+    assert pipe.model_.kept_ is None
+
+
+def test_explanations_of_text_name_the_words_against_the_rival() -> None:
+    texts = ["cats purr", "dogs bark", "cats meow", "dogs growl"]
+    pipe = Pipeline(OneVsRestSVM(random_state=0), TextFeatures()).fit(texts, ["cat", "dog", "cat", "dog"])
+    (step,) = pipe.explain("cats bark")
+    assert step.against.rival in ("cat", "dog")
+    assert set(step.against.features) == {"cats", "bark"}
