@@ -15,7 +15,7 @@ from linnaeus._kernels import reference_ranking as reference
 from linnaeus.losses.pair_cost import pair_cost
 from linnaeus.models.ranking.arrays import class_arrays
 from linnaeus.models.ranking.attributes import class_attributes
-from linnaeus.models.ranking.solver import gram_rows
+from linnaeus.models.ranking.problem import gram_rows
 from linnaeus.models.solvers.rows import prepare_rows
 from tests.strategies import taxonomies
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from linnaeus.models.ranking.block_qp import solve_block
-from linnaeus.models.ranking.solver import RankingProblem, RankingSolution
+from linnaeus.models.ranking.problem import RankingProblem, RankingSolution
 from linnaeus.typing import FloatArray, IntArray
 
 __all__ = ["solve_by_worst"]

@@ -29,12 +29,13 @@ from linnaeus.losses.pair_cost import check_pair_cost, pair_cost
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.kernel_input import KernelInput, row_products
 from linnaeus.models.kernels import kept_documents
-from linnaeus.models.linear import LinearTaxonomyClassifier, NodeExplanation
+from linnaeus.models.explaining import NodeExplanation
+from linnaeus.models.linear import LinearTaxonomyClassifier
 from linnaeus.models.parameters import check_choice, check_training
 from linnaeus.models.ranking.arrays import ClassArrays, class_arrays
 from linnaeus.models.ranking.attributes import check_attributes, class_attributes, kernel_attributes
 from linnaeus.models.ranking.label_sets import SET_SIZES, LabelSets
-from linnaeus.models.ranking.solver import RankingProblem, RankingSolution
+from linnaeus.models.ranking.problem import RankingProblem, RankingSolution
 from linnaeus.models.ranking.training import Training, gram_matrix
 from linnaeus.models.scoring import MOST_BEST
 from linnaeus.taxonomy import Taxonomy

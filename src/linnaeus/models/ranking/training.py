@@ -12,7 +12,8 @@ from linnaeus.engine.memory import available_memory, format_bytes
 from linnaeus.errors import DataError
 from linnaeus.models.ranking.algorithm2 import solve_by_worst
 from linnaeus.models.ranking.arrays import ClassArrays
-from linnaeus.models.ranking.solver import RankingProblem, RankingSolution, gram_rows, solve_ranking
+from linnaeus.models.ranking.problem import RankingProblem, RankingSolution, gram_rows
+from linnaeus.models.ranking.solver import solve_ranking
 from linnaeus.models.solvers.rows import prepare_rows
 from linnaeus.typing import CSR, FloatArray, IntArray, Kernel, Matrix
 

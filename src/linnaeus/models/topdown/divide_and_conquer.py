@@ -29,7 +29,8 @@ from linnaeus.models.parameters import check_choice, check_training
 from linnaeus.models.ranking.arrays import class_arrays
 from linnaeus.models.ranking.attributes import class_attributes
 from linnaeus.models.ranking.label_sets import SET_SIZES, LabelSets
-from linnaeus.models.ranking.solver import RankingProblem, solve_ranking
+from linnaeus.models.ranking.problem import RankingProblem
+from linnaeus.models.ranking.solver import solve_ranking
 from linnaeus.models.solvers.rows import prepare_rows
 from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
