@@ -93,19 +93,15 @@ def _branches(options: argparse.Namespace) -> tuple[Rows, Rows]:
 def _synthetic(options: argparse.Namespace) -> tuple[Rows, Rows]:
     fan_out, depth = map(int, options.shape.split(","))
     rows = synthetic.runs(fan_out, depth, n_seeds=options.runs)
-    table = []
-    for system in ("flat", "hierarchical"):
-        means = [
-            {"system": system, **dict(zip(synthetic.COLUMNS, values, strict=True))}
-            for values in zip(*(synthetic.seed_means(rows, system, c) for c in synthetic.COLUMNS), strict=True)
-        ]
-        flat = [
-            {"system": "flat", **dict(zip(synthetic.COLUMNS, values, strict=True))}
-            for values in zip(*(synthetic.seed_means(rows, "flat", c) for c in synthetic.COLUMNS), strict=True)
-        ]
-        theirs = synthetic.PUBLISHED[fan_out, depth][system]
-        both = means if system == "flat" else means + flat
-        table.append({"shape": options.shape, "system": system} | _cells(both, synthetic.COLUMNS, system, theirs))
+    of_seeds = [
+        {"system": system, **dict(zip(synthetic.COLUMNS, values, strict=True))}
+        for system in ("flat", "hierarchical")
+        for values in zip(*(synthetic.seed_means(rows, system, c) for c in synthetic.COLUMNS), strict=True)
+    ]
+    table = [
+        {"shape": options.shape, "system": system} | _cells(of_seeds, synthetic.COLUMNS, system, theirs)
+        for system, theirs in synthetic.PUBLISHED[fan_out, depth].items()
+    ]
     return rows, table
 
 
