@@ -46,6 +46,7 @@ def run(arguments: list[str]) -> dict[str, Any]:
     parser.add_argument("--runs", type=int, default=10, help="repetitions, or folds of all data")
     parser.add_argument("--sizes", default="10,20,all", help="training posts per group")
     parser.add_argument("--order", default="groups", choices=["groups", "random"], help="in which posts are visited")
+    parser.add_argument("--passes", type=int, default=perceptrons.PASSES, help="over the training posts, at most")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
     sizes = [None if word == "all" else int(word) for word in options.sizes.split(",")]
@@ -58,6 +59,7 @@ def run(arguments: list[str]) -> dict[str, Any]:
             variant=variant,
             systems=SHOWN[options.question],
             shuffle=options.order == "random",
+            passes=options.passes,
         )
     tests = [test for size in sizes for test in _tests(rows, size, *AGAINST[options.question])]
     result = {

@@ -57,12 +57,18 @@ PUBLISHED_ONLINE = {
 
 
 def runs(
-    sizes: list[int | None], *, n_runs: int, systems: list[str], variant: str = "averaged", shuffle: bool = True
+    sizes: list[int | None],
+    *,
+    n_runs: int,
+    systems: list[str],
+    variant: str = "averaged",
+    shuffle: bool = True,
+    passes: int = PASSES,
 ) -> list[dict[str, Any]]:
     """One row per number of training posts (None: ten folds of all), run and system."""
     rows = []
     for sample in samples(sizes, n_runs=n_runs):
-        learners = _learners(sample.taxonomy, {"variant": variant, "max_iter": PASSES, "shuffle": shuffle})
+        learners = _learners(sample.taxonomy, {"variant": variant, "max_iter": passes, "shuffle": shuffle})
         by_group = np.argsort(sample.Y.indices, kind="stable")
         for system in systems:
             model = learners[system](sample.X[by_group], sample.Y[by_group], sample.number)
