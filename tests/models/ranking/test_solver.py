@@ -117,6 +117,28 @@ def test_weights_of_a_scaled_taxonomy_and_cost_are_those_of_another_C() -> None:
     np.testing.assert_allclose(costly.weights, solved(T4, X, Y, CLASSES, matrix, cost, 3.0, "dense").weights, atol=1e-3)
 
 
+@settings(max_examples=20)
+@given(taxonomies(max_nodes=7), st.integers(0, 10**6))
+def test_sharing_weights_is_a_regulariser_of_the_weights_of_classes(tax, seed) -> None:
+    """min |w|^2 over w with A w = W is tr(W' (A A')^-1 W)."""
+    X, Y, classes, C = random_problem(tax, seed)
+    found = solved(tax, X, Y, classes, "one", "half", C, "dense", tol=1e-8)
+    A = problem(tax, X, Y, classes, "one", "half", C, "dense").classes.attributes.toarray()
+    W = found.weights.T
+    squared = float(np.trace(W.T @ np.linalg.pinv(A @ A.T) @ W))
+    assert found.objective == pytest.approx(0.5 * squared + C @ found.slack, rel=1e-6, abs=1e-9)
+
+
+def test_the_order_of_documents_does_not_move_the_optimum() -> None:
+    rng = np.random.default_rng(6)
+    X, Y = rng.normal(size=(25, 4)), (rng.random((25, 4)) < 0.4).astype(int)
+    turned = rng.permutation(25)
+    first = solved(T4, X, Y, CLASSES, "perclass", "half", 1.0, "dense")
+    second = solved(T4, X[turned], Y[turned], CLASSES, "perclass", "half", 1.0, "dense", seed=3)
+    assert first.objective == pytest.approx(second.objective, rel=1e-8)
+    np.testing.assert_allclose(first.weights, second.weights, atol=1e-3)
+
+
 def test_two_classes_are_the_binary_svm_with_twice_the_C() -> None:
     from sklearn.svm import SVC
 
