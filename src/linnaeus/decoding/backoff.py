@@ -6,9 +6,10 @@ lambda grows. On n documents that neither the model nor its probabilities were f
     any_wrong    1 if S holds a node that is not true, else 0
     wrong_share  the share of all nodes that S holds wrongly
 
-Both never grow with lambda. Then with  lambda = inf{ l : (sum_i L_i(l) + 1) / (n + 1) <= risk }  the expected loss of a new
-document of the same kind is at most the risk, whatever the model is worth: on trees and DAGs, with one label or several. The
-expectation is over these n documents and the new one; it does not hold for every class alone, nor when documents change.
+Both never grow with lambda. Then with  lambda = inf{ l : (sum_i L_i(l) + 1) / (n + 1) <= risk }  the expected loss of
+a new document of the same kind is at most the risk, whatever the model is worth: on trees and DAGs, with one label or
+several. The expectation is over these n documents and the new one; it does not hold for every class alone, nor when
+documents change.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ class RiskControl:
         room = risk * (self.n + 1) - 1.0
         if room < 0:
             raise ParameterError(
-                f"risk={risk} cannot be promised from {self.n} documents: at least {int(np.ceil(1 / risk)) - 1:,} are needed."
+                f"risk={risk} cannot be promised from {self.n} documents: at least {int(np.ceil(1 / risk)) - 1:,} are "
+                "needed."
             )
         over = np.flatnonzero(self.total > room + 1e-9)
         return float(self.level[over[0]]) if len(over) else 0.0

@@ -76,8 +76,8 @@ class Decoder(ABC):
     def margins(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> FloatArray:
         """Scores less where this decoder cuts: what speaks for a node is above 0 (n_docs x n_scored, columns as given).
 
-        Label sets are compared by sums of these where rules or several answers are asked for. Here: less what lies midway
-        between the lowest score that is answered and the highest that is not.
+        Label sets are compared by sums of these where rules or several answers are asked for. Here: less what lies
+        midway between the lowest score that is answered and the highest that is not.
         """
         S = np.asarray(S, dtype=np.float64)
         nodes = np.arange(taxonomy.n_nodes) if columns is None else np.asarray(columns)

@@ -2,10 +2,10 @@
 
     max over closed U that the rules allow of   sum_{v in U} ( u_v + b_v(k_v(U)) )
 
-u are the weights of nodes; b_v(k), if given, scores that k children of a chosen v are chosen (`branching`). Exact on trees
-and forests by dynamic programming: linear in nodes for the best set, times k (and the number of labels, where rules count
-them) for more. On a DAG exact by minimum cuts where rules only leave nodes out or in, else by integer programming
-(`integer_sets`), which says for every document whether its answer is proved.
+u are the weights of nodes; b_v(k), if given, scores that k children of a chosen v are chosen (`branching`). Exact on
+trees and forests by dynamic programming: linear in nodes for the best set, times k (and the number of labels, where
+rules count them) for more. On a DAG exact by minimum cuts where rules only leave nodes out or in, else by integer
+programming (`integer_sets`), which says for every document whether its answer is proved.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ __all__ = ["RankedSets", "best_sets"]
 class RankedSets:
     """The best sets of documents: rows d k .. d k + k - 1 of ``sets`` are those of document d, best first.
 
-    ``scores`` (n_docs x k) are minus infinity where there is no further set; ``proved`` (n_docs) tells of which documents
-    the list is known to be the best.
+    ``scores`` (n_docs x k) are minus infinity where there is no further set; ``proved`` (n_docs) tells of which
+    documents the list is known to be the best.
     """
 
     sets: CSR
@@ -77,8 +77,8 @@ def best_sets(
     U : weights, n_docs x n_weighted; minus infinity forbids a node.
     columns : node numbers of the columns; other nodes weigh 0. None: all nodes in order.
     rules : which sets are allowed; a set may be empty unless they ask for a label.
-    table : scores of branching, (n_nodes + 1) x (R + 2): no child, 1 .. R children, more than R; the last row is for the
-        number of top nodes. Trees only. See `linnaeus.decoding.branching`.
+    table : scores of branching, (n_nodes + 1) x (R + 2): no child, 1 .. R children, more than R; the last row is for
+        the number of top nodes. Trees only. See `linnaeus.decoding.branching`.
 
     Examples
     --------
@@ -107,8 +107,8 @@ def best_sets(
 def _on_forest(
     U: FloatArray, taxonomy: Taxonomy, nodes: IntArray, k: int, rules: BoundRules, edges: Hierarchy, table: Any
 ) -> RankedSets:
-    from linnaeus._kernels import best_sets as kernel
-    from linnaeus._kernels import branching
+    from linnaeus._kernels.best_sets import best_sets as several
+    from linnaeus._kernels.branching import branching_sets
 
     n = taxonomy.n_nodes
     indptr, children = allowed_children(edges, rules.allowed)
@@ -124,9 +124,9 @@ def _on_forest(
     bounds = (rules.least, np.minimum(rules.most, J).astype(np.int32))
     for rows in blocks(len(U), n * k):
         if k == 1 and not rules.counts:
-            parts.append(branching.branching_sets(U[rows], *arrays))
+            parts.append(branching_sets(U[rows], *arrays))
         else:
-            parts.append(kernel.best_sets(U[rows], *arrays, *bounds, J, k))
+            parts.append(several(U[rows], *arrays, *bounds, J, k))
     ends = np.cumsum([0, *(len(part[1]) for part in parts)])
     pointers = [np.zeros(1, dtype=np.int64), *(part[0][1:] + end for part, end in zip(parts, ends, strict=False))]
     indices = np.concatenate([np.empty(0, dtype=np.int32), *(part[1] for part in parts)])
@@ -155,8 +155,8 @@ def _checked_table(table: Any, n: int) -> FloatArray:
     table = np.array(table, dtype=np.float64)  # a copy: rules write into it
     if table.ndim != 2 or len(table) != n + 1 or table.shape[1] < 2 or np.isnan(table).any() or (table == np.inf).any():
         raise DataError(
-            f"Scores of branching have the shape {table.shape}, expected ({n + 1}, R + 2): numbers for no child, 1 .. R "
-            "children and more, in a row for every node and one more for the tops."
+            f"Scores of branching have the shape {table.shape}, expected ({n + 1}, R + 2): numbers for no child, 1 .. "
+            "R children and more, in a row for every node and one more for the tops."
         )
     return table
 

@@ -1,9 +1,9 @@
 """Scores of branching: how many children of a chosen node are chosen, beside the scores of the nodes (Murawaki 2013).
 
-    score(U) = sum_{v in U} s_v + sum_{v in U and the top} b_v(k_v(U)),      b_v(k) = node_v[bucket(k)] + shared[bucket(k)]
+    score(U) = sum_{v in U} s_v + sum_{v in U and the top} b_v(k_v(U)),   b_v(k) = node_v[bucket(k)] + shared[bucket(k)]
 
-k_v is the number of chosen children; buckets are 1 .. R and "more than R". Exact on trees: for a fixed k the best choice
-are the k best subtrees, so one sort per node decides (`best_sets`).
+k_v is the number of chosen children; buckets are 1 .. R and "more than R". Exact on trees: for a fixed k the best
+choice are the k best subtrees, so one sort per node decides (`best_sets`).
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ def branching_table(taxonomy: Taxonomy, shared: Any = None, node: Any = None, *,
 def branching_counts(Y: CSR, taxonomy: Taxonomy, R: int) -> tuple[CSR, IntArray]:
     """Which features of branching closed sets have: (n_docs x (n_nodes + 1) (R + 1)) 0/1, and sums over nodes.
 
-    Column v (R + 1) + bucket is set where node v is in the set and has so many children there; v = n_nodes are the tops.
+    Column v (R + 1) + bucket is set where node v is in the set and has so many children there; v = n_nodes are the
+    tops.
 
     Examples
     --------

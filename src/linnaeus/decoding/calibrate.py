@@ -1,7 +1,7 @@
 """Probabilities from scores: for every node a rising curve fitted on held-out scores, then made coherent.
 
-Truth is the closed label set, so P_v is the probability that v or something below it is a label. The score of a node is its
-own where the model was taught closed sets, else the largest of its own and of those below. Curves of one node:
+Truth is the closed label set, so P_v is the probability that v or something below it is a label. The score of a node
+is its own where the model was taught closed sets, else the largest of its own and of those below. Curves of one node:
 
     platt       P = 1 / (1 + exp(-(a f + b))),  a > 0, by maximum likelihood, targets (N+ + 1)/(N+ + 2) and 1/(N- + 2)
     isotonic    the nearest rising steps, joined by lines; with at least 200 documents and 20 positives, else platt
@@ -11,8 +11,8 @@ Coherent, no child above its parent:
 
     project     the nearest coherent values (`smoothed`): never farther from the truth
     min         the least on the way down
-    product     curves of p_v = P(v | all parents), fitted where these are true, multiplied along the path; for scores that
-                compare a node with its siblings
+    product     curves of p_v = P(v | all parents), fitted where these are true, multiplied along the path; for scores
+                that compare a node with its siblings
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Calibrator:
         if self.coherent == "project":
             P = smoothed(P, taxonomy, self.nodes)
         else:
-            whole = np.ones((len(P), taxonomy.n_nodes))
+            whole: FloatArray = np.ones((len(P), taxonomy.n_nodes))
             whole[:, self.nodes] = P
             whole = lowered(whole, taxonomy) if self.coherent == "min" else _multiplied(whole, taxonomy)
             P = whole[:, self.nodes]

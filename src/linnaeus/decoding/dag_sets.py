@@ -1,10 +1,10 @@
 """The k best closed sets on a DAG: by minimum cuts where rules only leave nodes out or in, else by integer programming.
 
 Best set: one cut; a set that may not be empty holds some top, so each top is forced in turn. More sets by Lawler's
-partition: given the best set U of a part of all closed sets, the rest of the part splits by the first node, in the order
-of numbers, at which a set differs from U. Nodes before it are as in U, so a node can be added only if its parents are in
-U; each piece is again a cut with some nodes left out and some forced in. Forced nodes get a weight above the sum of all
-others, which double precision holds.
+partition: given the best set U of a part of all closed sets, the rest of the part splits by the first node, in the
+order of numbers, at which a set differs from U. Nodes before it are as in U, so a node can be added only if its
+parents are in U; each piece is again a cut with some nodes left out and some forced in. Forced nodes get a weight
+above the sum of all others, which double precision holds.
 """
 
 from __future__ import annotations
@@ -99,7 +99,8 @@ class Cuts:
 
     def ranked(self, w: FloatArray, k: int) -> list[tuple[IntArray, float]]:
         """The k best sets of one document."""
-        n, order, found = self.taxonomy.n_nodes, count(), []
+        n, order = self.taxonomy.n_nodes, count()
+        found: list[tuple[IntArray, float]] = []
         out, held = self._nobody(1)[0], self._nobody(1)[0]
         heap: list[Any] = []
         (first,) = self._solve(w[None], held[None])

@@ -1,7 +1,7 @@
 """Answers of least expected cost, from probabilities of nodes.
 
-Additive costs, a_v for a wrong and b_v for a missed node: only the probabilities of single nodes matter, whatever depends on
-what, and the best consistent answer is a closure,
+Additive costs, a_v for a wrong and b_v for a missed node: only the probabilities of single nodes matter, whatever
+depends on what, and the best consistent answer is a closure,
 
     expected cost of U = constant - sum_{v in U} ( b_v P_v - a_v (1 - P_v) ).
 

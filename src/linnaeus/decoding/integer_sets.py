@@ -107,7 +107,8 @@ class IntegerSets:
             return [], True
         cost = np.concatenate([np.where(usable, -weights, 0.0), np.zeros(n)])
         whole = np.concatenate([np.ones(n), np.zeros(n)])  # labels follow from the sets
-        constraints, found, proved = list(self.constraints), [], True
+        constraints, proved = list(self.constraints), True
+        found: list[tuple[IntArray, float]] = []
         for _ in range(k):
             result = milp(
                 cost, integrality=whole, bounds=Bounds(lower, upper), constraints=constraints,

@@ -8,8 +8,9 @@
     min depth, depth       labels at least, or exactly, so deep
     max children           at most so many children of any node are followed
 
-Labels are the most specific nodes of an answer: with AA its ancestor A is answered, too, but counts for nothing. Rules are
-never relaxed: where no set obeys them, there is no answer. What is best among the sets that do is found by `best_sets`.
+Labels are the most specific nodes of an answer: with AA its ancestor A is answered, too, but counts for nothing. Rules
+are never relaxed: where no set obeys them, there is no answer. What is best among the sets that do is found by
+`best_sets`.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
     min_z  sum_v w_v (z_v - x_v)^2     z_child <= z_parent on every edge
 
-On a forest by joining blocks from the bottom up. On a DAG by splitting: a block B of nodes with weighted mean mu is cut into
-the closed set U inside B with the largest sum of w_v (x_v - mu), and the rest; where no sum is positive, z = mu on B. All
-blocks of a document are cut at once. With 0/1 truth the weighted squared error never grows: the truth is coherent itself,
-and a projection on coherent vectors cannot move away from one of them.
+On a forest by joining blocks from the bottom up. On a DAG by splitting: a block B of nodes with weighted mean mu is
+cut into the closed set U inside B with the largest sum of w_v (x_v - mu), and the rest; where no sum is positive, z =
+mu on B. All blocks of a document are cut at once. With 0/1 truth the weighted squared error never grows: the truth is
+coherent itself, and a projection on coherent vectors cannot move away from one of them.
 """
 
 from __future__ import annotations
@@ -94,7 +94,8 @@ def _on_dag(X: FloatArray, w: FloatArray, edges: Hierarchy) -> FloatArray:
     from linnaeus._kernels.max_flow import closures_within
 
     Z = np.empty_like(X)
-    docs, group = np.arange(len(X)), np.zeros(X.shape, dtype=np.int32)
+    docs: Any = np.arange(len(X))
+    group: Any = np.zeros(X.shape, dtype=np.int32)
     n = X.shape[1]
     while len(docs):
         mean = _block_means(X[docs], w, group)

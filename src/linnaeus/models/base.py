@@ -189,7 +189,9 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "nodes_")
         decoder = self._decoder(decoder)
-        request = {name: value for name, value in (("rules", rules), ("risk", risk)) if value is not None}
+        request: dict[str, Any] = {
+            name: value for name, value in (("rules", rules), ("risk", risk)) if value is not None
+        }
         Y = self.answers(X, decoder=decoder, closed=closed, **request)
         if risk is not None or Rules.of(rules).at_least > 1:
             return self.codec_.decode(Y, self.taxonomy_, single=False)
@@ -338,9 +340,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         """The kept documents most similar to one document, at or below a node if given."""
         check_number("k", k, least=1, whole=True)
         if self.kept_ is None:
-            raise DataError(
-                "No documents were kept with the model; keep_documents(X, y) or `train --keep-documents` does."
-            )
+            raise DataError("No documents were kept with the model; keep_documents(X, y), `train --keep-documents` do.")
         X = self._check_X(one_row(x), reset=False)
         below = None if node is None else self.taxonomy_.index(node)
         return self.kept_.nearest(X[:1], int(k), self.taxonomy_, below)

@@ -1,8 +1,8 @@
 """Why a document went where it did: exact contributions of its features to every node of a path, and against a rival.
 
-For scores that are sums over features, s_v = b_v + sum_j x_j w_jv, the contributions are the terms of the sum. Why v and not
-its sibling u is the difference  s_v - s_u = (b_v - b_u) + sum_j x_j (w_jv - w_ju);  the rival shown is the sibling of
-largest score, or, where no sibling has a score, the best other node.
+For scores that are sums over features, s_v = b_v + sum_j x_j w_jv, the contributions are the terms of the sum. Why v
+and not its sibling u is the difference  s_v - s_u = (b_v - b_u) + sum_j x_j (w_jv - w_ju);  the rival shown is the
+sibling of largest score, or, where no sibling has a score, the best other node.
 """
 
 from __future__ import annotations

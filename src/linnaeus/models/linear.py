@@ -98,9 +98,9 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
     def explain(self, x: Any, node: str | None = None, k: int | None = None) -> list[NodeExplanation]:
         """Exact contributions of the features of one document to every scored node of the path, and against rivals.
 
-        ``x`` is one row; ``node`` the node to explain (default: the best one); ``k`` keeps the k largest contributions.
-        Nodes of the path that the model does not score are left out. Each step also says what spoke for the node and not
-        for its runner-up among the siblings (``against``).
+        ``x`` is one row; ``node`` the node to explain (default: the best one); ``k`` keeps the k largest
+        contributions. Nodes of the path that the model does not score are left out. Each step also says what spoke for
+        the node and not for its runner-up among the siblings (``against``).
         """
         check_is_fitted(self, "nodes_")
         X = self._check_X(one_row(x), reset=False)

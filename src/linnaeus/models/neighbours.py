@@ -42,7 +42,7 @@ class KeptDocuments:
         return cls(_normed(X), np.array(names, dtype=object), Y)
 
     def nearest(self, x: Matrix, k: int, taxonomy: Any, node: int | None = None) -> list[Neighbour]:
-        """The k kept documents nearest to one row, at or below a node if given; those with nothing in common are not."""
+        """The k kept documents nearest to one row, at or below a node if given; at least something in common."""
         rows = np.arange(len(self.names)) if node is None else np.unique(self.Y[:, [node]].tocoo().row)
         if not len(rows):
             return []
@@ -69,5 +69,5 @@ def _normed(X: Matrix) -> Matrix:
         lengths = np.sqrt(np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64)).ravel()
         scale = np.repeat(1.0 / np.where(lengths > 0, lengths, 1.0), np.diff(X.indptr))
         return sparse.csr_array(((X.data * scale).astype(np.float32), X.indices, X.indptr), shape=X.shape)
-    lengths: FloatArray = np.linalg.norm(X, axis=1, keepdims=True)
-    return np.asarray(X / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
+    norm: FloatArray = np.linalg.norm(X, axis=1, keepdims=True)
+    return np.asarray(X / np.where(norm > 0, norm, 1.0), dtype=np.float32)

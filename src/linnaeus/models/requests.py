@@ -54,8 +54,8 @@ def check_feasible(found: RankedSets, rules: Any) -> None:
     """Refuse rules that no label set obeys."""
     if not found.feasible.all():
         raise ParameterError(
-            f"No label set of document {int((~found.feasible).argmax())} obeys {Rules.of(rules)}: the rules contradict each "
-            "other, or no node that the model can answer is left."
+            f"No label set of document {int((~found.feasible).argmax())} obeys {Rules.of(rules)}: the rules contradict "
+            "each other, or no node that the model can answer is left."
         )
 
 
