@@ -53,3 +53,16 @@ def test_the_worst_level_set_is_in_the_mixture(block) -> None:
     rest = m - weight * (m >= level)  # what remains is a mixture, too
     assert (rest >= -1e-12).all()
     assert rest.max(initial=0.0) <= 1 - weight + 1e-12
+
+
+@settings(max_examples=80)
+@given(blocks(), st.sampled_from([0.0, 0.5, 2.0]), st.integers(0, 2**20))
+def test_move_to_set_as_its_twin(block, kappa, seed) -> None:
+    dag, U, m = block
+    toward = np.random.default_rng(seed).integers(-1, 2, size=dag.n).astype(np.float64)
+    found = []
+    for module in (margin_closure, reference_margin):
+        slopes, mass = U.copy(), m.copy()
+        module.move_to_set(slopes, mass, toward, *arrays(dag), kappa, 1.0, 0.25)
+        found.append((slopes, mass))
+    np.testing.assert_allclose(found[0], found[1], atol=1e-12)

@@ -5,6 +5,7 @@ With U the slope of the dual in m, and degree counting all edges of a node (one 
     max_delta  U'delta - kappa / 2 delta' (2 Degree - Adjacency) delta,      0 <= m[child] <= m[parent] <= C.
 
 move_nodes     nodes take turns: each goes to the best mass between its children's and its parents'.
+move_to_set    mass goes to a closed set: from another one, or from the whole mixture, by the exact step.
 level_sets     m as a mixture of closed sets {v : m[v] >= level}; the one of them with the least sum of U, and its weight.
 """
 
@@ -50,6 +51,37 @@ def move_nodes(double[::1] U, double[::1] m, const long long[::1] parent_indptr,
                     U[parent_indices[k]] += kappa * delta
                 for k in range(child_indptr[v], child_indptr[v + 1]):
                     U[child_indices[k]] += kappa * delta
+
+
+def move_to_set(double[::1] U, double[::1] m, const double[::1] toward, const long long[::1] parent_indptr,
+                const int[::1] parent_indices, const long long[::1] child_indptr, const int[::1] child_indices, double kappa,
+                double C, double most):
+    """m += step * toward with the best step up to ``most``; U and m change. toward is feasible up to there."""
+    cdef Py_ssize_t n = m.shape[0], v, k
+    cdef double gain = 0.0, curve = 0.0, step = most, degree
+    cdef double[::1] pull = np.empty(n)
+    with nogil:
+        for v in range(n):
+            degree = parent_indptr[v + 1] - parent_indptr[v] + child_indptr[v + 1] - child_indptr[v]
+            if parent_indptr[v + 1] == parent_indptr[v]:
+                degree += 1
+            pull[v] = 2.0 * degree * toward[v]
+            for k in range(parent_indptr[v], parent_indptr[v + 1]):
+                pull[v] -= toward[parent_indices[k]]
+            for k in range(child_indptr[v], child_indptr[v + 1]):
+                pull[v] -= toward[child_indices[k]]
+            gain += U[v] * toward[v]
+            curve += kappa * toward[v] * pull[v]
+        if curve > 0.0 and gain < most * curve:
+            step = gain / curve
+        if step > 0.0 and gain > 0.0:
+            for v in range(n):
+                m[v] += step * toward[v]
+                if m[v] < 0.0:
+                    m[v] = 0.0
+                elif m[v] > C:
+                    m[v] = C
+                U[v] -= step * kappa * pull[v]
 
 
 def level_sets(const double[::1] U, const double[::1] m, double C):

@@ -7,7 +7,17 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["add_to", "level_sets", "losses_held", "margins", "move_nodes", "slacks", "solve_blocks", "times"]
+__all__ = [
+    "add_to",
+    "level_sets",
+    "losses_held",
+    "margins",
+    "move_nodes",
+    "move_to_set",
+    "slacks",
+    "solve_blocks",
+    "times",
+]
 
 _INFINITY = float("inf")
 
@@ -196,6 +206,22 @@ def move_nodes(
             U[v] -= curve * delta
             U[above] += kappa * delta
             U[below] += kappa * delta
+
+
+def move_to_set(
+    U: Any, m: Any, toward: Any, parent_indptr: Any, parent_indices: Any, child_indptr: Any, child_indices: Any,
+    kappa: float, C: float, most: float,
+) -> None:  # fmt: skip
+    pull = np.empty_like(toward)
+    for v in range(len(m)):
+        above = parent_indices[parent_indptr[v] : parent_indptr[v + 1]]
+        below = child_indices[child_indptr[v] : child_indptr[v + 1]]
+        pull[v] = 2 * (max(len(above), 1) + len(below)) * toward[v] - toward[above].sum() - toward[below].sum()
+    gain, curve = float(U @ toward), kappa * float(toward @ pull)
+    step = min(most, gain / curve) if curve > 0 else most
+    if step > 0 and gain > 0:
+        m[:] = np.clip(m + step * toward, 0.0, C)
+        U -= step * kappa * pull
 
 
 def level_sets(U: Any, m: Any, C: float) -> tuple[float, float]:

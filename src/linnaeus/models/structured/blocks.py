@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus._kernels import dispatch, margin_scores
+from linnaeus._kernels import dispatch
+from linnaeus._kernels.margin_scores import losses_held, slacks
 from linnaeus.models.structured.layout import Layout
 from linnaeus.typing import FloatArray, IntArray
 
@@ -80,11 +81,11 @@ class TreeBlocks(Blocks):
 
     def slacks(self, F: FloatArray, batch: IntArray, scales: FloatArray) -> FloatArray:
         found, at = np.empty((len(batch), len(scales))), self.layout
-        margin_scores.slacks(F, self.truth[batch], self.loss, at.parent, at.columns, scales, found)
+        slacks(F, self.truth[batch], self.loss, at.parent, at.columns, scales, found)
         return found
 
     def linear_term(self) -> float:
-        return float(margin_scores.losses_held(self.mu, self.truth, self.loss))
+        return float(losses_held(self.mu, self.truth, self.loss))
 
     def coefficients(self, batch: IntArray | slice) -> FloatArray:
         at, mu, truth = self.layout, self.mu[batch], self.truth[batch]

@@ -12,8 +12,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from linnaeus._kernels import margin_closure, max_flow
+from linnaeus._kernels.margin_closure import level_sets, move_nodes, move_to_set
+from linnaeus._kernels.max_flow import best_closures
 from linnaeus.decoding.base import hierarchy
 from linnaeus.errors import ParameterError
 from linnaeus.models.structured.blocks import Blocks
@@ -47,10 +49,26 @@ class ClosureStructure(Structure):
         self.parent = np.concatenate(with_top).astype(np.int32)
         self.child = np.repeat(np.arange(self.n), [len(p) for p in with_top]).astype(np.int32)
         self.columns, self.width = 2, -(-2 * len(self.child) // 16) * 16
+        self.arrays = self.parent_indptr, self.parent_indices, self.child_indptr, self.child_indices
+        self._positions = np.arange(self.n, dtype=np.int32)
+        self.into, self.out_of = self._incidence()
+        touching = self.into + self.out_of  # 2 Degree - Adjacency is what masses take from each other's slopes
+        difference = self.into - self.out_of
+        self.pull = sparse.csr_array(
+            (self.into @ self.into.T) + (self.out_of @ self.out_of.T) + difference @ difference.T
+        )
+        self.degree = np.asarray(touching.sum(axis=1)).ravel()
 
     @property
     def n(self) -> int:
         return len(self.nodes)
+
+    def _incidence(self) -> tuple[CSR, CSR]:
+        """n x n_edges: which edges go into a node, and out of it."""
+        edges, inner = np.arange(len(self.child)), self.parent >= 0
+        shape = self.n, len(edges)
+        into = sparse.csr_array((np.ones(len(edges)), (self.child, edges)), shape=shape)
+        return into, sparse.csr_array((np.ones(inner.sum()), (self.parent[inner], edges[inner])), shape=shape)
 
     def blocks(self, Y: CSR, weights: FloatArray, cost: str, C: FloatArray, **options: Any) -> Blocks:
         truth = np.ascontiguousarray(Y[:, self.nodes].toarray()).astype(bool)
@@ -64,13 +82,12 @@ class ClosureStructure(Structure):
         """
         inner, above = self.parent >= 0, np.maximum(self.parent, 0)
         into = np.bincount(self.child, minlength=self.n)
-        touching = into + np.bincount(self.parent[inner], minlength=self.n)
         t, u = np.arange(4)[:, None], np.arange(4)
         parent_differs, child_differs = (t >> 1) != (u >> 1), (t & 1) != (u & 1)
         if cost == "hierarchical":
             b = (weights / into)[self.child]
             return b[:, None, None] * (child_differs & ~parent_differs)
-        share = weights / touching
+        share = weights / self.degree
         a, b = np.where(inner, share[above], 0.0), share[self.child]
         return a[:, None, None] * parent_differs + b[:, None, None] * child_differs
 
@@ -81,21 +98,25 @@ class ClosureStructure(Structure):
 
     def slopes(self, H: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Node weights U (n_docs x n) and the constant: closed sets under edge scores H (n_docs x n_edges x 3)."""
-        U, inner = np.zeros((len(H), self.n)), self.parent >= 0
-        np.add.at(U, (slice(None), self.child), H[:, :, 2] - H[:, :, 1])
-        np.add.at(U, (slice(None), self.parent[inner]), H[:, inner, 1] - H[:, inner, 0])
-        return U, H[:, inner, 0].sum(axis=1) + H[:, ~inner, 1].sum(axis=1)
+        inner = self.parent >= 0
+        U = self.into @ (H[:, :, 2] - H[:, :, 1]).T + self.out_of @ (H[:, :, 1] - H[:, :, 0]).T
+        return np.ascontiguousarray(U.T), H[:, inner, 0].sum(axis=1) + H[:, ~inner, 1].sum(axis=1)
 
     def node_weights(self, F: FloatArray) -> FloatArray:
         return self.slopes(self.edge_scores(F))[0]
 
+    def _best(self, U: FloatArray) -> tuple[IntArray, IntArray]:
+        return best_closures(np.ascontiguousarray(U), self._positions, *self.arrays, self.child_edges)
+
+    def best_of_one(self, U: FloatArray) -> FloatArray:
+        """The best closed set of one document as zeros and ones."""
+        found = np.zeros(self.n)
+        found[self._best(U[None, :])[1]] = 1.0
+        return found
+
     def best(self, U: FloatArray) -> BoolArray:
         """The closed sets of largest total weight, n_docs x n; the smallest where several are best."""
-        position = np.arange(self.n, dtype=np.int32)
-        indptr, indices = max_flow.best_closures(
-            *(np.ascontiguousarray(U), position, self.parent_indptr, self.parent_indices),
-            *(self.child_indptr, self.child_indices, self.child_edges),
-        )
+        indptr, indices = self._best(U)
         found = np.zeros(U.shape, dtype=bool)
         found[row_numbers(indptr), indices] = True
         return found
@@ -150,64 +171,39 @@ class ClosureBlocks(Blocks):
         return np.stack([C - above, above - here, here], axis=2)
 
     def turn(self, F: FloatArray, gram: FloatArray, batch: IntArray, times: IntArray | None = None) -> FloatArray:
-        change, losses = np.zeros_like(F), self._losses(batch)
-        rounds = np.ones(len(batch), int) if times is None else times
+        U, _ = self.structure.slopes(self._losses(batch) + self.structure.edge_scores(F))
+        before, rounds = self.m[batch], np.ones(len(batch), int) if times is None else times
         for j, i in enumerate(batch.tolist()):
-            U, _ = self.structure.slopes(losses[[j]] + self.structure.edge_scores(F[[j]]))
-            before = self.m[i].copy()
-            self._solve(i, U[0], float(gram[j, j]), int(rounds[j]))
-            change[j] = self._rows(self.m[i] - before).astype(F.dtype)
-            F[j + 1 :] += gram[j, j + 1 :, None].astype(F.dtype) * change[j]
-        return change
+            self._solve(i, U[j], float(gram[j, j]), int(rounds[j]))
+            U[j + 1 :] -= gram[j, j + 1 :, None] * (self.structure.pull @ (self.m[i] - before[j]))
+        return self._rows(self.m[batch] - before).astype(F.dtype)
 
     def _rows(self, delta: FloatArray) -> FloatArray:
-        """What is added to D where the mass of the nodes grows by delta."""
+        """What is added to D where the mass of the nodes grows by delta, n_docs x width."""
         at = self.structure
-        above = np.where(at.parent < 0, 0.0, delta[np.maximum(at.parent, 0)])
-        row = np.zeros(at.width)
-        row[: 2 * len(at.child)] = np.column_stack([delta[at.child] - above, -delta[at.child]]).ravel()
-        return row
+        above = np.where(at.parent < 0, 0.0, delta[:, np.maximum(at.parent, 0)])
+        rows = np.zeros((len(delta), at.width))
+        rows[:, : 2 * len(at.child)] = np.stack([delta[:, at.child] - above, -delta[:, at.child]], 2).reshape(
+            len(rows), -1
+        )
+        return rows
 
     def _solve(self, i: int, U: FloatArray, kappa: float, times: int) -> None:
-        """Raise the dual in document i; its gap at the beginning is kept."""
-        at, m, C = self.structure, self.m[i], float(self.C[i])
+        """Raise the dual in document i, whose slopes are U; its gap at the beginning is kept."""
+        m, C, arrays = self.m[i], float(self.C[i]), self.structure.arrays
         for k in range((self.steps or _ROUNDS) * times):
-            best = at.best(U[None, :])[0]
-            gap = C * float(U[best].sum()) - float(m @ U)
+            best = self.structure.best_of_one(U)
+            gap = C * float(best @ U) - float(m @ U)
             if k == 0:
                 self.gaps[i] = gap
             if gap <= max(0.0, _SHARE * self.gaps[i] if k else 0.0):
                 return
-            self._step(best, U, m, kappa, C, gap)
-            if self.steps is None:
-                margin_closure.move_nodes(
-                    *(U, m, at.parent_indptr, at.parent_indices, at.child_indptr, at.child_indices, kappa, C, _SWEEPS)
-                )
-
-    def _step(self, best: BoolArray, U: FloatArray, m: FloatArray, kappa: float, C: float, gap: float) -> None:
-        """Mass to the best set: from the worst set of the mixture, or from all of it."""
-        if self.steps is None:
-            level, most = margin_closure.level_sets(U, m, C)
-            worst = m >= level
-            gain, toward = float(U[best].sum() - U[worst].sum()), best.astype(np.float64) - worst
-        else:
-            gain, most, toward = gap, 1.0, C * best - m
-        pull = self._curvature(toward)
-        curve = kappa * float(toward @ pull)
-        step = most if curve <= 0 else min(most, gain / curve)
-        if step > 0 and gain > 0:
-            m += step * toward
-            np.clip(m, 0.0, C, out=m)
-            U -= step * kappa * pull
-
-    def _curvature(self, delta: FloatArray) -> FloatArray:
-        """(2 Degree - Adjacency) delta: what the mass of nodes takes from the slopes, but for K(x, x)."""
-        at, inner = self.structure, self.structure.parent >= 0
-        degree = np.bincount(at.child, minlength=at.n) + np.bincount(at.parent[inner], minlength=at.n)
-        pull = 2.0 * degree * delta
-        np.subtract.at(pull, at.child[inner], delta[at.parent[inner]])
-        np.subtract.at(pull, at.parent[inner], delta[at.child[inner]])
-        return pull
+            if self.steps is not None:  # towards the best set from all of the mixture
+                move_to_set(U, m, C * best - m, *arrays, kappa, C, 1.0)
+                continue
+            level, most = level_sets(U, m, C)
+            move_to_set(U, m, best - (m >= level), *arrays, kappa, C, most)
+            move_nodes(U, m, *arrays, kappa, C, _SWEEPS)
 
     def slacks(self, F: FloatArray, batch: IntArray, scales: FloatArray) -> FloatArray:
         scores, losses = self.structure.edge_scores(F), self._losses(batch)

@@ -165,7 +165,7 @@ class MaxMarginModel(KernelInput):
     def _take(self, face: Face, found: Blocks, structure: Structure, scale: float) -> None:
         """Keep what scores new documents: weights, or the documents with coefficients."""
         for name in ("weights_", "intercept_", "documents_", "coefficients_"):
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
         if not isinstance(face, GramFace):
             W = face.weights() * face.dtype.type(scale)  # type: ignore[attr-defined]
             self.weights_ = np.ascontiguousarray(W[:-1] if self.fit_intercept else W)

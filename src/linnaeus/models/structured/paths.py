@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus._kernels import margin_scores
+from linnaeus._kernels.margin_scores import margins
 from linnaeus.models.structured.active import ActiveBlocks, LabelingOracle
 from linnaeus.models.structured.blocks import Blocks
 from linnaeus.models.structured.layout import Layout, edge_losses, make_layout, true_edges
@@ -49,7 +49,7 @@ class PathStructure(Structure):
         halves = np.zeros((len(U), at.width))
         halves[:, : 2 * at.n : 2], halves[:, 1 : 2 * at.n : 2] = -0.5 * U, 0.5 * U
         found = np.empty((len(F), at.n))
-        margin_scores.margins(halves, at.parent, at.columns, True, found)
+        margins(halves, at.parent, at.columns, True, found)
         return found
 
     def node_weights(self, F: FloatArray) -> FloatArray:

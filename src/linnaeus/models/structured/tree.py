@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus._kernels import margin_scores
+from linnaeus._kernels.margin_scores import margins
 from linnaeus.models.structured.blocks import Blocks, TreeBlocks
 from linnaeus.models.structured.layout import Layout, edge_losses, make_layout, true_edges
 from linnaeus.models.structured.structure import Structure
@@ -31,14 +31,14 @@ class TreeStructure(Structure):
     def margins(self, F: FloatArray, *, consistent: bool = True) -> FloatArray:
         found = np.empty((len(F), self.layout.n))
         at = self.layout
-        margin_scores.margins(np.ascontiguousarray(F), at.parent, at.columns, consistent or at.consistent, found)
+        margins(np.ascontiguousarray(F), at.parent, at.columns, consistent or at.consistent, found)
         return found
 
     def node_weights(self, F: FloatArray) -> FloatArray:
         at, H = self.layout, edge_scores(F, self.layout)
         U = H[:, :, 3] - H[:, :, 2]
-        below = np.flatnonzero(at.parent >= 0)
-        np.add.at(U, (slice(None), at.parent[below]), H[:, below, 2] - H[:, below, 0])
+        for v in np.flatnonzero(at.parent >= 0).tolist():
+            U[:, at.parent[v]] += H[:, v, 2] - H[:, v, 0]
         return U
 
 
