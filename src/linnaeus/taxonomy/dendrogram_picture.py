@@ -40,7 +40,6 @@ def draw(dendrogram: Dendrogram, target: Any, *, title: str | None = None) -> No
 
 
 def _on(dendrogram: Dendrogram, axes: Any, title: str | None) -> None:
-    from matplotlib.lines import Line2D
     from scipy.cluster.hierarchy import dendrogram as lay_out
 
     colour = {int(i): f"C{k % _COLOURS}" for k, group in enumerate(dendrogram.clusters) for i in group}
@@ -61,11 +60,9 @@ def _on(dendrogram: Dendrogram, axes: Any, title: str | None) -> None:
         tick.set_color(colour[i])
     axes.set_ylim(0, 10 * n)
     axes.set_xlim(left=0)
-    axes.set_xlabel("distance")
+    axes.set_xlabel("distance (dashed links are cut)")
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
-    marks = [Line2D([], [], color=_CUT, linestyle="--", label="cut"), Line2D([], [], color="C0", label="kept")]
-    axes.legend(handles=marks, frameon=False, loc="lower right", fontsize="small")
     axes.set_title(title or f"{len(dendrogram.clusters)} clusters, inconsistency cut at {dendrogram.threshold:.3f}")
 
 
