@@ -51,7 +51,7 @@ CONFIGURATIONS: dict[str, list[dict[str, Any]]] = {
     ],
     "HM3": [{}, {"cost": "hierarchical", "train_labelings": "consistent", "fit_intercept": False}],
     "CorrMNL": [{"parents": "first", "n_iter": 60, "burn_in": 30}],
-    "OrthogonalTransfer": [{}, {"transfer": 0.0, "fit_intercept": False}],
+    "OrthogonalTransfer": [{"fit_intercept": False}],
 }
 
 # Models that learn exactly one label per document; they are shown the first label of every document.

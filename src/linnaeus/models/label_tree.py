@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -81,6 +82,14 @@ class LabelTree:
         for v in range(1, self.n_vertices):
             depth[v] = depth[self.parent[v]] + 1
         return [np.flatnonzero(depth == level) for level in range(int(depth.max()) + 1)]
+
+    def ordered_by(self, names: Any) -> LabelTree:
+        """The same tree, every level in the order of ``names`` (one per vertex): no longer that of the numbers."""
+        order = np.concatenate([level[np.argsort(names[level], kind="stable")] for level in self.levels])
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        parent = np.concatenate([[-1], place[self.parent[order[1:]]]])
+        return LabelTree(parent, place[self.leaves], self.node[order])
 
     def children_sum(self, A: FloatArray) -> FloatArray:
         """Sum of the children's rows of A (n_vertices x ...), for every vertex; leaves get 0."""

@@ -29,6 +29,7 @@ from linnaeus.typing import FloatArray, Matrix
 __all__ = ["CorrMNL"]
 
 _R_HAT = 1.05
+_LIGHT = 10**5  # documents x labels from which products are in single precision
 
 
 class CorrMNL(TaxonomyClassifier):
@@ -130,9 +131,12 @@ class CorrMNL(TaxonomyClassifier):
             only = problem.taxonomy.names[self.nodes_[0]]
             raise DataError(f"y has only one class, {only!r}; a classifier needs two.")
         tree = label_tree(problem.taxonomy, self.nodes_, parents=self.parents)
+        names = np.array([str(problem.taxonomy.names[v]) if v >= 0 else "" for v in tree.node])
+        tree = tree.ordered_by(names)  # the same draws for the same names, however nodes are numbered
         c = np.ones(problem.n_docs) if problem.weights is None else np.asarray(problem.weights, np.float64)
         priors = [(float(a), float(b)) for a, b in (self.tau_prior, self.sigma_prior)]
-        posterior = PathSum(_light(problem.X, self.fit_intercept), Y.indices, c, tree, *priors)
+        dtype = np.float32 if problem.n_docs * len(self.nodes_) > _LIGHT else np.float64
+        posterior = PathSum(_documents(problem.X, self.fit_intercept, dtype), Y.indices, c, tree, *priors)
         how = Sampling(self.n_iter, self.burn_in, self.n_leapfrog, self.n_samples)
         seeds = check_random_state(self.random_state).randint(2**31, size=self.n_chains)
         engine = get_engine(self.engine, self.n_jobs)
@@ -189,12 +193,12 @@ class CorrMNL(TaxonomyClassifier):
         return tags
 
 
-def _light(X: Matrix, constant: bool) -> Matrix:
-    """X in single precision, a column of ones added."""
+def _documents(X: Matrix, constant: bool, dtype: Any) -> Matrix:
+    """X of a dtype, a column of ones added."""
     from scipy import sparse
 
     if isinstance(X, np.ndarray):
-        X = np.asarray(X, np.float32)
-        return np.hstack([X, np.ones((len(X), 1), np.float32)]) if constant else X
-    X = sparse.csr_array(X, dtype=np.float32)
-    return sparse.csr_array(sparse.hstack([X, np.ones((X.shape[0], 1), np.float32)])) if constant else X
+        X = np.asarray(X, dtype)
+        return np.hstack([X, np.ones((len(X), 1), dtype)]) if constant else X
+    X = sparse.csr_array(X, dtype=dtype)
+    return sparse.csr_array(sparse.hstack([X, np.ones((X.shape[0], 1), dtype)])) if constant else X

@@ -15,6 +15,7 @@ of the moment: these do not change during a move, so it leaves the posterior alo
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,14 +40,24 @@ class PathSum:
     tau_prior: tuple[float, float] = (1.0, 1.0)
     sigma_prior: tuple[float, float] = (1.0, 1.0)
 
+    @cached_property
+    def branches(self) -> Any:
+        """n_leaves x branches, 0/1: those on the path to each leaf; dense where it is small, as products are then."""
+        found = self.tree.paths[:, 1:]
+        return found.toarray() if found.shape[0] * found.shape[1] <= 10**5 else found
+
+    @cached_property
+    def owner(self) -> IntArray:
+        """For every branch the number, among the inner vertices, of the one it hangs on."""
+        return np.searchsorted(self.tree.inner, self.tree.parent[1:])
+
     def leaves_of(self, phi: FloatArray) -> FloatArray:
         """beta (n_leaves x n_features) of branches phi (all vertices but the root x n_features)."""
-        return np.asarray(self.tree.paths[:, 1:] @ phi)
+        return np.asarray(self.branches @ phi)
 
     def scale(self, tau: FloatArray, sigma: FloatArray) -> FloatArray:
         """Prior standard deviation of every branch; tau by inner vertex, sigma by feature."""
-        of = np.searchsorted(self.tree.inner, self.tree.parent[1:])
-        return tau[of][:, None] * sigma[None]
+        return tau[self.owner][:, None] * sigma[None]
 
     def energy(self, eps: FloatArray, scale: FloatArray) -> tuple[float, FloatArray]:
         """Minus the log posterior of the whitened branches, and its gradient; single precision for the products."""
@@ -61,14 +72,14 @@ class PathSum:
         R *= (self.c / total).astype(R.dtype)[:, None]
         R[own] -= self.c
         pull = np.asarray(R.T @ self.X if isinstance(self.X, np.ndarray) else (self.X.T @ R).T, np.float64)
-        gradient = eps + scale * np.asarray(self.tree.paths[:, 1:].T @ pull)
+        gradient = eps + scale * np.asarray(self.branches.T @ pull)
         return value + 0.5 * float((eps**2).sum()), gradient
 
     def draw_scales(
         self, phi: FloatArray, sigma: FloatArray, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
         """tau given sigma, then sigma given tau."""
-        inner, parent = self.tree.inner, np.searchsorted(self.tree.inner, self.tree.parent[1:])
+        inner, parent = self.tree.inner, self.owner
         children, d = np.bincount(parent, minlength=len(inner)), phi.shape[1]
         a, b = self.tau_prior
         spread = np.bincount(parent, weights=(phi**2 / sigma**2).sum(axis=1), minlength=len(inner))
@@ -87,7 +98,7 @@ class PathSum:
         squares = X**2 if isinstance(X, np.ndarray) else X.multiply(X)
         bend = np.asarray(squares.T @ likelihood.curvature(mode.probabilities)).T
         phi = mode.weights[1:] - mode.weights[self.tree.parent[1:]]
-        return phi, np.asarray(self.tree.paths[:, 1:].T @ bend)
+        return phi, np.asarray(self.branches.T @ bend)
 
 
 @dataclass(frozen=True)
@@ -117,8 +128,8 @@ def sample_chain(posterior: PathSum, task: tuple[Sampling, int]) -> Chain:
     n, d = posterior.tree.n_vertices - 1, posterior.X.shape[1]
     tau: FloatArray = np.full(len(posterior.tree.inner), 0.3)
     sigma: FloatArray = np.ones(d)
-    phi, bend = posterior.curvature(posterior.scale(tau, sigma))
-    phi = phi + 0.1 * rng.standard_normal((n, d))  # chains begin apart
+    mode, bend = posterior.curvature(posterior.scale(tau, sigma))
+    phi = mode + 0.1 * rng.standard_normal((n, d))  # chains begin apart
     step, kept, watched, accepted = Step(0.2), [], [], []
     places = np.unique(np.linspace(0, how.n_iter - how.burn_in - 1, how.n_kept).astype(int))
     for number in range(how.n_iter):
@@ -127,8 +138,8 @@ def sample_chain(posterior: PathSum, task: tuple[Sampling, int]) -> Chain:
         tau, sigma = posterior.draw_scales(phi, sigma, rng)
         scale = posterior.scale(tau, sigma)
         energy = _Energy(posterior, scale)
-        eps = phi / scale
-        eps, at, chance = move(energy, eps, energy(eps), 1 + scale**2 * bend, step.size, how.n_leapfrog, rng)
+        start = phi / scale
+        eps, at, chance = move(energy, start, energy(start), 1 + scale**2 * bend, step.size, how.n_leapfrog, rng)
         phi = scale * eps
         if number < how.burn_in:
             step.heard(chance)

@@ -1,0 +1,52 @@
+"""CorrMNL as a model: chains, diagnostics, probabilities."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from linnaeus import CorrMNL
+from linnaeus.errors import LinnaeusError
+from tests.models.bayes.test_hblr import images
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_chains_agree_and_threads_change_nothing() -> None:
+    X, y, tax = images(n_docs=80)
+    settings = {"n_iter": 300, "burn_in": 100, "n_chains": 2, "random_state": 0}
+    model = CorrMNL(tax, **settings).fit(X, y)
+    assert np.median(model.r_hat_) < 1.2
+    assert (model.effective_sample_size_ > 5).all()
+    assert ((model.acceptance_ > 0.4) & (model.acceptance_ <= 1)).all()
+    assert model.samples_.shape == (200, 5, 7)
+    again = CorrMNL(tax, n_jobs=2, **settings).fit(X, y)
+    np.testing.assert_array_equal(model.samples_, again.samples_)
+
+
+def test_probabilities_are_means_over_samples() -> None:
+    X, y, tax = images(n_docs=60)
+    model = CorrMNL(tax, random_state=0).fit(X, y)
+    P = model.predict_proba(X)
+    np.testing.assert_allclose(P.sum(axis=1), 1)
+    S = np.einsum("ij,snj->isn", np.hstack([X, np.ones((60, 1))]), model.samples_)
+    E = np.exp(S - S.max(axis=2, keepdims=True))
+    np.testing.assert_allclose(P, (E / E.sum(axis=2, keepdims=True)).mean(axis=1), atol=1e-6)
+    assert (model.classes_[P.argmax(axis=1)] == model.predict(X)).all()
+    assert model.score(X, y) > 0.7
+
+
+def test_chains_that_disagree_are_told() -> None:
+    X, y, tax = images(n_docs=60)
+    with pytest.warns(ConvergenceWarning, match="R-hat"):
+        CorrMNL(tax, n_iter=8, burn_in=2, n_chains=3, n_leapfrog=1, random_state=0).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [({"burn_in": 300}, "less than n_iter=300"), ({"tau_prior": (1.0,)}, "shape and rate"), ({"n_chains": 0}, "n_ch")],
+)
+def test_wrong_parameters_are_named(settings, message) -> None:
+    X, y, tax = images(n_docs=30)
+    with pytest.raises(LinnaeusError, match=message):
+        CorrMNL(tax, **settings).fit(X, y)

@@ -1,0 +1,78 @@
+"""Orthogonal transfer: the certificate, the optimum, and what the regulariser does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from linnaeus import OrthogonalTransfer
+from linnaeus.engine.clock import Clock
+from linnaeus.models.structured.orthogonal import Orthogonal, pair_weights
+from tests.models.bayes.test_hblr import images
+
+FAMILIES = [np.array([0, 1]), np.array([2, 3])]  # 2 and 3 below 0
+K = pair_weights([np.array([2, 3]), *[np.array([], int)] * 3], 1.0)
+
+
+def problem(seed: int, n_docs: int = 12) -> Orthogonal:
+    rng = np.random.default_rng(seed)
+    paths = np.array([[1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 0, 0]], float)
+    return Orthogonal(
+        rng.normal(size=(n_docs, 2)), paths[rng.integers(3, size=n_docs)], FAMILIES, K, np.full(n_docs, 0.5)
+    )
+
+
+def primal(solver: Orthogonal, W: np.ndarray) -> float:
+    """Straight from the definition."""
+    total = 0.5 * float((solver.K * np.abs(W @ W.T)).sum())
+    for x, member, c in zip(solver.X, solver.member, solver.c, strict=True):
+        pairs = [(a, b) for f in FAMILIES for a in f for b in f if member[a] and not member[b]]
+        total += c * max([0.0, *(1 - (W[a] - W[b]) @ x for a, b in pairs)])
+    return total
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_generic_search_finds_less_than_the_certified_bound(seed) -> None:
+    solver = problem(seed)
+    assert solver.run(1e-5, 5000, Clock(None))
+    assert solver.objective == pytest.approx(primal(solver, solver.W), abs=1e-10)
+    bound = solver.objective - solver.gap
+    rng = np.random.default_rng(seed)
+    for _ in range(3):
+        start = solver.W.ravel() + 0.01 * rng.normal(size=solver.W.size)
+        found = minimize(lambda w: primal(solver, w.reshape(4, 2)), start, method="Nelder-Mead")
+        assert found.fun >= bound - 1e-9
+    assert solver.objective <= found.fun + 1e-2
+
+
+def test_the_gap_is_never_below_what_is_left() -> None:
+    best = problem(0)
+    best.run(1e-6, 5000, Clock(None))
+    for passes in (1, 2, 5, 20):
+        early = problem(0)
+        early.run(1e-9, passes, Clock(None))
+        assert early.objective - early.gap <= best.objective
+        assert early.objective >= best.objective - best.gap
+
+
+def test_ancestors_and_descendants_are_pushed_apart() -> None:
+    X, y, tax = images(n_docs=150)
+    angles = []
+    for transfer in (0.0, 20.0):
+        model = OrthogonalTransfer(tax, C=1.0, transfer=transfer, random_state=0).fit(X, y)
+        W = dict(zip(model.classes_, model.coef_, strict=True))
+        pairs = [("A", "a1"), ("A", "a2"), ("B", "b1"), ("B", "b2"), ("B", "odd")]
+        products = [abs(W[a] @ W[b]) / (np.linalg.norm(W[a]) * np.linalg.norm(W[b])) for a, b in pairs]
+        angles.append(np.mean(products))
+    assert angles[1] < 0.75 * angles[0]
+
+
+def test_it_learns_and_answers_from_the_top() -> None:
+    X, y, tax = images(n_docs=200)
+    model = OrthogonalTransfer(tax, C=0.1, random_state=0).fit(X[:150], y[:150])
+    assert model.duality_gap_ <= 1e-2 * model.objective_
+    assert np.mean(model.predict(X[150:]) == np.array(y[150:])) > 0.5
+    S = dict(zip(model.classes_, model.decision_function(X[:1])[0], strict=True))
+    top = max(("A", "B"), key=S.get)
+    assert model.predict(X[:1])[0] == max(list(tax.names[tax.children(tax.index(top))]), key=S.get)
