@@ -193,3 +193,15 @@ def test_documents_of_norm_zero_change_nothing_but_the_objective() -> None:
     once, other = HierarchicalRLS(tax).fit(X, labels), HierarchicalRLS(tax).fit(more, [*labels, ["A"]])
     np.testing.assert_allclose(once.decision_function(X), other.decision_function(X), atol=1e-5)
     assert other.objective_ > once.objective_
+
+
+def test_sequences_are_learned_through_their_kernel(tmp_path) -> None:
+    from linnaeus.features.strings import SpectrumKernel
+
+    tax = Taxonomy.from_edges([("R", "A"), ("R", "B"), ("A", "AA"), ("A", "AB")])
+    sequences = np.array(["ACACACAC", "ACACGGGG", "TTTTTTGT", "CACACACA", "ACACGGGA", "TTTTGTTT"], dtype=object)
+    labels = [["AA"], ["AB"], ["B"]] * 2
+    model = HierarchicalRLS(tax, C=10.0, kernel=SpectrumKernel(2)).fit(sequences, labels)
+    assert model.predict(sequences) == labels
+    linnaeus.save(model, tmp_path / "model")
+    assert linnaeus.load(tmp_path / "model").predict(["ACACACACAC"]) == [["AA"]]
