@@ -162,3 +162,26 @@ def test_precisions_are_drawn(tmp_path) -> None:
     X, y, tax = images()
     HBLR(tax).fit(X, y).plot_precisions(tmp_path / "precisions.png")
     assert (tmp_path / "precisions.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("thin", [False, True])
+def test_leaves_in_turn_end_where_all_together_do(thin) -> None:
+    X, y, tax = images()
+    sets = [[label, "a1"] if label == "b1" else [label] for label in y]
+    X = sparse.csr_array(X) if thin else X
+    settings = {"likelihood": "binary", "tol": 1e-5, "max_iter": 400, "prior": (1.0, 0.1)}
+    together, in_turn = (HBLR(tax, schedule=how, **settings).fit(X, sets) for how in ("together", "leaves"))
+    np.testing.assert_allclose(in_turn.link_precisions_, together.link_precisions_, rtol=1e-2)
+    np.testing.assert_allclose(in_turn.decision_function(X), together.decision_function(X), atol=1e-2)
+    np.testing.assert_allclose(in_turn.std_, together.std_, rtol=1e-2)
+    assert in_turn.objective_ == pytest.approx(together.objective_, rel=1e-3)
+
+
+def test_threads_change_nothing_and_deviations_need_not_be_kept() -> None:
+    X, y, tax = images()
+    how = {"likelihood": "binary", "schedule": "leaves", "tol": 1e-2}
+    one, two = HBLR(tax, **how).fit(X, y), HBLR(tax, n_jobs=2, posterior=False, **how).fit(X, y)
+    np.testing.assert_array_equal(one.weights_, two.weights_)
+    assert two.std_ is None
+    with pytest.raises(LinnaeusError, match="posterior=False"):
+        two.predict_proba(X, corrected=True)

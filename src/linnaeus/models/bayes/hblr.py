@@ -20,8 +20,9 @@ from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.engine.clock import Clock
 from linnaeus.errors import DataError, ParameterError, check_number
 from linnaeus.models.bayes.fisher import gamma_priors, information_of_labels, information_of_probabilities
+from linnaeus.models.bayes.in_turn import InTurn
 from linnaeus.models.bayes.likelihoods import make_likelihood
-from linnaeus.models.bayes.partial_map import Posterior, maximise
+from linnaeus.models.bayes.partial_map import Posterior, Stage, Together, maximise
 from linnaeus.models.bayes.precisions import MODELS, Owners, Precisions
 from linnaeus.models.bayes.variational import Variational, infer
 from linnaeus.models.label_tree import LabelTree, label_tree
@@ -33,6 +34,7 @@ from linnaeus.typing import FloatArray, Matrix
 
 __all__ = ["HBLR", "LearnedPrecision"]
 
+_TOGETHER = 10**7  # documents x labels from which leaves and inner vertices move in turn
 _FULL = 300  # features up to which covariances are full by default
 
 
@@ -65,6 +67,10 @@ class HBLR(LinearTaxonomyClassifier):
     learn : labels as "given", "closed", or "frontier" (the most specific).
     fit_intercept : add a constant feature, with a prior like all others.
     covariance : of the variational posterior: "full", "diagonal", or "auto": full up to 300 features.
+    schedule : of "map": "together" finds all weights in one problem; "leaves" moves blocks of leaves on threads or a
+        cluster, then the inner nodes (binary likelihood, M1 and M3); "auto": together up to ten million documents x
+        labels.
+    posterior : False keeps no standard deviations, which take as much memory as the weights.
     tol : largest relative change of precisions and weights at which training is finished.
     max_iter, max_time : rounds, and seconds (or "10m"), at most.
     n_jobs, engine : threads, or a cluster, for blocks of leaves.
@@ -88,8 +94,8 @@ class HBLR(LinearTaxonomyClassifier):
     ['A', 'B', 'AA', 'AB']
     """
 
-    std_: FloatArray
-    intercept_std_: FloatArray
+    std_: FloatArray | None
+    intercept_std_: FloatArray | None
     tree_: LabelTree
     link_precisions_: FloatArray
     lower_bounds_: FloatArray
@@ -110,6 +116,8 @@ class HBLR(LinearTaxonomyClassifier):
         learn: str = "frontier",
         fit_intercept: bool = True,
         covariance: str = "auto",
+        schedule: str = "auto",
+        posterior: bool = True,
         tol: float = 1e-3,
         max_iter: int = 100,
         max_time: Any = None,
@@ -129,6 +137,8 @@ class HBLR(LinearTaxonomyClassifier):
         self.learn = learn
         self.fit_intercept = fit_intercept
         self.covariance = covariance
+        self.schedule = schedule
+        self.posterior = posterior
         self.tol = tol
         self.max_iter = max_iter
         self.max_time = max_time
@@ -143,6 +153,7 @@ class HBLR(LinearTaxonomyClassifier):
         check_choice("likelihood", self.likelihood, ("auto", "softmax", "binary"))
         check_choice("parents", self.parents, ("only", "first"))
         check_choice("learn", self.learn, ("given", "closed", "frontier"))
+        check_choice("schedule", self.schedule, ("auto", "together", "leaves"))
         check_choice("covariance", self.covariance, ("auto", "full", "diagonal"))
         check_number("prior_scale", self.prior_scale, above=0)
         check_number("tol", self.tol, above=0)
@@ -214,7 +225,7 @@ class HBLR(LinearTaxonomyClassifier):
         how |= {"clock": clock, "after": after}
         self.covariance_, self.lower_bounds_ = None, np.empty(0)
         if self.inference == "map":
-            return maximise(X, make_likelihood(self.likelihood_, Y, c), self.tree_, precisions, **how)
+            return maximise(self._stage(X, Y, c), precisions, **how)
         full = self.covariance == "full" or (self.covariance == "auto" and X.shape[1] <= _FULL)
         engine = get_engine(self.engine, self.n_jobs)
         dense = np.asarray(Y.toarray(), np.float64)
@@ -223,13 +234,19 @@ class HBLR(LinearTaxonomyClassifier):
         self.covariance_, self.lower_bounds_ = state.covariance, np.array(bounds)
         return posterior
 
+    def _stage(self, X: Matrix, Y: Any, c: FloatArray) -> Stage:
+        large = Y.shape[0] * Y.shape[1] > _TOGETHER
+        schedule = self.schedule if self.schedule != "auto" else "leaves" if large else "together"
+        if self.model == "M2" or self.likelihood_ == "softmax" or schedule == "together":
+            return Together(X, make_likelihood(self.likelihood_, Y, c), self.tree_)
+        return InTurn(X, Y.tocsc(), c, self.tree_, get_engine(self.engine, self.n_jobs), keep=self.posterior)
+
     def _take(self, posterior: Posterior, X: Matrix) -> None:
         leaves, dtype, d = self.tree_.leaves, X.dtype, X.shape[1]
-        W, std = posterior.mean[leaves].T, np.sqrt(posterior.variance[leaves]).T
-        self.weights_, self.std_ = (np.ascontiguousarray(A[:d], dtype) for A in (W, std))
-        none = np.zeros(len(leaves), dtype)
-        self.intercept_ = W[d].astype(dtype) if self.fit_intercept else none
-        self.intercept_std_ = std[d].astype(dtype) if self.fit_intercept else none.copy()
+        self.weights_, self.intercept_ = _parts(posterior.mean[leaves].T, d, dtype)
+        self.std_ = self.intercept_std_ = None
+        if self.posterior and posterior.variance is not None:
+            self.std_, self.intercept_std_ = _parts(np.sqrt(posterior.variance).T, d, dtype)
         self.link_precisions_ = posterior.precisions.at_vertices()
         self.objective_, self.n_iter_ = posterior.objective, posterior.n_iter
         self.change_ = posterior.history
@@ -272,6 +289,8 @@ class HBLR(LinearTaxonomyClassifier):
             X = _with_constant(X, self.fit_intercept)
             X = X if isinstance(X, np.ndarray) else X.toarray()
             return np.stack([np.einsum("ij,ij->i", X @ psi, X) for psi in self.covariance_], axis=1)
+        if self.std_ is None or self.intercept_std_ is None:
+            raise ParameterError("The model was fitted with posterior=False and has kept no standard deviations.")
         squares = X**2 if isinstance(X, np.ndarray) else X.multiply(X).tocsr()
         return np.asarray(squares @ self.std_**2) + self.intercept_std_**2
 
@@ -307,6 +326,12 @@ class HBLR(LinearTaxonomyClassifier):
         from linnaeus.models.bayes.precision_picture import draw
 
         draw(self.precisions(), target)
+
+
+def _parts(A: FloatArray, d: int, dtype: Any) -> tuple[FloatArray, FloatArray]:
+    """Rows of the features, and that of the constant (zeros where there is none)."""
+    constant = A[d].astype(dtype) if len(A) > d else np.zeros(A.shape[1], dtype)
+    return np.ascontiguousarray(A[:d], dtype), constant
 
 
 def _with_constant(X: Matrix, constant: bool) -> Matrix:

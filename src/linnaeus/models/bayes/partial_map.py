@@ -1,105 +1,135 @@
 """Partial maximum a posteriori: weights at their mode, diagonal Laplace variances, posteriors of the precisions.
 
-    repeat   1  all weights := the mode for the expected precisions                                  (`modes`)
+    repeat   1  all weights := the mode for the expected precisions              (`Together`, or `in_turn` on threads)
              2  leaves: Psi_i = 1 / (sum_x x_i^2 p (1 - p) + prec),   inner: Psi_i = 1 / (prec + sum of the children's)
-             3  precisions := their posterior, given means and variances                             (`precisions`)
+             3  precisions := their posterior, given means and variances         (`precisions`)
     until neither weights nor precisions move
 
-Modes are found in one piece, leaves and inner vertices together, which is where the alternation of the two would end.
 The third step is taken in its quick form, and the rounds are accelerated: the fixed points are the same.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 
 from linnaeus.engine.clock import Clock
 from linnaeus.models.bayes.fixed_point import Anderson
-from linnaeus.models.bayes.modes import Mode, find_mode
+from linnaeus.models.bayes.modes import find_mode
 from linnaeus.models.bayes.precisions import Precisions
 from linnaeus.models.label_tree import LabelTree
 from linnaeus.typing import FloatArray, Matrix
 
-__all__ = ["Posterior", "changes", "inner_variances", "laplace", "link_spread", "maximise"]
+__all__ = ["Posterior", "Round", "Stage", "Together", "inner_stiffness", "laplace", "link_spread", "maximise", "moved"]
 
 
 @dataclass
 class Posterior:
-    """Means and variances of all weights (n_vertices x n_features), and the precisions."""
+    """Means of all weights (n_vertices x n_features), variances of the leaves' (n_leaves x ...), the precisions."""
 
     mean: FloatArray
-    variance: FloatArray
+    variance: FloatArray | None
     precisions: Precisions
     objective: float
-    gap: float
     n_iter: int
     converged: bool
     history: FloatArray  # rounds x 2: largest relative change of the precisions, change of the weights
 
 
+@dataclass
+class Round:
+    """What the first two steps found: q and Psi_n of every vertex but the root, by feature or summed over them.
+
+    ``moved`` is how far the weights are from those of the round before, relative to their norm.
+    """
+
+    weights: FloatArray
+    q: FloatArray
+    own: FloatArray
+    objective: float
+    moved: float
+    exact: bool
+
+
+class Stage(Protocol):
+    """Finds the mode for given precisions, from where it was the last time."""
+
+    def __call__(self, rho: FloatArray, tol: float) -> Round: ...
+
+    def variance(self, rho: FloatArray) -> FloatArray | None:
+        """Of the leaves, at the mode found last."""
+        ...
+
+
 def maximise(
-    X: Matrix,
-    likelihood: Any,
-    tree: LabelTree,
-    precisions: Precisions,
-    *,
-    learn: bool,
-    tol: float,
-    max_iter: int,
-    clock: Clock,
-    after: Any = None,
+    stage: Stage, precisions: Precisions, *, learn: bool, tol: float, max_iter: int, clock: Clock, after: Any = None
 ) -> Posterior:
     """Rounds until the largest relative change is ``tol``; ``learn`` False leaves the precisions as they are."""
-    V = np.zeros((tree.n_leaves, X.shape[1]))
-    before, mix = np.zeros((tree.n_vertices, X.shape[1])), Anderson()
-    history: list[list[float]] = []
-    converged = False
-    squares = X**2 if isinstance(X, np.ndarray) else X.multiply(X)
+    mix, history, converged = Anderson(), [], False
     for number in range(1, max_iter + 1):
         rho = precisions.at_vertices()
-        mode = find_mode(X, likelihood, tree, rho, V, 1e-3 * tol)
-        V, W = mode.V, mode.weights
-        variance = laplace(squares, likelihood.curvature(mode.probabilities), tree, rho)
-        if not learn:
-            converged, change = mode.gap <= 1e-3 * tol * mode.objective, [0.0, 0.0]
-        else:
-            q, own = link_spread(tree, W, variance)
-            new = precisions.well_determined(q, own)
-            change = changes(precisions, new, before, W)
-            before, converged = W, max(change) <= tol
+        found = stage(rho, tol)
+        change = [0.0, found.moved]
+        converged = not learn and (found.exact or found.moved <= tol)
+        if learn:
+            new = precisions.well_determined(found.q, found.own)
+            change[0] = float(np.abs(new.mean / precisions.mean - 1).max())
+            converged = max(change) <= tol
         history.append(change)
         if after is not None:
             after(max(change))
-        if converged or clock.over or not learn:
+        if converged or clock.over or number == max_iter:
             break
-        if number < max_iter:
+        if learn:
             precisions = new.moved_to(np.exp(mix(np.log(precisions.mean), np.log(new.mean))))
-    return _posterior(mode, variance, precisions, number, converged, history)
+    return Posterior(
+        found.weights, stage.variance(rho), precisions, found.objective, number, converged, np.array(history)
+    )
 
 
-def _posterior(
-    mode: Mode, variance: FloatArray, precisions: Precisions, number: int, converged: bool, history: list[list[float]]
-) -> Posterior:
-    return Posterior(mode.weights, variance, precisions, mode.objective, mode.gap, number, converged, np.array(history))
+@dataclass
+class Together:
+    """All leaves and inner vertices in one problem: the mode to a gap far below the tolerance."""
+
+    X: Matrix
+    likelihood: Any
+    tree: LabelTree
+    V: FloatArray = field(init=False)
+    weights: FloatArray = field(init=False)
+    variances: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.V = np.zeros((self.tree.n_leaves, self.X.shape[1]))
+        self.weights = np.zeros((self.tree.n_vertices, self.X.shape[1]))
+        self.squares = self.X**2 if isinstance(self.X, np.ndarray) else self.X.multiply(self.X)
+
+    def __call__(self, rho: FloatArray, tol: float) -> Round:
+        mode = find_mode(self.X, self.likelihood, self.tree, rho, self.V, 1e-3 * tol)
+        away = moved(self.weights, mode.weights)
+        self.V, self.weights = mode.V, mode.weights
+        self.variances = laplace(self.squares, self.likelihood.curvature(mode.probabilities), self.tree, rho)
+        q, own = link_spread(self.tree, self.weights, self.variances)
+        return Round(self.weights, q, own, mode.objective, away, mode.gap <= 1e-3 * tol * mode.objective)
+
+    def variance(self, rho: FloatArray) -> FloatArray:
+        return self.variances[self.tree.leaves]
 
 
-def changes(before: Precisions, now: Precisions, mean_before: FloatArray, mean: FloatArray) -> list[float]:
-    """Largest relative change of a precision, and how far the weights have moved, relative to their norm."""
-    moved = float(np.linalg.norm(mean - mean_before)) / max(float(np.linalg.norm(mean)), 1e-300)
-    return [float(np.abs(now.mean / before.mean - 1).max()), moved]
+def moved(before: FloatArray, now: FloatArray) -> float:
+    """How far weights have moved, relative to their norm."""
+    return float(np.linalg.norm(now - before)) / max(float(np.linalg.norm(now)), 1e-300)
 
 
 def laplace(squares: Matrix, curvature: FloatArray, tree: LabelTree, rho: FloatArray) -> FloatArray:
     """Diagonal Laplace variances of all vertices; ``squares`` are X_i^2, ``curvature`` c p (1 - p) of the leaves."""
     own = np.zeros((tree.n_vertices, squares.shape[1]))
     own[tree.leaves] = np.asarray(squares.T @ curvature).T
-    return 1 / (own + inner_variances(tree, rho))
+    return 1 / (own + inner_stiffness(tree, rho))
 
 
-def inner_variances(tree: LabelTree, rho: FloatArray) -> FloatArray:
+def inner_stiffness(tree: LabelTree, rho: FloatArray) -> FloatArray:
     """What the prior alone says about every vertex, as a precision: its link and those of its children."""
     return rho + tree.children_sum(rho)
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from linnaeus.engine.clock import Clock
 from linnaeus.models.bayes.bouchard import Local, curvature_of
-from linnaeus.models.bayes.partial_map import Posterior, changes, link_spread
+from linnaeus.models.bayes.partial_map import Posterior, link_spread, moved
 from linnaeus.models.bayes.precisions import Precisions
 from linnaeus.models.label_tree import LabelTree
 from linnaeus.typing import Engine, FloatArray, Matrix
@@ -162,16 +162,16 @@ def infer(
             quick = False
             continue
         bounds.append(value)
-        change = changes(before[1], state.precisions, before[0], state.mean)
+        grown = float(np.abs(state.precisions.mean / before[1].mean - 1).max())
+        change = [grown, moved(before[0], state.mean)]
         history.append(change)
         converged = max(change) <= tol
         if converged and quick:  # the end is reached by plain steps
             quick, converged = False, False
         if after is not None:
             after(max(change))
-    found = Posterior(
-        state.mean, state.variance, state.precisions, -bounds[-1], np.nan, taken, converged, np.array(history)
-    )
+    leaves = state.variance[state.tree.leaves]
+    found = Posterior(state.mean, leaves, state.precisions, -bounds[-1], taken, converged, np.array(history))
     return found, bounds
 
 
