@@ -2,7 +2,7 @@
 
     python -m benchmarks accuracy_bayes --json                                  imclef07a, the 63 leaves
     python -m benchmarks accuracy_bayes --choices                               the open choices, by held-out images
-    python -m benchmarks accuracy_bayes --problem 20newsgroups                  beside RRLogistic and RRSVM
+    python -m benchmarks accuracy_bayes --problem newsgroups15                  beside RRLogistic and RRSVM
     python -m benchmarks accuracy_bayes --problem rcv1v2                        the same with label sets
     python -m benchmarks accuracy_bayes --problem wordnet_nouns --jobs 2        the tree of first parents
 
@@ -78,7 +78,7 @@ def run(arguments: list[str]) -> dict[str, Any]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks accuracy_bayes", description=__doc__.splitlines()[0])
-    names = ("imclef07a", "20newsgroups", "rcv1v2", "wordnet_nouns")
+    names = ("imclef07a", "newsgroups15", "rcv1v2", "wordnet_nouns")
     parser.add_argument("--problem", default="imclef07a", choices=names)
     parser.add_argument("--systems", nargs="*", default=None, choices=list(PAPER), metavar="NAME")
     parser.add_argument("--choices", action="store_true", help="held-out quality of the open choices instead")

@@ -87,7 +87,7 @@ class InTurn:
         return LeafTask((Y.row, Y.col), centre, rho[leaves].astype(centre.dtype), self.weights[leaves])
 
     def _settle_inner(self, rho: FloatArray) -> FloatArray:
-        """Inner vertices to their optimum, some features at a time; |w_n - w_parent|^2 of all vertices (root: |w|^2)."""
+        """Inner vertices to their optimum, some features at a time; |w_n - w_parent|^2 of all (root: |w|^2)."""
         squares = np.zeros(self.tree.n_vertices)
         for part in blocks(self.weights.shape[1], _FEATURES):
             W = self.tree.between(self.weights[:, part].astype(np.float64), rho)
