@@ -142,10 +142,9 @@ class JunctionTree:
             if not len(self.scopes[t]):
                 down[t] = total - up[t]  # what the other components score
             own = self._table(t, G) + np.expand_dims(down[t], 1)
-            parts = [self._widened(up[child], child, t) for child in self._children[t]]
+            parts = [self._widened(up[child], child) for child in self._children[t]]
             for child, others in zip(self._children[t], _all_but_one(own, parts), strict=True):
-                kept = set(self._axes(child, t))
-                away = tuple(axis for axis in range(1, others.ndim) if axis not in kept)
+                away = tuple(axis + 1 for axis, size in enumerate(self._shapes[child]) if size == 1)
                 down[child] = others.max(axis=away) if away else others
             whole = own + sum(parts) if parts else own
             found[:, self.order[t]] = whole.max(axis=tuple(range(2, whole.ndim)))
@@ -154,7 +153,7 @@ class JunctionTree:
     def _with_messages(self, t: int, G: FloatArray, up: list[FloatArray]) -> FloatArray:
         table = self._table(t, G)
         for child in self._children[t]:
-            table += self._widened(up[child], child, t)
+            table += self._widened(up[child], child)
         return table
 
     def _table(self, t: int, G: FloatArray) -> FloatArray:
@@ -172,15 +171,20 @@ class JunctionTree:
             table += pair.reshape(len(G), *wide)
         return table
 
-    def _axes(self, child: int, t: int) -> list[int]:
-        """Axes of clique t's table that a message from a child has; its first one is the node of t."""
-        return [1, *(2 + np.searchsorted(self.scopes[t], self.scopes[child][1:])).tolist()]
+    @cached_property
+    def _shapes(self) -> list[tuple[int, ...]]:
+        """For each clique, its message in the table of the clique that gets it: 2 along the axes that it has, else 1.
 
-    def _widened(self, message: FloatArray, child: int, t: int) -> FloatArray:
-        shape = [1] * (1 + len(self.scopes[t]))
-        for axis in self._axes(child, t):
-            shape[axis - 1] = 2
-        return message.reshape(len(message), *shape)
+        The first axis, the getter's own node, is always among them.
+        """
+        found: list[tuple[int, ...]] = []
+        for scope in self.scopes:
+            getter = self.scopes[scope[0]] if len(scope) else scope
+            found.append((2, *(2 if u in scope else 1 for u in getter.tolist())))
+        return found
+
+    def _widened(self, message: FloatArray, child: int) -> FloatArray:
+        return message.reshape(len(message), *self._shapes[child])
 
     def _checked(self, G: Any) -> FloatArray:
         G = np.asarray(G, dtype=np.float64)

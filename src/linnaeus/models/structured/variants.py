@@ -18,6 +18,7 @@ from linnaeus.decoding.base import hierarchy
 from linnaeus.errors import ParameterError
 from linnaeus.models.kernels import Linear
 from linnaeus.models.parameters import check_choice
+from linnaeus.models.structured.active import ActiveBlocks
 from linnaeus.models.structured.closures import ClosureStructure
 from linnaeus.models.structured.faces import Face, make_face, with_constant
 from linnaeus.models.structured.graph import GraphStructure
@@ -30,6 +31,8 @@ from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import IntArray
 
 __all__ = ["check_variant", "variant_face", "variant_structure"]
+
+_ORACLE_BATCH = 128  # an oracle written in Python takes hardly longer for more documents
 
 
 def check_variant(model: Any) -> None:
@@ -84,7 +87,8 @@ def variant_face(
     """The documents as the solver sees them, and how many may take a turn at a time (None: as many as usual)."""
     bias = float(model.fit_intercept)
     if model.local_features is None:
-        return make_face(model.kernel_, X, structure.width, structure.columns, dtype, bias), None
+        face = make_face(model.kernel_, X, structure.width, structure.columns, dtype, bias)
+        return face, _ORACLE_BATCH if isinstance(blocks, ActiveBlocks) else None
     if model.kernel_ != Linear():
         raise ParameterError("local_features need kernel='linear': they are columns of X.")
     local = local_columns(model.local_features, taxonomy, structure.nodes, X.shape[1])
@@ -92,7 +96,7 @@ def variant_face(
         X, local = with_constant(X, bias), LocalColumns(np.append(local.owner, -1), local.table)
     if model.features == "additive":
         tied = structure.layout.tied  # type: ignore[attr-defined]
-        face = AdditiveFace(X, structure.width, structure.columns, dtype, local, tied)
-        blocks.products = face.products
-        return face, 1
+        shared = AdditiveFace(X, structure.width, structure.columns, dtype, local, tied)
+        blocks.products = shared.products
+        return shared, 1
     return LocalFace(X, structure.width, structure.columns, dtype, local), 1
