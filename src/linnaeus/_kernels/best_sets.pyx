@@ -12,13 +12,17 @@ children of v are added one by one to states (k, j): k of them chosen (last: R +
 and at the end L_v(j) = s_v + K best of F(k, j) + b_v(k) over k. Every set arises in one way, so none comes twice. State 0 is
 "no child", state 1 + (k - 1) J + (j - 1) the others. Each entry remembers the entry before the child was added, and the
 entry of the child or -1.
+
+Only little of every list can matter: an entry that is worse by w than the first of its list makes every set with it worse
+by w. So entries are kept within a window. The first guess is the K-th smallest loss by adding or removing one subtree of
+the best set; where fewer than K sets lie within it, it grows, and the document is done again.
 """
 
 import numpy as np
 
 from cython cimport floating
-from libc.math cimport INFINITY
-from libc.string cimport memcpy
+from libc.math cimport INFINITY, fabs
+from libc.string cimport memset
 
 ctypedef long long i64
 
@@ -30,9 +34,26 @@ cdef struct List:
     int* child
 
 
-cdef inline void insert(List* T, int K, double value, int before, int child) noexcept nogil:
+cdef struct Work:
+    int n, K, B, J, Q
+    double window
+    const i64* indptr
+    const int* children
+    const unsigned char* forced
+    double* L           # lists of nodes: (v (J + 1) + j) K
+    int* L_size         # v (J + 1) + j
+    int* L_from
+    double* F           # states of the node at work, two sides: (side Q + q) K
+    int* F_size
+    int* before         # where entries of the states come from, after each child: (c Q + q) K
+    int* child
+
+
+cdef inline void insert(List* T, int K, double window, double value, int before, int child) noexcept nogil:
     """Put an entry in its place behind those that are as good; the list keeps K."""
     cdef int i
+    if T.size and value < T.value[0] - window:
+        return
     if T.size < K:
         i = T.size
         T.size += 1
@@ -50,22 +71,59 @@ cdef inline void insert(List* T, int K, double value, int before, int child) noe
     T.child[i] = child
 
 
-cdef inline void add_sums(
-    List* T, int K, const double* A, int n_A, int first_A, const double* B, int n_B, int first_B
+cdef inline void trim(List* T, double window) noexcept nogil:
+    while T.size > 1 and T.value[T.size - 1] < T.value[0] - window:
+        T.size -= 1
+
+
+cdef inline void merge(
+    List* T, int K, double window, const double* F, int n_F, int first_F, const double* A, int n_A, int first_A,
+    double gain, int child
 ) noexcept nogil:
-    """Add the sums of two lists: those of the a-th and the b-th best can be among the K best only if a b <= K."""
+    """T = the K best of F without the child, and of A with one entry of it; entries without it come first in a tie."""
+    cdef int i = 0, a = 0, out = 0
+    cdef double least = -INFINITY
+    while out < K and (i < n_F or a < n_A):
+        if i < n_F and (a >= n_A or F[i] >= A[a] + gain):
+            if F[i] < least:
+                break
+            T.value[out] = F[i]
+            T.before[out] = first_F + i
+            T.child[out] = -1
+            i += 1
+        else:
+            if A[a] + gain < least:
+                break
+            T.value[out] = A[a] + gain
+            T.before[out] = first_A + a
+            T.child[out] = child
+            a += 1
+        if out == 0:
+            least = T.value[0] - window
+        out += 1
+    T.size = out
+
+
+cdef inline void add_sums(
+    List* T, int K, double window, const double* A, int n_A, int first_A, const double* B, int start, int n_B, int first_B
+) noexcept nogil:
+    """Add the sums of A and B[start:]: those of the a-th and the b-th best can be among the K best only if a b <= K."""
     cdef int a, b
     cdef double value
+    if start >= n_B:
+        return
     for a in range(n_A):
-        if T.size == K and A[a] + B[0] <= T.value[K - 1]:
+        if T.size and A[a] + B[start] < T.value[0] - window:
             return
-        for b in range(n_B):
+        if T.size == K and A[a] + B[start] <= T.value[K - 1]:
+            return
+        for b in range(start, n_B):
             if (a + 1) * (b + 1) > K:
                 break
             value = A[a] + B[b]
             if T.size == K and value <= T.value[K - 1]:
                 break
-            insert(T, K, value, first_A + a, first_B + b)
+            insert(T, K, window, value, first_A + a, first_B + b)
 
 
 def best_sets(
@@ -78,21 +136,18 @@ def best_sets(
     not allowed. ``least`` and ``most`` have n_nodes + 1 entries; J is above every bound in ``most`` that binds and at least
     every ``least``. Rows without a set are empty and score minus infinity.
     """
-    cdef Py_ssize_t n_docs = S.shape[0], n = position.shape[0], d, v, w, r, out = 0
-    cdef int B = <int> table.shape[1] - 1, Q = 1 + B * J, q, k, j, i, end, c, top
-    cdef i64 e
-    cdef double s
-    # Lists of nodes by number of labels (the top: also none), states of the node at work, and where entries come from.
+    cdef Py_ssize_t n_docs = S.shape[0], n = position.shape[0], d, v, r, out = 0
+    cdef int B = <int> table.shape[1] - 1, Q = 1 + B * J, found
     cdef double[:, :, ::1] L = np.zeros((n + 1, J + 1, K))
-    cdef int[:, ::1] L_size = np.zeros((n + 1, J + 1), dtype=np.int32)
     cdef int[:, :, ::1] L_from = np.zeros((n + 1, J + 1, K), dtype=np.int32)
+    cdef int[:, ::1] sizes = np.zeros((n + 1, J + 1), dtype=np.int32), F_size = np.zeros((2, Q), dtype=np.int32)
     cdef double[:, :, ::1] F = np.zeros((2, Q, K))
-    cdef int[:, ::1] F_size = np.zeros((2, Q), dtype=np.int32)
     cdef int[:, :, ::1] before = np.zeros((n + 1, Q, K), dtype=np.int32)
     cdef int[:, :, ::1] child = np.zeros((n + 1, Q, K), dtype=np.int32)
-    cdef int[::1] unused = np.zeros(K, dtype=np.int32)
     cdef int[:, ::1] stack = np.zeros((n + 1, 2), dtype=np.int32)
+    cdef int[::1] order = np.zeros(K, dtype=np.int32)
     cdef unsigned char[::1] kept = np.zeros(n + 1, dtype=np.uint8)
+    cdef double[::1] own = np.zeros(n + 1), losses = np.zeros(K + 1)
     scores_array = np.full((n_docs, K), -np.inf)
     indptr_array = np.zeros(n_docs * K + 1, dtype=np.int64)
     cdef double[:, ::1] scores = scores_array
@@ -100,123 +155,197 @@ def best_sets(
     cdef i64 room = max(1024, n_docs * K * min(n, 8))
     indices_array = np.empty(room, dtype=np.int32)
     cdef int[::1] indices = indices_array
-    cdef List T
-    cdef int side
+    cdef Work work
+    work.n, work.K, work.B, work.J, work.Q = <int> n, K, B, J, Q
+    work.indptr, work.forced = &indptr[0], &forced[0]
+    work.children = &children[0] if children.shape[0] else NULL
+    work.L, work.L_size, work.L_from = &L[0, 0, 0], &sizes[0, 0], &L_from[0, 0, 0]
+    work.F, work.F_size = &F[0, 0, 0], &F_size[0, 0]
+    work.before, work.child = &before[0, 0, 0], &child[0, 0, 0]
     for d in range(n_docs):
         if out + K * n > room:
             room = 2 * room + K * n
             indices_array = np.resize(indices_array, room)
             indices = indices_array
         with nogil:
-            for w in range(n + 1):
-                v = n - 1 - w if w < n else n
-                side = 0
-                for q in range(Q):
-                    F_size[0, q] = 0
-                F_size[0, 0] = 1
-                F[0, 0, 0] = 0.0
-                for e in range(indptr[v], indptr[v + 1]):
-                    c = children[e]
-                    join(c, K, B, J, forced[c], L, L_size, F, F_size, side, before, child)
-                    side = 1 - side
-                # Close the node: what its number of children scores, then bounds on labels, then its own score.
-                s = 0.0
-                if v < n and position[v] >= 0:
-                    s = S[d, position[v]]
-                for j in range(J + 1):
-                    T.size = 0
-                    T.value = &L[v, j, 0]
-                    T.before = &L_from[v, j, 0]
-                    T.child = &unused[0]
-                    if s > -INFINITY and (j >= least[v] and j <= most[v]):
-                        if j == (1 if v < n else 0) and F_size[side, 0] and table[v, 0] > -INFINITY:
-                            insert(&T, K, s + table[v, 0], 0, 0)
-                        if j > 0:
-                            for k in range(1, B + 1):
-                                q = 1 + (k - 1) * J + j - 1
-                                if table[v, k] > -INFINITY:
-                                    for i in range(F_size[side, q]):
-                                        if T.size == K and s + F[side, q, i] + table[v, k] <= T.value[K - 1]:
-                                            break
-                                        insert(&T, K, s + F[side, q, i] + table[v, k], q * K + i, 0)
-                    L_size[v, j] = T.size
-            # The K best over all numbers of labels, and the nodes that they are made of.
-            T.size = 0
-            T.value = &scores[d, 0]
-            T.before = &before[n, 0, 0]
-            T.child = &unused[0]
-            for j in range(J + 1):
-                for i in range(L_size[n, j]):
-                    insert(&T, K, L[n, j, i], j * K + i, 0)
+            for v in range(n):
+                own[v] = S[d, position[v]] if position[v] >= 0 else 0.0
+            work.window = INFINITY
+            work.K = 1  # the best set alone first
+            found = solve(&work, &own[0], table, &least[0], &most[0], &scores[d, 0], &order[0])
+            if K > 1 and found:
+                chosen(&work, order[0], &stack[0, 0], &kept[0])
+                work.window = one_change(&work, &kept[0], K, &losses[0])
+                work.K = K
+                while True:
+                    found = solve(&work, &own[0], table, &least[0], &most[0], &scores[d, 0], &order[0])
+                    if work.window == INFINITY or (found == K and scores[d, K - 1] >= scores[d, 0] - work.window):
+                        break
+                    work.window = 4.0 * work.window + 1e-3 if work.window < 1e6 else INFINITY
+                    if found < K and work.window > 1e3 * (1.0 + fabs(scores[d, 0])):
+                        work.window = INFINITY
             for r in range(K):
-                if r < T.size:
-                    for v in range(n):
-                        kept[v] = 0
-                    top = 1
-                    stack[0, 0] = <int> n
-                    stack[0, 1] = L_from[n, T.before[r] // K, T.before[r] % K]
-                    while top > 0:
-                        top -= 1
-                        v = stack[top, 0]
-                        end = stack[top, 1]
-                        for e in range(indptr[v + 1] - 1, indptr[v] - 1, -1):
-                            c = children[e]
-                            q = end // K
-                            i = end % K
-                            if child[c, q, i] >= 0:
-                                kept[c] = 1
-                                stack[top, 0] = c
-                                stack[top, 1] = L_from[c, child[c, q, i] // K, child[c, q, i] % K]
-                                top += 1
-                            end = before[c, q, i]
+                if r < found:
+                    chosen(&work, order[r], &stack[0, 0], &kept[0])
                     for v in range(n):
                         indices[out] = <int> v
                         out += kept[v]
+                else:
+                    scores[d, r] = -INFINITY
                 rows[d * K + r + 1] = out
     return indptr_array, indices_array[:out].copy(), scores_array
 
 
-cdef void join(
-    int c, int K, int B, int J, bint forced, double[:, :, ::1] L, int[:, ::1] L_size, double[:, :, ::1] F,
-    int[:, ::1] F_size, int side, int[:, :, ::1] before, int[:, :, ::1] child
+cdef int solve(
+    Work* work, const double* own, const double[:, ::1] table, const int* least, const int* most, double* scores, int* order
 ) noexcept nogil:
-    """States with one more child: from F[side] to F[1 - side]."""
-    cdef int other = 1 - side, q, k, j, i, h, source, i_top, h_top
+    """Lists of all nodes from the bottom up; scores of the best sets and their entries, and how many there are."""
+    cdef int n = work.n, K = work.K, J = work.J, w, v, j, k, i, q, side, top
+    cdef i64 e
+    cdef double s, bonus
+    cdef double* F
+    cdef int* F_size
+    cdef int unused[1]
     cdef List T
-    F_size[other, 0] = 0 if forced else F_size[side, 0]
-    F[other, 0, 0] = 0.0
-    before[c, 0, 0] = 0
-    child[c, 0, 0] = -1
+    for w in range(n + 1):
+        v = n - 1 - w if w < n else n
+        side = 0
+        memset(work.F_size, 0, work.Q * sizeof(int))
+        work.F_size[0] = 1
+        work.F[0] = 0.0
+        for e in range(work.indptr[v], work.indptr[v + 1]):
+            join(work, work.children[e], side)
+            side = 1 - side
+        # Close the node: what its number of children scores, then bounds on labels, then its own score.
+        F, F_size = work.F + side * work.Q * K, work.F_size + side * work.Q
+        s = own[v] if v < n else 0.0
+        for j in range(J + 1):
+            T.size = 0
+            T.value = work.L + (v * (J + 1) + j) * K
+            T.before = T.child = work.L_from + (v * (J + 1) + j) * K
+            if s > -INFINITY and j >= least[v] and j <= most[v]:
+                if j == (1 if v < n else 0) and F_size[0] and table[v, 0] > -INFINITY:
+                    put(&T, K, work.window, s + table[v, 0], 0)
+                if j > 0:
+                    for k in range(1, work.B + 1):
+                        q = 1 + (k - 1) * J + j - 1
+                        bonus = s + table[v, k]
+                        if bonus > -INFINITY:
+                            for i in range(F_size[q]):
+                                if T.size == K and F[q * K + i] + bonus <= T.value[K - 1]:
+                                    break
+                                put(&T, K, work.window, F[q * K + i] + bonus, q * K + i)
+                trim(&T, work.window)
+            work.L_size[v * (J + 1) + j] = T.size
+    T.size = 0
+    T.value, T.before, T.child = scores, order, order
+    for j in range(J + 1):
+        for i in range(work.L_size[n * (J + 1) + j]):
+            put(&T, K, work.window, work.L[(n * (J + 1) + j) * K + i], j * K + i)
+    trim(&T, work.window)
+    return T.size
+
+
+cdef inline void put(List* T, int K, double window, double value, int before) noexcept nogil:
+    """`insert` into a list whose entries remember one number only."""
+    insert(T, K, window, value, before, before)
+
+
+cdef void join(Work* work, int c, int side) noexcept nogil:
+    """States with one more child: from one side to the other."""
+    cdef int K = work.K, B = work.B, J = work.J, Q = work.Q, q, k, j, i, h, p, source, i_top, n_skip, start
+    cdef double w = work.window
+    cdef const double* F = work.F + side * Q * K
+    cdef const int* n_F = work.F_size + side * Q
+    cdef double* G = work.F + (1 - side) * Q * K
+    cdef int* n_G = work.F_size + (1 - side) * Q
+    cdef const double* L = work.L + c * (J + 1) * K
+    cdef const int* n_L = work.L_size + c * (J + 1)
+    cdef int* before = work.before + c * Q * K
+    cdef int* child = work.child + c * Q * K
+    cdef bint forced = work.forced[c]
+    cdef List T
+    n_G[0] = 0 if forced else n_F[0]
+    G[0] = 0.0
+    before[0] = 0
+    child[0] = -1
     for k in range(1, B + 1):
         for j in range(1, J + 1):
             q = 1 + (k - 1) * J + j - 1
-            T.size = 0
-            T.value = &F[other, q, 0]
-            T.before = &before[c, q, 0]
-            T.child = &child[c, q, 0]
-            if not forced and F_size[side, q]:
-                T.size = F_size[side, q]
-                memcpy(T.value, &F[side, q, 0], T.size * sizeof(double))
-                for i in range(T.size):
-                    T.before[i] = q * K + i
-                    T.child[i] = -1
-            if k == 1 and F_size[side, 0] and L_size[c, j]:
-                add_sums(&T, K, &F[side, 0, 0], 1, 0, &L[c, j, 0], L_size[c, j], j * K)
+            T.value = G + q * K
+            T.before = before + q * K
+            T.child = child + q * K
+            # The list that most sums come from is merged in one go with what goes on without the child.
+            source = q if k == B else (1 + (k - 2) * J + j - 1 if k > 1 else 0)
+            i_top = J if j == J and source else (j if source == 0 else 0)
+            n_skip = 0 if forced else n_F[q]
+            if i_top > 0 and n_F[source] and n_L[i_top]:
+                merge(&T, K, w, F + q * K, n_skip, q * K, F + source * K, n_F[source], source * K, L[i_top * K], i_top * K)
+            else:
+                i_top = -1
+                merge(&T, K, w, F + q * K, n_skip, q * K, NULL, 0, 0, 0.0, 0)
+            if k == 1 and n_F[0] and n_L[j]:
+                start = 1 if source == 0 and i_top == j else 0
+                add_sums(&T, K, w, F, 1, 0, L + j * K, start, n_L[j], j * K)
             for i in range(1, J + 1):  # labels below the child; h: labels so far
-                if L_size[c, i] == 0:
+                if n_L[i] == 0:
                     continue
-                h_top = J if j == J else j - i
-                for h in range(max(1, j - i), h_top + 1):
+                for h in range(max(1, j - i), (J if j == J else j - i) + 1):
                     if k > 1:
-                        source = 1 + (k - 2) * J + h - 1
-                        if F_size[side, source]:
-                            add_sums(
-                                &T, K, &F[side, source, 0], F_size[side, source], source * K, &L[c, i, 0], L_size[c, i], i * K
-                            )
+                        p = 1 + (k - 2) * J + h - 1
+                        start = 1 if p == source and i == i_top else 0
+                        add_sums(&T, K, w, F + p * K, n_F[p], p * K, L + i * K, start, n_L[i], i * K)
                     if k == B:
-                        source = 1 + (k - 1) * J + h - 1
-                        if F_size[side, source]:
-                            add_sums(
-                                &T, K, &F[side, source, 0], F_size[side, source], source * K, &L[c, i, 0], L_size[c, i], i * K
-                            )
-            F_size[other, q] = T.size
+                        p = 1 + (k - 1) * J + h - 1
+                        start = 1 if p == source and i == i_top else 0
+                        add_sums(&T, K, w, F + p * K, n_F[p], p * K, L + i * K, start, n_L[i], i * K)
+            trim(&T, w)
+            n_G[q] = T.size
+
+
+cdef void chosen(Work* work, int entry, int* stack, unsigned char* kept) noexcept nogil:
+    """Mark the nodes that an entry of the top's lists is made of."""
+    cdef int K = work.K, Q = work.Q, J = work.J, n = work.n, top = 1, v, end, c, q
+    cdef i64 e
+    memset(kept, 0, n)
+    stack[0] = n
+    stack[1] = work.L_from[n * (J + 1) * K + entry]
+    while top > 0:
+        top -= 1
+        v = stack[2 * top]
+        end = stack[2 * top + 1]
+        for e in range(work.indptr[v + 1] - 1, work.indptr[v] - 1, -1):
+            c = work.children[e]
+            q = c * Q * K + end
+            if work.child[q] >= 0:
+                kept[c] = 1
+                stack[2 * top] = c
+                stack[2 * top + 1] = work.L_from[c * (J + 1) * K + work.child[q]]
+                top += 1
+            end = work.before[q]
+
+
+cdef double one_change(Work* work, const unsigned char* kept, int K, double* losses) noexcept nogil:
+    """A window: the K-th smallest size of a gain among the children of the best set, with a little room for rounding."""
+    cdef int n = work.n, J = work.J, v, j, i, found = 0
+    cdef i64 e
+    cdef double loss, gain
+    for v in range(n + 1):
+        if v < n and not kept[v]:
+            continue
+        for e in range(work.indptr[v], work.indptr[v + 1]):
+            gain = -INFINITY
+            for j in range(1, J + 1):
+                i = work.children[e] * (J + 1) + j
+                if work.L_size[i] and work.L[i * work.K] > gain:
+                    gain = work.L[i * work.K]
+            loss = fabs(gain)
+            if loss == INFINITY or (found == K and loss >= losses[K - 1]):
+                continue
+            i = found if found < K else K - 1
+            found = min(found + 1, K)
+            while i > 0 and losses[i - 1] > loss:
+                losses[i] = losses[i - 1]
+                i -= 1
+            losses[i] = loss
+    return (losses[found - 1] if found else 0.0) * (1.0 + 1e-9) + 1e-12
