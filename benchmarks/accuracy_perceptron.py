@@ -45,11 +45,13 @@ def run(arguments: list[str]) -> dict[str, Any]:
     parser.add_argument("question", choices=list(SHOWN))
     parser.add_argument("--runs", type=int, default=10, help="repetitions, or folds of all data")
     parser.add_argument("--sizes", default="10,20,all", help="training posts per group")
+    parser.add_argument("--problem", default="newsgroups15", choices=["newsgroups15", "mesh_d01"], help="mesh_d01: all")
     parser.add_argument("--order", default="groups", choices=["groups", "random"], help="in which posts are visited")
     parser.add_argument("--passes", type=int, default=perceptrons.PASSES, help="over the training posts, at most")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
-    sizes = [None if word == "all" else int(word) for word in options.sizes.split(",")]
+    words = options.sizes.split(",") if options.problem == "newsgroups15" else ["all"]
+    sizes = [None if word == "all" else int(word) for word in words]
     variant = "online" if options.question == "online" else "averaged"
     began = time.process_time()
     with single_blas_thread():
@@ -60,6 +62,7 @@ def run(arguments: list[str]) -> dict[str, Any]:
             systems=SHOWN[options.question],
             shuffle=options.order == "random",
             passes=options.passes,
+            problem=options.problem,
         )
     tests = [test for size in sizes for test in _tests(rows, size, *AGAINST[options.question])]
     result = {
@@ -69,7 +72,7 @@ def run(arguments: list[str]) -> dict[str, Any]:
         "threads": 1,
         "seconds": time.process_time() - began,
         "rows": rows,
-        "table": _table(rows, sizes, options.question),
+        "table": _table(rows, sizes, options),
         "tests": tests,
     }
     shown = f"{page.heading(result)}\n\n{page.table(result['table'])}\n\n{page.table(tests)}"
@@ -77,8 +80,10 @@ def run(arguments: list[str]) -> dict[str, Any]:
     return result
 
 
-def _table(rows: Rows, sizes: list[int | None], question: str) -> Rows:
+def _table(rows: Rows, sizes: list[int | None], options: argparse.Namespace) -> Rows:
+    question = options.question
     published = perceptrons.PUBLISHED_ONLINE if question == "online" else perceptrons.PUBLISHED
+    published = published if options.problem == "newsgroups15" else {}
     found = []
     for size in sizes:
         for system in SHOWN[question]:
