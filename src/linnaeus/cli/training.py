@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -128,7 +127,7 @@ def advise(pipe: Any, documents: Any, y: Any, split: str | None) -> None:
 def make_model(name: str, settings: list[str] | None, **usual: Any) -> Any:
     """A model by name with the ``usual`` parameters that it has, and those of ``--set tol=0.01``."""
     from linnaeus import registry
-    from linnaeus.features.named import is_string_kernel, string_kernel
+    from linnaeus.features.named import is_string_kernel, plain_value, string_kernel
 
     name = registry.find_model(name)
     kind = registry.resolve(name)
@@ -141,10 +140,7 @@ def make_model(name: str, settings: list[str] | None, **usual: Any) -> Any:
         if key not in known - {"taxonomy"}:
             others = ", ".join(sorted(known - {"taxonomy"}))
             raise ParameterError(f"--set {entry}: {name} has the parameters {others}{nearest(key, known)}")
-        try:
-            parameters[key] = json.loads(value)
-        except json.JSONDecodeError:
-            parameters[key] = {"True": True, "False": False, "None": None}.get(value, value)
+        parameters[key] = plain_value(value)
         if key == "kernel" and is_string_kernel(value):
             parameters[key] = string_kernel(value, n_jobs=usual.get("n_jobs"))
     return kind(**parameters)

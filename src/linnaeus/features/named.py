@@ -17,7 +17,7 @@ from typing import Any
 
 from linnaeus.errors import ParameterError, nearest
 
-__all__ = ["is_string_kernel", "string_features", "string_kernel"]
+__all__ = ["is_string_kernel", "plain_value", "string_features", "string_kernel"]
 
 _KERNELS = ("spectrum", "subsequence")
 
@@ -77,7 +77,7 @@ def _made(kind: Any, text: str, name: str, usual: dict[str, Any]) -> Any:
         if not equals:
             parameters |= _lengths(entry, text)
         elif key in known:
-            parameters[key] = _plain(value)
+            parameters[key] = plain_value(value)
         else:
             raise ParameterError(f"{text!r}: {name} has the parameters {', '.join(known)}{nearest(key, known)}")
     return kind(**parameters)
@@ -92,7 +92,14 @@ def _lengths(entry: str, text: str) -> dict[str, int]:
         raise ParameterError(f"{text!r}: {entry!r} is not a length such as 4, or lengths such as 2-4.") from None
 
 
-def _plain(value: str) -> Any:
+def plain_value(value: str) -> Any:
+    """What a value on the command line means: a number, a list, a name of Python, or else itself.
+
+    Examples
+    --------
+    >>> plain_value("0.5"), plain_value("None"), plain_value("word")
+    (0.5, None, 'word')
+    """
     try:
         return json.loads(value)
     except json.JSONDecodeError:

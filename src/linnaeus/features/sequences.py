@@ -79,6 +79,9 @@ class Sequences:
         source = np.repeat(self.offsets[rows] - offsets[:-1], lengths) + np.arange(offsets[-1])
         return Sequences(self.codes[source], offsets, self.names)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_kept": {}}  # what is computed of sequences is not sent with them
+
     def keep(self, key: Any, make: Callable[[], Any]) -> Any:
         """What ``make`` computes of these sequences, computed once: they never change."""
         if key not in self._kept:
