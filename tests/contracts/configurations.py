@@ -39,9 +39,9 @@ CONFIGURATIONS: dict[str, list[dict[str, Any]]] = {
     ],
     "RRLogistic": [{}, {"class_weight": "balanced"}, {"schedule": "all"}],
     "HBLR": [
-        {"parents": "first"},
-        {"parents": "first", "model": "M2", "learn": "given", "fit_intercept": False},
-        {"parents": "first", "model": "M1", "inference": "variational", "max_iter": 10},
+        {"parents": "first", "tol": 1e-2},
+        {"parents": "first", "model": "M1", "schedule": "leaves", "learn": "given", "tol": 1e-2},
+        {"parents": "first", "inference": "variational", "max_iter": 5, "fit_intercept": False},
     ],
     "HierarchicalSVM": [
         {},

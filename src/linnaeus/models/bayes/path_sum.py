@@ -4,7 +4,8 @@
     phi_aj ~ N(0, sigma_j^2 tau_pi(a)^2),      1/sigma_j^2 ~ Gamma(1, 1),   1/tau_n^2 ~ Gamma(shape, rate)
 
 One iteration: a Hamiltonian move of all phi in whitened coordinates eps = phi / (sigma tau), where the prior is a
-standard normal; then draws of all 1/tau^2 and 1/sigma^2 given phi, which are Gamma again:
+standard normal; then draws of all 1/tau^2 and 1/sigma^2 given phi, which are Gamma again, and an exchange of scale
+between the two:
 
     1/tau_n^2 ~ Gamma(shape + n_children d / 2, rate + 1/2 sum over its branches and features of phi^2 / sigma^2)
 
@@ -86,7 +87,27 @@ class PathSum:
         tau = rng.gamma(a + 0.5 * children * d, 1 / (b + 0.5 * spread)) ** -0.5
         a, b = self.sigma_prior
         spread = (phi**2 / tau[parent][:, None] ** 2).sum(axis=0)
-        return tau, rng.gamma(a + 0.5 * len(phi), 1 / (b + 0.5 * spread)) ** -0.5
+        sigma = rng.gamma(a + 0.5 * len(phi), 1 / (b + 0.5 * spread)) ** -0.5
+        return self._exchange(tau, sigma, rng)
+
+    def _exchange(self, tau: FloatArray, sigma: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        """Move all tau by e^z and all sigma by e^-z: only their products matter to phi, so that Gibbs draws creep here.
+
+        Metropolis steps for z; in logarithms a Gamma(a, b) density of u is a log u - b u, with u = tau^-2 e^-2z.
+        """
+        u, v = tau**-2.0, sigma**-2.0
+        (a, b), (e, f) = self.tau_prior, self.sigma_prior
+
+        def height(z: float) -> float:
+            drift = -2 * z * (a * len(u) - e * len(v))
+            return float(drift - b * u.sum() * np.exp(-2 * z) - f * v.sum() * np.exp(2 * z))
+
+        z, width = 0.0, 1 / np.sqrt(a * len(u) + e * len(v))
+        for _ in range(5):
+            other = z + width * rng.standard_normal()
+            if np.log(rng.random()) < height(other) - height(z):
+                z = other
+        return tau * np.exp(z), sigma * np.exp(-z)
 
     def curvature(self, scale: FloatArray, max_steps: int = 50) -> tuple[FloatArray, FloatArray]:
         """(branches at the mode for given scales, how sharply the data alone bends there) by branch and feature."""
