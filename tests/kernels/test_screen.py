@@ -57,6 +57,36 @@ def test_exact_scores_keep_what_single_precision_loses(kernel) -> None:
     assert primal[0] == pytest.approx(2 + 1e8 * 2**-23, rel=1e-12)
 
 
+@each_variant
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(1, 6),
+    dense=st.booleans(),
+    bias=st.sampled_from([0.0, 1.0]),
+    reach=st.sampled_from([-0.5, 0.2, 9.0]),
+    dtype=st.sampled_from([np.float32, np.float64]),
+)
+@settings(max_examples=60)
+def test_pairs_near_the_margin_and_what_a_move_changes_equal_the_twin(
+    kernel, seed, n, dense, bias, reach, dtype
+) -> None:
+    rng = np.random.default_rng(seed)
+    p = problem(seed, n, 4, LOSSES["squared_hinge"], dense, dtype, bias)
+    del p["squared_norm"], p["loss"]
+    p["column_weight"][:, rng.random(16) < 0.3] = 0
+    W = rng.normal(size=(5, 16)).astype(dtype)
+    found = []
+    for module in (kernel, reference):
+        pairs = np.full(16 * n, 7, np.int32), np.full(16 * n, 7, dtype), np.full(16 * n, 7, dtype)
+        count = module.near(*p.values(), W, reach, *pairs)
+        pairs = tuple(part[:count] for part in pairs)
+        slope, curvature = np.zeros(n), np.ones(n)
+        loss = module.moved(*pairs, np.random.default_rng(seed).normal(size=n), slope, curvature)
+        found.append((*pairs, slope, curvature, [loss]))
+    for ours, twin in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, twin, rtol=1e-4, atol=1e-4)
+
+
 def test_wrong_types_are_refused() -> None:
     p = problem(0, 2, 2, 0, False, np.float64, 0.0)
     del p["squared_norm"]

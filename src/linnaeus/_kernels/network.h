@@ -16,6 +16,9 @@
 
 #include <stddef.h>
 #include <string.h>
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
 
 #define LANES 16
 #define AHEAD 6 /* blocks */
@@ -25,6 +28,31 @@
 #define prefetch(address) ((void)0)
 #endif
 #define EACH_LANE for (int l = 0; l < LANES; l++)
+
+/* Which of sixteen numbers are not zero, one bit each: in most rows few are, and asking each would be guessing. */
+static inline unsigned nonzero_f(const float *row) {
+#if defined(__AVX512F__)
+    return _mm512_cmp_ps_mask(_mm512_loadu_ps(row), _mm512_setzero_ps(), _CMP_NEQ_UQ);
+#else
+    unsigned mask = 0;
+    EACH_LANE mask |= (unsigned)(row[l] != 0) << l;
+    return mask;
+#endif
+}
+static inline unsigned nonzero_d(const double *row) {
+    unsigned mask = 0;
+    EACH_LANE mask |= (unsigned)(row[l] != 0) << l;
+    return mask;
+}
+static inline int lowest_bit(unsigned mask) {
+#if defined(__GNUC__)
+    return __builtin_ctz(mask);
+#else
+    int l = 0;
+    while (!(mask >> l & 1)) l++;
+    return l;
+#endif
+}
 
 #define NETWORK_FUNCTIONS(T, suffix)                                                                                 \
 /* The lines of vertex v in s and b, zero where nobody has been there in this panel. */                              \

@@ -27,6 +27,9 @@ cdef extern from "network.h" nogil:
     enum: LANES
     enum: AHEAD
     void prefetch(const void* address)
+    unsigned int nonzero_f(const float* row)
+    unsigned int nonzero_d(const double* row)
+    int lowest_bit(unsigned int mask)
     void network_reach_f(Py_ssize_t v, unsigned char* touched, float* s, float* b)
     void network_begin_f(
         Py_ssize_t n, const unsigned char* always, const float* anchor, Py_ssize_t n_edges, const int* slot,
@@ -80,6 +83,7 @@ cdef void collect(
     """
     cdef Py_ssize_t block, b, e, at, end = (panel + 1) * LANES
     cdef int lane
+    cdef unsigned int left
     cdef floating u
     cdef const floating* row
     cdef const int* feature
@@ -92,19 +96,24 @@ cdef void collect(
             row = (<const floating*> U[block]) + cursor[block] * LANES
             lane = feature[cursor[block]] & 15
             cursor[block] += 1
-            for b in range(LANES):
+            if floating is float:
+                left = nonzero_f(row)
+            else:
+                left = nonzero_d(row)
+            while left:
+                b = lowest_bit(left)
+                left &= left - 1
                 u = row[b]
-                if u != 0:
-                    for e in range(column_ptr[block, b], column_ptr[block, b + 1]):
-                        at = <Py_ssize_t> inner[e] * LANES + lane
-                        if summed is float:
-                            network_reach_f(inner[e], touched, count, pull)
-                        else:
-                            network_reach_d(inner[e], touched, count, pull)
-                        pull[at] += weight[e] * u
-                        if m != NULL:
-                            pull[at] += weight[e] * m[at]
-                            count[at] += weight[e]
+                for e in range(column_ptr[block, b], column_ptr[block, b + 1]):
+                    at = <Py_ssize_t> inner[e] * LANES + lane
+                    if summed is float:
+                        network_reach_f(inner[e], touched, count, pull)
+                    else:
+                        network_reach_d(inner[e], touched, count, pull)
+                    pull[at] += weight[e] * u
+                    if m != NULL:
+                        pull[at] += weight[e] * m[at]
+                        count[at] += weight[e]
 
 
 def step(

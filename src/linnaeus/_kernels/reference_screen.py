@@ -8,7 +8,7 @@ import numpy as np
 
 from linnaeus._kernels.reference_dual_cd import HINGE, SQUARED_HINGE, _row, _signs
 
-__all__ = ["screen"]
+__all__ = ["moved", "near", "screen"]
 
 
 def screen(
@@ -26,3 +26,28 @@ def screen(
             c = float(bound[i]) * float(column_weight[0 if y[b] > 0 else 1, b])
             z = max(0.0, 1 - t[b])
             primal[b] += c * (z if loss == HINGE else z**2 if loss == SQUARED_HINGE else np.logaddexp(0, -t[b]))
+
+
+def near(
+    indptr: Any, indices: Any, data: Any, dense: bool, bound: Any, column_weight: Any, bias: float,
+    positive_indptr: Any, positive: Any, W: Any, reach: float, row: Any, coefficient: Any, margin: Any,
+) -> int:  # fmt: skip
+    """Pairs whose margin violation 1 - y_ib w_b'x_i is above -reach, in columns with a weight."""
+    found = 0
+    for i in range(len(indptr) - 1):
+        y = _signs(i, positive_indptr, positive)
+        t = 1 - y * (_row(i, indptr, indices, data, dense, bias, len(W) - 1) @ W.astype(float))
+        for b in range(len(y)):
+            c = float(bound[i]) * float(column_weight[0 if y[b] > 0 else 1, b])
+            if c and t[b] > -reach:
+                row[found], coefficient[found], margin[found] = i, y[b] * c, t[b]
+                found += 1
+    return found
+
+
+def moved(row: Any, coefficient: Any, margin: Any, way: Any, slope: Any, curvature: Any) -> float:
+    """The squared hinge after a common move, its slope and curvature in every row."""
+    t = np.maximum(0, margin.astype(float) - np.sign(coefficient) * way[row])
+    np.add.at(slope, row, 2 * coefficient * t)
+    np.add.at(curvature, row, 2 * np.abs(coefficient) * (t > 0))
+    return float((np.abs(coefficient) * t**2).sum())

@@ -1,16 +1,17 @@
-"""One pass over all documents for 16 columns: what they cost, and which of them matter.
+"""One pass over documents for 16 columns: what they cost, which of them matter, and what a common move would change.
 
 A row matters to a block if for some column b < n_columns its margin 1 - y_ib w_b'x_i is above zero, or not far below. All
 other rows have dual variable 0 and stay out of the coordinate descent until the next pass finds them again.
 """
 
-from libc.math cimport log, exp
+from libc.math cimport exp, fabs, log
 from cython cimport floating
 
 ctypedef long long i64
 
 cdef extern from "panel.h" nogil:
     enum: PANEL
+    void panel_prefetch(const void* place, Py_ssize_t n_bytes)
     void panel_dot_f(Py_ssize_t n, const int* indices, const float* data, const float* W, float* S)
     void panel_dot_d(Py_ssize_t n, const int* indices, const double* data, const double* W, double* S)
     void panel_dot_exact(Py_ssize_t n, const int* indices, const float* data, const float* W, double* S)
@@ -18,6 +19,20 @@ cdef extern from "panel.h" nogil:
 cdef enum:
     HINGE = 0
     SQUARED_HINGE = 1
+    AHEAD = 6  # documents
+
+
+cdef inline double largest(const double* Z) noexcept nogil:
+    """By halves: a maximum need not wait for the one before."""
+    cdef double M[PANEL]
+    cdef int b
+    for b in range(8):
+        M[b] = Z[b] if Z[b] > Z[b + 8] else Z[b + 8]
+    for b in range(4):
+        M[b] = M[b] if M[b] > M[b + 4] else M[b + 4]
+    for b in range(2):
+        M[b] = M[b] if M[b] > M[b + 2] else M[b + 2]
+    return M[0] if M[0] > M[1] else M[1]
 
 
 def screen(
@@ -31,18 +46,24 @@ def screen(
 
     With ``exact`` the scores are summed in double precision, for certificates.
     """
-    cdef Py_ssize_t i, e, n, last = W.shape[0] - 1
+    cdef Py_ssize_t i, e, n, n_docs = indptr.shape[0] - 1, last = W.shape[0] - 1
     cdef int b
     cdef double most, c, t
     cdef floating S[PANEL]
     cdef double Z[PANEL]
+    cdef double always[PANEL]
     cdef const int* row_indices = NULL
+    for b in range(PANEL):
+        always[b] = 1 + <double> bias * W[last, b] if b < n_columns else -1e30  # columns that are none never matter
     primal[:] = 0
     with nogil:
-        for i in range(indptr.shape[0] - 1):
+        for i in range(n_docs):
             n = indptr[i + 1] - indptr[i]
             if not dense:
                 row_indices = &indices[0] + indptr[i]
+                if i + AHEAD < n_docs:  # the weights of all features are more than fits into the nearest caches
+                    for e in range(indptr[i + AHEAD], indptr[i + AHEAD + 1]):
+                        panel_prefetch(&W[indices[e], 0], PANEL * sizeof(floating))
             if floating is float:
                 if exact:
                     panel_dot_exact(n, row_indices, &data[0] + indptr[i], &W[0, 0], Z)
@@ -53,12 +74,11 @@ def screen(
             else:
                 panel_dot_d(n, row_indices, &data[0] + indptr[i], &W[0, 0], Z)
             for b in range(PANEL):
-                Z[b] = 1 + Z[b] + bias * W[last, b]
+                Z[b] += always[b]
             for e in range(positive_indptr[i], positive_indptr[i + 1]):
-                Z[positive[e]] = 2 - Z[positive[e]]
-            most = Z[0]
-            for b in range(1, n_columns):
-                most = max(most, Z[b])
+                if positive[e] < n_columns:
+                    Z[positive[e]] = 2 - Z[positive[e]]
+            most = largest(Z)
             worst[i] = <float> most
             if most <= 0 and loss <= SQUARED_HINGE:
                 continue
@@ -77,3 +97,63 @@ def screen(
                 else:
                     t = 1 - t
                     primal[b] += c * (log(1 + exp(-t)) if t > 0 else log(1 + exp(t)) - t)
+
+
+def near(
+    const i64[::1] indptr, const int[::1] indices, const floating[::1] data, bint dense,
+    const floating[::1] bound, const floating[:, ::1] column_weight, floating bias,
+    const i64[::1] positive_indptr, const unsigned char[::1] positive, const floating[:, ::1] W, floating reach,
+    int[::1] row, floating[::1] coefficient, floating[::1] margin,
+):
+    """Pairs with t_ib = 1 - y_ib w_b'x_i > -reach: their rows, y_ib c_ib and t_ib; returns how many there are.
+
+    Columns of weight 0 have none. The outputs have room for all pairs.
+    """
+    cdef Py_ssize_t i, e, found = 0, last = W.shape[0] - 1
+    cdef int b
+    cdef floating S[PANEL]
+    cdef floating c[PANEL]
+    cdef const int* row_indices = NULL
+    with nogil:
+        for i in range(indptr.shape[0] - 1):
+            if not dense:
+                row_indices = &indices[0] + indptr[i]
+            if floating is float:
+                panel_dot_f(indptr[i + 1] - indptr[i], row_indices, &data[0] + indptr[i], &W[0, 0], S)
+            else:
+                panel_dot_d(indptr[i + 1] - indptr[i], row_indices, &data[0] + indptr[i], &W[0, 0], S)
+            for b in range(PANEL):
+                S[b] = 1 + S[b] + bias * W[last, b]
+                c[b] = -bound[i] * column_weight[1, b]
+            for e in range(positive_indptr[i], positive_indptr[i + 1]):
+                S[positive[e]] = 2 - S[positive[e]]
+                c[positive[e]] = bound[i] * column_weight[0, positive[e]]
+            for b in range(PANEL):
+                row[found] = <int> i
+                coefficient[found] = c[b]
+                margin[found] = S[b]
+                if c[b] != 0 and S[b] > -reach:  # else the next one overwrites it
+                    found += 1
+    return found
+
+
+def moved(
+    const int[::1] row, const floating[::1] coefficient, const floating[::1] margin,
+    const double[::1] way, double[::1] slope, double[::1] curvature,
+):
+    """sum c max(0, t - y way)^2 over pairs as `near` gives them, ``way`` by row.
+
+    Adds to ``slope`` and ``curvature`` of every row: minus the first derivative by ``way``, and the second.
+    """
+    cdef Py_ssize_t k, i
+    cdef double c, t, total = 0
+    with nogil:
+        for k in range(row.shape[0]):
+            i = row[k]
+            c = coefficient[k]
+            t = margin[k] - (way[i] if c > 0 else -way[i])
+            if t > 0:
+                total += fabs(c) * t * t
+                slope[i] += 2 * c * t
+                curvature[i] += 2 * fabs(c)
+    return total

@@ -124,3 +124,20 @@ def test_the_panels_hold_all_features() -> None:
     network = moved("tree").network
     for n_features, panels in ((1, 1), (16, 1), (17, 2)):
         assert InnerWeights.shape(network, n_features) == (panels, network.n_inner, LANES)
+
+
+def test_all_vertices_can_move_by_the_same_way() -> None:
+    setup = moved("dag", dtype=np.float32)
+    inner, way = setup.solver.inner, np.arange(setup.leaves.n_features, dtype=np.float32)
+    before = inner_weights(inner.M, len(way)), inner_weights(inner.solved, len(way))
+    inner.move(way)
+    for old, new in zip(before, (inner.M, inner.solved), strict=True):
+        np.testing.assert_allclose(inner_weights(new, len(way)), old + way[:, None], rtol=1e-6)
+
+
+def test_the_pull_to_zero_is_that_of_the_anchors() -> None:
+    setup = moved("graph", seed=2)
+    inner = setup.solver.inner
+    pull, anchor = inner.pulled(setup.leaves.n_features)
+    assert anchor == pytest.approx(sum(setup.links.anchor))
+    np.testing.assert_allclose(pull, inner_weights(inner.solved, len(pull)) @ setup.links.anchor)

@@ -38,7 +38,7 @@ class DenseLeaves:
     bias: float
     steps: int = 2
 
-    screens = False
+    screens = moves_together = False
 
     @property
     def dtype(self) -> Any:

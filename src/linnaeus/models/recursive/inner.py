@@ -41,6 +41,21 @@ class InnerWeights:
         self.M[:] = padded.reshape(-1, 1, LANES)
         self.solved[:] = self.M
 
+    def move(self, together: FloatArray) -> None:
+        """All vertices by the same way."""
+        padded = np.zeros((len(self.M), LANES), self.M.dtype)
+        padded.reshape(-1)[: len(together)] = together
+        for panel, way in enumerate(padded):
+            every = np.tile(way, (self.M.shape[1], 1))
+            self.M[panel] += every
+            self.solved[panel] += every
+
+    def pulled(self, n_features: int) -> tuple[FloatArray, float]:
+        """(sum_v a_v x_v at the last solution, sum_v a_v) over the pulls to zero a."""
+        held = np.flatnonzero(self.network.anchor)
+        anchor = self.network.anchor[held].astype(np.float64)
+        return np.einsum("v,pvl->pl", anchor, self.solved[:, held]).reshape(-1)[:n_features], float(anchor.sum())
+
     def release(self) -> None:
         """Let the point with momentum go; the solution stays."""
         self.M = self.solved

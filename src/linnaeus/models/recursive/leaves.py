@@ -17,7 +17,7 @@ import numpy as np
 from linnaeus.models.solvers.dual_cd import PANEL, column_weights
 from linnaeus.typing import FloatArray, IntArray
 
-__all__ = ["LeafBlock", "Measured", "leaf_blocks", "measure_block", "screen_block", "visit_block"]
+__all__ = ["LeafBlock", "Measured", "leaf_blocks", "measure_block", "near_block", "screen_block", "visit_block"]
 
 
 @dataclass
@@ -94,6 +94,11 @@ def visit_block(leaves: Any, task: tuple[Any, FloatArray, int]) -> Any:
 def measure_block(leaves: Any, task: tuple[Any, FloatArray]) -> Measured:
     """Task: (block, centres at its features)."""
     return leaves.measure(*task)
+
+
+def near_block(leaves: Any, task: tuple[Any, FloatArray, Any]) -> Any:
+    """Task: (block, centres at its features, which columns count)."""
+    return leaves.near(*task)
 
 
 def screen_block(leaves: Any, task: tuple[Any, FloatArray, bool]) -> Measured:

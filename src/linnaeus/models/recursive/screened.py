@@ -19,6 +19,7 @@ import numpy as np
 
 from linnaeus._kernels import dispatch
 from linnaeus.models.recursive.leaves import LeafBlock, Measured
+from linnaeus.models.recursive.together import REACH, Pairs
 from linnaeus.models.solvers.dual_cd import LOSSES, PANEL
 from linnaeus.models.solvers.rows import Rows, aligned_zeros
 from linnaeus.typing import FloatArray, IntArray
@@ -85,6 +86,11 @@ class ScreenedLeaves:
     def screens(self) -> bool:
         """Whether documents can be left out: the logistic loss is never zero, dense documents gain nothing."""
         return self.loss != "logistic" and not self.rows.dense
+
+    @property
+    def moves_together(self) -> bool:
+        """Whether `together` knows the loss."""
+        return self.loss == "squared_hinge" and not self.rows.dense
 
     # -- blocks --------------------------------------------------------------------------------------------------------
 
@@ -200,6 +206,19 @@ class ScreenedLeaves:
             *local.labels, W, block.alpha, primal, dual,
         )  # fmt: skip
         return block.measured(primal, dual, W, U)
+
+    def near(self, block: ScreenedBlock, centre: FloatArray, counts: Any) -> Pairs:
+        """Pairs of documents and of the columns that count, near the margin or beyond it."""
+        local, n, W = self._local(block), len(block.alpha) * PANEL, aligned_zeros(centre.shape, self.dtype)
+        np.add(centre, block.U, out=W)
+        weight = np.zeros((2, PANEL), self.dtype)
+        weight[:, : block.n_columns] = block.weight(self.dtype)[:, : block.n_columns] * block.total * counts
+        rows, coefficient, margin = np.empty(n, np.int32), np.empty(n, self.dtype), np.empty(n, self.dtype)
+        found = dispatch.best("screen").near(
+            *local.rows.matrix, local.bound, weight, self.rows.bias, *local.labels, W, REACH, rows, coefficient, margin
+        )
+        documents = rows[:found] if block.candidates is None else block.candidates[rows[:found]]
+        return documents.copy(), coefficient[:found].copy(), margin[:found].copy()
 
     def screen(self, block: ScreenedBlock, centre: FloatArray, exact: bool) -> Measured:
         """What all documents cost, centres given at all features; ``exact`` for certificates, else new candidates."""

@@ -23,13 +23,15 @@ import numpy as np
 from linnaeus.engine import SerialEngine
 from linnaeus.engine.clock import Clock
 from linnaeus.models.recursive.inner import InnerWeights
-from linnaeus.models.recursive.leaves import measure_block, screen_block, visit_block
+from linnaeus.models.recursive.leaves import measure_block, near_block, screen_block, visit_block
+from linnaeus.models.recursive.together import common_move
 from linnaeus.typing import Engine, FloatArray
 
 __all__ = ["JointSolver", "JointState"]
 
-_MEASURE_EVERY, _FAR = 4, 5
-_SCREEN_FIRST, _SCREEN_GROWTH = 4, 2.0
+_MEASURE_EVERY = 4
+_ENOUGH = 0.95  # of the gap asked for, on the candidates: then all documents are looked at
+_SCREEN_FIRST, _SCREEN_GROWTH = 2, 2.0
 _MISSED = 0.02  # momentum starts anew where the candidates missed this part of the objective
 
 
@@ -41,6 +43,8 @@ class JointState:
     momentum: float = 1.0  # FISTA's t
     next_screen: int = _SCREEN_FIRST
     next_measure: int = _MEASURE_EVERY
+    measured: int = 0  # at this sweep the gap was last_gap
+    last_gap: float = 1.0
     best_dual: float = float(np.finfo(np.float64).min)
     last_objective: float = float(np.finfo(np.float64).max)
     done: bool = False
@@ -89,14 +93,12 @@ class JointSolver:
             if not screening and state.sweep < state.next_measure:
                 continue
             objective, gap = self._measure(screening)
-            # Far from the end a measure tells little; but the hinge needs to hear early when P rises.
-            far = gap > _FAR * tol * objective and self.leaves.loss != "hinge"
-            state.next_measure = state.sweep + (2 * _MEASURE_EVERY if far else _MEASURE_EVERY)
+            state.next_measure = state.sweep + self._until(tol, gap / max(objective, np.finfo(float).tiny))
             self._wake(0.5 * tol * objective)
             if objective > state.last_objective:  # momentum has carried too far
                 state.momentum = 1.0
             state.last_objective = objective
-            if gap <= 0.9 * tol * objective or (gap <= tol * objective and not self.leaves.screens):
+            if gap <= _ENOUGH * tol * objective or (gap <= tol * objective and not self.leaves.screens):
                 self.certify()
                 if self.gap <= tol * self.objective:
                     state.done = True
@@ -105,9 +107,20 @@ class JointSolver:
                 if self.leaves.screens and not screening:  # the candidates looked better than all documents do
                     state.next_screen = state.sweep
                     self._measure(True)
+            self._move_together()
             after(gap / max(objective, np.finfo(float).tiny))
         self.certify()
         return self.gap <= tol * self.objective
+
+    def _until(self, tol: float, gap: float) -> int:
+        """Sweeps until the next measure: until the gap may be small enough, if it goes on falling as it did last."""
+        state, gap = self.state, max(gap, np.finfo(float).tiny)
+        swept, fell = state.sweep - state.measured, np.log(state.last_gap / gap)
+        state.measured, state.last_gap = state.sweep, gap
+        if self.leaves.loss == "hinge":  # it needs to hear early when P rises
+            return _MEASURE_EVERY
+        left = np.log(max(gap / (_ENOUGH * tol), 1.0))
+        return int(np.clip(np.ceil(left * swept / max(fell, 1e-3)), _MEASURE_EVERY // 2, 2 * _MEASURE_EVERY))
 
     def _sweep(self) -> None:
         state = self.state
@@ -120,6 +133,18 @@ class JointSolver:
         following = 0.5 * (1 + np.sqrt(1 + 4 * state.momentum**2))
         uphill = self.inner.step(self.blocks, (state.momentum - 1) / following, self.local_engine)
         state.momentum = 1.0 if uphill > 0 else float(following)
+
+    def _move_together(self) -> None:
+        """Move all vertices by what is best for all of them; see `together`. An update leaves the others in peace."""
+        if not self.leaves.moves_together or self.awake is not None:
+            return
+        ends = self.inner.network.leaf_ptr
+        tasks = (
+            (block, centre, ends[block.columns + 1] > ends[block.columns])  # a leaf linked to nothing does not follow
+            for block, centre in self._with_centres(lambda block: block.features, solved=True)
+        )
+        pairs = list(self.engine.map(near_block, tasks, shared=self.leaves))
+        self.inner.move(common_move(self.leaves.rows, pairs, *self.inner.pulled(self.leaves.n_features)))
 
     def _with_centres(self, features: Callable[[Any], Any], *, solved: bool) -> Iterator[tuple[Any, FloatArray]]:
         for block in self.blocks:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from linnaeus.models.recursive.together import sparse_rows
 from linnaeus.models.solvers.newton_cg import NewtonBlock
 from linnaeus.models.solvers.rows import Rows
 from linnaeus.typing import FloatArray, Matrix
@@ -29,9 +30,8 @@ def shared_start(
 
     X: Any = documents
     if isinstance(documents, Rows):
-        shape, nnz = (documents.n_docs, documents.n_features), documents.indptr[-1]
-        csr = documents.data[:nnz], documents.indices[:nnz], documents.indptr
-        X = documents.data.reshape(shape) if documents.dense else sparse.csr_array(csr, shape=shape)
+        shape = documents.n_docs, documents.n_features
+        X = documents.data.reshape(shape) if documents.dense else sparse_rows(documents)
     labelled = np.flatnonzero(n_labels)
     both = sparse.vstack([X, X[labelled]]).tocsr() if sparse.issparse(X) else np.concatenate([X, X[labelled]])
     negative, positive = bound * (n_leaves - n_labels), bound[labelled] * n_labels[labelled]

@@ -88,6 +88,9 @@ class TurnSolver(JointSolver):
             self._visit(turn, inner)
             inner.settle(turn, means)
 
+    def _move_together(self) -> None:
+        """Nothing: turns are plain."""
+
     def _visit(self, turn: int, inner: TurnWeights) -> None:
         numbers = [i for i, x in enumerate(self.blocks) if inner.schedule.leaf_turn[x.columns[0]] == turn]
         chosen = [self.blocks[i] for i in numbers]
