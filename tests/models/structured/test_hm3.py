@@ -9,6 +9,7 @@ import linnaeus
 from linnaeus import HM3, Taxonomy
 from linnaeus.decoding.subtree import max_edge_labelling
 from linnaeus.errors import DataError, LinnaeusError, ParameterError, TaxonomyError
+from linnaeus.features.strings import SpectrumKernel
 from linnaeus.models.kernels import RBF, Linear, Precomputed
 from linnaeus.models.structured.tree import edge_scores
 from tests.contracts.configurations import documents, taxonomy
@@ -52,6 +53,17 @@ def test_a_precomputed_model_keeps_numbers_of_documents_only(tmp_path) -> None:
     assert model.documents_.block.size == 0
     linnaeus.save(model, tmp_path / "model")
     assert linnaeus.load(tmp_path / "model").predict(K[:5]) == model.predict(K[:5])
+
+
+def test_sequences_are_taken_as_they_are(tmp_path) -> None:
+    sequences = ["ACGTACGT", "ACGAACGA", "TTTTGGGG", "CCCCCTTT"] * 3
+    labels = [["AA"], ["AB"], ["BA"], ["B"]] * 3
+    model = HM3(TAX, C=10.0, kernel=SpectrumKernel(3), random_state=0).fit(sequences, labels)
+    assert model.predict(sequences) == labels
+    linnaeus.save(model, tmp_path / "model")
+    assert linnaeus.load(tmp_path / "model").predict(sequences[:2]) == labels[:2]
+    with pytest.raises(DataError, match="Document 0 is 7"):
+        model.predict([7])
 
 
 def test_only_documents_that_count_are_kept() -> None:
