@@ -209,6 +209,15 @@ cdef int solve(
     cdef List T
     for w in range(n + 1):
         v = n - 1 - w if w < n else n
+        if v < n and work.indptr[v] == work.indptr[v + 1]:  # a leaf: one label, or not allowed
+            for j in range(J + 1):
+                work.L_size[v * (J + 1) + j] = 0
+            s = own[v] + table[v, 0]
+            if s > -INFINITY and least[v] <= 1 <= most[v]:
+                work.L_size[v * (J + 1) + 1] = 1
+                work.L[(v * (J + 1) + 1) * K] = s
+                work.L_from[(v * (J + 1) + 1) * K] = 0
+            continue
         side = 0
         memset(work.F_size, 0, work.Q * sizeof(int))
         work.F_size[0] = 1
@@ -251,7 +260,7 @@ cdef inline void put(List* T, int K, double window, double value, int before) no
     insert(T, K, window, value, before, before)
 
 
-cdef void join(Work* work, int c, int side) noexcept nogil:
+cdef inline void join(Work* work, int c, int side) noexcept nogil:
     """States with one more child: from one side to the other."""
     cdef int K = work.K, B = work.B, J = work.J, Q = work.Q, q, k, j, i, h, p, source, i_top, n_skip, start
     cdef double w = work.window
