@@ -21,8 +21,10 @@ def test_made_up_documents_have_the_shape_that_is_asked_for() -> None:
 @pytest.mark.data
 @pytest.mark.slow
 def test_sharing_weights_ranks_newsgroups_better_and_a_learned_taxonomy_better_than_none(data_dir) -> None:
-    systems = ["Hieron", "perceptron, flat", "perceptron", "perceptron, learned taxonomy"]
-    rows = perceptrons.runs([20], n_runs=3, systems=systems)
+    systems = ["perceptron, flat", "perceptron", "perceptron, learned taxonomy", "Hieron, augmented"]
+    rows = perceptrons.runs([20], n_runs=3, systems=systems, shuffle=False)
     precision = {s: np.mean([row["precision"] for row in rows if row["system"] == s]) for s in systems}
-    assert precision["perceptron"] > precision["Hieron"]
-    assert precision["perceptron"] > precision["perceptron, learned taxonomy"] > precision["perceptron, flat"]
+    assert precision["perceptron"] > precision["perceptron, flat"]
+    assert precision["perceptron, learned taxonomy"] > precision["perceptron, flat"]
+    assert precision["Hieron, augmented"] > precision["perceptron"] + 5
+    assert precision["perceptron"] == pytest.approx(63.2, abs=2.0)  # the thesis
