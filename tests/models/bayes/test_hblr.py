@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from linnaeus import HBLR, RRLogistic, Taxonomy
 from linnaeus.errors import LinnaeusError
-from linnaeus.models.bayes.fisher import gamma_priors, information_of_labels
+from linnaeus.models.bayes.fisher import gamma_priors, widths_at_probabilities, widths_at_shares
 from linnaeus.models.bayes.precisions import Owners
 from tests.models.bayes.worked import TREE
 
@@ -125,13 +125,15 @@ def test_priors_from_a_logistic_model_are_wider_than_from_frequencies() -> None:
 def test_prior_parameters_are_sums_over_children() -> None:
     X = np.array([[1.0, 2], [0, 1], [2, 0], [1, 1]])
     Y = sparse.csr_array(np.eye(3)[[0, 0, 1, 2]])
-    information = information_of_labels(X, Y, np.ones(4))
-    np.testing.assert_allclose(information[0], 0.25 * np.array([6.0, 6]))
-    np.testing.assert_allclose(information[1], 3 / 16 * np.array([6.0, 6]))
-    a, b = gamma_priors(information, Owners("M2", TREE, 2), scale=2.0)
+    widths = widths_at_shares(X, Y, np.ones(4), per_feature=True)
+    np.testing.assert_allclose(1 / widths[0], 0.25 * np.array([6.0, 6]))
+    np.testing.assert_allclose(1 / widths[1], 3 / 16 * np.array([6.0, 6]))
+    even = np.tile([0.5, 0.25, 0.25], (4, 1))
+    np.testing.assert_allclose(widths, widths_at_probabilities(X, even, np.ones(4), per_feature=True))
+    a, b = gamma_priors(widths, Owners("M2", TREE, 2), scale=2.0)
     np.testing.assert_allclose(a[:, 0], [3, 2])  # the root has three leaves, node 1 two
-    np.testing.assert_allclose(b[1], 2 * (1 / information[0] + 1 / information[1]))
-    a, b = gamma_priors(information, Owners("M3", TREE, 2))
+    np.testing.assert_allclose(b[1], 2 * (widths[0] + widths[1]))
+    a, b = gamma_priors(widths_at_shares(X, Y, np.ones(4), per_feature=False), Owners("M3", TREE, 2))
     np.testing.assert_allclose(b.ravel(), [1 / 1.5 + 1 / 1.125, 1 / 1.5, 1 / 1.125, 1 / 1.125])
 
 

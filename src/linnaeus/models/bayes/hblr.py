@@ -19,7 +19,7 @@ from linnaeus.data.check import Problem
 from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.engine.clock import Clock
 from linnaeus.errors import DataError, ParameterError, check_number
-from linnaeus.models.bayes.fisher import gamma_priors, information_of_labels, information_of_probabilities
+from linnaeus.models.bayes.fisher import gamma_priors, widths_at_probabilities, widths_at_shares
 from linnaeus.models.bayes.in_turn import InTurn
 from linnaeus.models.bayes.likelihoods import make_likelihood
 from linnaeus.models.bayes.partial_map import Posterior, Stage, Together, maximise
@@ -201,15 +201,15 @@ class HBLR(LinearTaxonomyClassifier):
         """Every precision at its prior."""
         owners = Owners(self.model, self.tree_, X.shape[1])
         if isinstance(self.prior, str):
-            information = self._information(X, Y, c, problem)
-            return Precisions.start(owners, *gamma_priors(information, owners, scale=float(self.prior_scale)))
+            widths = self._widths(X, Y, c, problem, owners.per_feature)
+            return Precisions.start(owners, *gamma_priors(widths, owners, scale=float(self.prior_scale)))
         shape = (len(owners.vertices), X.shape[1] if owners.per_feature else 1)
         a, b = self.prior
         return Precisions.start(owners, np.full(shape, float(a)), np.full(shape, float(b * self.prior_scale)))
 
-    def _information(self, X: Matrix, Y: Any, c: FloatArray, problem: Problem) -> FloatArray:
+    def _widths(self, X: Matrix, Y: Any, c: FloatArray, problem: Problem, per_feature: bool) -> FloatArray:
         if self.prior == "frequencies":
-            return information_of_labels(X, Y, c)
+            return widths_at_shares(X, Y, c, per_feature=per_feature)
         from linnaeus.models.flat.one_vs_rest import OneVsRestLogistic
 
         settings: dict[str, Any] = {"learn": self.learn, "fit_intercept": self.fit_intercept, "n_jobs": self.n_jobs}
@@ -218,7 +218,8 @@ class HBLR(LinearTaxonomyClassifier):
         order = np.searchsorted(flat.nodes_, self.nodes_)
         from scipy.special import expit
 
-        return information_of_probabilities(X, expit(flat._all_scores(problem.X))[:, order], c)
+        P = expit(flat._all_scores(problem.X))[:, order]
+        return widths_at_probabilities(X, P, c, per_feature=per_feature)
 
     def _infer(self, X: Matrix, Y: Any, c: FloatArray, precisions: Precisions, clock: Clock, after: Any) -> Posterior:
         how: dict[str, Any] = {"learn": self.learn_precisions, "tol": self.tol, "max_iter": self.max_iter}

@@ -30,6 +30,16 @@ _HUGE = 5 * 10**7  # vertices x features from which weights are in single precis
 
 
 @dataclass(frozen=True)
+class Shared:
+    """What all tasks need: documents, their squares, weights, and how many Newton steps to take."""
+
+    X: Matrix
+    squares: Matrix
+    c: FloatArray
+    n_steps: int
+
+
+@dataclass(frozen=True)
 class LeafTask:
     """Some leaves: documents and column of their positives, parents' weights, precisions, weights as they are."""
 
@@ -57,7 +67,11 @@ class InTurn:
         dtype = np.float32 if shape[0] * shape[1] > _HUGE else np.float64
         self.weights = np.zeros(shape, dtype)
         self.variances = np.zeros((self.tree.n_leaves, shape[1]), dtype) if self.keep else None
-        self.shared: tuple[Any, Any] = (self.X.astype(dtype), self.c.astype(dtype))
+        X = self.X.astype(dtype)
+        steps = 1 if dtype == np.float32 else _STEPS
+        self.shared = Shared(
+            X, X**2 if isinstance(X, np.ndarray) else X.multiply(X).tocsr(), self.c.astype(dtype), steps
+        )
 
     def __call__(self, rho: FloatArray, tol: float) -> Round:
         tree, n = self.tree, self.tree.n_vertices
@@ -100,15 +114,14 @@ class InTurn:
         return self.variances
 
 
-def solve_leaves(shared: tuple[Matrix, FloatArray], task: LeafTask) -> tuple[FloatArray, FloatArray, float]:
+def solve_leaves(shared: Shared, task: LeafTask) -> tuple[FloatArray, FloatArray, float]:
     """(weights, Laplace variances, sum of the losses) of the leaves of a task, after some Newton steps."""
-    X, c = shared
-    W, squares = task.weights.copy(), X**2 if isinstance(X, np.ndarray) else X.multiply(X)
+    X, squares, c, W = shared.X, shared.squares, shared.c, task.weights.copy()
     signs = np.full((X.shape[0], len(W)), -1, W.dtype)
     signs[task.positives] = 1
     S = np.asarray(X @ W.T)
     value, R, D = _losses(S, signs, c)
-    for _ in range(_STEPS):
+    for _ in range(shared.n_steps):
         G = task.prior * (W - task.centre) + np.asarray(X.T @ R).T
         diagonal = task.prior + np.asarray(squares.T @ D).T
         V, XV = _direction(X, D, task.prior, G, diagonal)
