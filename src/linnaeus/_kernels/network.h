@@ -21,7 +21,7 @@
 #endif
 
 #define LANES 16
-#define AHEAD 6 /* blocks */
+#define AHEAD 6 /* blocks, or features */
 #if defined(__GNUC__)
 #define prefetch(address) __builtin_prefetch(address)
 #else

@@ -59,12 +59,16 @@ def gather(
     const i64[::1] indptr, const int[::1] node, const floating[::1] share, floating[:, ::1] W,
 ):
     """W[f, b] = sum over the inner neighbours e of leaf b of share[e] * M at (features[f], node[e])."""
-    cdef Py_ssize_t f, e, b, n_columns = indptr.shape[0] - 1
-    cdef int panel, lane
+    cdef Py_ssize_t f, e, b, n_columns = indptr.shape[0] - 1, n_links = indptr[n_columns]
+    cdef int panel, lane, ahead = -1
     cdef floating value
     with nogil:
         for f in range(features.shape[0]):
             panel, lane = features[f] >> 4, features[f] & 15
+            if f + AHEAD < features.shape[0] and features[f + AHEAD] >> 4 != ahead:
+                ahead = features[f + AHEAD] >> 4
+                for e in range(n_links):  # a few lines of each of thousands of panels
+                    prefetch(&M[ahead, node[e], 0])
             for b in range(n_columns):
                 value = 0
                 for e in range(indptr[b], indptr[b + 1]):

@@ -34,6 +34,8 @@ def joint_forecast(X: Matrix, loss: str, network: Network, n_workers: int, *, in
         candidates = min(n_docs, SAMPLE + MOST)
         entries = candidates * max(1, X.nnz // max(1, n_docs))
         block = candidates * (PANEL * size + 24) + entries * (size + 4) + min(n_features, entries) * (PANEL * size + 4)
+        if loss == "squared_hinge" and not in_turns:  # half of the pairs near the margin, when all move together
+            block += candidates * PANEL // 2 * (2 * size + 4)
     inner = -(-(n_features + 1) // PANEL) * PANEL * network.n_inner * size
     once = binary_footprint(X, loss)
     weights = 2 * inner + network.n_leaves * n_features * size

@@ -224,15 +224,16 @@ class ScreenedLeaves:
         """What all documents cost, centres given at all features; ``exact`` for certificates, else new candidates."""
         if block.candidates is None:
             return self.measure(block, centre)
-        found = self.measure(block, centre[block.features])
-        W = aligned_zeros(centre.shape, self.dtype)
-        W[:] = centre
-        W[block.features] += block.U
+        own, used = centre[block.features], block.features
+        found = self.measure(block, own)
+        W = centre if centre.flags.writeable else centre.copy()
+        W[used] += block.U  # in place for a while: it is large
         worst, primal = np.empty(self.rows.n_docs, np.float32), np.zeros(PANEL)
         dispatch.best("screen").screen(
             *self.rows.matrix, self.bound, block.weight(self.dtype), LOSSES[self.loss], self.rows.bias,
             *_labels(block.positives, np.arange(self.rows.n_docs)), W, block.n_columns, exact, primal, worst,
         )  # fmt: skip
+        W[used] = own
         loss = block.scaled(primal)
         found.missed = loss - found.loss
         found.pairs, found.loss = found.pairs + found.missed, loss

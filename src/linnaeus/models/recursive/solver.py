@@ -32,7 +32,8 @@ __all__ = ["JointSolver", "JointState"]
 _MEASURE_EVERY = 4
 _ENOUGH = 0.95  # of the gap asked for, on the candidates: then all documents are looked at
 _SCREEN_FIRST, _SCREEN_GROWTH = 2, 2.0
-_MISSED = 0.02  # momentum starts anew where the candidates missed this part of the objective
+_MISSED = 0.1  # momentum starts anew where the candidates missed this part of the objective
+_SETTLED = 0.001  # where they missed less than this, the next screening has time
 
 
 @dataclass
@@ -159,9 +160,8 @@ class JointSolver:
         objective, gap = self._screen(exact=False)
         if self.missed > _MISSED * objective:
             state.momentum = 1.0
-        state.next_screen = max(state.next_screen, state.sweep) + max(
-            _MEASURE_EVERY, int(state.sweep * (_SCREEN_GROWTH - 1))
-        )
+        growth = _SCREEN_GROWTH if self.missed > _SETTLED * objective else _SCREEN_GROWTH**2
+        state.next_screen = max(state.next_screen, state.sweep) + max(_MEASURE_EVERY, int(state.sweep * (growth - 1)))
         return objective, gap
 
     def _screen(self, exact: bool) -> tuple[float, float]:

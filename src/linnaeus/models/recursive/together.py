@@ -2,10 +2,10 @@
 
     min_d   1/2 sum_v a_v |m_v + d|^2 + sum over pairs of leaf and document  c max(0, t - y d'x)^2
 
-with a the inner vertices' pull to zero, m their weights, and t = 1 - y w'x before the move. Nothing between the vertices
-changes. Leaves and inner vertices in turn are slowest in just this direction: every leaf says a little too much or too
-little, all links together hardly resist, and the lower bound pays for the sum of it. One problem with the shape of a
-single binary one sets that right: Newton steps by conjugate gradients, on pairs near the margin.
+with a the inner vertices' pull to zero, m their weights, and t = 1 - y w'x before the move. Nothing changes between the
+vertices. Leaves and inner vertices in turn are slowest in just this direction: every leaf pulls a little too much or
+too little, and the lower bound pays for the sum of it. One problem with the shape of a single binary one sets that
+right: Newton steps by conjugate gradients, on pairs near the margin.
 """
 
 from __future__ import annotations
