@@ -240,7 +240,8 @@ class HBLR(LinearTaxonomyClassifier):
         schedule = self.schedule if self.schedule != "auto" else "leaves" if large else "together"
         if self.model == "M2" or self.likelihood_ == "softmax" or schedule == "together":
             return Together(X, make_likelihood(self.likelihood_, Y, c), self.tree_)
-        return InTurn(X, Y.tocsc(), c, self.tree_, get_engine(self.engine, self.n_jobs), keep=self.posterior)
+        engine = get_engine(self.engine, self.n_jobs)
+        return InTurn(X, Y.tocsc(), c, self.tree_, engine, keep=self.posterior, constant=self.fit_intercept)
 
     def _take(self, posterior: Posterior, X: Matrix) -> None:
         leaves, dtype, d = self.tree_.leaves, X.dtype, X.shape[1]

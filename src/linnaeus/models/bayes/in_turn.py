@@ -22,7 +22,7 @@ from linnaeus.models.bayes.partial_map import Round, inner_stiffness
 from linnaeus.models.label_tree import LabelTree
 from linnaeus.typing import Engine, FloatArray, IntArray, Matrix
 
-__all__ = ["InTurn", "LeafTask", "solve_leaves"]
+__all__ = ["InTurn", "LeafTask", "Shared", "solve_leaves"]
 
 _BLOCK, _STEPS, _PRODUCTS = 16, 3, 30
 _FEATURES = 1024  # at a time, for the inner vertices
@@ -59,6 +59,7 @@ class InTurn:
     tree: LabelTree
     engine: Engine
     keep: bool = True
+    constant: bool = False  # whether the last feature is one: it starts where a label of mean size would have it
     weights: FloatArray = field(init=False)
     variances: FloatArray | None = None
 
@@ -66,6 +67,9 @@ class InTurn:
         shape = (self.tree.n_vertices, self.X.shape[1])
         dtype = np.float32 if shape[0] * shape[1] > _HUGE else np.float64
         self.weights = np.zeros(shape, dtype)
+        if self.constant:
+            share = np.clip(self.Y.nnz / max(1, self.Y.shape[0] * self.Y.shape[1]), 1e-6, 0.5)
+            self.weights[:, -1] = np.log(share / (1 - share))
         self.variances = np.zeros((self.tree.n_leaves, shape[1]), dtype) if self.keep else None
         X = self.X.astype(dtype)
         steps = 1 if dtype == np.float32 else _STEPS
