@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from typing import Any
 
@@ -119,6 +120,8 @@ def _systems(problem: problems.Problem, options: argparse.Namespace) -> dict[str
         more = {"C": _held_out_C(system, problem, options)} if system in HELD_OUT_C else {}
         row, answers[system] = _measured(system, problem, options, more)
         results.append(row)
+        told = f"{system}: micro-F1 {row['micro_f1']:.2f}, macro-F1 {row['macro_f1']:.2f}, {row['cpu_seconds']:.1f} s"
+        print(told, file=sys.stderr, flush=True)
     tests = []
     by = "document" if (np.diff(problem.Y_test.indptr) == 1).all() else "decision"
     for other in ("RRLogistic", "RRSVM"):
@@ -186,7 +189,7 @@ def _choices(problem: problems.Problem, options: argparse.Namespace) -> dict[str
         rows.append(
             {"choice": told, "micro_f1": micro, "macro_f1": macro, "cpu_seconds": spent, "rounds": model.n_iter_}
         )
-        print(rows[-1], flush=True) if not options.json else None
+        print(rows[-1], file=sys.stderr, flush=True)
     return {"results": rows, "tests": []}
 
 
