@@ -74,3 +74,17 @@ def test_costs_without_probabilities_are_refused() -> None:
         OneVsRestSVM(tax).fit(X, labels).predict(X, decoder="least_cost")
     with pytest.raises(LinnaeusError, match="fit it first"):
         linnaeus.calibrate(OneVsRestSVM(tax), X, labels)
+
+
+@pytest.mark.data
+def test_promised_risks_are_kept_on_news_and_probabilities_hold(data_dir: Path) -> None:
+    from benchmarks.risk_control import run
+
+    result = run(["--problem", "rcv1v2", "--shuffle"])
+    for row in result["risks"]:
+        assert row["any_wrong"] <= row["risk"] + 3 * row["standard_error"]
+        assert row["any_wrong"] >= row["risk"] - 4 * row["standard_error"] - 2 / result["n_risk"]
+    for row in result["levels"]:
+        assert row["ece"] < 0.02
+        assert row["brier"] < row["brier_before"]
+    assert result["violations"][1] == 0

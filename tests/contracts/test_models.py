@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 import linnaeus
 from linnaeus import Taxonomy, registry
-from linnaeus.decoding import BestClosure, BestLeaf, Threshold
+from linnaeus.decoding import BestClosure, BestLeaf, Rules, Threshold
 from linnaeus.errors import LinnaeusError, UnknownLabelError
 from linnaeus.taxonomy.closure import is_closed
 from tests.contracts.configurations import CASES, CONFIGURATIONS, ONE_LABEL, documents, make, taxonomy
@@ -197,6 +197,22 @@ def test_closed_decides_whether_ancestors_are_in_the_answers(name, settings) -> 
         bare, full = (tax.indicator(model.predict(X, decoder=decoder, closed=closed)) for closed in (False, True))
         assert (tax.frontier(bare) != bare).nnz == 0
         assert (tax.close(bare) != full).nnz == 0
+
+
+@each_kind
+@each_model
+def test_answers_obey_rules_and_the_best_sets_are_ranked(name, settings, kind) -> None:
+    tax = taxonomy(kind)
+    X, labels = documents(tax, name=name)
+    model = make(name, settings, taxonomy=tax).fit(X, labels)
+    for given in ({"only_under": "A", "at_most": 1}, {"exclude": ["AA", "C"], "at_least": 1}):
+        Y = model.answers(X[:10], rules=given, closed=True)
+        assert is_closed(tax, Y)
+        assert Rules(**given).bind(tax).obeyed(Y).all()
+        assert len(model.predict(X[:10], rules=given)) == 10
+    found = model.ranked_sets(X[:5], k=3)
+    assert (np.diff(found.scores, axis=1) <= 1e-9).all()
+    assert found.proved.all()
 
 
 @each_model

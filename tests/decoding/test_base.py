@@ -12,7 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linnaeus import Taxonomy
-from linnaeus.decoding import DECODERS, BestClosure, BestSubtree, Decoder, Threshold, decoder
+from linnaeus.decoding import (
+    DECODERS,
+    BestBranching,
+    BestClosure,
+    BestLabel,
+    BestSubtree,
+    Decoder,
+    RCut,
+    SCut,
+    Threshold,
+    decoder,
+)
 from linnaeus.decoding import base as decoding_base
 from linnaeus.errors import DataError, ParameterError
 from linnaeus.taxonomy.closure import is_closed
@@ -33,6 +44,8 @@ EVERY = [
     decoder("top_down", leaf_mandatory=False),
     decoder("best_subtree"),
     decoder("best_closure"),
+    decoder("best_branching"),
+    decoder("best_branching", shared=(0.25, -0.5), stop="anywhere"),
     decoder("rcut", r=1),
     decoder("rcut", r=1, repair="closure"),
     decoder("rcut", r=1.5, theta=0.25, repair="suppress"),
@@ -50,11 +63,12 @@ every = pytest.mark.parametrize("decode", EVERY, ids=repr)
 
 
 def kinds(decode: Decoder) -> tuple[str, ...]:
-    return ("tree",) if isinstance(decode, BestSubtree) else ("tree", "dag")
+    return ("tree",) if isinstance(decode, (BestSubtree, BestBranching)) else ("tree", "dag")
 
 
 def test_every_registered_decoder_is_tested_here() -> None:
-    assert {decode.name for decode in EVERY} | {"pcut"} == set(DECODERS)  # PCut decides batches: see test_pcut
+    elsewhere = {"pcut", "least_cost", "least_h_loss"}  # PCut decides batches, the others take probabilities
+    assert {decode.name for decode in EVERY} | elsewhere == set(DECODERS)
 
 
 @every
@@ -211,3 +225,14 @@ def test_scores_that_do_not_fit_are_refused(abc: Taxonomy) -> None:
         BestClosure()(np.zeros((1, 2)), abc, [1, 7])
     with pytest.raises(DataError, match="'A' has two columns"):
         BestClosure()(np.zeros((1, 2)), abc, [1, 1])
+
+
+BARE = {"repair": None, "at_least_one": False}
+
+
+@pytest.mark.parametrize("decide", [Threshold(0.3, **BARE), RCut(2), SCut(theta=0.1, **BARE), BestLabel(close=False)])
+def test_margins_are_above_zero_where_a_decoder_answers(abc: Taxonomy, decide: Decoder) -> None:
+    S = np.random.default_rng(0).normal(size=(30, abc.n_nodes))
+    columns = np.flatnonzero(np.arange(abc.n_nodes) != abc.root)
+    answered = decide(S[:, columns], abc, columns)[:, columns].toarray() > 0
+    assert ((decide.margins(S[:, columns], abc, columns) > 0) == answered).all()
