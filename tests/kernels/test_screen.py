@@ -67,9 +67,7 @@ def test_exact_scores_keep_what_single_precision_loses(kernel) -> None:
     dtype=st.sampled_from([np.float32, np.float64]),
 )
 @settings(max_examples=60)
-def test_pairs_near_the_margin_and_their_move_equal_the_twin(
-    kernel, seed, n, dense, bias, reach, dtype
-) -> None:
+def test_pairs_near_the_margin_and_their_move_equal_the_twin(kernel, seed, n, dense, bias, reach, dtype) -> None:
     rng = np.random.default_rng(seed)
     p = problem(seed, n, 4, LOSSES["squared_hinge"], dense, dtype, bias)
     del p["squared_norm"], p["loss"]

@@ -45,10 +45,10 @@ class InnerWeights:
         """All vertices by the same way."""
         padded = np.zeros((len(self.M), LANES), self.M.dtype)
         padded.reshape(-1)[: len(together)] = together
-        for panel, way in enumerate(padded):
-            every = np.tile(way, (self.M.shape[1], 1))
-            self.M[panel] += every
-            self.solved[panel] += every
+        for M, solved, way in zip(self.M, self.solved, padded, strict=True):
+            every = np.tile(way, (self.network.n_inner, 1))
+            M += every
+            solved += every
 
     def pulled(self, n_features: int) -> tuple[FloatArray, float]:
         """(sum_v a_v x_v at the last solution, sum_v a_v) over the pulls to zero a."""

@@ -31,6 +31,7 @@ __all__ = ["JointSolver", "JointState"]
 
 _MEASURE_EVERY = 4
 _ENOUGH = 0.95  # of the gap asked for, on the candidates: then all documents are looked at
+_CLOSE = 1.5  # times the gap asked for: no more common moves, after which D needs some sweeps to be good again
 _SCREEN_FIRST, _SCREEN_GROWTH = 2, 2.0
 _MISSED = 0.1  # momentum starts anew where the candidates missed this part of the objective
 _SETTLED = 0.001  # where they missed less than this, the next screening has time
@@ -108,7 +109,8 @@ class JointSolver:
                 if self.leaves.screens and not screening:  # the candidates looked better than all documents do
                     state.next_screen = state.sweep
                     self._measure(True)
-            self._move_together()
+            if gap > _CLOSE * tol * objective:
+                self._move_together()
             after(gap / max(objective, np.finfo(float).tiny))
         self.certify()
         return self.gap <= tol * self.objective
@@ -121,7 +123,8 @@ class JointSolver:
         if self.leaves.loss == "hinge":  # it needs to hear early when P rises
             return _MEASURE_EVERY
         left = np.log(max(gap / (_ENOUGH * tol), 1.0))
-        return int(np.clip(np.ceil(left * swept / max(fell, 1e-3)), _MEASURE_EVERY // 2, 2 * _MEASURE_EVERY))
+        least = _MEASURE_EVERY if gap > _CLOSE * tol else _MEASURE_EVERY // 2
+        return int(np.clip(np.ceil(left * swept / max(fell, 1e-3)), least, 2 * _MEASURE_EVERY))
 
     def _sweep(self) -> None:
         state = self.state
