@@ -39,8 +39,8 @@ CONFIGURATIONS: dict[str, list[dict[str, Any]]] = {
     ],
     "RRLogistic": [{}, {"class_weight": "balanced"}, {"schedule": "all"}],
     "HBLR": [
-        {"parents": "first", "tol": 1e-2},
-        {"parents": "first", "model": "M1", "schedule": "leaves", "learn": "given", "tol": 1e-2},
+        {"parents": "first", "schedule": "leaves", "tol": 1e-2},
+        {"parents": "first", "model": "M1", "learn": "given", "tol": 1e-2},
         {"parents": "first", "inference": "variational", "max_iter": 5, "fit_intercept": False},
     ],
     "HierarchicalSVM": [
@@ -50,7 +50,7 @@ CONFIGURATIONS: dict[str, list[dict[str, Any]]] = {
         {"kernel": "rbf"},
     ],
     "HM3": [{}, {"cost": "hierarchical", "train_labelings": "consistent", "fit_intercept": False}],
-    "CorrMNL": [{"parents": "first", "n_iter": 60, "burn_in": 30}],
+    "CorrMNL": [{"parents": "first", "n_iter": 60, "burn_in": 30, "n_chains": 2}],
     "OrthogonalTransfer": [{"fit_intercept": False}],
 }
 

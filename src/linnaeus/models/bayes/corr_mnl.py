@@ -52,6 +52,7 @@ class CorrMNL(TaxonomyClassifier):
     weights_, intercept_ : posterior means.
     r_hat_, effective_sample_size_ : of the scales, the log-likelihood and some fifty coefficients.
     acceptance_ : of every chain.
+    objective_ : minus the log-likelihood of the training documents, averaged over the draws.
 
     Examples
     --------
@@ -154,7 +155,7 @@ class CorrMNL(TaxonomyClassifier):
         mean, d = self.samples_.mean(axis=0).T, X.shape[1]
         self.weights_ = np.ascontiguousarray(mean[:d])
         self.intercept_ = mean[d].copy() if self.fit_intercept else np.zeros(len(self.nodes_), np.float32)
-        self.n_iter_ = self.n_iter
+        self.n_iter_, self.objective_ = self.n_iter, float(np.mean([chain.loss for chain in chains]))
         if len(chains) > 1 and float(np.nanmax(self.r_hat_)) > _R_HAT:
             warnings.warn(
                 f"the chains disagree: R-hat is up to {float(np.nanmax(self.r_hat_)):.2f}, more than {_R_HAT}; raise "

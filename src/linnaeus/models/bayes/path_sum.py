@@ -138,6 +138,7 @@ class Chain:
 
     beta: FloatArray
     watched: FloatArray  # draws x (tau, sigma, log-likelihood, some coefficients)
+    loss: float  # minus the log-likelihood, averaged over the draws
     acceptance: float
     step: float
 
@@ -151,7 +152,7 @@ def sample_chain(posterior: PathSum, task: tuple[Sampling, int]) -> Chain:
     sigma: FloatArray = np.ones(d)
     mode, bend = posterior.curvature(posterior.scale(tau, sigma))
     phi = mode + 0.1 * rng.standard_normal((n, d))  # chains begin apart
-    step, kept, watched, accepted = Step(0.2), [], [], []
+    step, kept, watched, accepted, losses = Step(0.2), [], [], [], []
     places = np.unique(np.linspace(0, how.n_iter - how.burn_in - 1, how.n_kept).astype(int))
     for number in range(how.n_iter):
         if number == how.burn_in:
@@ -170,11 +171,12 @@ def sample_chain(posterior: PathSum, task: tuple[Sampling, int]) -> Chain:
             continue
         accepted.append(chance)
         beta = posterior.leaves_of(phi)
-        likelihood = at[0] - 0.5 * float((eps**2).sum())
-        watched.append(np.concatenate([tau, sigma, [likelihood], beta.ravel()[:: max(1, beta.size // 50)]]))
+        losses.append(at[0] - 0.5 * float((eps**2).sum()))
+        watched.append(np.concatenate([tau, sigma, losses[-1:], beta.ravel()[:: max(1, beta.size // 50)]]))
         if number - how.burn_in in places:
             kept.append(beta.astype(np.float32))
-    return Chain(np.array(kept), np.array(watched), float(np.mean(accepted)), step.size)
+    found = (np.array(kept), np.array(watched), float(np.mean(losses)))
+    return Chain(*found, float(np.mean(accepted)), step.size)
 
 
 @dataclass(frozen=True)
