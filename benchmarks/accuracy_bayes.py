@@ -99,6 +99,7 @@ def _make(system: str, problem: problems.Problem, options: argparse.Namespace, *
     if system[:1] == "M" and system[2:3] == "-":
         how = {"tol": options.tol, "max_iter": options.max_iter, "n_jobs": options.jobs, "parents": "first"}
         settings = {"model": system[:2], **how, **more}
+        settings["posterior"] = problem.name != "wordnet_nouns"  # as large as the weights
         inference = "variational" if system.endswith("var") else "map"
         return registry.resolve("HBLR")(problem.taxonomy, inference=inference, flat=system.endswith("flat"), **settings)
     kind = registry.resolve(system)
