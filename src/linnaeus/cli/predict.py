@@ -101,7 +101,7 @@ def predict(
         raise typer.BadParameter("--n-best needs JSON lines: --as jsonl.")
     loaded = store.load(model)
     if probabilities and not hasattr(loaded, "predict_proba"):
-        raise ParameterError("--probabilities: the model has none; OneVsRestLogistic is one that has.")
+        raise ParameterError("--probabilities: the model has none; `linnaeus calibrate` gives it some.")
     decide = None if decoder is None else make_decoder(decoder)
     parts = (format, text, None, None, header, encoding, split)
     reading = options.Reading(*parts, id=id_, sequence=sequence)
