@@ -91,7 +91,7 @@ def test_errors_say_what_is_wrong(linnaeus, trained) -> None:
     result = linnaeus("predict", trained / "model", trained / "docs.jsonl", "--top", 2, "--closed")
     assert (result.code, "--top ranks nodes" in result.err) == (2, True)
     result = linnaeus("predict", trained / "model", trained / "docs.jsonl", "--probabilities")
-    assert (result.code, "OneVsRestLogistic" in result.err) == (2, True)
+    assert (result.code, "linnaeus calibrate" in result.err) == (2, True)
     (trained / "vectors.svm").write_text("0 1:1.0 2:2.0\n")
     result = linnaeus("predict", trained / "model", trained / "vectors.svm")
     assert (result.code, "trained on text" in result.err) == (1, True)
