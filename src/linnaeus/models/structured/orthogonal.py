@@ -9,8 +9,8 @@ M(r) = K o r and G = sum_i g_i x_i' (g_i = c_i sum of alpha_ab (e_a - e_b), sum 
     D(alpha, r) = sum_i c_i sum alpha_ab - 1/2 tr(G' M(r)^-1 G),      W = M(r)^-1 G
 
 concave in both together. So two kinds of steps in turn: every document moves towards its most violated pair, as far as
-D rises (block-coordinate Frank-Wolfe with pairwise steps, where its part of the gap is large); then r goes to its optimum
-(L-BFGS-B, from the Gram matrix of G alone). The gap is a sum of parts that are never negative, and certifies the end:
+D rises (block-coordinate Frank-Wolfe with pairwise steps, where its part of the gap is large); then r goes to its
+optimum (L-BFGS-B, from the Gram matrix of G alone). The gap is a sum of parts that are never negative, and certifies the end:
 
     P - D = sum_i [ c_i max(0, worst violation) - (c_i sum alpha - g_i'W x_i) ]  +  1/2 sum K |w_j'w_k| - 1/2 tr(W'M W)
 """
