@@ -10,7 +10,7 @@ M(r) = K o r and G = sum_i g_i x_i' (g_i = c_i sum of alpha_ab (e_a - e_b), sum 
 
 concave in both together. So two kinds of steps in turn: every document moves towards its most violated pair, as far as
 D rises (block-coordinate Frank-Wolfe with pairwise steps, where its part of the gap is large); then r goes to its
-optimum (L-BFGS-B, from the Gram matrix of G alone). The gap is a sum of parts that are never negative, and certifies the end:
+optimum (L-BFGS-B, from the Gram matrix of G alone). The gap is a sum of parts that are never negative:
 
     P - D = sum_i [ c_i max(0, worst violation) - (c_i sum alpha - g_i'W x_i) ]  +  1/2 sum K |w_j'w_k| - 1/2 tr(W'M W)
 """
