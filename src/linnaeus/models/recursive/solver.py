@@ -31,7 +31,7 @@ __all__ = ["JointSolver", "JointState"]
 
 _MEASURE_EVERY = 4
 _ENOUGH = 0.95  # of the gap asked for, on the candidates: then all documents are looked at
-_CLOSE = 1.5  # times the gap asked for: no more common moves, after which D needs some sweeps to be good again
+_MOVE_EVERY = 4  # rarer common moves let momentum swing to and fro in the common direction
 _SCREEN_FIRST, _SCREEN_GROWTH = 2, 2.0
 _MISSED = 0.1  # momentum starts anew where the candidates missed this part of the objective
 _SETTLED = 0.001  # where they missed less than this, the next screening has time
@@ -45,6 +45,7 @@ class JointState:
     momentum: float = 1.0  # FISTA's t
     next_screen: int = _SCREEN_FIRST
     next_measure: int = _MEASURE_EVERY
+    next_move: int = _MOVE_EVERY
     measured: int = 0  # at this sweep the gap was last_gap
     last_gap: float = 1.0
     best_dual: float = float(np.finfo(np.float64).min)
@@ -93,6 +94,8 @@ class JointSolver:
             self._sweep()
             screening = self.leaves.screens and state.sweep >= state.next_screen
             if not screening and state.sweep < state.next_measure:
+                if state.sweep >= state.next_move:
+                    self._move_together()
                 continue
             objective, gap = self._measure(screening)
             state.next_measure = state.sweep + self._until(tol, gap / max(objective, np.finfo(float).tiny))
@@ -109,8 +112,7 @@ class JointSolver:
                 if self.leaves.screens and not screening:  # the candidates looked better than all documents do
                     state.next_screen = state.sweep
                     self._measure(True)
-            if gap > _CLOSE * tol * objective:
-                self._move_together()
+            self._move_together()
             after(gap / max(objective, np.finfo(float).tiny))
         self.certify()
         return self.gap <= tol * self.objective
@@ -123,8 +125,8 @@ class JointSolver:
         if self.leaves.loss == "hinge":  # it needs to hear early when P rises
             return _MEASURE_EVERY
         left = np.log(max(gap / (_ENOUGH * tol), 1.0))
-        least = _MEASURE_EVERY if gap > _CLOSE * tol else _MEASURE_EVERY // 2
-        return int(np.clip(np.ceil(left * swept / max(fell, 1e-3)), least, 2 * _MEASURE_EVERY))
+        # Not sooner: a measure rebuilds u in fewer features than visits touch, and steps are too long for a while.
+        return int(np.clip(np.ceil(left * swept / max(fell, 1e-3)), _MEASURE_EVERY, 2 * _MEASURE_EVERY))
 
     def _sweep(self) -> None:
         state = self.state
@@ -142,6 +144,7 @@ class JointSolver:
         """Move all vertices by what is best for all of them; see `together`. An update leaves the others in peace."""
         if not self.leaves.moves_together or self.awake is not None:
             return
+        self.state.next_move = self.state.sweep + _MOVE_EVERY
         ends = self.inner.network.leaf_ptr
         tasks = (
             (block, centre, ends[block.columns + 1] > ends[block.columns])  # a leaf linked to nothing does not follow
