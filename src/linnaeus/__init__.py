@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from linnaeus.models.flat.multiclass import SoftmaxRegression as SoftmaxRegression
     from linnaeus.models.flat.one_vs_rest import OneVsRestLogistic as OneVsRestLogistic
     from linnaeus.models.flat.one_vs_rest import OneVsRestSVM as OneVsRestSVM
+    from linnaeus.models.flat.passive_aggressive import OneVsRestPA as OneVsRestPA
     from linnaeus.models.learn_taxonomy import learn_taxonomy as learn_taxonomy
     from linnaeus.models.ranking.hierarchical_svm import HierarchicalSVM as HierarchicalSVM
     from linnaeus.models.ranking.hieron import Hieron as Hieron
     from linnaeus.models.ranking.perceptron import HierarchicalPerceptron as HierarchicalPerceptron
     from linnaeus.models.recursive.rr_logistic import RRLogistic as RRLogistic
     from linnaeus.models.recursive.rr_svm import RRSVM as RRSVM
+    from linnaeus.models.structured.global_tree import GlobalTreeModel as GlobalTreeModel
     from linnaeus.models.structured.hm3 import HM3 as HM3
     from linnaeus.models.structured.orthogonal_transfer import OrthogonalTransfer as OrthogonalTransfer
     from linnaeus.models.topdown.divide_and_conquer import DivideAndConquerSVM as DivideAndConquerSVM
@@ -41,6 +43,7 @@ _HOMES = {
     "OneVsRestLogistic": "linnaeus.models.flat.one_vs_rest",
     "MulticlassSVM": "linnaeus.models.flat.multiclass",
     "SoftmaxRegression": "linnaeus.models.flat.multiclass",
+    "OneVsRestPA": "linnaeus.models.flat.passive_aggressive",
     "TopDownSVM": "linnaeus.models.topdown.top_down",
     "DivideAndConquerSVM": "linnaeus.models.topdown.divide_and_conquer",
     "NodeSVM": "linnaeus.models.topdown.node_svm",
@@ -52,6 +55,7 @@ _HOMES = {
     "HBLR": "linnaeus.models.bayes.hblr",
     "HierarchicalSVM": "linnaeus.models.ranking.hierarchical_svm",
     "HM3": "linnaeus.models.structured.hm3",
+    "GlobalTreeModel": "linnaeus.models.structured.global_tree",
     "CorrMNL": "linnaeus.models.bayes.corr_mnl",
     "OrthogonalTransfer": "linnaeus.models.structured.orthogonal_transfer",
     "Pipeline": "linnaeus.pipeline",

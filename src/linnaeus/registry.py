@@ -38,6 +38,11 @@ MODELS: dict[str, ModelEntry] = {
     "SoftmaxRegression": ModelEntry(
         f"{_MULTICLASS}:SoftmaxRegression", "multinomial logistic regression, one label per document", ("MLR",)
     ),
+    "OneVsRestPA": ModelEntry(
+        "linnaeus.models.flat.passive_aggressive:OneVsRestPA",
+        "a passive-aggressive classifier for every label alone; learns from streams; flat baseline",
+        ("FLAT",),
+    ),
     "TopDownSVM": ModelEntry(
         "linnaeus.models.topdown.top_down:TopDownSVM",
         "a linear SVM for every child at every inner node, followed from the top; greedy baseline",
@@ -90,6 +95,11 @@ MODELS: dict[str, ModelEntry] = {
         "linnaeus.models.structured.hm3:HM3",
         "a Markov tree over the taxonomy, trained to the largest margin between labellings; any kernel",
         ("H-M3",),
+    ),
+    "GlobalTreeModel": ModelEntry(
+        "linnaeus.models.structured.global_tree:GlobalTreeModel",
+        "label sets scored as a whole, with weights of branching; structured passive-aggressive; streams",
+        ("DP-GT", "DP-GT-BF"),
     ),
     "CorrMNL": ModelEntry(
         "linnaeus.models.bayes.corr_mnl:CorrMNL",

@@ -16,6 +16,7 @@ CONFIGURATIONS: dict[str, list[dict[str, Any]]] = {
     "OneVsRestLogistic": [{}, {"learn": "frontier", "class_weight": "balanced"}],
     "MulticlassSVM": [{}, {"fit_intercept": False}],
     "SoftmaxRegression": [{}],
+    "OneVsRestPA": [{}, {"average": "none", "fit_intercept": False, "learn": "closed"}],
     "TopDownSVM": [{}, {"loss": "hinge", "fit_intercept": False}],
     "DivideAndConquerSVM": [{}, {"descent": "ranked", "fit_intercept": True, "set_size": "mean"}],
     "NodeSVM": [{}, {"loss": "hinge", "fit_intercept": False}],
@@ -50,6 +51,7 @@ CONFIGURATIONS: dict[str, list[dict[str, Any]]] = {
         {"kernel": "rbf"},
     ],
     "HM3": [{}, {"cost": "hierarchical", "train_labelings": "consistent", "fit_intercept": False}],
+    "GlobalTreeModel": [{}, {"branching": False, "average": "none", "fit_intercept": False, "shards": 1}],
     "CorrMNL": [{"parents": "first", "n_iter": 60, "burn_in": 30, "n_chains": 2}],
     "OrthogonalTransfer": [{"fit_intercept": False}],
 }

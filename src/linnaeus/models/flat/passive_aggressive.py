@@ -1,0 +1,127 @@
+"""One passive-aggressive classifier for every label, each trained alone: the flat baseline FLAT of Murawaki (2013).
+
+    for document i in a random order, max_iter times:   loss = 1 - y_i w'x_i
+        where it is above 0:   w += min(C, loss / |x_i|^2) y_i x_i       y_i = +1 where i carries the label, else -1
+
+The answer is every label with a score above 0, or the best one. Sixteen labels share a pass over the documents
+(`solvers.passive_aggressive`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linnaeus.data.check import Problem
+from linnaeus.engine import get_engine
+from linnaeus.errors import DataError
+from linnaeus.models.online import OnlineLinear
+from linnaeus.models.parameters import check_choice
+from linnaeus.models.solvers.passive_aggressive import Visits, learn_columns, prepared
+from linnaeus.taxonomy import Taxonomy
+from linnaeus.typing import CSR, IntArray
+
+__all__ = ["OneVsRestPA", "visit_orders"]
+
+
+def visit_orders(random_state: Any, n_docs: int, n_passes: int) -> list[IntArray]:
+    """The order of documents in every pass.
+
+    Examples
+    --------
+    >>> [sorted(order.tolist()) for order in visit_orders(0, 3, 2)]
+    [[0, 1, 2], [0, 1, 2]]
+    """
+    from sklearn.utils import check_random_state
+
+    seed = int(check_random_state(random_state).randint(2**31))
+    return [np.random.default_rng([seed, n]).permutation(n_docs) for n in range(n_passes)]
+
+
+class OneVsRestPA(OnlineLinear):
+    """A passive-aggressive linear classifier for every label (FLAT).
+
+    Parameters
+    ----------
+    taxonomy : the taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
+    C : the largest step.
+    max_iter : passes over the documents.
+    average : "trajectory", the mean of the weights after all visits, or "none", the last ones.
+    fit_intercept : add a constant feature.
+    learn : labels as "given", "closed" (with all ancestors) or "frontier" (only the most specific).
+    n_jobs : threads; None is 1, -1 all cores. The weights do not depend on it.
+    engine : "serial", "threads", "ray" or an engine; default: by ``n_jobs``.
+
+    Attributes
+    ----------
+    weights_ : n_features x n_classes, sparse where it is large and most are 0; ``intercept_`` n_classes.
+    n_updates_ : how often a label has learned something.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linnaeus import OneVsRestPA
+    >>> X = np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1]])
+    >>> model = OneVsRestPA(random_state=0).fit(X, [["a"], ["b"], ["c"], ["a", "c"]])
+    >>> model.predict(X)
+    [['a'], ['b'], ['c'], ['a', 'c']]
+    >>> model.partial_fit(X[:1], [["b"]]).n_updates_ > 10
+    True
+    """
+
+    def __init__(
+        self,
+        taxonomy: Taxonomy | None = None,
+        *,
+        C: float = 1.0,
+        max_iter: int = 10,
+        average: str = "trajectory",
+        fit_intercept: bool = True,
+        learn: str = "given",
+        n_jobs: int | None = None,
+        engine: Any = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.taxonomy = taxonomy
+        self.C = C
+        self.max_iter = max_iter
+        self.average = average
+        self.fit_intercept = fit_intercept
+        self.learn = learn
+        self.n_jobs = n_jobs
+        self.engine = engine
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice("learn", self.learn, ("given", "closed", "frontier"))
+
+    def _fit(self, problem: Problem) -> None:
+        Y = self._targets(problem, self.learn)
+        if problem.codec.single_label and len(self.nodes_) < 2:
+            only = problem.taxonomy.names[self.nodes_[0]]
+            raise DataError(f"y has only one class, {only!r}; a classifier needs two.")
+        self.n_updates_, self.n_iter_ = 0, int(self.max_iter)
+        self._learn(problem, Y, visit_orders(self.random_state, problem.n_docs, int(self.max_iter)), None)
+
+    def _pass(self, problem: Problem, ends: IntArray) -> None:
+        Y = {"given": problem.Y, "closed": problem.closed, "frontier": problem.frontier}[self.learn]
+        self.n_updates_ = getattr(self, "n_updates_", 0)
+        self._learn(problem, Y, [np.arange(problem.n_docs)], self._start())
+
+    def _learn(self, problem: Problem, Y: CSR, orders: list[IntArray], start: Any) -> None:
+        weight = np.ones(problem.n_docs) if problem.weights is None else problem.weights.astype(np.float64)
+        X = prepared(problem.X, constant=self.fit_intercept)
+        visits = Visits(X, weight, orders, float(self.C), self.average == "trajectory")
+        columns = Y.tocsc()[:, self.nodes_]
+        engine = get_engine(self.engine, self.n_jobs)
+
+        def labels(column: int) -> tuple[IntArray, None]:
+            return columns.indices[columns.indptr[column] : columns.indptr[column + 1]], None
+
+        W, n_updates = learn_columns(visits, len(self.nodes_), labels, engine, start)
+        self.n_updates_ += n_updates
+        self._give(W, problem.X.dtype)

@@ -1,0 +1,122 @@
+"""Passive-aggressive learning of many binary problems at once, sixteen columns of weights at a time.
+
+    for every visited document of column b with label y (+1 or -1):
+        loss = 1 - y w_b'x;   where it is above 0:   w_b += min(C, loss / |x|^2) y x       (PA-I, Crammer et al. 2006)
+
+Documents are visited in one random order per pass, the same for all columns, so that a column does not depend on the
+others, nor on the thread that learns it. The answer is the mean of the weights after all visits, or the last ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from linnaeus._kernels import dispatch
+from linnaeus.engine.plan import blocks
+from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Matrix
+
+__all__ = ["BELOW", "Visits", "compact", "learn_columns", "prepared", "squared_norms"]
+
+PANEL = 16
+BELOW = 1e-7  # weights smaller than this are dropped, as where sizes of models are counted in the literature
+_SPARSE_BELOW, _SMALL = 0.25, 2**20  # share of weights below which a large array is kept sparse
+
+
+@dataclass(frozen=True)
+class Visits:
+    """What all columns share: documents (CSR of float64), the weight of each, orders of visits, and how to learn."""
+
+    X: CSR
+    weight: FloatArray
+    orders: list[IntArray]
+    C: float
+    averaged: bool
+
+
+def prepared(X: Matrix, *, constant: bool) -> CSR:
+    """Documents as sorted CSR of float64, with a last feature that is 1 if asked for."""
+    rows = sparse.csr_array(X, dtype=np.float64)
+    if constant:
+        rows = sparse.csr_array(sparse.hstack([rows, np.ones((rows.shape[0], 1))], format="csr"))
+    rows.sort_indices()
+    return rows
+
+
+def squared_norms(X: CSR) -> FloatArray:
+    """|x|^2 of every document."""
+    return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).reshape(-1)
+
+
+def learn_columns(
+    visits: Visits,
+    n_columns: int,
+    labels: Callable[[int], tuple[IntArray, IntArray | None]],
+    engine: Engine,
+    start: Any = None,
+) -> tuple[CSR, int]:
+    """Weights (n_features x n_columns, CSR) and how often a column has learned something.
+
+    Parameters
+    ----------
+    labels : of a column, its positive documents and its negative ones; None for the latter: all others.
+    start : weights to begin with, zeros when None.
+
+    Examples
+    --------
+    >>> from linnaeus.engine import SerialEngine
+    >>> X = prepared(np.array([[3.0, 4.0], [3.0, 4.0]]), constant=False)
+    >>> visits = Visits(X, np.ones(2), [np.array([0, 1, 1])], 1.0, averaged=False)
+    >>> W, n_updates = learn_columns(visits, 1, lambda column: (np.array([0]), None), SerialEngine())
+    >>> W.toarray().ravel().round(2).tolist(), n_updates
+    ([-0.12, -0.16], 2)
+    """
+    parts = list(blocks(n_columns, PANEL))
+    found = list(engine.map(_learn_panel, _tasks(parts, visits, labels, start), shared=visits))
+    weights = sparse.hstack([W for W, _ in found], format="csr")
+    return sparse.csr_array(weights), sum(n for _, n in found)
+
+
+def _tasks(parts: list[slice], visits: Visits, labels: Any, start: Any) -> Iterable[tuple[IntArray, Any]]:
+    for part in parts:
+        signs = np.zeros((visits.X.shape[0], PANEL), dtype=np.int8)
+        for b, column in enumerate(range(part.start, part.stop)):
+            positive, negative = labels(column)
+            signs[slice(None) if negative is None else negative, b] = -1
+            signs[positive, b] = 1
+        yield signs[:, : part.stop - part.start], None if start is None else start[:, part.start : part.stop]
+
+
+def _learn_panel(visits: Visits, task: tuple[IntArray, Any]) -> tuple[CSR, int]:
+    given, start = task
+    X, width = visits.X, given.shape[1]
+    signs = np.zeros((X.shape[0], PANEL), dtype=np.int8)
+    signs[:, :width] = given
+    W = np.zeros((X.shape[1], PANEL))
+    if start is not None:
+        W[:, :width] = start.toarray() if sparse.issparse(start) else start
+    U = np.zeros((X.shape[1] if visits.averaged else 0, PANEL))
+    steps, n_updates = np.zeros(PANEL, dtype=np.int64), 0
+    kernel, norms = dispatch.best("passive_aggressive"), squared_norms(X)
+    arrays = X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False), X.data, norms, visits.weight
+    for order in visits.orders:
+        order = np.ascontiguousarray(order, dtype=np.int32)
+        n_updates += kernel.learn_panel(*arrays, order, signs, visits.C, steps, W, U)
+    if visits.averaged:
+        W -= U / np.maximum(steps, 1)
+    W[np.abs(W) <= BELOW] = 0
+    return sparse.csr_array(W[:, :width]), n_updates
+
+
+def compact(W: CSR, dtype: Any) -> Any:
+    """Weights as a model keeps them: sparse where the array is large and most are 0."""
+    W = W.astype(dtype)
+    size = W.shape[0] * W.shape[1]
+    if size > _SMALL and W.nnz < _SPARSE_BELOW * size:
+        W.eliminate_zeros()
+        return W
+    return W.toarray()

@@ -1,0 +1,281 @@
+"""A global model of label sets on a taxonomy, learned by structured passive-aggressive steps (DP-GT, DP-GT-BF).
+
+    score(x, U) = sum_{v in U} w_v'x + sum_{v in U and the top} b_v(k_v(U))       k_v: children of v in the closed set U
+
+Answers are the sets of largest score, exactly by dynamic programming on trees (`decoding.branching`); they end at nodes
+that were most specific labels in training. On a DAG there are no scores of branching, a set may end anywhere, and the
+best one is found by minimum cut; training takes a heuristic there (`set_visits`) and leaves documents out for which it
+finds no better set than the right one. (Y. Murawaki, IJCNLP 2013; passes over shards: `set_visits`.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+
+from linnaeus.data.check import Problem
+from linnaeus.decoding import BestClosure, Decoder
+from linnaeus.decoding.base import hierarchy
+from linnaeus.decoding.best_sets import best_sets
+from linnaeus.decoding.rules import Rules
+from linnaeus.engine import get_engine, single_blas_thread
+from linnaeus.errors import DataError, TaxonomyError, check_number
+from linnaeus.models.online import OnlineLinear
+from linnaeus.models.parameters import check_choice
+from linnaeus.models.solvers.passive_aggressive import BELOW, prepared
+from linnaeus.models.structured.set_visits import Branching, Shards, TreeOfNodes, visit_shard
+from linnaeus.progress import progress
+from linnaeus.taxonomy import Taxonomy
+from linnaeus.typing import CSR, FloatArray, IntArray
+
+__all__ = ["BestTree", "GlobalTreeModel"]
+
+
+@dataclass(frozen=True)
+class BestTree(Decoder):
+    """The set of largest score under a table of branching (`decoding.branching_table`); ``one``: a single path."""
+
+    name: ClassVar[str] = "best_tree"
+    scores: Any = field(default=None, repr=False, compare=False)
+    one: bool = False
+    at_least_one: bool = True
+
+    @property
+    def single(self) -> bool:
+        return self.one
+
+    def table(self, taxonomy: Taxonomy) -> FloatArray:
+        """The table of `best_sets`."""
+        return np.asarray(self.scores)
+
+    def margins(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> FloatArray:
+        return np.asarray(S, dtype=np.float64)
+
+    def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
+        return best_sets(S, taxonomy, columns, table=self.table(taxonomy)).best
+
+
+@dataclass(frozen=True)
+class BestNonEmpty(BestClosure):
+    """The closed set of largest score on a DAG, with one label at least if asked."""
+
+    name: ClassVar[str] = "best_non_empty"
+    at_least_one: bool = True
+
+    def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
+        return best_sets(S, taxonomy, columns, rules=Rules(at_least=int(self.at_least_one))).best
+
+
+class GlobalTreeModel(OnlineLinear):
+    """Label sets scored as a whole and learned as a whole, with weights for how sets branch (DP-GT, DP-GT-BF).
+
+    Parameters
+    ----------
+    taxonomy : the taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
+    C : the largest step.
+    branching : "auto", weights of how many children of a node are chosen where the taxonomy is a tree; True, the same
+        but an error on a DAG; False for none.
+    R : children that are counted one by one, beyond it is "more".
+    max_iter : passes over the documents.
+    shards : parts of the documents that are learned from alone in every pass and then averaged. The model depends on
+        it, not on how many are learned from at a time; steps become smaller with more of them.
+    average : "trajectory", the mean of the weights after all visits, or "none", those of the last pass.
+    fit_intercept : add a constant feature.
+    n_jobs : threads; None is 1, -1 all cores.
+    engine : "serial", "threads", "ray" or an engine; default: by ``n_jobs``.
+
+    Attributes
+    ----------
+    weights_ : n_features x nodes, sparse where it is large and most are 0; ``intercept_`` of nodes.
+    branching_ : scores of branching, (nodes + 1) x (R + 2): no child, 1 .. R children, more; the last row for the tops.
+    n_updates_ : visits that have learned something in each pass; ``n_skipped_`` visits of all passes in which the set
+        found was worse than the right one (on DAGs only).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linnaeus import GlobalTreeModel, Taxonomy
+    >>> tax = Taxonomy.from_edges([("Root", "A"), ("Root", "B"), ("A", "AA"), ("A", "AB")])
+    >>> X = np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [1.0, 0, 1.0]])
+    >>> model = GlobalTreeModel(taxonomy=tax, shards=1, random_state=0).fit(X, [["AA"], ["AB"], ["B"], ["AA", "B"]])
+    >>> model.predict(X)
+    [['AA'], ['AB'], ['B'], ['B', 'AA']]
+    >>> model.n_best(X[3:], 2, closed=False)[0][0][0]
+    ['B', 'AA']
+    """
+
+    learn = "closed"
+    label_nodes_: IntArray
+    branching_: FloatArray
+    branching_nodes_: IntArray
+    branching_shared_: FloatArray
+    n_updates_: list[int]
+
+    def __init__(
+        self,
+        taxonomy: Taxonomy | None = None,
+        *,
+        C: float = 1.0,
+        branching: Any = "auto",
+        R: int = 3,
+        max_iter: int = 10,
+        shards: int = 10,
+        average: str = "trajectory",
+        fit_intercept: bool = True,
+        n_jobs: int | None = None,
+        engine: Any = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.taxonomy = taxonomy
+        self.C = C
+        self.branching = branching
+        self.R = R
+        self.max_iter = max_iter
+        self.shards = shards
+        self.average = average
+        self.fit_intercept = fit_intercept
+        self.n_jobs = n_jobs
+        self.engine = engine
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_number("R", self.R, least=1, whole=True)
+        check_number("shards", self.shards, least=1, whole=True)
+        if self.branching not in (True, False):
+            check_choice("branching", self.branching, ("auto",))
+
+    # -- learning ------------------------------------------------------------------------------------------------------
+
+    def _fit(self, problem: Problem) -> None:
+        from sklearn.utils import check_random_state
+
+        self._targets(problem, "closed")
+        self._note(problem, np.unique(problem.frontier.indices))
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        order = np.random.default_rng([seed, 0]).permutation(problem.n_docs)
+        parts = np.array_split(order, min(int(self.shards), problem.n_docs))
+        n_rows = problem.X.shape[1] + bool(self.fit_intercept)
+        W, width = sparse.csr_array((n_rows, len(self.nodes_))), len(self.nodes_)
+        passes = [
+            [np.random.default_rng([seed, n + 1, s]).permutation(part) for s, part in enumerate(parts)]
+            for n in range(int(self.max_iter))
+        ]
+        self.n_updates_, self.n_skipped_, self.n_iter_ = [], 0, len(passes)
+        self._learn(problem, passes, W, Branching.zeros(width, int(self.R)))
+
+    def _note(self, problem: Problem, ends: IntArray) -> None:
+        """Sizes and most specific labels of the sets to learn from; ends are added to those known."""
+        sizes = np.diff(problem.frontier.indptr)
+        self.one_label_ = bool((sizes == 1).all())
+        self.label_nodes_ = np.asarray(ends, dtype=np.int32)
+        if problem.codec.single_label and len(ends) < 2:
+            raise DataError(f"y has only one class, {problem.taxonomy.names[ends[0]]!r}; a classifier needs two.")
+        if self.branching is True and not self._on_tree:
+            raise TaxonomyError("Scores of branching need a tree, but a node has several parents; branching=False.")
+
+    @property
+    def _on_tree(self) -> bool:
+        return hierarchy(self.taxonomy_).is_forest
+
+    @property
+    def _one(self) -> bool:
+        return self.one_label_ or self.codec_.single_label
+
+    def _pass(self, problem: Problem, ends: IntArray) -> None:
+        before = getattr(self, "label_nodes_", ends[:0])
+        self.label_nodes_ = np.union1d(before, ends).astype(np.int32)
+        self.n_updates_, self.n_skipped_ = getattr(self, "n_updates_", []), getattr(self, "n_skipped_", 0)
+        self.n_iter_ = getattr(self, "n_iter_", 1)
+        known = Branching.zeros(len(self.nodes_), int(self.R))
+        if len(before):
+            known.node[:], known.shared[:] = self._branching_of(self.nodes_), self.branching_shared_
+        self._learn(problem, [[np.arange(problem.n_docs)]], self._start(), known)
+
+    def _branching_of(self, nodes: IntArray) -> FloatArray:
+        """What is known of the branching of nodes, and last of the tops; 0 for those that are new."""
+        table = np.zeros((self.taxonomy_.n_nodes + 1, self.branching_.shape[1]))
+        table[np.append(self.branching_nodes_, -1)] = self.branching_ - self.branching_shared_
+        return table[np.append(nodes, -1)]
+
+    def _learn(self, problem: Problem, passes: list[list[IntArray]], W: CSR, known: Branching) -> None:
+        """Passes over shards; W and ``known`` have the columns and nodes of the model."""
+        X, tree = prepared(problem.X, constant=self.fit_intercept), TreeOfNodes.of(problem.taxonomy, self.nodes_)
+        m, tree_order = len(self.nodes_), np.append(tree.order, len(self.nodes_))
+        closed = sparse.csr_array(problem.closed[:, self.nodes_[tree.order]])
+        closed.sort_indices()
+        weight = np.ones(problem.n_docs) if problem.weights is None else problem.weights.astype(np.float64)
+        on_tree = self._on_tree
+        ends = np.append(np.isin(self.nodes_[tree.order], self.label_nodes_) | (not on_tree), self.some_empty_)
+        options = (bool(self._one), on_tree and self.branching is not False, float(self.C))
+        W, B = sparse.csr_array(W[:, tree.order]), Branching(known.node[tree_order].copy(), known.shared.copy())
+        mean_A, A = sparse.csr_array((problem.n_docs, m)), sparse.csr_array((problem.n_docs, m))
+        start, mean_B = W, Branching.zeros(m, B.node.shape[1] - 2)
+        engine = get_engine(self.engine, self.n_jobs)
+        with single_blas_thread(), progress("learning", len(passes), show=self.verbose > 0) as advance:
+            for parts in passes:
+                shared = Shards(X, weight, closed, tree, ends, *options, W, B)
+                found = list(engine.map(visit_shard, parts, shared=shared))
+                share = 1.0 / len(parts)
+                gained, mean = _stacked([f.coefficients for f in found], parts, share)
+                mean_A, A = mean_A + A + mean, A + gained
+                mean_B = mean_B.plus(B)
+                for f, part in zip(found, parts, strict=True):
+                    mean_B = mean_B.plus(f.branching, share).plus(f.drift, -share / len(part))
+                    B = B.plus(f.branching, share)
+                W = W + sparse.csr_array(X.T @ gained)
+                self.n_updates_ = [*self.n_updates_, sum(f.n_updates for f in found)]
+                self.n_skipped_ += sum(f.n_skipped for f in found)
+                advance(1)
+        if self.average == "trajectory":
+            W = start + sparse.csr_array(X.T @ (mean_A * (1.0 / len(passes))))
+            B = Branching.zeros(m, B.node.shape[1] - 2).plus(mean_B, 1.0 / len(passes))
+        W.data[np.abs(W.data) <= BELOW] = 0
+        W.eliminate_zeros()
+        back = np.argsort(tree_order)
+        self.branching_shared_, self.branching_nodes_ = B.shared, self.nodes_.copy()
+        self.branching_ = B.node[back] + B.shared
+        self._give(sparse.csr_array(W[:, back[:-1]]), problem.X.dtype)
+
+    # -- answering -----------------------------------------------------------------------------------------------------
+
+    def _table(self) -> FloatArray:
+        """Scores of branching over the taxonomy; minus infinity where a set may not end, or not go on so."""
+        taxonomy = self.taxonomy_
+        table = np.zeros((taxonomy.n_nodes + 1, self.branching_.shape[1]))
+        table[np.append(self.nodes_, -1)] = self._branching_of(self.nodes_) + self.branching_shared_
+        indptr = hierarchy(taxonomy).child_indptr
+        known = np.zeros(taxonomy.n_nodes, dtype=bool)
+        known[self.nodes_] = True
+        below = np.add.reduceat(np.append(known[hierarchy(taxonomy).child_indices], False), indptr[:-1])
+        leaf = (np.diff(indptr) == 0) | (below == 0)
+        table[:-1][leaf, 0] = 0
+        can_end = np.zeros(taxonomy.n_nodes + 1, dtype=bool)
+        can_end[self.label_nodes_] = True
+        can_end[-1] = self.some_empty_ and not self._one
+        table[~can_end, 0] = -np.inf
+        if self._one:
+            table[:, 2:] = -np.inf
+        return table
+
+    def _decoder(self, given: Decoder | str | None) -> Decoder:
+        if given is not None:
+            return super()._decoder(given)
+        if self._on_tree:
+            return BestTree(self._table(), one=self._one, at_least_one=not self.some_empty_)
+        if self._one:
+            return super()._decoder(None)
+        return BestNonEmpty(at_least_one=not self.some_empty_)
+
+
+def _stacked(rows: list[CSR], parts: list[IntArray], share: float) -> tuple[CSR, CSR]:
+    """Coefficients of all documents, and what they come to in the mean over the visits of their shard."""
+    place = np.argsort(np.concatenate(parts))
+    gained = sparse.csr_array(sparse.vstack(rows, format="csr")[place] * share)
+    left = np.concatenate([1.0 - np.arange(len(part)) / len(part) for part in parts])[place]
+    return gained, sparse.csr_array(sparse.diags_array(left) @ gained)

@@ -1,0 +1,176 @@
+"""The structured passive-aggressive model against hand traces, a dense reference, and its own promises."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from linnaeus import GlobalTreeModel, Taxonomy
+from linnaeus.errors import TaxonomyError
+from linnaeus.models.structured.set_visits import TreeOfNodes
+from tests.contracts.configurations import documents, taxonomy
+
+TREE = Taxonomy.from_edges(
+    [("R", "A"), ("R", "B"), ("A", "AA"), ("A", "AB"), ("B", "BA"), ("B", "BB")]
+)  # R(A(AA, AB), B(BA, BB))
+PLAIN = {"average": "none", "fit_intercept": False, "shards": 1, "random_state": 0}
+
+
+def weights(model: GlobalTreeModel, name: str) -> list[float]:
+    return np.asarray(model.weights_)[:, list(model.classes_).index(name)].tolist()
+
+
+def test_three_visits_of_one_document_by_hand() -> None:
+    x, classes = np.array([[1.0, 2.0]]), [["AA"], ["AB"], ["BA"], ["BB"]]
+    model = GlobalTreeModel(TREE, **PLAIN)
+    for _ in range(3):
+        model.partial_fit(x, [["AA", "BB"]], classes=classes)
+        classes = None
+    assert model.n_updates_ == [1, 1, 0]  # {AA} first; then {AA, AB, BB}; then the right set
+    assert weights(model, "B") == pytest.approx([0.041239, 0.082479], abs=1e-6)
+    assert weights(model, "BB") == pytest.approx([0.041239, 0.082479], abs=1e-6)
+    assert weights(model, "AB") == pytest.approx([-0.054273, -0.108545], abs=1e-6)
+    assert weights(model, "A") == weights(model, "AA") == weights(model, "BA") == [0, 0]
+    shared = [0.054273, -0.013033, 0, 0]
+    own = {"A": [0.054273, -0.054273, 0, 0], "B": [0.041239, 0, 0, 0]}
+    assert model.branching_shared_[1:] == pytest.approx(shared, abs=1e-6)
+    for name, expected in own.items():
+        row = model.branching_[list(model.classes_).index(name), 1:] - model.branching_shared_[1:]
+        assert row == pytest.approx(expected, abs=1e-6)
+    assert (model.branching_[-1] - model.branching_shared_)[1:] == pytest.approx([-0.041239, 0.041239, 0, 0], abs=1e-6)
+
+
+def sets_of(tax: Taxonomy, ends: list[int]) -> list[tuple[frozenset, frozenset]]:
+    """All non-empty sets of labels, none above another: (labels, closed set)."""
+    root, found = tax.root, []
+    above = {v: frozenset(int(a) for a in tax.ancestors(v)) - {root} for v in ends}
+    for size in range(1, len(ends) + 1):
+        for labels in combinations(ends, size):
+            if all(a == b or a not in above[b] for a in labels for b in labels):
+                found.append((frozenset(labels), frozenset().union(*(above[v] for v in labels))))
+    return found
+
+
+def features(tax: Taxonomy, closed: frozenset, x: np.ndarray, R: int) -> np.ndarray:
+    """Phi(x, U) of weights, weights of single nodes and shared ones, dense."""
+    n, d = tax.n_nodes, len(x)
+    own, node, shared = np.zeros((n, d)), np.zeros((n, R + 2)), np.zeros(R + 2)
+    for v in closed:
+        own[v] += x
+    for v in [*closed, tax.root]:
+        if not tax.is_leaf[v]:
+            bucket = min(sum(int(c) in closed for c in tax.children(v)), R + 1)
+            node[v, bucket] += 1
+            shared[bucket] += 1
+    return np.concatenate([own.ravel(), node.ravel(), shared])
+
+
+def reference(tax: Taxonomy, X: np.ndarray, labels: list[frozenset], order: list[int], C: float, R: int) -> list:
+    """Weights after every visit, by enumeration of all sets."""
+    ends = sorted(set().union(*labels))
+    known = sets_of(tax, ends)
+    w, found = np.zeros(tax.n_nodes * X.shape[1] + (tax.n_nodes + 1) * (R + 2)), []
+    for i in order:
+        phi = {m: features(tax, U, X[i], R) for m, U in known}
+        best = max(phi, key=lambda m: w @ phi[m])
+        right = labels[i]
+        rho = 1 - 2 * len(best & right) / (len(best) + len(right))
+        if rho > 0:
+            D = phi[right] - phi[best]
+            w = w + min(C, (np.sqrt(rho) - w @ D) / (D @ D)) * D
+        found.append(w)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_pass_is_that_of_dense_weights_and_enumeration(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n_docs, n_features, C, R = 12, 4, 0.2, 1
+    X = rng.normal(size=(n_docs, n_features))
+    names = ["AA", "AB", "BA", "BB", *(["A"] if seed % 2 else [])]  # with labels at an internal node, too
+    ends = [TREE.index(name) for name in names]
+    choices = sets_of(TREE, ends)
+    labels = [frozenset([end]) for end in ends]
+    labels += [choices[rng.integers(len(choices))][0] for _ in range(n_docs - len(labels))]
+    rows = [[str(TREE.names[v]) for v in m] for m in labels]
+    start = 1e-3 * rng.normal(size=(1, n_features))  # no ties: they are broken by order, not by what is learned
+    X[0], labels[0] = start, frozenset([ends[0]])
+    model = GlobalTreeModel(TREE, C=C, R=R, **PLAIN).partial_fit(X, rows, classes=[[name] for name in names])
+    mean = GlobalTreeModel(TREE, C=C, R=R, **{**PLAIN, "average": "trajectory"})
+    mean.partial_fit(X, rows, classes=[[name] for name in names])
+    steps = reference(TREE, X, labels, list(range(n_docs)), C, R)
+    for fitted, expected in ((model, steps[-1]), (mean, np.mean(steps, axis=0))):
+        W = np.zeros((TREE.n_nodes, n_features))
+        W[fitted.nodes_] = np.asarray(fitted.weights_).T
+        np.testing.assert_allclose(W.ravel(), expected[: W.size], atol=1e-6)
+        np.testing.assert_allclose(fitted.branching_shared_, expected[-(R + 2) :], atol=1e-9)
+
+
+def test_shards_are_averaged_passes_over_their_documents() -> None:
+    X, rows = documents(TREE, 20)
+    X = X.toarray().astype(np.float64)
+    model = GlobalTreeModel(TREE, **{**PLAIN, "shards": 2}, max_iter=1).fit(X, rows)
+    seed = int(np.random.RandomState(0).randint(2**31))
+    parts = np.array_split(np.random.default_rng([seed, 0]).permutation(20), 2)
+    found = []
+    for s, part in enumerate(parts):
+        order = np.random.default_rng([seed, 1, s]).permutation(part)
+        alone = GlobalTreeModel(TREE, **PLAIN)
+        alone.partial_fit(X[order], [rows[i] for i in order], classes=[[str(c)] for c in model.classes_])
+        found.append(alone)
+    assert all(set(m.label_nodes_) == set(model.label_nodes_) for m in found)
+    np.testing.assert_allclose(model.weights_, (found[0].weights_ + found[1].weights_) / 2, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_workers_do_not_change_the_model(n_jobs: int) -> None:
+    tax = taxonomy()
+    X, rows = documents(tax)
+    one = GlobalTreeModel(tax, shards=4, random_state=1).fit(X, rows)
+    many = GlobalTreeModel(tax, shards=4, random_state=1, engine="threads", n_jobs=n_jobs).fit(X, rows)
+    np.testing.assert_array_equal(one.weights_, many.weights_)
+    np.testing.assert_array_equal(one.branching_, many.branching_)
+
+
+def test_answers_are_the_best_of_all_sets() -> None:
+    X, rows = documents(TREE, 40)
+    model = GlobalTreeModel(TREE, random_state=0, max_iter=3).fit(X, rows)
+    S = np.zeros((40, TREE.n_nodes))
+    S[:, model.nodes_] = model.decision_function(X)
+    table = np.zeros((TREE.n_nodes, model.branching_.shape[1]))
+    table[model.nodes_], table[TREE.root] = model.branching_[:-1], model.branching_[-1]
+    R = table.shape[1] - 2
+
+    def score(i: int, closed: frozenset) -> float:
+        inner = [v for v in [*closed, TREE.root] if not TREE.is_leaf[v]]
+        counts = [min(sum(int(c) in closed for c in TREE.children(v)), R + 1) for v in inner]
+        return float(sum(S[i, v] for v in closed) + sum(table[v, k] for v, k in zip(inner, counts, strict=True)))
+
+    answers = model.predict(X, closed=False)
+    for i, names in enumerate(answers):
+        best = max(sets_of(TREE, sorted(model.label_nodes_.tolist())), key=lambda pair: score(i, pair[1]))
+        assert {str(TREE.names[v]) for v in best[0]} == set(names)
+
+
+def test_without_branching_no_scores_of_branching_are_learned() -> None:
+    X, rows = documents(TREE, 40)
+    assert not GlobalTreeModel(TREE, branching=False, random_state=0).fit(X, rows).branching_.any()
+
+
+def test_a_dag_has_no_scores_of_branching_and_says_so() -> None:
+    dag = taxonomy("dag")
+    X, rows = documents(dag)
+    assert not GlobalTreeModel(dag, random_state=0).fit(X, rows).branching_.any()
+    with pytest.raises(TaxonomyError, match="need a tree"):
+        GlobalTreeModel(dag, branching=True).fit(X, rows)
+
+
+def test_the_tree_of_a_dag_takes_first_parents_and_keeps_all() -> None:
+    dag = Taxonomy.from_edges([("R", "B"), ("R", "A"), ("A", "C"), ("B", "C")])
+    nodes = np.array([dag.index(name) for name in "ABC"])
+    tree = TreeOfNodes.of(dag, nodes)
+    assert tree.order.tolist() == [0, 1, 2]
+    assert np.diff(tree.child_indptr).tolist() == [1, 0, 0, 2]  # C is below A only
+    assert tree.parents.tolist() == [3, 3, 0, 1]
