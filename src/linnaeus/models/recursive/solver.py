@@ -29,7 +29,8 @@ from linnaeus.typing import Engine, FloatArray
 
 __all__ = ["JointSolver", "JointState"]
 
-_MEASURE_EVERY = 4
+_MEASURE_EVERY, _MEASURE_LATEST = 4, 10
+_SLOWER = 1.25  # than it fell before, the gap falls; a measure too early costs four sweeps
 _ENOUGH = 0.95  # of the gap asked for, on the candidates: then all documents are looked at
 _MOVE_EVERY = 4  # rarer common moves let momentum swing to and fro in the common direction
 _SCREEN_FIRST, _SCREEN_GROWTH = 2, 2.0
@@ -99,6 +100,8 @@ class JointSolver:
                 continue
             objective, gap = self._measure(screening)
             state.next_measure = state.sweep + self._until(tol, gap / max(objective, np.finfo(float).tiny))
+            if state.next_measure < state.next_screen < state.next_measure + _MEASURE_EVERY:
+                state.next_measure = state.next_screen
             self._wake(0.5 * tol * objective)
             if objective > state.last_objective:  # momentum has carried too far
                 state.momentum = 1.0
@@ -126,7 +129,7 @@ class JointSolver:
             return _MEASURE_EVERY
         left = np.log(max(gap / (_ENOUGH * tol), 1.0))
         # Not sooner: a measure rebuilds u in fewer features than visits touch, and steps are too long for a while.
-        return int(np.clip(np.ceil(left * swept / max(fell, 1e-3)), _MEASURE_EVERY, 2 * _MEASURE_EVERY))
+        return int(np.clip(np.ceil(_SLOWER * left * swept / max(fell, 1e-3)), _MEASURE_EVERY, _MEASURE_LATEST))
 
     def _sweep(self) -> None:
         state = self.state
