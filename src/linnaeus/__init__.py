@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from linnaeus.models.structured.hm3 import HM3 as HM3
     from linnaeus.models.structured.orthogonal_transfer import OrthogonalTransfer as OrthogonalTransfer
     from linnaeus.models.topdown.divide_and_conquer import DivideAndConquerSVM as DivideAndConquerSVM
+    from linnaeus.models.topdown.edge_pa import EdgePA as EdgePA
     from linnaeus.models.topdown.node_svm import NodeSVM as NodeSVM
     from linnaeus.models.topdown.rls import HierarchicalRLS as HierarchicalRLS
     from linnaeus.models.topdown.top_down import TopDownSVM as TopDownSVM
@@ -47,6 +48,7 @@ _HOMES = {
     "TopDownSVM": "linnaeus.models.topdown.top_down",
     "DivideAndConquerSVM": "linnaeus.models.topdown.divide_and_conquer",
     "NodeSVM": "linnaeus.models.topdown.node_svm",
+    "EdgePA": "linnaeus.models.topdown.edge_pa",
     "HierarchicalRLS": "linnaeus.models.topdown.rls",
     "HierarchicalPerceptron": "linnaeus.models.ranking.perceptron",
     "Hieron": "linnaeus.models.ranking.hieron",

@@ -58,6 +58,11 @@ MODELS: dict[str, ModelEntry] = {
         "a linear SVM for every node on the documents of its parents; answers where all ancestors hold",
         ("H-SVM",),
     ),
+    "EdgePA": ModelEntry(
+        "linnaeus.models.topdown.edge_pa:EdgePA",
+        "a passive-aggressive classifier for every edge, with local or exact search for label sets; baseline",
+        ("LS-ALL", "LS-SIB", "DP-ALL", "DP-SIB"),
+    ),
     "HierarchicalRLS": ModelEntry(
         "linnaeus.models.topdown.rls:HierarchicalRLS",
         "regularised least squares for every node on the documents of its parents; kernels; baseline",

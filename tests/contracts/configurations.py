@@ -20,6 +20,7 @@ CONFIGURATIONS: dict[str, list[dict[str, Any]]] = {
     "TopDownSVM": [{}, {"loss": "hinge", "fit_intercept": False}],
     "DivideAndConquerSVM": [{}, {"descent": "ranked", "fit_intercept": True, "set_size": "mean"}],
     "NodeSVM": [{}, {"loss": "hinge", "fit_intercept": False}],
+    "EdgePA": [{}, {"training_set": "siblings", "search": "local", "average": "none", "fit_intercept": False}],
     "HierarchicalRLS": [{}, {"margin": "exact"}],
     "RRSVM": [
         {},

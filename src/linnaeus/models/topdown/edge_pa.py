@@ -1,0 +1,168 @@
+"""A passive-aggressive classifier for every edge, trained alone, and a search for label sets over their scores.
+
+    edge p -> c:   y_i = +1 where document i is under c;  -1 for all other documents ("all", LS-ALL and DP-ALL of
+                   Murawaki 2013) or for those under p only ("siblings", LS-SIB and DP-SIB)
+
+Each is learned by PA-I steps (`solvers.passive_aggressive`). Answers come from local search downwards, or are the sets
+of leaves whose paths have the largest sum of scores. A document that carries an inner node itself is under a leaf
+``<node>/self``, which has a classifier of its own. Scores of sibling classifiers mean something only where the parent
+is right: their sums do not, and exact search over them collapses.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from linnaeus.data.check import Problem, check_labels
+from linnaeus.decoding import Decoder
+from linnaeus.engine import get_engine
+from linnaeus.models.flat.passive_aggressive import visit_orders
+from linnaeus.models.parameters import check_choice
+from linnaeus.models.solvers.passive_aggressive import Visits, compact, learn_columns, prepared
+from linnaeus.models.topdown.base import LocalClassifiers, union
+from linnaeus.models.topdown.local import Family
+from linnaeus.models.topdown.search import ExactSearch, LocalSearch
+from linnaeus.taxonomy import Taxonomy
+from linnaeus.taxonomy.closure import pattern
+from linnaeus.typing import IntArray
+
+__all__ = ["EdgePA"]
+
+
+class EdgePA(LocalClassifiers):
+    """A passive-aggressive classifier for every edge of the taxonomy (LS-ALL, LS-SIB, DP-ALL, DP-SIB).
+
+    Parameters
+    ----------
+    taxonomy : the taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
+    training_set : negative documents of an edge: "all" that are not below it, or those of its "siblings".
+    search : "exact", the set of largest sum of scores, or "local", from the top downwards. Repairs of local search are
+        decoders (`topdown.search`): ``predict(X, decoder=LocalSearch(theta=-0.2, path_threshold=1.0))``.
+    C : the largest step.
+    max_iter : passes over the documents.
+    average : "trajectory", the mean of the weights after all visits, or "none", the last ones.
+    fit_intercept : add a constant feature.
+    n_jobs : threads; None is 1, -1 all cores. The weights do not depend on it.
+    engine : "serial", "threads", "ray" or an engine; default: by ``n_jobs``.
+
+    Attributes
+    ----------
+    weights_ : n_features x n_classes, sparse where it is large and most are 0; ``intercept_`` n_classes.
+    stop_nodes_ : inner nodes where a document may stop, with ``stop_weights_`` and ``stop_intercept_``.
+    n_updates_ : how often an edge has learned something.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linnaeus import EdgePA, Taxonomy
+    >>> tax = Taxonomy.from_edges([("Root", "A"), ("Root", "B"), ("A", "AA"), ("A", "AB")])
+    >>> X = np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [1.0, 0, 1.0]])
+    >>> y = [["AA"], ["AB"], ["B"], ["AA", "B"]]
+    >>> model = EdgePA(taxonomy=tax, random_state=0).fit(X, y)
+    >>> model.predict(X)
+    [['AA'], ['AB'], ['B'], ['B', 'AA']]
+    >>> model.search_errors(X, y)
+    0.0
+    """
+
+    loss, tol = "hinge", 1e-3  # of the base, which has losses to choose from and gaps to reach
+
+    def __init__(
+        self,
+        taxonomy: Taxonomy | None = None,
+        *,
+        training_set: str = "all",
+        search: str = "exact",
+        C: float = 1.0,
+        max_iter: int = 10,
+        average: str = "trajectory",
+        fit_intercept: bool = True,
+        n_jobs: int | None = None,
+        engine: Any = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.taxonomy = taxonomy
+        self.training_set = training_set
+        self.search = search
+        self.C = C
+        self.max_iter = max_iter
+        self.average = average
+        self.fit_intercept = fit_intercept
+        self.n_jobs = n_jobs
+        self.engine = engine
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice("training_set", self.training_set, ("all", "siblings"))
+        check_choice("search", self.search, ("exact", "local"))
+        check_choice("average", self.average, ("trajectory", "none"))
+        if self.training_set == "siblings" and self.search == "exact":
+            warnings.warn(
+                "training_set='siblings' gives scores that mean something only where the parent is right; exact search "
+                "sums them up and finds far too many labels: take search='local'.",
+                stacklevel=3,
+            )
+
+    def _reach(self, sets: Iterable[IntArray]) -> IntArray:
+        return union(sets)
+
+    def _stops(self, labels: IntArray) -> tuple[IntArray, bool]:
+        return labels, True
+
+    def _learn(self, problem: Problem, families: list[Family]) -> None:
+        n, width, dtype = len(self.nodes_), len(self.nodes_) + len(self.stop_nodes_), problem.X.dtype
+        own: dict[int, tuple[IntArray, IntArray | None]] = {}
+        constant = np.zeros(width)
+        for family in families:
+            for column, where in zip(family.columns.tolist(), family.positives, strict=True):
+                positive = family.rows[where]
+                rest = family.rows if self.training_set == "siblings" else None
+                if 0 < len(positive) < (problem.n_docs if rest is None else len(rest)):
+                    own[column] = positive, rest
+                else:  # nothing to decide
+                    constant[column] = 1.0 if len(positive) else -1.0
+        weight = np.ones(problem.n_docs) if problem.weights is None else problem.weights.astype(np.float64)
+        orders = visit_orders(self.random_state, problem.n_docs, int(self.max_iter))
+        X = prepared(problem.X, constant=self.fit_intercept)
+        visits = Visits(X, weight, orders, float(self.C), self.average == "trajectory")
+        nothing = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        engine = get_engine(self.engine, self.n_jobs)
+        W, self.n_updates_ = learn_columns(visits, width, lambda column: own.get(column, nothing), engine)
+        intercept = (W[[-1]].toarray()[0] if self.fit_intercept else np.zeros(width)) + constant
+        W = sparse.csr_array(W[:-1]) if self.fit_intercept else W
+        self.weights_, self.stop_weights_ = compact(W[:, :n], dtype), compact(W[:, n:], dtype)
+        self.intercept_, self.stop_intercept_ = intercept[:n].astype(dtype), intercept[n:].astype(dtype)
+        self.n_iter_ = len(orders)
+
+    def _decoder(self, given: Decoder | str | None) -> Decoder:
+        if given is not None:
+            return super()._decoder(given)
+        theta = np.inf if self.one_label_ or self.codec_.single_label else 0.0
+        return ExactSearch(theta=theta) if self.search == "exact" else LocalSearch(theta=theta)
+
+    def search_errors(self, X: Any, y: Any, *, decoder: Decoder | None = None) -> float:
+        """Share of documents whose answer by local search (or ``decoder``) scores below their right labels.
+
+        The model prefers the right labels there; only the search has missed them.
+        """
+        check_is_fitted(self, "nodes_")
+        X = self._check_X(X, reset=False)
+        right = self.taxonomy_.frontier(check_labels(y, self.taxonomy_, X.shape[0])[0])
+        taxonomy, columns, origin = self._with_stops()
+        S = np.hstack([self._scores(X), self._stop_scores(X)])
+        stands_for = np.zeros(self.taxonomy_.n_nodes, dtype=np.int32)
+        stands_for[origin] = np.arange(len(origin))  # a leaf <node>/self comes after its node
+        gold = pattern(right.indptr.astype(np.int64), stands_for[right.indices], taxonomy.n_nodes)
+        gold.sort_indices()
+        found = (decoder or LocalSearch(theta=np.inf if self.one_label_ else 0.0))(S, taxonomy, columns)
+        scores = [np.asarray(taxonomy.close(Y)[:, columns].multiply(S).sum(axis=1)).ravel() for Y in (found, gold)]
+        return float(np.mean(scores[0] < scores[1] - 1e-6 * np.maximum(1, np.abs(scores[1]))))

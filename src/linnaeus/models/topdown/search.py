@@ -1,0 +1,154 @@
+"""Ways through a taxonomy whose nodes have local scores: local search with its repairs, and the best set exactly.
+
+Local search follows children above ``theta`` from the top, or the best one. Its repairs make it look wider and then
+choose among the leaves it has reached, by a score of their paths,
+
+    P(l) = sum (or mean) over v on the path to l of sigma(s_v)              (Sasaki and Weissenbacher 2012)
+
+keeping leaves with P(l) at least a threshold, or the r best; r-cut per parent follows the r best children of every
+node. Exact search takes the set of leaves whose paths have the largest sum of scores (Murawaki 2013).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from linnaeus.decoding.base import hierarchy, positions
+from linnaeus.decoding.best_sets import best_sets
+from linnaeus.decoding.rules import Rules
+from linnaeus.errors import ParameterError, check_number
+from linnaeus.models.topdown.base import Descent
+from linnaeus.taxonomy import Taxonomy
+from linnaeus.taxonomy.closure import pattern
+from linnaeus.taxonomy.rows import row_numbers
+from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
+
+__all__ = ["ExactSearch", "LocalSearch", "path_scores"]
+
+
+@dataclass(frozen=True)
+class LocalSearch(Descent):
+    """From the top downwards, then a choice among the leaves reached.
+
+    Parameters
+    ----------
+    theta : children above it are followed, and at least the best; below 0 the search looks wider.
+    path_threshold : keep leaves whose path scores at least this, and the best one; None keeps all.
+    aggregate : "sum" of sigma(score) along the path, or the "mean", which does not prefer deep leaves.
+    r : keep the r best leaves by their paths; None keeps all.
+    r_children : follow the r best children of every node, whatever their scores; None goes by ``theta``.
+
+    Examples
+    --------
+    >>> tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"], ["B", "BA"], ["B", "BB"]])
+    >>> S = [[-0.5, 0.3, 1.0, -0.2, -0.4, -0.1]]                # A, B, AA, AB, BA, BB
+    >>> [tax.labels(tax.frontier(d(S, tax)))[0] for d in (LocalSearch(), LocalSearch(theta=-0.6, path_threshold=1.0))]
+    [['BB'], ['AA', 'BB']]
+    >>> [tax.labels(tax.frontier(d(S, tax)))[0] for d in (LocalSearch(theta=-0.6, r=1), LocalSearch(r_children=1))]
+    [['AA'], ['BB']]
+    """
+
+    name: ClassVar[str] = "local_search"
+    parents: str = "any"
+    path_threshold: float | None = None
+    aggregate: str = "sum"
+    r: int | None = None
+    r_children: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.aggregate not in ("sum", "mean"):
+            raise ParameterError(f"aggregate={self.aggregate!r} is not one of 'sum', 'mean'.")
+        for name in ("r", "r_children"):
+            if getattr(self, name) is not None:
+                check_number(name, getattr(self, name), least=1, whole=True)
+
+    def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
+        if self.r_children is None:
+            Y = super()._decode(S, taxonomy, columns)
+        else:  # all children but the r best are out of reach
+            low = _best_children(S, taxonomy, columns, int(self.r_children))
+            Y = super()._decode(np.where(low, S.max(initial=0.0) + 1, -np.inf).astype(S.dtype), taxonomy, columns)
+        if self.path_threshold is None and self.r is None:
+            return Y
+        ends = taxonomy.frontier(Y)
+        values = path_scores(S, ends, taxonomy, columns, self.aggregate)
+        rows = row_numbers(ends.indptr)
+        order = np.lexsort((ends.indices, -values, rows))
+        rank = np.empty(len(order), dtype=np.int64)
+        rank[order] = np.arange(len(order)) - ends.indptr[rows]
+        keep = np.ones(len(rank), dtype=bool) if self.path_threshold is None else values >= self.path_threshold
+        keep = (keep & (rank < (self.r or len(rank)))) | (rank == 0)
+        sizes = np.bincount(rows[keep], minlength=len(S))
+        kept = pattern(np.append(0, np.cumsum(sizes)), ends.indices[keep], taxonomy.n_nodes)
+        return taxonomy.close(kept)
+
+
+@dataclass(frozen=True)
+class ExactSearch(Descent):
+    """The set of leaves whose paths have the largest sum of scores; one path only where ``theta`` is infinite.
+
+    On a DAG sets may end anywhere.
+
+    Examples
+    --------
+    >>> tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"], ["B", "BA"], ["B", "BB"]])
+    >>> S = [[-0.5, 0.3, 1.0, -0.2, -0.4, -0.1]]                # A, B, AA, AB, BA, BB
+    >>> [tax.labels(tax.frontier(d(S, tax)))[0] for d in (ExactSearch(), ExactSearch(theta=np.inf))]
+    [['AA', 'BB'], ['AA']]
+    """
+
+    name: ClassVar[str] = "exact_search"
+
+    def margins(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> FloatArray:
+        return np.asarray(S, dtype=np.float64)
+
+    def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
+        edges = hierarchy(taxonomy)
+        known = positions(taxonomy, columns) >= 0
+        inner = np.zeros(taxonomy.n_nodes, dtype=bool)
+        inner[edges.parent_indices[known[row_numbers(edges.parent_indptr)]]] = True
+        if not edges.is_forest:
+            if self.single:
+                return _best_paths(S, taxonomy, columns, np.flatnonzero(known & ~inner))
+            return best_sets(S, taxonomy, columns, rules=Rules(at_least=1)).best
+        table = np.zeros((taxonomy.n_nodes + 1, 3))
+        table[np.append(~known | inner, True), 0] = -np.inf  # sets end at scored leaves and are not empty
+        if self.single:
+            table[:, 2] = -np.inf
+        return best_sets(S, taxonomy, columns, table=table).best
+
+
+def path_scores(S: FloatArray, ends: CSR, taxonomy: Taxonomy, columns: IntArray, aggregate: str = "sum") -> FloatArray:
+    """P(l) of every label of ``ends``, in the order of its entries: sum or mean of sigma(score) along its path."""
+    from scipy.special import expit
+
+    above = taxonomy.ancestor_matrix[ends.indices][:, columns]
+    lengths = np.diff(above.indptr)
+    values = expit(S[np.repeat(row_numbers(ends.indptr), lengths), above.indices].astype(np.float64))
+    total = np.bincount(np.repeat(np.arange(len(lengths)), lengths), values, minlength=len(lengths))
+    return np.asarray(total / np.maximum(lengths, 1) if aggregate == "mean" else total, dtype=np.float64)
+
+
+def _best_children(S: FloatArray, taxonomy: Taxonomy, columns: IntArray, r: int) -> BoolArray:
+    """Which scored nodes are among the r best of the children of some parent, ties by number."""
+    edges, place = hierarchy(taxonomy), positions(taxonomy, columns)
+    found = np.zeros(S.shape, dtype=bool)
+    families = [edges.child_indices[a:b] for a, b in zip(edges.child_indptr[:-1], edges.child_indptr[1:], strict=True)]
+    for family in [edges.tops, *families]:
+        at = place[family]
+        at = at[at >= 0]
+        if len(at):
+            best = np.argsort(-S[:, at], axis=1, kind="stable")[:, :r]
+            np.put_along_axis(found, at[best], True, axis=1)
+    return found
+
+
+def _best_paths(S: FloatArray, taxonomy: Taxonomy, columns: IntArray, ends: IntArray) -> CSR:
+    """The end of largest sum over its ancestors, closed."""
+    above = taxonomy.ancestor_matrix[ends][:, columns].astype(np.float64)
+    best = ends[np.asarray((above @ S.T.astype(np.float64)).T).argmax(axis=1)]
+    return taxonomy.close(pattern(np.arange(len(S) + 1), best.astype(np.int32), taxonomy.n_nodes))

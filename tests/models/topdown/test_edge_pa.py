@@ -1,0 +1,93 @@
+"""Classifiers of edges: what they are trained on, and what searches over their scores find."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from linnaeus import EdgePA, OneVsRestPA, Taxonomy
+from linnaeus.models.topdown.search import ExactSearch, LocalSearch, path_scores
+from tests.contracts.configurations import documents, taxonomy
+
+TREE = Taxonomy.from_paths([["A", "AA"], ["A", "AB"], ["B", "BA"], ["B", "BB"]])
+S = np.array([[-0.5, 0.3, 1.0, -0.2, -0.4, -0.1]])  # A, B, AA, AB, BA, BB
+PLAIN = {"average": "none", "fit_intercept": False, "random_state": 0}
+
+
+def found(decoder, scores: np.ndarray = S) -> list[str]:
+    return TREE.labels(TREE.frontier(decoder(scores, TREE)))[0]
+
+
+def test_local_search_cannot_mend_what_it_missed_at_the_top() -> None:
+    assert found(LocalSearch()) == ["BB"]
+    assert found(ExactSearch()) == ["AA", "BB"]
+
+
+def test_a_wide_search_is_pruned_by_sums_along_paths() -> None:
+    wide = TREE.frontier(LocalSearch(theta=-0.6)(S, TREE))
+    assert TREE.labels(wide) == [["AA", "AB", "BA", "BB"]]
+    sums = path_scores(S, wide, TREE, np.arange(6))
+    assert sums == pytest.approx([1.1086, 0.8277, 0.9758, 1.0495], abs=1e-4)
+    np.testing.assert_allclose(path_scores(S, wide, TREE, np.arange(6), "mean"), sums / 2)
+    assert found(LocalSearch(theta=-0.6, path_threshold=1.0)) == ["AA", "BB"]
+    assert found(LocalSearch(theta=-0.6, path_threshold=9.0)) == ["AA"]  # the best stays
+    assert found(LocalSearch(theta=-0.6, r=3)) == ["AA", "BA", "BB"]
+    assert found(LocalSearch(r_children=1)) == ["BB"]
+    assert found(LocalSearch(r_children=2)) == ["AA", "AB", "BA", "BB"]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_exact_search_finds_the_best_of_all_sets_of_leaves(seed: int) -> None:
+    scores = np.random.default_rng(seed).normal(size=(1, 6))
+    leaves = np.flatnonzero(TREE.is_leaf).tolist()
+    sets = [m for size in range(1, 5) for m in combinations(leaves, size)]
+
+    def score(m: tuple[int, ...]) -> float:
+        return float(scores[0, list(set().union(*(set(TREE.ancestors(v).tolist()) for v in m)))].sum())
+
+    assert set(found(ExactSearch(), scores)) == {str(TREE.names[v]) for v in max(sets, key=score)}
+
+
+@pytest.mark.parametrize("training_set", ["all", "siblings"])
+def test_an_edge_learns_from_its_documents_alone(training_set: str) -> None:
+    tax = taxonomy()
+    X, labels = documents(tax, 60)
+    X = X.toarray().astype(np.float64)
+    model = EdgePA(tax, training_set=training_set, search="local", max_iter=2, **PLAIN).fit(X, labels)
+    closed = tax.close(tax.indicator(labels)).toarray()
+    v, p = tax.index("AA"), tax.index("A")
+    taken = np.ones(60) if training_set == "all" else closed[:, p].astype(float)
+    w = np.zeros(X.shape[1])
+    from linnaeus.models.flat.passive_aggressive import visit_orders
+
+    for order in visit_orders(0, 60, 2):
+        for i in order[taken[order] > 0]:
+            y = 2.0 * closed[i, v] - 1
+            w += min(1.0, max(0.0, 1 - y * (X[i] @ w)) / (X[i] @ X[i])) * y * X[i]
+    np.testing.assert_allclose(model.weights_[:, list(model.classes_).index("AA")], w, atol=1e-6)
+
+
+def test_on_a_flat_taxonomy_all_models_are_the_flat_one() -> None:
+    star = Taxonomy.from_edges([("R", name) for name in "ABCD"])
+    X, labels = documents(star, 40)
+    flat = OneVsRestPA(star, **PLAIN).fit(X, labels)
+    for search in ("exact", "local"):
+        model = EdgePA(star, search=search, **PLAIN).fit(X, labels)
+        np.testing.assert_array_equal(model.weights_, flat.weights_)
+        assert model.predict(X) == flat.predict(X)
+
+
+def test_exact_search_over_sibling_classifiers_is_warned_of() -> None:
+    X, labels = documents(taxonomy())
+    with pytest.warns(UserWarning, match="take search='local'"):
+        EdgePA(taxonomy(), training_set="siblings").fit(X, labels)
+
+
+def test_search_errors_are_those_of_local_search_only() -> None:
+    tax = taxonomy()
+    X, labels = documents(tax, 80)
+    model = EdgePA(tax, max_iter=1, random_state=0).fit(X, labels)
+    assert model.search_errors(X, labels, decoder=ExactSearch()) == 0
+    assert 0 < model.search_errors(X, labels) < 1
