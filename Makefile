@@ -13,10 +13,10 @@ demo: $(VENV)/installed
 	$(BIN)/linnaeus demo
 
 test: $(VENV)/test-tools $(VENV)/installed lint
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadgroup
 
 test-all: $(VENV)/test-tools $(VENV)/installed lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 lint: $(VENV)/test-tools $(VENV)/installed
 	$(BIN)/ruff check .

@@ -31,9 +31,11 @@ from tests.engine.ray_tasks import Documents, Fragile
 
 pytest.importorskip("ray", reason="the extra 'ray' is not installed: pip install linnaeus[ray]")
 
+pytestmark = pytest.mark.xdist_group("ray")  # one cluster at a time
+
 # Every registered model that takes an engine: a new one needs no line here.
 MODELS = [name for name in registry.MODELS if "engine" in inspect.signature(registry.resolve(name)).parameters]
-IN_ONE_PIECE = {"MulticlassSVM", "OrthogonalTransfer", "SoftmaxRegression"}  # solved in this process: there is no worker to lose
+IN_ONE_PIECE = {"MulticlassSVM", "OrthogonalTransfer", "SoftmaxRegression"}  # in this process: no worker to lose
 
 
 @pytest.fixture(scope="module")

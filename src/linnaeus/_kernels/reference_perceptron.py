@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ def _pair(y: int, z: int, places: list[set[int]], miss: Any, extra: Any, scale: 
 
 
 def _rows(indptr: Any, indices: Any) -> list[list[int]]:
-    return [indices[a:b].tolist() for a, b in zip(indptr[:-1], indptr[1:], strict=True)]
+    return [indices[a:b].tolist() for a, b in pairwise(indptr.tolist())]
 
 
 def learn_rows(
@@ -76,9 +77,7 @@ def learn_rows(
     return steps
 
 
-def shift_scores(
-    F: Any, K: Any, d: Any, label_indptr: Any, labels: Any, margin: Any, right: Any, wrong: Any
-) -> int:
+def shift_scores(F: Any, K: Any, d: Any, label_indptr: Any, labels: Any, margin: Any, right: Any, wrong: Any) -> int:
     """F += K d'; see the kernel."""
     F += np.outer(K, d) * (right >= 0)[:, None]
     label_sets = _rows(label_indptr, labels)

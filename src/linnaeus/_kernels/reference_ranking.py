@@ -79,9 +79,10 @@ def solve_block(Q: Any, g: Any, b: Any, tau: float) -> None:
 
 
 def sweep(
-    indptr, indices, data, dense, gram, squared_norm, bias, of_classes, label_indptr, labels, bound, order, whole, skip,
-    W, sizes, ys, zs, cost, mass, idle, violation, room, relevant, wanted,
-):  # fmt: skip
+    indptr: Any, indices: Any, data: Any, dense: Any, gram: Any, squared_norm: Any, bias: Any, of_classes: Any,
+    label_indptr: Any, labels: Any, bound: Any, order: Any, whole: Any, skip: Any, W: Any, sizes: Any, ys: Any,
+    zs: Any, cost: Any, mass: Any, idle: Any, violation: Any, room: Any, relevant: Any, wanted: Any,
+) -> Any:  # fmt: skip
     """See `ranking.sweep`."""
     c = _Classes(of_classes, W.shape[0] * W.shape[2])
     gaps = worst = longer = 0.0
@@ -147,9 +148,9 @@ def sweep(
 
 
 def sweep_pairs(
-    indptr, indices, data, dense, gram, squared_norm, bias, of_classes, label_indptr, labels, weight, order, W, mass,
-    room, relevant,
-):  # fmt: skip
+    indptr: Any, indices: Any, data: Any, dense: Any, gram: Any, squared_norm: Any, bias: Any, of_classes: Any,
+    label_indptr: Any, labels: Any, weight: Any, order: Any, W: Any, mass: Any, room: Any, relevant: Any,
+) -> Any:  # fmt: skip
     """See `ranking_pairs.sweep_pairs`."""
     c = _Classes(of_classes, W.shape[0] * W.shape[2])
     largest = 0.0
@@ -179,8 +180,9 @@ def sweep_pairs(
 
 
 def losses(
-    indptr, indices, data, dense, bias, of_classes, label_indptr, labels, per_pair, gram, W, loss, norm, room, relevant
-):  # fmt: skip
+    indptr: Any, indices: Any, data: Any, dense: Any, bias: Any, of_classes: Any, label_indptr: Any, labels: Any,
+    per_pair: Any, gram: Any, W: Any, loss: Any, norm: Any, room: Any, relevant: Any,
+) -> Any:  # fmt: skip
     """See `ranking_pairs.losses`."""
     c = _Classes(of_classes, W.shape[0] * W.shape[2])
     for i in range(len(loss)):

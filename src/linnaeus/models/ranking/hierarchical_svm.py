@@ -27,9 +27,9 @@ from linnaeus.engine.clock import Clock
 from linnaeus.errors import DataError, ParameterError, check_number
 from linnaeus.losses.pair_cost import check_pair_cost, pair_cost
 from linnaeus.models.base import TaxonomyClassifier
+from linnaeus.models.explaining import NodeExplanation
 from linnaeus.models.kernel_input import KernelInput, row_products
 from linnaeus.models.kernels import kept_documents
-from linnaeus.models.explaining import NodeExplanation
 from linnaeus.models.linear import LinearTaxonomyClassifier
 from linnaeus.models.parameters import check_choice, check_training
 from linnaeus.models.ranking.arrays import ClassArrays, class_arrays
