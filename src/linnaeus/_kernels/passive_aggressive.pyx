@@ -104,7 +104,7 @@ def learn_sets(
     const i64[::1] indptr, const int[::1] indices, const double[::1] data, const double[::1] squared_norm,
     const double[::1] weight, const i64[::1] gold_indptr, const int[::1] gold, const double[:, ::1] base, Py_ssize_t first,
     const i64[::1] child_indptr, const int[::1] children, const i64[::1] parent_indptr, const int[::1] parents,
-    const unsigned char[::1] ends, int most, bint branching, double C,
+    const unsigned char[::1] ends, int most, double scale, double C,
     double[:, ::1] node, double[::1] shared, double[:, ::1] node_drift, double[::1] shared_drift,
     i64[::1] coef_indptr, int[::1] coef_indices, double[::1] coef_data, double[::1] work, i64[::1] counts,
 ):
@@ -113,14 +113,15 @@ def learn_sets(
     Trees have the children of node v at ``child_indptr[v]``, of what stands above all tops at the last row; nodes come
     after their parents. ``parents`` has all parents, which on a DAG are more than one: sets are closed through all of them.
     ``ends[v]`` says whether a set may end at v (last: may be empty), ``most`` is 1 where a node has at most one child in a
-    set, else 0. ``node`` and ``shared`` are scores of branching in the buckets 0, 1 .. R, more, which are learned if
-    ``branching``; ``drift`` gets (visits before) x what is added. Coefficients go to rows of ``coef``; ``work`` (zeros) has
+    set, else 0. ``node`` and ``shared`` are scores of branching in the buckets 0, 1 .. R, more; their features
+    have the squared value ``scale``, and 0 does not learn them; ``drift`` gets (visits before) x what is added. Coefficients go to rows of ``coef``; ``work`` (zeros) has
     a place for every feature. ``counts`` adds up updates, and visits in which the set found was worse than the right one.
     """
     cdef Py_ssize_t m = child_indptr.shape[0] - 2, R = node.shape[1] - 2, i, j, v, p, d
     cdef i64 e, f, out = coef_indptr[first]
     cdef int q, found, n_positive, take, n_gold, n_hat, n_both, bucket, other
-    cdef double value, total, prefix, positive, dot, score_gold, score_hat, rho, norm, tau
+    cdef double value, total, prefix, positive, dot, score_gold, score_hat, rho, norm, tau, step
+    cdef bint branching = scale > 0
     cdef double[::1] s = np.zeros(m + 1), gain = np.zeros(m + 1), best = np.zeros(R + 2), h = np.zeros(R + 2)
     cdef int[::1] who = np.zeros(R + 2, dtype=np.int32), taken = np.zeros(m + 1, dtype=np.int32)
     cdef int[::1] hat = np.zeros(m + 1, dtype=np.int32)  # the set found, as it grows
@@ -242,7 +243,7 @@ def learn_sets(
                     score_hat += node[v, bucket] + shared[bucket]
                     if branching:
                         other = min(k_gold[v], <int> R + 1) if is_gold[v] else -1
-                        norm += 1 if other < 0 else 2 if other != bucket else 0
+                        norm += scale * (1 if other < 0 else 2 if other != bucket else 0)
                     if v == m:
                         bucket = min(k_gold[m], <int> R + 1)
                         h[bucket] += 1
@@ -255,14 +256,15 @@ def learn_sets(
                     bucket = min(k_gold[v], <int> R + 1)
                     h[bucket] += 1
                     score_gold += node[v, bucket] + shared[bucket]
-                    norm += 1 if branching and not is_hat[v] else 0
+                    norm += scale if branching and not is_hat[v] else 0
             if branching:
                 for q in range(R + 2):
-                    norm += h[q] * h[q]
+                    norm += scale * h[q] * h[q]
             if rho > 0 and score_hat - score_gold < -1e-9 * (1 + fabs(score_gold)):
                 counts[1] += 1
             elif rho > 0 and norm > 0:
                 tau = min(C, (score_hat - score_gold + sqrt(rho)) / norm) * weight[i]
+                step = tau * scale
                 counts[0] += 1
                 for j in range(-1, n_hat):
                     v = m if j < 0 else hat[j]
@@ -272,8 +274,8 @@ def learn_sets(
                         out += 1
                     if branching and child_indptr[v] < child_indptr[v + 1]:
                         bucket = min(k_hat[v], <int> R + 1)
-                        node[v, bucket] -= tau
-                        node_drift[v, bucket] -= i * tau
+                        node[v, bucket] -= step
+                        node_drift[v, bucket] -= i * step
                 for e in range(gold_indptr[i], gold_indptr[i + 1] + 1):
                     v = gold[e] if e < gold_indptr[i + 1] else m
                     if not is_hat[v] and squared_norm[i] > 0:
@@ -282,12 +284,12 @@ def learn_sets(
                         out += 1
                     if branching and child_indptr[v] < child_indptr[v + 1]:
                         bucket = min(k_gold[v], <int> R + 1)
-                        node[v, bucket] += tau
-                        node_drift[v, bucket] += i * tau
+                        node[v, bucket] += step
+                        node_drift[v, bucket] += i * step
                 if branching:
                     for q in range(R + 2):
-                        shared[q] += tau * h[q]
-                        shared_drift[q] += i * tau * h[q]
+                        shared[q] += step * h[q]
+                        shared_drift[q] += i * step * h[q]
             coef_indptr[i + 1] = out
             for j in range(n_hat):
                 v = hat[j]

@@ -15,7 +15,7 @@ from tests.contracts.configurations import documents, taxonomy
 TREE = Taxonomy.from_edges(
     [("R", "A"), ("R", "B"), ("A", "AA"), ("A", "AB"), ("B", "BA"), ("B", "BB")]
 )  # R(A(AA, AB), B(BA, BB))
-PLAIN = {"average": "none", "fit_intercept": False, "shards": 1, "random_state": 0}
+PLAIN = {"average": "none", "fit_intercept": False, "shards": 1, "branching_scale": 1.0, "random_state": 0}
 
 
 def weights(model: GlobalTreeModel, name: str) -> list[float]:

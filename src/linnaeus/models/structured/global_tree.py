@@ -79,6 +79,9 @@ class GlobalTreeModel(OnlineLinear):
     branching : "auto", weights of how many children of a node are chosen where the taxonomy is a tree; True, the same
         but an error on a DAG; False for none.
     R : children that are counted one by one, beyond it is "more".
+    branching_scale : value of the features of branching, beside documents of length 1. They are in every set and so
+        move with every step: if they are large, sets grow and shrink by thousands of nodes. 1 is the paper's, beside
+        counts of words. The first of several passes learns no branching: beside weights of 0, any of its own decides.
     max_iter : passes over the documents.
     shards : parts of the documents that are learned from alone in every pass and then averaged. The model depends on
         it, not on how many are learned from at a time; steps become smaller with more of them.
@@ -100,7 +103,8 @@ class GlobalTreeModel(OnlineLinear):
     >>> from linnaeus import GlobalTreeModel, Taxonomy
     >>> tax = Taxonomy.from_edges([("Root", "A"), ("Root", "B"), ("A", "AA"), ("A", "AB")])
     >>> X = np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [1.0, 0, 1.0]])
-    >>> model = GlobalTreeModel(taxonomy=tax, shards=1, random_state=0).fit(X, [["AA"], ["AB"], ["B"], ["AA", "B"]])
+    >>> y = [["AA"], ["AB"], ["B"], ["AA", "B"]]
+    >>> model = GlobalTreeModel(taxonomy=tax, shards=1, branching_scale=1.0, random_state=0).fit(X, y)
     >>> model.predict(X)
     [['AA'], ['AB'], ['B'], ['B', 'AA']]
     >>> model.n_best(X[3:], 2, closed=False)[0][0][0]
@@ -121,6 +125,7 @@ class GlobalTreeModel(OnlineLinear):
         C: float = 1.0,
         branching: Any = "auto",
         R: int = 3,
+        branching_scale: float = 0.03,
         max_iter: int = 10,
         shards: int = 10,
         average: str = "trajectory",
@@ -134,6 +139,7 @@ class GlobalTreeModel(OnlineLinear):
         self.C = C
         self.branching = branching
         self.R = R
+        self.branching_scale = branching_scale
         self.max_iter = max_iter
         self.shards = shards
         self.average = average
@@ -146,6 +152,7 @@ class GlobalTreeModel(OnlineLinear):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_number("R", self.R, least=1, whole=True)
+        check_number("branching_scale", self.branching_scale, above=0)
         check_number("shards", self.shards, least=1, whole=True)
         if self.branching not in (True, False):
             check_choice("branching", self.branching, ("auto",))
@@ -212,14 +219,15 @@ class GlobalTreeModel(OnlineLinear):
         weight = np.ones(problem.n_docs) if problem.weights is None else problem.weights.astype(np.float64)
         on_tree = self._on_tree
         ends = np.append(np.isin(self.nodes_[tree.order], self.label_nodes_) | (not on_tree), self.some_empty_)
-        options = (bool(self._one), on_tree and self.branching is not False, float(self.C))
+        scale = float(self.branching_scale) ** 2 if on_tree and self.branching is not False else 0.0
         W, B = sparse.csr_array(W[:, tree.order]), Branching(known.node[tree_order].copy(), known.shared.copy())
         mean_A, A = sparse.csr_array((problem.n_docs, m)), sparse.csr_array((problem.n_docs, m))
         start, mean_B = W, Branching.zeros(m, B.node.shape[1] - 2)
         engine = get_engine(self.engine, self.n_jobs)
         with single_blas_thread(), progress("learning", len(passes), show=self.verbose > 0) as advance:
-            for parts in passes:
-                shared = Shards(X, weight, closed, tree, ends, *options, W, B)
+            for number, parts in enumerate(passes):
+                now = scale if number or len(passes) == 1 else 0.0
+                shared = Shards(X, weight, closed, tree, ends, bool(self._one), now, float(self.C), W, B)
                 found = list(engine.map(visit_shard, parts, shared=shared))
                 share = 1.0 / len(parts)
                 gained, mean = _stacked([f.coefficients for f in found], parts, share)

@@ -109,7 +109,7 @@ class Shards:
     tree: TreeOfNodes
     ends: BoolArray  # where a set may end; last: whether it may be empty
     one: bool  # whether sets are single paths
-    learn_branching: bool
+    branching_scale: float  # squared value of the features of branching; 0: they are not learned
     C: float
     W: CSR  # n_features x nodes of the tree, at the beginning
     branching: Branching = field(default_factory=lambda: Branching.zeros(0, 1))
@@ -140,7 +140,7 @@ def visit_shard(shared: Shards, rows: IntArray) -> ShardResult:
     )  # fmt: skip
     layout = (
         *(tree.child_indptr, tree.children, tree.parent_indptr, tree.parents, shared.ends.astype(np.uint8)),
-        *(int(shared.one), shared.learn_branching, shared.C),
+        *(int(shared.one), shared.branching_scale, shared.C),
     )
     scorer, work = Scorer(shared.W, None, np.zeros(m)), np.zeros(shared.X.shape[1])
     learn = dispatch.best("passive_aggressive").learn_sets
