@@ -13,6 +13,7 @@ go scores of branching (`decoding.branching`), which are few. Shards begin with 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -114,6 +115,14 @@ class Shards:
     W: CSR  # n_features x nodes of the tree, at the beginning
     branching: Branching = field(default_factory=lambda: Branching.zeros(0, 1))
 
+    @cached_property
+    def scorer(self) -> Scorer:
+        """The weights laid out for scoring; once for all shards of a process."""
+        return Scorer(self.W, None, np.zeros(self.tree.n_nodes))
+
+    def __getstate__(self) -> dict[str, Any]:  # workers elsewhere lay out for themselves
+        return {key: value for key, value in self.__dict__.items() if key != "scorer"}
+
 
 @dataclass(frozen=True)
 class ShardResult:
@@ -142,7 +151,7 @@ def visit_shard(shared: Shards, rows: IntArray) -> ShardResult:
         *(tree.child_indptr, tree.children, tree.parent_indptr, tree.parents, shared.ends.astype(np.uint8)),
         *(int(shared.one), shared.branching_scale, shared.C),
     )
-    scorer, work = Scorer(shared.W, None, np.zeros(m)), np.zeros(shared.X.shape[1])
+    scorer, work = shared.scorer, np.zeros(shared.X.shape[1])
     learn = dispatch.best("passive_aggressive").learn_sets
     used = 0
     for part in blocks(n_docs, rows_that_fit(8 * m)):
