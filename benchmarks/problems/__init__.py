@@ -18,6 +18,7 @@ _LOADERS: dict[str, Callable[[], Problem]] = {
     "wordnet_nouns": wordnet.wordnet_nouns,
     "mesh_d01": mesh.mesh_d01,
     "mesh_d01_split": partial(mesh.mesh_d01, split=True),
+    "medline_mesh": partial(mesh.branch, "MeSH", name="medline_mesh"),
     "newsgroups15": newsgroups.newsgroups15,
     "enzyme_ec": enzymes.enzyme_ec,
     **{name: partial(hmc.yeast, name) for name in hmc.YEAST},

@@ -28,7 +28,7 @@ def mesh_d01(*, split: bool = False) -> Problem:
 
 
 def branch(top: str, *, levels: int | None = None, split: bool = True, name: str | None = None) -> Problem:
-    """A branch by the tree number it begins with (``D01``), or a whole letter (``H``).
+    """A branch by the tree number it begins with (``D01``), a whole letter (``H``), or all of them (``MeSH``).
 
     ``levels`` lifts deeper labels to their ancestor on that level, the top of the branch counted as the first.
     """
@@ -60,4 +60,6 @@ def _labelled(top: str, levels: int | None) -> tuple[Any, list[list[str]]]:
 
 
 def _within(code: str, top: str) -> bool:
+    if top == "MeSH":
+        return True
     return code[0] == top if len(top) == 1 else code.split(".")[0] == top

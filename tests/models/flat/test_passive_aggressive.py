@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 
-from linnaeus import OneVsRestPA
+from linnaeus import EdgePA, GlobalTreeModel, OneVsRestPA
 from linnaeus.models.flat.passive_aggressive import visit_orders
 from tests.contracts.configurations import documents, taxonomy
 
@@ -45,3 +46,19 @@ def test_labels_that_come_later_join_with_weights_of_zero() -> None:
     model.partial_fit(X[2:], [["C"]])
     assert list(model.classes_) == ["A", "B", "C"]
     assert model.predict(X) == [["A"], ["B"], ["C"]]
+
+
+@pytest.mark.parametrize("model", [OneVsRestPA, EdgePA, GlobalTreeModel])
+def test_documents_whose_features_are_not_in_order_stay_as_they_are(model) -> None:
+    tax = taxonomy()
+    X, labels = documents(tax)
+    turned = sparse.csr_array((X.shape[0], X.shape[1]), dtype=np.float32)
+    turned.indptr = X.indptr.copy()
+    ends = list(zip(X.indptr[:-1], X.indptr[1:], strict=True))
+    turned.indices = np.concatenate([X.indices[a:b][::-1] for a, b in ends])
+    turned.data = np.concatenate([X.data[a:b][::-1] for a, b in ends])
+    before = turned.indices.copy(), turned.data.copy()
+    found = model(tax, random_state=0).fit(turned, labels)
+    np.testing.assert_array_equal(turned.indices, before[0])
+    np.testing.assert_array_equal(turned.data, before[1])
+    np.testing.assert_allclose(found.weights_, model(tax, random_state=0).fit(X, labels).weights_, atol=1e-6)

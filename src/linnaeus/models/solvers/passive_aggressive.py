@@ -43,8 +43,7 @@ def prepared(X: Matrix, *, constant: bool) -> CSR:
     rows = sparse.csr_array(X, dtype=np.float64)
     if constant:
         rows = sparse.csr_array(sparse.hstack([rows, np.ones((rows.shape[0], 1))], format="csr"))
-    rows.sort_indices()
-    return rows
+    return rows.sorted_indices()  # a copy: the arrays of indices may still be those of X
 
 
 def squared_norms(X: CSR) -> FloatArray:
