@@ -52,11 +52,9 @@ def test_labels_that_come_later_join_with_weights_of_zero() -> None:
 def test_documents_whose_features_are_not_in_order_stay_as_they_are(model) -> None:
     tax = taxonomy()
     X, labels = documents(tax)
-    turned = sparse.csr_array((X.shape[0], X.shape[1]), dtype=np.float32)
-    turned.indptr = X.indptr.copy()
     ends = list(zip(X.indptr[:-1], X.indptr[1:], strict=True))
-    turned.indices = np.concatenate([X.indices[a:b][::-1] for a, b in ends])
-    turned.data = np.concatenate([X.data[a:b][::-1] for a, b in ends])
+    indices, data = (np.concatenate([part[a:b][::-1] for a, b in ends]) for part in (X.indices, X.data))
+    turned = sparse.csr_array((data, indices, X.indptr.copy()), shape=X.shape)
     before = turned.indices.copy(), turned.data.copy()
     found = model(tax, random_state=0).fit(turned, labels)
     np.testing.assert_array_equal(turned.indices, before[0])
