@@ -134,7 +134,7 @@ def split(
             value[0] = top
             for c in range(n_labels):
                 value[n_vertices + c] = w[c]
-            if few > 2 and descend(
+            if few > 1 and descend(
                 value, &parent[0], &indptr[0], &children[0], n_vertices, n_labels, t, scratch, steps
             ) < few:
                 for c in range(1, n_vertices + n_labels):
