@@ -14,7 +14,7 @@ from linnaeus.decoding import DECODERS, CutOff, InstanceCut, RCut, SCut, Thresho
 from linnaeus.errors import DataError, ParameterError
 from linnaeus.features import TextFeatures
 from linnaeus.tuning import held_out_scores
-from tests.contracts.configurations import CASES, documents, make, taxonomy
+from tests.contracts.configurations import CASES, ONE_LABEL, documents, make, taxonomy
 
 CUTS = [name for name, kind in DECODERS.items() if issubclass(kind, CutOff)]
 
@@ -62,9 +62,6 @@ def test_every_cut_off_can_be_fitted_to_every_model(name, settings, cut) -> None
     decoder = fit_decoder(model, X, labels, cut, cv=2)
     assert decoder.fitted
     assert len(model.predict(X, decoder=decoder)) == 60
-
-
-ONE_LABEL = {"MulticlassSVM", "SoftmaxRegression"}
 
 
 def test_labels_of_one_fold_only_do_not_break_it() -> None:

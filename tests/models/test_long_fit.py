@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import pickle
 import signal
 import subprocess
 import sys
 import textwrap
-import time
 
 import numpy as np
 import pytest
@@ -59,21 +57,22 @@ class Interrupted:
 # -- checkpoints -------------------------------------------------------------------------------------------------------
 
 KILLED = """
-    import sys, time
+    import os, signal, sys
     from linnaeus import OneVsRestSVM
     from linnaeus.models import checkpoint
     from tests.models.test_long_fit import WIDE, problem
 
-    class Slow:
+    class Killed:
         n_workers = 1
         def map(self, function, tasks, shared):
-            for task in tasks:
-                time.sleep(0.1)
+            for i, task in enumerate(tasks):
+                if i == 2:
+                    os.kill(os.getpid(), signal.SIGKILL)
                 yield function(shared, task)
 
     checkpoint.EVERY = 0.0
     X, labels = problem()
-    OneVsRestSVM(WIDE, random_state=3, engine=Slow(), checkpoint=sys.argv[1]).fit(X, labels)
+    OneVsRestSVM(WIDE, random_state=3, engine=Killed(), checkpoint=sys.argv[1]).fit(X, labels)
 """
 
 
@@ -86,19 +85,16 @@ def finished_blocks(folder) -> int:
 
 def test_a_killed_fit_goes_on_to_the_same_model_bit_for_bit(tmp_path) -> None:
     folder = tmp_path / "checkpoint"
-    for n_blocks in (2, 4):  # killed twice
-        process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(KILLED), str(folder)])
-        for _ in range(600):
-            if finished_blocks(folder) >= n_blocks or process.poll() is not None:
-                break
-            time.sleep(0.02)
-        os.kill(process.pid, signal.SIGKILL)
-        assert process.wait() == -signal.SIGKILL
-    assert 4 <= finished_blocks(folder) < 7
+    finished = []
+    for _ in range(2):  # killed twice, each time when its third block is asked for
+        process = subprocess.run([sys.executable, "-c", textwrap.dedent(KILLED), str(folder)])
+        assert process.returncode == -signal.SIGKILL
+        finished.append(finished_blocks(folder))
+    assert 0 < finished[0] < finished[1] < 7
     X, labels = problem()
     counting = Interrupted(after=1000)
     resumed = OneVsRestSVM(WIDE, random_state=3, checkpoint=folder, engine=counting).fit(X, labels)
-    assert 0 < counting.solved <= 3
+    assert counting.solved == 7 - finished[1]
     equal(resumed, OneVsRestSVM(WIDE, random_state=3).fit(X, labels))
 
 
