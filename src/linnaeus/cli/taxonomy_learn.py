@@ -83,4 +83,4 @@ def learn(
         print_json({**result, "members": clusters})
         return
     print_table(["node", "labels"], [(" + ".join(group[:2]), ", ".join(group)) for group in clusters])
-    note(f"{output}: {result['labels']:,} labels in {result['clusters']:,} clusters")
+    note(f"{output}: {result['labels']:,} labels in {result['clusters']:,} cluster{'s' * (result['clusters'] != 1)}")

@@ -63,7 +63,9 @@ def _on(dendrogram: Dendrogram, axes: Any, title: str | None) -> None:
     axes.set_xlabel("distance (dashed links are cut)")
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
-    axes.set_title(title or f"{len(dendrogram.clusters)} clusters, inconsistency cut at {dendrogram.threshold:.3f}")
+    n = len(dendrogram.clusters)
+    said = f"{n} cluster{'s' * (n != 1)}, inconsistency cut at {dendrogram.threshold:.3f}"
+    axes.set_title(title or said)
 
 
 def _drawn(laid: Any, dendrogram: Dendrogram) -> list[tuple[int, tuple[Any, Any]]]:
