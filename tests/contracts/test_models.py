@@ -62,11 +62,10 @@ def test_renumbering_nodes_changes_only_the_numbering(name, settings, kind) -> N
 def test_sparse_and_dense_documents_give_the_same_scores(name, settings) -> None:
     tax = taxonomy()
     X, labels = documents(tax, name=name)
-    model = make(name, {**settings, "tol": 1e-6}, taxonomy=tax)
+    model = make(name, {**settings, "tol": 2e-7}, taxonomy=tax)  # weights agree to the root of what objectives do
     from_sparse = clone(model).fit(X, labels)
     from_dense = clone(model).fit(X.toarray(), labels)
-    # Two solutions whose objectives agree to 1e-6 have weights that differ by the root of it.
-    np.testing.assert_allclose(from_sparse.decision_function(X), from_dense.decision_function(X.toarray()), atol=1e-2)
+    np.testing.assert_allclose(from_sparse.decision_function(X), from_dense.decision_function(X.toarray()), atol=5e-3)
     np.testing.assert_allclose(from_sparse.decision_function(X), from_sparse.decision_function(X.toarray()), atol=1e-5)
 
 
