@@ -78,26 +78,7 @@ def learn_panel(
     return n_updates
 
 
-cdef int largest(const double* gain, const int* children, i64 begin, i64 end, int most, double* best, int* who) noexcept nogil:
-    """The ``most`` largest finite gains in order, equal ones in the order of children; how many there are."""
-    cdef int found = 0, i, c
-    cdef i64 e
-    cdef double g
-    for e in range(begin, end):
-        c = children[e]
-        g = gain[c]
-        if g == -INFINITY or (found == most and g <= best[most - 1]):
-            continue
-        i = found if found < most else most - 1
-        while i > 0 and best[i - 1] < g:
-            best[i] = best[i - 1]
-            who[i] = who[i - 1]
-            i -= 1
-        best[i] = g
-        who[i] = c
-        if found < most:
-            found += 1
-    return found
+include "largest_gains.pxi"
 
 
 def learn_sets(
@@ -114,8 +95,8 @@ def learn_sets(
     after their parents. ``parents`` has all parents, which on a DAG are more than one: sets are closed through all of them.
     ``ends[v]`` says whether a set may end at v (last: may be empty), ``most`` is 1 where a node has at most one child in a
     set, else 0. ``node`` and ``shared`` are scores of branching in the buckets 0, 1 .. R, more; their features
-    have the squared value ``scale``, and 0 does not learn them; ``drift`` gets (visits before) x what is added. Coefficients go to rows of ``coef``; ``work`` (zeros) has
-    a place for every feature. ``counts`` adds up updates, and visits in which the set found was worse than the right one.
+    have the squared value ``scale``, and 0 does not learn them; ``drift`` gets (visits before) x what is added.
+    Coefficients go to rows of ``coef``; ``work`` (zeros) has a place for every feature. ``counts`` adds up updates, and visits in which the set found was worse than the right one.
     """
     cdef Py_ssize_t m = child_indptr.shape[0] - 2, R = node.shape[1] - 2, i, j, v, p, d
     cdef i64 e, f, out = coef_indptr[first]
@@ -161,7 +142,7 @@ def learn_sets(
                     if gain[below[e]] > 0:
                         n_positive += 1
                         positive += gain[below[e]]
-                found = largest(&gain[0], below, child_indptr[p], child_indptr[p + 1], <int> R + 1, &best[0], &who[0])
+                found = largest(&gain[0], below, child_indptr[p], child_indptr[p + 1], NULL, <int> R + 1, &best[0], &who[0])
                 prefix = 0
                 for q in range(1, min(found, R if most == 0 else 1) + 1):
                     prefix += best[q - 1]
@@ -189,7 +170,7 @@ def learn_sets(
                             hat[n_hat] = below[e]
                             n_hat += 1
                 elif taken[p] > 0:
-                    largest(&gain[0], below, child_indptr[p], child_indptr[p + 1], <int> R + 1, &best[0], &who[0])
+                    largest(&gain[0], below, child_indptr[p], child_indptr[p + 1], NULL, <int> R + 1, &best[0], &who[0])
                     for q in range(taken[p]):
                         if not is_hat[who[q]]:
                             is_hat[who[q]] = 1

@@ -9,6 +9,7 @@ is shorter than q) has norm 0: its rows and its own value are 0, and `prepare` w
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -27,7 +28,7 @@ _RUN_ONLY = ("n_jobs", "engine")  # how to run, not what is computed
 
 
 @dataclass(frozen=True)
-class StringKernel:
+class StringKernel(ABC):
     """Base of the kernels on sequences."""
 
     p: int = 4
@@ -89,11 +90,11 @@ class StringKernel:
         found: FloatArray = A.keep(key, lambda: self._squared_norms(A, engine))
         return found
 
-    def _gram(self, A: Sequences, B: Sequences, engine: Engine) -> FloatArray:
-        raise NotImplementedError
+    @abstractmethod
+    def _gram(self, A: Sequences, B: Sequences, engine: Engine) -> FloatArray: ...
 
-    def _squared_norms(self, A: Sequences, engine: Engine) -> FloatArray:
-        raise NotImplementedError
+    @abstractmethod
+    def _squared_norms(self, A: Sequences, engine: Engine) -> FloatArray: ...
 
 
 def check_lengths(p: int, q: int | None, weights: Sequence[float] | None) -> None:

@@ -12,6 +12,7 @@ value again, which is stored with the model. Any object with the methods of `lin
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -25,7 +26,7 @@ __all__ = ["RBF", "Linear", "Polynomial", "Precomputed", "fitted", "kept_documen
 
 
 @dataclass(frozen=True)
-class _VectorKernel:
+class _VectorKernel(ABC):
     """What kernels on vectors share: documents are rows of a CSR or dense matrix."""
 
     normalise: bool = False
@@ -50,11 +51,11 @@ class _VectorKernel:
         own = self._diagonal(A)
         return (own > 0).astype(np.float64) if self.normalise else own
 
-    def _values(self, A: Matrix, B: Matrix) -> FloatArray:
-        raise NotImplementedError
+    @abstractmethod
+    def _values(self, A: Matrix, B: Matrix) -> FloatArray: ...
 
-    def _diagonal(self, A: Matrix) -> FloatArray:
-        raise NotImplementedError
+    @abstractmethod
+    def _diagonal(self, A: Matrix) -> FloatArray: ...
 
     def to_dict(self) -> dict[str, Any]:
         """Parameters as plain values."""

@@ -7,6 +7,7 @@ met before (``_place``).
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -125,6 +126,6 @@ class OnlineLinear(LinearTaxonomyClassifier):
         self.nodes_ = known
         self._give(grown, X.dtype if not len(before) else self.intercept_.dtype)
 
+    @abstractmethod
     def _pass(self, problem: Problem, ends: IntArray) -> None:
         """Learn from checked documents in their order; ``ends`` are the most specific labels now met or declared."""
-        raise NotImplementedError
