@@ -35,6 +35,22 @@ def test_tab_separated_values(linnaeus, trained) -> None:
     assert first[3] == "Animals > Cats"
 
 
+def test_the_language_of_the_vocabulary_is_that_of_the_paths(linnaeus, files) -> None:
+    skos = "http://www.w3.org/2004/02/skos/core#"
+    lines = [f"@prefix s: <{skos}> . @prefix x: <x:> .", 'x:A a s:Concept ; s:prefLabel "Beasts"@en, "Tiere"@de .']
+    lines += ["x:B a s:Concept ."] + [f"x:{v} a s:Concept ; s:broader x:A ." for v in ("Cats", "Dogs")]
+    lines += [f"x:{v} a s:Concept ; s:broader x:B ." for v in ("Trees", "Flowers")]
+    (files / "topics.ttl").write_text("\n".join(lines))
+    text = (files / "docs.jsonl").read_text()
+    (files / "iris.jsonl").write_text(text.replace('"labels": ["', '"labels": ["x:'))
+    train = ("train", "-d", files / "iris.jsonl", "-o", files / "model", "--min-df", 1, "--language", "de")
+    assert linnaeus(*train, "-t", files / "topics.ttl").code == 0
+    out = linnaeus("predict", files / "model", files / "iris.jsonl", "--as", "tsv").out
+    first = out.splitlines()[0].split("\t")
+    assert (first[1], first[3]) == ("x:Cats", "Tiere > x:Cats")
+    assert "--taxonomy, and none is given" in linnaeus(*train).err
+
+
 def test_a_node_with_several_parents_shows_all_its_paths(linnaeus, files) -> None:
     with (files / "topics.tsv").open("a") as file:
         file.write("Plants\tCats\n")

@@ -28,6 +28,14 @@ def test_one_document_in_any_form_is_explained_alike(fitted) -> None:
         assert step.score == pytest.approx(found[0].score, abs=1e-5)
 
 
+def test_what_is_explained_is_an_answer_not_the_top_above_it() -> None:
+    tax = taxonomy()
+    X, labels = documents(tax)
+    model = OneVsRestSVM(tax, learn="closed", random_state=0).fit(X, labels)
+    for i in range(5):
+        assert model.explain(X[[i]])[-1].node in model.predict(X[[i]], closed=False)[0]
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -17,6 +17,7 @@ __all__ = [
     "HeaderOption",
     "IdOption",
     "LabelsOption",
+    "LanguageOption",
     "NamesOption",
     "Reading",
     "SeparatorOption",
@@ -53,6 +54,7 @@ SeparatorOption = Annotated[
 NamesOption = Annotated[
     str | None, typer.Option("--names", help="Names of SKOS concepts: iri (default), notation or label.")
 ]
+LanguageOption = Annotated[str | None, typer.Option("--language", help="Language of the display labels (SKOS).")]
 UnknownOption = Annotated[str, typer.Option("--unknown", help="Labels that are not in the taxonomy: error or drop.")]
 
 
@@ -74,14 +76,19 @@ def weighted_fields(text: list[str] | None) -> dict[str, float] | None:
     return fields
 
 
-def read_taxonomy(path: str | None, names: str | None = None) -> Any:
+def read_taxonomy(path: str | None, names: str | None = None, language: str | None = None) -> Any:
     """The taxonomy of a file, or None."""
     from linnaeus import Taxonomy
 
     if path is None:
+        if language is not None:
+            raise ParameterError(
+                f"--language {language} chooses the display labels of a --taxonomy, and none is given."
+            )
         return None
+    chosen = {"names": names, "language": language}
     with waiting(f"reading {path}"):
-        return Taxonomy.read(path, **({} if names is None else {"names": names}))
+        return Taxonomy.read(path, **{option: value for option, value in chosen.items() if value is not None})
 
 
 @dataclass(frozen=True)

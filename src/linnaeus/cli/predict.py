@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, TextIO
 
 import typer
@@ -30,7 +31,7 @@ def predict(
     output: Annotated[
         str | None, typer.Option("--output", "-o", help="File to write instead of standard output.")
     ] = None,
-    as_: Annotated[str, typer.Option("--as", help="jsonl, or tsv (id, label, score, path).")] = "jsonl",
+    as_: Annotated[str, typer.Option("--as", help="jsonl, or tsv: id, label, score, path for people.")] = "jsonl",
     closed: Annotated[bool | None, typer.Option("--closed/--not-closed", help="Add all ancestors, or not.")] = None,
     decoder: Annotated[str | None, typer.Option("--decoder", help="Another way from scores to sets.")] = None,
     probabilities: Annotated[
@@ -107,7 +108,7 @@ def predict(
     reading = options.Reading(*parts, id=id_, sequence=sequence)
     documents = documents_for(loaded, data or ["-"], reading, labelled=False)
     answer = _Answering(loaded, top, closed, decide, probabilities, rules, n_best, risk)
-    write = _json_line if as_ == "jsonl" or as_json else _table_lines
+    write = _json_line if as_ == "jsonl" else partial(_table_lines, loaded.taxonomy_)
     with _target(output) as file:
         for document in answer.all(documents):
             file.write(write(document))
@@ -220,11 +221,13 @@ def _json_line(document: dict[str, Any]) -> str:
     return json.dumps(document, ensure_ascii=False) + "\n"
 
 
-def _table_lines(document: dict[str, Any]) -> str:
+def _table_lines(taxonomy: Any, document: dict[str, Any]) -> str:
+    """One line for each label: its name for programs, its path for people."""
     lines = []
     for entry in document["labels"]:
         score = "" if entry["score"] is None else f"{entry['score']:.6g}"
-        lines.append("\t".join([document["id"], entry["label"], score, " > ".join(entry["path"])]) + "\n")
+        path = " > ".join(" ".join(taxonomy.display(node).split()) for node in entry["path"])
+        lines.append("\t".join([document["id"], entry["label"], score, path]) + "\n")
     return "".join(lines)
 
 

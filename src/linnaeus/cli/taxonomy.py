@@ -9,7 +9,7 @@ import typer
 
 from linnaeus.cli.console import JsonOption, note, print_json, print_table, waiting
 from linnaeus.cli.console import show as show_on_stdout
-from linnaeus.cli.options import NamesOption
+from linnaeus.cli.options import LanguageOption, NamesOption
 from linnaeus.cli.taxonomy_learn import learn
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ COLUMNS = ["property", "value"]
 FileArgument = Annotated[Path, typer.Argument(help="The taxonomy; its format is recognised.", show_default=False)]
 FromOption = Annotated[str | None, typer.Option("--from", help="Format of the input, instead of recognising it.")]
 EncodingOption = Annotated[str | None, typer.Option(help="Encoding of the input, instead of UTF-8.")]
-LanguageOption = Annotated[str | None, typer.Option(help="Language of the labels (SKOS).")]
 
 
 @app.command()

@@ -34,6 +34,7 @@ def train(
     encoding: options.EncodingOption = None,
     split: options.SplitOption = None,
     names: options.NamesOption = None,
+    language: options.LanguageOption = None,
     unknown: options.UnknownOption = "error",
     weighting: Annotated[
         str | None, typer.Option("--weighting", help="Of terms: tfidf (default), or log2 (raw counts x log2(N/n)).")
@@ -110,7 +111,7 @@ def train(
     if engine is not None:
         get_engine(engine, jobs)  # a wrong name or a missing package is told before anything is read
         run["engine"] = engine
-    tax = options.read_taxonomy(taxonomy, names)
+    tax = options.read_taxonomy(taxonomy, names, language)
     parts = (format, text, labels, categorical, header, encoding, split, label_separator)
     reading = options.Reading(*parts, sequence=sequence)
     documents = reading.read(data, tax)

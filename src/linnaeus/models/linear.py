@@ -98,16 +98,25 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
     def explain(self, x: Any, node: str | None = None, k: int | None = None) -> list[NodeExplanation]:
         """Exact contributions of the features of one document to every scored node of the path, and against rivals.
 
-        ``x`` is one row; ``node`` the node to explain (default: the best one); ``k`` keeps the k largest
-        contributions. Nodes of the path that the model does not score are left out. Each step also says what spoke for
-        the node and not for its runner-up among the siblings (``against``).
+        ``x`` is one row; ``node`` the node to explain (default: the best of the most specific labels of the answer);
+        ``k`` keeps the k largest contributions. Nodes of the path that the model does not score are left out. Each step
+        also says what spoke for the node and not for its runner-up among the siblings (``against``).
         """
         check_is_fitted(self, "nodes_")
         X = self._check_X(one_row(x), reset=False)
         if X.shape[0] != 1:
             raise ParameterError(f"explain takes one document; got {X.shape[0]}.")
-        target = int(self.top_nodes(X, 1)[0][0, 0]) if node is None else self.taxonomy_.index(node)
+        target = self._best_answer(X) if node is None else self.taxonomy_.index(node)
         return explain_path(self, X, target, k, self._weights_of, self.intercept_)
+
+    def _best_answer(self, X: Matrix) -> int:
+        """The best of the most specific labels of one document's answer; the best node of all where it is empty."""
+        column_of = {v: i for i, v in enumerate(self.nodes_.tolist())}
+        found = [v for v in self.answers(X, closed=False).indices.tolist() if v in column_of]
+        if not found:
+            return int(self.top_nodes(X, 1)[0][0, 0])
+        scores = self._scores(X)[0, [column_of[v] for v in found]]
+        return int(found[int(scores.argmax())])
 
     def _weights_of(self, features: IntArray, column: int) -> FloatArray:
         """Weights of some features for one label."""

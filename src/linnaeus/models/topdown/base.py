@@ -29,7 +29,6 @@ from linnaeus.decoding.base import stacked
 from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.engine.plan import blocks, rows_that_fit
 from linnaeus.errors import DataError
-from linnaeus.models.explaining import NodeExplanation, one_row
 from linnaeus.models.linear import LinearTaxonomyClassifier
 from linnaeus.models.parameters import check_choice, check_training
 from linnaeus.models.topdown.local import Family, LocalSolution, LocalTraining, packs, solve_pack
@@ -252,20 +251,6 @@ class LocalClassifiers(LinearTaxonomyClassifier):
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in super().__getstate__().items() if key != "_grown"}
-
-    def explain(self, x: Any, node: str | None = None, k: int | None = None) -> list[NodeExplanation]:
-        """Exact contributions of the features of one document to every node of the path to ``node``.
-
-        ``x`` is one row; by default the path to the (best) answer is explained; ``k`` keeps the largest contributions.
-        """
-        if node is None:
-            X = self._check_X(one_row(x), reset=False)
-            found = self.answers(X[:1], closed=False).indices
-            if len(found):
-                column_of = {v: i for i, v in enumerate(self.nodes_.tolist())}
-                scores = self._scores(X[:1])[0, [column_of[v] for v in found.tolist()]]
-                node = str(self.taxonomy_.names[found[scores.argmax()]])
-        return super().explain(x, node, k)
 
 
 def _column(Y: CSR, v: int) -> IntArray:
