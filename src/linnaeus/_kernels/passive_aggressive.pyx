@@ -79,13 +79,14 @@ def learn_panel(
 
 
 include "largest_gains.pxi"
+include "max_loss.pxi"
 
 
 def learn_sets(
     const i64[::1] indptr, const int[::1] indices, const double[::1] data, const double[::1] squared_norm,
     const double[::1] weight, const i64[::1] gold_indptr, const int[::1] gold, const double[:, ::1] base, Py_ssize_t first,
     const i64[::1] child_indptr, const int[::1] children, const i64[::1] parent_indptr, const int[::1] parents,
-    const unsigned char[::1] ends, int most, double scale, double C,
+    const unsigned char[::1] ends, int most, double scale, double C, int spare,
     double[:, ::1] node, double[::1] shared, double[:, ::1] node_drift, double[::1] shared_drift,
     i64[::1] coef_indptr, int[::1] coef_indices, double[::1] coef_data, double[::1] work, i64[::1] counts,
 ):
@@ -96,6 +97,8 @@ def learn_sets(
     ``ends[v]`` says whether a set may end at v (last: may be empty), ``most`` is 1 where a node has at most one child in a
     set, else 0. ``node`` and ``shared`` are scores of branching in the buckets 0, 1 .. R, more; their features
     have the squared value ``scale``, and 0 does not learn them; ``drift`` gets (visits before) x what is added.
+    ``spare`` is -1 where a step moves away from the set found. Else it moves away from the set of largest augmented score
+    (`max_loss.pxi`) among those with at most so many labels more than are right, unless the set found has more.
     Coefficients go to rows of ``coef``; ``work`` (zeros) has a place for every feature. ``counts`` adds up updates, and visits in which the set found was worse than the right one.
     """
     cdef Py_ssize_t m = child_indptr.shape[0] - 2, R = node.shape[1] - 2, i, j, v, p, d
@@ -108,8 +111,28 @@ def learn_sets(
     cdef int[::1] hat = np.zeros(m + 1, dtype=np.int32)  # the set found, as it grows
     cdef int[::1] k_hat = np.zeros(m + 1, dtype=np.int32), k_gold = np.zeros(m + 1, dtype=np.int32)
     cdef unsigned char[::1] is_hat = np.zeros(m + 1, dtype=np.uint8), is_gold = np.zeros(m + 1, dtype=np.uint8)
+    cdef int[::1] capacity = np.zeros(m + 1, dtype=np.int32), right = np.zeros(m + 1, dtype=np.int32)
+    cdef int[::1] stack = np.zeros(4 * m + 4, dtype=np.int32), reach = np.zeros(2 * m + 4, dtype=np.int32)
+    cdef int[::1] tree_parent = np.full(m + 1, -1, dtype=np.int32)
+    cdef unsigned char[::1] is_label = np.zeros(m + 1, dtype=np.uint8)
+    cdef i64[::1] offset = np.zeros(m + 1, dtype=np.int64)
     cdef const int* below = &children[0]
+    cdef bint plain = scale <= 0 and not np.any(node) and not np.any(shared)
+    cdef MaxLoss augmented
+    augmented.indptr, augmented.below, augmented.ends = &child_indptr[0], below, &ends[0]
+    augmented.capacity, augmented.right, augmented.is_label = &capacity[0], &right[0], &is_label[0]
+    augmented.s, augmented.shared, augmented.node = &s[0], &shared[0], NULL if plain else &node[0, 0]
+    augmented.B, augmented.most, augmented.offset = 2 if plain else <int> R + 2, most, &offset[0]
+    augmented.V = augmented.P = NULL
+    augmented.room_V = augmented.room_P = 0
+    augmented.reach, augmented.reach_right = &reach[0], &reach[m + 2]
     with nogil:
+        for p in range(m + 1):
+            v = m - 1 - p if p < m else m
+            capacity[v] = 1 if v < m and ends[v] else 0
+            for e in range(child_indptr[v], child_indptr[v + 1]):
+                capacity[v] += capacity[below[e]]
+                tree_parent[below[e]] = <int> v
         for d in range(base.shape[0]):
             i = first + d
             for v in range(m):
@@ -178,6 +201,18 @@ def learn_sets(
                             n_hat += 1
                 if j == n_hat:
                     break
+            score_hat = score_gold = 0
+            for e in range(gold_indptr[i], gold_indptr[i + 1]):
+                v = gold[e]
+                is_gold[v] = 1
+                score_gold += s[v]
+                for f in range(parent_indptr[v], parent_indptr[v + 1]):
+                    k_gold[parents[f]] += 1
+            if spare >= 0:
+                n_hat = augmented_set(
+                    &augmented, m, spare, &gold[0] + gold_indptr[i], gold_indptr[i + 1] - gold_indptr[i], &k_gold[0],
+                    &is_label[0], &tree_parent[0], &taken[0], n_hat, &hat[0], &is_hat[0], &stack[0],
+                )
             j = 0
             while j < n_hat:
                 v = hat[j]
@@ -187,18 +222,11 @@ def learn_sets(
                         is_hat[parents[e]] = 1
                         hat[n_hat] = parents[e]
                         n_hat += 1
-            score_hat = score_gold = 0
             for j in range(n_hat):
                 v = hat[j]
                 score_hat += s[v]
                 for e in range(parent_indptr[v], parent_indptr[v + 1]):
                     k_hat[parents[e]] += 1
-            for e in range(gold_indptr[i], gold_indptr[i + 1]):
-                v = gold[e]
-                is_gold[v] = 1
-                score_gold += s[v]
-                for f in range(parent_indptr[v], parent_indptr[v + 1]):
-                    k_gold[parents[f]] += 1
             is_hat[m] = is_gold[m] = 1
             n_gold = n_both = 0
             for e in range(gold_indptr[i], gold_indptr[i + 1]):
@@ -241,10 +269,10 @@ def learn_sets(
             if branching:
                 for q in range(R + 2):
                     norm += scale * h[q] * h[q]
-            if rho > 0 and score_hat - score_gold < -1e-9 * (1 + fabs(score_gold)):
+            if rho > 0 and score_hat - score_gold + (sqrt(rho) if spare >= 0 else 0) < -1e-9 * (1 + fabs(score_gold)):
                 counts[1] += 1
             elif rho > 0 and norm > 0:
-                tau = min(C, (score_hat - score_gold + sqrt(rho)) / norm) * weight[i]
+                tau = min(C, max(0.0, score_hat - score_gold + sqrt(rho)) / norm) * weight[i]
                 step = tau * scale
                 counts[0] += 1
                 for j in range(-1, n_hat):
@@ -282,4 +310,6 @@ def learn_sets(
                 is_gold[v] = 0
                 for f in range(parent_indptr[v], parent_indptr[v + 1]):
                     k_gold[parents[f]] = 0
+    free(augmented.V)
+    free(augmented.P)
     return int(out)

@@ -67,16 +67,20 @@ def features(tax: Taxonomy, closed: frozenset, x: np.ndarray, R: int) -> np.ndar
     return np.concatenate([own.ravel(), node.ravel(), shared])
 
 
-def reference(tax: Taxonomy, X: np.ndarray, labels: list[frozenset], order: list[int], C: float, R: int) -> list:
-    """Weights after every visit, by enumeration of all sets."""
+def reference(
+    tax: Taxonomy, X: np.ndarray, labels: list[frozenset], order: list[int], C: float, R: int, augmented: int = 10**9
+) -> list:
+    """Weights after every visit, by enumeration of all sets; from visit ``augmented`` on of score and loss together."""
     ends = sorted(set().union(*labels))
     known = sets_of(tax, ends)
     w, found = np.zeros(tax.n_nodes * X.shape[1] + (tax.n_nodes + 1) * (R + 2)), []
     for i in order:
         phi = {m: features(tax, U, X[i], R) for m, U in known}
-        best = max(phi, key=lambda m: w @ phi[m])
         right = labels[i]
-        rho = 1 - 2 * len(best & right) / (len(best) + len(right))
+        losses = {m: 1 - 2 * len(m & right) / (len(m) + len(right)) for m in phi}
+        added = {m: np.sqrt(loss) if len(found) >= augmented else 0.0 for m, loss in losses.items()}
+        best = max(phi, key=lambda m: w @ phi[m] + added[m])
+        rho = losses[best]
         if rho > 0:
             D = phi[right] - phi[best]
             w = w + min(C, (np.sqrt(rho) - w @ D) / (D @ D)) * D
@@ -106,6 +110,38 @@ def test_a_pass_is_that_of_dense_weights_and_enumeration(seed: int) -> None:
         W[fitted.nodes_] = np.asarray(fitted.weights_).T
         np.testing.assert_allclose(W.ravel(), expected[: W.size], atol=1e-6)
         np.testing.assert_allclose(fitted.branching_shared_, expected[-(R + 2) :], atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_cost_augmented_steps_are_those_of_enumeration(seed: int) -> None:
+    rng = np.random.default_rng(100 + seed)
+    n_docs, first, C, R = 24, 10, 0.2, 1 + seed % 2
+    X = rng.normal(size=(n_docs, 4))
+    names = ["AA", "AB", "BA", "BB", *(["A"] if seed % 2 else [])]
+    ends = [TREE.index(name) for name in names]
+    choices = sets_of(TREE, ends)
+    labels = [frozenset([end]) for end in ends]
+    labels += [choices[rng.integers(len(choices))][0] for _ in range(n_docs - len(labels))]
+    rows = [[str(TREE.names[v]) for v in m] for m in labels]
+    model = GlobalTreeModel(TREE, C=C, R=R, **PLAIN).partial_fit(X[:first], rows[:first], classes=[[n] for n in names])
+    model.set_params(update="max_loss").partial_fit(X[first:], rows[first:])
+    expected = reference(TREE, X, labels, list(range(n_docs)), C, R, augmented=first)[-1]
+    plain = reference(TREE, X, labels, list(range(n_docs)), C, R)[-1]
+    W = np.zeros((TREE.n_nodes, 4))
+    W[model.nodes_] = np.asarray(model.weights_).T
+    np.testing.assert_allclose(W.ravel(), expected[: W.size], atol=1e-6)
+    np.testing.assert_allclose(model.branching_shared_, expected[-(R + 2) :], atol=1e-9)
+    assert not np.allclose(expected, plain)
+
+
+def test_steps_against_the_worst_set_keep_a_margin_of_its_loss() -> None:
+    X, y = np.eye(4), ["AA", "AB", "BA", "BB"]
+    model = GlobalTreeModel(TREE, update="max_loss", branching=False, max_iter=200, **PLAIN).fit(X, y)
+    assert model.predict(X).tolist() == y
+    for best, second in (pairs for pairs in model.n_best(X, 2)):
+        assert best[1] - second[1] > 0.9  # 1 in the limit; steps against the answer stop as soon as it is right
+    loose = GlobalTreeModel(TREE, branching=False, max_iter=200, **PLAIN).fit(X, y)
+    assert min(best[1] - second[1] for best, second in loose.n_best(X, 2)) < 0.9
 
 
 def test_shards_are_averaged_passes_over_their_documents() -> None:

@@ -82,6 +82,8 @@ class GlobalTreeModel(OnlineLinear):
     branching_scale : value of the features of branching, beside documents of length 1. They are in every set and so
         move with every step: if they are large, sets grow and shrink by thousands of nodes. 1 is the paper's, beside
         counts of words. The first of several passes learns no branching: beside weights of 0, any of its own decides.
+    update : "prediction", steps away from the set that the model would answer, as in the paper; or "max_loss", away
+        from the set whose score and loss together are largest (slower: the programme carries numbers of labels along).
     max_iter : passes over the documents.
     shards : parts of the documents that are learned from alone in every pass and then averaged. The model depends on
         it, not on how many are learned from at a time; steps become smaller with more of them.
@@ -126,6 +128,7 @@ class GlobalTreeModel(OnlineLinear):
         branching: Any = "auto",
         R: int = 3,
         branching_scale: float = 0.03,
+        update: str = "prediction",
         max_iter: int = 10,
         shards: int = 10,
         average: str = "trajectory",
@@ -140,6 +143,7 @@ class GlobalTreeModel(OnlineLinear):
         self.branching = branching
         self.R = R
         self.branching_scale = branching_scale
+        self.update = update
         self.max_iter = max_iter
         self.shards = shards
         self.average = average
@@ -154,6 +158,7 @@ class GlobalTreeModel(OnlineLinear):
         check_number("R", self.R, least=1, whole=True)
         check_number("branching_scale", self.branching_scale, above=0)
         check_number("shards", self.shards, least=1, whole=True)
+        check_choice("update", self.update, ("prediction", "max_loss"))
         if self.branching not in (True, False):
             check_choice("branching", self.branching, ("auto",))
 
@@ -227,7 +232,9 @@ class GlobalTreeModel(OnlineLinear):
         with single_blas_thread(), progress("learning", len(passes), show=self.verbose > 0) as advance:
             for number, parts in enumerate(passes):
                 now = scale if number or len(passes) == 1 else 0.0
-                shared = Shards(X, weight, closed, tree, ends, bool(self._one), now, float(self.C), W, B)
+                shared = Shards(
+                    X, weight, closed, tree, ends, bool(self._one), now, float(self.C), W, B, self.update == "max_loss"
+                )
                 found = list(engine.map(visit_shard, parts, shared=shared))
                 share = 1.0 / len(parts)
                 gained, mean = _stacked([f.coefficients for f in found], parts, share)

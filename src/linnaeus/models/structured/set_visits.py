@@ -3,6 +3,9 @@
     U = the best label set of x under the weights now,   m = the right one,   rho = 1 - 2 |m & U| / (|m| + |U|)
     where rho > 0:   w += tau D,   D = Phi(x, m) - Phi(x, U),   tau = min(C, (score(U) - score(m) + sqrt(rho)) / |D|^2)
 
+Or U is the set of largest score(U) + sqrt(rho(U)), from which the right one is farthest ("max_loss"; exact on trees
+among sets of at most `SPARE` labels more than the right one has).
+
 D puts +x or -x at the nodes in which the two sets differ, so that what a pass over a shard adds is X' A, with a sparse
 row of coefficients A for every document. Within the shard a document's scores are those of the weights at the beginning
 and <x_i, x_j> A_j of the documents before it: no array of features x nodes is needed, and shards send only A. Beside it
@@ -28,7 +31,9 @@ from linnaeus.taxonomy.closure import parent_sets
 from linnaeus.taxonomy.rows import pointers
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
 
-__all__ = ["Branching", "ShardResult", "Shards", "TreeOfNodes", "visit_shard"]
+__all__ = ["SPARE", "Branching", "ShardResult", "Shards", "TreeOfNodes", "visit_shard"]
+
+SPARE = 8
 
 
 @dataclass(frozen=True)
@@ -114,6 +119,7 @@ class Shards:
     C: float
     W: CSR  # n_features x nodes of the tree, at the beginning
     branching: Branching = field(default_factory=lambda: Branching.zeros(0, 1))
+    max_loss: bool = False
 
     @cached_property
     def scorer(self) -> Scorer:
@@ -149,7 +155,7 @@ def visit_shard(shared: Shards, rows: IntArray) -> ShardResult:
     )  # fmt: skip
     layout = (
         *(tree.child_indptr, tree.children, tree.parent_indptr, tree.parents, shared.ends.astype(np.uint8)),
-        *(int(shared.one), shared.branching_scale, shared.C),
+        *(int(shared.one), shared.branching_scale, shared.C, SPARE if shared.max_loss else -1),
     )
     scorer, work = shared.scorer, np.zeros(shared.X.shape[1])
     learn = dispatch.best("passive_aggressive").learn_sets
