@@ -1,0 +1,1 @@
+"""Experiments: every model on one problem, compared, and the report of it."""

@@ -1,0 +1,154 @@
+"""The report as Markdown: what fits into a wiki, a pull request or a terminal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from linnaeus.experiments.report.page import facts
+from linnaeus.experiments.report.schema import Result
+from linnaeus.experiments.report.standing import best_values, comparison, main_measure, ranked, total_seconds
+from linnaeus.experiments.report.tables import settings
+from linnaeus.experiments.report.wording import count, duration, examples, figure, megabytes, node_path, signed, stars
+
+__all__ = ["markdown"]
+
+CONFUSIONS = 10
+
+
+def markdown(result: Result) -> str:
+    """The report as Markdown.
+
+    Examples
+    --------
+    >>> from linnaeus.experiments.report.schema import EMPTY
+    >>> print(markdown(EMPTY)[:40])
+    # Shoot-out
+    <BLANKLINE>
+    **No model has run yet.**
+    """
+    return "\n".join(_lines(result)).rstrip() + "\n"
+
+
+def plain(text: object) -> str:
+    """Text that Markdown leaves alone: no character of a name starts a table, a tag or emphasis.
+
+    Examples
+    --------
+    >>> plain("a|b <c>")
+    'a\\\\|b &lt;c>'
+    """
+    escaped = re.sub(r"([\\`*_\[\]|#~])", r"\\\1", " ".join(str(text).split()))
+    return escaped.replace("<", "&lt;")
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> Iterator[str]:
+    yield f"| {' | '.join(heads)} |"
+    yield "|" + "|".join("---" if place < words else "---:" for place in range(len(heads))) + "|"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+    yield ""
+
+
+def _lines(result: Result) -> Iterator[str]:
+    yield f"# {plain(result['title'])}\n"
+    yield f"**{plain(result['sentence'])}**\n"
+    yield "; ".join(f"{name}: {plain(value)}" for name, value in facts(result)) + ".\n"
+    yield from _models(result)
+    yield from _absent(result)
+    if ranked(result):
+        yield from _breakdowns(result)
+        yield from _confusions(result)
+    yield from _method(result)
+
+
+def _models(result: Result) -> Iterator[str]:
+    runs, main, best = ranked(result), main_measure(result), best_values(result)
+    if not runs:
+        return
+    measures = [main, *(measure for measure in result["measures"] if not measure["main"])]
+    heads = ["model", "95% interval", "to the best", "to flat", "time", "model size"]
+    heads += [plain(m["name"]) + ("" if m["higher_is_better"] else " ↓") for m in measures]
+    heads.insert(1, heads.pop(6))
+    rows = []
+    for run in runs:
+        values = [run["measures"].get(measure["key"]) for measure in measures]
+        shown = [
+            f"**{figure(value)}**" if value is not None and value == best.get(measure["key"]) else figure(value)
+            for value, measure in zip(values, measures, strict=True)
+        ]
+        interval = run["intervals"].get(main["key"])
+        spread = f"{figure(interval[0])} to {figure(interval[1])}" if interval else figure(None)
+        differences = [_difference(result, run["model"], kind) for kind in ("best", "flat")]
+        cost = [duration(total_seconds(run)), megabytes(run["model_mb"])]
+        rows.append([plain(run["model"]), shown[0], spread, *differences, *cost, *shown[1:]])
+    yield "## Which model is best?\n"
+    yield from _table(heads, rows)
+    yield "Bold: best of its column. ↓: lower is better. \\* p < 0.05, \\*\\* p < 0.01, \\*\\*\\* p < 0.001.\n"
+
+
+def _difference(result: Result, model: str, kind: str) -> str:
+    row = comparison(result, model, kind)
+    if row is None or row["against"] == model:
+        return ""
+    return signed(row["difference"]) + "\\*" * len(stars(row["p"]))
+
+
+def _absent(result: Result) -> Iterator[str]:
+    there = {run["model"] for run in ranked(result)}
+    rows = [
+        [plain(run["model"]), plain(run["status"]), plain(run["reason"] or "")]
+        for run in result["runs"]
+        if run["model"] not in there
+    ]
+    if rows:
+        yield "## Models without figures\n"
+        yield from _table(["model", "what happened", "reason"], rows, words=3)
+
+
+def _breakdowns(result: Result) -> Iterator[str]:
+    runs = ranked(result)
+    levels = sorted({row["level"] for run in runs for row in run["by_level"]})
+    if levels:
+        yield "## F1 by level\n"
+        found = [{row["level"]: row["f1"] for row in run["by_level"]} for run in runs]
+        rows = [
+            [plain(run["model"]), *(figure(values.get(level)) for level in levels)]
+            for run, values in zip(runs, found, strict=True)
+        ]
+        yield from _table(["model", *(f"level {level}" for level in levels)], rows)
+    bins = {row["low"]: row["high"] for run in runs for row in run["by_size"]}
+    if bins:
+        yield "## F1 by training examples of a node\n"
+        found = [{row["low"]: row["f1"] for row in run["by_size"]} for run in runs]
+        rows = [
+            [plain(run["model"]), *(figure(values.get(low)) for low in sorted(bins))]
+            for run, values in zip(runs, found, strict=True)
+        ]
+        yield from _table(["model", *(examples(low, bins[low]) for low in sorted(bins))], rows)
+
+
+def _confusions(result: Result) -> Iterator[str]:
+    first = ranked(result)[0]
+    if not first["confusion"]:
+        return
+    tree = result["taxonomy"]
+    rows = [
+        [plain(node_path(tree, row["gold"])), plain(node_path(tree, row["answered"])), count(row["n"])]
+        for row in first["confusion"][:CONFUSIONS]
+    ]
+    yield f"## Siblings that {plain(first['model'])} takes for each other\n"
+    yield from _table(["belongs to", "was answered with", "documents"], rows, words=2)
+
+
+def _method(result: Result) -> Iterator[str]:
+    yield "## How it was measured\n"
+    versions = ", ".join(f"{name} {version}" for name, version in result["versions"].items())
+    yield f"{plain(result['made'])}; {plain(result['machine'])}; {plain(versions)}.\n"
+    yield f"    {' '.join(result['command'].split())}\n"
+    rows = [
+        [plain(run["model"]), plain(settings(run["parameters"])), duration(total_seconds(run))]
+        for run in ranked(result)
+    ]
+    if rows:
+        yield from _table(["model", "parameters", "time"], rows, words=2)

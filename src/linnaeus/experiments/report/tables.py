@@ -1,0 +1,130 @@
+"""Tables of the page: captions, heads that sort, figures with intervals, marks for what is best and what is sure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from linnaeus.experiments.report.markup import Markup, join, tag
+from linnaeus.experiments.report.schema import Result, Run
+from linnaeus.experiments.report.standing import ranked, total_seconds
+from linnaeus.experiments.report.wording import count, duration, examples, figure
+
+__all__ = [
+    "absent_table",
+    "cell",
+    "head",
+    "level_table",
+    "search_table",
+    "settings",
+    "simple_table",
+    "size_table",
+    "wrapped",
+]
+
+
+def head(words: object, *, first: bool = False, numeric: bool = True, note: str | None = None) -> Markup:
+    """A head with a button in it: it is reached by keyboard and says how the column is sorted."""
+    button = tag("button", words, type="button", title=note)
+    return tag("th", button, scope="col", class_="first" if first else None if numeric else "words", aria_sort="none")
+
+
+def cell(
+    words: object, value: float | str | None = None, *, class_: str | None = None, title: str | None = None
+) -> Markup:
+    """A cell; ``value`` is what it is sorted by."""
+    shown = f"{value:.6g}" if isinstance(value, float) else value
+    return tag("td", words, data_value=shown, class_=class_, title=title)
+
+
+def wrapped(caption: object, heads: Sequence[Markup], rows: Sequence[Markup], *, class_: str = "sorts") -> Markup:
+    """A table that scrolls sideways by itself where the window is narrow, also by keyboard."""
+    inner = tag(
+        "table",
+        tag("caption", caption),
+        tag("thead", *heads),
+        tag("tbody", *rows),
+        class_=class_,
+    )
+    return tag("div", inner, class_="scroll", tabindex="0", role="region", aria_label="table, scrolls sideways")
+
+
+def simple_table(caption: object, heads: Sequence[str], rows: Sequence[Sequence[object]], *, words: int = 1) -> Markup:
+    """A table that sorts; the first ``words`` columns hold text, the others figures."""
+    top = tag("tr", *(head(name, first=not place, numeric=place >= words) for place, name in enumerate(heads)))
+    return wrapped(caption, [top], [_simple_row(row, words) for row in rows])
+
+
+def _simple_row(row: Sequence[object], words: int) -> Markup:
+    first = tag("th", row[0], scope="row")
+    return tag(
+        "tr",
+        first,
+        *(tag("td", item, class_="words" if place < words else None) for place, item in enumerate(row[1:], 1)),
+    )
+
+
+def absent_table(result: Result) -> Markup | None:
+    """Models without figures, each with its reason."""
+    there = {run["model"] for run in ranked(result)}
+    rows = [(run["model"], run["status"], run["reason"] or "") for run in result["runs"] if run["model"] not in there]
+    if not rows:
+        return None
+    return simple_table("Models without figures, and why", ["model", "what happened", "reason"], rows, words=3)
+
+
+def level_table(result: Result) -> Markup:
+    """The figures behind the picture by level."""
+    runs = ranked(result)
+    levels = sorted({row["level"] for run in runs for row in run["by_level"]})
+    found = [{row["level"]: row for row in run["by_level"]} for run in runs]
+    rows = [
+        [run["model"], *(figure(rows[level]["f1"]) if level in rows else figure(None) for level in levels)]
+        for run, rows in zip(runs, found, strict=True)
+    ]
+    return simple_table("F1 by level", ["model", *(f"level {level}" for level in levels)], rows)
+
+
+def size_table(result: Result) -> Markup:
+    """The figures behind the picture by training examples."""
+    runs = ranked(result)
+    bins = {row["low"]: row for run in runs for row in run["by_size"]}
+    heads = [f"{examples(low, bins[low]['high'])} ({count(bins[low]['n_nodes'])} nodes)" for low in sorted(bins)]
+    found = [{row["low"]: row["f1"] for row in run["by_size"]} for run in runs]
+    rows = [
+        [run["model"], *(figure(values.get(low)) for low in sorted(bins))]
+        for run, values in zip(runs, found, strict=True)
+    ]
+    return simple_table("F1 by training examples of a node", ["model", *heads], rows)
+
+
+def search_table(result: Result) -> Markup:
+    """What each model was run with, and what was tried before."""
+    rows = [
+        (run["model"], settings(run["parameters"]), join([_tried(run)]), duration(total_seconds(run)))
+        for run in ranked(result)
+    ]
+    return simple_table(
+        "Parameters and how they were chosen", ["model", "parameters", "tried", "all time"], rows, words=3
+    )
+
+
+def settings(parameters: dict[str, object]) -> str:
+    """Parameters in one line.
+
+    Examples
+    --------
+    >>> settings({"C": 1.0, "loss": "hinge"})
+    'C = 1, loss = hinge'
+    """
+    return ", ".join(
+        f"{key} = {value:g}" if isinstance(value, float) else f"{key} = {value}" for key, value in parameters.items()
+    )
+
+
+def _tried(run: Run) -> str:
+    """Each setting with the value it reached."""
+    parts = []
+    for trial in run["tried"]:
+        given = {key: value for key, value in trial.items() if key not in ("value", "seconds")}
+        parts.append(f"{settings(given)}: {figure(trial.get('value'))}")
+    return "; ".join(parts)
