@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from linnaeus import HBLR, RRLogistic, Taxonomy
+from linnaeus import HBLR, RRLogistic, Taxonomy, calibrate
 from linnaeus.errors import LinnaeusError
 from linnaeus.models.bayes.fisher import gamma_priors, widths_at_probabilities, widths_at_shares
 from linnaeus.models.bayes.precisions import Owners
@@ -187,3 +187,32 @@ def test_threads_change_nothing_and_deviations_need_not_be_kept() -> None:
     assert two.std_ is None
     with pytest.raises(LinnaeusError, match="posterior=False"):
         two.predict_proba(X, corrected=True)
+
+
+@pytest.mark.parametrize("likelihood", ["softmax", "binary"])
+def test_calibrated_probabilities_are_answered_and_corrected_ones_remain_its_own(likelihood) -> None:
+    X, y, tax = images(n_docs=300)
+    model = HBLR(tax, likelihood=likelihood, tol=1e-2).fit(X[:150], y[:150])
+    plain, corrected = model.predict_proba(X), model.predict_proba(X, corrected=True)
+    calibrate(model, X[150:], y[150:], cv=None)
+    curves = model.calibrator_(model.decision_function(X), model.taxonomy_, model.nodes_)
+    columns = np.searchsorted(model.calibrator_.nodes, model.nodes_)
+    np.testing.assert_allclose(model.predict_proba(X), curves[:, columns])
+    assert np.abs(model.predict_proba(X) - plain).max() > 0.01
+    np.testing.assert_array_equal(model.predict_proba(X, corrected=True), corrected)
+
+
+def test_a_dag_is_refused_and_its_tree_of_first_parents_offered() -> None:
+    X, y, _ = images()
+    links = [("R", "A"), ("R", "B"), ("A", "a1"), ("A", "a2"), ("B", "b1"), ("B", "b2"), ("B", "odd"), ("A", "odd")]
+    with pytest.raises(LinnaeusError, match=r"'odd' has 2 parents .*parents='first' takes the tree of first parents"):
+        HBLR(Taxonomy.from_edges(links)).fit(X, y)
+    rows = {row.node: row.parent for row in HBLR(Taxonomy.from_edges(links), parents="first").fit(X, y).precisions()}
+    assert rows["odd"] == "A"
+
+
+def test_time_limits_are_kept() -> None:
+    X, y, tax = images()
+    with pytest.warns(ConvergenceWarning, match="stopped after 1 rounds"):
+        model = HBLR(tax, max_time=1e-9, tol=1e-9).fit(X, y)
+    assert len(model.objectives_) == 1

@@ -21,6 +21,7 @@ from linnaeus.errors import DataError, ParameterError, check_number
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.bayes.chains import effective_sample_size, split_r_hat
 from linnaeus.models.bayes.path_sum import Chain, PathSum, Sampling, sample_chain
+from linnaeus.models.bayes.posterior_views import with_constant
 from linnaeus.models.label_tree import label_tree
 from linnaeus.models.parameters import check_choice
 from linnaeus.taxonomy import Taxonomy
@@ -137,7 +138,7 @@ class CorrMNL(TaxonomyClassifier):
         c = np.ones(problem.n_docs) if problem.weights is None else np.asarray(problem.weights, np.float64)
         priors = [(float(a), float(b)) for a, b in (self.tau_prior, self.sigma_prior)]
         dtype = np.float32 if problem.n_docs * len(self.nodes_) > _LIGHT else np.float64
-        posterior = PathSum(_documents(problem.X, self.fit_intercept, dtype), Y.indices, c, tree, *priors)
+        posterior = PathSum(with_constant(problem.X, self.fit_intercept, dtype), Y.indices, c, tree, *priors)
         how = Sampling(self.n_iter, self.burn_in, self.n_leapfrog, self.n_samples)
         seeds = check_random_state(self.random_state).randint(2**31, size=self.n_chains)
         engine = get_engine(self.engine, self.n_jobs)
@@ -184,6 +185,8 @@ class CorrMNL(TaxonomyClassifier):
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of every label, averaged over the posterior, n_docs x len(classes_); rows sum to 1."""
+        if self.calibrator_ is not None:
+            return self._calibrated(X)
         P = np.exp(self._all_scores(X))
         return P / P.sum(axis=1, keepdims=True)
 
@@ -192,14 +195,3 @@ class CorrMNL(TaxonomyClassifier):
         tags.classifier_tags.multi_label = False
         tags.non_deterministic = False
         return tags
-
-
-def _documents(X: Matrix, constant: bool, dtype: Any) -> Matrix:
-    """X of a dtype, a column of ones added."""
-    from scipy import sparse
-
-    if isinstance(X, np.ndarray):
-        X = np.asarray(X, dtype)
-        return np.hstack([X, np.ones((len(X), 1), dtype)]) if constant else X
-    X = sparse.csr_array(X, dtype=dtype)
-    return sparse.csr_array(sparse.hstack([X, np.ones((X.shape[0], 1), dtype)])) if constant else X

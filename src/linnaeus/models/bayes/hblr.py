@@ -8,12 +8,10 @@ M1, M2 and M3 differ in who owns a precision (see `precisions`). S. Gopal and Y.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.data.check import Problem
 from linnaeus.engine import get_engine, single_blas_thread
@@ -23,10 +21,10 @@ from linnaeus.models.bayes.fisher import gamma_priors, widths_at_probabilities, 
 from linnaeus.models.bayes.in_turn import InTurn
 from linnaeus.models.bayes.likelihoods import make_likelihood
 from linnaeus.models.bayes.partial_map import Posterior, Stage, Together, maximise
+from linnaeus.models.bayes.posterior_views import LearnedPrecision, PosteriorViews, with_constant
 from linnaeus.models.bayes.precisions import MODELS, Owners, Precisions
 from linnaeus.models.bayes.variational import Variational, infer
-from linnaeus.models.label_tree import LabelTree, label_tree
-from linnaeus.models.linear import LinearTaxonomyClassifier
+from linnaeus.models.label_tree import label_tree
 from linnaeus.models.parameters import check_choice
 from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
@@ -38,17 +36,7 @@ _TOGETHER = 10**7  # documents x labels from which leaves and inner vertices mov
 _FULL = 300  # features up to which covariances are full by default
 
 
-@dataclass(frozen=True)
-class LearnedPrecision:
-    """How strongly a node (or the leaf of a label with children) is held to its parent: 1 / variance of the weights."""
-
-    node: str
-    parent: str
-    precision: float
-    n_children: int
-
-
-class HBLR(LinearTaxonomyClassifier):
+class HBLR(PosteriorViews):
     """Hierarchical Bayesian logistic regression: how much a node differs from its parent is learned.
 
     Parameters
@@ -79,6 +67,7 @@ class HBLR(LinearTaxonomyClassifier):
     ----------
     weights_, intercept_ : posterior means; ``std_`` and ``intercept_std_`` the standard deviations.
     objective_ : minus the logarithm of the posterior at the mode, precisions fixed; or minus the lower bound.
+    objectives_ : the same after every round. It may rise while precisions are learned ("map").
     n_iter_ : rounds.
 
     Examples
@@ -94,12 +83,7 @@ class HBLR(LinearTaxonomyClassifier):
     ['A', 'B', 'AA', 'AB']
     """
 
-    std_: FloatArray | None
-    intercept_std_: FloatArray | None
-    tree_: LabelTree
-    link_precisions_: FloatArray
     lower_bounds_: FloatArray
-    covariance_: FloatArray | None
 
     def __init__(
         self,
@@ -174,7 +158,7 @@ class HBLR(LinearTaxonomyClassifier):
         Y = self._targets(problem, self.learn)[:, self.nodes_]
         self.likelihood_ = self._likelihood_for(problem, Y)
         self.tree_ = label_tree(problem.taxonomy, self.nodes_, flat=self.flat, parents=self.parents)
-        X = _with_constant(problem.X, self.fit_intercept)
+        X = with_constant(problem.X, self.fit_intercept)
         c = np.ones(problem.n_docs) if problem.weights is None else np.asarray(problem.weights, np.float64)
         with single_blas_thread():
             precisions = self._start(X, Y, c, problem)
@@ -251,7 +235,7 @@ class HBLR(LinearTaxonomyClassifier):
             self.std_, self.intercept_std_ = _parts(np.sqrt(posterior.variance).T, d, dtype)
         self.link_precisions_ = posterior.precisions.at_vertices()
         self.objective_, self.n_iter_ = posterior.objective, posterior.n_iter
-        self.change_ = posterior.history
+        self.change_, self.objectives_ = posterior.history, posterior.objectives
         if not posterior.converged:
             moved = float(posterior.history[-1].max()) if len(posterior.history) else np.inf
             warnings.warn(
@@ -261,87 +245,8 @@ class HBLR(LinearTaxonomyClassifier):
                 stacklevel=4,
             )
 
-    # -- the posterior -------------------------------------------------------------------------------------------------
-
-    def predict_proba(self, X: Any, *, corrected: bool = False) -> FloatArray:
-        """Probability of every label, n_docs x len(classes_).
-
-        Rows sum to 1 under the soft-max, and for binary likelihoods where every document has one label.
-        ``corrected`` takes the posterior's variance into account: scores are divided by sqrt(1 + pi/8 x'Psi x), so
-        that what is little known is nearer to even odds.
-        """
-        from scipy.special import expit, softmax
-
-        check_is_fitted(self, "nodes_")
-        if not corrected and self.likelihood_ == "binary":
-            return self._logistic_probabilities(X)
-        S = self._all_scores(X)
-        if corrected:
-            S = S / np.sqrt(1 + np.pi / 8 * self.score_variances(X))
-        if self.likelihood_ == "softmax":
-            return softmax(S, axis=1)
-        P = expit(S)
-        return P / P.sum(axis=1, keepdims=True) if self.one_label_ else P
-
-    def score_variances(self, X: Any) -> FloatArray:
-        """Posterior variance of every score, n_docs x len(classes_)."""
-        check_is_fitted(self, "nodes_")
-        X = self._check_X(X, reset=False)
-        if self.covariance_ is not None:
-            X = _with_constant(X, self.fit_intercept)
-            X = X if isinstance(X, np.ndarray) else X.toarray()
-            return np.stack([np.einsum("ij,ij->i", X @ psi, X) for psi in self.covariance_], axis=1)
-        if self.std_ is None or self.intercept_std_ is None:
-            raise ParameterError("The model was fitted with posterior=False and has kept no standard deviations.")
-        squares = X**2 if isinstance(X, np.ndarray) else X.multiply(X).tocsr()
-        return np.asarray(squares @ self.std_**2) + self.intercept_std_**2
-
-    def node_weights(self, node: str | int) -> tuple[FloatArray, float]:
-        """Posterior mean and intercept of any node at or above a label; other nodes have those of the node above."""
-        check_is_fitted(self, "nodes_")
-        number = self.taxonomy_.index(node)
-        above = [number, *self.taxonomy_.path(number)[::-1].tolist(), -1]
-        vertex = next((i for v in above for i in np.flatnonzero(self.tree_.node == v)[:1]), 0)
-        W = np.zeros((self.tree_.n_vertices, self.n_features_in_ + self.fit_intercept))
-        W[self.tree_.leaves, : self.n_features_in_] = self.weights_.T
-        if self.fit_intercept:
-            W[self.tree_.leaves, -1] = self.intercept_
-        found = self.tree_.between(W, self.link_precisions_)[vertex]
-        return found[: self.n_features_in_], float(found[-1]) if self.fit_intercept else 0.0
-
-    def precisions(self) -> list[LearnedPrecision]:
-        """How strongly each node is held to its parent (M2: the geometric mean over features), parents first.
-
-        A node with a low precision goes its own way; families whose nodes are all low gain little from the hierarchy.
-        """
-        check_is_fitted(self, "nodes_")
-        tree, names = self.tree_, self.taxonomy_.names
-        called = ["" if v < 0 else str(names[v]) for v in tree.node]
-        means = np.exp(np.log(self.link_precisions_).mean(axis=1))
-        return [
-            LearnedPrecision(called[v], called[tree.parent[v]], float(means[v]), int(tree.n_children[v]))
-            for v in range(1, tree.n_vertices)
-        ]
-
-    def plot_precisions(self, target: Any) -> None:
-        """Draw the precisions family by family to a file, or to matplotlib axes; needs ``linnaeus[plots]``."""
-        from linnaeus.models.bayes.precision_picture import draw
-
-        draw(self.precisions(), target)
-
 
 def _parts(A: FloatArray, d: int, dtype: Any) -> tuple[FloatArray, FloatArray]:
     """Rows of the features, and that of the constant (zeros where there is none)."""
     constant = A[d].astype(dtype) if len(A) > d else np.zeros(A.shape[1], dtype)
     return np.ascontiguousarray(A[:d], dtype), constant
-
-
-def _with_constant(X: Matrix, constant: bool) -> Matrix:
-    """X in double precision, a column of ones added."""
-    from scipy import sparse
-
-    if isinstance(X, np.ndarray):
-        X = np.asarray(X, np.float64)
-        return np.hstack([X, np.ones((len(X), 1))]) if constant else X
-    X = sparse.csr_array(X, dtype=np.float64)
-    return sparse.csr_array(sparse.hstack([X, np.ones((X.shape[0], 1))])) if constant else X

@@ -36,6 +36,7 @@ class Posterior:
     n_iter: int
     converged: bool
     history: FloatArray  # rounds x 2: largest relative change of the precisions, change of the weights
+    objectives: FloatArray  # after every round
 
 
 @dataclass
@@ -67,7 +68,7 @@ def maximise(
     stage: Stage, precisions: Precisions, *, learn: bool, tol: float, max_iter: int, clock: Clock, after: Any = None
 ) -> Posterior:
     """Rounds until the largest relative change is ``tol``; ``learn`` False leaves the precisions as they are."""
-    mix, history, converged = Anderson(), [], False
+    mix, history, objectives, converged = Anderson(), [], [], False
     for number in range(1, max_iter + 1):
         rho = precisions.at_vertices()
         found = stage(rho, tol)
@@ -78,15 +79,15 @@ def maximise(
             change[0] = float(np.abs(new.mean / precisions.mean - 1).max())
             converged = max(change) <= tol
         history.append(change)
+        objectives.append(found.objective)
         if after is not None:
             after(max(change))
         if converged or clock.over or number == max_iter:
             break
         if learn:
             precisions = new.moved_to(np.exp(mix(np.log(precisions.mean), np.log(new.mean))))
-    return Posterior(
-        found.weights, stage.variance(rho), precisions, found.objective, number, converged, np.array(history)
-    )
+    how = (found.objective, number, converged, np.array(history), np.array(objectives))
+    return Posterior(found.weights, stage.variance(rho), precisions, *how)
 
 
 @dataclass

@@ -2,13 +2,13 @@
 
 Every step is the exact maximiser of the lower bound in its block, so the bound never falls:
 
-    leaves   A_n = 2 sum_x lam(xi_xn) x x' + Diag(prec),   Psi_n = A_n^-1,
-             mu_n = A_n^-1 [ sum_x (y_xn - 1/2 + 2 lam(xi_xn) beta_x) x + prec mu_pi(n) ]
-    inner    Psi_n = 1 / (prec + sum of the children's),   all mu together between the leaves (one pass up, one down)
-    precisions (`precisions`),   xi and beta (`bouchard`)
+    means         of all vertices, with xi and beta (`bouchard`): a concave problem, by truncated Newton (`modes`)
+    covariances   leaves  Psi_n = A_n^-1,  A_n = 2 sum_x lam(xi_xn) x x' + Diag(prec);
+                  inner   Psi_n = 1 / (prec + sum of the children's)
+    xi and beta   once more;      precisions (`precisions`)
 
 Psi of the leaves is full where there are few features. Otherwise it is restricted to the diagonal, which gives
-Psi_i = 1 / (A_n)_ii, while mu still solves the whole system (by conjugate gradients: each step raises the bound).
+Psi_i = 1 / (A_n)_ii; the means are found in the same way.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from typing import Any
 import numpy as np
 
 from linnaeus.engine.clock import Clock
-from linnaeus.models.bayes.bouchard import Local, curvature_of
+from linnaeus.models.bayes.bouchard import Bounded, Local, curvature_of
+from linnaeus.models.bayes.fixed_point import Anderson
+from linnaeus.models.bayes.modes import find_mode
 from linnaeus.models.bayes.partial_map import Posterior, link_spread, moved
 from linnaeus.models.bayes.precisions import Precisions
 from linnaeus.models.label_tree import LabelTree
@@ -28,8 +30,6 @@ from linnaeus.typing import Engine, FloatArray, Matrix
 
 __all__ = ["Variational", "infer"]
 
-_CG_STEPS = 50
-_FURTHER = 1.3
 _LEAVES = 8  # to a task, however many threads there are
 
 
@@ -71,59 +71,51 @@ class Variational:
 
     # -- steps ---------------------------------------------------------------------------------------------------------
 
-    def move_leaves(self) -> None:
-        """Means and variances of the leaves, which given xi and beta know nothing of each other."""
-        leaves, rho = self.tree.leaves, self.precisions.at_vertices()
-        prior = np.broadcast_to(rho, self.mean.shape)[leaves]
+    def move_means(self, tol: float = 1e-10) -> None:
+        """All means to where the bound is highest for these variances, up to ``tol`` of it; xi and beta with them."""
+        tree, rho = self.tree, self.precisions.at_vertices()
+        W = tree.between(self.mean, rho)
+        V = (rho * (W - W[tree.parent]))[tree.leaves]  # the pulls under which the leaves are where they are
+        seen = Bounded(self.Y, self.c, self.spread, copy.copy(self.local))
+        self.mean = find_mode(self.X, seen, tree, rho, V, tol).weights
+        self.local = seen.local
+        self.move_local()
+
+    def move_covariances(self) -> None:
+        """Of the leaves, which given xi know nothing of each other, and of the inner vertices."""
+        tree, rho = self.tree, self.precisions.at_vertices()
+        stiff = np.broadcast_to(rho + tree.children_sum(rho), self.mean.shape).copy()
         lam = self.c[:, None] * curvature_of(self.local.xi)
-        pull = self.c[:, None] * (self.Y - 0.5) + 2 * lam * self.local.beta[:, None]
-        right = np.asarray(self.X.T @ pull).T + prior * self.mean[self.tree.parent[leaves]]
-        if not self.full:
-            self._move_diagonal(lam, prior, right)
+        if self.full:
+            variance, logdet = 1 / stiff, -np.log(stiff).sum(axis=1)
+            self._invert(lam, stiff[tree.leaves], variance, logdet)
+            self.variance, self.logdet = variance, logdet
             return
-        parts = [slice(i, i + _LEAVES) for i in range(0, len(leaves), _LEAVES)]
-        tasks = [(lam[:, part], prior[part], right[part]) for part in parts]
-        assert self.covariance is not None
-        for part, found in zip(parts, self.engine.map(_solve_leaves, tasks, shared=self.X), strict=True):
-            self.mean[leaves[part]], self.covariance[part], self.logdet[leaves[part]], self.spread[:, part] = found
-        self.variance[leaves] = np.einsum("nii->ni", self.covariance)
+        stiff[tree.leaves] += 2 * np.asarray(self.squares.T @ lam).T
+        self.variance, self.logdet = 1 / stiff, -np.log(stiff).sum(axis=1)
+        self.spread = np.asarray(self.squares @ self.variance[tree.leaves].T)
 
-    def _move_diagonal(self, lam: FloatArray, prior: FloatArray, right: FloatArray) -> None:
-        leaves = self.tree.leaves
-        diagonal = 2 * np.asarray(self.squares.T @ lam).T + prior
-
-        def product(A: FloatArray) -> FloatArray:
-            return 2 * np.asarray(self.X.T @ (lam * np.asarray(self.X @ A.T))).T + prior * A
-
-        self.mean[leaves] = _conjugate_gradients(product, right, self.mean[leaves], 1 / diagonal)
-        self.variance[leaves] = 1 / diagonal
-        self.logdet[leaves] = -np.log(diagonal).sum(axis=1)
-        self.spread = np.asarray(self.squares @ self.variance[leaves].T)
-
-    def move_inner(self) -> None:
-        rho, inner = self.precisions.at_vertices(), self.tree.inner
-        stiff = np.broadcast_to(rho + self.tree.children_sum(rho), self.mean.shape)[inner]
-        self.variance[inner] = 1 / stiff
-        self.logdet[inner] = -np.log(stiff).sum(axis=1)
-        self.mean = self.tree.between(self.mean, rho)
-
-    def move_precisions(self, quick: bool = False) -> None:
-        q, own = link_spread(self.tree, self.mean, self.variance)
-        self.precisions = self.precisions.well_determined(q, own) if quick else self.precisions.updated(q)
+    def _invert(self, lam: FloatArray, prior: FloatArray, variance: FloatArray, logdet: FloatArray) -> None:
+        """Full covariances, some leaves to a task; fills the leaves' rows of ``variance`` and ``logdet``."""
+        n, d = prior.shape
+        self.covariance, self.spread = np.empty((n, d, d)), np.empty_like(self.spread)
+        parts = [slice(i, i + _LEAVES) for i in range(0, n, _LEAVES)]
+        tasks = [(lam[:, part], prior[part]) for part in parts]
+        for part, found in zip(parts, self.engine.map(_invert_leaves, tasks, shared=self.X), strict=True):
+            self.covariance[part], logdet[self.tree.leaves[part]], self.spread[:, part] = found
+        variance[self.tree.leaves] = np.einsum("nii->ni", self.covariance)
 
     def move_local(self) -> None:
         self.local.fit(self.scores, self.spread)
 
-    def sweep(self, learn: bool = True, quick: bool = False, reach: float = 1.0) -> None:
-        """All steps; ``reach`` above 1 carries the leaves' means beyond where their step would put them."""
-        leaves = self.tree.leaves
-        before = self.mean[leaves]
-        self.move_leaves()
-        if reach > 1:
-            self.mean[leaves] += (reach - 1) * (self.mean[leaves] - before)
-        self.move_inner()
-        if learn:
-            self.move_precisions(quick)
+    def move_precisions(self) -> None:
+        self.precisions = self.precisions.updated(link_spread(self.tree, self.mean, self.variance)[0])
+
+    def settle(self, tol: float) -> None:
+        """Everything but the precisions, once."""
+        self.local = copy.copy(self.local)
+        self.move_means(tol)
+        self.move_covariances()
         self.move_local()
 
     # -- the bound -----------------------------------------------------------------------------------------------------
@@ -150,84 +142,57 @@ class Variational:
 def infer(
     state: Variational, *, learn: bool, tol: float, max_iter: int, clock: Clock, after: Any = None
 ) -> tuple[Posterior, list[float]]:
-    """Sweeps until precisions and means move by at most ``tol``; the bounds after each, which never fall.
+    """Rounds until precisions and means move by at most ``tol``; the bounds after each, which never fall.
 
-    The bounds on the likelihood bend far more than it does where labels are rare, so that plain steps of the means are
-    small; they reach further and further while the bound rises (Salakhutdinov and Roweis, ICML 2003). Precisions go
-    the quick way. A sweep after which the bound is lower than before is taken back, and the next one is plainer.
+    Precisions go the quick way, accelerated. A round after which the bound is lower than before is taken back, and the
+    precisions take a plain step, which cannot lower it; so does the last round.
     """
     state.move_local()
-    bounds, history, converged, quick, taken, reach = [state.bound()], [], False, learn, 0, 1.0
+    bounds, history, mix, converged, taken, plain = [state.bound()], [], Anderson(), False, 0, False
+    kept = state
     while taken < max_iter and not converged and not clock.over:
         taken += 1
-        kept = copy.copy(state)
-        before = (state.mean, state.precisions)
-        _keep(state)
-        state.sweep(learn, quick, reach)
+        before, start = state.mean, state.precisions.mean
+        state.settle(1e-3 * tol)
         value = state.bound()
-        if value < bounds[-1] and (quick or reach > 1):
+        if value < bounds[-1] and not plain:
             state.__dict__.update(kept.__dict__)
-            quick, reach = quick and reach > 1, 1.0
+            state.move_precisions()
+            mix, plain = Anderson(), True
             continue
         bounds.append(value)
-        reach *= _FURTHER
-        grown = float(np.abs(state.precisions.mean / before[1].mean - 1).max())
-        change = [grown, moved(before[0], state.mean)]
+        change = [0.0, moved(before, state.mean)]
+        kept = copy.copy(state)
+        if learn:
+            aim = state.precisions.well_determined(*link_spread(state.tree, state.mean, state.variance))
+            change[0] = float(np.abs(aim.mean / start - 1).max())
+            state.precisions = aim.moved_to(np.exp(mix(np.log(start), np.log(aim.mean))))
+        plain, converged = False, max(change) <= tol
         history.append(change)
-        converged = max(change) <= tol
-        if converged and quick:  # the end is reached by plain steps
-            quick, converged = False, False
         if after is not None:
             after(max(change))
+    state.__dict__.update(kept.__dict__)
+    if learn:
+        state.move_precisions()
+        bounds.append(state.bound())
     leaves = state.variance[state.tree.leaves]
-    found = Posterior(state.mean, leaves, state.precisions, -bounds[-1], taken, converged, np.array(history))
-    return found, bounds
+    how = (-bounds[-1], taken, converged, np.array(history), -np.array(bounds))
+    return Posterior(state.mean, leaves, state.precisions, *how), bounds
 
 
-def _keep(state: Variational) -> None:
-    """Work on copies, so that a sweep can be taken back."""
-    for name in ("mean", "variance", "logdet", "spread", "covariance"):
-        value = getattr(state, name)
-        setattr(state, name, None if value is None else value.copy())
-    state.local = copy.copy(state.local)
-
-
-def _solve_leaves(X: Matrix, task: tuple[FloatArray, FloatArray, FloatArray]) -> tuple[FloatArray, ...]:
-    """(means, covariances, their log-determinants, x'Psi x) of some leaves."""
+def _invert_leaves(X: Matrix, task: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """(covariances, their log-determinants, x'Psi x) of some leaves."""
     from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
-    lam, prior, right = task
+    lam, prior = task
     dense = X if isinstance(X, np.ndarray) else X.toarray()
-    n, d = right.shape
-    mean, covariance, logdet = np.empty((n, d)), np.empty((n, d, d)), np.empty(n)
-    spread = np.empty((len(dense), n))
+    n, d = prior.shape
+    covariance, logdet, spread = np.empty((n, d, d)), np.empty(n), np.empty((len(dense), n))
     for k in range(n):
         A = 2 * ((dense * lam[:, [k]]).T @ dense)
         A[np.diag_indices(d)] += prior[k]
         factor = cho_factor(A, lower=True)
-        mean[k], covariance[k] = cho_solve(factor, right[k]), cho_solve(factor, np.eye(d))
+        covariance[k] = cho_solve(factor, np.eye(d))
         logdet[k] = -2 * np.log(np.diag(factor[0])).sum()
         spread[:, k] = (solve_triangular(factor[0], dense.T, lower=True) ** 2).sum(axis=0)
-    return mean, covariance, logdet, spread
-
-
-def _conjugate_gradients(product: Any, right: FloatArray, A: FloatArray, scale: FloatArray) -> FloatArray:
-    """Solve for every row from A on, preconditioned by ``scale``; rows finish at a millionth of their start."""
-    A = A.copy()
-    residual = right - product(A)
-    image = scale * residual
-    direction = image.copy()
-    rho = np.einsum("ij,ij->i", residual, image)
-    target = 1e-12 * np.maximum(rho, np.einsum("ij,ij,ij->i", right, right, scale) * 1e-6)
-    for _ in range(_CG_STEPS):
-        if (rho <= target).all():
-            break
-        moved = product(direction)
-        curve = np.maximum(np.einsum("ij,ij->i", direction, moved), np.finfo(float).tiny)
-        step = np.where(rho > target, rho / curve, 0)[:, None]
-        A += step * direction
-        residual -= step * moved
-        image = scale * residual
-        before, rho = rho, np.einsum("ij,ij->i", residual, image)
-        direction = image + (rho / np.maximum(before, np.finfo(float).tiny))[:, None] * direction
-    return A
+    return covariance, logdet, spread
