@@ -15,6 +15,7 @@ from linnaeus.decoding import BestClosure
 from linnaeus.decoding.base import hierarchy
 from linnaeus.decoding.best_sets import RankedSets, best_sets
 from linnaeus.decoding.branching import BestBranching, branching_counts, branching_table
+from linnaeus.decoding.ghosts import relaxed_sets
 from linnaeus.decoding.rules import Rules
 from linnaeus.errors import LinnaeusError
 from tests.decoding.oracles import closed_sets, exact_scores, parents_of, rows, some_columns
@@ -150,7 +151,17 @@ def test_the_best_sets_of_a_dag_equal_enumeration(data: st.DataObject) -> None:
 @settings(max_examples=150)
 @given(st.data())
 def test_branching_equals_enumeration(data: st.DataObject) -> None:
-    tax = data.draw(taxonomies(kinds=("tree",)))
+    branching_equals_enumeration(data, "tree")
+
+
+@settings(max_examples=80)
+@given(st.data())
+def test_branching_on_dags_equals_enumeration(data: st.DataObject) -> None:
+    branching_equals_enumeration(data, "dag")
+
+
+def branching_equals_enumeration(data: st.DataObject, kind: str) -> None:
+    tax = data.draw(taxonomies(kinds=(kind,)))
     S = data.draw(exact_scores(tax.n_nodes, max_docs=2))
     R = data.draw(st.integers(0, 3))
     numbers = data.draw(exact_scores((tax.n_nodes + 1) * (R + 1), max_docs=1))
@@ -161,6 +172,22 @@ def test_branching_equals_enumeration(data: st.DataObject) -> None:
     found = best_sets(S, tax, k=k, table=table, rules=rules)
     for d, row in enumerate(S):
         agree(found, d, values(tax, row, rules, table), k)
+    assert found.proved.all()
+
+
+def test_what_the_relaxation_to_trees_is_certain_of_is_best(diamond: Taxonomy) -> None:
+    rng, n_certain = np.random.default_rng(0), 0
+    bound = Rules().bind(diamond)
+    for _ in range(60):
+        weights = rng.normal(size=(1, diamond.n_nodes))
+        table = branching_table(diamond, None, 0.5 * rng.normal(size=(diamond.n_nodes + 1, 3)))
+        sets, scores, certain = relaxed_sets(weights, bound, hierarchy(diamond), table)
+        every = values(diamond, weights[0], Rules(), table)
+        if certain[0]:
+            n_certain += 1
+            assert scores[0] == pytest.approx(max(every.values()))
+            assert every[frozenset(sets[0].tolist())] == pytest.approx(scores[0])
+    assert n_certain > 30
 
 
 def test_without_rules_the_best_set_is_the_best_closure(abc: Taxonomy, diamond: Taxonomy) -> None:

@@ -4,8 +4,9 @@
 
 u are the weights of nodes; b_v(k), if given, scores that k children of a chosen v are chosen (`branching`). Exact on
 trees and forests by dynamic programming: linear in nodes for the best set, times k (and the number of labels, where
-rules count them) for more. On a DAG exact by minimum cuts where rules only leave nodes out or in, else by integer
-programming (`integer_sets`), which says for every document whether its answer is proved.
+rules count them) for more. On a DAG exact by minimum cuts where rules only leave nodes out or in; with scores of
+branching by trees that bound it (`ghosts`) where they happen to agree; else by integer programming (`integer_sets`),
+which says for every document whether its answer is proved.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 
 from linnaeus.decoding.base import Hierarchy, blocks, hierarchy, positions
 from linnaeus.decoding.rules import NO_BOUND, BoundRules, Rules
-from linnaeus.errors import DataError, TaxonomyError, check_number
+from linnaeus.errors import DataError, check_number
 from linnaeus.taxonomy.closure import pattern
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
@@ -78,7 +79,7 @@ def best_sets(
     columns : node numbers of the columns; other nodes weigh 0. None: all nodes in order.
     rules : which sets are allowed; a set may be empty unless they ask for a label.
     table : scores of branching, (n_nodes + 1) x (R + 2): no child, 1 .. R children, more than R; the last row is for
-        the number of top nodes. Trees only. See `linnaeus.decoding.branching`.
+        the number of top nodes. See `linnaeus.decoding.branching`.
 
     Examples
     --------
@@ -97,11 +98,10 @@ def best_sets(
     edges = hierarchy(taxonomy)
     if edges.is_forest:
         return _on_forest(U, taxonomy, nodes, int(k), bound, edges, table)
-    if table is not None:
-        raise TaxonomyError("Scores of branching need a tree, but a node of the taxonomy has several parents.")
     from linnaeus.decoding.dag_sets import on_dag
 
-    return RankedSets(*on_dag(U, taxonomy, nodes, int(k), bound, edges))
+    scores = None if table is None else _with_rules(_checked_table(table, taxonomy.n_nodes), bound)
+    return RankedSets(*on_dag(U, taxonomy, nodes, int(k), bound, edges, scores))
 
 
 def _on_forest(

@@ -1,5 +1,7 @@
 """The k best closed sets on a DAG: by minimum cuts where rules only leave nodes out or in, else by integer programming.
 
+With scores of branching the best set is that of a relaxation to trees (`ghosts`) where this is certain, else likewise.
+
 Best set: one cut; a set that may not be empty holds some top, so each top is forced in turn. More sets by Lawler's
 partition: given the best set U of a part of all closed sets, the rest of the part splits by the first node, in the
 order of numbers, at which a set differs from U. Nodes before it are as in U, so a node can be added only if its
@@ -28,7 +30,13 @@ _AT_ONCE = 256
 
 
 def on_dag(
-    U: FloatArray, taxonomy: Taxonomy, nodes: IntArray, k: int, rules: BoundRules, edges: Hierarchy
+    U: FloatArray,
+    taxonomy: Taxonomy,
+    nodes: IntArray,
+    k: int,
+    rules: BoundRules,
+    edges: Hierarchy,
+    table: FloatArray | None = None,
 ) -> tuple[CSR, FloatArray, BoolArray]:
     """Sets (k rows for each document), their scores (n_docs x k), and whether they are proved to be the best."""
     n = taxonomy.n_nodes
@@ -38,6 +46,9 @@ def on_dag(
         weights[:, taxonomy.root] = 0.0
     found: list[list[tuple[IntArray, float]]] = [[] for _ in weights]
     proved = np.ones(len(U), dtype=bool)
+    if table is not None:
+        found, proved = _with_branching(weights, k, rules, edges, table)
+        return *_stacked(found, k, n), proved
     cuts = Cuts(taxonomy, edges, rules)
     todo = np.arange(len(U))
     if k == 1 or not rules.masks_only:
@@ -53,6 +64,27 @@ def on_dag(
     elif k > 1:
         found = [cuts.ranked(w, k) for w in weights]
     return *_stacked(found, k, n), proved
+
+
+def _with_branching(
+    weights: FloatArray, k: int, rules: BoundRules, edges: Hierarchy, table: FloatArray
+) -> tuple[list[list[tuple[IntArray, float]]], BoolArray]:
+    """By a relaxation to trees where it happens to be exact, else by integer programming."""
+    from linnaeus.decoding.ghosts import relaxed_sets
+    from linnaeus.decoding.integer_sets import IntegerSets
+
+    found: list[list[tuple[IntArray, float]]] = [[] for _ in weights]
+    certain = np.zeros(len(weights), dtype=bool)
+    if k == 1 and not rules.counts:
+        sets, scores, certain = relaxed_sets(weights, rules, edges, table)
+        for d in np.flatnonzero(certain).tolist():
+            found[d] = [(sets[d], float(scores[d]))] if scores[d] > -np.inf else []
+    proved = np.ones(len(weights), dtype=bool)
+    programme = None if certain.all() else IntegerSets(edges, rules, table)
+    for d in np.flatnonzero(~certain).tolist():
+        assert programme is not None
+        found[d], proved[d] = programme.best(weights[d], k)
+    return found, proved
 
 
 def _stacked(found: list[list[tuple[IntArray, float]]], k: int, n: int) -> tuple[CSR, FloatArray]:

@@ -1,4 +1,4 @@
-"""The best closed sets on a DAG under any rules, by a small integer programme (HiGHS, through SciPy).
+"""The best closed sets on a DAG under any rules and scores of branching, by a small integer programme (HiGHS).
 
 Variables x_v = 1 if v is in the set, and f_v = 1 if v is a label, that is in the set without any child:
 
@@ -6,6 +6,10 @@ Variables x_v = 1 if v is in the set, and f_v = 1 if v is a label, that is in th
          f_v >= x_v - sum_c x_c,   f_v <= x_v,   f_v <= 1 - x_c                    labels
          sum of f_v at or below p  <= most_p,   sum of all f_v  >= least           how many
          x_v <= sum_c x_c   where v may not be the end;   sum_c x_c <= r x_v       depth, branching
+
+With scores b_p(k) of branching, z_pk = 1 if k children of p are chosen (the last k: more than R), and b_p(k) z_pk is added:
+
+         sum_k z_pk = x_p,   sum_k k z_pk <= sum_c x_c <= sum_{k <= R} k z_pk + n_children z_p,R+1
 
 One answer after the other: what was found is forbidden by  sum_{v in U} (1 - x_v) + sum_{v not in U} x_v >= 1 .
 """
@@ -28,16 +32,20 @@ SECONDS = 20.0  # of one programme; an answer that takes longer is the best foun
 class IntegerSets:
     """The constraints of one taxonomy and its rules; weights come with every document."""
 
-    def __init__(self, edges: Hierarchy, rules: BoundRules) -> None:
+    def __init__(self, edges: Hierarchy, rules: BoundRules, table: FloatArray | None = None) -> None:
         from scipy.optimize import LinearConstraint
 
         self.edges, self.rules = edges, rules
         self.n = len(rules.allowed)
+        self.bonus: list[float] = []  # of the variables z
+        self.own = np.zeros(self.n)  # scores of branching of nodes that have no children to choose
         self._rows: list[tuple[list[int], list[float], float, float]] = []
         self._closed()
         self._ends()
         if rules.counts:
             self._labels()
+        if table is not None:
+            self._branching(table)
         if rules.least[-1] > 0:
             self._row(range(self.n), [1.0] * self.n, 1.0, np.inf)
         self.constraints = [LinearConstraint(*self._matrix())] if self._rows else []
@@ -51,10 +59,14 @@ class IntegerSets:
         lengths = [len(row[0]) for row in self._rows]
         where = np.repeat(np.arange(len(self._rows)), lengths), np.concatenate([row[0] for row in self._rows])
         A = sparse.csr_array(
-            (np.concatenate([row[1] for row in self._rows]), where), shape=(len(self._rows), 2 * self.n)
+            (np.concatenate([row[1] for row in self._rows]), where), shape=(len(self._rows), self._width)
         )
         low, high = (np.array([row[i] for row in self._rows]) for i in (2, 3))
         return A, low, high
+
+    @property
+    def _width(self) -> int:
+        return 2 * self.n + len(self.bonus)
 
     def _children(self, v: int) -> list[int]:
         edges = self.edges
@@ -95,18 +107,41 @@ class IntegerSets:
             high = float(rules.most[n]) if rules.most[n] < NO_BOUND else np.inf
             self._row(n + np.arange(n), [1.0] * n, float(rules.least[n]), high)
 
+    def _branching(self, table: FloatArray) -> None:
+        tops = [int(v) for v in self.edges.tops if self.rules.allowed[v]]
+        for p in [*np.flatnonzero(self.rules.allowed).tolist(), self.n]:
+            below = tops if p == self.n else self._children(p)
+            if not below and p < self.n:
+                self.own[p] = table[p, 0]
+            elif table[p].any():
+                self._buckets(p, below, table[p])
+
+    def _buckets(self, p: int, below: list[int], scores: FloatArray) -> None:
+        """How many of the children of p are chosen, and what that scores; p = n are the tops."""
+        first, K = self._width, len(scores)
+        self.bonus += scores.tolist()
+        z, each = list(range(first, first + K)), [float(k) for k in range(K)]
+        if p < self.n:
+            self._row([*z, p], [*[1.0] * K, -1.0], 0.0, 0.0)
+        else:
+            self._row(z, [1.0] * K, 1.0, 1.0)
+        self._row([*z, *below], [*each, *[-1.0] * len(below)], -np.inf, 0.0)
+        most = [*each[:-1], float(max(len(below), K - 1))]
+        self._row([*z, *below], [*most, *[-1.0] * len(below)], 0.0, np.inf)
+
     def best(self, weights: FloatArray, k: int) -> tuple[list[tuple[IntArray, float]], bool]:
         """The k best sets of one document, and whether each is proved to be."""
         from scipy.optimize import Bounds, LinearConstraint, milp
 
-        n, rules = self.n, self.rules
+        n, rules, bonus = self.n, self.rules, np.array(self.bonus)
+        weights = weights + self.own
         usable = rules.allowed & (weights > -np.inf)
-        upper = np.concatenate([usable, usable]).astype(np.float64)
-        lower = np.concatenate([rules.forced, np.zeros(n)]).astype(np.float64)
+        upper = np.concatenate([usable, usable, bonus > -np.inf]).astype(np.float64)
+        lower = np.concatenate([rules.forced, np.zeros(n + len(bonus))]).astype(np.float64)
         if (lower > upper).any():
             return [], True
-        cost = np.concatenate([np.where(usable, -weights, 0.0), np.zeros(n)])
-        whole = np.concatenate([np.ones(n), np.zeros(n)])  # labels follow from the sets
+        cost = np.concatenate([np.where(usable, -weights, 0.0), np.zeros(n), np.where(bonus > -np.inf, -bonus, 0.0)])
+        whole = np.concatenate([np.ones(n), np.zeros(n), np.ones(len(bonus))])  # labels follow from the sets
         constraints, proved = list(self.constraints), True
         found: list[tuple[IntArray, float]] = []
         for _ in range(k):
@@ -118,7 +153,9 @@ class IntegerSets:
             if result.x is None:
                 break
             inside = result.x[:n] > 0.5
-            found.append((np.flatnonzero(inside).astype(np.int32), float(weights[inside].sum())))
-            signs = np.concatenate([np.where(inside, -1.0, 1.0), np.zeros(n)])
+            chosen = result.x[2 * n :] > 0.5
+            value = float(weights[inside].sum() + bonus[chosen].sum())
+            found.append((np.flatnonzero(inside).astype(np.int32), value))
+            signs = np.concatenate([np.where(inside, -1.0, 1.0), np.zeros(n + len(bonus))])
             constraints = [*constraints, LinearConstraint(signs[None], 1.0 - inside.sum(), np.inf)]
         return found, proved
