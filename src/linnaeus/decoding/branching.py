@@ -3,7 +3,7 @@
     score(U) = sum_{v in U} s_v + sum_{v in U and the top} b_v(k_v(U)),   b_v(k) = node_v[bucket(k)] + shared[bucket(k)]
 
 k_v is the number of chosen children; buckets are 1 .. R and "more than R". Exact on trees: for a fixed k the best
-choice are the k best subtrees, so one sort per node decides (`best_sets`).
+choice are the k best subtrees, so one sort per node decides (`best_sets`). On a DAG a child counts for all its parents.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ import numpy as np
 from linnaeus.decoding.base import Decoder, hierarchy
 from linnaeus.decoding.best_sets import best_sets
 from linnaeus.errors import DataError
+from linnaeus.taxonomy.rows import pointers, row_numbers
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray
 
-__all__ = ["BestBranching", "branching_counts", "branching_table"]
+__all__ = ["BestBranching", "branching_counts", "branching_scores", "branching_table"]
 
 
 def branching_table(taxonomy: Taxonomy, shared: Any = None, node: Any = None, *, stop: str = "leaves") -> FloatArray:
@@ -85,9 +86,37 @@ def branching_counts(Y: CSR, taxonomy: Taxonomy, R: int) -> tuple[CSR, IntArray]
     return found, total
 
 
+def branching_scores(Y: CSR, taxonomy: Taxonomy, table: FloatArray) -> FloatArray:
+    """What the branching of closed sets scores: the sum over members, and what stands above the tops, of b_v(k_v).
+
+    Examples
+    --------
+    >>> tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"], ["B"]])
+    >>> table = branching_table(tax, [-1.0, -5.0], stop="anywhere")
+    >>> branching_scores(tax.indicator([["A", "AA", "AB"], ["B"]]), tax, table).tolist()
+    [-6.0, -1.0]
+    """
+    from scipy import sparse
+
+    edges, n = hierarchy(taxonomy), taxonomy.n_nodes
+    rows = row_numbers(Y.indptr).astype(np.int64)
+    lengths = np.diff(edges.parent_indptr)
+    parents = np.where(lengths == 0, 1, lengths)  # tops stand below what stands above them all
+    lists = np.full(parents.sum(), n)
+    lists[np.repeat(lengths > 0, parents)] = edges.parent_indices
+    above = sparse.csr_array((np.ones(len(lists), np.int8), lists, pointers(parents)), shape=(n, n + 1))[Y.indices]
+    held = np.concatenate([Y.indices, np.full(Y.shape[0], n)])
+    children = rows[row_numbers(above.indptr)] * (n + 1) + above.indices
+    owners = np.concatenate([rows, np.arange(Y.shape[0])])
+    members = owners * (n + 1) + held
+    known, counts = np.unique(np.concatenate([members, children]), return_counts=True)
+    k = np.minimum(counts[np.searchsorted(known, members)] - 1, table.shape[1] - 1)
+    return np.bincount(owners, table[held, k], minlength=Y.shape[0])
+
+
 @dataclass(frozen=True)
 class BestBranching(Decoder):
-    """The closed set of largest score with branching, on trees; by default sets that end at leaves, never empty.
+    """The closed set of largest score with branching; by default sets that end at leaves, never empty.
 
     Parameters
     ----------

@@ -15,6 +15,7 @@ import numpy as np
 
 from linnaeus.decoding import BestClosure, BestLeaf, Decoder
 from linnaeus.decoding.best_sets import RankedSets, best_sets
+from linnaeus.decoding.branching import branching_scores
 from linnaeus.decoding.rules import BoundRules, Rules
 from linnaeus.errors import ParameterError
 from linnaeus.order import best_columns
@@ -22,7 +23,7 @@ from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import pattern
 from linnaeus.typing import FloatArray, IntArray
 
-__all__ = ["check_feasible", "ranked_sets"]
+__all__ = ["best_labels", "check_feasible", "ranked_sets"]
 
 
 def ranked_sets(
@@ -31,16 +32,15 @@ def ranked_sets(
     """The k best closed sets of every document that the rules allow; X is checked."""
     wanted, taxonomy = Rules.of(rules), model.taxonomy_
     weights, path_sum = model._set_weights(X, decide)
+    ends = getattr(model, "label_nodes_", model.nodes_)
+    table = decide.table(taxonomy) if hasattr(decide, "table") else None
     if decide.single and wanted.at_least <= 1:
-        candidates = getattr(model, "label_nodes_", model.nodes_)
-        nodes = _candidates(wanted.bind(taxonomy), candidates, isinstance(decide, BestLeaf))
-        parts = [_single(U, taxonomy, model.nodes_, nodes, path_sum, k) for U in weights]
-        return _joined(parts)
+        nodes = _candidates(wanted.bind(taxonomy), ends, isinstance(decide, BestLeaf))
+        return _joined([best_labels(U, taxonomy, model.nodes_, nodes, path_sum, k, table) for U in weights])
     if at_least_one and not wanted.at_least and not isinstance(decide, BestClosure):
         wanted = replace(wanted, at_least=1)
-    bound, table = _known_ends(wanted.bind(taxonomy), model.nodes_), getattr(decide, "table", None)
-    extra = {} if table is None else {"table": table(taxonomy)}
-    return _joined([best_sets(U, taxonomy, model.nodes_, k=k, rules=bound, **extra) for U in weights])
+    bound = _known_ends(wanted.bind(taxonomy), model.nodes_)
+    return _joined([best_sets(U, taxonomy, model.nodes_, k=k, rules=bound, table=table) for U in weights])
 
 
 def _known_ends(rules: BoundRules, nodes: IntArray) -> BoundRules:
@@ -69,8 +69,16 @@ def _candidates(rules: BoundRules, nodes: IntArray, leaves: bool) -> IntArray:
     return nodes[ok & taxonomy.is_leaf[nodes]] if leaves else nodes[ok]
 
 
-def _single(U: FloatArray, taxonomy: Taxonomy, scored: IntArray, nodes: IntArray, path_sum: bool, k: int) -> RankedSets:
-    """The k best of ``nodes``, each with its ancestors, as sets."""
+def best_labels(
+    U: FloatArray,
+    taxonomy: Taxonomy,
+    scored: IntArray,
+    nodes: IntArray,
+    path_sum: bool,
+    k: int,
+    table: FloatArray | None = None,
+) -> RankedSets:
+    """The k best of ``nodes``, each with its ancestors, as sets; with scores of branching where there is a table."""
     if path_sum:
         paths = taxonomy.ancestor_matrix[nodes][:, scored].astype(np.float64)
         S = np.ascontiguousarray((paths @ U.T.astype(np.float64)).T)
@@ -78,6 +86,9 @@ def _single(U: FloatArray, taxonomy: Taxonomy, scored: IntArray, nodes: IntArray
         column_of = np.full(taxonomy.n_nodes, -1)
         column_of[scored] = np.arange(len(scored))
         S = np.asarray(U[:, column_of[nodes]], dtype=np.float64)
+    if table is not None:
+        each = pattern(np.arange(len(nodes) + 1), nodes.astype(np.int32), taxonomy.n_nodes)
+        S = S + branching_scores(taxonomy.close(each, keep_root=False), taxonomy, table)
     few = min(k, len(nodes))
     scores = np.full((len(S), k), -np.inf)
     chosen = np.zeros((len(S), k), dtype=bool)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from linnaeus import GlobalTreeModel, Taxonomy
-from linnaeus.errors import TaxonomyError
 from linnaeus.models.structured.set_visits import TreeOfNodes
 from tests.contracts.configurations import documents, taxonomy
+from tests.decoding.oracles import closed_sets, parents_of
 
 TREE = Taxonomy.from_edges(
     [("R", "A"), ("R", "B"), ("A", "AA"), ("A", "AB"), ("B", "BA"), ("B", "BB")]
@@ -136,12 +136,12 @@ def test_cost_augmented_steps_are_those_of_enumeration(seed: int) -> None:
 
 def test_steps_against_the_worst_set_keep_a_margin_of_its_loss() -> None:
     X, y = np.eye(4), ["AA", "AB", "BA", "BB"]
-    model = GlobalTreeModel(TREE, update="max_loss", branching=False, max_iter=200, **PLAIN).fit(X, y)
+    model = GlobalTreeModel(TREE, update="max_loss", branching=False, max_iter=60, **PLAIN).fit(X, y)
     assert model.predict(X).tolist() == y
     for best, second in (pairs for pairs in model.n_best(X, 2)):
-        assert best[1] - second[1] > 0.9  # 1 in the limit; steps against the answer stop as soon as it is right
-    loose = GlobalTreeModel(TREE, branching=False, max_iter=200, **PLAIN).fit(X, y)
-    assert min(best[1] - second[1] for best, second in loose.n_best(X, 2)) < 0.9
+        assert best[1] - second[1] > 0.8  # 1 in the limit; steps against the answer stop as soon as it is right
+    loose = GlobalTreeModel(TREE, branching=False, max_iter=60, **PLAIN).fit(X, y)
+    assert min(best[1] - second[1] for best, second in loose.n_best(X, 2)) < 0.8
 
 
 def test_shards_are_averaged_passes_over_their_documents() -> None:
@@ -195,12 +195,50 @@ def test_without_branching_no_scores_of_branching_are_learned() -> None:
     assert not GlobalTreeModel(TREE, branching=False, random_state=0).fit(X, rows).branching_.any()
 
 
-def test_a_dag_has_no_scores_of_branching_and_says_so() -> None:
+def test_a_dag_has_scores_of_branching_only_if_asked_for() -> None:
     dag = taxonomy("dag")
     X, rows = documents(dag)
     assert not GlobalTreeModel(dag, random_state=0).fit(X, rows).branching_.any()
-    with pytest.raises(TaxonomyError, match="need a tree"):
-        GlobalTreeModel(dag, branching=True).fit(X, rows)
+    model = GlobalTreeModel(dag, branching=True, branching_scale=0.3, max_iter=3, random_state=0).fit(X, rows)
+    assert model.branching_.any()
+    found = model.ranked_sets(X[:4])
+    assert found.proved.all()
+    table = model._decoder(None).table(dag)
+    S = np.zeros((4, dag.n_nodes))
+    S[:, model.nodes_] = model.decision_function(X[:4])
+    for d in range(4):  # against all closed sets that end at labels of training
+        best = max(total_score(dag, U, S[d], table) for U in closed_sets(dag))
+        assert found.scores[d, 0] == pytest.approx(best, abs=1e-5)
+
+
+def total_score(tax: Taxonomy, U: frozenset, s: np.ndarray, table: np.ndarray) -> float:
+    value = float(sum(s[v] for v in U))
+    for p in [*U, tax.n_nodes]:
+        fan = [v for v in U if (p in parents_of(tax, v)) or (p == tax.n_nodes and not parents_of(tax, v))]
+        value += table[p, min(len(fan), table.shape[1] - 1)]
+    return value
+
+
+@pytest.mark.parametrize("kind", ["tree", "dag"])
+def test_rankings_of_one_label_count_branching(kind: str) -> None:
+    tax = taxonomy(kind)
+    X, rows = documents(tax)
+    y = [sorted(row)[0] for row in rows]
+    model = GlobalTreeModel(tax, branching=True, branching_scale=1.0, max_iter=2, shards=2, random_state=0).fit(X, y)
+    S, table = np.zeros((20, tax.n_nodes)), model._decoder(None).table(tax)
+    S[:, model.nodes_] = model.decision_function(X[:20])
+    above = {v: frozenset(tax.ancestors(v).tolist()) - {tax.root} for v in model.label_nodes_.tolist()}
+    scores = np.array([[total_score(tax, U, s, table) for U in above.values()] for s in S])
+    bare = np.array([[s[list(U)].sum() for U in above.values()] for s in S])
+    assert (scores.argmax(axis=1) != bare.argmax(axis=1)).any()  # branching decides somewhere
+    names = np.array([str(tax.names[v]) for v in above])
+    for d, ranked in enumerate(model.n_best(X[:20], len(above), closed=False)):
+        assert [score for _, score in ranked] == pytest.approx(sorted(scores[d], reverse=True), abs=1e-5)
+        assert ranked[0][0] == [names[scores[d].argmax()]] == [model.predict(X[d : d + 1])[0]]
+    only = str(tax.names[tax.tops[0]])
+    inside = [only in tax.names[list(U)] for U in above.values()]
+    answers = model.predict(X[:20], rules={"only_under": only})
+    assert answers.tolist() == names[inside][scores[:, inside].argmax(axis=1)].tolist()
 
 
 def test_the_tree_of_a_dag_takes_first_parents_and_keeps_all() -> None:

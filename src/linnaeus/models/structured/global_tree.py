@@ -3,9 +3,9 @@
     score(x, U) = sum_{v in U} w_v'x + sum_{v in U and the top} b_v(k_v(U))       k_v: children of v in the closed set U
 
 Answers are the sets of largest score, exactly by dynamic programming on trees (`decoding.branching`); they end at nodes
-that were most specific labels in training. On a DAG there are no scores of branching, a set may end anywhere, and the
-best one is found by minimum cut; training takes a heuristic there (`set_visits`) and leaves documents out for which it
-finds no better set than the right one. (Y. Murawaki, IJCNLP 2013; passes over shards: `set_visits`.)
+that were most specific labels in training. On a DAG there are scores of branching only if asked for, and an integer
+programme finds the best set then (`decoding.dag_sets`); without, a set may end anywhere, and a minimum cut finds it.
+Training takes a heuristic on DAGs (`set_visits`) and leaves documents out for which it finds no set to learn from. (Y. Murawaki, IJCNLP 2013; passes over shards: `set_visits`.)
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from linnaeus.decoding.base import hierarchy
 from linnaeus.decoding.best_sets import best_sets
 from linnaeus.decoding.rules import Rules
 from linnaeus.engine import get_engine, single_blas_thread
-from linnaeus.errors import DataError, TaxonomyError, check_number
+from linnaeus.errors import DataError, check_number
 from linnaeus.models.online import OnlineLinear
 from linnaeus.models.parameters import check_choice
+from linnaeus.models.requests import best_labels
 from linnaeus.models.solvers.passive_aggressive import BELOW, prepared
 from linnaeus.models.structured.set_visits import Branching, Shards, TreeOfNodes, visit_shard
 from linnaeus.progress import progress
@@ -36,7 +37,7 @@ __all__ = ["BestTree", "GlobalTreeModel"]
 
 @dataclass(frozen=True)
 class BestTree(Decoder):
-    """The set of largest score under a table of branching (`decoding.branching_table`); ``one``: a single path."""
+    """The set of largest score under a table of branching (`decoding.branching_table`); ``one``: a single label."""
 
     name: ClassVar[str] = "best_tree"
     scores: Any = field(default=None, repr=False, compare=False)
@@ -55,7 +56,13 @@ class BestTree(Decoder):
         return np.asarray(S, dtype=np.float64)
 
     def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
-        return best_sets(S, taxonomy, columns, table=self.table(taxonomy)).best
+        table = self.table(taxonomy)
+        if self.one and not hierarchy(taxonomy).is_forest:
+            ends = np.flatnonzero(table[:-1, 0] > -np.inf)
+            return best_labels(S, taxonomy, columns, ends, path_sum=True, k=1, table=table).best
+        if self.one:
+            table = np.where(np.arange(table.shape[1]) < 2, table, -np.inf)
+        return best_sets(S, taxonomy, columns, table=table).best
 
 
 @dataclass(frozen=True)
@@ -76,8 +83,8 @@ class GlobalTreeModel(OnlineLinear):
     ----------
     taxonomy : the taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
     C : the largest step.
-    branching : "auto", weights of how many children of a node are chosen where the taxonomy is a tree; True, the same
-        but an error on a DAG; False for none.
+    branching : "auto", weights of how many children of a node are chosen where the taxonomy is a tree; True, on a DAG
+        too, where answers take an integer programme (`ranked_sets` says which are proved to be best); False for none.
     R : children that are counted one by one, beyond it is "more".
     branching_scale : value of the features of branching, beside documents of length 1. They are in every set and so
         move with every step: if they are large, sets grow and shrink by thousands of nodes. 1 is the paper's, beside
@@ -188,12 +195,11 @@ class GlobalTreeModel(OnlineLinear):
         self.label_nodes_ = np.asarray(ends, dtype=np.int32)
         if problem.codec.single_label and len(ends) < 2:
             raise DataError(f"y has only one class, {problem.taxonomy.names[ends[0]]!r}; a classifier needs two.")
-        if self.branching is True and not self._on_tree:
-            raise TaxonomyError("Scores of branching need a tree, but a node has several parents; branching=False.")
 
     @property
-    def _on_tree(self) -> bool:
-        return hierarchy(self.taxonomy_).is_forest
+    def _ends_at_labels(self) -> bool:
+        """Whether sets end where those of training did; else anywhere, which is much easier on a DAG."""
+        return self.branching is True or hierarchy(self.taxonomy_).is_forest
 
     @property
     def _one(self) -> bool:
@@ -222,9 +228,9 @@ class GlobalTreeModel(OnlineLinear):
         closed = sparse.csr_array(problem.closed[:, self.nodes_[tree.order]])
         closed.sort_indices()
         weight = np.ones(problem.n_docs) if problem.weights is None else problem.weights.astype(np.float64)
-        on_tree = self._on_tree
-        ends = np.append(np.isin(self.nodes_[tree.order], self.label_nodes_) | (not on_tree), self.some_empty_)
-        scale = float(self.branching_scale) ** 2 if on_tree and self.branching is not False else 0.0
+        at_labels = self._ends_at_labels
+        ends = np.append(np.isin(self.nodes_[tree.order], self.label_nodes_) | (not at_labels), self.some_empty_)
+        scale = float(self.branching_scale) ** 2 if at_labels and self.branching is not False else 0.0
         W, B = sparse.csr_array(W[:, tree.order]), Branching(known.node[tree_order].copy(), known.shared.copy())
         mean_A, A = sparse.csr_array((problem.n_docs, m)), sparse.csr_array((problem.n_docs, m))
         start, mean_B = W, Branching.zeros(m, B.node.shape[1] - 2)
@@ -274,14 +280,12 @@ class GlobalTreeModel(OnlineLinear):
         can_end[self.label_nodes_] = True
         can_end[-1] = self.some_empty_ and not self._one
         table[~can_end, 0] = -np.inf
-        if self._one:
-            table[:, 2:] = -np.inf
         return table
 
     def _decoder(self, given: Decoder | str | None) -> Decoder:
         if given is not None:
             return super()._decoder(given)
-        if self._on_tree:
+        if self._ends_at_labels:
             return BestTree(self._table(), one=self._one, at_least_one=not self.some_empty_)
         if self._one:
             return super()._decoder(None)
