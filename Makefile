@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 # The build calls meson, ninja and cython by name: they are in .venv and nowhere else.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 # The package as a user would install it: rebuilt (incrementally, in build/) when a source changes.
-SOURCES := $(shell find src tools -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.pxi' -o -name '*.h' -o -name 'meson.build') meson.build pyproject.toml
+SOURCES := $(shell find src tools -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.pxi' -o -name '*.h' -o -name '*.css' -o -name '*.js' -o -name 'meson.build') meson.build pyproject.toml
 
 .PHONY: demo test test-all lint develop clean
 

@@ -44,7 +44,7 @@ def draw_lines(
     values = [value for curve in curves for value in curve.values]
     y = measure_axis(y_name, values)
     x = Axis(x_name, -0.3, max(len(places) - 0.7, 0.3), list(enumerate(places)))
-    frame = Frame(520, 300, x, y, right=28)
+    frame = Frame(520, 300, x, y, left=56, right=28)
     # Drawn last is drawn on top: what matters comes last.
     ranked = sorted(curves, key=lambda curve: ("other", "flat", "best").index(curve.role))
     return frame.picture(
@@ -68,4 +68,4 @@ def _line(frame: Frame, curve: Curve, places: Sequence[str]) -> Markup:
         x, y, _, _ = points[-1]
         name = [tag("text", curve.model, x=x + 4, y=y - 8, text_anchor="end", class_="name")]
     body = [tag("polyline", tag("title", curve.model), points=path), dots, name]
-    return tag("g", body, class_=f"series {curve.role}", data_model=curve.model)
+    return tag("g", body, class_=f"series line {curve.role}", data_model=curve.model)

@@ -1,46 +1,35 @@
-"""The table that answers the first question: models x measures, with intervals, differences and costs."""
+"""The tables that answer the first question: models by the main measure and what they cost, then by every measure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from linnaeus.experiments.report.markup import Markup, tag
 from linnaeus.experiments.report.schema import Measure, Result, Run
-from linnaeus.experiments.report.standing import best_values, comparison, main_measure, ranked, role
+from linnaeus.experiments.report.standing import best_values, comparison, main_measure, ranked, role, total_seconds
 from linnaeus.experiments.report.tables import cell, head, wrapped
 from linnaeus.experiments.report.wording import duration, figure, megabytes, p_value, signed, stars
 
-__all__ = ["main_table"]
+__all__ = ["main_table", "measures_table"]
 
 GROUPS = ("hierarchical", "flat", "ranking")
 
 
 def main_table(result: Result) -> Markup:
-    """Models x measures: the main one first, with its interval drawn, then what it cost, then the others."""
+    """Models by the main measure: its interval drawn, differences to the best and to the flat model, and the price."""
     main = main_measure(result)
-    groups = [(name, [m for m in result["measures"] if m["group"] == name and not m["main"]]) for name in GROUPS]
-    groups = [(name, members) for name, members in groups if members]
-    top = [tag("th", scope="col", class_="first"), tag("th", "main measure", colspan=4, scope="colgroup")]
-    top.append(tag("th", "cost", colspan=5, scope="colgroup"))
-    top.extend(tag("th", f"{name} measures", colspan=len(members), scope="colgroup") for name, members in groups)
-    names = [
+    heads = [
         head("model", first=True, numeric=False),
         head(_measure_name(main), note="the measure by which models are ranked"),
         tag("th", "95% interval", scope="col", class_="words"),
         head("to the best", note="difference to the best model, on the same documents"),
         head("to flat", note="difference to the flat model, on the same documents"),
-        head("search", note="time to choose parameters"),
-        head("training"),
-        head("prediction"),
+        head("time", note="search of parameters, training and prediction together"),
+        head("prediction", note="time to answer all test documents"),
         head("memory", note="peak memory while training"),
-        head("model", note="size of the model on disk"),
+        head("size", note="size of the model on disk"),
     ]
-    names.extend(head(_measure_name(measure)) for _, members in groups for measure in members)
-    best, span = best_values(result), _span(result)
-    others = [measure for _, members in groups for measure in members]
-    rows = [_main_row(result, run, others, best, span) for run in ranked(result)]
-    caption = f"{len(rows)} models by {main['name']}, best first"
-    return wrapped(caption, [tag("tr", *top), tag("tr", *names)], rows, class_="sorts main")
+    span = _span(result)
+    rows = [_main_row(result, run, span) for run in ranked(result)]
+    return wrapped(f"{len(rows)} models by {main['name']}, best first", [tag("tr", *heads)], rows, class_="sorts main")
 
 
 def _measure_name(measure: Measure) -> str:
@@ -55,33 +44,34 @@ def _span(result: Result) -> tuple[float, float]:
     return (min(values), max(values)) if values else (0.0, 1.0)
 
 
-def _main_row(
-    result: Result, run: Run, others: Sequence[Measure], best: dict[str, float], span: tuple[float, float]
-) -> Markup:
+def _main_row(result: Result, run: Run, span: tuple[float, float]) -> Markup:
     key = main_measure(result)["key"]
-    value = run["measures"][key]
-    kind = role(result, run["model"])
-    mark = {"best": tag("span", "best", class_="badge best"), "flat": tag("span", "flat", class_="badge flat")}.get(
-        kind
-    )
-    early = tag("span", "stopped early", class_="badge") if run["status"] == "stopped early" else None
-    seconds = run["seconds"]
+    value, seconds = run["measures"][key], run["seconds"]
+    first = value == best_values(result).get(key)
     cells = [
-        tag("th", run["model"], " ", mark, early, scope="row", title=run["note"], data_value=run["model"]),
-        cell(figure(value), value, class_="best" if value == best.get(key) else None),
-        cell(_whisker(value, run["intervals"].get(key), span, kind), class_="drawn"),
+        _name(result, run),
+        cell(figure(value), value, class_="best" if first else None),
+        cell(_whisker(value, run["intervals"].get(key), span, role(result, run["model"])), class_="drawn"),
         _difference(result, run["model"], "best"),
         _difference(result, run["model"], "flat"),
-        *(cell(duration(seconds.get(part)), seconds.get(part)) for part in ("search", "fit", "predict")),
+        cell(duration(total_seconds(run)), total_seconds(run), title=_parts(seconds)),
+        cell(duration(seconds.get("predict")), seconds.get("predict")),
         cell(megabytes(run["peak_memory_mb"]), run["peak_memory_mb"]),
         cell(megabytes(run["model_mb"]), run["model_mb"]),
     ]
-    for measure in others:
-        found, interval = run["measures"].get(measure["key"]), run["intervals"].get(measure["key"])
-        told = f"95% interval {figure(interval[0])} to {figure(interval[1])}" if interval else None
-        first = found is not None and found == best.get(measure["key"])
-        cells.append(cell(figure(found), found, class_="best" if first else None, title=told))
-    return tag("tr", *cells, class_=kind, data_model=run["model"])
+    return tag("tr", *cells, class_=role(result, run["model"]), data_model=run["model"])
+
+
+def _name(result: Result, run: Run) -> Markup:
+    kind = role(result, run["model"])
+    mark = tag("span", kind, class_=f"badge {kind}") if kind != "other" else None
+    early = tag("span", "stopped early", class_="badge") if run["status"] == "stopped early" else None
+    return tag("th", run["model"], " ", mark, early, scope="row", title=run["note"], data_value=run["model"])
+
+
+def _parts(seconds: dict[str, float | None]) -> str:
+    names = {"search": "search", "fit": "training", "predict": "prediction"}
+    return ", ".join(f"{name} {duration(seconds.get(part))}" for part, name in names.items())
 
 
 def _difference(result: Result, model: str, kind: str) -> Markup:
@@ -110,3 +100,28 @@ def _whisker(value: float | None, interval: list[float] | None, span: tuple[floa
     dot = tag("circle", cx=middle, cy=9, r=4)
     body = tag("g", bar, dot, class_=f"series point {kind}")
     return tag("svg", tag("title", words), body, viewBox="0 0 140 18", width=140, height=18, role="img")
+
+
+def measures_table(result: Result) -> Markup:
+    """Models x measures, in groups, with intervals where they are known."""
+    groups = [(name, [m for m in result["measures"] if m["group"] == name]) for name in GROUPS]
+    groups = [(name, members) for name, members in groups if members]
+    measures = [measure for _, members in groups for measure in members]
+    top = [tag("td", class_="first")]
+    top.extend(tag("th", f"{name} measures", colspan=len(members), scope="colgroup") for name, members in groups)
+    heads = [head("model", first=True, numeric=False), *(head(_measure_name(measure)) for measure in measures)]
+    best = best_values(result)
+    rows = []
+    for run in ranked(result):
+        cells = [_name(result, run), *(_value(run, measure, best) for measure in measures)]
+        rows.append(tag("tr", *cells, class_=role(result, run["model"]), data_model=run["model"]))
+    return wrapped(
+        "Every measure, with 95% intervals", [tag("tr", *top), tag("tr", *heads)], rows, class_="sorts every"
+    )
+
+
+def _value(run: Run, measure: Measure, best: dict[str, float]) -> Markup:
+    value, interval = run["measures"].get(measure["key"]), run["intervals"].get(measure["key"])
+    spread = tag("small", f"{figure(interval[0])}–{figure(interval[1])}") if interval else None
+    first = value is not None and value == best.get(measure["key"])
+    return cell([figure(value), spread], value, class_="best" if first else None)

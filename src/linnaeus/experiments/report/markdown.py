@@ -9,7 +9,17 @@ from linnaeus.experiments.report.page import facts
 from linnaeus.experiments.report.schema import Result
 from linnaeus.experiments.report.standing import best_values, comparison, main_measure, ranked, total_seconds
 from linnaeus.experiments.report.tables import settings
-from linnaeus.experiments.report.wording import count, duration, examples, figure, megabytes, node_path, signed, stars
+from linnaeus.experiments.report.wording import (
+    count,
+    duration,
+    examples,
+    figure,
+    megabytes,
+    moment,
+    node_path,
+    signed,
+    stars,
+)
 
 __all__ = ["markdown"]
 
@@ -22,10 +32,8 @@ def markdown(result: Result) -> str:
     Examples
     --------
     >>> from linnaeus.experiments.report.schema import EMPTY
-    >>> print(markdown(EMPTY)[:40])
-    # Shoot-out
-    <BLANKLINE>
-    **No model has run yet.**
+    >>> markdown(EMPTY).splitlines()[:3]
+    ['# Shoot-out', '', '**No model has run yet.**']
     """
     return "\n".join(_lines(result)).rstrip() + "\n"
 
@@ -144,7 +152,7 @@ def _confusions(result: Result) -> Iterator[str]:
 def _method(result: Result) -> Iterator[str]:
     yield "## How it was measured\n"
     versions = ", ".join(f"{name} {version}" for name, version in result["versions"].items())
-    yield f"{plain(result['made'])}; {plain(result['machine'])}; {plain(versions)}.\n"
+    yield f"{plain(moment(result['made']))}; {plain(result['machine'])}; {plain(versions)}.\n"
     yield f"    {' '.join(result['command'].split())}\n"
     rows = [
         [plain(run["model"]), plain(settings(run["parameters"])), duration(total_seconds(run))]

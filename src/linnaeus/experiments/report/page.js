@@ -4,6 +4,7 @@
 (() => {
   const SVG = "http://www.w3.org/2000/svg";
   const ROWS = 200; // rows of the table of nodes at a time: sorting thousands stays instant
+  const MORE = 500;
   const by = (id) => document.getElementById(id);
   const held = by("data");
   const data = held ? JSON.parse(held.textContent) : null;
@@ -16,6 +17,7 @@
   }
 
   // --- tables that sort ---------------------------------------------------------------------------------------------
+  const words = new Intl.Collator(undefined, { numeric: true }); // far quicker than localeCompare
   const number = (text) => Number(text.replace("−", "-").replace(/,/g, ""));
 
   function compare(a, b) { // empty cells last, numbers as numbers, words as words
@@ -23,7 +25,7 @@
     if (a === "" || a === null) return Infinity;
     if (b === "" || b === null) return -Infinity;
     const x = typeof a === "number" ? a : number(a), y = typeof b === "number" ? b : number(b);
-    if (Number.isNaN(x) || Number.isNaN(y)) return String(a).localeCompare(String(b));
+    if (Number.isNaN(x) || Number.isNaN(y)) return words.compare(a, b);
     return x - y;
   }
 
@@ -72,6 +74,9 @@
       one.classList.toggle("chosen", chosen);
       if (chosen && one instanceof SVGElement) one.parentNode.append(one); // drawn last is on top
     }
+    const known = ["best", "flat"].some((kind) => document.querySelector(`.${kind}.chosen`));
+    by("chosen-key").hidden = known;
+    by("chosen").textContent = `in focus: ${focus.value}`;
     if (data) showNodes();
   }
   focus.addEventListener("change", show);
@@ -225,7 +230,7 @@
     caption.textContent = `Nodes, figures of ${focus.value}`;
     by("shown").textContent = `${whole(kept.length)} of ${whole(all.length)} nodes`;
     more.hidden = kept.length <= limit;
-    more.textContent = `Show all ${whole(kept.length)}`;
+    more.textContent = `Show ${whole(Math.min(MORE, kept.length - limit))} more`;
   }
 
   function nodeRow(node) {
@@ -260,7 +265,7 @@
     limit = ROWS;
     fillTable();
   });
-  more.addEventListener("click", () => { limit = Infinity; fillTable(); });
+  more.addEventListener("click", () => { limit += MORE; fillTable(); });
   for (const id of ["filter", "least"]) by(id).addEventListener("input", () => { limit = ROWS; fillTable(); });
 
   // siblings taken for each other

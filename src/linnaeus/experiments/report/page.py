@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from importlib.resources import files
 
 from linnaeus.experiments.report import breakdowns, tables
-from linnaeus.experiments.report.main_table import main_table
+from linnaeus.experiments.report.main_table import main_table, measures_table
 from linnaeus.experiments.report.markup import Markup, embed_json, join, tag
 from linnaeus.experiments.report.node_data import node_data
 from linnaeus.experiments.report.reliability import reliability
 from linnaeus.experiments.report.scatter import against_time
 from linnaeus.experiments.report.schema import Result
 from linnaeus.experiments.report.standing import main_measure, ranked, role
-from linnaeus.experiments.report.wording import count, figure
+from linnaeus.experiments.report.wording import count, figure, moment
 
 __all__ = ["facts", "html"]
 
@@ -60,7 +60,7 @@ def _opening(result: Result) -> Markup:
     strip = [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts(result)]
     return tag(
         "header",
-        tag("p", "Shoot-out", class_="kicker"),
+        tag("p", f"linnaeus · {moment(result['made'])}", class_="kicker"),
         tag("h1", result["title"]),
         tag("p", result["sentence"], class_="sentence"),
         tag("dl", *strip, class_="facts"),
@@ -77,8 +77,7 @@ def facts(result: Result) -> list[tuple[str, str]]:
     if problem["n_features"]:
         features = f"{count(problem['n_features'])} · {features}" if features else count(problem["n_features"])
     return [
-        ("training documents", count(problem["n_train"])),
-        ("test documents", count(problem["n_test"])),
+        ("documents", f"{count(problem['n_train'])} training, {count(problem['n_test'])} test"),
         ("nodes", f"{count(problem['n_nodes'])} ({count(problem['n_leaves'])} leaves)"),
         ("levels", f"{problem['depth']}, {kind}"),
         ("labels per document", figure(problem["labels_per_document"], 2)),
@@ -98,6 +97,7 @@ def _focus(result: Result) -> Markup | None:
         for place, run in enumerate(runs)
     ]
     legend = [tag("span", tag("i", class_=name), words, class_="key") for name, words in _legend(result)]
+    legend.insert(-1, tag("span", tag("i", class_="chosen"), tag("span", id="chosen"), class_="key", id="chosen-key"))
     choice = tag("label", "Model in focus ", tag("select", *options, id="focus"))
     return tag("div", choice, tag("span", *legend, class_="keys"), class_="focus")
 
@@ -106,7 +106,6 @@ def _legend(result: Result) -> Iterator[tuple[str, str]]:
     yield "best", f"best: {result['best']}"
     if result["flat"] and result["flat"] != result["best"]:
         yield "flat", f"flat: {result['flat']}"
-    yield "chosen", "in focus"
     yield "other", "others"
 
 
@@ -131,8 +130,8 @@ def _models(result: Result) -> Section:
         return "models", "Which model is best?", [tag("p", "No model has figures."), tables.absent_table(result)]
     note = (
         "Bold: best of its column. ↓: lower is better. Differences are on the same documents: "
-        "* p < 0.05, ** p < 0.01, *** p < 0.001; 0.010 is one point. Point at a figure for its interval and p value; "
-        "click a column head to sort."
+        "* p < 0.05, ** p < 0.01, *** p < 0.001; 0.010 is one point. "
+        "Point at a difference for its interval and p value; click a column head to sort."
     )
     return (
         "models",
@@ -140,6 +139,7 @@ def _models(result: Result) -> Section:
         [
             main_table(result),
             tag("p", note, class_="note"),
+            measures_table(result),
             tables.absent_table(result),
         ],
     )
@@ -162,7 +162,7 @@ def _breakdowns(result: Result) -> Section | None:
     ]
     if not shown:
         return None
-    lead = "Where models differ: deep nodes and nodes with few examples are where a hierarchy can help."
+    lead = "Deep nodes and nodes with few examples are where a hierarchy can help."
     return "where", "Where do they differ?", [tag("p", lead), tag("div", *shown, class_="pair")]
 
 
@@ -170,7 +170,9 @@ def _time(result: Result) -> Section | None:
     picture = against_time(result)
     if picture is None:
         return None
-    lead = f"{main_measure(result)['name']} against all time spent; lines are 95% intervals. Left and up is better."
+    name = main_measure(result)["name"]
+    better = "Left and up" if main_measure(result)["higher_is_better"] else "Left and down"
+    lead = f"A point per model: its {name} against all time spent on it, lines are 95% intervals. {better} is better."
     return "time", "What does it cost?", [tag("p", lead), tag("figure", picture, class_="wide")]
 
 
@@ -244,7 +246,7 @@ def _filter() -> Markup:
 def _method(result: Result) -> Section:
     versions = ", ".join(f"{name} {version}" for name, version in result["versions"].items())
     rows = [
-        ("made", result["made"]),
+        ("made", moment(result["made"])),
         ("machine", result["machine"]),
         ("versions", versions),
         ("documents", result["problem"]["name"]),
@@ -256,5 +258,5 @@ def _method(result: Result) -> Section:
 
 
 def _closing(result: Result) -> Markup:
-    foot = tag("footer", tag("p", f"Made by linnaeus, {result['made']}."))
+    foot = tag("footer", tag("p", f"Made by linnaeus, {moment(result['made'])}."))
     return join([foot, tag("script", _resource("page.js"))])

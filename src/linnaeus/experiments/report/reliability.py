@@ -40,4 +40,4 @@ def _reliability(result: Result, run: Run, place: int) -> Markup:
     series = tag("g", line, dots, class_=f"series {role(result, run['model'])} strong", data_model=run["model"])
     told = f"{len(bins)} groups of answers of {run['model']}; on the diagonal, probabilities are as good as their word."
     drawn = frame.picture(f"reliability-{place}", f"Reliability of {run['model']}", told, frame.axes(), ideal, series)
-    return tag("figure", drawn, tag("figcaption", run["model"]))
+    return tag("figure", tag("figcaption", run["model"]), drawn)

@@ -22,10 +22,10 @@ def against_time(result: Result) -> Markup | None:
     main = main_measure(result)
     times = [total_seconds(run) for run in runs]
     low, high, ticks = decades(min(times), max(times))
-    x = Axis("seconds for search, training and prediction", low, high, [(t, duration(t)) for t in ticks], log=True)
+    x = Axis("time for search, training and prediction", low, high, [(t, f"{t:g} s") for t in ticks], log=True)
     bounds = [bound for run in runs for bound in run["intervals"].get(main["key"], [])]
     y = measure_axis(main["name"], [*(run["measures"][main["key"]] for run in runs), *bounds])
-    frame = Frame(1060, 420, x, y, left=52, right=24)
+    frame = Frame(1060, 420, x, y, left=58, right=30)
     taken: list[Box] = []
     points = [(run, frame.across(total_seconds(run)), frame.up(run["measures"][main["key"]] or 0.0)) for run in runs]
     taken.extend((px - 6, py - 6, px + 6, py + 6) for _, px, py in points)

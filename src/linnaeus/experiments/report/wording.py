@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import datetime
 
 from linnaeus.experiments.report.schema import Tree
 
@@ -12,6 +13,7 @@ __all__ = [
     "examples",
     "figure",
     "megabytes",
+    "moment",
     "node_label",
     "node_path",
     "p_value",
@@ -88,6 +90,21 @@ def megabytes(value: float | None) -> str:
     if value >= 1024:
         return f"{value / 1024:.1f} GB"
     return f"{value:.1f} MB" if value < 100 else f"{value:.0f} MB"
+
+
+def moment(iso: str) -> str:
+    """A date and time as people write it.
+
+    Examples
+    --------
+    >>> moment("2026-11-15T18:00:21+00:00"), moment("yesterday")
+    ('2026-11-15 18:00 UTC', 'yesterday')
+    """
+    try:
+        when = datetime.fromisoformat(iso)
+    except ValueError:
+        return iso
+    return f"{when:%Y-%m-%d %H:%M} {when.tzname() or ''}".strip()
 
 
 def p_value(p: float | None) -> str:
