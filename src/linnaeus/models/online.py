@@ -18,7 +18,7 @@ from linnaeus.errors import DataError, ParameterError, check_number
 from linnaeus.models.linear import LinearTaxonomyClassifier
 from linnaeus.models.parameters import check_choice
 from linnaeus.taxonomy.closure import is_closed
-from linnaeus.typing import CSR, IntArray
+from linnaeus.typing import CSR, FloatArray, IntArray
 
 __all__ = ["OnlineLinear"]
 
@@ -52,9 +52,12 @@ class OnlineLinear(LinearTaxonomyClassifier):
 
     def _start(self) -> CSR:
         """The weights now, the intercept as a last feature if there is one, float64."""
-        W = sparse.csr_array(self.weights_, dtype=np.float64)
+        return self._joined(self.weights_, self.intercept_)
+
+    def _joined(self, weights: Any, intercept: FloatArray) -> CSR:
+        W = sparse.csr_array(weights, dtype=np.float64)
         if self.fit_intercept:
-            W = sparse.csr_array(sparse.vstack([W, self.intercept_[None, :].astype(np.float64)], format="csr"))
+            W = sparse.csr_array(sparse.vstack([W, intercept[None, :].astype(np.float64)], format="csr"))
         return W
 
     def _give(self, W: CSR, dtype: Any) -> None:

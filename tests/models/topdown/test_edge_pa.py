@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from linnaeus import EdgePA, OneVsRestPA, Taxonomy
+from linnaeus.models.topdown import edge_pa
 from linnaeus.models.topdown.search import ExactSearch, LocalSearch, path_scores
 from tests.contracts.configurations import documents, taxonomy
 
@@ -67,6 +68,54 @@ def test_an_edge_learns_from_its_documents_alone(training_set: str) -> None:
             y = 2.0 * closed[i, v] - 1
             w += min(1.0, max(0.0, 1 - y * (X[i] @ w)) / (X[i] @ X[i])) * y * X[i]
     np.testing.assert_allclose(model.weights_[:, list(model.classes_).index("AA")], w, atol=1e-6)
+
+
+@pytest.mark.parametrize("average", ["none", "trajectory"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("training_set", ["all", "siblings"])
+def test_a_stream_in_one_piece_is_a_pass_of_fit(
+    training_set: str, fit_intercept: bool, average: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tax = taxonomy()
+    X, labels = documents(tax, 60)
+    given = {"training_set": training_set, "search": "local", "average": average, "fit_intercept": fit_intercept}
+    monkeypatch.setattr(edge_pa, "visit_orders", lambda _, n_docs, n: [np.arange(n_docs)])
+    whole = EdgePA(tax, max_iter=1, **given).fit(X, labels)
+    stream = EdgePA(tax, **given).partial_fit(X, labels)
+    for name in ("nodes_", "stop_nodes_", "weights_", "intercept_", "stop_weights_", "stop_intercept_", "label_nodes_"):
+        np.testing.assert_array_equal(getattr(whole, name), getattr(stream, name))
+    assert whole.predict(X) == stream.predict(X)
+    if average == "none":  # a mean is over the visits of a call
+        parts = EdgePA(tax, **given)
+        names = [[str(name)] for name in tax.names[np.unique(tax.frontier(tax.indicator(labels)).indices)]]
+        parts.partial_fit(X[:25], labels[:25], classes=names).partial_fit(X[25:], labels[25:])
+        learned = whole.states_ == parts.states_
+        columns = learned[0, whole.nodes_] & (whole.states_[0, whole.nodes_] == edge_pa.LEARNED)
+        decided = columns & whole.weights_.any(axis=0)
+        assert decided.sum() > 3
+        if training_set == "all":  # every part has documents against every node
+            np.testing.assert_allclose(whole.weights_, parts.weights_, atol=1e-6)
+
+
+def test_labels_that_come_later_get_edges_and_leaves_of_their_own() -> None:
+    x = np.eye(4)
+    model = EdgePA(TREE, random_state=0).partial_fit(x[:2], [["A"], ["B"]])
+    assert model.classes_.tolist() == ["A", "B"]
+    assert not len(model.stop_nodes_)
+    for _ in range(5):
+        model.partial_fit(x, [["A"], ["B"], ["AA"], ["AB"]])
+    assert model.stop_nodes_.tolist() == [TREE.index("A")]  # A has become an inner node, where documents may stop
+    assert model.predict(x) == [["A"], ["B"], ["AA"], ["AB"]]
+
+
+def test_an_only_child_is_a_constant_until_something_speaks_against_it() -> None:
+    chain = Taxonomy.from_paths([["A", "AA"], ["A", "AB"]])
+    model = EdgePA(chain, training_set="siblings", search="local", fit_intercept=False)
+    model.partial_fit([[1.0, 0.0]], [["AA"]])
+    assert model.decision_function([[0.0, 1.0]]).tolist() == [[1.0, 1.0]]
+    model.partial_fit(np.eye(2), [["AA"], ["AB"]])
+    assert model.predict(np.eye(2)) == [["AA"], ["AB"]]
+    assert model.intercept_.tolist() == [1.0, 0.0, 0.0]  # all documents are under A
 
 
 def test_on_a_flat_taxonomy_all_models_are_the_flat_one() -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,10 @@ from scipy import sparse
 
 from linnaeus._kernels import dispatch
 from linnaeus.engine.plan import blocks
+from linnaeus.taxonomy.rows import pointers
 from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Matrix
 
-__all__ = ["BELOW", "Visits", "compact", "learn_columns", "prepared", "squared_norms"]
+__all__ = ["BELOW", "PANEL", "Visits", "assembled", "compact", "learn_columns", "learn_panels", "prepared", "squared_norms"]
 
 PANEL = 16
 BELOW = 1e-7  # weights smaller than this are dropped, as where sizes of models are counted in the literature
@@ -65,6 +67,8 @@ def learn_columns(
     labels : of a column, its positive documents and its negative ones; None for the latter: all others.
     start : weights to begin with, zeros when None.
 
+    For many columns `learn_panels` gives the same in parts that need not be joined before they are made smaller.
+
     Examples
     --------
     >>> from linnaeus.engine import SerialEngine
@@ -74,10 +78,63 @@ def learn_columns(
     >>> W.toarray().ravel().round(2).tolist(), n_updates
     ([-0.12, -0.16], 2)
     """
-    parts = list(blocks(n_columns, PANEL))
-    found = list(engine.map(_learn_panel, _tasks(parts, visits, labels, start), shared=visits))
+    found = learn_panels(visits, [n_columns], labels, engine, start)
     weights = sparse.hstack([W for W, _ in found], format="csr")
     return sparse.csr_array(weights), sum(n for _, n in found)
+
+
+def learn_panels(
+    visits: Visits,
+    groups: list[int],
+    labels: Callable[[int], tuple[IntArray, IntArray | None]],
+    engine: Engine,
+    start: Any = None,
+    dtype: Any = np.float64,
+) -> list[tuple[CSR, int]]:
+    """Weights of up to sixteen columns each, in order, with how often they have learned; ``dtype`` is that of weights.
+
+    No panel has columns of two groups, of which there are so many columns each.
+    """
+    ends = np.cumsum(groups).tolist()
+    parts = [
+        slice(end - size + part.start, end - size + part.stop)
+        for end, size in zip(ends, groups, strict=True)
+        for part in blocks(size, PANEL)
+        if part.stop > part.start
+    ]
+    learn = partial(_learn_panel, dtype=np.dtype(dtype).name)
+    return list(engine.map(learn, _tasks(parts, visits, labels, start), shared=visits))
+
+
+def assembled(panels: list[CSR], shape: tuple[int, int], dtype: Any) -> Any:
+    """Panels side by side as a model keeps weights; panels are let go of on the way, so that there is room for both.
+
+    Examples
+    --------
+    >>> panels = [sparse.csr_array([[1.0, 0.0], [0.0, 2.0]]), sparse.csr_array([[3.0], [0.0]])]
+    >>> assembled(panels, (2, 3), np.float32).tolist(), panels
+    ([[1.0, 0.0, 3.0], [0.0, 2.0, 0.0]], [])
+    """
+    size, nnz = shape[0] * shape[1], sum(panel.nnz for panel in panels)
+    panels.reverse()
+    if size <= _SMALL or nnz >= _SPARSE_BELOW * size:
+        dense, at = np.zeros(shape, dtype), 0
+        while panels:
+            panel = panels.pop()
+            dense[:, at : at + panel.shape[1]] = panel.toarray()
+            at += panel.shape[1]
+        return dense
+    indptr = pointers(sum((np.diff(panel.indptr) for panel in panels), np.zeros(shape[0], dtype=np.int64)))
+    indices, data = np.empty(nnz, dtype=np.int32), np.empty(nnz, dtype=dtype)
+    free, first = indptr[:-1].copy(), 0
+    while panels:
+        panel = panels.pop()
+        lengths = np.diff(panel.indptr)
+        to = np.arange(panel.nnz) + np.repeat(free - panel.indptr[:-1], lengths)
+        indices[to], data[to] = panel.indices + first, panel.data
+        free += lengths
+        first += panel.shape[1]
+    return sparse.csr_array((data, indices, indptr), shape=shape)
 
 
 def _tasks(parts: list[slice], visits: Visits, labels: Any, start: Any) -> Iterable[tuple[IntArray, Any]]:
@@ -90,7 +147,7 @@ def _tasks(parts: list[slice], visits: Visits, labels: Any, start: Any) -> Itera
         yield signs[:, : part.stop - part.start], None if start is None else start[:, part.start : part.stop]
 
 
-def _learn_panel(visits: Visits, task: tuple[IntArray, Any]) -> tuple[CSR, int]:
+def _learn_panel(visits: Visits, task: tuple[IntArray, Any], dtype: str) -> tuple[CSR, int]:
     given, start = task
     X, width = visits.X, given.shape[1]
     signs = np.zeros((X.shape[0], PANEL), dtype=np.int8)
@@ -108,7 +165,7 @@ def _learn_panel(visits: Visits, task: tuple[IntArray, Any]) -> tuple[CSR, int]:
     if visits.averaged:
         W -= U / np.maximum(steps, 1)
     W[np.abs(W) <= BELOW] = 0
-    return sparse.csr_array(W[:, :width]), n_updates
+    return sparse.csr_array(W[:, :width].astype(dtype)), n_updates
 
 
 def compact(W: CSR, dtype: Any) -> Any:

@@ -23,19 +23,32 @@ from linnaeus.data.check import Problem, check_labels
 from linnaeus.decoding import Decoder
 from linnaeus.engine import get_engine
 from linnaeus.models.flat.passive_aggressive import visit_orders
+from linnaeus.models.online import OnlineLinear
 from linnaeus.models.parameters import check_choice
-from linnaeus.models.solvers.passive_aggressive import Visits, compact, learn_columns, prepared
+from linnaeus.models.solvers.passive_aggressive import PANEL, Visits, assembled, learn_panels, prepared
 from linnaeus.models.topdown.base import LocalClassifiers, union
 from linnaeus.models.topdown.local import Family
 from linnaeus.models.topdown.search import ExactSearch, LocalSearch
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.taxonomy.closure import pattern
-from linnaeus.typing import IntArray
+from linnaeus.taxonomy.closure import parent_sets, pattern
+from linnaeus.taxonomy.rows import row_numbers
+from linnaeus.typing import CSR, IntArray
 
 __all__ = ["EdgePA"]
 
+CONSTANT, LEARNED = 1, 2  # states of a column; 0: no document yet, -1: constant, and against it
 
-class EdgePA(LocalClassifiers):
+
+def _state(before: int, n_positive: int, n_negative: int) -> int:
+    """The state of a column after some documents: it learns once there are both kinds, or one that is new to it."""
+    if before == LEARNED or (n_positive and n_negative):
+        return LEARNED
+    if before == 0:
+        return CONSTANT if n_positive else -CONSTANT if n_negative else 0
+    return LEARNED if (n_negative if before > 0 else n_positive) else before
+
+
+class EdgePA(OnlineLinear, LocalClassifiers):
     """A passive-aggressive classifier for every edge of the taxonomy (LS-ALL, LS-SIB, DP-ALL, DP-SIB).
 
     Parameters
@@ -57,6 +70,9 @@ class EdgePA(LocalClassifiers):
     stop_nodes_ : inner nodes where a document may stop, with ``stop_weights_`` and ``stop_intercept_``.
     n_updates_ : how often an edge has learned something.
 
+    A node that all documents of its training set belong to, such as an only child, scores 1 until one comes that does
+    not; `partial_fit` goes on from there.
+
     Examples
     --------
     >>> import numpy as np
@@ -72,6 +88,10 @@ class EdgePA(LocalClassifiers):
     """
 
     loss, tol = "hinge", 1e-3  # of the base, which has losses to choose from and gaps to reach
+    learn = "closed"
+    label_nodes_: IntArray
+    states_: IntArray
+    n_updates_: int
 
     def __init__(
         self,
@@ -118,30 +138,85 @@ class EdgePA(LocalClassifiers):
     def _stops(self, labels: IntArray) -> tuple[IntArray, bool]:
         return labels, True
 
+    # -- learning ------------------------------------------------------------------------------------------------------
+
+    def _fit(self, problem: Problem) -> None:
+        self.states_, self.n_updates_ = np.zeros((2, problem.taxonomy.n_nodes), dtype=np.int8), 0
+        self.label_nodes_ = np.unique(problem.frontier.indices).astype(np.int32)
+        super()._fit(problem)
+
     def _learn(self, problem: Problem, families: list[Family]) -> None:
-        n, width, dtype = len(self.nodes_), len(self.nodes_) + len(self.stop_nodes_), problem.X.dtype
+        orders = visit_orders(self.random_state, problem.n_docs, int(self.max_iter))
+        self._visit(problem, families, orders, None)
+        self.n_iter_ = len(orders)
+
+    def _visit(self, problem: Problem, families: list[Family], orders: list[IntArray], start: CSR | None) -> None:
+        """Learn from documents in these orders; columns are edges and then leaves ``<node>/self``."""
+        n, n_stops, dtype = len(self.nodes_), len(self.stop_nodes_), problem.X.dtype
+        states = self._states()
         own: dict[int, tuple[IntArray, IntArray | None]] = {}
-        constant = np.zeros(width)
         for family in families:
             for column, where in zip(family.columns.tolist(), family.positives, strict=True):
                 positive = family.rows[where]
                 rest = family.rows if self.training_set == "siblings" else None
-                if 0 < len(positive) < (problem.n_docs if rest is None else len(rest)):
+                n_other = (problem.n_docs if rest is None else len(rest)) - len(positive)
+                states[column] = _state(int(states[column]), len(positive), n_other)
+                if states[column] == LEARNED and len(positive) + n_other:
                     own[column] = positive, rest
-                else:  # nothing to decide
-                    constant[column] = 1.0 if len(positive) else -1.0
         weight = np.ones(problem.n_docs) if problem.weights is None else problem.weights.astype(np.float64)
-        orders = visit_orders(self.random_state, problem.n_docs, int(self.max_iter))
         X = prepared(problem.X, constant=self.fit_intercept)
         visits = Visits(X, weight, orders, float(self.C), self.average == "trajectory")
         nothing = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         engine = get_engine(self.engine, self.n_jobs)
-        W, self.n_updates_ = learn_columns(visits, width, lambda column: own.get(column, nothing), engine)
-        intercept = (W[[-1]].toarray()[0] if self.fit_intercept else np.zeros(width)) + constant
-        W = sparse.csr_array(W[:-1]) if self.fit_intercept else W
-        self.weights_, self.stop_weights_ = compact(W[:, :n], dtype), compact(W[:, n:], dtype)
-        self.intercept_, self.stop_intercept_ = intercept[:n].astype(dtype), intercept[n:].astype(dtype)
-        self.n_iter_ = len(orders)
+        found = learn_panels(visits, [n, n_stops], lambda column: own.get(column, nothing), engine, start, dtype)
+        self.n_updates_ += sum(count for _, count in found)
+        panels, last = [W for W, _ in found], [np.zeros(0, dtype)]
+        found.clear()
+        for i, W in enumerate(panels if self.fit_intercept else []):
+            last.append(W[[-1]].toarray()[0])
+            panels[i] = sparse.csr_array(W[:-1])
+        self.states_[0, self.nodes_], self.states_[1, self.stop_nodes_] = states[:n], states[n:]
+        intercept = np.concatenate(last) if self.fit_intercept else np.zeros(n + n_stops, dtype)
+        intercept = intercept + np.where(np.abs(states) == CONSTANT, states, 0).astype(dtype)
+        self.intercept_, self.stop_intercept_ = intercept[:n], intercept[n:]
+        split = -(-n // PANEL)
+        stops, panels[split:] = panels[split:], []
+        n_features = problem.X.shape[1]
+        self.weights_ = assembled(panels, (n_features, n), dtype)
+        self.stop_weights_ = assembled(stops, (n_features, n_stops), dtype)
+
+    def _states(self) -> IntArray:
+        """Of every column: whether it has learned, or is a constant because nothing spoke against it."""
+        return np.concatenate([self.states_[0, self.nodes_], self.states_[1, self.stop_nodes_]])
+
+    # -- streams -------------------------------------------------------------------------------------------------------
+
+    def _place(self, nodes: IntArray, X: Any) -> None:
+        if hasattr(self, "nodes_"):  # what is learned goes on without the constants
+            states = np.where(np.abs(self._states()) == CONSTANT, self._states(), 0).astype(self.intercept_.dtype)
+            n = len(self.nodes_)
+            self.intercept_, self.stop_intercept_ = self.intercept_ - states[:n], self.stop_intercept_ - states[n:]
+        else:
+            self.states_, self.n_updates_, self.n_iter_ = np.zeros((2, self.taxonomy_.n_nodes), dtype=np.int8), 0, 1
+            self.label_nodes_ = self.stop_nodes_ = nodes[:0]
+            self.stop_weights_, self.stop_intercept_ = np.zeros((X.shape[1], 0), X.dtype), np.zeros(0, X.dtype)
+        super()._place(nodes, X)
+
+    def _pass(self, problem: Problem, ends: IntArray) -> None:
+        self.label_nodes_ = np.union1d(self.label_nodes_, ends).astype(np.int32)
+        indptr, parents = parent_sets(self.taxonomy_)
+        inner = parents[np.isin(row_numbers(indptr), self.nodes_)]
+        before, self.stop_nodes_ = self.stop_nodes_, np.intersect1d(self.label_nodes_, inner).astype(np.int32)
+        self._grown = None
+        self._with_stops()
+        moves = np.zeros((len(before), len(self.stop_nodes_)))
+        moves[np.arange(len(before)), np.searchsorted(self.stop_nodes_, before)] = 1.0
+        stops = self._joined(self.stop_weights_, self.stop_intercept_) @ sparse.csr_array(moves)
+        start = sparse.csr_array(sparse.hstack([self._start(), stops], format="csr"))
+        families = list(self._families(problem, problem.closed.tocsc(), problem.frontier.tocsc(), True))
+        self._visit(problem, families, [np.arange(problem.n_docs)], start)
+
+    # -- answering -----------------------------------------------------------------------------------------------------
 
     def _decoder(self, given: Decoder | str | None) -> Decoder:
         if given is not None:
