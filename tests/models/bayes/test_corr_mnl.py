@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from linnaeus import CorrMNL
+from linnaeus import CorrMNL, calibrate
 from linnaeus.errors import LinnaeusError
 from tests.models.bayes.test_hblr import images
 
@@ -50,3 +50,19 @@ def test_wrong_parameters_are_named(settings, message) -> None:
     X, y, tax = images(n_docs=30)
     with pytest.raises(LinnaeusError, match=message):
         CorrMNL(tax, **settings).fit(X, y)
+
+
+def test_a_time_limit_ends_chains_and_leaves_draws() -> None:
+    X, y, tax = images(n_docs=60)
+    model = CorrMNL(tax, n_iter=100_000, burn_in=50_000, n_samples=10_000, max_time=0.3, random_state=0).fit(X, y)
+    assert 1 < model.n_iter_ < 100_000
+    assert len(model.samples_) >= 1
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+
+
+def test_calibrated_probabilities_are_answered() -> None:
+    X, y, tax = images(n_docs=120)
+    model = CorrMNL(tax, n_iter=60, burn_in=20, random_state=0).fit(X[:60], y[:60])
+    plain = model.predict_proba(X)
+    calibrate(model, X[60:], y[60:], cv=None)
+    assert np.abs(model.predict_proba(X) - plain).max() > 0.01

@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 
 from linnaeus.data.check import Problem
 from linnaeus.engine import get_engine, single_blas_thread
+from linnaeus.engine.clock import Clock
 from linnaeus.errors import DataError, ParameterError, check_number
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.bayes.chains import effective_sample_size, split_r_hat
@@ -43,6 +44,8 @@ class CorrMNL(TaxonomyClassifier):
     n_chains : chains from different starts, for R-hat; they run on ``n_jobs`` threads, or a cluster (``engine``).
     n_leapfrog : steps of a Hamiltonian move.
     n_samples : samples of each chain to keep for predictions.
+    max_time : seconds (or "10m") at most, of which the burn-in has its share; the same seed then gives the same draws
+        only as far as they go.
     tau_prior, sigma_prior : shape and rate of the Gamma priors of 1/tau^2 (branches) and 1/sigma^2 (features).
     fit_intercept : add a constant feature, with a scale of its own.
     parents : what to do with nodes with several parents: refuse them ("only"), or take the first by name ("first").
@@ -53,6 +56,7 @@ class CorrMNL(TaxonomyClassifier):
     weights_, intercept_ : posterior means.
     r_hat_, effective_sample_size_ : of the scales, the log-likelihood and some fifty coefficients.
     acceptance_ : of every chain.
+    n_iter_ : iterations of a chain; of the shortest, where ``max_time`` ended them.
     objective_ : minus the log-likelihood of the training documents, averaged over the draws.
 
     Examples
@@ -83,6 +87,7 @@ class CorrMNL(TaxonomyClassifier):
         sigma_prior: tuple[float, float] = (1.0, 1.0),
         fit_intercept: bool = True,
         parents: str = "only",
+        max_time: Any = None,
         n_jobs: int | None = None,
         engine: Any = None,
         random_state: Any = None,
@@ -98,6 +103,7 @@ class CorrMNL(TaxonomyClassifier):
         self.sigma_prior = sigma_prior
         self.fit_intercept = fit_intercept
         self.parents = parents
+        self.max_time = max_time
         self.n_jobs = n_jobs
         self.engine = engine
         self.random_state = random_state
@@ -111,6 +117,7 @@ class CorrMNL(TaxonomyClassifier):
         if self.burn_in >= self.n_iter:
             raise ParameterError(f"burn_in={self.burn_in}; expected less than n_iter={self.n_iter}.")
         check_choice("parents", self.parents, ("only", "first"))
+        Clock(self.max_time)
         for name in ("tau_prior", "sigma_prior"):
             given = getattr(self, name)
             if not (isinstance(given, (tuple, list)) and len(given) == 2):
@@ -139,16 +146,19 @@ class CorrMNL(TaxonomyClassifier):
         priors = [(float(a), float(b)) for a, b in (self.tau_prior, self.sigma_prior)]
         dtype = np.float32 if problem.n_docs * len(self.nodes_) > _LIGHT else np.float64
         posterior = PathSum(with_constant(problem.X, self.fit_intercept, dtype), Y.indices, c, tree, *priors)
-        how = Sampling(self.n_iter, self.burn_in, self.n_leapfrog, self.n_samples)
-        seeds = check_random_state(self.random_state).randint(2**31, size=self.n_chains)
         engine = get_engine(self.engine, self.n_jobs)
+        together = min(getattr(engine, "n_workers", None) or self.n_chains, self.n_chains)
+        seconds = Clock(self.max_time).limit * together / self.n_chains
+        how = Sampling(self.n_iter, self.burn_in, self.n_leapfrog, self.n_samples, seconds, self.verbose > 0)
+        seeds = check_random_state(self.random_state).randint(2**31, size=self.n_chains)
         with single_blas_thread():
             chains = list(engine.map(sample_chain, [(how, int(seed)) for seed in seeds], shared=posterior))
         self._take(chains, problem.X)
 
     def _take(self, chains: list[Chain], X: Matrix) -> None:
         self.samples_ = np.concatenate([chain.beta for chain in chains])
-        draws = np.stack([chain.watched for chain in chains])
+        least = min(len(chain.watched) for chain in chains)  # the same for all unless time was short
+        draws = np.stack([chain.watched[:least] for chain in chains])
         self.acceptance_ = np.array([chain.acceptance for chain in chains])
         enough = draws.shape[1] >= 4
         self.r_hat_ = split_r_hat(draws) if enough else np.full(draws.shape[2], np.nan)
@@ -156,7 +166,8 @@ class CorrMNL(TaxonomyClassifier):
         mean, d = self.samples_.mean(axis=0).T, X.shape[1]
         self.weights_ = np.ascontiguousarray(mean[:d])
         self.intercept_ = mean[d].copy() if self.fit_intercept else np.zeros(len(self.nodes_), np.float32)
-        self.n_iter_, self.objective_ = self.n_iter, float(np.mean([chain.loss for chain in chains]))
+        self.n_iter_ = min(chain.n_iter for chain in chains)
+        self.objective_ = float(np.mean([chain.loss for chain in chains]))
         if len(chains) > 1 and float(np.nanmax(self.r_hat_)) > _R_HAT:
             warnings.warn(
                 f"the chains disagree: R-hat is up to {float(np.nanmax(self.r_hat_)):.2f}, more than {_R_HAT}; raise "

@@ -15,16 +15,19 @@ of the moment: these do not change during a move, so it leaves the posterior alo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from linnaeus.engine.clock import Clock
 from linnaeus.models.bayes.hamiltonian import Step, move
 from linnaeus.models.bayes.likelihoods import Softmax
 from linnaeus.models.bayes.modes import find_mode
 from linnaeus.models.label_tree import LabelTree
+from linnaeus.progress import progress
 from linnaeus.typing import FloatArray, IntArray, Matrix
 
 __all__ = ["Chain", "PathSum", "Sampling", "sample_chain"]
@@ -124,12 +127,19 @@ class PathSum:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How long, how many leapfrog steps, how many samples to keep."""
+    """How long, how many leapfrog steps, how many samples to keep; ``seconds`` a chain may take at most."""
 
     n_iter: int
     burn_in: int
     n_leapfrog: int
     n_kept: int
+    seconds: float = math.inf
+    show: bool = False  # a bar of the iterations
+
+    def begins(self, number: int, clock: Clock) -> bool:
+        """Whether draws count from now on: the burn-in is over, or its share of the time is."""
+        late = clock.limit < math.inf and clock.remaining <= (1 - self.burn_in / self.n_iter) * clock.limit
+        return number >= self.burn_in or late
 
 
 @dataclass
@@ -141,42 +151,66 @@ class Chain:
     loss: float  # minus the log-likelihood, averaged over the draws
     acceptance: float
     step: float
+    n_iter: int
 
 
 def sample_chain(posterior: PathSum, task: tuple[Sampling, int]) -> Chain:
     """Task: (sampling, seed)."""
     how, seed = task
-    rng = np.random.default_rng(seed)
+    rng, clock = np.random.default_rng(seed), Clock(None if how.seconds == math.inf else how.seconds)
     n, d = posterior.tree.n_vertices - 1, posterior.X.shape[1]
     tau: FloatArray = np.full(len(posterior.tree.inner), 0.3)
     sigma: FloatArray = np.ones(d)
     mode, bend = posterior.curvature(posterior.scale(tau, sigma))
     phi = mode + 0.1 * rng.standard_normal((n, d))  # chains begin apart
-    step, kept, watched, accepted, losses = Step(0.2), [], [], [], []
+    step, drawn, first = Step(0.2), _Draws(), how.n_iter
     places = np.unique(np.linspace(0, how.n_iter - how.burn_in - 1, how.n_kept).astype(int))
-    for number in range(how.n_iter):
-        if number == how.burn_in:
-            step.freeze()
-        tau, sigma = posterior.draw_scales(phi, sigma, rng)
-        scale = posterior.scale(tau, sigma)
-        energy = _Energy(posterior, scale)
-        start = phi / scale
-        eps, at, chance = move(energy, start, energy(start), 1 + scale**2 * bend, step.size, how.n_leapfrog, rng)
-        phi = scale * eps
-        if number < how.burn_in:
+    with progress("sampling", how.n_iter, show=how.show) as advance:
+        for number in range(how.n_iter):
+            if number < first and how.begins(number, clock):
+                first = number
+                step.freeze()
+            if clock.over and number > first:
+                break
+            tau, sigma = posterior.draw_scales(phi, sigma, rng)
+            scale = posterior.scale(tau, sigma)
+            energy = _Energy(posterior, scale)
+            start = phi / scale
+            eps, at, chance = move(energy, start, energy(start), 1 + scale**2 * bend, step.size, how.n_leapfrog, rng)
+            phi = scale * eps
+            advance(1)
+            if number >= first:
+                loss = at[0] - 0.5 * float((eps**2).sum())
+                drawn.add(tau, sigma, loss, chance, posterior.leaves_of(phi), keep=number - first in places)
+                continue
             step.heard(chance)
             if number == how.burn_in // 2:  # curvature where the chain has got to, with scales of its size
                 bend = posterior.curvature(scale)[1]
                 step = Step(step.size)
-            continue
-        accepted.append(chance)
-        beta = posterior.leaves_of(phi)
-        losses.append(at[0] - 0.5 * float((eps**2).sum()))
-        watched.append(np.concatenate([tau, sigma, losses[-1:], beta.ravel()[:: max(1, beta.size // 50)]]))
-        if number - how.burn_in in places:
-            kept.append(beta.astype(np.float32))
-    found = (np.array(kept), np.array(watched), float(np.mean(losses)))
-    return Chain(*found, float(np.mean(accepted)), step.size)
+    return drawn.chain(step.size, first)
+
+
+@dataclass
+class _Draws:
+    """What is kept of a chain after its burn-in."""
+
+    kept: list[FloatArray] = field(default_factory=list)
+    watched: list[FloatArray] = field(default_factory=list)
+    losses: list[float] = field(default_factory=list)
+    accepted: list[float] = field(default_factory=list)
+
+    def add(
+        self, tau: FloatArray, sigma: FloatArray, loss: float, chance: float, beta: FloatArray, *, keep: bool
+    ) -> None:
+        self.losses.append(loss)
+        self.accepted.append(chance)
+        self.watched.append(np.concatenate([tau, sigma, [loss], beta.ravel()[:: max(1, beta.size // 50)]]))
+        if keep:
+            self.kept.append(beta.astype(np.float32))
+
+    def chain(self, step: float, first: int) -> Chain:
+        found = (np.array(self.kept), np.array(self.watched), float(np.mean(self.losses)))
+        return Chain(*found, float(np.mean(self.accepted)), step, first + len(self.losses))
 
 
 @dataclass(frozen=True)
