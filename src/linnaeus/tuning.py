@@ -23,7 +23,7 @@ from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray
 
-__all__ = ["FOLDS", "HeldOutScores", "fit_decoder", "held_out_scores", "share_time"]
+__all__ = ["FOLDS", "HeldOutScores", "fit_decoder", "held_out_scores", "share_time", "take_documents"]
 
 Part: TypeAlias = tuple[FloatArray | TopScores, IntArray]  # scores of a fold and the nodes of their columns
 
@@ -139,8 +139,8 @@ def held_out_scores(
         for train, test in folds:
             if Y[train].nnz:  # else there is nothing to learn from, and no score
                 fitted = _for_fold(model, taxonomy)
-                fitted.fit(_take(X, train), Y[train], None if weights is None else weights[train])
-                parts.append(_scores(fitted, _take(X, test), len(documents), top))
+                fitted.fit(take_documents(X, train), Y[train], None if weights is None else weights[train])
+                parts.append(_scores(fitted, take_documents(X, test), len(documents), top))
                 nested = bool(getattr(_inner(fitted), "nested_", False))
             else:
                 parts.append((np.empty((len(test), 0), dtype=np.float32), np.empty(0, dtype=np.int32)))
@@ -235,10 +235,10 @@ def _n_docs(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
-def _take(X: Any, rows: IntArray) -> Any:
+def take_documents(X: Any, rows: IntArray) -> Any:
     """Some documents of a matrix, a data frame, a list, or fields by name."""
     if isinstance(X, Mapping):
-        return {name: _take(values, rows) for name, values in X.items()}
+        return {name: take_documents(values, rows) for name, values in X.items()}
     if hasattr(X, "iloc"):
         return X.iloc[rows]
     return X[rows] if hasattr(X, "shape") else [X[i] for i in rows]

@@ -17,6 +17,7 @@ from linnaeus.cli.explain import explain
 from linnaeus.cli.learn import learn
 from linnaeus.cli.models import models
 from linnaeus.cli.predict import predict
+from linnaeus.cli.shootout import shootout
 from linnaeus.cli.train import train
 from linnaeus.errors import LinnaeusError, ParameterError
 
@@ -50,7 +51,7 @@ def _options(
     pass
 
 
-for command in (demo, train, calibrate, predict, evaluate, explain, learn, models):
+for command in (demo, train, calibrate, predict, evaluate, explain, learn, models, shootout):
     app.command()(command)
 app.add_typer(taxonomy.app, name="taxonomy")
 app.add_typer(data.app, name="data")

@@ -1,0 +1,178 @@
+"""`linnaeus shootout`: every model on the user's documents, an honest comparison, and a report."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import typer
+
+from linnaeus.cli import options, training
+from linnaeus.cli.console import JsonOption, note, print_json, print_table
+from linnaeus.errors import DataError, ParameterError, nearest
+
+__all__ = ["shootout"]
+
+_MEASURES = ("hierarchical_f1", "micro_f1", "au_prc")
+
+
+def shootout(
+    data: Annotated[
+        list[str] | None, typer.Option("--data", "-d", help="Documents with labels; may be repeated.")
+    ] = None,
+    taxonomy: options.TaxonomyOption = None,
+    test: Annotated[str | None, typer.Option("--test", help="Documents to measure on.")] = None,
+    models: Annotated[str | None, typer.Option("--models", "-m", help="Only these, as RRSVM,BSVM.")] = None,
+    budget: Annotated[
+        str | None, typer.Option("--budget", "-b", help="Time for everything: 90, 10m, 1h (default 10m; demo 2m).")
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Models that run at once; -1 for all cores.")] = -1,
+    folds: Annotated[
+        int | None, typer.Option("--folds", help="Cross-validation instead of a held-out quarter.")
+    ] = None,
+    test_size: Annotated[
+        float | None, typer.Option("--test-size", help="Hold this share out to measure on (default 0.25).")
+    ] = None,
+    measure: Annotated[
+        str, typer.Option("--measure", help="Choose and compare by hierarchical_f1, micro_f1 or au_prc.")
+    ] = "hierarchical_f1",
+    curves: Annotated[bool, typer.Option("--curves", help="Learning curves, too.")] = False,
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="Folder of the report and of finished runs.")
+    ] = "report",
+    demo: Annotated[bool, typer.Option("--demo", help="On the built-in corpus.")] = False,
+    text: options.TextOption = None,
+    sequence: options.SequenceOption = None,
+    labels: options.LabelsOption = None,
+    label_separator: options.SeparatorOption = None,
+    categorical: options.CategoricalOption = None,
+    format: options.DataFormatOption = None,
+    header: options.HeaderOption = None,
+    encoding: options.EncodingOption = None,
+    names: options.NamesOption = None,
+    unknown: options.UnknownOption = "error",
+    features: Annotated[str | None, typer.Option("--features", help="Of sequences: spectrum:4, spectrum:2-4.")] = None,
+    min_df: Annotated[int | None, typer.Option("--min-df", help="Leave out terms of fewer documents (2).")] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of splits and models.")] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Run every model that fits, compare, and write report.html, report.md and shootout.json.
+
+    Finished runs are kept in OUTPUT/runs: the same command goes on from them after a kill. Without --data, or with
+    --demo, the built-in corpus is used. Exit codes: 0 all went well, models that did not apply or had no time included;
+    1 a problem with the input; 2 wrong usage; 130 stopped by Ctrl-C.
+    """
+    from linnaeus.engine import n_workers
+    from linnaeus.engine.clock import parse_seconds
+    from linnaeus.registry import find_model
+
+    if demo and data:
+        raise typer.BadParameter("Give --data or --demo, not both.")
+    if not demo and not data and (taxonomy or test):
+        raise typer.BadParameter("--data is missing; without it the built-in corpus is used, which has a taxonomy.")
+    if sum(given is not None for given in (test, folds, test_size)) > 1:
+        raise typer.BadParameter("Give one of --test, --folds and --test-size.")
+    if measure not in _MEASURES:
+        raise ParameterError(f"--measure {measure}: expected {', '.join(_MEASURES)}{nearest(measure, _MEASURES)}")
+    chosen = [find_model(name.strip()) for name in models.split(",") if name.strip()] if models else None
+    seconds = parse_seconds(budget or ("10m" if data else "2m"), "--budget")
+    workers = n_workers(jobs)
+    _check_output(output)
+    split = {"test_size": test_size, "folds": folds, "seed": seed}
+    reading = options.Reading(
+        format, text, labels, categorical, header, encoding, None, label_separator, sequence=sequence
+    )
+    if data:
+        tax = options.read_taxonomy(taxonomy, names)
+        documents, held_out = _read(reading, data, test, tax)
+        tax = tax or documents.taxonomy
+    else:
+        documents, tax = _corpus()
+        held_out = None
+    y, tax = training.labels_of(documents, tax, unknown)
+    made = training.make_features(documents, options.weighted_fields(text), categorical, None, min_df, features)
+    experiment = _experiment(documents, y, held_out, tax, made, split, measure=measure, curves=curves, seed=seed)
+    if not as_json:
+        note(_about(experiment))
+    from linnaeus.experiments.report import write_report
+    from linnaeus.experiments.shootout import shootout as run
+
+    found = run(
+        experiment,
+        output,
+        models=chosen,
+        budget=seconds,
+        jobs=workers,
+        command=shlex.join(["linnaeus", *sys.argv[1:]]),
+        say=(lambda message: None) if as_json else note,
+    )
+    written = write_report(cast(Any, found), Path(output))
+    print_json(found) if as_json else _show(found, written)
+
+
+def _check_output(output: str) -> None:
+    if os.path.exists(output) and not os.path.isdir(output):
+        raise ParameterError(f"--output {output} is a file; expected a folder, which may exist.")
+
+
+def _corpus() -> tuple[Any, Any]:
+    from linnaeus.data.corpora import demo_corpus
+
+    corpus = demo_corpus()
+    return corpus, corpus.taxonomy
+
+
+def _read(reading: Any, data: list[str], test: str | None, tax: Any) -> tuple[Any, Any]:
+    """Training documents, and test documents where they are given or the file names parts."""
+    from linnaeus.data.splits import by_split
+
+    documents = reading.read(data, tax)
+    if test is not None:
+        held_out = reading.read([test], tax or documents.taxonomy)
+        if held_out.labels is None:
+            raise DataError(f"{test} has no labels to measure with; name their column with --labels.")
+        return documents, held_out
+    parts = {} if documents.split is None else by_split(documents)
+    if {"train", "test"} <= set(parts):
+        note("the file names its parts: learning from train, measuring on test")
+        return parts["train"], parts["test"]
+    return documents, None
+
+
+def _experiment(documents: Any, y: Any, held_out: Any, tax: Any, features: Any, split: Any, **how: Any) -> Any:
+    from linnaeus.experiments.experiment import Experiment, make_parts
+
+    Y = tax.indicator(y)
+    test = None
+    if held_out is not None:  # labels that are not in the taxonomy cannot be answered; they are left out
+        test = held_out.documents, held_out.indicator(tax, unknown="drop")
+    parts, said = make_parts(documents.documents, Y, features, test=test, **split)
+    described = "as given" if features is None else repr(features)
+    name = Path(documents.source or "documents").name
+    return Experiment(name, tax, parts, said, described, **how)
+
+
+def _about(experiment: Any) -> str:
+    return (
+        f"{experiment.name}: {experiment.n_train:,} documents to learn from, {experiment.n_test:,} to test on "
+        f"({experiment.split}), {experiment.n_features:,} features; {experiment.taxonomy}"
+    )
+
+
+def _show(found: dict[str, Any], written: list[Path]) -> None:
+    main = next(row for row in found["measures"] if row["main"])
+    against = {row["model"]: row for row in found["comparisons"] if row["kind"] == "best"}
+    shown = ["micro_f1", "macro_f1", "hierarchical_f1", "au_prc", "precision_at_1"]
+    rows = []
+    done = [run for run in found["runs"] if run["measures"].get(main["key"]) is not None]
+    for run in sorted(done, key=lambda run: -run["measures"][main["key"]]):
+        row = against.get(run["model"])
+        figures = ["" if run["measures"].get(key) is None else f"{run['measures'][key]:.4f}" for key in shown]
+        seconds = f"{sum(run['seconds'].values()):.1f}"
+        rows.append((run["model"], *figures, "" if row is None else f"{row['p']:.3f}", seconds, run["status"]))
+    print_table(["model", *(key.replace("_", " ") for key in shown), "p vs best", "seconds", ""], rows)
+    print(found["sentence"])
+    note(f"written: {', '.join(str(path) for path in written)}")

@@ -1,0 +1,152 @@
+"""Which differences between runs are more than chance? Every model beside the best one and beside the best flat one.
+
+F1 is compared by a paired permutation test over documents with a bootstrap interval, AU(PRC) by the paired bootstrap.
+Within each of the two families p-values are corrected for their number (Holm). Best and best flat are chosen on the
+same test documents; the nodes of few and of many training documents are looked at for the best beside flat.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linnaeus import metrics
+from linnaeus.experiments.applicability import flat_models
+from linnaeus.experiments.experiment import Experiment
+from linnaeus.experiments.kept import Kept
+from linnaeus.experiments.measures import document_tables, pooled_f1, size_groups
+from linnaeus.metrics.counts import by_document
+from linnaeus.metrics.node_scores import as_node_scores
+from linnaeus.typing import CSR, BoolArray, FloatArray
+
+__all__ = ["SIGNIFICANT", "compare_runs", "ranked"]
+
+SIGNIFICANT = 0.05
+_DRAWS = 40_000_000  # documents drawn in all resamples of a test together
+_AREAS = 20_000_000  # pairs of document and node summed up in all resamples of an area together
+
+
+def ranked(runs: list[dict[str, Any]], measure: str) -> list[dict[str, Any]]:
+    """Runs with a value, best first; of equal ones the quicker first.
+
+    Examples
+    --------
+    >>> runs = [{"model": m, "measures": {"f": v}, "seconds": {"fit": 1}} for m, v in (("A", 0.5), ("B", 0.7))]
+    >>> [run["model"] for run in ranked([*runs, {"model": "C", "measures": {}}], "f")]
+    ['B', 'A']
+    """
+    there = [run for run in runs if run.get("measures", {}).get(measure) is not None]
+    return sorted(there, key=lambda run: (-run["measures"][measure], sum(run["seconds"].values())))
+
+
+def compare_runs(experiment: Experiment, kept: Kept, runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows with model, against, kind ("best" or "flat"), measure, difference, interval, p, and by_size for the winner.
+
+    ``difference`` is that of the model less the one it stands against; ``p`` is corrected, ``p_alone`` is not.
+    """
+    order = ranked(runs, experiment.measure)
+    if not order:
+        return []
+    best = order[0]["model"]
+    flat = next((run["model"] for run in order if run["model"] in flat_models()), None)
+    sides = _Sides(experiment, kept)
+    rows = []
+    for kind, against in (("best", best), ("flat", flat)):
+        if against is None:
+            continue
+        others = [run["model"] for run in order if run["model"] != against]
+        family = [{"model": name, "against": against, "kind": kind, **sides.compare(name, against)} for name in others]
+        for row, p in zip(family, metrics.holm([row["p_alone"] for row in family]) if family else [], strict=True):
+            row["p"] = float(p)
+        rows += family
+    if flat is not None and best != flat:
+        row = next(row for row in rows if row["kind"] == "flat" and row["model"] == best)
+        row["by_size"] = sides.by_size(best, flat)
+    return rows
+
+
+class _Sides:
+    """Answers of runs in the form that is compared, read once."""
+
+    def __init__(self, experiment: Experiment, kept: Kept) -> None:
+        self.experiment, self.kept = experiment, kept
+        self._tables: dict[str, FloatArray] = {}
+        self._areas: dict[str, Any] = {}
+
+    def compare(self, first: str, second: str) -> dict[str, Any]:
+        measure = self.experiment.measure
+        if measure == "au_prc":
+            return {"measure": measure, **self._compare_areas(first, second)}
+        A, B = self._table(first), self._table(second)
+        return {"measure": measure, **_tested(A, B, self.experiment.seed)}
+
+    def by_size(self, first: str, second: str) -> list[dict[str, Any]]:
+        """The same for nodes of each number of training documents, by F1 of closed sets."""
+        tax = self.experiment.taxonomy
+        Y, A, B = (
+            tax.close(sets, keep_root=False)
+            for sets in (self.experiment.gold, self.kept.answers(first)[0], self.kept.answers(second)[0])
+        )
+        rows = []
+        for low, high, nodes in size_groups(self.experiment):
+            mine, other = (by_document(Y[:, nodes], sets[:, nodes]).table() for sets in (A, B))
+            rows.append({"low": low, "high": high, **_tested(mine, other, self.experiment.seed)})
+        for row, p in zip(rows, metrics.holm([row["p_alone"] for row in rows]) if rows else [], strict=True):
+            row["p"] = float(p)
+        return rows
+
+    def _table(self, name: str) -> FloatArray:
+        if name not in self._tables:
+            H: CSR = self.kept.answers(name)[0]
+            self._tables[name] = document_tables(self.experiment, H)[self.experiment.measure]
+        return self._tables[name]
+
+    def _compare_areas(self, first: str, second: str) -> dict[str, Any]:
+        sides = [self._area(name) for name in (first, second)]
+        n_docs, n_pairs = self.experiment.n_test, len(sides[0].order)
+        rng = np.random.default_rng(self.experiment.seed)
+        drawn = []
+        for _ in range(int(min(500, max(100, _AREAS // max(n_pairs, 1))))):
+            often = np.bincount(rng.integers(0, n_docs, n_docs), minlength=n_docs)
+            drawn.append(sides[0](often) - sides[1](often))
+        observed = sides[0](np.ones(n_docs)) - sides[1](np.ones(n_docs))
+        beyond = min(sum(d <= 0 for d in drawn), sum(d >= 0 for d in drawn))
+        low, high = np.quantile(drawn, [0.025, 0.975])
+        p = min(1.0, 2 * (1 + beyond) / (1 + len(drawn)))
+        return {"difference": float(observed), "interval": [float(low), float(high)], "p_alone": p}
+
+    def _area(self, name: str) -> Any:
+        if name not in self._areas:
+            P = self.kept.answers(name)[1]
+            assert P is not None
+            given = as_node_scores(self.experiment.gold, P, self.experiment.taxonomy, None, self.experiment.exclude)
+            self._areas[name] = _Area.of(given.S, given.Y)
+        return self._areas[name]
+
+
+class _Area:
+    """Average precision over all pairs of document and node, for any weights of documents: sorted once."""
+
+    def __init__(self, order: Any, row: Any, truth: BoolArray) -> None:
+        self.order, self.row, self.truth = order, row, truth
+
+    @classmethod
+    def of(cls, S: FloatArray, Y: BoolArray) -> _Area:
+        """Pairs from the highest score to the lowest."""
+        order = np.argsort(-S.ravel(), kind="stable")
+        return cls(order, (order // S.shape[1]).astype(np.int32), Y.ravel()[order])
+
+    def __call__(self, weights: Any) -> float:
+        w = np.asarray(weights, dtype=np.float64)[self.row]
+        right = w * self.truth
+        above = np.cumsum(right)
+        return float((right * above / np.maximum(np.cumsum(w), 1e-300)).sum() / max(above[-1], 1e-300))
+
+
+def _tested(A: FloatArray, B: FloatArray, seed: int) -> dict[str, Any]:
+    n_resamples = int(min(10_000, max(1_000, _DRAWS // max(len(A), 1))))
+    how: dict[str, Any] = {"statistic": pooled_f1, "n_resamples": n_resamples, "random_state": seed}
+    tested, drawn = metrics.permutation_test(A, B, **how), metrics.bootstrap(A, B, **how)
+    assert drawn.interval is not None
+    return {"difference": float(tested.statistic), "interval": list(drawn.interval), "p_alone": float(tested.p_value)}

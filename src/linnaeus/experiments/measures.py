@@ -1,0 +1,193 @@
+"""Everything that is measured of the answers of one model: flat, hierarchical and ranking measures, and breakdowns.
+
+Label sets are measured as given and closed (`metrics.evaluate`). What is ranked are the nodes that are labels of
+training documents, by their scores; where a model scores closed sets and labels are the most specific nodes, by how
+probable it is that a node holds and none below it. AU(PRC) and reliability are of calibrated probabilities of all
+nodes, where documents x nodes are few enough.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linnaeus import metrics
+from linnaeus.experiments.experiment import Experiment
+from linnaeus.metrics.counts import by_document, by_node
+from linnaeus.typing import CSR, FloatArray
+
+__all__ = ["MAIN", "SIZES", "Answers", "document_tables", "measure", "measures_of", "pooled_f1", "size_groups"]
+
+# Training documents of a node, from - to.
+SIZES: tuple[tuple[int, int | None], ...] = ((1, 5), (6, 20), (21, 100), (101, None))
+MAIN = {"hierarchical_f1": "hierarchical F1", "micro_f1": "micro-F1", "au_prc": "AU(PRC)"}
+_RESAMPLES = 1_000
+_BINS = 10
+_MOST_CONFUSED = 50
+_LOWER = ("loss", "difference", "empty")  # in the names of measures of which less is better
+_FLAT = ("micro_", "macro_", "example_", "jaccard", "subset_", "predicted_per", "empty_")
+_HIERARCHICAL = ("hierarchical_", "symmetric_", "hamming_", "h_loss")
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What a model said of all test documents.
+
+    ``H`` are label sets (n_docs x n_nodes), ``S`` scores of the label nodes (n_docs x n_labels) or their best columns
+    and scores (n_docs x k each), ``P`` probabilities of all nodes (n_docs x n_nodes) or None.
+    """
+
+    H: CSR
+    S: Any
+    P: FloatArray | None = None
+
+
+def measures_of(found: dict[str, Any], main: str) -> list[dict[str, Any]]:
+    """The measures by which runs are told apart, with group and direction.
+
+    Examples
+    --------
+    >>> measures_of({"micro_f1": 0.5, "ranking_loss": 0.1}, "micro_f1")[1]["higher_is_better"]
+    False
+    """
+    rows = []
+    for key in found:
+        group = "flat" if key.startswith(_FLAT) else "hierarchical" if key.startswith(_HIERARCHICAL) else "ranking"
+        name = MAIN.get(key, key.replace("_", " ").replace("f1", "F1"))
+        better = not any(word in key for word in _LOWER)
+        rows.append({"key": key, "name": name, "group": group, "higher_is_better": better, "main": key == main})
+    return rows
+
+
+def measure(experiment: Experiment, answers: Answers) -> dict[str, Any]:
+    """Measures, intervals and breakdowns, as plain values."""
+    tax, gold = experiment.taxonomy, experiment.gold
+    names = tax.names[experiment.label_nodes].tolist()
+    report = metrics.evaluate(gold, answers.H, tax, scores=answers.S, labels=names)
+    found = report.to_dict()["metrics"]
+    reliability = None
+    found["au_prc"] = None
+    if answers.P is not None:
+        found["au_prc"] = float(metrics.au_prc(gold, answers.P, tax, exclude=experiment.exclude))
+        found["brier"] = float(metrics.brier(gold, answers.P, tax))
+        reliability = _reliability(experiment, answers.P)
+    closed = [tax.close(Y, keep_root=False) for Y in (gold, answers.H)]
+    return {
+        "measures": found,
+        "intervals": _intervals(experiment, answers.H),
+        "by_level": [
+            {
+                "n_documents": row["n_gold"],
+                **{key: row[key] for key in ("level", "n_nodes", "precision", "recall", "f1")},
+            }
+            for row in report.levels
+        ],
+        "by_size": _by_size(experiment, *closed),
+        "by_node": _by_node(experiment, *closed),
+        "confusion": _confusion(experiment, *closed),
+        "reliability": reliability,
+    }
+
+
+# -- by document -------------------------------------------------------------------------------------------------------
+
+
+def pooled_f1(totals: FloatArray) -> FloatArray:
+    """F1 of sums (..., 3) of common, gold and predicted; 0 where there is nothing at all.
+
+    Examples
+    --------
+    >>> pooled_f1(np.array([[1.0, 2.0, 2.0], [0.0, 0.0, 0.0]])).tolist()
+    [0.5, 0.0]
+    """
+    below = totals[..., 1] + totals[..., 2]
+    return np.asarray(np.divide(2 * totals[..., 0], below, out=np.zeros(below.shape), where=below > 0))
+
+
+def document_tables(experiment: Experiment, H: CSR) -> dict[str, FloatArray]:
+    """Sizes per document (n_docs x 3: common, gold, predicted) of sets as given ("micro_f1") and closed."""
+    tax, gold = experiment.taxonomy, experiment.gold
+    closed = by_document(tax.close(gold, keep_root=False), tax.close(H, keep_root=False))
+    return {"hierarchical_f1": closed.table(), "micro_f1": by_document(gold, H).table()}
+
+
+def _intervals(experiment: Experiment, H: CSR) -> dict[str, list[float]]:
+    """Bootstrap intervals over documents."""
+    found = {}
+    for name, table in document_tables(experiment, H).items():
+        drawn = metrics.bootstrap(table, statistic=pooled_f1, n_resamples=_RESAMPLES, random_state=experiment.seed)
+        assert drawn.interval is not None
+        found[name] = list(drawn.interval)
+    return found
+
+
+# -- by node -----------------------------------------------------------------------------------------------------------
+
+
+def size_groups(experiment: Experiment) -> list[tuple[int, int | None, Any]]:
+    """(from, to, nodes) by the number of training documents at or below a node; only groups with nodes."""
+    n_docs = experiment.n_documents.copy()
+    if experiment.taxonomy.root is not None:
+        n_docs[experiment.taxonomy.root] = 0
+    groups = [(low, high, np.flatnonzero((n_docs >= low) & (n_docs <= (high or n_docs.max())))) for low, high in SIZES]
+    return [group for group in groups if len(group[2])]
+
+
+def _by_size(experiment: Experiment, Y: CSR, H: CSR) -> list[dict[str, Any]]:
+    counts = by_node(Y, H)
+    rows = []
+    for low, high, nodes in size_groups(experiment):
+        f1 = float(pooled_f1(counts.take(nodes).total().table())[0])
+        rows.append({"low": low, "high": high, "n_nodes": len(nodes), "f1": f1})
+    return rows
+
+
+def _by_node(experiment: Experiment, Y: CSR, H: CSR) -> list[dict[str, Any]]:
+    """One row per node that is shown; ``node`` counts the nodes shown."""
+    counts = by_node(Y, H).take(experiment.shown)
+    n_train = experiment.n_documents[experiment.shown]
+    columns = (counts.precision(0.0), counts.recall(0.0), counts.f1(0.0))
+    return [
+        {
+            "node": int(i),
+            "n_train": int(n_train[i]),
+            "n_test": int(counts.gold[i]),
+            **{
+                name: round(float(column[i]), 4)
+                for name, column in zip(("precision", "recall", "f1"), columns, strict=True)
+            },
+        }
+        for i in np.flatnonzero((counts.gold + counts.predicted > 0) & (experiment.shown != experiment.taxonomy.root))
+    ]
+
+
+def _confusion(experiment: Experiment, Y: CSR, H: CSR) -> list[dict[str, Any]]:
+    """How often one node was missed and a sibling of it answered instead, most frequent first."""
+    missed, wrong = Y > Y.multiply(H), H > Y.multiply(H)
+    pairs = (missed.astype(np.int32).T @ wrong.astype(np.int32)).tocoo()
+    place = np.full(experiment.taxonomy.n_nodes, -1)
+    place[experiment.shown] = np.arange(len(experiment.shown))
+    order = np.lexsort((pairs.col, pairs.row, -pairs.data))
+    rows: list[dict[str, Any]] = []
+    above: dict[int, set[int]] = {}
+    for gold, answered, n in zip(
+        pairs.row[order].tolist(), pairs.col[order].tolist(), pairs.data[order].tolist(), strict=True
+    ):
+        for v in (gold, answered):
+            above.setdefault(v, set(experiment.taxonomy.parents(v).tolist()) or {-1})
+        if above[gold] & above[answered] and place[gold] >= 0 and place[answered] >= 0:
+            rows.append({"gold": int(place[gold]), "answered": int(place[answered]), "n": int(n)})
+        if len(rows) == _MOST_CONFUSED:
+            break
+    return rows
+
+
+def _reliability(experiment: Experiment, P: FloatArray) -> list[dict[str, Any]]:
+    rows = []
+    for row in metrics.reliability(experiment.gold, P, experiment.taxonomy, n_bins=_BINS):
+        k = min(int(row["probability"] * _BINS), _BINS - 1)
+        bounds = {"low": k / _BINS, "high": (k + 1) / _BINS}
+        rows.append({**bounds, "n": row["n"], "confidence": row["probability"], "accuracy": row["frequency"]})
+    return rows

@@ -1,0 +1,127 @@
+"""The result in one sentence that needs no statistics to read, and claims no difference that may be chance.
+
+NAME is best: 2.1 points of hierarchical F1 above flat OneVsRestSVM (p < 0.001); ...
+A flat model is enough: ...
+No model is clearly better than a flat one: ...
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from linnaeus.experiments.comparison import SIGNIFICANT, ranked
+from linnaeus.experiments.measures import MAIN
+
+__all__ = ["sentence"]
+
+_MOST_NAMED = 3
+
+
+def sentence(runs: list[dict[str, Any]], comparisons: list[dict[str, Any]], measure: str) -> str:
+    """One sentence from the runs and their comparisons.
+
+    Examples
+    --------
+    >>> runs = [{"model": m, "measures": {"micro_f1": v}, "seconds": {}} for m, v in (("RRSVM", 0.5), ("BSVM", 0.4))]
+    >>> row = {"kind": "flat", "model": "RRSVM", "against": "BSVM", "difference": 0.1, "p": 0.0001}
+    >>> sentence(runs, [row], "micro_f1")
+    'RRSVM is best: 10.0 points of micro-F1 above flat BSVM (p < 0.001).'
+    """
+    order = [run["model"] for run in ranked(runs, measure)]
+    if not order:
+        return "No model could be measured."
+    best, value = order[0], ranked(runs, measure)[0]["measures"][measure]
+    if len(order) == 1:
+        return (
+            f"Only {best} was measured: {100 * value:.1f} points of {MAIN[measure]}, with nothing to compare it with."
+        )
+    flat = next((row["against"] for row in comparisons if row["kind"] == "flat"), None)
+    if flat is None:
+        return _without_flat(best, comparisons, measure)
+    if best == flat:
+        return _flat_best(best, comparisons, measure)
+    row = next(row for row in comparisons if row["kind"] == "flat" and row["model"] == best)
+    if row["p"] < SIGNIFICANT:
+        return _clear(best, row, comparisons, measure)
+    return _unclear(best, row, measure)
+
+
+def _clear(best: str, row: dict[str, Any], comparisons: list[dict[str, Any]], measure: str) -> str:
+    said = f"{best} is best: {_points(row['difference'])} of {MAIN[measure]} above flat {row['against']} ({_p(row)})"
+    groups = row.get("by_size", [])
+    same = [group for group in groups if group["p"] >= SIGNIFICANT]
+    better = [group for group in groups if group["p"] < SIGNIFICANT and group["difference"] > 0]
+    worse = [group for group in groups if group["p"] < SIGNIFICANT and group["difference"] < 0]
+    if worse:
+        said += f"; on nodes with {_sizes(worse)} the flat model is better"
+    elif better and same:
+        said += f"; on nodes with {_sizes(same)} the flat model may be as good"
+    return f"{said}{_beside(best, comparisons, row['against'])}."
+
+
+def _unclear(best: str, row: dict[str, Any], measure: str) -> str:
+    said = (
+        f"No model is clearly better than a flat one: {best} leads flat {row['against']} by "
+        f"{_points(row['difference'])} of {MAIN[measure]}, which may be chance ({_p(row)})"
+    )
+    groups = [group for group in row.get("by_size", []) if group["p"] < SIGNIFICANT]
+    for group in groups[:1]:
+        side = "better" if group["difference"] > 0 else "worse"
+        said += f"; only on nodes with {_sizes([group])} is it {side}, by {_points(abs(group['difference']))} of F1"
+    return f"{said}."
+
+
+def _flat_best(best: str, comparisons: list[dict[str, Any]], measure: str) -> str:
+    rows = [row for row in comparisons if row["kind"] == "flat"]
+    nearest = max(rows, key=lambda row: row["difference"])
+    gap = f"{_points(-nearest['difference'])} of {MAIN[measure]}"
+    if nearest["p"] < SIGNIFICANT:
+        return f"A flat model is enough: {best} is best, {gap} above {nearest['model']}, the next ({_p(nearest)})."
+    return (
+        f"A flat model is enough: none is better than {best}; {nearest['model']} is behind by {gap}, which may be "
+        f"chance ({_p(nearest)})."
+    )
+
+
+def _without_flat(best: str, comparisons: list[dict[str, Any]], measure: str) -> str:
+    row = max((row for row in comparisons if row["kind"] == "best"), key=lambda row: row["difference"])
+    gap = f"{_points(-row['difference'])} of {MAIN[measure]}"
+    if row["p"] < SIGNIFICANT:
+        return f"{best} is best: {gap} above {row['model']}, the next ({_p(row)}); no flat model was measured."
+    return f"{best} leads {row['model']} by {gap}, which may be chance ({_p(row)}); no flat model was measured."
+
+
+def _beside(best: str, comparisons: list[dict[str, Any]], flat: str) -> str:
+    """Models that are not told apart from the best."""
+    rows = [row for row in comparisons if row["kind"] == "best" and row["p"] >= SIGNIFICANT and row["model"] != flat]
+    names = [row["model"] for row in sorted(rows, key=lambda row: -row["difference"])]
+    if not names:
+        return ""
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    told = ", ".join(names[:_MOST_NAMED]) if more else _joined(names)
+    return f"; {told}{more} may be as good as {best}"
+
+
+def _joined(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _points(difference: float) -> str:
+    value = f"{100 * abs(difference):.1f}"
+    return f"{value} point" if value == "1.0" else f"{value} points"
+
+
+def _p(row: dict[str, Any]) -> str:
+    return "p < 0.001" if row["p"] < 0.001 else f"p = {row['p']:.3f}" if row["p"] < 0.1 else f"p = {row['p']:.2f}"
+
+
+def _sizes(groups: list[dict[str, Any]]) -> str:
+    """Groups of training documents, neighbours joined: "1 to 20 or more than 100 training documents"."""
+    spans: list[list[int | None]] = []
+    for group in sorted(groups, key=lambda group: group["low"]):
+        if spans and spans[-1][1] is not None and group["low"] == spans[-1][1] + 1:
+            spans[-1][1] = group["high"]
+        else:
+            spans.append([group["low"], group["high"]])
+    told = [f"more than {low - 1 if low else 0}" if high is None else f"{low} to {high}" for low, high in spans]
+    return f"{' or '.join(told)} training documents"

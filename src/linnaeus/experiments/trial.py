@@ -1,0 +1,289 @@
+"""One model on one problem: choose C on documents held out inside, learn from all, answer the test documents.
+
+The clock is looked at before every fit: a search that would leave no time for the last fit ends with the values it has.
+Scores of the inner held-out documents also calibrate: their probabilities are what AU(PRC) and reliability are of.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from linnaeus import metrics, registry, store
+from linnaeus.decoding import TopDown
+from linnaeus.decoding.calibrate import Calibrator, fit_calibrator
+from linnaeus.engine import single_blas_thread
+from linnaeus.engine.clock import Clock, format_seconds
+from linnaeus.experiments.applicability import parameters_of
+from linnaeus.experiments.experiment import Experiment, Part
+from linnaeus.experiments.measures import Answers, measure
+from linnaeus.experiments.search import GRID, NoTime, choose
+from linnaeus.taxonomy import Taxonomy
+from linnaeus.typing import CSR, FloatArray, IntArray
+
+__all__ = ["Trial", "make_model", "try_model"]
+
+_WHOLE = 20_000_000  # documents x nodes up to which all scores and probabilities are kept
+_TOP = 100
+_SHARES = (0.125, 0.25, 0.5)  # of a learning curve
+_FOR_SEARCH = 0.4  # of the time, at most, for the first fit of a search
+
+
+def make_model(name: str, experiment: Experiment, **more: Any) -> Any:
+    """An unfitted model with the usual parameters it has: one thread, the seed, RBF kernels for dense documents."""
+    known = parameters_of(name)
+    usual = {"taxonomy": experiment.taxonomy, "random_state": experiment.seed, "n_jobs": 1}
+    if experiment.is_dense:
+        usual["kernel"] = "rbf"
+    given = {**usual, **experiment.settings.get(name, {}), **more}
+    return registry.resolve(name)(**{key: value for key, value in given.items() if key in known})
+
+
+def try_model(experiment: Experiment, name: str, limit: float) -> tuple[dict[str, Any], CSR, FloatArray | None]:
+    """The record of a run (as in the report), the answers to all test documents, and probabilities."""
+    trial = Trial(experiment, name, Clock(limit))
+    with single_blas_thread(), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warnings.simplefilter("ignore", DeprecationWarning)
+        answers = trial.answers()
+        found = measure(experiment, answers)
+        curve = trial.curve(found["measures"]) if experiment.curves else None
+    stopped = trial.stopped
+    record = {
+        "model": name,
+        "status": "stopped early" if stopped else "done",
+        "reason": f"its time of {format_seconds(limit)} was over before it had converged" if stopped else None,
+        "note": _note(caught, trial),
+        "parameters": trial.parameters,
+        "tried": trial.tried,
+        "seconds": {key: round(value, 3) for key, value in trial.seconds.items()},
+        "peak_memory_mb": _peak_memory(),
+        "model_mb": trial.size,
+        **found,
+        "curve": curve,
+    }
+    return record, answers.H, answers.P
+
+
+@dataclass
+class Trial:
+    """A run of one model, part after part."""
+
+    experiment: Experiment
+    name: str
+    clock: Clock
+    tried: list[dict[str, Any]] = field(default_factory=list)
+    parameters: dict[str, Any] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=lambda: {"search": 0.0, "fit": 0.0, "predict": 0.0})
+    size: float | None = None
+    stopped: bool = False
+    cut_short: bool = False
+    chosen: list[float | None] = field(default_factory=list)
+
+    @property
+    def can_stop(self) -> bool:
+        """Whether the model ends by itself when its time is over."""
+        return "max_time" in parameters_of(self.name)
+
+    def answers(self) -> Answers:
+        """Answers of all parts."""
+        parts = self.experiment.parts
+        found = [self._part(part, self.clock.remaining / (len(parts) - i)) for i, part in enumerate(parts)]
+        listed = isinstance(found[0].S, tuple)
+        S: Any = tuple(np.concatenate(both) for both in zip(*(one.S for one in found), strict=True)) if listed else None
+        if not listed:
+            S = np.concatenate([one.S for one in found])
+        P = [one.P for one in found]
+        whole = None if any(p is None for p in P) else np.concatenate([p for p in P if p is not None])
+        return Answers(sparse.csr_array(sparse.vstack([one.H for one in found])), S, whole)
+
+    def _part(self, part: Part, seconds: float) -> Answers:
+        clock = Clock(max(seconds, 1.0))
+        C, calibrator = self._search(part, clock)
+        self.chosen.append(C)
+        model = self._fitted(part.X, part.Y, C, clock.remaining, "fit")
+        self.parameters = _told(model, self.chosen)
+        if self.size is None:
+            self.size = _size(model)
+        began = time.perf_counter()
+        H = model.answers(part.X_test)
+        S, P = self._scores(model, part.X_test, calibrator)
+        self.seconds["predict"] += time.perf_counter() - began
+        return Answers(H, S, P)
+
+    def _fitted(self, X: Any, Y: CSR, C: float | None, seconds: float, what: str, model: Any = None) -> Any:
+        """A model fitted within these seconds, if it can be told to; ``model`` goes on from an earlier C."""
+        model = make_model(self.name, self.experiment) if model is None else model
+        given: dict[str, Any] = {} if C is None else {"C": C}
+        model.set_params(**given, **({"max_time": max(seconds, 1.0)} if self.can_stop else {}))
+        began = time.perf_counter()
+        model.fit(X, Y)
+        took = time.perf_counter() - began
+        self.seconds[what] += took
+        if what == "fit":
+            self.stopped |= bool(getattr(model, "time_limit_reached_", self.can_stop and took > seconds))
+        return model
+
+    # -- search --------------------------------------------------------------------------------------------------------
+
+    def _search(self, part: Part, clock: Clock) -> tuple[float | None, Calibrator | None]:
+        """The best C on the inner held-out documents, and curves of probabilities from its scores there."""
+        learn, held = part.inner
+        X, Y, X_held, Y_held = part.X[learn], part.Y[learn], part.X[held], part.Y[held]
+        if not Y.nnz:
+            return None, None
+        fixed = self.experiment.settings.get(self.name, {})
+        grid = GRID if "C" in parameters_of(self.name) and "C" not in fixed else None
+        warm = (
+            make_model(self.name, self.experiment, warm_start=True)
+            if "warm_start" in parameters_of(self.name)
+            else None
+        )
+        kept: dict[str, Any] = {"value": -np.inf, "took": 0.0}
+
+        def quality(C: float | None) -> dict[str, float]:
+            ahead = kept["took"] * (1.0 + 1.7 * len(self.experiment.parts[:1]))  # this fit, and the last one on all
+            if ahead > clock.remaining:
+                self.cut_short = True
+                raise NoTime
+            began = time.perf_counter()
+            model = self._fitted(X, Y, C, clock.remaining * _FOR_SEARCH, "search", warm)
+            kept["took"] = max(kept["took"], time.perf_counter() - began)
+            value, curves = self._held_out(model, X_held, Y_held)
+            if value > kept["value"]:
+                kept.update(value=value, curves=curves)
+            took = round(time.perf_counter() - began, 3)
+            self.tried.append(({} if C is None else {"C": C}) | {"value": value, "seconds": took})
+            return {"value": value}
+
+        if grid is None:
+            quality(None)
+            return None, kept["curves"]()
+        best = choose(quality, grid).best("value")
+        return best, kept["curves"]()
+
+    def _held_out(self, model: Any, X: Any, Y: CSR) -> tuple[float, Callable[[], Calibrator | None]]:
+        """The main measure on held-out documents, and how to get curves of probabilities from the scores there."""
+        tax, by = self.experiment.taxonomy, self.experiment.measure
+        if not Y.nnz or X.shape[0] * tax.n_nodes > _WHOLE:
+            return self._value(model, X, Y), lambda: None
+        S = np.concatenate([np.asarray(block, dtype=np.float64) for block in model.score_blocks(X)])
+        coherent = "product" if isinstance(model._decoder(None), TopDown) else "project"
+        how: dict[str, Any] = {"method": "platt", "coherent": coherent, "own": bool(model.nested_)}
+        curves = partial(fit_calibrator, S, Y, tax, model.nodes_, **how)
+        if by != "au_prc":
+            return self._value(model, X, Y), curves
+        calibrator = curves()
+        P = _probabilities(calibrator, S, model)
+        return float(metrics.au_prc(Y, P, tax, exclude=self.experiment.exclude)), lambda: calibrator
+
+    def _value(self, model: Any, X: Any, Y: CSR) -> float:
+        named = metrics.micro_f1 if self.experiment.measure == "micro_f1" else metrics.hierarchical_f1
+        return float(named(Y, model.answers(X), taxonomy=self.experiment.taxonomy))
+
+    # -- scores --------------------------------------------------------------------------------------------------------
+
+    def _scores(self, model: Any, X: Any, calibrator: Calibrator | None) -> tuple[Any, FloatArray | None]:
+        """Scores of the label nodes, all or the best of each document, and probabilities of all nodes."""
+        labels = self.experiment.label_nodes
+        if X.shape[0] * self.experiment.taxonomy.n_nodes > _WHOLE:
+            return _best_labels(model, X, labels), None
+        S = np.concatenate([np.asarray(block, dtype=np.float64) for block in model.score_blocks(X)])
+        P = None if calibrator is None else _probabilities(calibrator, S, model)
+        if P is not None and model.nested_ and not model.closed_:
+            return _most_specific(P, self.experiment.taxonomy)[:, labels], P
+        whole = np.full((len(S), self.experiment.taxonomy.n_nodes), S[np.isfinite(S)].min(initial=0.0) - 1.0)
+        whole[:, model.nodes_] = np.nan_to_num(S, neginf=whole[0, 0] if len(whole) else 0.0)
+        return whole[:, labels], P
+
+    # -- learning curves -----------------------------------------------------------------------------------------------
+
+    def curve(self, measured: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+        """The main measure after learning from parts of the documents of the first part, while there is time."""
+        experiment, part = self.experiment, self.experiment.parts[0]
+        key = experiment.measure if experiment.measure != "au_prc" else "hierarchical_f1"
+        order = np.random.default_rng(experiment.seed).permutation(part.Y.shape[0])
+        points = []
+        for share in _SHARES:
+            rows = np.sort(order[: max(2, int(share * len(order)))])
+            if self.clock.remaining < self.seconds["fit"] * share * 2 or not part.Y[rows].nnz:
+                break
+            began = self.seconds["fit"], self.stopped
+            model = self._fitted(part.X[rows], part.Y[rows], self.chosen[0], self.clock.remaining, "fit")
+            self.seconds["fit"], self.stopped = began  # the curve is no part of the run
+            value = self._value(model, part.X_test, part.Y_test)
+            points.append({"share": share, "n_documents": len(rows), "value": value})
+        return [*points, {"share": 1.0, "n_documents": len(order), "value": measured[key]}]
+
+
+def _probabilities(calibrator: Calibrator, S: FloatArray, model: Any) -> FloatArray:
+    P = np.zeros((len(S), model.taxonomy_.n_nodes), dtype=np.float32)
+    P[:, calibrator.nodes] = calibrator(S, model.taxonomy_, model.nodes_)
+    return P
+
+
+def _most_specific(P: FloatArray, taxonomy: Taxonomy) -> FloatArray:
+    """How probable it is that a node holds and nothing below it: P of a node less the largest of its children's.
+
+    Models that learn closed sets score a node at least as high as what is below it; where documents are labelled with
+    the most specific nodes, these are what is to be ranked.
+    """
+    parents, children = taxonomy.edges
+    below = np.zeros_like(P)
+    np.maximum.at(below.T, parents, P.T[children])
+    return P - below
+
+
+def _best_labels(model: Any, X: Any, labels: IntArray) -> tuple[IntArray, FloatArray]:
+    """Columns among the label nodes, -1 for others, and scores, of the best nodes of each document."""
+    nodes, scores = model.top_nodes(X, _TOP)
+    place = np.full(model.taxonomy_.n_nodes, -1)
+    place[labels] = np.arange(len(labels))
+    return place[nodes], scores
+
+
+def _told(model: Any, chosen: list[float | None]) -> dict[str, Any]:
+    """Parameters that are not the defaults of the model, as plain values."""
+    defaults = parameters_of(type(model).__name__)
+    left_out = {"taxonomy", "n_jobs", "random_state", "max_time", "verbose"}
+    told: dict[str, Any] = {
+        key: value if isinstance(value, (int, float, str, bool)) else repr(value)
+        for key, value in model.get_params(deep=False).items()
+        if key not in left_out and (key == "C" or value != defaults[key])
+    }
+    if len(set(chosen)) > 1:
+        told["C"] = chosen  # of the parts
+    return told
+
+
+def _size(model: Any) -> float | None:
+    """Megabytes of the model on disk."""
+    with tempfile.TemporaryDirectory(prefix="linnaeus-", ignore_cleanup_errors=True) as folder:
+        store.save(model, os.path.join(folder, "model"))
+        return round(sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file()) / 1e6, 3)
+
+
+def _peak_memory() -> float | None:
+    try:
+        import resource
+        import sys
+    except ImportError:
+        return None
+    unit = 1 if sys.platform == "darwin" else 1024
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6, 1)
+
+
+def _note(caught: list[Any], trial: Trial) -> str | None:
+    said = [f"time for {len(trial.tried)} values of C only"] if trial.cut_short and trial.tried else []
+    said += dict.fromkeys(str(one.message).split("\n")[0] for one in caught)
+    return "; ".join(said[:3]) or None
