@@ -23,7 +23,7 @@ from benchmarks.accuracy import page
 from benchmarks.problems import leaves_only, load
 from linnaeus import EdgePA, GlobalTreeModel, OneVsRestPA, metrics
 from linnaeus.metrics.significance import wilcoxon
-from linnaeus.models.topdown.search import ExactSearch, LocalSearch
+from linnaeus.decoding.search import ExactSearch, LocalSearch
 
 SYSTEMS = ("FLAT", "LS-ALL", "DP-ALL", "LS-SIB", "DP-SIB", "DP-GT", "DP-GT-BF")
 LEARNED = {"LS-ALL": "ALL", "DP-ALL": "ALL", "LS-SIB": "SIB", "DP-SIB": "SIB"}  # of which model a system is a search

@@ -42,6 +42,10 @@ EVERY = [
     decoder("threshold", repair=None, at_least_one=False),
     decoder("top_down", theta=0.25),
     decoder("top_down", leaf_mandatory=False),
+    decoder("local_search", theta=-0.25, path_threshold=1.0),
+    decoder("local_search", theta=-0.5, r=2, aggregate="mean"),
+    decoder("local_search", r_children=1),
+    decoder("exact_search"),
     decoder("best_subtree"),
     decoder("best_closure"),
     decoder("best_branching"),
@@ -68,6 +72,7 @@ def kinds(decode: Decoder) -> tuple[str, ...]:
 
 def test_every_registered_decoder_is_tested_here() -> None:
     elsewhere = {"pcut", "least_cost", "least_h_loss"}  # PCut decides batches, the others take probabilities
+    elsewhere.add("path_classifier")  # learns about one taxonomy
     assert {decode.name for decode in EVERY} | elsewhere == set(DECODERS)
 
 

@@ -18,10 +18,12 @@ from linnaeus.decoding.cut import CutOff
 from linnaeus.decoding.expected_cost import LeastCost, LeastHLoss, least_risk
 from linnaeus.decoding.held_out import TopScores
 from linnaeus.decoding.instance_cut import InstanceCut
+from linnaeus.decoding.path_classifier import PathClassifier
 from linnaeus.decoding.pcut import PCut
 from linnaeus.decoding.rcut import RCut
 from linnaeus.decoding.rules import Rules
 from linnaeus.decoding.scut import SCut
+from linnaeus.decoding.search import ExactSearch, LocalSearch
 from linnaeus.decoding.set_size import SetSize
 from linnaeus.decoding.smoothing import smoothed
 from linnaeus.decoding.subtree import BestSubtree, max_edge_labelling
@@ -38,10 +40,13 @@ __all__ = [
     "BestSubtree",
     "CutOff",
     "Decoder",
+    "ExactSearch",
     "InstanceCut",
     "LeastCost",
     "LeastHLoss",
+    "LocalSearch",
     "PCut",
+    "PathClassifier",
     "RCut",
     "RankedSets",
     "Rules",
@@ -69,6 +74,9 @@ DECODERS: dict[str, type[Decoder]] = {
         BestLeaf,
         Threshold,
         TopDown,
+        LocalSearch,
+        PathClassifier,
+        ExactSearch,
         BestSubtree,
         BestClosure,
         BestBranching,

@@ -75,7 +75,8 @@ def _ghost_tree(edges: Hierarchy, allowed: BoolArray) -> tuple[IntArray, IntArra
     origin = child[ghost].astype(np.int64)
     tops = edges.tops[allowed[edges.tops]]
     g = len(origin)
-    parents = np.concatenate([edges.parent_indices[first & usable], edges.parent_indices[ghost], np.full(len(tops), n + g)])
+    of_nodes, of_ghosts = edges.parent_indices[first & usable], edges.parent_indices[ghost]
+    parents = np.concatenate([of_nodes, of_ghosts, np.full(len(tops), n + g)])
     below = np.concatenate([child[first & usable], n + np.arange(g), tops])
     order = np.argsort(parents, kind="stable")
     indptr = pointers(np.bincount(parents, minlength=n + g + 1)).astype(np.int64)

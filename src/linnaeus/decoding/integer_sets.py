@@ -7,7 +7,7 @@ Variables x_v = 1 if v is in the set, and f_v = 1 if v is a label, that is in th
          sum of f_v at or below p  <= most_p,   sum of all f_v  >= least           how many
          x_v <= sum_c x_c   where v may not be the end;   sum_c x_c <= r x_v       depth, branching
 
-With scores b_p(k) of branching, z_pk = 1 if k children of p are chosen (the last k: more than R), and b_p(k) z_pk is added:
+With scores b_p(k) of branching, z_pk = 1 if k children of p are chosen (last: more than R), and b_p(k) z_pk is added:
 
          sum_k z_pk = x_p,   sum_k k z_pk <= sum_c x_c <= sum_{k <= R} k z_pk + n_children z_p,R+1
 

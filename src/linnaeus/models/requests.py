@@ -8,7 +8,7 @@ whose scores do not add up so overrides ``_set_weights``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -53,9 +53,11 @@ def _known_ends(rules: BoundRules, nodes: IntArray) -> BoundRules:
 def check_feasible(found: RankedSets, rules: Any) -> None:
     """Refuse rules that no label set obeys."""
     if not found.feasible.all():
+        wanted = Rules.of(rules)
+        shown = ", ".join(f"{rule.name}={given!r}" for rule in fields(wanted) if (given := getattr(wanted, rule.name)))
         raise ParameterError(
-            f"No label set of document {int((~found.feasible).argmax())} obeys {Rules.of(rules)}: the rules contradict "
-            "each other, or no node that the model can answer is left."
+            f"No label set of document {int((~found.feasible).argmax())} obeys {shown}: the rules contradict each "
+            "other, or no node that the model can answer is left."
         )
 
 

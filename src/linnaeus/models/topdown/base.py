@@ -14,7 +14,6 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -24,8 +23,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.data.check import Problem
-from linnaeus.decoding import Decoder, TopDown
+from linnaeus.decoding import Decoder
 from linnaeus.decoding.base import stacked
+from linnaeus.decoding.search import Descent
 from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.engine.plan import blocks, rows_that_fit
 from linnaeus.errors import DataError
@@ -41,11 +41,6 @@ from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
 __all__ = ["Descent", "LocalClassifiers", "intersection", "union"]
 
 _SPARSE_BELOW = 0.25  # share of non-zero weights below which they are kept sparse
-
-
-@dataclass(frozen=True)
-class Descent(TopDown):
-    """A model's own way down, over its taxonomy with a leaf ``<node>/self`` wherever a document may stop."""
 
 
 class LocalClassifiers(LinearTaxonomyClassifier):

@@ -20,17 +20,17 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.data.check import Problem, check_labels
-from linnaeus.decoding import Decoder
+from linnaeus.decoding import Decoder, ExactSearch, LocalSearch, PathClassifier
 from linnaeus.engine import get_engine
 from linnaeus.models.flat.passive_aggressive import visit_orders
 from linnaeus.models.online import OnlineLinear
 from linnaeus.models.parameters import check_choice
 from linnaeus.models.solvers.passive_aggressive import PANEL, Visits, assembled, learn_panels, prepared
 from linnaeus.models.topdown.base import LocalClassifiers, union
+from linnaeus.models.topdown.fitted_search import fit_search, leaves_of
 from linnaeus.models.topdown.local import Family
-from linnaeus.models.topdown.search import ExactSearch, LocalSearch
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.taxonomy.closure import parent_sets, pattern
+from linnaeus.taxonomy.closure import parent_sets
 from linnaeus.taxonomy.rows import row_numbers
 from linnaeus.typing import CSR, IntArray
 
@@ -56,7 +56,8 @@ class EdgePA(OnlineLinear, LocalClassifiers):
     taxonomy : the taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
     training_set : negative documents of an edge: "all" that are not below it, or those of its "siblings".
     search : "exact", the set of largest sum of scores, or "local", from the top downwards. Repairs of local search are
-        decoders (`topdown.search`): ``predict(X, decoder=LocalSearch(theta=-0.2, path_threshold=1.0))``.
+        decoders (`decoding.search`): ``predict(X, decoder=LocalSearch(theta=-0.2, path_threshold=1.0))``; `fit_search`
+        learns them.
     C : the largest step.
     max_iter : passes over the documents.
     average : "trajectory", the mean of the weights after all visits, or "none", the last ones.
@@ -224,6 +225,33 @@ class EdgePA(OnlineLinear, LocalClassifiers):
         theta = np.inf if self.one_label_ or self.codec_.single_label else 0.0
         return ExactSearch(theta=theta) if self.search == "exact" else LocalSearch(theta=theta)
 
+    def fit_search(
+        self, X: Any, y: Any, repair: str = "paths", *, cv: int = 5, random_state: int | None = 0
+    ) -> LocalSearch | PathClassifier:
+        """A repair of local search, learned by ``cv`` more trainings; the model itself stays as it is.
+
+        Parameters
+        ----------
+        X, y : documents and labels, those of training.
+        repair : "prune", a wider search and a threshold on path sums; "scut", a threshold for every classifier, those
+            of leaves ``<node>/self`` included; "rcut", the r best leaves; "rcut_parent", the r best children of every
+            node; "paths", a second classifier of whole paths.
+
+        Examples
+        --------
+        >>> from linnaeus import EdgePA, Taxonomy
+        >>> tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"], ["B", "BA"]])
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(200, 3))
+        >>> y = [[name for name, value in zip(["AA", "AB", "BA"], row) if value > 0.5] or ["A"] for row in X]
+        >>> model = EdgePA(tax, search="local", random_state=0).fit(X, y)
+        >>> model.predict([[2.0, -2.0, -2.0]], decoder=model.fit_search(X, y, "paths", cv=3))
+        [['AA']]
+        """
+        check_is_fitted(self, "nodes_")
+        found: Any = fit_search(self, X, y, repair, cv, random_state)
+        return found
+
     def search_errors(self, X: Any, y: Any, *, decoder: Decoder | None = None) -> float:
         """Share of documents whose answer by local search (or ``decoder``) scores below their right labels.
 
@@ -234,10 +262,7 @@ class EdgePA(OnlineLinear, LocalClassifiers):
         right = self.taxonomy_.frontier(check_labels(y, self.taxonomy_, X.shape[0])[0])
         taxonomy, columns, origin = self._with_stops()
         S = np.hstack([self._scores(X), self._stop_scores(X)])
-        stands_for = np.zeros(self.taxonomy_.n_nodes, dtype=np.int32)
-        stands_for[origin] = np.arange(len(origin))  # a leaf <node>/self comes after its node
-        gold = pattern(right.indptr.astype(np.int64), stands_for[right.indices], taxonomy.n_nodes)
-        gold.sort_indices()
+        gold = leaves_of(right, taxonomy, origin, self.taxonomy_.n_nodes)
         found = (decoder or LocalSearch(theta=np.inf if self.one_label_ else 0.0))(S, taxonomy, columns)
         scores = [np.asarray(taxonomy.close(Y)[:, columns].multiply(S).sum(axis=1)).ravel() for Y in (found, gold)]
         return float(np.mean(scores[0] < scores[1] - 1e-6 * np.maximum(1, np.abs(scores[1]))))

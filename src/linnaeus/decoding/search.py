@@ -6,7 +6,11 @@ choose among the leaves it has reached, by a score of their paths,
     P(l) = sum (or mean) over v on the path to l of sigma(s_v)              (Sasaki and Weissenbacher 2012)
 
 keeping leaves with P(l) at least a threshold, or the r best; r-cut per parent follows the r best children of every
-node. Exact search takes the set of leaves whose paths have the largest sum of scores (Murawaki 2013).
+node. A threshold for each node is an s-cut, a classifier of whole paths another repair (`path_classifier`); what they
+need is learned by `EdgePA.fit_search`. Exact search takes the set of leaves whose paths have the largest sum of scores
+(Murawaki 2013).
+
+A model that goes down its taxonomy calls these with a leaf ``<node>/self`` wherever a document may stop.
 """
 
 from __future__ import annotations
@@ -19,14 +23,19 @@ import numpy as np
 from linnaeus.decoding.base import hierarchy, positions
 from linnaeus.decoding.best_sets import best_sets
 from linnaeus.decoding.rules import Rules
+from linnaeus.decoding.topdown import TopDown
 from linnaeus.errors import ParameterError, check_number
-from linnaeus.models.topdown.base import Descent
-from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import pattern
 from linnaeus.taxonomy.rows import row_numbers
+from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
 
-__all__ = ["ExactSearch", "LocalSearch", "path_scores"]
+__all__ = ["Descent", "ExactSearch", "LocalSearch", "chosen_ends", "path_scores"]
+
+
+@dataclass(frozen=True)
+class Descent(TopDown):
+    """A model's own way down, over its taxonomy with a leaf ``<node>/self`` wherever a document may stop."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +52,7 @@ class LocalSearch(Descent):
 
     Examples
     --------
+    >>> from linnaeus import Taxonomy
     >>> tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"], ["B", "BA"], ["B", "BB"]])
     >>> S = [[-0.5, 0.3, 1.0, -0.2, -0.4, -0.1]]                # A, B, AA, AB, BA, BB
     >>> [tax.labels(tax.frontier(d(S, tax)))[0] for d in (LocalSearch(), LocalSearch(theta=-0.6, path_threshold=1.0))]
@@ -76,15 +86,7 @@ class LocalSearch(Descent):
             return Y
         ends = taxonomy.frontier(Y)
         values = path_scores(S, ends, taxonomy, columns, self.aggregate)
-        rows = row_numbers(ends.indptr)
-        order = np.lexsort((ends.indices, -values, rows))
-        rank = np.empty(len(order), dtype=np.int64)
-        rank[order] = np.arange(len(order)) - ends.indptr[rows]
-        keep = np.ones(len(rank), dtype=bool) if self.path_threshold is None else values >= self.path_threshold
-        keep = (keep & (rank < (self.r or len(rank)))) | (rank == 0)
-        sizes = np.bincount(rows[keep], minlength=len(S))
-        kept = pattern(np.append(0, np.cumsum(sizes)), ends.indices[keep], taxonomy.n_nodes)
-        return taxonomy.close(kept)
+        return taxonomy.close(chosen_ends(ends, values, self.path_threshold, self.r))
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,7 @@ class ExactSearch(Descent):
 
     Examples
     --------
+    >>> from linnaeus import Taxonomy
     >>> tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"], ["B", "BA"], ["B", "BB"]])
     >>> S = [[-0.5, 0.3, 1.0, -0.2, -0.4, -0.1]]                # A, B, AA, AB, BA, BB
     >>> [tax.labels(tax.frontier(d(S, tax)))[0] for d in (ExactSearch(), ExactSearch(theta=np.inf))]
@@ -120,6 +123,25 @@ class ExactSearch(Descent):
         if self.single:
             table[:, 2] = -np.inf
         return best_sets(S, taxonomy, columns, table=table).best
+
+
+def chosen_ends(ends: CSR, values: FloatArray, threshold: float | None = None, r: int | None = None) -> CSR:
+    """The entries of ``ends`` whose values reach the threshold and are among the r best of their row; the best always.
+
+    Examples
+    --------
+    >>> ends = pattern(np.array([0, 3]), np.array([0, 2, 3]), 4)
+    >>> chosen_ends(ends, np.array([0.1, 0.7, 0.4]), 0.3).indices.tolist()
+    [2, 3]
+    """
+    rows = row_numbers(ends.indptr)
+    order = np.lexsort((ends.indices, -values, rows))
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order)) - ends.indptr[rows]
+    keep = np.ones(len(rank), dtype=bool) if threshold is None else values >= threshold
+    keep = (keep & (rank < (r or len(rank)))) | (rank == 0)
+    sizes = np.bincount(rows[keep], minlength=ends.shape[0])
+    return pattern(np.append(0, np.cumsum(sizes)), ends.indices[keep], ends.shape[1])
 
 
 def path_scores(S: FloatArray, ends: CSR, taxonomy: Taxonomy, columns: IntArray, aggregate: str = "sum") -> FloatArray:
