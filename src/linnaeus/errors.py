@@ -17,6 +17,7 @@ __all__ = [
     "TaxonomyError",
     "UnknownLabelError",
     "check_number",
+    "closest",
     "nearest",
     "place",
 ]
@@ -64,12 +65,24 @@ def nearest(word: str, candidates: Iterable[str]) -> str:
     >>> nearest("xyz", ["Sports"])
     ''
     """
+    found = closest(word, candidates)
+    return "" if found is None else f"; did you mean {found!r}?"
+
+
+def closest(word: str, candidates: Iterable[str]) -> str | None:
+    """The candidate that resembles a word most, or None where none does.
+
+    Examples
+    --------
+    >>> closest("sprots", ["Sports", "Science"])
+    'Sports'
+    """
     pool = list(candidates)
     if len(pool) > 50_000:  # difflib is quadratic in spirit: keep those that share the first letter, then the length
         pool = [c for c in pool if c[:1].lower() == word[:1].lower() and abs(len(c) - len(word)) <= 3][:50_000]
     lowered = {c.lower(): c for c in reversed(pool)}
     found = difflib.get_close_matches(word.lower(), list(lowered), n=1, cutoff=0.6)
-    return f"; did you mean {lowered[found[0]]!r}?" if found else ""
+    return lowered[found[0]] if found else None
 
 
 def check_number(

@@ -24,6 +24,15 @@ def learner(linnaeus, files, request):
     return files
 
 
+@pytest.mark.parametrize("name", ["OneVsRestPA", "GlobalTreeModel"])
+def test_every_model_that_learns_from_streams_is_told_about(linnaeus, files, name) -> None:
+    train = ["train", "-t", files / "topics.tsv", "-d", files / "docs.jsonl", "-o", files / "model", "--min-df", 1]
+    assert linnaeus(*train, "--model", name).code == 0
+    result = linnaeus("learn", files / "model", files / "docs.jsonl", "--json")
+    assert (result.code, json.loads(result.out)["labels"] >= 4) == (0, True)
+    assert name in linnaeus("learn", "--help").out
+
+
 def scores(folder, path) -> np.ndarray:
     texts = [json.loads(line)["text"] for line in path.read_text().splitlines()]
     return load(folder).decision_function({"text": texts})

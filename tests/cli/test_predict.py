@@ -49,6 +49,9 @@ def test_the_language_of_the_vocabulary_is_that_of_the_paths(linnaeus, files) ->
     first = out.splitlines()[0].split("\t")
     assert (first[1], first[3]) == ("x:Cats", "Tiere > x:Cats")
     assert "--taxonomy, and none is given" in linnaeus(*train).err
+    under = ("predict", files / "model", files / "iris.jsonl", "--as", "tsv", "--only-under")
+    assert linnaeus(*under, "Tiere").out == linnaeus(*under, "x:A").out
+    assert "did you mean 'x:A' (Tiere)?" in linnaeus(*under, "Tierre").err
 
 
 def test_a_node_with_several_parents_shows_all_its_paths(linnaeus, files) -> None:

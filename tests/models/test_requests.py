@@ -89,7 +89,7 @@ def test_a_decoder_says_where_to_cut(problem) -> None:
 def test_rules_that_leave_nothing_are_an_error_and_say_so() -> None:
     tax = Taxonomy.from_paths([["A", "AA"], ["B"]])
     model = OneVsRestSVM(tax).fit(np.eye(2), [["AA"], ["B"]])
-    with pytest.raises(LinnaeusError, match="No label set of document 0 obeys Rules"):
+    with pytest.raises(LinnaeusError, match="No label set of document 0 obeys only_under="):
         model.predict(np.eye(2), rules={"only_under": "A", "exclude": "A"})
     with pytest.raises(LinnaeusError, match="not calibrated"):
         model.predict(np.eye(2), risk=0.1)

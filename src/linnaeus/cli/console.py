@@ -37,13 +37,15 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title:
     from rich.text import Text
 
     rows = [list(row) for row in rows]
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    table = Table(box=SIMPLE_HEAD)
     for i, column in enumerate(columns):
         numeric = all(isinstance(row[i], (int, float)) for row in rows)
         # On a narrow terminal long texts fold; numbers are never cut.
         table.add_column(column, justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
     for row in rows:
         table.add_row(*(Text(_cell(value)) for value in row))
+    if title is not None:
+        show(Text(title, style="italic"))  # a title of the table's own would be folded to its width
     show(table)
 
 

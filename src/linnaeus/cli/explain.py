@@ -21,7 +21,9 @@ def explain(
     document: Annotated[str | None, typer.Option("--id", help="Its id, or its number from 0.")] = None,
     format: options.DataFormatOption = None,
     header: options.HeaderOption = None,
-    node: Annotated[str | None, typer.Option("--node", help="Node to explain (default: the best one).")] = None,
+    node: Annotated[
+        str | None, typer.Option("--node", help="Node to explain, or its display label (default: the best answer).")
+    ] = None,
     k: Annotated[int, typer.Option("--top", "-k", min=1, help="Contributions to show per node.")] = 10,
     neighbours: Annotated[
         int, typer.Option("--neighbours", min=0, help="Similar training documents to show, where the model kept them.")
@@ -37,6 +39,7 @@ def explain(
     if (text is None) == (data is None):
         raise typer.BadParameter("Give the document either as --text or as --data with --id.")
     given = _from_text(loaded, text) if text is not None else _from_file(loaded, str(data), document, format, header)
+    node = None if node is None else options.node_meant(loaded.taxonomy_, node)
     steps = loaded.explain(given, node)
     if node is not None and steps[-1].node != node:
         note(f"note: {node} itself has no score; its path is shown as far as it was trained")

@@ -36,9 +36,9 @@ def learn(
 ) -> None:
     """Go on learning from a stream of documents.
 
-    For models that can (HierarchicalPerceptron, Hieron). Words that the model does not know are left out; labels that
-    it has not met join it, as long as they are in its taxonomy. The model folder is replaced in one step: a kill at
-    any moment leaves the old model or the new one.
+    For models that can (HierarchicalPerceptron, Hieron, GlobalTreeModel, OneVsRestPA). Words that the model does not
+    know are left out; labels that it has not met join it, as long as they are in its taxonomy. The model folder is
+    replaced in one step: a kill at any moment leaves the old model or the new one.
 
     linnaeus learn model/ more.jsonl
     """
@@ -77,7 +77,7 @@ def learn(
         "learned_from": after["updates"] - before["updates"],
         "new_labels": after["labels"] - before["labels"],
         "labels": after["labels"],
-        "documents_in_all": after["documents"],
+        **({} if after["documents"] is None else {"documents_in_all": int(after["documents"])}),
         "seconds": round(time.perf_counter() - start, 3),
         "output": target,
     }
@@ -88,8 +88,14 @@ def learn(
     note(f"saved to {target}")
 
 
-def _figures(learner: Any) -> dict[str, int]:
-    return {"updates": int(learner.n_updates_), "labels": len(learner.nodes_), "documents": int(learner.n_docs_)}
+def _figures(learner: Any) -> dict[str, Any]:
+    """Counts before and after; not every model counts its updates in one number, or all documents it has seen."""
+    updates = getattr(learner, "n_updates_", 0)
+    return {
+        "updates": sum(updates) if isinstance(updates, list) else int(updates),
+        "labels": len(learner.nodes_),
+        "documents": getattr(learner, "n_docs_", None),
+    }
 
 
 def _check_learns(learner: Any) -> None:

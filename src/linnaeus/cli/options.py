@@ -26,36 +26,61 @@ __all__ = [
     "TaxonomyOption",
     "TextOption",
     "UnknownOption",
+    "node_meant",
     "read_taxonomy",
     "weighted_fields",
 ]
 
+READING = "Reading documents"  # the heading of these options in --help
 TaxonomyOption = Annotated[str | None, typer.Option("--taxonomy", "-t", help="Taxonomy file; any format.")]
 TextOption = Annotated[
-    list[str] | None, typer.Option("--text", help="Text column or key; with a weight as title=2. May be repeated.")
+    list[str] | None,
+    typer.Option(
+        "--text", help="Text column or key; with a weight as title=2. May be repeated.", rich_help_panel=READING
+    ),
 ]
-LabelsOption = Annotated[str | None, typer.Option("--labels", help="Column or key of the labels.")]
+LabelsOption = Annotated[
+    str | None, typer.Option("--labels", help="Column or key of the labels.", rich_help_panel=READING)
+]
 CategoricalOption = Annotated[
-    list[str] | None, typer.Option("--categorical", help="Column that becomes binary features.")
+    list[str] | None,
+    typer.Option("--categorical", help="Column that becomes binary features.", rich_help_panel=READING),
 ]
-DataFormatOption = Annotated[str | None, typer.Option("--format", help="Format of the documents, if not recognised.")]
+DataFormatOption = Annotated[
+    str | None, typer.Option("--format", help="Format of the documents, if not recognised.", rich_help_panel=READING)
+]
 HeaderOption = Annotated[
-    bool | None, typer.Option("--header/--no-header", help="Whether the file begins with column names.")
+    bool | None,
+    typer.Option("--header/--no-header", help="Whether the file begins with column names.", rich_help_panel=READING),
 ]
-EncodingOption = Annotated[str | None, typer.Option("--encoding", help="Encoding of the documents (default: UTF-8).")]
-IdOption = Annotated[str | None, typer.Option("--id", help="Column or key of the documents' ids.")]
+EncodingOption = Annotated[
+    str | None, typer.Option("--encoding", help="Encoding of the documents (default: UTF-8).", rich_help_panel=READING)
+]
+IdOption = Annotated[
+    str | None, typer.Option("--id", help="Column or key of the documents' ids.", rich_help_panel=READING)
+]
 SequenceOption = Annotated[
-    str | None, typer.Option("--sequence", help="Column or key of sequences (usual names are recognised).")
+    str | None,
+    typer.Option(
+        "--sequence", help="Column or key of sequences (usual names are recognised).", rich_help_panel=READING
+    ),
 ]
-SplitOption = Annotated[str | None, typer.Option("--split", help="Use one part only, where the file names parts.")]
+SplitOption = Annotated[
+    str | None, typer.Option("--split", help="Use one part only, where the file names parts.", rich_help_panel=READING)
+]
 SeparatorOption = Annotated[
-    str | None, typer.Option("--label-separator", help="Between the labels of a cell (default: recognised).")
+    str | None,
+    typer.Option(
+        "--label-separator", help="Between the labels of a cell (default: recognised).", rich_help_panel=READING
+    ),
 ]
 NamesOption = Annotated[
     str | None, typer.Option("--names", help="Names of SKOS concepts: iri (default), notation or label.")
 ]
 LanguageOption = Annotated[str | None, typer.Option("--language", help="Language of the display labels (SKOS).")]
-UnknownOption = Annotated[str, typer.Option("--unknown", help="Labels that are not in the taxonomy: error or drop.")]
+UnknownOption = Annotated[
+    str, typer.Option("--unknown", help="Labels that are not in the taxonomy: error or drop.", rich_help_panel=READING)
+]
 
 
 def weighted_fields(text: list[str] | None) -> dict[str, float] | None:
@@ -89,6 +114,13 @@ def read_taxonomy(path: str | None, names: str | None = None, language: str | No
     chosen = {"names": names, "language": language}
     with waiting(f"reading {path}"):
         return Taxonomy.read(path, **{option: value for option, value in chosen.items() if value is not None})
+
+
+def node_meant(taxonomy: Any, given: str) -> str:
+    """The name of the node that a person means: by name, or by a display label that only one node has."""
+    shown = taxonomy.displayed_as(given)
+    v = int(shown[0]) if given not in taxonomy and len(shown) == 1 else taxonomy.index(given)
+    return str(taxonomy.names[v])
 
 
 @dataclass(frozen=True)

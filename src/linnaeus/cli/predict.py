@@ -20,6 +20,7 @@ from linnaeus.files import replacing
 __all__ = ["predict"]
 
 _BATCH = 4096
+RULES = "Rules: the best of all label sets that obey"  # the heading of these options in --help
 
 
 def predict(
@@ -38,28 +39,48 @@ def predict(
         bool, typer.Option("--probabilities", help="Probabilities instead of scores, where the model has them.")
     ] = False,
     only_under: Annotated[
-        list[str] | None, typer.Option("--only-under", help="Labels at or below this node only. May be repeated.")
+        list[str] | None,
+        typer.Option("--only-under", help="Labels at or below this node only. May be repeated.", rich_help_panel=RULES),
     ] = None,
     exclude: Annotated[
-        list[str] | None, typer.Option("--exclude", help="Not this node, nor anything below it. May be repeated.")
+        list[str] | None,
+        typer.Option("--exclude", help="Not this node, nor anything below it. May be repeated.", rich_help_panel=RULES),
     ] = None,
     require: Annotated[
-        list[str] | None, typer.Option("--require", help="This node is in every answer. May be repeated.")
+        list[str] | None,
+        typer.Option("--require", help="This node is in every answer. May be repeated.", rich_help_panel=RULES),
     ] = None,
-    at_least: Annotated[int | None, typer.Option("--at-least", min=0, help="At least so many labels.")] = None,
-    at_most: Annotated[int | None, typer.Option("--at-most", min=1, help="At most so many labels.")] = None,
+    at_least: Annotated[
+        int | None, typer.Option("--at-least", min=0, help="At least so many labels.", rich_help_panel=RULES)
+    ] = None,
+    at_most: Annotated[
+        int | None, typer.Option("--at-most", min=1, help="At most so many labels.", rich_help_panel=RULES)
+    ] = None,
     at_most_under: Annotated[
-        list[str] | None, typer.Option("--at-most-under", help="NODE=K: at most K labels at or below a node.")
+        list[str] | None,
+        typer.Option("--at-most-under", help="NODE=K: at most K labels at or below a node.", rich_help_panel=RULES),
     ] = None,
     one_per: Annotated[
-        list[str] | None, typer.Option("--one-per", help="At most one label below this node; or tops. May be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--one-per", help="At most one label below this node; or tops. May be repeated.", rich_help_panel=RULES
+        ),
     ] = None,
-    min_depth: Annotated[int | None, typer.Option("--min-depth", min=1, help="Labels at this depth or deeper.")] = None,
-    depth: Annotated[int | None, typer.Option("--depth", min=1, help="Labels at exactly this depth.")] = None,
+    min_depth: Annotated[
+        int | None, typer.Option("--min-depth", min=1, help="Labels at this depth or deeper.", rich_help_panel=RULES)
+    ] = None,
+    depth: Annotated[
+        int | None, typer.Option("--depth", min=1, help="Labels at exactly this depth.", rich_help_panel=RULES)
+    ] = None,
     max_children: Annotated[
-        int | None, typer.Option("--max-children", min=1, help="Follow at most so many children of any node.")
+        int | None,
+        typer.Option(
+            "--max-children", min=1, help="Follow at most so many children of any node.", rich_help_panel=RULES
+        ),
     ] = None,
-    leaves_only: Annotated[bool, typer.Option("--leaves-only", help="Labels are leaves.")] = False,
+    leaves_only: Annotated[
+        bool, typer.Option("--leaves-only", help="Labels are leaves.", rich_help_panel=RULES)
+    ] = False,
     n_best: Annotated[
         int | None, typer.Option("--n-best", min=1, help="Give the n best label sets with their scores.")
     ] = None,
@@ -87,11 +108,10 @@ def predict(
     if top is not None and (decoder is not None or closed is not None):
         raise typer.BadParameter("--top ranks nodes; --decoder and --closed are for sets.")
     bounds = dict(_bound(entry) for entry in at_most_under or [])
-    once: Any = "tops" if one_per == ["tops"] else one_per
     given: dict[str, Any] = {
         "only_under": only_under, "exclude": exclude, "require": require, "at_least": at_least, "at_most": at_most,
-        "at_most_under": bounds, "one_per": once, "min_depth": min_depth, "depth": depth, "max_children": max_children,
-        "leaves_only": leaves_only,
+        "at_most_under": bounds, "one_per": one_per, "min_depth": min_depth, "depth": depth,
+        "max_children": max_children, "leaves_only": leaves_only,
     }  # fmt: skip
     rules = {name: value for name, value in given.items() if value}
     if top is not None and (rules or n_best is not None or risk is not None):
@@ -101,13 +121,16 @@ def predict(
     if n_best is not None and as_ == "tsv":
         raise typer.BadParameter("--n-best needs JSON lines: --as jsonl.")
     loaded = store.load(model)
+    inner = getattr(loaded, "model_", loaded)
+    if risk is not None and getattr(inner, "risk_control_", None) is None:
+        raise ParameterError("--risk: the model is not calibrated; `linnaeus calibrate MODEL UNSEEN` does it.")
     if probabilities and not hasattr(loaded, "predict_proba"):
         raise ParameterError("--probabilities: the model has none; `linnaeus calibrate` gives it some.")
     decide = None if decoder is None else make_decoder(decoder)
     parts = (format, text, None, None, header, encoding, split)
     reading = options.Reading(*parts, id=id_, sequence=sequence)
     documents = documents_for(loaded, data or ["-"], reading, labelled=False)
-    answer = _Answering(loaded, top, closed, decide, probabilities, rules, n_best, risk)
+    answer = _Answering(loaded, top, closed, decide, probabilities, _named(rules, loaded.taxonomy_), n_best, risk)
     write = _json_line if as_ == "jsonl" else partial(_table_lines, loaded.taxonomy_)
     with _target(output) as file:
         for document in answer.all(documents):
@@ -215,6 +238,19 @@ def _bound(entry: str) -> tuple[str, int]:
     if not name or not number.isdecimal():
         raise typer.BadParameter(f"--at-most-under {entry}: expected NODE=K, for example Sports=2.")
     return name, int(number)
+
+
+def _named(rules: dict[str, Any], taxonomy: Any) -> dict[str, Any]:
+    """Rules whose nodes are called by name, where a display label was given."""
+
+    def named(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {options.node_meant(taxonomy, node): k for node, k in value.items()}
+        if not isinstance(value, list):
+            return value
+        return "tops" if value == ["tops"] else [options.node_meant(taxonomy, node) for node in value]
+
+    return {name: named(value) for name, value in rules.items()}
 
 
 def _json_line(document: dict[str, Any]) -> str:

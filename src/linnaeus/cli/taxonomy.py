@@ -9,7 +9,7 @@ import typer
 
 from linnaeus.cli.console import JsonOption, note, print_json, print_table, waiting
 from linnaeus.cli.console import show as show_on_stdout
-from linnaeus.cli.options import LanguageOption, NamesOption
+from linnaeus.cli.options import LanguageOption, NamesOption, node_meant
 from linnaeus.cli.taxonomy_learn import learn
 
 if TYPE_CHECKING:
@@ -166,8 +166,7 @@ def _starts(tax: Taxonomy) -> list[int]:
 
 
 def _show_node(tax: Taxonomy, node: str, depth: int, json: bool) -> None:
-    shown = tax.displayed_as(node)
-    v = int(shown[0]) if node not in tax and len(shown) == 1 else tax.index(node)
+    v = tax.index(node_meant(tax, node))
     about = {
         "node": tax.names[v],
         "label": tax.display(v),

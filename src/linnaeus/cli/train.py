@@ -14,15 +14,25 @@ from linnaeus.errors import DataError
 
 __all__ = ["train"]
 
+# Headings of the options in --help.
+MODEL, FEATURES, RUN, AFTER = "Model", "Features", "Time, memory, threads", "After training"
+
 
 def train(
     data: Annotated[list[str], typer.Option("--data", "-d", help="Documents with labels; may be repeated.")],
     output: Annotated[str, typer.Option("--output", "-o", help="Folder to save the model in.")],
     taxonomy: options.TaxonomyOption = None,
-    model: Annotated[str, typer.Option("--model", "-m", help="Model, see `linnaeus models`.")] = "OneVsRestSVM",
-    C: Annotated[float | None, typer.Option("--C", help="Weight of the loss (default 1).")] = None,
+    model: Annotated[
+        str, typer.Option("--model", "-m", help="Model, see `linnaeus models`.", rich_help_panel=MODEL)
+    ] = "OneVsRestSVM",
+    C: Annotated[
+        float | None, typer.Option("--C", help="Weight of the loss (default 1).", rich_help_panel=MODEL)
+    ] = None,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="Further parameter, as tol=0.01; see `linnaeus models NAME`.")
+        list[str] | None,
+        typer.Option(
+            "--set", help="Further parameter, as tol=0.01; see `linnaeus models NAME`.", rich_help_panel=MODEL
+        ),
     ] = None,
     text: options.TextOption = None,
     sequence: options.SequenceOption = None,
@@ -37,54 +47,94 @@ def train(
     language: options.LanguageOption = None,
     unknown: options.UnknownOption = "error",
     weighting: Annotated[
-        str | None, typer.Option("--weighting", help="Of terms: tfidf (default), or log2 (raw counts x log2(N/n)).")
+        str | None,
+        typer.Option(
+            "--weighting", help="Of terms: tfidf (default), or log2 (raw counts x log2(N/n)).", rich_help_panel=FEATURES
+        ),
     ] = None,
     features: Annotated[
         str | None,
         typer.Option(
-            "--features", help="Of sequences: spectrum:4 (substrings), spectrum:2-4, spectrum:4,max_gap=1,decay=0.5."
+            "--features",
+            help="Of sequences: spectrum:4 (substrings), spectrum:2-4, spectrum:4,max_gap=1,decay=0.5.",
+            rich_help_panel=FEATURES,
         ),
     ] = None,
-    min_df: Annotated[int | None, typer.Option("--min-df", help="Leave out terms of fewer documents (2).")] = None,
+    min_df: Annotated[
+        int | None, typer.Option("--min-df", help="Leave out terms of fewer documents (2).", rich_help_panel=FEATURES)
+    ] = None,
     decoder: Annotated[
         str | None,
         typer.Option(
             "--decoder",
             help="threshold, best_label, best_leaf, top_down, best_subtree, best_closure; or a cut-off learned by "
             "cross-validation: rcut, scut, pcut, instance_cut, set_size.",
+            rich_help_panel=MODEL,
         ),
     ] = None,
     prune: Annotated[
         str | None,
-        typer.Option("--prune", help="Drop weights below this size, or auto: as many as cost hardly anything."),
+        typer.Option(
+            "--prune",
+            help="Drop weights below this size, or auto: as many as cost hardly anything.",
+            rich_help_panel=AFTER,
+        ),
     ] = None,
-    test: Annotated[str | None, typer.Option("--test", help="Documents to measure on after training.")] = None,
+    test: Annotated[
+        str | None, typer.Option("--test", help="Documents to measure on after training.", rich_help_panel=AFTER)
+    ] = None,
     test_size: Annotated[
-        float | None, typer.Option("--test-size", help="Hold this share of the documents out to measure on.")
+        float | None,
+        typer.Option("--test-size", help="Hold this share of the documents out to measure on.", rich_help_panel=AFTER),
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", "-j", help="Threads or workers; -1 for all cores (default 1, with --engine all)."),
+        typer.Option(
+            "--jobs",
+            "-j",
+            help="Threads or workers; -1 for all cores (default 1, with --engine all).",
+            rich_help_panel=RUN,
+        ),
     ] = None,
     engine: Annotated[
-        str | None, typer.Option("--engine", help="Where blocks run: serial, threads, ray (cluster: RAY_ADDRESS).")
+        str | None,
+        typer.Option(
+            "--engine", help="Where blocks run: serial, threads, ray (cluster: RAY_ADDRESS).", rich_help_panel=RUN
+        ),
     ] = None,
     checkpoint: Annotated[
-        str | None, typer.Option("--checkpoint", help="Folder for what is finished; the same command goes on from it.")
+        str | None,
+        typer.Option(
+            "--checkpoint", help="Folder for what is finished; the same command goes on from it.", rich_help_panel=RUN
+        ),
     ] = None,
     max_time: Annotated[
-        str | None, typer.Option("--max-time", help="Stop then with the best model so far: 90, 10m, 1h30m.")
+        str | None,
+        typer.Option("--max-time", help="Stop then with the best model so far: 90, 10m, 1h30m.", rich_help_panel=RUN),
     ] = None,
     max_memory: Annotated[
-        str | None, typer.Option("--max-memory", help="Stay below this, with weights on disk if need be: 4GB.")
+        str | None,
+        typer.Option(
+            "--max-memory", help="Stay below this, with weights on disk if need be: 4GB.", rich_help_panel=RUN
+        ),
     ] = None,
     calibrate: Annotated[
-        str | None, typer.Option("--calibrate", help="Probabilities by cross-validation: isotonic or platt.")
+        str | None,
+        typer.Option(
+            "--calibrate", help="Probabilities by cross-validation: isotonic or platt.", rich_help_panel=AFTER
+        ),
     ] = None,
     keep_documents: Annotated[
-        bool, typer.Option("--keep-documents", help="Keep the documents' features, for explanations by similar ones.")
+        bool,
+        typer.Option(
+            "--keep-documents",
+            help="Keep the documents' features, for explanations by similar ones.",
+            rich_help_panel=AFTER,
+        ),
     ] = False,
-    seed: Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of the random order.")] = 0,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of the random order.", rich_help_panel=RUN)
+    ] = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Train a model and save it.

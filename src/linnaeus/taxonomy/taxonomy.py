@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus.errors import TaxonomyError, nearest
+from linnaeus.errors import TaxonomyError, closest, nearest
 from linnaeus.taxonomy.rows import pointers, row_numbers
 from linnaeus.typing import CSR, BoolArray, IntArray, ObjectArray
 
@@ -222,10 +222,13 @@ class Taxonomy:
         >>> tax = Taxonomy.from_edges([("m", "music1"), ("m", "music2")], display_labels={"music1": "Opera"})
         >>> tax.hint("Opera"), tax.hint("musik1")
         ("; it is the display label of node 'music1'.", "; did you mean 'music1'?")
+        >>> tax.hint("Oprea")
+        "; did you mean 'music1' (Opera)?"
         """
         shown = self.names[self.displayed_as(name)]
         if not len(shown):
-            return nearest(name, self.names)
+            label = None if (near := nearest(name, self.names)) else closest(name, self._displayed)
+            return near if label is None else f"; did you mean {self.names[self._displayed[label][0]]!r} ({label})?"
         which = f"node {shown[0]!r}" if len(shown) == 1 else f"{len(shown):,} nodes, {shown[0]!r} and others"
         return f"; it is the display label of {which}."
 
