@@ -53,7 +53,7 @@ def _on(families: dict[str, list[Any]], axes: Any, title: str | None) -> None:
             axes.annotate(row.node, (row.precision, y), (0, 5), textcoords="offset points", fontsize="x-small")
     axes.set_xscale("log")
     axes.set_yticks(range(len(families)), [name or "(root)" for name in families], fontsize="small")
-    axes.invert_yaxis()
+    axes.set_ylim(len(families) - 0.5, -0.5)
     axes.set_xlabel("precision: far from the parent ... close to it (squares: inner nodes)")
     if title:
         axes.set_title(title)
