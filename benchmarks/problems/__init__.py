@@ -20,6 +20,7 @@ _LOADERS: dict[str, Callable[[], Problem]] = {
     "mesh_d01_split": partial(mesh.mesh_d01, split=True),
     "medline_mesh": partial(mesh.branch, "MeSH", name="medline_mesh"),
     "newsgroups15": newsgroups.newsgroups15,
+    "newsgroups20": newsgroups.newsgroups20,
     "enzyme_ec": enzymes.enzyme_ec,
     **{name: partial(hmc.yeast, name) for name in hmc.YEAST},
     **{f"mesh_{letter.lower()}": partial(mesh.branch, letter) for letter in "ABCDEFGHIJKLMNZ"},

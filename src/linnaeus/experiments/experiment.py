@@ -102,6 +102,14 @@ class Experiment:
         return not sparse.issparse(self.parts[0].X)
 
     @cached_property
+    def squared_length(self) -> float:
+        """Mean squared length of the training documents, to one digit: what C has to be measured against."""
+        X = self.parts[0].X
+        values = X.data if sparse.issparse(X) else X
+        mean = float(np.square(values, dtype=np.float64).sum()) / max(self.n_train, 1)
+        return float(f"{mean:.0e}") if np.isfinite(mean) and mean > 0 else 1.0
+
+    @cached_property
     def gold(self) -> CSR:
         """Labels of all test documents, part after part."""
         return sparse.csr_array(sparse.vstack([part.Y_test for part in self.parts]))

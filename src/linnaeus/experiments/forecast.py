@@ -19,7 +19,7 @@ import numpy as np
 from linnaeus.engine import single_blas_thread
 from linnaeus.experiments.applicability import parameters_of
 from linnaeus.experiments.experiment import Experiment
-from linnaeus.experiments.trial import make_model
+from linnaeus.experiments.trial import grid_of, make_model
 
 __all__ = ["Forecast", "extrapolate", "forecast", "pilot"]
 
@@ -78,7 +78,7 @@ def extrapolate(found: list[tuple[int, float]], n_docs: int) -> float:
 
 def forecast(experiment: Experiment, name: str, found: list[tuple[int, float]], busy: float) -> Forecast:
     """Seconds of a whole run of all parts."""
-    searched = "C" in parameters_of(name) and "C" not in experiment.settings.get(name, {})
+    searched = bool(grid_of(name, experiment))
     fit = busy * len(experiment.parts) * extrapolate(found, experiment.n_train)
     least = busy * _ONCE + 1.75 * fit
     return Forecast(busy * _ONCE + (1 + 0.75 * _TRIED) * fit if searched else least, least)

@@ -52,10 +52,11 @@ def _clear(best: str, row: dict[str, Any], comparisons: list[dict[str, Any]], me
     same = [group for group in groups if group["p"] >= SIGNIFICANT]
     better = [group for group in groups if group["p"] < SIGNIFICANT and group["difference"] > 0]
     worse = [group for group in groups if group["p"] < SIGNIFICANT and group["difference"] < 0]
+    by = " by F1" if measure == "au_prc" else ""
     if worse:
-        said += f"; on nodes with {_sizes(worse)} the flat model is better"
+        said += f"; on nodes with {_sizes(worse)} the flat model is better{by}"
     elif better and same:
-        said += f"; on nodes with {_sizes(same)} the flat model may be as good"
+        said += f"; on nodes with {_sizes(same)} the flat model may be as good{by}"
     return f"{said}{_beside(best, comparisons, row['against'])}."
 
 

@@ -31,7 +31,7 @@ from linnaeus.experiments.search import GRID, NoTime, choose
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray
 
-__all__ = ["Trial", "make_model", "try_model"]
+__all__ = ["Trial", "grid_of", "make_model", "try_model"]
 
 _WHOLE = 20_000_000  # documents x nodes up to which all scores and probabilities are kept
 _TOP = 100
@@ -39,12 +39,27 @@ _SHARES = (0.125, 0.25, 0.5)  # of a learning curve
 _FOR_SEARCH = 0.4  # of the time, at most, for the first fit of a search
 
 
+def grid_of(name: str, experiment: Experiment) -> list[float]:
+    """Values of C to try, nothing where the model has none or it is fixed.
+
+    A document of length 10 counts a hundred times as much as one of length 1: C is divided by the mean squared length,
+    but for RBF kernels, for which every document has length 1.
+    """
+    if "C" not in parameters_of(name) or "C" in experiment.settings.get(name, {}):
+        return []
+    linear = make_model(name, experiment, C=1.0).get_params().get("kernel", "linear") == "linear"
+    scale = experiment.squared_length if linear else 1.0
+    return [float(f"{C / scale:.3g}") for C in GRID]
+
+
 def make_model(name: str, experiment: Experiment, **more: Any) -> Any:
     """An unfitted model with the usual parameters it has: one thread, the seed, RBF kernels for dense documents."""
     known = parameters_of(name)
-    usual = {"taxonomy": experiment.taxonomy, "random_state": experiment.seed, "n_jobs": 1}
+    usual: dict[str, Any] = {"taxonomy": experiment.taxonomy, "random_state": experiment.seed, "n_jobs": 1}
     if experiment.is_dense:
         usual["kernel"] = "rbf"
+    if "C" not in more and (grid := grid_of(name, experiment)):
+        usual["C"] = grid[len(grid) // 2]
     given = {**usual, **experiment.settings.get(name, {}), **more}
     return registry.resolve(name)(**{key: value for key, value in given.items() if key in known})
 
@@ -142,8 +157,7 @@ class Trial:
         X, Y, X_held, Y_held = part.X[learn], part.Y[learn], part.X[held], part.Y[held]
         if not Y.nnz:
             return None, None
-        fixed = self.experiment.settings.get(self.name, {})
-        grid = GRID if "C" in parameters_of(self.name) and "C" not in fixed else None
+        grid = grid_of(self.name, self.experiment)
         warm = (
             make_model(self.name, self.experiment, warm_start=True)
             if "warm_start" in parameters_of(self.name)
@@ -166,10 +180,10 @@ class Trial:
             self.tried.append(({} if C is None else {"C": C}) | {"value": value, "seconds": took})
             return {"value": value}
 
-        if grid is None:
+        if not grid:
             quality(None)
             return None, kept["curves"]()
-        best = choose(quality, grid).best("value")
+        best = choose(quality, grid, start=grid[len(grid) // 2]).best("value")
         return best, kept["curves"]()
 
     def _held_out(self, model: Any, X: Any, Y: CSR) -> tuple[float, Callable[[], Calibrator | None]]:
@@ -285,5 +299,6 @@ def _peak_memory() -> float | None:
 
 def _note(caught: list[Any], trial: Trial) -> str | None:
     said = [f"time for {len(trial.tried)} values of C only"] if trial.cut_short and trial.tried else []
-    said += dict.fromkeys(str(one.message).split("\n")[0] for one in caught)
+    warned = dict.fromkeys(str(one.message).split("\n")[0].rstrip(".") for one in caught)
+    said += [message for message in warned if not message.startswith("max_time")]  # the status says it
     return "; ".join(said[:3]) or None

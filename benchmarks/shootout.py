@@ -1,0 +1,193 @@
+"""Every model on every data set, through `linnaeus.experiments`, beside published figures.
+
+    python -m benchmarks shootout --problem enron_hmc --budget 8m --output DIR
+    python -m benchmarks shootout --page docs/results/shootout.md        # from the summaries there
+
+Runs in DIR/NAME (the report, resumable) and writes the small summaries NAME.json and NAME.md to docs/results/shootout.
+Problems of the hierarchical multi-label benchmark are compared by AU(PRC), all others by hierarchical F1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import problems
+from benchmarks.accuracy import page
+from benchmarks.problems.hmc import TOPS_OF_GO
+from linnaeus.engine.clock import parse_seconds
+from linnaeus.experiments.experiment import Experiment, Part
+from linnaeus.experiments.report import write_report
+from linnaeus.experiments.shootout import shootout
+
+SUMMARIES = Path(__file__).resolve().parents[1] / "docs" / "results" / "shootout"
+SHOWN = ("hierarchical_f1", "micro_f1", "macro_f1", "example_f1", "subset_accuracy", "precision_at_1", "au_prc")
+
+
+@dataclass(frozen=True)
+class Question:
+    """A data set as it is asked about: which measure, how many training documents at most, what is fixed."""
+
+    problem: str
+    measure: str = "hierarchical_f1"
+    most: int | None = None
+    features: str = "as in the data set"
+    published: tuple[float, float, float] | None = None  # AU(PRC) of Clus-Ens, HMCN-F, C-HMCNN
+    settings: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+# Far from convergence these rank as well; they stop where the figures do not change any more.
+LOOSE: dict[str, dict[str, Any]] = {"HM3": {"tol": 0.02, "max_iter": 40}}
+STANDARDISED = "standardised, missing values filled with the mean"
+QUESTIONS = {
+    "imclef07a": Question("imclef07a", "au_prc", None, STANDARDISED, (0.803, 0.950, 0.956), LOOSE),
+    "enron_hmc": Question("enron_hmc", "au_prc", None, STANDARDISED, (0.696, 0.724, 0.756), LOOSE),
+    "cellcycle_FUN": Question("cellcycle_FUN", "au_prc", None, STANDARDISED, (0.227, 0.252, 0.255), LOOSE),
+    "eisen_FUN": Question("eisen_FUN", "au_prc", None, STANDARDISED, (0.286, 0.298, 0.306), LOOSE),
+    "seq_FUN": Question("seq_FUN", "au_prc", None, STANDARDISED, (0.284, 0.291, 0.292), LOOSE),
+    "cellcycle_GO": Question("cellcycle_GO", "au_prc", None, STANDARDISED, (0.387, 0.400, 0.413), LOOSE),
+    "eisen_GO": Question("eisen_GO", "au_prc", None, STANDARDISED, (0.433, 0.440, 0.455), LOOSE),
+    "seq_GO": Question("seq_GO", "au_prc", None, STANDARDISED, (0.438, 0.447, 0.446), LOOSE),
+    "rcv1v2": Question("rcv1v2", features="log-TF x IDF of unit length"),
+    "20newsgroups": Question("newsgroups20", features="TF x IDF of unit length, headers stripped"),
+    "medline_mesh": Question("medline_mesh", features="TF x IDF of unit length, title and abstract"),
+    "enzyme_ec": Question("enzyme_ec", features="substrings of four letters, unit length"),
+    "wordnet_nouns": Question("wordnet_nouns", features="sublinear TF x IDF of unit length"),
+}
+
+
+def run(arguments: list[str]) -> dict[str, Any]:
+    """One problem, or the page of all."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks shootout", description=__doc__.splitlines()[0])
+    parser.add_argument("--problem", choices=list(QUESTIONS))
+    parser.add_argument("--models", help="only these, as RRSVM,BSVM")
+    parser.add_argument("--budget", default="8m")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--most", type=int, help="training documents at most, drawn at random")
+    parser.add_argument("--output", help="folder of reports; default: a new one for temporary files")
+    parser.add_argument("--summaries", type=Path, default=SUMMARIES)
+    parser.add_argument("--page", type=Path, help="write this page from the summaries instead of running")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args(arguments)
+    if options.page or not options.problem:
+        return _write_page(options)
+    output = Path(options.output or tempfile.mkdtemp(prefix="linnaeus-shootout-")) / options.problem
+    experiment = make(options.problem, options.most)
+    found = shootout(
+        experiment,
+        output,
+        models=options.models.split(",") if options.models else None,
+        budget=parse_seconds(options.budget),
+        jobs=options.jobs,
+        command=page.command("shootout", _reproduced(arguments)),
+        say=lambda message: print(message, file=sys.stderr, flush=True),
+    )
+    write_report(found, output)
+    small = summary(found)
+    options.summaries.mkdir(parents=True, exist_ok=True)
+    (options.summaries / f"{options.problem}.json").write_text(json.dumps(small, indent=1) + "\n")
+    (options.summaries / f"{options.problem}.md").write_text(markdown(small))
+    print(json.dumps(small) if options.json else markdown(small))
+    return small
+
+
+def _reproduced(arguments: list[str]) -> list[str]:
+    """The arguments without where files of this machine go."""
+    return [
+        a
+        for a, before in zip(arguments, ["", *arguments], strict=False)
+        if not {a, before} & {"--output", "--summaries"}
+    ]
+
+
+def make(name: str, most: int | None = None) -> Experiment:
+    """The experiment of a question."""
+    question = QUESTIONS[name]
+    problem = problems.load(question.problem)
+    X, Y, X_test = problem.X, problem.Y, problem.X_test
+    if name == "enzyme_ec":
+        X, X_test = _substrings(X, X_test)
+    most = most or question.most
+    split = "given split"
+    if most is not None and most < Y.shape[0]:
+        rows = np.sort(np.random.default_rng(0).permutation(Y.shape[0])[:most])
+        X, Y, split = X[rows], Y[rows], f"given split, {most:,} of {Y.shape[0]:,} training documents"
+    tax = problem.taxonomy
+    excluded = tuple(node for node in TOPS_OF_GO if node in tax)
+    part = Part.of(X, Y, X_test, problem.Y_test)
+    how: dict[str, Any] = {"measure": question.measure, "settings": question.settings, "exclude": excluded}
+    return Experiment(name, tax, (part,), split, question.features, **how)
+
+
+def _substrings(X: Any, X_test: Any) -> tuple[Any, Any]:
+    from linnaeus.features.named import string_features
+
+    features = string_features("spectrum:4", min_df=2)
+    return features.fit_transform(list(X)), features.transform(list(X_test))
+
+
+def summary(found: dict[str, Any]) -> dict[str, Any]:
+    """What is worth committing: no nodes, no documents."""
+    runs = []
+    for one in found["runs"]:
+        kept = {key: one[key] for key in ("model", "status", "reason", "note", "parameters", "seconds", "model_mb")}
+        kept["peak_memory_mb"] = one["peak_memory_mb"]
+        runs.append({**kept, **{key: one[key] for key in ("tried", "measures", "intervals", "by_level", "by_size")}})
+    keys = ("format", "title", "made", "command", "versions", "machine", "problem", "measures", "comparisons")
+    return {**{key: found[key] for key in (*keys, "best", "flat", "sentence")}, "runs": runs}
+
+
+def markdown(found: dict[str, Any]) -> str:
+    """The summary of one problem."""
+    about = found["problem"]
+    versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
+    said = (
+        f"{about['n_train']:,} training and {about['n_test']:,} test documents ({about['split']}), "
+        f"{about['n_nodes']:,} nodes ({about['kind']}, depth {about['depth']}), {about['n_features']:,} features ({about['features']}), "
+        f"{about['labels_per_document']:.2f} labels per document."
+    )
+    lines = [f"# {about['name']}", "", f"{found['made'][:10]}, {found['machine']}; {versions}.", ""]
+    lines += [f"`{found['command']}`", "", said, "", f"**{found['sentence']}**", "", _measured(found)]
+    others = [one for one in found["runs"] if not one["measures"]]
+    if others:
+        lines += ["", page.table([{"model": o["model"], "": o["status"], "why": o["reason"]} for o in others])]
+    noted = [one for one in found["runs"] if one["note"]]
+    if noted:
+        lines += ["", *(f"- {one['model']}: {one['note']}" for one in noted)]
+    return "\n".join(lines) + "\n"
+
+
+def _measured(found: dict[str, Any]) -> str:
+    main = next(row["key"] for row in found["measures"] if row["main"])
+    p = {row["model"]: row["p"] for row in found["comparisons"] if row["kind"] == "best"}
+    shown = [main, *(key for key in SHOWN if key != main)]
+    done = [one for one in found["runs"] if one["measures"].get(main) is not None]
+    rows = [
+        {
+            "model": one["model"] + (" (stopped early)" if one["status"] == "stopped early" else ""),
+            **{key.replace("_", " "): page.number(_hundred(one["measures"].get(key)), 1) for key in shown},
+            "p vs best": page.p_value(p[one["model"]]) if one["model"] in p else "",
+            "C": one["parameters"].get("C", ""),
+            "search s": f"{one['seconds']['search']:.1f}",
+            "fit s": f"{one['seconds']['fit']:.1f}",
+            "MB": f"{one['peak_memory_mb']:.0f}",
+            "model MB": f"{one['model_mb']:.1f}",
+        }
+        for one in sorted(done, key=lambda one: -one["measures"][main])
+    ]
+    return page.table(rows) if rows else "Nothing could be measured."
+
+
+def _hundred(value: float | None) -> float | None:
+    return None if value is None else 100 * value
+
+
+def _write_page(options: argparse.Namespace) -> dict[str, Any]:
+    raise SystemExit("not yet")

@@ -1,0 +1,70 @@
+"""Differences: a real one is found, none is claimed between equals, and each family is corrected."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from linnaeus.experiments.comparison import _Area, compare_runs
+from linnaeus.experiments.kept import Kept
+from linnaeus.experiments.measures import Answers, measure
+from linnaeus.metrics.auprc import area
+from tests.experiments.toy import toy
+
+
+def _worse(Y, share, seed):
+    """The gold sets, some of them exchanged for those of the next document."""
+    wrong = np.random.default_rng(seed).random(Y.shape[0]) < share
+    order = np.where(wrong, np.roll(np.arange(Y.shape[0]), 1), np.arange(Y.shape[0]))
+    return sparse.csr_array(Y[order])
+
+
+def _runs(tmp_path, **shares):
+    experiment = toy(n_docs=400)
+    kept = Kept(tmp_path, experiment)
+    runs = []
+    for seed, (name, share) in enumerate(shares.items()):
+        H = _worse(experiment.gold, share, seed)
+        P = experiment.taxonomy.close(H).toarray().astype(np.float32)
+        S = P[:, experiment.label_nodes]
+        record = {"model": name, "status": "done", "seconds": {"fit": 1.0}}
+        record |= measure(experiment, Answers(H, S, P))
+        kept.write(record, H, P)
+        runs.append(record)
+    return experiment, kept, runs
+
+
+def test_a_large_difference_is_found_and_a_small_one_is_not(tmp_path) -> None:
+    found = compare_runs(*_runs(tmp_path, RRSVM=0.1, HM3=0.2, OneVsRestSVM=0.6))
+    against_best = {row["model"]: row for row in found if row["kind"] == "best"}
+    assert set(against_best) == {"HM3", "OneVsRestSVM"}
+    assert against_best["OneVsRestSVM"]["p"] < 0.01
+    assert against_best["OneVsRestSVM"]["interval"][1] < 0
+    assert against_best["HM3"]["p"] > 0.05
+    best_beside_flat = next(row for row in found if row["kind"] == "flat" and row["model"] == "RRSVM")
+    assert best_beside_flat["difference"] > 0
+    assert all(group["difference"] > 0 for group in best_beside_flat["by_size"])
+    assert all(row["p"] >= row["p_alone"] for row in found)
+
+
+def test_nothing_is_compared_where_nothing_ran(tmp_path) -> None:
+    experiment, kept, _ = _runs(tmp_path)
+    assert compare_runs(experiment, kept, []) == []
+
+
+def test_areas_by_weights_are_areas_of_repeated_documents() -> None:
+    rng = np.random.default_rng(0)
+    S, Y, often = rng.random((6, 5)), rng.random((6, 5)) < 0.4, np.array([0, 1, 2, 1, 0, 3])
+    rows = np.repeat(np.arange(6), often)
+    # Repeated documents tie with themselves: they are told apart by a hair, in the order in which weights count them.
+    expected = area(S[rows].ravel(), Y[rows].ravel(), "average-precision")
+    assert abs(_Area.of(S, Y)(often) - expected) < 1e-12
+    assert abs(_Area.of(S, Y)(np.ones(6)) - area(S.ravel(), Y.ravel(), "average-precision")) < 1e-12
+
+
+def test_areas_are_compared_where_they_are_the_measure(tmp_path) -> None:
+    experiment, kept, runs = _runs(tmp_path, RRSVM=0.1, OneVsRestSVM=0.6)
+    object.__setattr__(experiment, "measure", "au_prc")
+    found = compare_runs(experiment, kept, runs)
+    assert {row["measure"] for row in found} == {"au_prc"}
+    assert all(row["p"] < 0.05 for row in found)

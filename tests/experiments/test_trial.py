@@ -1,0 +1,122 @@
+"""One run: C is chosen without the test documents, everything is measured, and time is kept."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from linnaeus import registry
+from linnaeus.experiments.applicability import why_not
+from linnaeus.experiments.experiment import Experiment, Part
+from linnaeus.experiments.kept import Kept
+from linnaeus.experiments.measures import measures_of
+from linnaeus.experiments.trial import grid_of, make_model, try_model
+from linnaeus.metrics import hierarchical_f1
+from tests.experiments.toy import toy
+
+
+def test_the_record_holds_every_group_of_measures_as_plain_values() -> None:
+    experiment = toy()
+    record, H, P = try_model(experiment, "RRSVM", 60)
+    assert record["status"] == "done"
+    assert record["measures"]["hierarchical_f1"] == hierarchical_f1(experiment.gold, H, experiment.taxonomy)
+    low, high = record["intervals"]["hierarchical_f1"]
+    assert low < record["measures"]["hierarchical_f1"] < high
+    groups = {row["group"] for row in measures_of(record["measures"], "hierarchical_f1")}
+    assert groups == {"flat", "hierarchical", "ranking"}
+    assert {row["C"] for row in record["tried"]} >= {1.0, 3.0}
+    assert record["parameters"]["C"] == max(record["tried"], key=lambda row: (row["value"], -row["C"]))["C"]
+    assert P is not None
+    assert P.shape == (experiment.n_test, experiment.taxonomy.n_nodes)
+    assert all(record[key] > 0 for key in ("peak_memory_mb", "model_mb"))
+    json.dumps({key: record[key] for key in ("measures", "by_level", "by_size", "by_node", "confusion", "reliability")})
+
+
+@pytest.mark.parametrize("name", sorted(registry.MODELS))
+def test_every_model_runs_through(name: str) -> None:
+    quick = {"CorrMNL": {"n_iter": 20, "burn_in": 10}, "HBLR": {"tol": 1e-1}, "HM3": {"tol": 1e-1}}
+    experiment = toy(one_label=True, n_docs=80, settings=quick)
+    assert why_not(name, experiment) is None
+    record, H, _ = try_model(experiment, name, 60)
+    assert record["status"] == "done", record["reason"]
+    assert H.shape == experiment.gold.shape
+    assert record["measures"]["hierarchical_f1"] > 0
+
+
+def test_test_labels_have_no_say() -> None:
+    part = toy().parts[0]
+    other = Part(part.X, part.Y, part.X_test, part.Y_test[::-1], part.inner)
+    first, second = (
+        try_model(Experiment("x", toy().taxonomy, (one,), "given split"), "OneVsRestSVM", 60) for one in (part, other)
+    )
+    assert first[0]["parameters"] == second[0]["parameters"]
+    assert (first[1] != second[1]).nnz == 0
+
+
+def test_folds_are_answered_part_by_part() -> None:
+    record, H, _ = try_model(toy(n_parts=3), "OneVsRestSVM", 60)
+    assert H.shape[0] == 160
+    assert record["measures"]["micro_f1"] > 0.2
+
+
+def test_a_search_without_time_still_ends_in_a_model() -> None:
+    record, _, _ = try_model(toy(), "OneVsRestPA", 1e-3)
+    assert record["status"] == "done"
+    assert len(record["tried"]) >= 1
+
+
+def test_curves_rise_with_documents_and_end_at_the_run() -> None:
+    record, _, _ = try_model(toy(curves=True), "OneVsRestSVM", 60)
+    assert [point["share"] for point in record["curve"]] == [0.125, 0.25, 0.5, 1.0]
+    assert record["curve"][-1]["value"] == record["measures"]["hierarchical_f1"]
+    assert record["curve"][0]["value"] < record["curve"][-1]["value"]
+
+
+def test_dense_documents_get_rbf_kernels_where_there_are_kernels() -> None:
+    sparse_one = toy()
+    part = sparse_one.parts[0]
+    dense = Part(part.X.toarray(), part.Y, part.X_test.toarray(), part.Y_test, part.inner)
+    made = Experiment("x", sparse_one.taxonomy, (dense,), "given split", settings={"HM3": {"C": 7.0}})
+    assert make_model("HM3", made).kernel == "rbf"
+    assert make_model("HM3", made).C == 7.0
+    assert make_model("HM3", sparse_one).kernel == "linear"
+
+
+def test_runs_are_kept_with_their_problem(tmp_path) -> None:
+    experiment = toy()
+    kept = Kept(tmp_path, experiment)
+    record, H, P = try_model(experiment, "OneVsRestSVM", 60)
+    kept.write(record, H, P)
+    again = kept.read("OneVsRestSVM")
+    assert again is not None
+    assert again["measures"] == record["measures"]
+    sets, probabilities = kept.answers("OneVsRestSVM")
+    assert (sets != H).nnz == 0
+    assert np.abs(probabilities - P).max() < 1e-3
+    assert Kept(tmp_path, toy(n_docs=80)).read("OneVsRestSVM") is None, "other documents"
+    fixed = Kept(tmp_path, toy(settings={"OneVsRestSVM": {"C": 2.0}}))
+    assert fixed.read("OneVsRestSVM") is None, "other settings"
+
+
+def test_runs_that_had_no_time_are_tried_again_with_more(tmp_path) -> None:
+    kept = Kept(tmp_path, toy())
+    kept.write({"model": "HM3", "status": "no time", "limit": 10.0})
+    assert kept.read("HM3", 10.0) is not None
+    assert kept.read("HM3", 60.0) is None
+
+
+def test_damaged_records_are_no_records(tmp_path) -> None:
+    (tmp_path / "HM3.json").write_text('{"model": ')
+    assert Kept(tmp_path, toy()).read("HM3") is None
+
+
+def test_C_is_measured_against_the_length_of_documents() -> None:
+    part = toy().parts[0]
+    long = Part(part.X * 10, part.Y, part.X_test * 10, part.Y_test, part.inner)
+    made = Experiment("x", toy().taxonomy, (long,), "given split", settings={"RRSVM": {"C": 2.0}})
+    assert grid_of("OneVsRestSVM", toy()) == [0.1, 0.3, 1.0, 3.0, 10.0]
+    assert grid_of("OneVsRestSVM", made) == [0.001, 0.003, 0.01, 0.03, 0.1]
+    assert make_model("OneVsRestSVM", made).C == 0.01
+    assert grid_of("RRSVM", made) == grid_of("Hieron", made) == []
