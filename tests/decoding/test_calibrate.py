@@ -6,6 +6,7 @@ import pytest
 from linnaeus import Taxonomy, metrics
 from linnaeus.decoding.base import hierarchy
 from linnaeus.decoding.calibrate import fit_calibrator, platt
+from linnaeus.decoding.smoothing import lifted
 from linnaeus.errors import LinnaeusError
 from tests.contracts.configurations import taxonomy
 
@@ -42,16 +43,37 @@ def test_probabilities_are_coherent_and_do_not_depend_on_the_batch(kind: str, me
     np.testing.assert_array_equal(P, alone)
 
 
+def sampling_error(n_fitted: int, n_tested: int, n_bins: int = 15) -> float:
+    """What the expected calibration error of a right curve comes to by chance, at most, in the mean.
+
+    A bin of n documents has a mean absolute error of sqrt(2 / pi) sqrt(p (1 - p) / n) <= 0.4 / sqrt(n); weighted by the
+    shares of the bins that is at most 0.4 sqrt(n_bins / N). It counts twice: where the curve was fitted, where tested.
+    """
+    return 0.4 * (np.sqrt(n_bins / n_fitted) + np.sqrt(n_bins / n_tested))
+
+
 @pytest.mark.parametrize("method", ["isotonic", "platt"])
 def test_probabilities_are_frequencies_at_every_level(method: str) -> None:
-    tax = taxonomy()
-    curve = fitted(tax, method=method)
-    S, gold = sample(tax, 4000, seed=1)
+    tax, n_docs = taxonomy(), 8000
+    S, gold = sample(tax, n_docs)
+    curve = fit_calibrator(S, gold.astype(int), tax, own=True, method=method)
+    S, gold = sample(tax, n_docs, seed=1)
     P = curve(S, tax, np.arange(tax.n_nodes))
-    names = [str(tax.names[v]) for v in curve.nodes]
+    alone = curve._curves(lifted(S, tax, np.arange(tax.n_nodes), own=True)[:, curve.nodes])
+    names, depth = [str(tax.names[v]) for v in curve.nodes], tax.depth[curve.nodes]
     truth = tax.labels(gold.astype(int))
-    for row in metrics.calibration_by_level(truth, P, tax, labels=names):
-        assert row["ece"] < 0.07  # the projection moves what was fitted, so it is looked at again
+    for bare, row in zip(
+        metrics.calibration_by_level(truth, alone, tax, labels=names),
+        metrics.calibration_by_level(truth, P, tax, labels=names),
+        strict=True,
+    ):
+        own = depth == row["level"]
+        bound = sampling_error(n_docs, n_docs * int(own.sum()))
+        assert bare["ece"] < bound < 0.03
+        # Scores of parent and child err independently here, so that values disagree however many documents there are:
+        # the projection moves them by 0.035 in the mean, and that much calibration it may cost.
+        assert row["ece"] < bound + np.abs(P - alone)[:, own].mean()
+        assert row["brier"] <= bare["brier"]  # what it cannot cost
     prior = np.broadcast_to(gold[:, curve.nodes].mean(axis=0), P.shape)
     assert metrics.brier(truth, P, tax, labels=names) < metrics.brier(truth, prior, tax, labels=names)
 
@@ -78,11 +100,11 @@ def test_a_node_without_positives_gets_a_small_probability() -> None:
 def test_inner_nodes_without_scores_follow_those_below() -> None:
     tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"], ["B", "BA"]])
     leaves = [tax.index(name) for name in ("AA", "AB", "BA")]
-    S, gold = sample(tax, 1000)
+    S, gold = sample(tax, 20_000)  # of 1,000 documents about 20 score 3 or more: a standard error of 0.07
     curve = fit_calibrator(S[:, leaves], gold.astype(int), tax, leaves)
     P = curve([[3.0, -3.0, -3.0], [-3.0, 3.0, -3.0], [-3.0, -3.0, 3.0]], tax, leaves)
     at = {str(tax.names[v]): i for i, v in enumerate(curve.nodes)}
-    assert (P[:2, at["A"]] > 0.7).all()
+    assert (P[:2, at["A"]] > 0.85).all()  # 0.9 in the limit
     assert P[2, at["A"]] < 0.5
 
 
