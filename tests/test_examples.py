@@ -87,6 +87,18 @@ def test_a_stream_recovers_from_what_is_new(example) -> None:
     assert "tablets now: True" in said
 
 
+def test_a_shootout_says_which_model_is_best(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    script = runpy.run_path(str(EXAMPLES / "shootout.py"))
+    monkeypatch.setitem(script["main"].__globals__, "MODELS", ["OneVsRestSVM", "RRSVM"])
+    script["main"]()
+    said = capsys.readouterr().out
+    flat, joint = numbers(said, "hierarchical F1")[-2:]
+    assert joint > flat
+    assert "RRSVM is best" in said
+    assert Path("report/report.html").exists()
+
+
 def test_every_example_is_listed() -> None:
     page = (EXAMPLES / "README.md").read_text("utf-8")
     scripts = [path.relative_to(EXAMPLES) for path in EXAMPLES.rglob("*") if path.suffix in (".py", ".sh")]
