@@ -150,7 +150,8 @@ def markdown(found: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
     said = (
         f"{about['n_train']:,} training and {about['n_test']:,} test documents ({about['split']}), "
-        f"{about['n_nodes']:,} nodes ({about['kind']}, depth {about['depth']}), {about['n_features']:,} features ({about['features']}), "
+        f"{about['n_nodes']:,} nodes ({about['kind']}, depth {about['depth']}), "
+        f"{about['n_features']:,} features ({about['features']}), "
         f"{about['labels_per_document']:.2f} labels per document."
     )
     lines = [f"# {about['name']}", "", f"{found['made'][:10]}, {found['machine']}; {versions}.", ""]

@@ -28,8 +28,8 @@ def test_models_of_trees_do_not_take_dags() -> None:
 
 
 def test_weights_that_do_not_fit_into_memory_are_forecast(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(applicability, "available_memory", lambda: 1000.0)
-    assert "available" in (why_not("NodeSVM", toy()) or "")
+    monkeypatch.setattr(applicability, "memory_of_each", lambda jobs: 1000.0)
+    assert "weights of" in (why_not("NodeSVM", toy()) or "")
     assert why_not("RRSVM", toy()) is None, "it keeps weights on disk"
 
 

@@ -32,3 +32,10 @@ def endless(value: Any) -> None:
 
 def dying(value: Any) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Broken:
+    """An engine that breaks whatever it is asked to run."""
+
+    def map(self, *arguments: Any, **more: Any) -> Any:
+        raise RuntimeError("the engine is broken")

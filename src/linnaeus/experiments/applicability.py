@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from linnaeus import registry
-from linnaeus.engine.memory import available_memory, format_bytes
+from linnaeus.engine.memory import format_bytes
+from linnaeus.experiments.children import memory_of_each
 from linnaeus.experiments.experiment import Experiment
 
 __all__ = ["flat_models", "parameters_of", "why_not"]
@@ -75,10 +76,10 @@ def _memory(name: str, experiment: Experiment, jobs: int) -> str | None:
     if "max_memory" in parameters_of(name):  # keeps weights on disk where it must
         return None
     need = _COPIES * 8 * experiment.n_features * len(experiment.label_nodes)
-    there = available_memory() / max(1, jobs)
+    there = memory_of_each(jobs)
     if need <= there:
         return None
     return (
         f"weights of {experiment.n_features:,} features for {len(experiment.label_nodes):,} labels take "
-        f"{format_bytes(need)} while it learns, and {format_bytes(there)} are available"
+        f"{format_bytes(need)} while it learns, and it may take {format_bytes(there)}"
     )

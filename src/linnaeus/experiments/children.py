@@ -18,7 +18,7 @@ from typing import Any
 from linnaeus.engine.memory import available_memory
 from linnaeus.errors import LinnaeusError
 
-__all__ = ["Outcome", "in_children"]
+__all__ = ["Outcome", "in_children", "memory_of_each"]
 
 _PRELOAD = ["linnaeus.experiments.trial", "linnaeus.experiments.forecast"]
 _NO_MEMORY = "out of memory"
@@ -33,6 +33,17 @@ class Outcome:
     failure: str | None = None
     words: str = ""
     seconds: float = 0.0
+
+
+def memory_of_each(jobs: int) -> float:
+    """Bytes that each of so many children may take: half of what is there, shared out, so that others can live.
+
+    Examples
+    --------
+    >>> memory_of_each(2) <= memory_of_each(1)
+    True
+    """
+    return available_memory() / 2 / max(1, jobs)
 
 
 @dataclass
@@ -63,7 +74,7 @@ def in_children(
     if hasattr(context, "set_forkserver_preload"):
         context.set_forkserver_preload(_PRELOAD)
     waiting, running = list(tasks), dict[str, _Child]()
-    share = available_memory() / max(1, jobs)
+    share = memory_of_each(jobs)
     try:
         while waiting or running:
             while waiting and len(running) < jobs:

@@ -1,0 +1,70 @@
+"""`linnaeus shootout`: from files to a report, and clear words about wrong usage."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+def test_documents_become_a_report(linnaeus, files) -> None:
+    result = linnaeus(
+        "shootout", "-t", files / "topics.tsv", "-d", files / "docs.jsonl", "--models", "BSVM,RRSVM,TD",
+        "--budget", "2m", "--jobs", 2, "--min-df", 1, "--output", files / "report",
+    )  # fmt: skip
+    assert result.code == 0, result.err
+    assert "hierarchical F1" in result.out
+    assert "RRSVM" in result.out
+    assert {path.name for path in (files / "report").iterdir()} >= {"report.html", "report.md", "shootout.json", "runs"}
+    found = json.loads((files / "report" / "shootout.json").read_text())
+    assert found["sentence"] in result.out
+    assert found["problem"]["split"] == "held-out quarter"
+    again = linnaeus(
+        "shootout", "-t", files / "topics.tsv", "-d", files / "docs.jsonl", "--models", "BSVM,RRSVM,TD",
+        "--min-df", 1, "--output", files / "report", "--json",
+    )  # fmt: skip
+    assert json.loads(again.out)["runs"] == found["runs"], "kept, not repeated"
+
+
+def test_a_given_test_file_is_measured_on(linnaeus, files) -> None:
+    lines = (files / "docs.jsonl").read_text().splitlines()
+    (files / "train.jsonl").write_text("\n".join(lines[:28]) + "\n")
+    (files / "test.jsonl").write_text("\n".join(lines[28:]) + "\n")
+    result = linnaeus(
+        "shootout", "-t", files / "topics.tsv", "-d", files / "train.jsonl", "--test", files / "test.jsonl",
+        "--models", "BSVM", "--min-df", 1, "--output", files / "report", "--json",
+    )  # fmt: skip
+    assert result.code == 0, result.err
+    about = json.loads(result.out)["problem"]
+    assert (about["n_train"], about["n_test"], about["split"]) == (28, 12, "given split")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--models", "RRSVN"], "did you mean 'RRSVM'"),
+        (["--budget", "soon"], "--budget='soon'"),
+        (["--measure", "micro_f"], "did you mean 'micro_f1'"),
+        (["--folds", "1"], "folds=1"),
+        (["--folds", "3", "--test-size", "0.5"], "one of --test, --folds and --test-size"),
+        (["--demo"], "Give --data or --demo"),
+    ],
+)
+def test_wrong_usage_is_told_before_anything_runs(linnaeus, files, arguments, words) -> None:
+    given = ["-t", files / "topics.tsv", "-d", files / "docs.jsonl", "-o", files / "report"]
+    result = linnaeus("shootout", *given, *arguments)
+    assert result.code == 2
+    assert words in " ".join(result.err.replace("│", " ").split())
+    assert not (files / "report").exists()
+
+
+def test_a_taxonomy_without_documents_is_no_demo(linnaeus, files) -> None:
+    result = linnaeus("shootout", "-t", files / "topics.tsv")
+    assert result.code == 2
+    assert "--data is missing" in " ".join(result.err.replace("│", " ").split())
+
+
+def test_a_file_is_no_folder_for_the_report(linnaeus, files) -> None:
+    result = linnaeus("shootout", "-d", files / "docs.jsonl", "-o", files / "docs.jsonl")
+    assert result.code == 2
+    assert "is a file" in result.err

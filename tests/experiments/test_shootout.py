@@ -1,0 +1,91 @@
+"""A shoot-out: every model gets a row, failures included, and what is finished is never run again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from linnaeus.errors import ParameterError
+from linnaeus.experiments.report.schema import check_result
+from linnaeus.experiments.shootout import shootout
+from tests.experiments.toy import toy
+from tests.experiments.work import Broken
+
+MODELS = ["OneVsRestSVM", "NodeSVM", "MulticlassSVM"]
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def status(found: dict) -> dict[str, str]:
+    return {run["model"]: run["status"] for run in found["runs"]}
+
+
+def test_every_model_has_a_row_and_the_result_is_what_reports_take(tmp_path) -> None:
+    said: list[str] = []
+    found = shootout(toy(), tmp_path, models=MODELS, budget=120, jobs=2, say=said.append)
+    assert status(found) == {"OneVsRestSVM": "done", "NodeSVM": "done", "MulticlassSVM": "does not apply"}
+    check_result(found, "found")
+    assert found["best"] in MODELS
+    assert found["flat"] == "OneVsRestSVM"
+    assert "hierarchical F1" in found["sentence"]
+    assert any("about" in line and "left" in line for line in said), "a forecast before each run"
+    assert any(line.startswith("MulticlassSVM: does not apply because it learns exactly one label") for line in said)
+
+
+def test_a_model_that_fails_is_a_row_and_stops_nobody(tmp_path) -> None:
+    settings = {"OneVsRestPA": {"engine": Broken()}, "NodeSVM": {"tol": -1.0}}
+    found = shootout(toy(settings=settings), tmp_path, models=["OneVsRestPA", "NodeSVM", "OneVsRestSVM"], budget=120)
+    rows = {run["model"]: run for run in found["runs"]}
+    assert status(found) == {"OneVsRestPA": "failed", "NodeSVM": "does not apply", "OneVsRestSVM": "done"}
+    assert rows["OneVsRestPA"]["reason"] == "RuntimeError: the engine is broken"
+    assert "tol=-1.0" in rows["NodeSVM"]["reason"]
+    assert found["sentence"].startswith("Only OneVsRestSVM was measured")
+    check_result(found, "found")
+
+
+def test_without_time_models_say_so(tmp_path) -> None:
+    found = shootout(toy(), tmp_path, models=MODELS, budget=0.2)
+    assert status(found)["NodeSVM"] == "no time"
+    assert found["sentence"] == "No model could be measured."
+    check_result(found, "found")
+
+
+def test_unknown_models_are_refused_before_anything_runs(tmp_path) -> None:
+    with pytest.raises(ParameterError, match="did you mean 'RRSVM'"):
+        shootout(toy(), tmp_path, models=["RRSVN"])
+    assert not list(tmp_path.iterdir())
+
+
+SCRIPT = """
+import sys
+from linnaeus.experiments.shootout import shootout
+from tests.experiments.toy import toy
+
+if __name__ == "__main__":
+    shootout(toy(), sys.argv[1], models=["OneVsRestSVM", "NodeSVM", "Hieron"], budget=600)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends SIGKILL")
+def test_a_killed_shootout_goes_on_without_repeating_what_is_finished(tmp_path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    where = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    process = subprocess.Popen([sys.executable, script, tmp_path], env={**os.environ, "PYTHONPATH": where})
+    runs, deadline = tmp_path / "runs", time.monotonic() + 120
+    while not list(runs.glob("*.json")) and time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    finished = {path: path.read_bytes() for path in runs.glob("*.json")}
+    assert finished
+    said: list[str] = []
+    found = shootout(toy(), tmp_path, models=["OneVsRestSVM", "NodeSVM", "Hieron"], budget=120, say=said.append)
+    assert status(found) == dict.fromkeys(["OneVsRestSVM", "NodeSVM", "Hieron"], "done")
+    assert {path: path.read_bytes() for path in finished} == finished
+    assert sum("kept from before" in line for line in said) == len(finished)
