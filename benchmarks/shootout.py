@@ -13,6 +13,7 @@ import argparse
 import json
 import sys
 import tempfile
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,12 +23,24 @@ import numpy as np
 from benchmarks import problems
 from benchmarks.accuracy import page
 from benchmarks.problems.hmc import TOPS_OF_GO
+from linnaeus import registry
 from linnaeus.engine.clock import parse_seconds
 from linnaeus.experiments.experiment import Experiment, Part
 from linnaeus.experiments.report import write_report
 from linnaeus.experiments.shootout import shootout
 
 SUMMARIES = Path(__file__).resolve().parents[1] / "docs" / "results" / "shootout"
+BY_HAND = "<!-- by hand -->"  # what stands below it on the page is kept
+SYSTEMS = ("Clus-Ens", "HMCN-F", "C-HMCNN")
+MARKS = {"done": "", "stopped early": "*", "no time": "t", "does not apply": "-", "failed": "failed"}
+INTRODUCTION = """One process at a time with one thread each (`--jobs 1`), while other work ran on the
+machine: seconds are of the clock and larger than they need be, and budgets reach less far than on a machine of one's own.
+C is chosen on a quarter of the training documents, never on test; the page is made of the summaries by
+`python -m benchmarks shootout --page docs/results/shootout.md`."""
+PUBLISHED_FIGURES = """AU(PRC), micro-averaged over all nodes but the root (and the three tops of GO), labels closed. Ours are of
+probabilities: scores through a logistic curve per node, fitted on the held-out quarter, made coherent."""
+EVERY_MODEL = """AU(PRC) where there are published figures, hierarchical F1 elsewhere, in points; bold: best; `*` stopped when its time
+was over; `t` no time within the budget; `-` does not apply (reasons on the page of the problem); blank: not asked."""
 SHOWN = ("hierarchical_f1", "micro_f1", "macro_f1", "example_f1", "subset_accuracy", "precision_at_1", "au_prc")
 
 
@@ -190,5 +203,80 @@ def _hundred(value: float | None) -> float | None:
     return None if value is None else 100 * value
 
 
+# -- the page of all problems ------------------------------------------------------------------------------------------
+
+
 def _write_page(options: argparse.Namespace) -> dict[str, Any]:
-    raise SystemExit("not yet")
+    """All summaries on one page; what was found by hand stands below the mark and is kept."""
+    found = {name: options.summaries / f"{name}.json" for name in QUESTIONS}
+    all_of_them = {name: json.loads(path.read_text()) for name, path in found.items() if path.exists()}
+    text = overview(all_of_them) if all_of_them else "No problem has been run yet.\n"
+    if options.page:
+        before = options.page.read_text() if options.page.exists() else ""
+        by_hand = before[before.index(BY_HAND) :] if BY_HAND in before else ""
+        options.page.write_text(text + by_hand)
+    print(text)
+    return {"problems": list(all_of_them)}
+
+
+def overview(found: dict[str, dict[str, Any]]) -> str:
+    """The page: how it is made, published figures, the sentences, every model on every problem."""
+    first = next(iter(found.values()))
+    versions = ", ".join(f"{name} {version}" for name, version in first["versions"].items())
+    parts = [
+        "# The shoot-out",
+        f"{first['made'][:10]}, {first['machine']}; {versions}. {INTRODUCTION}",
+        page.table(_command(name, one) for name, one in found.items()),
+        "## Beside published figures",
+        PUBLISHED_FIGURES,
+        page.table(_published(name, one) for name, one in found.items() if QUESTIONS[name].published),
+        "## In one sentence each",
+        "\n".join(f"- **{name}**: {one['sentence']}" for name, one in found.items()),
+        "## Every model on every problem",
+        EVERY_MODEL,
+        page.table(_model_row(model, found) for model in registry.MODELS),
+    ]
+    return "\n\n".join(parts) + "\n\n"
+
+
+def _command(name: str, one: dict[str, Any]) -> dict[str, Any]:
+    counted = Counter(run["status"] for run in one["runs"])
+    about = one["problem"]
+    size = f"{about['n_train']:,} / {about['n_test']:,}"
+    statuses = ("done", "stopped early", "no time", "does not apply", "failed")
+    return {
+        "problem": f"[{name}](shootout/{name}.md)",
+        "train / test": size,
+        "nodes": f"{about['n_nodes']:,} ({about['kind']})",
+        **{status: counted.get(status, 0) for status in statuses},
+        "command": f"`{one['command'].removeprefix('python -m benchmarks ')}`",
+    }
+
+
+def _published(name: str, one: dict[str, Any]) -> dict[str, Any]:
+    best, flat = (next((run for run in one["runs"] if run["model"] == one[key]), None) for key in ("best", "flat"))
+    area = None if best is None else best["measures"]["au_prc"]
+    published = QUESTIONS[name].published or ()
+    return {
+        "problem": name,
+        "best model": one["best"],
+        "AU(PRC)": "" if area is None else f"{area:.3f}",
+        "best flat": "" if flat is None else f"{flat['measures']['au_prc']:.3f} ({one['flat']})",
+        **{system: f"{value:.3f}" for system, value in zip(SYSTEMS, published, strict=True)},
+        "above": ", ".join(s for s, v in zip(SYSTEMS, published, strict=True) if area is not None and area > v)
+        or "none",
+    }
+
+
+def _model_row(model: str, found: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    row = {"model": model}
+    for name, one in found.items():
+        main = next(measure["key"] for measure in one["measures"] if measure["main"])
+        run = next((run for run in one["runs"] if run["model"] == model), None)
+        value = None if run is None else run["measures"].get(main)
+        if value is None:
+            row[name] = "" if run is None else MARKS[run["status"]]
+        else:
+            row[name] = f"{100 * value:.1f}{MARKS.get(run['status'], '')}"
+            row[name] = f"**{row[name]}**" if one["best"] == model else row[name]
+    return row

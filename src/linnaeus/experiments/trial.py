@@ -12,7 +12,6 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,21 +19,18 @@ import numpy as np
 from scipy import sparse
 
 from linnaeus import metrics, registry, store
-from linnaeus.decoding import TopDown
-from linnaeus.decoding.calibrate import Calibrator, fit_calibrator
+from linnaeus.decoding.calibrate import Calibrator
 from linnaeus.engine import single_blas_thread
 from linnaeus.engine.clock import Clock, format_seconds
 from linnaeus.experiments.applicability import parameters_of
 from linnaeus.experiments.experiment import Experiment, Part
 from linnaeus.experiments.measures import Answers, measure
+from linnaeus.experiments.scores import all_scores, curves_of, label_scores, probabilities, too_many
 from linnaeus.experiments.search import GRID, NoTime, choose
-from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import CSR, FloatArray, IntArray
+from linnaeus.typing import CSR, FloatArray
 
 __all__ = ["Trial", "grid_of", "make_model", "try_model"]
 
-_WHOLE = 20_000_000  # documents x nodes up to which all scores and probabilities are kept
-_TOP = 100
 _SHARES = (0.125, 0.25, 0.5)  # of a learning curve
 _FOR_SEARCH = 0.4  # of the time, at most, for the first fit of a search
 
@@ -132,7 +128,7 @@ class Trial:
             self.size = _size(model)
         began = time.perf_counter()
         H = model.answers(part.X_test)
-        S, P = self._scores(model, part.X_test, calibrator)
+        S, P = label_scores(model, part.X_test, self.experiment.label_nodes, calibrator)
         self.seconds["predict"] += time.perf_counter() - began
         return Answers(H, S, P)
 
@@ -189,36 +185,19 @@ class Trial:
     def _held_out(self, model: Any, X: Any, Y: CSR) -> tuple[float, Callable[[], Calibrator | None]]:
         """The main measure on held-out documents, and how to get curves of probabilities from the scores there."""
         tax, by = self.experiment.taxonomy, self.experiment.measure
-        if not Y.nnz or X.shape[0] * tax.n_nodes > _WHOLE:
+        if not Y.nnz or too_many(X, tax):
             return self._value(model, X, Y), lambda: None
-        S = np.concatenate([np.asarray(block, dtype=np.float64) for block in model.score_blocks(X)])
-        coherent = "product" if isinstance(model._decoder(None), TopDown) else "project"
-        how: dict[str, Any] = {"method": "platt", "coherent": coherent, "own": bool(model.nested_)}
-        curves = partial(fit_calibrator, S, Y, tax, model.nodes_, **how)
+        S = all_scores(model, X)
+        curves = curves_of(model, S, Y)
         if by != "au_prc":
             return self._value(model, X, Y), curves
         calibrator = curves()
-        P = _probabilities(calibrator, S, model)
+        P = probabilities(calibrator, S, model)
         return float(metrics.au_prc(Y, P, tax, exclude=self.experiment.exclude)), lambda: calibrator
 
     def _value(self, model: Any, X: Any, Y: CSR) -> float:
         named = metrics.micro_f1 if self.experiment.measure == "micro_f1" else metrics.hierarchical_f1
         return float(named(Y, model.answers(X), taxonomy=self.experiment.taxonomy))
-
-    # -- scores --------------------------------------------------------------------------------------------------------
-
-    def _scores(self, model: Any, X: Any, calibrator: Calibrator | None) -> tuple[Any, FloatArray | None]:
-        """Scores of the label nodes, all or the best of each document, and probabilities of all nodes."""
-        labels = self.experiment.label_nodes
-        if X.shape[0] * self.experiment.taxonomy.n_nodes > _WHOLE:
-            return _best_labels(model, X, labels), None
-        S = np.concatenate([np.asarray(block, dtype=np.float64) for block in model.score_blocks(X)])
-        P = None if calibrator is None else _probabilities(calibrator, S, model)
-        if P is not None and model.nested_ and not model.closed_:
-            return _most_specific(P, self.experiment.taxonomy)[:, labels], P
-        whole = np.full((len(S), self.experiment.taxonomy.n_nodes), S[np.isfinite(S)].min(initial=0.0) - 1.0)
-        whole[:, model.nodes_] = np.nan_to_num(S, neginf=whole[0, 0] if len(whole) else 0.0)
-        return whole[:, labels], P
 
     # -- learning curves -----------------------------------------------------------------------------------------------
 
@@ -238,32 +217,6 @@ class Trial:
             value = self._value(model, part.X_test, part.Y_test)
             points.append({"share": share, "n_documents": len(rows), "value": value})
         return [*points, {"share": 1.0, "n_documents": len(order), "value": measured[key]}]
-
-
-def _probabilities(calibrator: Calibrator, S: FloatArray, model: Any) -> FloatArray:
-    P = np.zeros((len(S), model.taxonomy_.n_nodes), dtype=np.float32)
-    P[:, calibrator.nodes] = calibrator(S, model.taxonomy_, model.nodes_)
-    return P
-
-
-def _most_specific(P: FloatArray, taxonomy: Taxonomy) -> FloatArray:
-    """How probable it is that a node holds and nothing below it: P of a node less the largest of its children's.
-
-    Models that learn closed sets score a node at least as high as what is below it; where documents are labelled with
-    the most specific nodes, these are what is to be ranked.
-    """
-    parents, children = taxonomy.edges
-    below = np.zeros_like(P)
-    np.maximum.at(below.T, parents, P.T[children])
-    return P - below
-
-
-def _best_labels(model: Any, X: Any, labels: IntArray) -> tuple[IntArray, FloatArray]:
-    """Columns among the label nodes, -1 for others, and scores, of the best nodes of each document."""
-    nodes, scores = model.top_nodes(X, _TOP)
-    place = np.full(model.taxonomy_.n_nodes, -1)
-    place[labels] = np.arange(len(labels))
-    return place[nodes], scores
 
 
 def _told(model: Any, chosen: list[float | None]) -> dict[str, Any]:
