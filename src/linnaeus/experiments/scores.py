@@ -1,0 +1,81 @@
+"""Scores of a fitted model in the forms that are measured: of label nodes, and as probabilities of all nodes.
+
+Curves of probabilities are fitted on scores of documents that the model has not seen. Where documents x nodes are too
+many to be kept, the best nodes of each document are ranked, and there are no probabilities.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from linnaeus.decoding import TopDown
+from linnaeus.decoding.calibrate import Calibrator, fit_calibrator
+from linnaeus.taxonomy import Taxonomy
+from linnaeus.typing import CSR, FloatArray, IntArray
+
+__all__ = ["all_scores", "curves_of", "label_scores", "probabilities", "too_many"]
+
+_WHOLE = 20_000_000  # documents x nodes up to which all scores and probabilities are kept
+_TOP = 100
+
+
+def too_many(X: Any, taxonomy: Taxonomy) -> bool:
+    """Whether scores of all nodes are too many to be kept."""
+    return bool(X.shape[0] * taxonomy.n_nodes > _WHOLE)
+
+
+def all_scores(model: Any, X: Any) -> FloatArray:
+    """Scores of all nodes that the model can answer (n_docs x len(nodes_))."""
+    return np.concatenate([np.asarray(block, dtype=np.float64) for block in model.score_blocks(X)])
+
+
+def curves_of(model: Any, S: FloatArray, Y: CSR) -> partial[Calibrator]:
+    """How to get curves from the scores of documents with these labels, once they are wanted."""
+    coherent = "product" if isinstance(model._decoder(None), TopDown) else "project"
+    how: dict[str, Any] = {"method": "platt", "coherent": coherent, "own": bool(model.nested_)}
+    return partial(fit_calibrator, S, Y, model.taxonomy_, model.nodes_, **how)
+
+
+def label_scores(model: Any, X: Any, labels: IntArray, calibrator: Calibrator | None) -> tuple[Any, FloatArray | None]:
+    """Scores of the label nodes, all or the best of each document, and probabilities of all nodes."""
+    taxonomy: Taxonomy = model.taxonomy_
+    if too_many(X, taxonomy):
+        return _best_labels(model, X, labels), None
+    S = all_scores(model, X)
+    P = None if calibrator is None else probabilities(calibrator, S, model)
+    if P is not None and model.nested_ and not model.closed_:
+        return _most_specific(P, taxonomy)[:, labels], P
+    low = float(S[np.isfinite(S)].min(initial=0.0)) - 1.0
+    whole = np.full((len(S), taxonomy.n_nodes), low)
+    whole[:, model.nodes_] = np.nan_to_num(S, neginf=low)
+    return whole[:, labels], P
+
+
+def probabilities(calibrator: Calibrator, S: FloatArray, model: Any) -> FloatArray:
+    """Of all nodes of the taxonomy (n_docs x n_nodes); 0 for nodes that have no curve."""
+    P = np.zeros((len(S), model.taxonomy_.n_nodes), dtype=np.float32)
+    P[:, calibrator.nodes] = calibrator(S, model.taxonomy_, model.nodes_)
+    return P
+
+
+def _most_specific(P: FloatArray, taxonomy: Taxonomy) -> FloatArray:
+    """How probable it is that a node holds and nothing below it: P of a node less the largest of its children's.
+
+    Models that learn closed sets score a node at least as high as what is below it; where documents are labelled with
+    the most specific nodes, these are what is to be ranked.
+    """
+    parents, children = taxonomy.edges
+    below = np.zeros_like(P)
+    np.maximum.at(below.T, parents, P.T[children])
+    return P - below
+
+
+def _best_labels(model: Any, X: Any, labels: IntArray) -> tuple[IntArray, FloatArray]:
+    """Columns among the label nodes, -1 for others, and scores, of the best nodes of each document."""
+    nodes, scores = model.top_nodes(X, _TOP)
+    place = np.full(model.taxonomy_.n_nodes, -1)
+    place[labels] = np.arange(len(labels))
+    return place[nodes], scores
