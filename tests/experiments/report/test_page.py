@@ -108,3 +108,15 @@ def test_one_model_alone_and_one_node_make_a_page() -> None:
     reader.feed(html(result))
     assert reader.open == []
     assert "Can its probabilities be trusted?" not in " ".join(reader.text)
+
+
+def test_a_model_far_behind_is_named_instead_of_pressing_the_others_into_a_corner() -> None:
+    result = make_result()
+    result["runs"][-3]["measures"]["hierarchical_f1"] = 0.1
+    result["runs"][-3]["intervals"] = {}
+    reader = Reader()
+    reader.feed(html(result))
+    assert any("Far behind and not shown: Hieron." in text for text in reader.text)
+    drawn = [attrs.get("data-model") for tag, attrs in reader.found if tag == "g"]
+    assert "Hieron" not in drawn
+    assert "OneVsRestPA" in drawn

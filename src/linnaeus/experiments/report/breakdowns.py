@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from linnaeus.experiments.report.lines import Curve, draw_lines
 from linnaeus.experiments.report.markup import Markup
 from linnaeus.experiments.report.schema import Result
-from linnaeus.experiments.report.standing import compared, main_measure, ranked, role
+from linnaeus.experiments.report.standing import main_measure, role, shown
 from linnaeus.experiments.report.wording import count, examples
 
 __all__ = ["by_level", "by_size", "curves"]
@@ -21,8 +21,8 @@ def _curves(result: Result, values: dict[str, dict[int, float | None]], places: 
 
 def by_level(result: Result) -> Markup | None:
     """F1 of the nodes of each level."""
-    values = {run["model"]: {row["level"]: row["f1"] for row in run["by_level"]} for run in ranked(result)}
-    nodes = {row["level"]: row["n_nodes"] for run in compared(result) for row in run["by_level"]}
+    values = {run["model"]: {row["level"]: row["f1"] for row in run["by_level"]} for run in shown(result)}
+    nodes = {row["level"]: row["n_nodes"] for run in shown(result) for row in run["by_level"]}
     if not nodes:
         return None
     levels = sorted(nodes)
@@ -34,8 +34,8 @@ def by_level(result: Result) -> Markup | None:
 
 def by_size(result: Result) -> Markup | None:
     """F1 of nodes with few and with many training examples."""
-    values = {run["model"]: {row["low"]: row["f1"] for row in run["by_size"]} for run in ranked(result)}
-    bins = {row["low"]: row for run in compared(result) for row in run["by_size"]}
+    values = {run["model"]: {row["low"]: row["f1"] for row in run["by_size"]} for run in shown(result)}
+    bins = {row["low"]: row for run in shown(result) for row in run["by_size"]}
     if not bins:
         return None
     lows = sorted(bins)
@@ -49,7 +49,7 @@ def by_size(result: Result) -> Markup | None:
 
 def curves(result: Result) -> Markup | None:
     """The main measure against the number of training documents."""
-    runs = [run for run in ranked(result) if run["curve"]]
+    runs = [run for run in shown(result) if run["curve"]]
     if not runs:
         return None
     values = {run["model"]: {step["n_documents"]: step["value"] for step in run["curve"] or []} for run in runs}

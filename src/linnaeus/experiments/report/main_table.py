@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from linnaeus.experiments.report.markup import Markup, tag
 from linnaeus.experiments.report.schema import Measure, Result, Run
-from linnaeus.experiments.report.standing import best_values, comparison, main_measure, ranked, role, total_seconds
+from linnaeus.experiments.report.standing import (
+    best_values,
+    comparison,
+    main_measure,
+    ranked,
+    role,
+    shown,
+    total_seconds,
+)
 from linnaeus.experiments.report.tables import cell, head, wrapped
 from linnaeus.experiments.report.wording import duration, figure, megabytes, p_value, signed, stars
 
-__all__ = ["main_table", "measures_table"]
+__all__ = ["main_table", "measures_tables"]
 
 GROUPS = ("hierarchical", "flat", "ranking")
 
@@ -39,8 +47,8 @@ def _measure_name(measure: Measure) -> str:
 def _span(result: Result) -> tuple[float, float]:
     """The range over which intervals of the main measure are drawn."""
     key = main_measure(result)["key"]
-    values = [run["measures"][key] or 0.0 for run in ranked(result)]
-    values += [bound for run in ranked(result) for bound in run["intervals"].get(key, [])]
+    values = [run["measures"][key] or 0.0 for run in shown(result)]
+    values += [bound for run in shown(result) for bound in run["intervals"].get(key, [])]
     return (min(values), max(values)) if values else (0.0, 1.0)
 
 
@@ -65,7 +73,9 @@ def _main_row(result: Result, run: Run, span: tuple[float, float]) -> Markup:
 def _name(result: Result, run: Run) -> Markup:
     kind = role(result, run["model"])
     mark = tag("span", kind, class_=f"badge {kind}") if kind != "other" else None
-    early = tag("span", "stopped early", class_="badge") if run["status"] == "stopped early" else None
+    early = (
+        tag("span", "stopped early", class_="badge", title=run["reason"]) if run["status"] == "stopped early" else None
+    )
     return tag("th", run["model"], " ", mark, early, scope="row", title=run["note"], data_value=run["model"])
 
 
@@ -89,35 +99,42 @@ def _whisker(value: float | None, interval: list[float] | None, span: tuple[floa
     wide = max(high - low, 1e-9)
 
     def place(number: float) -> float:
-        return 6 + 128 * (number - low) / wide
+        return 6 + 98 * (number - low) / wide
 
-    middle = place(value or 0.0)
     words = figure(value)
+    if value is None or not low <= value <= high:
+        side, words = ("◂", f"{words}, far below") if (value or 0.0) < low else ("▸", f"{words}, far above")
+        mark = tag("text", side, x=2 if side == "◂" else 98, y=13)
+        return tag("svg", tag("title", words), mark, viewBox="0 0 110 18", width=110, height=18, role="img")
     bar = None
     if interval:
         words = f"{figure(interval[0])} to {figure(interval[1])}"
         bar = tag("line", x1=place(interval[0]), x2=place(interval[1]), y1=9, y2=9, class_="whisker")
-    dot = tag("circle", cx=middle, cy=9, r=4)
+    dot = tag("circle", cx=place(value), cy=9, r=4)
     body = tag("g", bar, dot, class_=f"series point {kind}")
-    return tag("svg", tag("title", words), body, viewBox="0 0 140 18", width=140, height=18, role="img")
+    return tag("svg", tag("title", words), body, viewBox="0 0 110 18", width=110, height=18, role="img")
 
 
-def measures_table(result: Result) -> Markup:
-    """Models x measures, in groups, with intervals where they are known."""
-    groups = [(name, [m for m in result["measures"] if m["group"] == name]) for name in GROUPS]
-    groups = [(name, members) for name, members in groups if members]
-    measures = [measure for _, members in groups for measure in members]
-    top = [tag("td", class_="first")]
-    top.extend(tag("th", f"{name} measures", colspan=len(members), scope="colgroup") for name, members in groups)
-    heads = [head("model", first=True, numeric=False), *(head(_measure_name(measure)) for measure in measures)]
+def measures_tables(result: Result) -> list[Markup]:
+    """Models x measures, a table for each group that opens; intervals where they are known."""
     best = best_values(result)
+    found: list[Markup] = []
+    for group in GROUPS:
+        measures = [measure for measure in result["measures"] if measure["group"] == group]
+        if measures:
+            table = _measures_table(result, measures, best, f"{group.capitalize()} measures, with 95% intervals")
+            summary = tag("summary", f"All {group} measures ({len(measures)})")
+            found.append(tag("details", summary, table, open=not found))
+    return found
+
+
+def _measures_table(result: Result, measures: list[Measure], best: dict[str, float], caption: str) -> Markup:
+    heads = [head("model", first=True, numeric=False), *(head(_measure_name(measure)) for measure in measures)]
     rows = []
     for run in ranked(result):
         cells = [_name(result, run), *(_value(run, measure, best) for measure in measures)]
         rows.append(tag("tr", *cells, class_=role(result, run["model"]), data_model=run["model"]))
-    return wrapped(
-        "Every measure, with 95% intervals", [tag("tr", *top), tag("tr", *heads)], rows, class_="sorts every"
-    )
+    return wrapped(caption, [tag("tr", *heads)], rows, class_="sorts every")
 
 
 def _value(run: Run, measure: Measure, best: dict[str, float]) -> Markup:

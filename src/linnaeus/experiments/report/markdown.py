@@ -103,14 +103,13 @@ def _difference(result: Result, model: str, kind: str) -> str:
 
 
 def _absent(result: Result) -> Iterator[str]:
-    there = {run["model"] for run in ranked(result)}
     rows = [
         [plain(run["model"]), plain(run["status"]), plain(run["reason"] or "")]
         for run in result["runs"]
-        if run["model"] not in there
+        if run["status"] != "done"
     ]
     if rows:
-        yield "## Models without figures\n"
+        yield "## Models without figures or not trained to their end\n"
         yield from _table(["model", "what happened", "reason"], rows, words=3)
 
 

@@ -64,6 +64,10 @@
   }
   document.querySelectorAll("table.sorts").forEach(sortable);
 
+  window.addEventListener("beforeprint", () => {
+    document.querySelectorAll("section > details").forEach((details) => { details.open = true; });
+  });
+
   // --- the model in focus -------------------------------------------------------------------------------------------
   const focus = by("focus");
   if (!focus) return;

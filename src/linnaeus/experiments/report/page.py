@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from importlib.resources import files
 
 from linnaeus.experiments.report import breakdowns, tables
-from linnaeus.experiments.report.main_table import main_table, measures_table
+from linnaeus.experiments.report.main_table import main_table, measures_tables
 from linnaeus.experiments.report.markup import Markup, embed_json, join, tag
 from linnaeus.experiments.report.node_data import node_data
 from linnaeus.experiments.report.reliability import reliability
 from linnaeus.experiments.report.scatter import against_time
 from linnaeus.experiments.report.schema import Result
-from linnaeus.experiments.report.standing import main_measure, ranked, role
+from linnaeus.experiments.report.standing import far_behind, main_measure, ranked, role
 from linnaeus.experiments.report.wording import count, figure, moment
 
 __all__ = ["facts", "html"]
@@ -130,7 +130,7 @@ def _models(result: Result) -> Section:
         return "models", "Which model is best?", [tag("p", "No model has figures."), tables.absent_table(result)]
     note = (
         "Bold: best of its column. ↓: lower is better. Differences are on the same documents: "
-        "* p < 0.05, ** p < 0.01, *** p < 0.001; 0.010 is one point. "
+        "* p < 0.05, ** p < 0.01, *** p < 0.001, corrected for the number of models; 0.010 is one point. "
         "Point at a difference for its interval and p value; click a column head to sort."
     )
     return (
@@ -139,7 +139,7 @@ def _models(result: Result) -> Section:
         [
             main_table(result),
             tag("p", note, class_="note"),
-            measures_table(result),
+            measures_tables(result),
             tables.absent_table(result),
         ],
     )
@@ -162,7 +162,7 @@ def _breakdowns(result: Result) -> Section | None:
     ]
     if not shown:
         return None
-    lead = "Deep nodes and nodes with few examples are where a hierarchy can help."
+    lead = "Deep nodes and nodes with few examples are where a hierarchy can help." + _left_out(result)
     return "where", "Where do they differ?", [tag("p", lead), tag("div", *shown, class_="pair")]
 
 
@@ -173,7 +173,13 @@ def _time(result: Result) -> Section | None:
     name = main_measure(result)["name"]
     better = "Left and up" if main_measure(result)["higher_is_better"] else "Left and down"
     lead = f"A point per model: its {name} against all time spent on it, lines are 95% intervals. {better} is better."
+    lead += _left_out(result)
     return "time", "What does it cost?", [tag("p", lead), tag("figure", picture, class_="wide")]
+
+
+def _left_out(result: Result) -> str:
+    far = far_behind(result)
+    return f" Far behind and not shown: {', '.join(far)}." if far else ""
 
 
 def _learning(result: Result) -> Section | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from linnaeus.experiments.report.axes import Axis, Frame
 from linnaeus.experiments.report.markup import Markup, tag
 from linnaeus.experiments.report.schema import Result, Run
@@ -35,7 +37,9 @@ def _reliability(result: Result, run: Run, place: int) -> Markup:
         x, y = frame.across(sure), frame.up(right)
         corners.append(f"{x:.1f},{y:.1f}")
         words = f"{figure(sure, 2)} sure, {figure(right, 2)} right, {count(row['n'])} answers"
-        dots.append(tag("circle", tag("title", words), cx=x, cy=y, r=2.0 + 5.0 * (row["n"] / most) ** 0.5))
+        dots.append(
+            tag("circle", tag("title", words), cx=x, cy=y, r=1.5 + 3.5 * math.log1p(row["n"]) / math.log1p(most))
+        )
     line = tag("polyline", points=" ".join(corners))
     series = tag("g", line, dots, class_=f"series {role(result, run['model'])} strong", data_model=run["model"])
     told = f"{len(bins)} groups of answers of {run['model']}; on the diagonal, probabilities are as good as their word."

@@ -6,7 +6,7 @@ from linnaeus.experiments.report.axes import Axis, Frame, decades
 from linnaeus.experiments.report.lines import measure_axis
 from linnaeus.experiments.report.markup import Markup, tag
 from linnaeus.experiments.report.schema import Result, Run
-from linnaeus.experiments.report.standing import main_measure, ranked, role, total_seconds
+from linnaeus.experiments.report.standing import main_measure, role, shown, total_seconds
 from linnaeus.experiments.report.wording import duration, figure
 
 __all__ = ["against_time"]
@@ -16,7 +16,7 @@ Box = tuple[float, float, float, float]
 
 def against_time(result: Result) -> Markup | None:
     """The main measure against all time spent on a model, on a logarithmic axis."""
-    runs = [run for run in ranked(result) if total_seconds(run) > 0]
+    runs = [run for run in shown(result) if total_seconds(run) > 0]
     if not runs:
         return None
     main = main_measure(result)

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from linnaeus.experiments.report.schema import Comparison, Measure, Result, Run
 
-__all__ = ["best_values", "compared", "comparison", "main_measure", "ranked", "role", "total_seconds"]
+__all__ = [
+    "best_values",
+    "compared",
+    "comparison",
+    "far_behind",
+    "main_measure",
+    "ranked",
+    "role",
+    "shown",
+    "total_seconds",
+]
 
 
 def main_measure(result: Result) -> Measure:
@@ -37,6 +47,33 @@ def role(result: Result, model: str) -> str:
 def total_seconds(run: Run) -> float:
     """Search, training and prediction together."""
     return sum(value or 0.0 for value in run["seconds"].values())
+
+
+def shown(result: Result) -> list[Run]:
+    """The compared runs that pictures show: one far below all others would press them into a corner."""
+    far = far_behind(result)
+    return [run for run in ranked(result) if run["model"] not in far]
+
+
+def far_behind(result: Result) -> list[str]:
+    """Models four times as far from the best as the middle of the field, and a tenth of the best value at least.
+
+    Examples
+    --------
+    >>> from linnaeus.experiments.report.schema import EMPTY
+    >>> runs = [{"model": f"M{k}", "measures": {"hierarchical_f1": v}} for k, v in enumerate([0.92, 0.91, 0.90, 0.16])]
+    >>> far_behind({**EMPTY, "runs": runs, "best": "M0"})
+    ['M3']
+    """
+    key = main_measure(result)["key"]
+    values = [run["measures"][key] or 0.0 for run in ranked(result)]
+    if len(values) < 3:
+        return []
+    middle = abs(values[len(values) // 2] - values[0])
+    reach = max(4 * middle, 0.1 * abs(values[0]))
+    kept = (result["best"], result["flat"])
+    found = [run["model"] for run, value in zip(ranked(result), values, strict=True) if abs(value - values[0]) > reach]
+    return [model for model in found if model not in kept]
 
 
 def comparison(result: Result, model: str, kind: str) -> Comparison | None:

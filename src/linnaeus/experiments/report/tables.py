@@ -64,12 +64,16 @@ def _simple_row(row: Sequence[object], words: int) -> Markup:
 
 
 def absent_table(result: Result) -> Markup | None:
-    """Models without figures, each with its reason."""
-    there = {run["model"] for run in ranked(result)}
-    rows = [(run["model"], run["status"], run["reason"] or "") for run in result["runs"] if run["model"] not in there]
+    """Models without figures, or not trained to their end, each with its reason."""
+    rows = [(run["model"], run["status"], run["reason"] or "") for run in result["runs"] if run["status"] != "done"]
     if not rows:
         return None
-    return simple_table("Models without figures, and why", ["model", "what happened", "reason"], rows, words=3)
+    return simple_table(
+        "Models without figures or not trained to their end, and why",
+        ["model", "what happened", "reason"],
+        rows,
+        words=3,
+    )
 
 
 def level_table(result: Result) -> Markup:
