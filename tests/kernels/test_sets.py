@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linnaeus._kernels import best_sets, branching, max_flow, reference_sets, smoothing
+from linnaeus._kernels import best_changes, best_sets, branching, max_flow, reference_sets, smoothing
 from linnaeus.decoding.base import hierarchy, positions
 from linnaeus.decoding.best_sets import allowed_children
 from tests.decoding.oracles import exact_scores, some_columns
@@ -44,6 +46,22 @@ def test_branching_sets_as_the_twin(problem) -> None:
     np.testing.assert_allclose(scores, expected)
     assert rows.dtype == np.int64
     assert indices.dtype == np.int32
+
+
+@settings(max_examples=150)
+@given(problems(), st.integers(1, 9), st.booleans())
+def test_changed_sets_as_the_twin(problem, K, not_empty) -> None:
+    arguments = (*problem[:4], problem[5], not_empty, K)
+    (rows, indices, scores), (_, _, expected) = (m.changed_sets(*arguments) for m in (best_changes, reference_sets))
+    np.testing.assert_allclose(scores, expected, atol=1e-12)
+    for d in range(len(scores)):
+        sets = [tuple(indices[a:b]) for a, b in pairwise(rows[d * K : (d + 1) * K + 1])]
+        sets = sets[: int((scores[d] > -np.inf).sum())]
+        assert len(set(sets)) == len(sets)
+        for members, score in zip(sets, scores[d], strict=False):  # each is what its score says
+            own = sum(problem[0][d, problem[1][v]] for v in members if problem[1][v] >= 0)
+            assert own == pytest.approx(score, abs=1e-9)
+            assert members or not not_empty
 
 
 @settings(max_examples=60)

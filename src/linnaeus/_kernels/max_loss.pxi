@@ -6,6 +6,7 @@
 # hardly any right one, so that nearly all tables are tiny. Going back, the tables of chosen nodes are made once more.
 
 from libc.stdlib cimport free, realloc
+from libc.string cimport memcpy
 
 
 cdef struct MaxLoss:
@@ -37,17 +38,46 @@ cdef inline int labels_below(MaxLoss* work, Py_ssize_t v) noexcept nogil:
     return min(work.J, work.capacity[v])
 
 
+cdef inline void add_one_label(double* old, double* new, i64 length, i64 row, double value) noexcept nogil:
+    """new = the best of new, and of old with one more label that is wrong."""
+    cdef i64 at
+    for at in range(length):
+        new[at + row] = max(new[at + row], old[at] + value)
+
+
+cdef void add_child(MaxLoss* work, int c, double* P, int t, i64 row, i64 plane, int J) noexcept nogil:
+    """Add a child to the states in place: a state grows in labels only, so that those with many come first."""
+    cdef int n_j = labels_below(work, c), n_i = work.right[c], B = work.B, k, k2, j, i, jc, ic, most_j
+    cdef double* child = work.V + work.offset[c]
+    cdef double* old
+    cdef double* new
+    cdef double value
+    cdef i64 at
+    most_j = min(J, work.reach[t] + n_j)
+    for k in range(0 if work.most else B - 1, -1, -1):
+        k2 = min(k + 1, B - 1)
+        old = P + k * plane
+        new = P + k2 * plane
+        if n_j == 1 and n_i == 0 and k2 > k:
+            add_one_label(old, new, most_j * row, row, child[0])
+            continue
+        for j in range(most_j, 0, -1):
+            for jc in range(max(1, j - work.reach[t]), min(n_j, j) + 1):
+                at = (j - jc) * row
+                for ic in range(n_i + 1):
+                    value = child[(jc - 1) * (n_i + 1) + ic]
+                    if value > -INFINITY:
+                        for i in range(work.reach_right[t] + 1):
+                            new[j * row + i + ic] = max(new[j * row + i + ic], old[at + i] + value)
+
+
 cdef i64 add_children(MaxLoss* work, Py_ssize_t v, bint keep) noexcept nogil:
     """States after all children of v, and where they begin in P; ``keep`` also leaves those after every child before."""
     cdef i64 e, T = work.indptr[v + 1] - work.indptr[v], at, to = 0
-    cdef int c, k, k2, j, i, jc, ic, J = labels_below(work, v), I = 0, t = 0, n_j, n_i, B = work.B
-    cdef double value, total
-    cdef double* old
-    cdef double* new
-    cdef double* child
+    cdef int c, J = labels_below(work, v), I = 0, t = 0
     for e in range(work.indptr[v], work.indptr[v + 1]):
         I += work.right[work.below[e]]
-    cdef i64 row = I + 1, plane = (J + 1) * row, layer = B * plane, needed = ((T + 1) if keep else 2) * layer
+    cdef i64 row = I + 1, plane = (J + 1) * row, layer = work.B * plane, needed = (T + 1 if keep else 1) * layer
     if needed > work.room_P:
         work.P = <double*> realloc(work.P, needed * sizeof(double))
         work.room_P = needed
@@ -57,29 +87,12 @@ cdef i64 add_children(MaxLoss* work, Py_ssize_t v, bint keep) noexcept nogil:
     work.reach[0] = work.reach_right[0] = 0
     for e in range(work.indptr[v], work.indptr[v + 1]):
         c = work.below[e]
-        old = work.P + to
-        to = (t + 1) * layer if keep else layer - to
-        new = work.P + to
-        for at in range(layer):
-            new[at] = old[at]
-        n_j = labels_below(work, c)
-        n_i = work.right[c]
-        child = work.V + work.offset[c]
-        for k in range(1 if work.most else B):
-            k2 = min(k + 1, B - 1)
-            for j in range(min(work.reach[t], J - 1) + 1):
-                for i in range(work.reach_right[t] + 1):
-                    value = old[k * plane + j * row + i]
-                    if value == -INFINITY:
-                        continue
-                    for jc in range(1, min(n_j, J - j) + 1):
-                        at = k2 * plane + (j + jc) * row + i
-                        for ic in range(n_i + 1):
-                            total = value + child[(jc - 1) * (n_i + 1) + ic]
-                            if total > new[at + ic]:
-                                new[at + ic] = total
-        work.reach[t + 1] = min(J, work.reach[t] + n_j)
-        work.reach_right[t + 1] = work.reach_right[t] + n_i
+        if keep:
+            memcpy(work.P + to + layer, work.P + to, layer * sizeof(double))
+            to += layer
+        add_child(work, c, work.P + to, t, row, plane, J)
+        work.reach[t + 1] = min(J, work.reach[t] + labels_below(work, c))
+        work.reach_right[t + 1] = work.reach_right[t] + work.right[c]
         t += 1
     return to
 

@@ -1,4 +1,4 @@
-"""Readable twins of `branching`, `best_sets` and `smoothing`: same names, same arguments, same answers."""
+"""Readable twins of `branching`, `best_changes`, `best_sets` and `smoothing`: same names, same arguments, same answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 Array = np.ndarray
 Entry = tuple[float, frozenset[int]]
 
-__all__ = ["best_sets", "branching_sets", "closures_within", "isotonic_forest"]
+__all__ = ["best_sets", "branching_sets", "changed_sets", "closures_within", "isotonic_forest"]
 
 
 def branching_sets(
@@ -19,6 +19,16 @@ def branching_sets(
     free = np.zeros(len(position) + 1, dtype=np.int32), np.ones(len(position) + 1, dtype=np.int32)
     rows, indices, scores = best_sets(S, position, indptr, children, table, forced, *free, 1, 1)
     return rows, indices, scores[:, 0]
+
+
+def changed_sets(
+    S: Array, position: Array, indptr: Array, children: Array, forced: Array, not_empty: bool, K: int
+) -> tuple[Array, Array, Array]:
+    """The K best sets, nothing scored but nodes."""
+    table = np.zeros((len(position) + 1, 2))
+    table[-1, 0] = -np.inf if not_empty else 0.0
+    free = np.zeros(len(position) + 1, dtype=np.int32), np.ones(len(position) + 1, dtype=np.int32)
+    return best_sets(S, position, indptr, children, table, forced, *free, 1, K)
 
 
 def best_sets(

@@ -107,11 +107,13 @@ def best_sets(
 def _on_forest(
     U: FloatArray, taxonomy: Taxonomy, nodes: IntArray, k: int, rules: BoundRules, edges: Hierarchy, table: Any
 ) -> RankedSets:
+    from linnaeus._kernels.best_changes import changed_sets
     from linnaeus._kernels.best_sets import best_sets as several
     from linnaeus._kernels.branching import branching_sets
 
     n = taxonomy.n_nodes
     indptr, children = allowed_children(edges, rules.allowed)
+    plain = table is None and not rules.counts and rules.max_children is None and rules.may_stop[rules.allowed].all()
     table = _with_rules(_checked_table(table, n), rules)
     forced = np.append(rules.forced, False).astype(np.uint8)
     proved = np.ones(len(U), dtype=bool)
@@ -125,6 +127,8 @@ def _on_forest(
     for rows in blocks(len(U), n * k):
         if k == 1 and not rules.counts:
             parts.append(branching_sets(U[rows], *arrays))
+        elif plain:
+            parts.append(changed_sets(U[rows], *arrays[:3], forced, bool(rules.least[-1] > 0), k))
         else:
             parts.append(several(U[rows], *arrays, *bounds, J, k))
     ends = np.cumsum([0, *(len(part[1]) for part in parts)])
