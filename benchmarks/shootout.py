@@ -33,14 +33,21 @@ SUMMARIES = Path(__file__).resolve().parents[1] / "docs" / "results" / "shootout
 BY_HAND = "<!-- by hand -->"  # what stands below it on the page is kept
 SYSTEMS = ("Clus-Ens", "HMCN-F", "C-HMCNN")
 MARKS = {"done": "", "stopped early": "*", "no time": "t", "does not apply": "-", "failed": "failed"}
-INTRODUCTION = """One process at a time with one thread each (`--jobs 1`), while other work ran on the
-machine: seconds are of the clock and larger than they need be, and budgets reach less far than on a machine of one's own.
-C is chosen on a quarter of the training documents, never on test; the page is made of the summaries by
-`python -m benchmarks shootout --page docs/results/shootout.md`."""
-PUBLISHED_FIGURES = """AU(PRC), micro-averaged over all nodes but the root (and the three tops of GO), labels closed. Ours are of
-probabilities: scores through a logistic curve per node, fitted on the held-out quarter, made coherent."""
-EVERY_MODEL = """AU(PRC) where there are published figures, hierarchical F1 elsewhere, in points; bold: best; `*` stopped when its time
-was over; `t` no time within the budget; `-` does not apply (reasons on the page of the problem); blank: not asked."""
+INTRODUCTION = (
+    "One model at a time with one thread (`--jobs 1`), while other work ran on the machine: seconds are of the clock "
+    "and larger than they need be, and budgets reach less far than on a machine of one's own. C is chosen on a quarter "
+    "of the training documents, never on test. The page is made of the summaries by "
+    "`python -m benchmarks shootout --page docs/results/shootout.md`."
+)
+PUBLISHED_FIGURES = (
+    "AU(PRC), micro-averaged over all nodes but the root (and the three tops of GO), labels closed. Ours are of "
+    "probabilities: scores through a logistic curve per node, fitted on the held-out quarter, made coherent."
+)
+EVERY_MODEL = (
+    "AU(PRC) where there are published figures, hierarchical F1 elsewhere, in points; bold: best; `*` stopped when its "
+    "time was over; `t` no time within the budget; `-` does not apply (reasons on the page of the problem); blank: not "
+    "asked."
+)
 SHOWN = ("hierarchical_f1", "micro_f1", "macro_f1", "example_f1", "subset_accuracy", "precision_at_1", "au_prc")
 
 
