@@ -56,7 +56,7 @@ def shown(result: Result) -> list[Run]:
 
 
 def far_behind(result: Result) -> list[str]:
-    """Models four times as far from the best as the middle of the field, and a tenth of the best value at least.
+    """Models four times as far from the best as the middle of the field, and a fifth of the best value at least.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def far_behind(result: Result) -> list[str]:
     if len(values) < 3:
         return []
     middle = abs(values[len(values) // 2] - values[0])
-    reach = max(4 * middle, 0.1 * abs(values[0]))
+    reach = max(4 * middle, 0.2 * abs(values[0]))
     kept = (result["best"], result["flat"])
     found = [run["model"] for run, value in zip(ranked(result), values, strict=True) if abs(value - values[0]) > reach]
     return [model for model in found if model not in kept]
