@@ -111,7 +111,7 @@ def branching_scores(Y: CSR, taxonomy: Taxonomy, table: FloatArray) -> FloatArra
     members = owners * (n + 1) + held
     known, counts = np.unique(np.concatenate([members, children]), return_counts=True)
     k = np.minimum(counts[np.searchsorted(known, members)] - 1, table.shape[1] - 1)
-    return np.bincount(owners, table[held, k], minlength=Y.shape[0])
+    return np.asarray(np.bincount(owners, table[held, k], minlength=Y.shape[0]), dtype=np.float64)
 
 
 @dataclass(frozen=True)

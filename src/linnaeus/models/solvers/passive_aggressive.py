@@ -22,7 +22,17 @@ from linnaeus.engine.plan import blocks
 from linnaeus.taxonomy.rows import pointers
 from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Matrix
 
-__all__ = ["BELOW", "PANEL", "Visits", "assembled", "compact", "learn_columns", "learn_panels", "prepared", "squared_norms"]
+__all__ = [
+    "BELOW",
+    "PANEL",
+    "Visits",
+    "assembled",
+    "compact",
+    "learn_columns",
+    "learn_panels",
+    "prepared",
+    "squared_norms",
+]
 
 PANEL = 16
 BELOW = 1e-7  # weights smaller than this are dropped, as where sizes of models are counted in the literature

@@ -5,7 +5,8 @@
 Answers are the sets of largest score, exactly by dynamic programming on trees (`decoding.branching`); they end at nodes
 that were most specific labels in training. On a DAG there are scores of branching only if asked for, and an integer
 programme finds the best set then (`decoding.dag_sets`); without, a set may end anywhere, and a minimum cut finds it.
-Training takes a heuristic on DAGs (`set_visits`) and leaves documents out for which it finds no set to learn from. (Y. Murawaki, IJCNLP 2013; passes over shards: `set_visits`.)
+Training takes a heuristic on DAGs (`set_visits`) and leaves documents out for which it finds no set to learn from.
+(Y. Murawaki, IJCNLP 2013; passes over shards: `set_visits`.)
 """
 
 from __future__ import annotations

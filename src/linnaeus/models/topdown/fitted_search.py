@@ -57,9 +57,9 @@ class HeldOutPaths:
         for train, held in kfold(Y, min(int(cv), X.shape[0]), random_state=random_state):
             fold = clone(model).set_params(taxonomy=model.taxonomy_, verbose=0).fit(X[train], Y[train])
             names = fold._with_stops()[0].names[fold._with_stops()[1]]
-            known = [(i, place[str(name)]) for i, name in enumerate(names) if str(name) in place]
+            known = np.array([(i, place[str(name)]) for i, name in enumerate(names) if str(name) in place])
             scores = np.hstack([fold._scores(X[held]), fold._stop_scores(X[held])])
-            S[np.ix_(held, [to for _, to in known])] = scores[:, [i for i, _ in known]]
+            S[np.ix_(held, known[:, 1])] = scores[:, known[:, 0]]
         gold = leaves_of(model.taxonomy_.frontier(Y), taxonomy, origin, model.taxonomy_.n_nodes)
         seen = np.asarray(taxonomy.close(gold).sum(axis=0, dtype=np.int64)).ravel()
         return cls(S, gold, taxonomy, columns, seen)
