@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from benchmarks.papers.folds import branch_folds
 from benchmarks.papers.markdown_tables import figures, printed, section
@@ -50,6 +51,10 @@ def studies() -> list[Study]:
     ]
 
 
+def _study(**given: Any) -> Study:
+    return Study(paper="cai_thesis", lower=LOSSES, digits=DIGITS, **given)
+
+
 def _read(columns: dict[str, str], names: dict[str, str], variant: str | None = None) -> Callable[[str], Figures]:
     """Rows of a table that has our names for columns and systems."""
     heads = {column: column for column in columns}
@@ -67,8 +72,7 @@ def _page(read: Callable[[str], Figures], heading: str) -> Part:
 
 def _synthetic(fan_out: int, depth: int) -> Study:
     read = _read(SETS, SVM)
-    return Study(
-        paper="cai_thesis",
+    return _study(
         tables=("7.5",),
         dataset="synthetic",
         title=f"made-up documents, fan-out {fan_out}, depth {depth}",
@@ -76,8 +80,6 @@ def _synthetic(fan_out: int, depth: int) -> Study:
         systems=SVM,
         columns=SETS,
         variants={"": f"{fan_out} {depth}"},
-        lower=LOSSES,
-        digits=DIGITS,
         quick=(_run(read, "accuracy_ranking", "synthetic", "--shape", f"{fan_out},{depth}"),),
         explained=(
             "The hierarchical SVM is ahead in every measure where it is in the thesis; how far, and on what level, "
@@ -87,8 +89,7 @@ def _synthetic(fan_out: int, depth: int) -> Study:
 
 
 def _patents() -> Study:
-    return Study(
-        paper="cai_thesis",
+    return _study(
         tables=("7.8",),
         dataset="WIPO-alpha multilabel",
         title="several labels on patents, section D (the corpus of Cai and Hofmann 2007)",
@@ -98,8 +99,6 @@ def _patents() -> Study:
         systems=SVM,
         columns=SETS,
         variants={"": "D"},
-        lower=LOSSES,
-        digits=DIGITS,
         quick=(Part(lambda: branch_folds("D01", levels=3), "measured in this run"),),
         explained=(
             "The text of the paper of 2007 that was at hand has lost its figures; the thesis has this table on the "
@@ -112,8 +111,7 @@ def _patents() -> Study:
 def _newsgroups() -> Study:
     sizes = ("5", "10", "20")
     read = _read(TOP, WITH_DNC, "posts per group")
-    return Study(
-        paper="cai_thesis",
+    return _study(
         tables=("7.10", "7.15"),
         dataset=NEWSGROUPS,
         title="flat, hierarchical and divide-and-conquer SVM on newsgroups",
@@ -122,8 +120,6 @@ def _newsgroups() -> Study:
         columns=TOP,
         variants={size: size for size in (*sizes, "all")},
         variant_name="t",
-        lower=LOSSES,
-        digits=DIGITS,
         quick=(
             _page(read, "Fifteen newsgroups"),
             _run(read, "accuracy_ranking", "newsgroups", "--sizes", ",".join(sizes)),
@@ -139,8 +135,7 @@ def _newsgroups() -> Study:
 
 
 def _branch() -> Study:
-    return Study(
-        paper="cai_thesis",
+    return _study(
         tables=("7.11",),
         dataset="OHSUMED",
         title="a whole branch of OHSUMED (H)",
@@ -148,8 +143,6 @@ def _branch() -> Study:
         systems=SVM,
         columns=SETS,
         variants={"": "H"},
-        lower=LOSSES,
-        digits=DIGITS,
         quick=(Part(lambda: branch_folds("H"), "measured in this run"),),
         explained=(
             "Other citations and a newer MeSH. As in the thesis the flat SVM is a little more accurate and "
@@ -161,8 +154,7 @@ def _branch() -> Study:
 def _few() -> Study:
     letters = "BFHIJKLMNZ"
     read = _read(SETS, SVM, "branch")
-    return Study(
-        paper="cai_thesis",
+    return _study(
         tables=("7.12",),
         dataset="OHSUMED subsampled (2/class)",
         title="two citations for every label",
@@ -171,8 +163,6 @@ def _few() -> Study:
         columns=SETS,
         variants={letter: f"{letter}, sampled" for letter in letters},
         variant_name="branch",
-        lower=LOSSES,
-        digits=DIGITS,
         quick=(_page(read, "Branches of MeSH"),),
         full=(_run(read, "accuracy_ranking", "branches"),),
         explained=(
@@ -186,16 +176,13 @@ def _few() -> Study:
 
 def _enzymes() -> Study:
     read = _read(SETS, SVM)
-    return Study(
-        paper="cai_thesis",
+    return _study(
         tables=("7.13",),
         dataset="ENZYME",
         title="proteins",
         stands_for="enzyme_ec to level 3, 6,119 and 1,638 sequences, substrings of four letters",
         systems=SVM,
         columns=SETS,
-        lower=LOSSES,
-        digits=DIGITS,
         quick=(_page(read, "Enzymes"),),
         full=(_run(read, "accuracy_ranking", "enzymes"),),
         explained=(
@@ -214,8 +201,7 @@ def _random() -> Study:
     def renamed(text: str) -> Figures:
         return {(f"t={size}", system): values for (size, system), values in read(text).items()}
 
-    return Study(
-        paper="cai_thesis",
+    return _study(
         tables=("7.18",),
         dataset=NEWSGROUPS,
         title="a true hierarchy beside a random one",
@@ -234,8 +220,7 @@ def _random() -> Study:
 
 def _averaged() -> Study:
     read = _read(TOP, AVERAGED, "posts per group")
-    return Study(
-        paper="cai_thesis",
+    return _study(
         tables=("7.20",),
         dataset=NEWSGROUPS,
         title="averaged perceptrons and Hieron on newsgroups",
@@ -244,8 +229,6 @@ def _averaged() -> Study:
         columns=TOP,
         variants={size: size for size in ("10", "20", "all")},
         variant_name="t",
-        lower=LOSSES,
-        digits=DIGITS,
         quick=(
             _page(read, "Perceptrons and Hieron"),
             _run(read, "accuracy_perceptron", "averaged", "--sizes", "10,20"),
@@ -261,8 +244,7 @@ def _averaged() -> Study:
 
 def _online() -> Study:
     read = _read(TOP, ONLINE, "posts per group")
-    return Study(
-        paper="cai_thesis",
+    return _study(
         tables=("7.21",),
         dataset=NEWSGROUPS,
         title="online perceptrons and Hieron on newsgroups",
@@ -271,8 +253,6 @@ def _online() -> Study:
         columns=TOP,
         variants={"all": "all"},
         variant_name="t",
-        lower=LOSSES,
-        digits=DIGITS,
         quick=(
             Part(
                 lambda: read(section("ranking.md", "Perceptrons and Hieron").split("accuracy_perceptron online")[1]),
@@ -290,8 +270,7 @@ def _online() -> Study:
 def _learned() -> Study:
     names = {"perceptron, flat": "FaPERC", "perceptron, learned taxonomy": "HaPERCa"}
     read = _read(TOP, names, "posts per group")
-    return Study(
-        paper="cai_thesis",
+    return _study(
         tables=("7.24",),
         dataset=NEWSGROUPS,
         title="a taxonomy learned from the posts",
@@ -300,8 +279,6 @@ def _learned() -> Study:
         columns=TOP,
         variants={size: size for size in ("10", "20", "all")},
         variant_name="t",
-        lower=LOSSES,
-        digits=DIGITS,
         quick=(
             _page(read, "Taxonomies learned"),
             _run(read, "accuracy_perceptron", "learned", "--sizes", "10,20"),
@@ -318,8 +295,7 @@ def _learned_branch() -> Study:
     names = {"perceptron, flat": "FaPERC", "perceptron, learned taxonomy": "HaPERCa"}
     read = _read(TOP, names)
     arguments = ("learned", "--problem", "mesh_d01", "--runs", "9")
-    return Study(
-        paper="cai_thesis",
+    return _study(
         tables=("7.23",),
         dataset="WIPO-alpha multiclass",
         title="a taxonomy learned from the documents, section D",
@@ -327,8 +303,6 @@ def _learned_branch() -> Study:
         systems=names,
         columns=TOP,
         variants={"": "D"},
-        lower=LOSSES,
-        digits=DIGITS,
         quick=(
             Part(
                 lambda: read(section("ranking.md", "Taxonomies learned").split("mesh_d01")[1]),

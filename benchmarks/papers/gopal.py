@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from benchmarks.papers import news20
 from benchmarks.papers.markdown_tables import figures, number, printed, section, tables
 from benchmarks.papers.study import Figures, Part, Study
@@ -19,6 +21,8 @@ LINEAR = {
     "RRSVM, hinge": "RR-SVM",
     "RRLogistic": "RR-LR",
 }
+POSTS = {"OneVsRestSVM": "BSVM", "OneVsRestLogistic": "BLR", "MulticlassSVM": "MSVM", "SoftmaxRegression": "MLR"}
+POSTS |= {"TopDownSVM": "TD", "HierarchicalSVM": "HSVM", "RRSVM": "RR-SVM", "RRLogistic": "RR-LR"}
 OTHERS = {"HierarchicalSVM": "HSVM", "OrthogonalTransfer": "OT", "HBLR, M3-map": "HBLR(M3-map)"}
 BAYES = {
     **{f"M{k}-{kind}": f"M{k}-{kind}" for kind in ("map", "var", "flat") for k in (1, 2, 3)},
@@ -35,6 +39,10 @@ def studies() -> list[Study]:
     return [_images(), _newsgroups(), _news(), _times(), _bayes(), _by_level(), _by_size()]
 
 
+def _study(**given: Any) -> Study:
+    return Study(paper="gopal2015", **given)
+
+
 def _images() -> Study:
     def linear(text: str) -> Figures:
         return figures(text, "model", BOTH, names={name: name for name in LINEAR}, where={"C by": "macro-F1"})
@@ -45,8 +53,7 @@ def _images() -> Study:
     def bayes(text: str) -> Figures:
         return _bayes_rows(text, {"HBLR, M3-map": "M3-map", "OrthogonalTransfer": "OrthogonalTransfer"})
 
-    return Study(
-        paper="gopal2015",
+    return _study(
         tables=("II", "III"),
         dataset="CLEF",
         title="flat and hierarchical models on X-ray images",
@@ -79,15 +86,12 @@ def _images() -> Study:
 
 
 def _newsgroups() -> Study:
-    names = {"OneVsRestSVM": "BSVM", "OneVsRestLogistic": "BLR", "MulticlassSVM": "MSVM", "SoftmaxRegression": "MLR"}
-    names |= {"TopDownSVM": "TD", "HierarchicalSVM": "HSVM", "RRSVM": "RR-SVM", "RRLogistic": "RR-LR"}
-    return Study(
-        paper="gopal2015",
+    return _study(
         tables=("II", "III"),
         dataset="NEWS20",
         title="flat and hierarchical models on newsgroups",
         stands_for="20newsgroups by date, 7 + 20 nodes: 11,314 and 7,532 posts; the paper had 11,260 and 7,505",
-        systems=names,
+        systems=POSTS,
         columns=F1,
         quick=(Part(news20.measured, "measured in this run"),),
         explained=(
@@ -112,8 +116,7 @@ def _news() -> Study:
         return found
 
     arguments = ["--losses", "squared hinge", "--labels", "frontier", "--spawn", "all"]
-    return Study(
-        paper="gopal2015",
+    return _study(
         tables=("II",),
         dataset="RCV1",
         title="flat and joint models on news",
@@ -137,15 +140,12 @@ def _news() -> Study:
 
 
 def _times() -> Study:
-    names = {"OneVsRestSVM": "BSVM", "OneVsRestLogistic": "BLR", "MulticlassSVM": "MSVM", "SoftmaxRegression": "MLR"}
-    names |= {"TopDownSVM": "TD", "HierarchicalSVM": "HSVM", "RRSVM": "RR-SVM", "RRLogistic": "RR-LR"}
-    return Study(
-        paper="gopal2015",
+    return _study(
         tables=("IV",),
         dataset="NEWS20",
         title="training times on newsgroups",
         stands_for="20newsgroups by date, as above; one thread here, 32 cores of 2015 there",
-        systems=names,
+        systems=POSTS,
         columns={"training, s": "train_time"},
         scale={"training, s": 60.0},
         lower=("training, s",),
@@ -173,8 +173,7 @@ def _bayes_rows(text: str, names: dict[str, str]) -> Figures:
 
 def _bayes() -> Study:
     names = {name: name for name in BAYES}
-    return Study(
-        paper="gopal2015",
+    return _study(
         tables=("VII",),
         dataset="CLEF",
         title="kinds of Bayesian inference on X-ray images",
@@ -216,8 +215,7 @@ def _by_level() -> Study:
             for system, value in _both(line).items()
         }
 
-    return Study(
-        paper="gopal2015",
+    return _study(
         tables=("VIII",),
         dataset=DMOZ,
         title="where does the gain come from? By level",
@@ -254,8 +252,7 @@ def _by_size() -> Study:
                 found[ours, system] = {"macro-F1": mean}
         return found
 
-    return Study(
-        paper="gopal2015",
+    return _study(
         tables=("IX",),
         dataset=DMOZ,
         title="where does the gain come from? By examples of a class",

@@ -11,12 +11,11 @@ import time
 from functools import cache
 from typing import Any
 
-import numpy as np
-
 from benchmarks.accuracy.figures import label_f1
-from benchmarks.accuracy.selection import DECADES, Folds, choose, quiet
+from benchmarks.accuracy.selection import Folds, choose, quiet
 from benchmarks.papers.study import Figures
 from benchmarks.problems import DATA, Problem
+from benchmarks.problems.newsgroups import by_date
 from linnaeus import Taxonomy, registry
 from linnaeus.data.readers import read_dataset
 from linnaeus.engine import single_blas_thread
@@ -25,6 +24,7 @@ from linnaeus.metrics import micro_f1
 
 __all__ = ["SYSTEMS", "measured"]
 
+GRID = (0.1, 1.0, 10.0, 100.0)
 SYSTEMS: dict[str, tuple[str, dict[str, Any]]] = {
     "OneVsRestSVM": ("OneVsRestSVM", {"loss": "hinge"}),
     "OneVsRestLogistic": ("OneVsRestLogistic", {}),
@@ -42,12 +42,7 @@ def problem() -> Problem:
     data = read_dataset(DATA / "20newsgroups" / "20news-bydate.tar.xz", headers="keep")
     groups = sorted({group for labels in data.labels or [] for group in labels})
     taxonomy = Taxonomy.from_edges([(f"{group.split('.')[0]}.*", group) for group in groups])
-    train = np.array(data.split) == "train"
-    features = TextFeatures(sublinear_tf=True, min_df=2)
-    X = features.fit_transform(data.take(train).documents)
-    X_test = features.transform(data.take(~train).documents)
-    Y = data.indicator(taxonomy)
-    return Problem("newsgroups20", taxonomy, X, Y[train], X_test, Y[~train])
+    return by_date("newsgroups20", taxonomy, data, TextFeatures(sublinear_tf=True, min_df=2))
 
 
 @cache
@@ -68,7 +63,7 @@ def _row(name: str, posts: Problem, folds: Folds) -> dict[str, float]:
     def quality(C: float) -> dict[str, float]:
         return {"micro_f1": float(micro_f1(folds.gold, folds.answers(make, name, C)))}
 
-    C = choose(quality, DECADES, start=1.0, name=name).best("micro_f1")
+    C = choose(quality, GRID, start=1.0, name=name).best("micro_f1")
     folds.forget(name)
     model = make(1e-3).set_params(C=C)
     start = time.process_time()

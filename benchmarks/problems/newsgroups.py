@@ -39,25 +39,22 @@ def posts(headers: str = "strip") -> Any:
     return data.take([row for row, labels in enumerate(data.labels or []) if labels[0] in taxonomy])
 
 
-def newsgroups15() -> Problem:
-    """The by-date split; tf log2(N/n) of unit length over words of at least two training posts."""
-    taxonomy, data = hierarchy(), posts()
+def by_date(name: str, taxonomy: Taxonomy, data: Any, features: TextFeatures) -> Problem:
+    """Posts in the two parts of the by-date split, with features learned from the training part."""
     train = np.array(data.split) == "train"
-    features = TextFeatures(weighting="log2", norm="l2", min_df=2)
     X = features.fit_transform(data.take(train).documents)
     X_test = features.transform(data.take(~train).documents)
     Y = data.indicator(taxonomy)
-    return Problem("newsgroups15", taxonomy, X, Y[train], X_test, Y[~train])
+    return Problem(name, taxonomy, X, Y[train], X_test, Y[~train])
+
+
+def newsgroups15() -> Problem:
+    """The by-date split; tf log2(N/n) of unit length over words of at least two training posts."""
+    return by_date("newsgroups15", hierarchy(), posts(), TextFeatures(weighting="log2", norm="l2", min_df=2))
 
 
 def newsgroups20() -> Problem:
     """All twenty groups, the dots of their names as paths; the by-date split, headers stripped."""
     data = read_dataset(DATA / "20newsgroups" / "20news-bydate.tar.xz", headers="strip")
-    labels = [row[0] for row in data.labels or []]
-    taxonomy = tree_of_codes(labels, "Usenet")
-    train = np.array(data.split) == "train"
-    features = TextFeatures(sublinear_tf=True, min_df=2)
-    X = features.fit_transform(data.take(train).documents)
-    X_test = features.transform(data.take(~train).documents)
-    Y = taxonomy.indicator(labels)
-    return Problem("newsgroups20", taxonomy, X, Y[train], X_test, Y[~train])
+    taxonomy = tree_of_codes([row[0] for row in data.labels or []], "Usenet")
+    return by_date("newsgroups20", taxonomy, data, TextFeatures(sublinear_tf=True, min_df=2))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from linnaeus.experiments.report.breakdown_values import by_level, by_size
 from linnaeus.experiments.report.page import facts
 from linnaeus.experiments.report.schema import Result
 from linnaeus.experiments.report.standing import best_values, comparison, main_measure, ranked, total_seconds
@@ -12,7 +13,6 @@ from linnaeus.experiments.report.tables import settings
 from linnaeus.experiments.report.wording import (
     count,
     duration,
-    examples,
     figure,
     megabytes,
     moment,
@@ -114,25 +114,11 @@ def _absent(result: Result) -> Iterator[str]:
 
 
 def _breakdowns(result: Result) -> Iterator[str]:
-    runs = ranked(result)
-    levels = sorted({row["level"] for run in runs for row in run["by_level"]})
-    if levels:
-        yield "## F1 by level\n"
-        found = [{row["level"]: row["f1"] for row in run["by_level"]} for run in runs]
-        rows = [
-            [plain(run["model"]), *(figure(values.get(level)) for level in levels)]
-            for run, values in zip(runs, found, strict=True)
-        ]
-        yield from _table(["model", *(f"level {level}" for level in levels)], rows)
-    bins = {row["low"]: row["high"] for run in runs for row in run["by_size"]}
-    if bins:
-        yield "## F1 by training examples of a node\n"
-        found = [{row["low"]: row["f1"] for row in run["by_size"]} for run in runs]
-        rows = [
-            [plain(run["model"]), *(figure(values.get(low)) for low in sorted(bins))]
-            for run, values in zip(runs, found, strict=True)
-        ]
-        yield from _table(["model", *(examples(low, bins[low]) for low in sorted(bins))], rows)
+    for title, found in (("level", by_level(result)), ("training examples of a node", by_size(result))):
+        if found.places:
+            yield f"## F1 by {title}\n"
+            rows = [[plain(model), *map(figure, values)] for model, values in found.values.items()]
+            yield from _table(["model", *found.heads()], rows)
 
 
 def _confusions(result: Result) -> Iterator[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib.resources import files
 
-from linnaeus.experiments.report import breakdowns, tables
+from linnaeus.experiments.report import breakdown_values, breakdowns, tables
 from linnaeus.experiments.report.main_table import main_table, measures_tables
 from linnaeus.experiments.report.markup import Markup, embed_json, join, tag
 from linnaeus.experiments.report.node_data import node_data
@@ -147,17 +147,17 @@ def _models(result: Result) -> Section:
 
 def _breakdowns(result: Result) -> Section | None:
     pictures = [
-        (breakdowns.by_level(result), tables.level_table, "By level of the taxonomy"),
-        (breakdowns.by_size(result), tables.size_table, "By training examples of a node"),
+        (breakdowns.by_level(result), breakdown_values.by_level(result), "By level of the taxonomy"),
+        (breakdowns.by_size(result), breakdown_values.by_size(result), "By training examples of a node"),
     ]
     shown = [
         tag(
             "figure",
             tag("figcaption", words),
             picture,
-            tag("details", tag("summary", "The figures"), table(result)),
+            tag("details", tag("summary", "The figures"), tables.breakdown_table(f"F1, {words.lower()}", found)),
         )
-        for picture, table, words in pictures
+        for picture, found, words in pictures
         if picture is not None
     ]
     if not shown:

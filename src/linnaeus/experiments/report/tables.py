@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from linnaeus.experiments.report.breakdown_values import Breakdown
 from linnaeus.experiments.report.markup import Markup, join, tag
 from linnaeus.experiments.report.schema import Result, Run
 from linnaeus.experiments.report.standing import ranked, total_seconds
-from linnaeus.experiments.report.wording import count, duration, examples, figure
+from linnaeus.experiments.report.wording import duration, figure
 
 __all__ = [
     "absent_table",
+    "breakdown_table",
     "cell",
     "head",
-    "level_table",
     "search_table",
     "settings",
     "simple_table",
-    "size_table",
     "wrapped",
 ]
 
@@ -76,29 +76,10 @@ def absent_table(result: Result) -> Markup | None:
     )
 
 
-def level_table(result: Result) -> Markup:
-    """The figures behind the picture by level."""
-    runs = ranked(result)
-    levels = sorted({row["level"] for run in runs for row in run["by_level"]})
-    found = [{row["level"]: row for row in run["by_level"]} for run in runs]
-    rows = [
-        [run["model"], *(figure(rows[level]["f1"]) if level in rows else figure(None) for level in levels)]
-        for run, rows in zip(runs, found, strict=True)
-    ]
-    return simple_table("F1 by level", ["model", *(f"level {level}" for level in levels)], rows)
-
-
-def size_table(result: Result) -> Markup:
-    """The figures behind the picture by training examples."""
-    runs = ranked(result)
-    bins = {row["low"]: row for run in runs for row in run["by_size"]}
-    heads = [f"{examples(low, bins[low]['high'])} ({count(bins[low]['n_nodes'])} nodes)" for low in sorted(bins)]
-    found = [{row["low"]: row["f1"] for row in run["by_size"]} for run in runs]
-    rows = [
-        [run["model"], *(figure(values.get(low)) for low in sorted(bins))]
-        for run, values in zip(runs, found, strict=True)
-    ]
-    return simple_table("F1 by training examples of a node", ["model", *heads], rows)
+def breakdown_table(caption: str, found: Breakdown) -> Markup:
+    """The figures behind a picture."""
+    rows = [[model, *map(figure, values)] for model, values in found.values.items()]
+    return simple_table(caption, ["model", *found.heads()], rows)
 
 
 def search_table(result: Result) -> Markup:
