@@ -47,6 +47,8 @@ HELD_OUT_C = {
     "SoftmaxRegression": [0.03, 0.1, 0.3],
     "OrthogonalTransfer": [1e-3, 0.01, 0.1, 1.0],
 }
+# rcv1v2: that of RRSVM was found by five folds (accuracy_rcv1v2), and logistic losses like ten times as much
+HELD_OUT_C_NEWS = {"RRSVM": [0.3], "RRLogistic": [1.0, 10.0]}
 CHOICES: list[dict[str, Any]] = [
     {},
     {"fit_intercept": False},
@@ -162,6 +164,10 @@ def _measured(
     theirs = PAPER.get(system) if problem.name == "imclef07a" else None
     floor = FLOOR.get(system) if problem.name == "imclef07a" else None
     row = {"system": system, **more, **found, "seconds": seconds, "cpu_seconds": cpu, "rounds": model.n_iter_}
+    if not one:
+        row |= _best_labels(model, problem)
+    answered = np.intersect1d(problem.label_nodes, H.indices)  # precision is undefined for the others
+    row |= {"n_answered": len(answered), "macro_f1_answered": 100 * float(label_f1(problem.Y_test, H, answered).mean())}
     row["peak_gb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     row |= {"paper_micro_f1": theirs[0], "paper_macro_f1": theirs[1]} if theirs else {}
     if floor:
@@ -179,6 +185,14 @@ def _measured(
     return row, H
 
 
+def _best_labels(model: Any, problem: problems.Problem) -> dict[str, float]:
+    """P@1, and macro-F1 of answering the best label only."""
+    best = model.top_nodes(problem.X_test, 1)[0][:, 0]
+    H = sparse.csr_array((np.ones(len(best), np.int8), best, np.arange(len(best) + 1)), shape=problem.Y_test.shape)
+    hits = float(problem.Y_test.multiply(H).sum()) / len(best)
+    return {"p_at_1": 100 * hits, "macro_f1_best": 100 * float(label_f1(problem.Y_test, H, problem.label_nodes).mean())}
+
+
 def _held_out(make: Callable[[], Any], problem: problems.Problem, n_folds: int = 1) -> tuple[Any, Any, int]:
     """(gold, answers, rounds of the last fit) of training documents that the models had not seen."""
     folds = Folds.of(problem.X, problem.Y, n_folds if n_folds > 1 else 0.2)
@@ -193,7 +207,9 @@ def _held_out(make: Callable[[], Any], problem: problems.Problem, n_folds: int =
 
 
 def _held_out_C(system: str, problem: problems.Problem, options: argparse.Namespace) -> float:
-    grid, found = HELD_OUT_C[system], []
+    grid, found = (HELD_OUT_C_NEWS if problem.name == "rcv1v2" else HELD_OUT_C)[system], []
+    if len(grid) == 1:
+        return grid[0]
     for C in grid:
         Y, H, _ = _held_out(partial(_make, system, problem, options, C=C, tol=1e-2), problem)
         found.append(float(micro_f1(Y, H)))
@@ -243,6 +259,7 @@ def markdown(result: dict[str, Any]) -> str:
             "micro-F1": page.interval(row["micro_f1"], row["micro_interval"]),
             "macro-F1": page.interval(row["macro_f1"], row.get("macro_interval")),
             "paper": f"{row['paper_micro_f1']:.1f} / {row['paper_macro_f1']:.1f}" if "paper_micro_f1" in row else "",
+            **({"P@1, its macro-F1": f"{row['p_at_1']:.1f}, {row['macro_f1_best']:.1f}"} if "p_at_1" in row else {}),
             "rounds": str(row["rounds"]),
             "fit s": page.number(row["seconds"]),
             "processor s": page.number(row["cpu_seconds"]),

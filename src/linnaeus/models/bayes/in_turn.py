@@ -31,12 +31,16 @@ _HUGE = 5 * 10**7  # vertices x features from which weights are in single precis
 
 @dataclass(frozen=True)
 class Shared:
-    """What all tasks need: documents, their squares, weights, and how many Newton steps to take."""
+    """What all tasks need: documents, their squares, weights, how many Newton steps to take and how carefully.
+
+    Documents whose curvature is below ``background`` times a leaf's mean are minded by their diagonal only.
+    """
 
     X: Matrix
     squares: Matrix
     c: FloatArray
     n_steps: int
+    background: float
 
 
 @dataclass(frozen=True)
@@ -75,10 +79,9 @@ class InTurn:
             self.weights[:, -1] = np.log(share / (1 - share))
         self.variances = np.zeros((self.tree.n_leaves, shape[1]), dtype) if self.keep else None
         X = self.X.astype(dtype)
-        steps = 1 if dtype == np.float32 else _STEPS
-        self.shared = Shared(
-            X, X**2 if isinstance(X, np.ndarray) else X.multiply(X).tocsr(), self.c.astype(dtype), steps
-        )
+        how = (1, 3.0) if dtype == np.float32 else (_STEPS, 0.05)
+        squares = X**2 if isinstance(X, np.ndarray) else X.multiply(X).tocsr()
+        self.shared = Shared(X, squares, self.c.astype(dtype), *how)
 
     def __call__(self, rho: FloatArray, tol: float) -> Round:
         tree, n = self.tree, self.tree.n_vertices
@@ -166,11 +169,11 @@ def _losses(S: FloatArray, signs: FloatArray, c: FloatArray) -> tuple[FloatArray
 def _direction(shared: Shared, D: FloatArray, prior: FloatArray, G: FloatArray, diagonal: FloatArray) -> FloatArray:
     """V with the Hessian's residual a tenth of the gradient in every column.
 
-    Of documents that together hold a twentieth of a leaf's curvature at most, only the diagonal is minded: where
-    labels are rare these are nearly all, and a step takes no longer than the few others.
+    Where labels are rare most documents are background: they bend a leaf's loss a little, all alike. Left to the
+    diagonal they cost nothing; line search and gradient see them, so that only the direction is a little worse.
     """
     X, rest = shared.X, prior
-    kept = np.flatnonzero((D > 0.05 * D.mean(axis=0)).any(axis=1))
+    kept = np.flatnonzero((D > shared.background * D.mean(axis=0)).any(axis=1))
     if len(kept) < 0.5 * len(D):
         X, D = X[kept], D[kept]
         rest = np.maximum(diagonal - np.asarray(shared.squares[kept].T @ D), prior)
