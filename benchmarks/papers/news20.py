@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from benchmarks.accuracy.figures import label_f1
-from benchmarks.accuracy.selection import Folds, choose, quiet
+from benchmarks.accuracy.selection import DECADES, Folds, choose, quiet
 from benchmarks.papers.study import Figures
 from benchmarks.problems import DATA, Problem
 from benchmarks.problems.newsgroups import by_date
@@ -24,7 +24,6 @@ from linnaeus.metrics import micro_f1
 
 __all__ = ["SYSTEMS", "measured"]
 
-GRID = (0.1, 1.0, 10.0, 100.0)
 SYSTEMS: dict[str, tuple[str, dict[str, Any]]] = {
     "OneVsRestSVM": ("OneVsRestSVM", {"loss": "hinge"}),
     "OneVsRestLogistic": ("OneVsRestLogistic", {}),
@@ -63,7 +62,7 @@ def _row(name: str, posts: Problem, folds: Folds) -> dict[str, float]:
     def quality(C: float) -> dict[str, float]:
         return {"micro_f1": float(micro_f1(folds.gold, folds.answers(make, name, C)))}
 
-    C = choose(quality, GRID, start=1.0, name=name).best("micro_f1")
+    C = choose(quality, DECADES, start=10.0, name=name).best("micro_f1")
     folds.forget(name)
     model = make(1e-3).set_params(C=C)
     start = time.process_time()

@@ -43,3 +43,14 @@ def test_a_file_that_is_no_json_is_named_with_its_line(tmp_path) -> None:
     (tmp_path / "r.json").write_text('{\n"format" 1}')
     with pytest.raises(DataError, match=r"r.json:2: "):
         read_result(tmp_path / "r.json")
+
+
+def test_figures_that_are_not_finite_are_left_out_rather_than_break_the_report(tmp_path) -> None:
+    result = make_result(30)
+    result["runs"][1]["measures"]["micro_f1"] = float("nan")
+    result["runs"][1]["by_node"][0]["f1"] = float("nan")
+    result["comparisons"][0]["p"] = float("nan")
+    written = write_report(result, tmp_path)
+    kept = read_result(written[0])
+    assert kept["runs"][1]["measures"]["micro_f1"] is None
+    assert kept["runs"][1]["by_node"][0]["f1"] is None

@@ -7,6 +7,7 @@ from linnaeus.experiments.report.schema import Measure, Result, Run
 from linnaeus.experiments.report.standing import (
     best_values,
     comparison,
+    interval,
     main_measure,
     ranked,
     role,
@@ -48,7 +49,7 @@ def _span(result: Result) -> tuple[float, float]:
     """The range over which intervals of the main measure are drawn."""
     key = main_measure(result)["key"]
     values = [run["measures"][key] or 0.0 for run in shown(result)]
-    values += [bound for run in shown(result) for bound in run["intervals"].get(key, [])]
+    values += [end for run in shown(result) for end in interval(run, key) or ()]
     return (min(values), max(values)) if values else (0.0, 1.0)
 
 
@@ -59,7 +60,7 @@ def _main_row(result: Result, run: Run, span: tuple[float, float]) -> Markup:
     cells = [
         _name(result, run),
         cell(figure(value), value, class_="best" if first else None),
-        cell(_whisker(value, run["intervals"].get(key), span, role(result, run["model"])), class_="drawn"),
+        cell(_whisker(value, interval(run, key), span, role(result, run["model"])), class_="drawn"),
         _difference(result, run["model"], "best"),
         _difference(result, run["model"], "flat"),
         cell(duration(total_seconds(run)), total_seconds(run), title=_parts(seconds)),
@@ -94,7 +95,7 @@ def _difference(result: Result, model: str, kind: str) -> Markup:
     return cell([signed(row["difference"]), tag("sup", stars(row["p"]))], row["difference"], title=told)
 
 
-def _whisker(value: float | None, interval: list[float] | None, span: tuple[float, float], kind: str) -> Markup:
+def _whisker(value: float | None, ends: tuple[float, float] | None, span: tuple[float, float], kind: str) -> Markup:
     low, high = span
     wide = max(high - low, 1e-9)
 
@@ -107,9 +108,9 @@ def _whisker(value: float | None, interval: list[float] | None, span: tuple[floa
         mark = tag("text", side, x=2 if side == "◂" else 98, y=13)
         return tag("svg", tag("title", words), mark, viewBox="0 0 110 18", width=110, height=18, role="img")
     bar = None
-    if interval:
-        words = f"{figure(interval[0])} to {figure(interval[1])}"
-        bar = tag("line", x1=place(interval[0]), x2=place(interval[1]), y1=9, y2=9, class_="whisker")
+    if ends:
+        words = f"{figure(ends[0])} to {figure(ends[1])}"
+        bar = tag("line", x1=place(ends[0]), x2=place(ends[1]), y1=9, y2=9, class_="whisker")
     dot = tag("circle", cx=place(value), cy=9, r=4)
     body = tag("g", bar, dot, class_=f"series point {kind}")
     return tag("svg", tag("title", words), body, viewBox="0 0 110 18", width=110, height=18, role="img")
@@ -138,7 +139,7 @@ def _measures_table(result: Result, measures: list[Measure], best: dict[str, flo
 
 
 def _value(run: Run, measure: Measure, best: dict[str, float]) -> Markup:
-    value, interval = run["measures"].get(measure["key"]), run["intervals"].get(measure["key"])
-    spread = tag("small", f"{figure(interval[0])}–{figure(interval[1])}") if interval else None
+    value, ends = run["measures"].get(measure["key"]), interval(run, measure["key"])
+    spread = tag("small", f"{figure(ends[0])}–{figure(ends[1])}") if ends else None
     first = value is not None and value == best.get(measure["key"])
     return cell([figure(value), spread], value, class_="best" if first else None)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from linnaeus.experiments.report.breakdown_values import by_level, by_size
 from linnaeus.experiments.report.page import facts
 from linnaeus.experiments.report.schema import Result
-from linnaeus.experiments.report.standing import best_values, comparison, main_measure, ranked, total_seconds
+from linnaeus.experiments.report.standing import best_values, comparison, interval, main_measure, ranked, total_seconds
 from linnaeus.experiments.report.tables import settings
 from linnaeus.experiments.report.wording import (
     count,
@@ -85,8 +85,8 @@ def _models(result: Result) -> Iterator[str]:
             f"**{figure(value)}**" if value is not None and value == best.get(measure["key"]) else figure(value)
             for value, measure in zip(values, measures, strict=True)
         ]
-        interval = run["intervals"].get(main["key"])
-        spread = f"{figure(interval[0])} to {figure(interval[1])}" if interval else figure(None)
+        ends = interval(run, main["key"])
+        spread = f"{figure(ends[0])} to {figure(ends[1])}" if ends else figure(None)
         differences = [_difference(result, run["model"], kind) for kind in ("best", "flat")]
         cost = [duration(total_seconds(run)), megabytes(run["model_mb"])]
         rows.append([plain(run["model"]), shown[0], spread, *differences, *cost, *shown[1:]])

@@ -6,7 +6,7 @@ from linnaeus.experiments.report.axes import Axis, Frame, decades
 from linnaeus.experiments.report.lines import measure_axis
 from linnaeus.experiments.report.markup import Markup, tag
 from linnaeus.experiments.report.schema import Result, Run
-from linnaeus.experiments.report.standing import main_measure, role, shown, total_seconds
+from linnaeus.experiments.report.standing import interval, main_measure, role, shown, total_seconds
 from linnaeus.experiments.report.wording import duration, figure
 
 __all__ = ["against_time"]
@@ -23,7 +23,7 @@ def against_time(result: Result) -> Markup | None:
     times = [total_seconds(run) for run in runs]
     low, high, ticks = decades(min(times), max(times))
     x = Axis("time for search, training and prediction", low, high, [(t, f"{t:g} s") for t in ticks], log=True)
-    bounds = [bound for run in runs for bound in run["intervals"].get(main["key"], [])]
+    bounds = [end for run in runs for end in interval(run, main["key"]) or ()]
     y = measure_axis(main["name"], [*(run["measures"][main["key"]] for run in runs), *bounds])
     frame = Frame(1060, 420, x, y, left=58, right=30)
     taken: list[Box] = []
@@ -37,11 +37,11 @@ def against_time(result: Result) -> Markup | None:
 
 def _point(frame: Frame, result: Result, run: Run, x: float, y: float, taken: list[Box]) -> Markup:
     main = main_measure(result)
-    interval = run["intervals"].get(main["key"])
+    ends = interval(run, main["key"])
     words = f"{run['model']}: {figure(run['measures'][main['key']])} in {duration(total_seconds(run))}"
     whisker = None
-    if interval:
-        whisker = tag("line", x1=x, x2=x, y1=frame.up(interval[0]), y2=frame.up(interval[1]), class_="whisker")
+    if ends:
+        whisker = tag("line", x1=x, x2=x, y1=frame.up(ends[0]), y2=frame.up(ends[1]), class_="whisker")
     name = _name(frame, run["model"], x, y, taken)
     body = [whisker, tag("circle", tag("title", words), cx=x, cy=y, r=5.5), name]
     return tag("g", body, class_=f"series point {role(result, run['model'])}", data_model=run["model"])

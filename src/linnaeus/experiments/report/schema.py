@@ -7,6 +7,7 @@ only nodes that documents use, and their ancestors.
 from __future__ import annotations
 
 import json
+import math
 import os
 from pathlib import Path
 from typing import Any, TypedDict, cast
@@ -221,7 +222,10 @@ def read_result(path: str | os.PathLike[str]) -> Result:
 
 
 def check_result(result: Any, source: str) -> Result:
-    """The result, if it is one of this format: all parts there, one main measure, names that exist."""
+    """The result, if it is one of this format: all parts there, one main measure, names that exist.
+
+    Figures that are not finite become ``None``, as JSON has no other way to write them.
+    """
     if not isinstance(result, dict) or result.get("format") != FORMAT:
         found = result.get("format") if isinstance(result, dict) else type(result).__name__
         raise DataError(f"{source} has format {found!r}; expected the result of a shoot-out, format {FORMAT}.")
@@ -235,4 +239,12 @@ def check_result(result: Any, source: str) -> Result:
     for part in ("best", "flat"):
         if result[part] is not None and result[part] not in models:
             raise DataError(f"{source} names {result[part]!r} as {part}, which is not among its runs.")
-    return cast(Result, result)
+    return cast(Result, _finite(result))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -9,6 +9,7 @@ __all__ = [
     "compared",
     "comparison",
     "far_behind",
+    "interval",
     "main_measure",
     "ranked",
     "role",
@@ -92,3 +93,9 @@ def best_values(result: Result) -> dict[str, float]:
         if there:
             best[measure["key"]] = max(there) if measure["higher_is_better"] else min(there)
     return best
+
+
+def interval(run: Run, key: str) -> tuple[float, float] | None:
+    """The interval of a measure, where both of its ends are known."""
+    ends = run["intervals"].get(key) or ()
+    return (ends[0], ends[1]) if len(ends) == 2 and None not in ends else None

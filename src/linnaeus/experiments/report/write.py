@@ -26,7 +26,7 @@ def write_report(result: Result, folder: str | os.PathLike[str]) -> list[Path]:
     ...     [path.name for path in write_report(EMPTY, folder)]
     ['shootout.json', 'report.html', 'report.md']
     """
-    check_result(result, "the result")
+    result = check_result(result, "the result")
     home = Path(folder)
     home.mkdir(parents=True, exist_ok=True)
     texts = {
