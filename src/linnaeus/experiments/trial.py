@@ -49,11 +49,16 @@ def grid_of(name: str, experiment: Experiment) -> list[float]:
 
 
 def make_model(name: str, experiment: Experiment, **more: Any) -> Any:
-    """An unfitted model with the usual parameters it has: one thread, the seed, RBF kernels for dense documents."""
+    """An unfitted model with the usual parameters it has: one thread, the seed, RBF kernels for dense documents.
+
+    Where AU(PRC) decides, which is of closed sets, models that can learn closed sets do.
+    """
     known = parameters_of(name)
     usual: dict[str, Any] = {"taxonomy": experiment.taxonomy, "random_state": experiment.seed, "n_jobs": 1}
     if experiment.is_dense:
         usual["kernel"] = "rbf"
+    if experiment.measure == "au_prc" and known.get("learn") == "given":
+        usual["learn"] = "closed"  # what the area is of
     if "C" not in more and (grid := grid_of(name, experiment)):
         usual["C"] = grid[len(grid) // 2]
     given = {**usual, **experiment.settings.get(name, {}), **more}
@@ -117,6 +122,10 @@ class Trial:
         P = [one.P for one in found]
         whole = None if any(p is None for p in P) else np.concatenate([p for p in P if p is not None])
         return Answers(sparse.csr_array(sparse.vstack([one.H for one in found])), S, whole)
+
+    def search(self) -> float | None:
+        """The best C of the first part, without learning from all of it."""
+        return self._search(self.experiment.parts[0], self.clock)[0]
 
     def _part(self, part: Part, seconds: float) -> Answers:
         clock = Clock(max(seconds, 1.0))
