@@ -53,12 +53,20 @@ def allowed(taxonomy: Taxonomy, members: Set, rules: Rules) -> bool:
     )
 
 
-def values(taxonomy: Taxonomy, weight: np.ndarray, rules: Rules, table: np.ndarray | None = None) -> dict[Set, float]:
+def values(
+    taxonomy: Taxonomy,
+    weight: np.ndarray,
+    rules: Rules,
+    table: np.ndarray | None = None,
+    ends: np.ndarray | None = None,
+) -> dict[Set, float]:
     """The score of every allowed set."""
     found = {}
     for members in closed_sets(taxonomy):
         if allowed(taxonomy, members, rules):
             value = float(sum(weight[v] for v in members))
+            if ends is not None:
+                value += float(sum(ends[v] for v in labels_of(taxonomy, members)))
             if table is not None:
                 for p in [*members, taxonomy.n_nodes]:
                     fan = [
@@ -173,6 +181,18 @@ def branching_equals_enumeration(data: st.DataObject, kind: str) -> None:
     for d, row in enumerate(S):
         agree(found, d, values(tax, row, rules, table), k)
     assert found.proved.all()
+
+
+@settings(max_examples=80)
+@given(st.data())
+def test_weights_of_labels_equal_enumeration(data: st.DataObject) -> None:
+    tax = data.draw(taxonomies(kinds=("tree", "dag")))
+    S, E = data.draw(exact_scores(tax.n_nodes, max_docs=1)), data.draw(exact_scores(tax.n_nodes, max_docs=1))[:1]
+    if data.draw(st.booleans()):
+        S, E = np.maximum(S, 0), np.minimum(S, 0)  # what labels score that need not be ends
+    k, rules = data.draw(st.integers(1, 3)), data.draw(some_rules(tax))
+    found = best_sets(S[:1], tax, k=k, rules=rules, ends=E)
+    agree(found, 0, values(tax, S[0], rules, None, E[0]), k)
 
 
 def test_what_the_relaxation_to_trees_is_certain_of_is_best(diamond: Taxonomy) -> None:

@@ -33,7 +33,9 @@ def problems(draw: st.DrawFn):
     forced = np.zeros(tax.n_nodes + 1, dtype=np.uint8)
     if draw(st.booleans()):
         forced[tax.ancestors(draw(st.integers(0, tax.n_nodes - 1)))] = 1
-    return S, positions(tax, columns), *allowed_children(hierarchy(tax), allowed), np.ascontiguousarray(table), forced
+    E = S[:, ::-1].copy() if draw(st.booleans()) else S[:, :0].copy()
+    below = allowed_children(hierarchy(tax), allowed)
+    return S, positions(tax, columns), *below, np.ascontiguousarray(table), forced, E
 
 
 @settings(max_examples=150)

@@ -101,3 +101,16 @@ def test_pipelines_pass_requests_on() -> None:
     pipe = Pipeline(OneVsRestSVM(tax, random_state=0)).fit(X, labels)
     assert pipe.predict(X[:5], rules={"at_most": 1}) == pipe.model_.predict(X[:5], rules={"at_most": 1})
     assert pipe.n_best(X[:2], 3) == pipe.model_.n_best(X[:2], 3)
+
+
+def test_a_flat_model_of_labels_as_given_ranks_its_own_answer_first() -> None:
+    tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"], ["B"]])
+    rng = np.random.default_rng(0)
+    names = ["A", "AA", "AB", "B"]
+    y = [sorted(set(rng.choice(names, size=2).tolist())) for _ in range(200)]
+    y = [[n for n in row if n != "A" or not {"AA", "AB"} & set(row)] for row in y]  # A means: nothing below it
+    X = np.array([[float(n in row) for n in names] for row in y]) + 0.3 * rng.normal(size=(200, 4))
+    model = OneVsRestSVM(tax, random_state=0).fit(X, y)
+    answers = tax.frontier(tax.close(model.answers(X)))
+    best = [ranked[0][0] for ranked in model.n_best(X, 1, closed=False)]
+    assert best == tax.labels(answers)

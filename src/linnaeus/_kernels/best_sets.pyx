@@ -128,12 +128,13 @@ cdef inline void add_sums(
 
 def best_sets(
     const floating[:, ::1] S, const int[::1] position, const i64[::1] indptr, const int[::1] children,
-    const double[:, ::1] table, const unsigned char[::1] forced, const int[::1] least, const int[::1] most, int J, int K
+    const double[:, ::1] table, const unsigned char[::1] forced, const floating[:, ::1] E, const int[::1] least,
+    const int[::1] most, int J, int K
 ):
     """Sets (indptr int64, indices int32; K sorted rows for each row of S, best first) and scores (n_docs x K float64).
 
     As for `branching_sets`: ``indptr`` has n_nodes + 1 rows of ``children``, the last of tops; nodes that are no children are
-    not allowed. ``least`` and ``most`` have n_nodes + 1 entries; J is above every bound in ``most`` that binds and at least
+    not allowed. ``E`` has columns as S: what is added where a set ends at a node; none: nothing. ``least`` and ``most`` have n_nodes + 1 entries; J is above every bound in ``most`` that binds and at least
     every ``least``. Rows without a set are empty and score minus infinity.
     """
     cdef Py_ssize_t n_docs = S.shape[0], n = position.shape[0], d, v, r, out = 0
@@ -147,7 +148,8 @@ def best_sets(
     cdef int[:, ::1] stack = np.zeros((n + 1, 2), dtype=np.int32)
     cdef int[::1] order = np.zeros(K, dtype=np.int32)
     cdef unsigned char[::1] kept = np.zeros(n + 1, dtype=np.uint8)
-    cdef double[::1] own = np.zeros(n + 1), losses = np.zeros(K + 1)
+    cdef bint ending = E.shape[1] > 0
+    cdef double[::1] own = np.zeros(n + 1), end = np.zeros(n + 1), losses = np.zeros(K + 1)
     scores_array = np.full((n_docs, K), -np.inf)
     indptr_array = np.zeros(n_docs * K + 1, dtype=np.int64)
     cdef double[:, ::1] scores = scores_array
@@ -170,15 +172,16 @@ def best_sets(
         with nogil:
             for v in range(n):
                 own[v] = S[d, position[v]] if position[v] >= 0 else 0.0
+                end[v] = E[d, position[v]] if ending and position[v] >= 0 else 0.0
             work.window = INFINITY
             work.K = 1  # the best set alone first
-            found = solve(&work, &own[0], table, &least[0], &most[0], &scores[d, 0], &order[0])
+            found = solve(&work, &own[0], &end[0], table, &least[0], &most[0], &scores[d, 0], &order[0])
             if K > 1 and found:
                 chosen(&work, order[0], &stack[0, 0], &kept[0])
                 work.window = one_change(&work, &kept[0], K, &losses[0])
                 work.K = K
                 while True:
-                    found = solve(&work, &own[0], table, &least[0], &most[0], &scores[d, 0], &order[0])
+                    found = solve(&work, &own[0], &end[0], table, &least[0], &most[0], &scores[d, 0], &order[0])
                     if work.window == INFINITY or (found == K and scores[d, K - 1] >= scores[d, 0] - work.window):
                         break
                     work.window = 4.0 * work.window + 1e-3 if work.window < 1e6 else INFINITY
@@ -197,7 +200,8 @@ def best_sets(
 
 
 cdef int solve(
-    Work* work, const double* own, const double[:, ::1] table, const int* least, const int* most, double* scores, int* order
+    Work* work, const double* own, const double* end, const double[:, ::1] table, const int* least, const int* most,
+    double* scores, int* order
 ) noexcept nogil:
     """Lists of all nodes from the bottom up; scores of the best sets and their entries, and how many there are."""
     cdef int n = work.n, K = work.K, J = work.J, w, v, j, k, i, q, side, top
@@ -212,7 +216,7 @@ cdef int solve(
         if v < n and work.indptr[v] == work.indptr[v + 1]:  # a leaf: one label, or not allowed
             for j in range(J + 1):
                 work.L_size[v * (J + 1) + j] = 0
-            s = own[v] + table[v, 0]
+            s = own[v] + table[v, 0] + end[v]
             if s > -INFINITY and least[v] <= 1 <= most[v]:
                 work.L_size[v * (J + 1) + 1] = 1
                 work.L[(v * (J + 1) + 1) * K] = s
@@ -233,8 +237,8 @@ cdef int solve(
             T.value = work.L + (v * (J + 1) + j) * K
             T.before = T.child = work.L_from + (v * (J + 1) + j) * K
             if s > -INFINITY and j >= least[v] and j <= most[v]:
-                if j == (1 if v < n else 0) and F_size[0] and table[v, 0] > -INFINITY:
-                    put(&T, K, work.window, s + table[v, 0], 0)
+                if j == (1 if v < n else 0) and F_size[0] and table[v, 0] + end[v] > -INFINITY:
+                    put(&T, K, work.window, s + table[v, 0] + end[v], 0)
                 if j > 0:
                     for k in range(1, work.B + 1):
                         q = 1 + (k - 1) * J + j - 1

@@ -23,13 +23,13 @@ include "largest_gains.pxi"
 
 def branching_sets(
     const floating[:, ::1] S, const int[::1] position, const i64[::1] indptr, const int[::1] children,
-    const double[:, ::1] table, const unsigned char[::1] forced
+    const double[:, ::1] table, const unsigned char[::1] forced, const floating[:, ::1] E
 ):
     """Best closed sets (indptr int64, indices int32, one sorted row for each row of S) and their scores (float64).
 
     ``position[v]`` is the column of node v in S, or -1 for a node of score 0. ``indptr`` has n_nodes + 1 rows of
-    ``children``, the last one of tops; nodes that are no children are not allowed. Where no set is, the row is empty and
-    the score minus infinity.
+    ``children``, the last one of tops; nodes that are no children are not allowed. ``E`` has columns as S: what is added
+    where a set ends at a node; without columns nothing is. Where no set is, the row is empty and the score minus infinity.
     """
     cdef Py_ssize_t n_docs = S.shape[0], n = position.shape[0], d, v, i, out = 0
     cdef int R = <int> table.shape[1] - 2, f, q, need, n_others, n_positive, take
@@ -48,6 +48,7 @@ def branching_sets(
     cdef int[::1] indices = indices_array
     cdef double[::1] scores = scores_array
     cdef const int* below = &children[0] if children.shape[0] else NULL
+    cdef bint ending = E.shape[1] > 0
     with nogil:
         for d in range(n_docs):
             for v in range(n):
@@ -65,6 +66,8 @@ def branching_sets(
                         n_positive += 1
                         sum_positive += gain[c]
                 value = table[v, 0] if f == 0 else -INFINITY
+                if ending and v < n and position[v] >= 0:
+                    value += E[d, position[v]]
                 take = 0
                 if indptr[v] < indptr[v + 1]:
                     n_others = largest(&gain[0], below, indptr[v], indptr[v + 1], &forced[0], R + 1, &best[0], &who[0])

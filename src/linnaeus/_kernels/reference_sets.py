@@ -13,11 +13,11 @@ __all__ = ["best_sets", "branching_sets", "changed_sets", "closures_within", "is
 
 
 def branching_sets(
-    S: Array, position: Array, indptr: Array, children: Array, table: Array, forced: Array
+    S: Array, position: Array, indptr: Array, children: Array, table: Array, forced: Array, E: Array
 ) -> tuple[Array, Array, Array]:
     """The best set alone, no bounds on labels."""
     free = np.zeros(len(position) + 1, dtype=np.int32), np.ones(len(position) + 1, dtype=np.int32)
-    rows, indices, scores = best_sets(S, position, indptr, children, table, forced, *free, 1, 1)
+    rows, indices, scores = best_sets(S, position, indptr, children, table, forced, E, *free, 1, 1)
     return rows, indices, scores[:, 0]
 
 
@@ -28,12 +28,12 @@ def changed_sets(
     table = np.zeros((len(position) + 1, 2))
     table[-1, 0] = -np.inf if not_empty else 0.0
     free = np.zeros(len(position) + 1, dtype=np.int32), np.ones(len(position) + 1, dtype=np.int32)
-    return best_sets(S, position, indptr, children, table, forced, *free, 1, K)
+    return best_sets(S, position, indptr, children, table, forced, S[:, :0], *free, 1, K)
 
 
 def best_sets(
-    S: Array, position: Array, indptr: Array, children: Array, table: Array, forced: Array, least: Array, most: Array,
-    J: int, K: int,
+    S: Array, position: Array, indptr: Array, children: Array, table: Array, forced: Array, E: Array, least: Array,
+    most: Array, J: int, K: int,
 ) -> tuple[Array, Array, Array]:  # fmt: skip
     n, scores, rows = len(position), np.full((len(S), K), -np.inf), []
     for d, row in enumerate(S):
@@ -46,6 +46,8 @@ def best_sets(
             for (k, j), entries in states.items():
                 labels = j if k or v == n else 1
                 bonus = own + table[v, min(k, table.shape[1] - 1)]
+                if not k and E.shape[1] and v < n and position[v] >= 0:
+                    bonus += float(E[d, position[v]])
                 if least[v] <= labels <= most[v] and bonus > -np.inf:
                     more = [(value + bonus, members) for value, members in entries]
                     lists[v][labels] = _best(lists[v].get(labels, []) + more, K)

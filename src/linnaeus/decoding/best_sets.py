@@ -1,8 +1,9 @@
 """The k best closed sets of every document, under rules and with scores of branching.
 
-    max over closed U that the rules allow of   sum_{v in U} ( u_v + b_v(k_v(U)) )
+    max over closed U that the rules allow of   sum_{v in U} ( u_v + b_v(k_v(U)) ) + sum over labels v of U of e_v
 
-u are the weights of nodes; b_v(k), if given, scores that k children of a chosen v are chosen (`branching`). Exact on
+u are the weights of nodes; b_v(k), if given, scores that k children of a chosen v are chosen (`branching`), e_v that the
+set ends at v, which makes it a label. Exact on
 trees and forests by dynamic programming: linear in nodes for the best set, times k (and the number of labels, where
 rules count them) for more. On a DAG exact by minimum cuts where rules only leave nodes out or in; with scores of
 branching by trees that bound it (`ghosts`) where they happen to agree; else by integer programming (`integer_sets`),
@@ -70,6 +71,7 @@ def best_sets(
     k: int = 1,
     rules: Rules | BoundRules | None = None,
     table: Any = None,
+    ends: Any = None,
 ) -> RankedSets:
     """The k best closed sets of every document.
 
@@ -80,6 +82,7 @@ def best_sets(
     rules : which sets are allowed; a set may be empty unless they ask for a label.
     table : scores of branching, (n_nodes + 1) x (R + 2): no child, 1 .. R children, more than R; the last row is for
         the number of top nodes. See `linnaeus.decoding.branching`.
+    ends : weights of nodes as labels, where the set has nothing below them; columns as U, minus infinity: none may end.
 
     Examples
     --------
@@ -93,19 +96,27 @@ def best_sets(
     from linnaeus.decoding.base import checked
 
     check_number("k", k, least=1, whole=True)
+    E = None if ends is None else checked(np.asarray(ends, dtype=np.asarray(U).dtype), taxonomy, columns)[0]
     U, _, nodes = checked(U, taxonomy, columns)
     bound = rules if isinstance(rules, BoundRules) else Rules.of(rules).bind(taxonomy)
     edges = hierarchy(taxonomy)
     if edges.is_forest:
-        return _on_forest(U, taxonomy, nodes, int(k), bound, edges, table)
+        return _on_forest(U, taxonomy, nodes, int(k), bound, edges, table, E)
     from linnaeus.decoding.dag_sets import on_dag
 
     scores = None if table is None else _with_rules(_checked_table(table, taxonomy.n_nodes), bound)
-    return RankedSets(*on_dag(U, taxonomy, nodes, int(k), bound, edges, scores))
+    return RankedSets(*on_dag(U, taxonomy, nodes, int(k), bound, edges, scores, E))
 
 
 def _on_forest(
-    U: FloatArray, taxonomy: Taxonomy, nodes: IntArray, k: int, rules: BoundRules, edges: Hierarchy, table: Any
+    U: FloatArray,
+    taxonomy: Taxonomy,
+    nodes: IntArray,
+    k: int,
+    rules: BoundRules,
+    edges: Hierarchy,
+    table: Any,
+    E: FloatArray | None,
 ) -> RankedSets:
     from linnaeus._kernels.best_changes import changed_sets
     from linnaeus._kernels.best_sets import best_sets as several
@@ -113,7 +124,13 @@ def _on_forest(
 
     n = taxonomy.n_nodes
     indptr, children = allowed_children(edges, rules.allowed)
-    plain = table is None and not rules.counts and rules.max_children is None and rules.may_stop[rules.allowed].all()
+    plain = (
+        table is None
+        and E is None
+        and not rules.counts
+        and rules.max_children is None
+        and rules.may_stop[rules.allowed].all()
+    )
     table = _with_rules(_checked_table(table, n), rules)
     forced = np.append(rules.forced, False).astype(np.uint8)
     proved = np.ones(len(U), dtype=bool)
@@ -124,13 +141,14 @@ def _on_forest(
     most = np.where(rules.most < NO_BOUND, rules.most, 0)
     J = max(1, int(rules.least[-1]), int(most.max()) + int(most.any()))
     bounds = (rules.least, np.minimum(rules.most, J).astype(np.int32))
+    E = np.ascontiguousarray(U[:, :0]) if E is None else E
     for rows in blocks(len(U), n * k):
         if k == 1 and not rules.counts:
-            parts.append(branching_sets(U[rows], *arrays))
+            parts.append(branching_sets(U[rows], *arrays, E[rows]))
         elif plain:
             parts.append(changed_sets(U[rows], *arrays[:3], forced, bool(rules.least[-1] > 0), k))
         else:
-            parts.append(several(U[rows], *arrays, *bounds, J, k))
+            parts.append(several(U[rows], *arrays, E[rows], *bounds, J, k))
     ends = np.cumsum([0, *(len(part[1]) for part in parts)])
     pointers = [np.zeros(1, dtype=np.int64), *(part[0][1:] + end for part, end in zip(parts, ends, strict=False))]
     indices = np.concatenate([np.empty(0, dtype=np.int32), *(part[1] for part in parts)])

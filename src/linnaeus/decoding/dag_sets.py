@@ -37,6 +37,7 @@ def on_dag(
     rules: BoundRules,
     edges: Hierarchy,
     table: FloatArray | None = None,
+    E: FloatArray | None = None,
 ) -> tuple[CSR, FloatArray, BoolArray]:
     """Sets (k rows for each document), their scores (n_docs x k), and whether they are proved to be the best."""
     n = taxonomy.n_nodes
@@ -46,6 +47,11 @@ def on_dag(
         weights[:, taxonomy.root] = 0.0
     found: list[list[tuple[IntArray, float]]] = [[] for _ in weights]
     proved = np.ones(len(U), dtype=bool)
+    if E is not None:
+        ends = np.zeros((len(U), n))
+        ends[:, nodes] = E
+        found, proved = _with_ends(weights, ends, k, taxonomy, rules, edges, table)
+        return *_stacked(found, k, n), proved
     if table is not None:
         found, proved = _with_branching(weights, k, rules, edges, table)
         return *_stacked(found, k, n), proved
@@ -64,6 +70,40 @@ def on_dag(
     elif k > 1:
         found = [cuts.ranked(w, k) for w in weights]
     return *_stacked(found, k, n), proved
+
+
+def _with_ends(
+    weights: FloatArray,
+    ends: FloatArray,
+    k: int,
+    taxonomy: Taxonomy,
+    rules: BoundRules,
+    edges: Hierarchy,
+    table: FloatArray | None,
+) -> tuple[list[list[tuple[IntArray, float]]], BoolArray]:
+    """By a cut over nodes alone where ends are never to one's advantage and its set loses nothing; else by programme."""
+    from linnaeus.decoding.integer_sets import IntegerSets
+
+    found: list[list[tuple[IntArray, float]]] = [[] for _ in weights]
+    certain = np.zeros(len(weights), dtype=bool)
+    if k == 1 and table is None:
+        cuts = Cuts(taxonomy, edges, rules)
+        bounded = (ends <= 0).all(axis=1)
+        for d, best in zip(np.flatnonzero(bounded).tolist(), cuts.best(weights[bounded]), strict=True):
+            if best is not None and bool(cuts.obeyed(best[0])):
+                labels = taxonomy.frontier(_one_set(best[0], taxonomy)).indices
+                certain[d] = not ends[d, labels].any()
+                found[d] = [best]
+    proved = np.ones(len(weights), dtype=bool)
+    programme = None if certain.all() else IntegerSets(edges, rules, table, ends=True)
+    for d in np.flatnonzero(~certain).tolist():
+        assert programme is not None
+        found[d], proved[d] = programme.best(weights[d], k, ends[d])
+    return found, proved
+
+
+def _one_set(members: IntArray, taxonomy: Taxonomy) -> CSR:
+    return pattern(np.array([0, len(members)]), members.astype(np.int32), taxonomy.n_nodes)
 
 
 def _with_branching(
@@ -106,8 +146,7 @@ class Cuts:
         self.not_empty = bool(rules.least[-1] > 0)
 
     def obeyed(self, members: IntArray) -> BoolArray:
-        Y = pattern(np.array([0, len(members)]), members.astype(np.int32), self.taxonomy.n_nodes)
-        return self.rules.obeyed(Y, self.edges)
+        return self.rules.obeyed(_one_set(members, self.taxonomy), self.edges)
 
     def best(self, weights: FloatArray) -> list[tuple[IntArray, float] | None]:
         """(members, value) of the best set of every row, None where there is none."""

@@ -50,7 +50,7 @@ def relaxed_sets(
     todo = np.arange(len(weights))
     for step in range(STEPS if g else 1):
         S = np.hstack([weights[todo] - shift[todo] @ back, np.where(never[todo], -np.inf, shift[todo])])
-        rows, indices, values = branching_sets(S, position, indptr, children, grown, forced)
+        rows, indices, values = branching_sets(S, position, indptr, children, grown, forced, np.empty((len(S), 0)))
         chosen = np.zeros(S.shape, dtype=bool)
         chosen[row_numbers(rows), indices] = True
         apart = chosen[:, n:].astype(np.int8) - chosen[:, origin]

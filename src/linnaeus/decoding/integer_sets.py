@@ -2,7 +2,7 @@
 
 Variables x_v = 1 if v is in the set, and f_v = 1 if v is a label, that is in the set without any child:
 
-    max  sum_v u_v x_v    x_c <= x_p on every edge
+    max  sum_v u_v x_v + e_v f_v       x_c <= x_p on every edge
          f_v >= x_v - sum_c x_c,   f_v <= x_v,   f_v <= 1 - x_c                    labels
          sum of f_v at or below p  <= most_p,   sum of all f_v  >= least           how many
          x_v <= sum_c x_c   where v may not be the end;   sum_c x_c <= r x_v       depth, branching
@@ -32,7 +32,9 @@ SECONDS = 20.0  # of one programme; an answer that takes longer is the best foun
 class IntegerSets:
     """The constraints of one taxonomy and its rules; weights come with every document."""
 
-    def __init__(self, edges: Hierarchy, rules: BoundRules, table: FloatArray | None = None) -> None:
+    def __init__(
+        self, edges: Hierarchy, rules: BoundRules, table: FloatArray | None = None, *, ends: bool = False
+    ) -> None:
         from scipy.optimize import LinearConstraint
 
         self.edges, self.rules = edges, rules
@@ -42,8 +44,8 @@ class IntegerSets:
         self._rows: list[tuple[list[int], list[float], float, float]] = []
         self._closed()
         self._ends()
-        if rules.counts:
-            self._labels()
+        if rules.counts or ends:
+            self._labels(exact=ends or rules.least[-1] > 1)
         if table is not None:
             self._branching(table)
         if rules.least[-1] > 0:
@@ -91,12 +93,12 @@ class IntegerSets:
         if most is not None and len(tops) > most:
             self._row(tops, [1.0] * len(tops), -np.inf, float(most))
 
-    def _labels(self) -> None:
+    def _labels(self, exact: bool) -> None:
         n, rules = self.n, self.rules
         for v in np.flatnonzero(rules.allowed).tolist():
             below = self._children(v)
             self._row([n + v, v, *below], [1.0, -1.0, *[1.0] * len(below)], 0.0, np.inf)
-            if rules.least[-1] > 1:
+            if exact:
                 self._row([n + v, v], [1.0, -1.0], -np.inf, 0.0)
                 for c in below:
                     self._row([n + v, c], [1.0, 1.0], -np.inf, 1.0)
@@ -129,18 +131,22 @@ class IntegerSets:
         most = [*each[:-1], float(max(len(below), K - 1))]
         self._row([*z, *below], [*most, *[-1.0] * len(below)], 0.0, np.inf)
 
-    def best(self, weights: FloatArray, k: int) -> tuple[list[tuple[IntArray, float]], bool]:
-        """The k best sets of one document, and whether each is proved to be."""
+    def best(
+        self, weights: FloatArray, k: int, ends: FloatArray | None = None
+    ) -> tuple[list[tuple[IntArray, float]], bool]:
+        """The k best sets of one document, and whether each is proved to be; ``ends`` are weights of labels."""
         from scipy.optimize import Bounds, LinearConstraint, milp
 
         n, rules, bonus = self.n, self.rules, np.array(self.bonus)
         weights = weights + self.own
         usable = rules.allowed & (weights > -np.inf)
-        upper = np.concatenate([usable, usable, bonus > -np.inf]).astype(np.float64)
+        E = np.zeros(n) if ends is None else ends
+        upper = np.concatenate([usable, usable & (E > -np.inf), bonus > -np.inf]).astype(np.float64)
         lower = np.concatenate([rules.forced, np.zeros(n + len(bonus))]).astype(np.float64)
         if (lower > upper).any():
             return [], True
-        cost = np.concatenate([np.where(usable, -weights, 0.0), np.zeros(n), np.where(bonus > -np.inf, -bonus, 0.0)])
+        parts = [np.where(usable, weights, 0.0), np.where(E > -np.inf, E, 0.0), np.where(bonus > -np.inf, bonus, 0.0)]
+        cost = -np.concatenate(parts)
         whole = np.concatenate([np.ones(n), np.zeros(n), np.ones(len(bonus))])  # labels follow from the sets
         constraints, proved = list(self.constraints), True
         found: list[tuple[IntArray, float]] = []
@@ -154,7 +160,8 @@ class IntegerSets:
                 break
             inside = result.x[:n] > 0.5
             chosen = result.x[2 * n :] > 0.5
-            value = float(weights[inside].sum() + bonus[chosen].sum())
+            labels = inside & (result.x[n : 2 * n] > 0.5)
+            value = float(weights[inside].sum() + (E[labels].sum() if ends is not None else 0.0) + bonus[chosen].sum())
             found.append((np.flatnonzero(inside).astype(np.int32), value))
             signs = np.concatenate([np.where(inside, -1.0, 1.0), np.zeros(n + len(bonus))])
             constraints = [*constraints, LinearConstraint(signs[None], 1.0 - inside.sum(), np.inf)]

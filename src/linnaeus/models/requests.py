@@ -1,8 +1,10 @@
 """Answers to requests of their own kind: the k best label sets of each document, and sets that obey rules.
 
 Sets are compared by what they sum to. Of a model whose decoder answers one label this is the score of that label, or of
-its whole path; of any other it is the sum of the decoder's margins (`Decoder.margins`) over the closed set. A model
-whose scores do not add up so overrides ``_set_weights``.
+its whole path; of any other it is the sum of the decoder's margins (`Decoder.margins`) over the closed set. Where the
+model was taught labels as given, without what stands above them, a node that only comes along with a label below it
+counts only if it speaks for itself: margins below 0 count at the ends of the set. A model whose scores do not add up so
+overrides ``_set_weights``, which may give pairs: weights of nodes, and of labels.
 """
 
 from __future__ import annotations
@@ -36,11 +38,19 @@ def ranked_sets(
     table = decide.table(taxonomy) if hasattr(decide, "table") else None
     if decide.single and wanted.at_least <= 1:
         nodes = _candidates(wanted.bind(taxonomy), ends, isinstance(decide, BestLeaf))
-        return _joined([best_labels(U, taxonomy, model.nodes_, nodes, path_sum, k, table) for U in weights])
+        pairs = map(_pair, weights)
+        return _joined([best_labels(U, taxonomy, model.nodes_, nodes, path_sum, k, table, E) for U, E in pairs])
     if at_least_one and not wanted.at_least and not isinstance(decide, BestClosure):
         wanted = replace(wanted, at_least=1)
     bound = _known_ends(wanted.bind(taxonomy), model.nodes_)
-    return _joined([best_sets(U, taxonomy, model.nodes_, k=k, rules=bound, table=table) for U in weights])
+    alone = not (decide.closed or model.nested_ or model.closed_) and taxonomy.n_edges > 0
+    pairs = ((np.maximum(U, 0), np.minimum(U, 0)) if alone else _pair(U) for U in weights)
+    return _joined([best_sets(U, taxonomy, model.nodes_, k=k, rules=bound, table=table, ends=E) for U, E in pairs])
+
+
+def _pair(weights: Any) -> tuple[FloatArray, FloatArray | None]:
+    """Weights of nodes, and of labels if there are any of their own."""
+    return weights if isinstance(weights, tuple) else (weights, None)
 
 
 def _known_ends(rules: BoundRules, nodes: IntArray) -> BoundRules:
@@ -79,15 +89,21 @@ def best_labels(
     path_sum: bool,
     k: int,
     table: FloatArray | None = None,
+    E: FloatArray | None = None,
 ) -> RankedSets:
-    """The k best of ``nodes``, each with its ancestors, as sets; with scores of branching where there is a table."""
+    """The k best of ``nodes``, each with its ancestors, as sets.
+
+    With scores of branching where there is a table, and weights of the nodes as labels where there are (E).
+    """
+    column_of = np.full(taxonomy.n_nodes, -1)
+    column_of[scored] = np.arange(len(scored))
     if path_sum:
         paths = taxonomy.ancestor_matrix[nodes][:, scored].astype(np.float64)
         S = np.ascontiguousarray((paths @ U.T.astype(np.float64)).T)
     else:
-        column_of = np.full(taxonomy.n_nodes, -1)
-        column_of[scored] = np.arange(len(scored))
         S = np.asarray(U[:, column_of[nodes]], dtype=np.float64)
+    if E is not None:
+        S = S + E[:, column_of[nodes]]
     if table is not None:
         each = pattern(np.arange(len(nodes) + 1), nodes.astype(np.int32), taxonomy.n_nodes)
         S = S + branching_scores(taxonomy.close(each, keep_root=False), taxonomy, table)

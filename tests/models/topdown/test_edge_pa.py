@@ -103,3 +103,27 @@ def test_search_errors_are_those_of_local_search_only() -> None:
     model = EdgePA(tax, max_iter=1, random_state=0).fit(X, labels)
     assert model.search_errors(X, labels, decoder=ExactSearch()) == 0
     assert 0 < model.search_errors(X, labels) < 1
+
+
+@pytest.mark.parametrize("search", ["exact", "local"])
+def test_rankings_of_sets_end_at_labels_and_count_stop_leaves(search: str) -> None:
+    tax = taxonomy()
+    X, labels = documents(tax, 80)
+    labels[0] = ["A"]  # an inner label
+    model = EdgePA(tax, search=search, max_iter=2, random_state=0).fit(X, labels)
+    assert len(model.stop_nodes_)
+    known = {str(tax.names[v]) for v in model.label_nodes_}
+    U, E = model._node_and_label_weights(model._check_X(X[:20], reset=False), model._decoder(None))
+    place = {int(v): i for i, v in enumerate(model.nodes_)}
+    for d, ranked in enumerate(model.n_best(X[:20], 4, closed=False)):
+        assert all(set(names) <= known for names, _ in ranked)
+        for names, score in ranked:
+            ends = [tax.index(name) for name in names]
+            members = set().union(*(set(tax.ancestors(v).tolist()) for v in ends)) - {tax.root}
+            own = sum(U[d, place[v]] for v in members) + sum(E[d, place[v]] for v in ends)
+            assert score == pytest.approx(own, abs=1e-4)
+    best = [ranked[0][0] for ranked in model.n_best(X, 1, closed=False)]
+    if search == "exact":
+        assert np.mean([a == sorted(b, key=tax.index) for a, b in zip(best, model.predict(X), strict=True)]) > 0.9
+    only = model.predict(X[:20], rules={"only_under": "A", "at_most": 1, "at_least": 1})
+    assert all(len(row) == 1 and row[0].startswith("A") and row[0] in known for row in only)
