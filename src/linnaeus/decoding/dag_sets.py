@@ -81,7 +81,7 @@ def _with_ends(
     edges: Hierarchy,
     table: FloatArray | None,
 ) -> tuple[list[list[tuple[IntArray, float]]], BoolArray]:
-    """By a cut over nodes alone where ends are never to one's advantage and its set loses nothing; else by programme."""
+    """By a cut over nodes alone where ends add nothing and its set loses nothing by them; else by integer programme."""
     from linnaeus.decoding.integer_sets import IntegerSets
 
     found: list[list[tuple[IntArray, float]]] = [[] for _ in weights]

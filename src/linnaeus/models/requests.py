@@ -38,8 +38,8 @@ def ranked_sets(
     table = decide.table(taxonomy) if hasattr(decide, "table") else None
     if decide.single and wanted.at_least <= 1:
         nodes = _candidates(wanted.bind(taxonomy), ends, isinstance(decide, BestLeaf))
-        pairs = map(_pair, weights)
-        return _joined([best_labels(U, taxonomy, model.nodes_, nodes, path_sum, k, table, E) for U, E in pairs])
+        singles = map(_pair, weights)
+        return _joined([best_labels(U, taxonomy, model.nodes_, nodes, path_sum, k, table, E) for U, E in singles])
     if at_least_one and not wanted.at_least and not isinstance(decide, BestClosure):
         wanted = replace(wanted, at_least=1)
     bound = _known_ends(wanted.bind(taxonomy), model.nodes_)
