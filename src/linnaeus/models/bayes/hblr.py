@@ -17,6 +17,7 @@ from linnaeus.data.check import Problem
 from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.engine.clock import Clock
 from linnaeus.errors import DataError, ParameterError, check_number
+from linnaeus.models.bayes.covariances import fits
 from linnaeus.models.bayes.fisher import gamma_priors, widths_at_probabilities, widths_at_shares
 from linnaeus.models.bayes.in_turn import InTurn
 from linnaeus.models.bayes.likelihoods import make_likelihood
@@ -28,12 +29,11 @@ from linnaeus.models.label_tree import label_tree
 from linnaeus.models.parameters import check_choice
 from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import FloatArray, Matrix
+from linnaeus.typing import Engine, FloatArray, Matrix
 
 __all__ = ["HBLR", "LearnedPrecision"]
 
 _TOGETHER = 10**7  # documents x labels from which leaves and inner vertices move in turn
-_FULL = 300  # features up to which covariances are full by default
 
 
 class HBLR(PosteriorViews):
@@ -54,7 +54,8 @@ class HBLR(PosteriorViews):
     parents : what to do with nodes with several parents: refuse them ("only"), or take the first by name ("first").
     learn : labels as "given", "closed", or "frontier" (the most specific).
     fit_intercept : add a constant feature, with a prior like all others.
-    covariance : of the variational posterior: "full", "diagonal", or "auto": full up to 300 features.
+    covariance : of the posterior of a label's weights: "full", "diagonal", or "auto": full up to 300 features, where
+        all leaves are found together. The diagonal takes correlated features for better known than they are.
     schedule : of "map": "together" finds all weights in one problem; "leaves" moves blocks of leaves on threads or a
         cluster, then the inner nodes (binary likelihood, M1 and M3); "auto": together up to ten million documents x
         labels.
@@ -208,30 +209,31 @@ class HBLR(PosteriorViews):
     def _infer(self, X: Matrix, Y: Any, c: FloatArray, precisions: Precisions, clock: Clock, after: Any) -> Posterior:
         how: dict[str, Any] = {"learn": self.learn_precisions, "tol": self.tol, "max_iter": self.max_iter}
         how |= {"clock": clock, "after": after}
-        self.covariance_, self.lower_bounds_ = None, np.empty(0)
+        full = self.covariance == "full" or (self.covariance == "auto" and fits(self.tree_, X.shape[1]))
+        engine, self.lower_bounds_ = get_engine(self.engine, self.n_jobs), np.empty(0)
         if self.inference == "map":
-            return maximise(self._stage(X, Y, c), precisions, **how)
-        full = self.covariance == "full" or (self.covariance == "auto" and X.shape[1] <= _FULL)
-        engine = get_engine(self.engine, self.n_jobs)
+            return maximise(self._stage(X, Y, c, engine, full), precisions, **how)
         dense = np.asarray(Y.toarray(), np.float64)
         state = Variational(X, dense, c, self.tree_, precisions, self.likelihood_ == "softmax", full, engine)
         posterior, bounds = infer(state, **how)
-        self.covariance_, self.lower_bounds_ = state.covariance, np.array(bounds)
+        self.lower_bounds_ = np.array(bounds)
         return posterior
 
-    def _stage(self, X: Matrix, Y: Any, c: FloatArray) -> Stage:
+    def _stage(self, X: Matrix, Y: Any, c: FloatArray, engine: Engine, full: bool) -> Stage:
         large = Y.shape[0] * Y.shape[1] > _TOGETHER
         schedule = self.schedule if self.schedule != "auto" else "leaves" if large else "together"
         if self.model == "M2" or self.likelihood_ == "softmax" or schedule == "together":
-            return Together(X, make_likelihood(self.likelihood_, Y, c), self.tree_)
-        engine = get_engine(self.engine, self.n_jobs)
+            return Together(X, make_likelihood(self.likelihood_, Y, c), self.tree_, engine if full else None)
+        if self.covariance == "full":
+            raise ParameterError("covariance='full' needs schedule='together'; blocks of leaves have diagonals only.")
         return InTurn(X, Y.tocsc(), c, self.tree_, engine, keep=self.posterior, constant=self.fit_intercept)
 
     def _take(self, posterior: Posterior, X: Matrix) -> None:
         leaves, dtype, d = self.tree_.leaves, X.dtype, X.shape[1]
         self.weights_, self.intercept_ = _parts(posterior.mean[leaves].T, d, dtype)
-        self.std_ = self.intercept_std_ = None
+        self.std_ = self.intercept_std_ = self.covariance_ = None
         if self.posterior and posterior.variance is not None:
+            self.covariance_ = posterior.covariance
             self.std_, self.intercept_std_ = _parts(np.sqrt(posterior.variance).T, d, dtype)
         self.link_precisions_ = posterior.precisions.at_vertices()
         self.objective_, self.n_iter_ = posterior.objective, posterior.n_iter

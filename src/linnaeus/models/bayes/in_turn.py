@@ -69,6 +69,7 @@ class InTurn:
     constant: bool = False  # whether the last feature is one: it starts where a label of mean size would have it
     weights: FloatArray = field(init=False)
     variances: FloatArray | None = None
+    covariance: None = None
 
     def __post_init__(self) -> None:
         shape = (self.tree.n_vertices, self.X.shape[1])
@@ -120,7 +121,8 @@ class InTurn:
             squares += (W**2).sum(axis=1)
         return squares
 
-    def variance(self, rho: FloatArray) -> FloatArray | None:
+    @property
+    def variance(self) -> FloatArray | None:
         return self.variances
 
 

@@ -1,7 +1,8 @@
-"""Partial maximum a posteriori: weights at their mode, diagonal Laplace variances, posteriors of the precisions.
+"""Partial maximum a posteriori: weights at their mode, Laplace's variances, posteriors of the precisions.
 
     repeat   1  all weights := the mode for the expected precisions              (`Together`, or `in_turn` on threads)
-             2  leaves: Psi_i = 1 / (sum_x x_i^2 p (1 - p) + prec),   inner: Psi_i = 1 / (prec + sum of the children's)
+             2  leaves: Psi = (X' Diag(p (1 - p)) X + prec)^-1, or 1 / its diagonal where there are many features;
+                inner: Psi_i = 1 / (prec + sum of the children's)
              3  precisions := their posterior, given means and variances         (`precisions`)
     until neither weights nor precisions move
 
@@ -16,11 +17,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from linnaeus.engine.clock import Clock
+from linnaeus.models.bayes.covariances import leaf_covariances
 from linnaeus.models.bayes.fixed_point import Anderson
 from linnaeus.models.bayes.modes import find_mode
 from linnaeus.models.bayes.precisions import Precisions
 from linnaeus.models.label_tree import LabelTree
-from linnaeus.typing import FloatArray, Matrix
+from linnaeus.typing import Engine, FloatArray, Matrix
 
 __all__ = ["Posterior", "Round", "Stage", "Together", "inner_stiffness", "laplace", "link_spread", "maximise", "moved"]
 
@@ -37,6 +39,7 @@ class Posterior:
     converged: bool
     history: FloatArray  # rounds x 2: largest relative change of the precisions, change of the weights
     objectives: FloatArray  # after every round
+    covariance: FloatArray | None = None  # of the leaves, where it is full
 
 
 @dataclass
@@ -59,8 +62,14 @@ class Stage(Protocol):
 
     def __call__(self, rho: FloatArray, tol: float) -> Round: ...
 
-    def variance(self, rho: FloatArray) -> FloatArray | None:
+    @property
+    def variance(self) -> FloatArray | None:
         """Of the leaves, at the mode found last."""
+        ...
+
+    @property
+    def covariance(self) -> FloatArray | None:
+        """The same, where it is full."""
         ...
 
 
@@ -87,7 +96,7 @@ def maximise(
         if learn:
             precisions = new.moved_to(np.exp(mix(np.log(precisions.mean), np.log(new.mean))))
     how = (found.objective, number, converged, np.array(history), np.array(objectives))
-    return Posterior(found.weights, stage.variance(rho), precisions, *how)
+    return Posterior(found.weights, stage.variance, precisions, *how, stage.covariance)
 
 
 @dataclass
@@ -97,9 +106,11 @@ class Together:
     X: Matrix
     likelihood: Any
     tree: LabelTree
+    engine: Engine | None = None  # for full covariances; None keeps to their diagonals
     V: FloatArray = field(init=False)
     weights: FloatArray = field(init=False)
     variances: FloatArray = field(init=False)
+    covariance: FloatArray | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.V = np.zeros((self.tree.n_leaves, self.X.shape[1]))
@@ -110,11 +121,19 @@ class Together:
         mode = find_mode(self.X, self.likelihood, self.tree, rho, self.V, 1e-3 * tol)
         away = moved(self.weights, mode.weights)
         self.V, self.weights = mode.V, mode.weights
-        self.variances = laplace(self.squares, self.likelihood.curvature(mode.probabilities), self.tree, rho)
+        bend = self.likelihood.curvature(mode.probabilities)
+        if self.engine is None:
+            self.variances = laplace(self.squares, bend, self.tree, rho)
+        else:
+            stiff = np.broadcast_to(inner_stiffness(self.tree, rho), self.weights.shape)
+            self.covariance = leaf_covariances(self.X, bend, stiff[self.tree.leaves], self.engine)[0]
+            self.variances = 1 / stiff
+            self.variances[self.tree.leaves] = np.einsum("nii->ni", self.covariance)
         q, own = link_spread(self.tree, self.weights, self.variances)
         return Round(self.weights, q, own, mode.objective, away, mode.gap <= 1e-3 * tol * mode.objective)
 
-    def variance(self, rho: FloatArray) -> FloatArray:
+    @property
+    def variance(self) -> FloatArray:
         return self.variances[self.tree.leaves]
 
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from linnaeus.engine.clock import Clock
 from linnaeus.models.bayes.bouchard import Bounded, Local, curvature_of
+from linnaeus.models.bayes.covariances import leaf_covariances
 from linnaeus.models.bayes.fixed_point import Anderson
 from linnaeus.models.bayes.modes import find_mode
 from linnaeus.models.bayes.partial_map import Posterior, link_spread, moved
@@ -29,8 +30,6 @@ from linnaeus.models.label_tree import LabelTree
 from linnaeus.typing import Engine, FloatArray, Matrix
 
 __all__ = ["Variational", "infer"]
-
-_LEAVES = 8  # to a task, however many threads there are
 
 
 @dataclass
@@ -85,25 +84,17 @@ class Variational:
         """Of the leaves, which given xi know nothing of each other, and of the inner vertices."""
         tree, rho = self.tree, self.precisions.at_vertices()
         stiff = np.broadcast_to(rho + tree.children_sum(rho), self.mean.shape).copy()
-        lam = self.c[:, None] * curvature_of(self.local.xi)
-        if self.full:
-            variance, logdet = 1 / stiff, -np.log(stiff).sum(axis=1)
-            self._invert(lam, stiff[tree.leaves], variance, logdet)
-            self.variance, self.logdet = variance, logdet
-            return
-        stiff[tree.leaves] += 2 * np.asarray(self.squares.T @ lam).T
+        bend = 2 * self.c[:, None] * curvature_of(self.local.xi)
+        if not self.full:
+            stiff[tree.leaves] += np.asarray(self.squares.T @ bend).T
         self.variance, self.logdet = 1 / stiff, -np.log(stiff).sum(axis=1)
-        self.spread = np.asarray(self.squares @ self.variance[tree.leaves].T)
-
-    def _invert(self, lam: FloatArray, prior: FloatArray, variance: FloatArray, logdet: FloatArray) -> None:
-        """Full covariances, some leaves to a task; fills the leaves' rows of ``variance`` and ``logdet``."""
-        n, d = prior.shape
-        self.covariance, self.spread = np.empty((n, d, d)), np.empty_like(self.spread)
-        parts = [slice(i, i + _LEAVES) for i in range(0, n, _LEAVES)]
-        tasks = [(lam[:, part], prior[part]) for part in parts]
-        for part, found in zip(parts, self.engine.map(_invert_leaves, tasks, shared=self.X), strict=True):
-            self.covariance[part], logdet[self.tree.leaves[part]], self.spread[:, part] = found
-        variance[self.tree.leaves] = np.einsum("nii->ni", self.covariance)
+        if not self.full:
+            self.spread = np.asarray(self.squares @ self.variance[tree.leaves].T)
+            return
+        found = leaf_covariances(self.X, bend, stiff[tree.leaves], self.engine, scores=True)
+        self.covariance, self.logdet[tree.leaves] = found[:2]
+        assert found[2] is not None
+        self.variance[tree.leaves], self.spread = np.einsum("nii->ni", self.covariance), found[2]
 
     def move_local(self) -> None:
         self.local.fit(self.scores, self.spread)
@@ -177,22 +168,4 @@ def infer(
         bounds.append(state.bound())
     leaves = state.variance[state.tree.leaves]
     how = (-bounds[-1], taken, converged, np.array(history), -np.array(bounds))
-    return Posterior(state.mean, leaves, state.precisions, *how), bounds
-
-
-def _invert_leaves(X: Matrix, task: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """(covariances, their log-determinants, x'Psi x) of some leaves."""
-    from scipy.linalg import cho_factor, cho_solve, solve_triangular
-
-    lam, prior = task
-    dense = X if isinstance(X, np.ndarray) else X.toarray()
-    n, d = prior.shape
-    covariance, logdet, spread = np.empty((n, d, d)), np.empty(n), np.empty((len(dense), n))
-    for k in range(n):
-        A = 2 * ((dense * lam[:, [k]]).T @ dense)
-        A[np.diag_indices(d)] += prior[k]
-        factor = cho_factor(A, lower=True)
-        covariance[k] = cho_solve(factor, np.eye(d))
-        logdet[k] = -2 * np.log(np.diag(factor[0])).sum()
-        spread[:, k] = (solve_triangular(factor[0], dense.T, lower=True) ** 2).sum(axis=0)
-    return covariance, logdet, spread
+    return Posterior(state.mean, leaves, state.precisions, *how, state.covariance), bounds
