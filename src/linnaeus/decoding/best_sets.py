@@ -4,9 +4,9 @@
 
 u are the weights of nodes; b_v(k), if given, scores that k children of a chosen v are chosen (`branching`), e_v that
 the set ends at v, which makes it a label. Exact on trees and forests by dynamic programming: linear in nodes for the
-best set, times k (and the number of labels, where rules count them) for more. On a DAG exact by minimum cuts where rules only leave nodes out or in; with scores of
-branching by trees that bound it (`ghosts`) where they happen to agree; else by integer programming (`integer_sets`),
-which says for every document whether its answer is proved.
+best set, times k (and the number of labels, where rules count them) for more. On a DAG exact by minimum cuts where
+rules only leave nodes out or in; with scores of branching by trees that bound it (`ghosts`) where they happen to agree;
+else by integer programming (`integer_sets`), which says for every document whether its answer is proved.
 """
 
 from __future__ import annotations
