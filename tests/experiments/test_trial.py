@@ -102,7 +102,7 @@ def test_runs_are_kept_with_their_problem(tmp_path) -> None:
 
 def test_runs_that_had_no_time_are_tried_again_with_more(tmp_path) -> None:
     kept = Kept(tmp_path, toy())
-    kept.write({"model": "HM3", "status": "no time", "limit": 10.0})
+    kept.write({"model": "HM3", "status": "no time", "budget": 10.0})
     assert kept.read("HM3", 10.0) is not None
     assert kept.read("HM3", 60.0) is None
 

@@ -23,7 +23,7 @@ from linnaeus.typing import CSR, FloatArray
 __all__ = ["Kept"]
 
 FINISHED = ("done", "does not apply", "failed")
-_MORE = 1.5  # times the time of then, from which on a run that had none is tried again
+_MORE = 1.2  # times the budget of then, from which on a run that had no time is tried again
 
 
 @dataclass(frozen=True)
@@ -46,15 +46,15 @@ class Kept:
         marked = {**record, "fingerprint": self._mark(record["model"])}
         replace_file(self._path(record["model"], "json"), json.dumps(marked, default=_plain).encode())
 
-    def read(self, name: str, seconds: float = 0.0) -> dict[str, Any] | None:
-        """The record of a finished run, or None; one that had too little time counts unless ``seconds`` are more."""
+    def read(self, name: str, budget: float = 0.0) -> dict[str, Any] | None:
+        """The record of a finished run, or None; one that had too little time counts unless ``budget`` is larger now."""
         try:
             record: dict[str, Any] = json.loads(self._path(name, "json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
         if record.pop("fingerprint", None) != self._mark(name):
             return None
-        if record["status"] not in FINISHED and seconds > _MORE * record.get("limit", 0.0):
+        if record["status"] not in FINISHED and budget > _MORE * record.get("budget", 0.0):
             return None
         if record["status"] in ("done", "stopped early") and not self._path(name, "npz").exists():
             return None

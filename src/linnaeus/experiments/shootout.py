@@ -69,7 +69,6 @@ class _Shootout:
     say: Callable[[str], None]
     records: dict[str, dict[str, Any]] = field(default_factory=dict)
     forecasts: dict[str, Forecast] = field(default_factory=dict)
-    limits: dict[str, float] = field(default_factory=dict)
 
     @property
     def left(self) -> float:
@@ -131,17 +130,16 @@ class _Shootout:
         if limit < 1 or least > longest:
             needed, there = (format_seconds(max(1.0, round(value))) for value in (least, limit))
             reason = f"it would take at least {needed}, and {there} were left for it"
-            self._keep(_without(name, "no time", reason, limit=max(limit, 0.0)))
+            self._keep(_without(name, "no time", reason, budget=self.clock.limit))
             return None
         budget = format_seconds(max(1.0, round(self.left)))
         self.say(f"{name}: about {about}; {left} models and {budget} left")
-        self.limits[name] = limit
         return (self.experiment, name, limit), _GRACE * limit + 5
 
     def _end(self, name: str, outcome: Outcome) -> None:
         if outcome.value is not None:
             record, H, P = outcome.value
-            record["limit"] = self.limits[name]
+            record["budget"] = self.clock.limit
             self.kept.write(record, H, P)
             self.records[name] = record
             took = format_seconds(max(0.1, round(outcome.seconds, 1)))
@@ -150,7 +148,7 @@ class _Shootout:
             return
         if outcome.failure == "time":
             took = format_seconds(round(outcome.seconds))
-            self._keep(_without(name, "no time", f"it was ended after {took}", limit=self.limits[name]))
+            self._keep(_without(name, "no time", f"it was ended after {took}", budget=self.clock.limit))
         elif outcome.failure == "refused":
             self._keep(_without(name, "does not apply", outcome.words))
         else:
