@@ -47,7 +47,7 @@ class Kept:
         replace_file(self._path(record["model"], "json"), json.dumps(marked, default=_plain).encode())
 
     def read(self, name: str, budget: float = 0.0) -> dict[str, Any] | None:
-        """The record of a finished run, or None; one that had too little time counts unless ``budget`` is larger now."""
+        """The record of a finished run, or None; one that had no time counts unless ``budget`` is larger now."""
         try:
             record: dict[str, Any] = json.loads(self._path(name, "json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
