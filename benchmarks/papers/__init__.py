@@ -3,7 +3,8 @@
     python -m benchmarks papers                      cheap tables measured, the others from their pages of results
     python -m benchmarks papers --full               everything measured (hours)
     python -m benchmarks papers --only cai_thesis    one paper, or one table (gopal2015:IV:NEWS20)
-    python -m benchmarks papers --write              docs/results/papers.md and papers.json as well
+    python -m benchmarks papers --write              docs/results/papers.md and papers.json as well; with --only these
+                                                     tables are put among those that papers.json has already
 
 Published figures come from the collection beside the data; figures that contradict others in print are left out.
 """
@@ -17,7 +18,6 @@ import time
 from typing import Any
 
 from benchmarks import machine
-from benchmarks.accuracy import page as pages
 from benchmarks.papers import cai, gopal, murawaki, rousu
 from benchmarks.papers.markdown_tables import PAGES
 from benchmarks.papers.page import markdown
@@ -39,31 +39,35 @@ def run(arguments: list[str]) -> dict[str, Any]:
     parser.add_argument("--write", action="store_true", help="docs/results/papers.md and papers.json")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
-    began, spent = time.perf_counter(), time.process_time()
     chosen = [study for study in studies() if study.key.startswith(options.only)]
     if not chosen:
         sys.exit(f"no table {options.only!r}; there are {', '.join(study.key for study in studies())}")
-    found = [_measured(study, options.full) for study in chosen]
     result = {
         "benchmark": "papers",
-        "command": pages.command("papers", arguments),
+        "command": "python -m benchmarks papers" + (" --full" if options.full else ""),
         "machine": machine.describe(),
         "threads": 1,
-        "seconds": time.perf_counter() - began,
-        "processor_seconds": time.process_time() - spent,
-        "tables": found,
+        "tables": [_measured(study, options.full) for study in chosen],
     }
-    text = markdown(result)
     if options.write:
-        (PAGES / "papers.md").write_text(text, encoding="utf-8")
+        result["tables"] = _with_kept(result["tables"])
+        (PAGES / "papers.md").write_text(markdown(result), encoding="utf-8")
         (PAGES / "papers.json").write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    print(json.dumps(result) if options.json else text)
+    print(json.dumps(result) if options.json else markdown(result))
     return result
+
+
+def _with_kept(tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """These tables among those written before, in the order of the papers."""
+    file = PAGES / "papers.json"
+    kept = json.loads(file.read_text(encoding="utf-8"))["tables"] if file.is_file() else []
+    by_name = {(table["key"], table["title"]): table for table in [*kept, *tables]}
+    return [by_name[name] for study in studies() if (name := (study.key, study.title)) in by_name]
 
 
 def _measured(study: Study, full: bool) -> dict[str, Any]:
     """A study as plain values: its rows with both figures, and how much of the paper's order is kept."""
-    began = time.perf_counter()
+    began, spent = time.perf_counter(), time.process_time()
     parts = study.full if full and study.full else study.quick
     ours: Figures = {}
     for part in parts:  # later parts are measured now and replace what earlier ones read
@@ -99,4 +103,7 @@ def _measured(study: Study, full: bool) -> dict[str, Any]:
         "rows": rows,
         "order": {column: list(order_kept(study, theirs, ours, column)) for column in study.columns},
         "explained": study.explained,
+        "date": machine.describe()["date"],
+        "seconds": time.perf_counter() - began,
+        "processor_seconds": time.process_time() - spent,
     }

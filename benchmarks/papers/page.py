@@ -28,7 +28,7 @@ NOT_MADE = [
     ("Gopal and Yang I, V", "counts of data; the winners of the LSHTC challenge"),
     ("Gopal and Yang II to IV on IPC, LSHTC, DMOZ, SWIKI, LWIKI", "the collections are not among our data"),
     ("Gopal and Yang VI", "its rows on CLEF are in Table VII"),
-    ("Rousu et al. 1 and 3 on WIPO-alpha, 3 on ENZYME", "neither collection is among our data"),
+    ("Rousu et al. 3 on WIPO-alpha and on ENZYME", "neither collection is among our data, and levels differ"),
     ("Cai 7.6, 7.7, 7.9, 7.14, 7.17, 7.22", "sections of WIPO-alpha; a branch of MeSH stands for 7.8"),
     ("Cai 7.16", "divide and conquer on OHSUMED: 7.15 has these systems on newsgroups"),
     ("Cai 7.19", "divide and conquer on random hierarchies: on the page of [rankings](ranking.md)"),
@@ -53,11 +53,11 @@ def _lead(result: dict[str, Any]) -> str:
     orders = [tuple(pair) for table in result["tables"] for pair in table["order"].values()]
     kept, pairs = (sum(column) for column in zip(*orders, strict=True))
     rows = sum(len(table["rows"]) for table in result["tables"])
-    minutes = result["seconds"] / 60
-    spent = result["processor_seconds"] / 60
+    minutes, spent = (sum(t[key] for t in result["tables"]) / 60 for key in ("seconds", "processor_seconds"))
     return (
-        f"{len(result['tables'])} tables, {rows} rows, in {minutes:.0f} minutes beside other work ({spent:.0f} minutes "
-        f"of the processor). Of {pairs} pairs of systems that differ in the papers, {kept} "
+        f"{len(result['tables'])} tables, {rows} rows, in {minutes:.0f} minutes beside other work ({spent:.1f} minutes "
+        f"of the processor); what has a page for its source was measured there. Of {pairs} pairs of systems that differ "
+        f"in the papers, {kept} "
         f"({100 * kept / max(pairs, 1):.0f} %) stand in the same order here.\n"
     )
 
