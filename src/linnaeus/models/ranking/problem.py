@@ -75,6 +75,6 @@ def gram_rows(K: FloatArray) -> Rows:
 def matrix_of(rows: Rows) -> Any:
     """Rows of the kernels as a matrix (n_docs x n_features)."""
     if rows.dense:
-        return rows.data.reshape(rows.n_docs, -1)
+        return rows.data.reshape(rows.n_docs, rows.n_features)
     data, indices = rows.data[: rows.indptr[-1]], rows.indices[: rows.indptr[-1]]
     return sparse.csr_array((data, indices, rows.indptr), shape=(rows.n_docs, rows.n_features))
