@@ -92,11 +92,3 @@ def test_label_sets_reach_several_leaves() -> None:
 def test_wrong_parameters_are_named() -> None:
     with pytest.raises(ParameterError, match="did you mean 'greedy'"):
         DivideAndConquerSVM(descent="greedily").fit(np.eye(2), ["a", "b"])
-
-
-def test_a_family_whose_dense_documents_are_all_in_the_other_fold_learns_nothing() -> None:
-    rng = np.random.default_rng(0)
-    tax = Taxonomy.from_edges([("R", "A"), ("R", "B"), ("A", "AA"), ("A", "AB"), ("B", "BA"), ("B", "BB")])
-    y = [["AA"], ["AB"], ["AA", "AB"]] * 20 + [["BA", "BB"]]
-    model = DivideAndConquerSVM(tax, random_state=0).fit(rng.normal(size=(61, 3)), y)
-    assert "BA" in model.classes_
