@@ -56,8 +56,8 @@ def _lead(result: dict[str, Any]) -> str:
     minutes, spent = (sum(t[key] for t in result["tables"]) / 60 for key in ("seconds", "processor_seconds"))
     return (
         f"{len(result['tables'])} tables, {rows} rows, in {minutes:.0f} minutes beside other work ({spent:.1f} minutes "
-        f"of the processor); what has a page for its source was measured there. Of {pairs} pairs of systems that differ "
-        f"in the papers, {kept} "
+        f"of the processor); what has a page for its source was measured there. Of {pairs} pairs of systems that "
+        f"differ in the papers, {kept} "
         f"({100 * kept / max(pairs, 1):.0f} %) stand in the same order here.\n"
     )
 
