@@ -25,10 +25,11 @@ GROUPS = ("hierarchical", "flat", "ranking")
 def main_table(result: Result) -> Markup:
     """Models by the main measure: its interval drawn, differences to the best and to the flat model, and the price."""
     main = main_measure(result)
+    known = any(interval(run, main["key"]) for run in ranked(result))
     heads = [
         head("model", first=True, numeric=False),
         head(_measure_name(main), note="the measure by which models are ranked"),
-        tag("th", "95% interval", scope="col", class_="words"),
+        tag("th", "95% interval" if known else "on a scale", scope="col", class_="words"),
         head("to the best", note="difference to the best model, on the same documents"),
         head("to flat", note="difference to the flat model, on the same documents"),
         head("time", note="search of parameters, training and prediction together"),
@@ -72,8 +73,8 @@ def _main_row(result: Result, run: Run, span: tuple[float, float]) -> Markup:
 
 
 def _name(result: Result, run: Run) -> Markup:
-    kind = role(result, run["model"])
-    mark = tag("span", kind, class_=f"badge {kind}") if kind != "other" else None
+    kinds = [kind for kind in ("best", "flat") if result[kind] == run["model"]]  # type: ignore[literal-required]
+    mark = [[tag("span", kind, class_=f"badge {kind}"), " "] for kind in kinds]
     early = (
         tag("span", "stopped early", class_="badge", title=run["reason"]) if run["status"] == "stopped early" else None
     )
@@ -120,7 +121,7 @@ def measures_tables(result: Result) -> list[Markup]:
     """Models x measures, a table for each group that opens; intervals where they are known."""
     best = best_values(result)
     found: list[Markup] = []
-    for group in GROUPS:
+    for group in sorted(GROUPS, key=lambda group: group != main_measure(result)["group"]):  # that of the main one first
         measures = [measure for measure in result["measures"] if measure["group"] == group]
         if measures:
             table = _measures_table(result, measures, best, f"{group.capitalize()} measures, with 95% intervals")
