@@ -38,7 +38,7 @@ LOCAL_STEPS: list[list[dict[str, Any]]] = [[{"average": "trajectory"}], [{"C": 0
 GLOBAL_STEPS: list[list[dict[str, Any]]] = [
     [{"shards": s, "average": a} for s, a in ((10, "trajectory"), (2, "trajectory"), (1, "trajectory"), (1, "none"))],
     [{"update": "max_loss"}],
-    [{"C": 0.1}, {"C": 0.01}],
+    [{"C": 0.1}, {"C": 0.01}, {"C": 0.001}],
     [{"branching_scale": scale} for scale in (0.01, 0.1, 0.3)],
 ]
 SLICE, PASSES = 3000, 4  # documents and passes of the selection

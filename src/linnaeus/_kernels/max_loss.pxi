@@ -38,37 +38,41 @@ cdef inline int labels_below(MaxLoss* work, Py_ssize_t v) noexcept nogil:
     return min(work.J, work.capacity[v])
 
 
-cdef inline void add_one_label(double* old, double* new, i64 length, i64 row, double value) noexcept nogil:
-    """new = the best of new, and of old with one more label that is wrong."""
-    cdef i64 at
-    for at in range(length):
-        new[at + row] = max(new[at + row], old[at] + value)
+cdef extern from *:
+    """
+    /* to = the best of what is there and of what comes with the child; the two never overlap */
+    static inline void with_child(const double *restrict from, double *restrict to, long long length, double value) {
+        for (long long i = 0; i < length; i++) {
+            double sum = from[i] + value;
+            to[i] = sum > to[i] ? sum : to[i];
+        }
+    }
+    """
+    void with_child(const double* from_, double* to, i64 length, double value) noexcept nogil
 
 
-cdef void add_child(MaxLoss* work, int c, double* P, int t, i64 row, i64 plane, int J) noexcept nogil:
-    """Add a child to the states in place: a state grows in labels only, so that those with many come first."""
-    cdef int n_j = labels_below(work, c), n_i = work.right[c], B = work.B, k, k2, j, i, jc, ic, most_j
+cdef void add_child(MaxLoss* work, int c, double* P, double* spare, int t, i64 row, i64 plane, int J) noexcept nogil:
+    """Add a child to the states in place: every k goes to the next, the last one also to itself.
+
+    States with more right labels than there were so far are minus infinity, so that rows can be added as they lie.
+    """
+    cdef int n_j = labels_below(work, c), n_i = work.right[c], B = work.B, k, k2, jc, ic
     cdef double* child = work.V + work.offset[c]
     cdef double* old
     cdef double* new
     cdef double value
-    cdef i64 at
-    most_j = min(J, work.reach[t] + n_j)
     for k in range(0 if work.most else B - 1, -1, -1):
         k2 = min(k + 1, B - 1)
         old = P + k * plane
         new = P + k2 * plane
-        if n_j == 1 and n_i == 0 and k2 > k:
-            add_one_label(old, new, most_j * row, row, child[0])
-            continue
-        for j in range(most_j, 0, -1):
-            for jc in range(max(1, j - work.reach[t]), min(n_j, j) + 1):
-                at = (j - jc) * row
-                for ic in range(n_i + 1):
-                    value = child[(jc - 1) * (n_i + 1) + ic]
-                    if value > -INFINITY:
-                        for i in range(work.reach_right[t] + 1):
-                            new[j * row + i + ic] = max(new[j * row + i + ic], old[at + i] + value)
+        if k2 == k:
+            memcpy(spare, old, (work.reach[t] + 1) * row * sizeof(double))
+            old = spare
+        for jc in range(1, n_j + 1):
+            for ic in range(n_i + 1):
+                value = child[(jc - 1) * (n_i + 1) + ic]
+                if value > -INFINITY:
+                    with_child(old, new + jc * row + ic, min(work.reach[t], J - jc) * row + work.reach_right[t] + 1, value)
 
 
 cdef i64 add_children(MaxLoss* work, Py_ssize_t v, bint keep) noexcept nogil:
@@ -77,7 +81,7 @@ cdef i64 add_children(MaxLoss* work, Py_ssize_t v, bint keep) noexcept nogil:
     cdef int c, J = labels_below(work, v), I = 0, t = 0
     for e in range(work.indptr[v], work.indptr[v + 1]):
         I += work.right[work.below[e]]
-    cdef i64 row = I + 1, plane = (J + 1) * row, layer = work.B * plane, needed = (T + 1 if keep else 1) * layer
+    cdef i64 row = I + 1, plane = (J + 1) * row, layer = work.B * plane, needed = (T + 1 if keep else 1) * layer + plane
     if needed > work.room_P:
         work.P = <double*> realloc(work.P, needed * sizeof(double))
         work.room_P = needed
@@ -90,7 +94,7 @@ cdef i64 add_children(MaxLoss* work, Py_ssize_t v, bint keep) noexcept nogil:
         if keep:
             memcpy(work.P + to + layer, work.P + to, layer * sizeof(double))
             to += layer
-        add_child(work, c, work.P + to, t, row, plane, J)
+        add_child(work, c, work.P + to, work.P + needed - plane, t, row, plane, J)
         work.reach[t + 1] = min(J, work.reach[t] + labels_below(work, c))
         work.reach_right[t + 1] = work.reach_right[t] + work.right[c]
         t += 1
