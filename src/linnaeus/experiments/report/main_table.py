@@ -73,7 +73,7 @@ def _main_row(result: Result, run: Run, span: tuple[float, float]) -> Markup:
 
 
 def _name(result: Result, run: Run) -> Markup:
-    kinds = [kind for kind in ("best", "flat") if result[kind] == run["model"]]  # type: ignore[literal-required]
+    kinds = [kind for kind in ("best", "flat") if result[kind] == run["model"]]
     mark = [[tag("span", kind, class_=f"badge {kind}"), " "] for kind in kinds]
     early = (
         tag("span", "stopped early", class_="badge", title=run["reason"]) if run["status"] == "stopped early" else None
