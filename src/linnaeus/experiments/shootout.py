@@ -69,6 +69,7 @@ class _Shootout:
     say: Callable[[str], None]
     records: dict[str, dict[str, Any]] = field(default_factory=dict)
     forecasts: dict[str, Forecast] = field(default_factory=dict)
+    begun: set[str] = field(default_factory=set)
 
     @property
     def left(self) -> float:
@@ -123,7 +124,10 @@ class _Shootout:
 
     def _begin(self, name: str, left: int) -> tuple[tuple[Any, ...], float] | None:
         """Arguments and the last moment of a run, or None where there is no time for it."""
-        limit = min(self.left, _SHARE * self.left * self.jobs / left)
+        later = [self.forecasts[other].least for other in self.forecasts if other not in self.begun]
+        self.begun.add(name)
+        rivals = max(1, sum(least <= self.left for least in later))  # others have no hope anyway
+        limit = min(self.left, _SHARE * self.left * self.jobs / rivals)
         likely, least = self.forecasts[name]
         longest = limit * (_STOPPABLE if "max_time" in parameters_of(name) else 1.0)
         about = format_seconds(max(1.0, round(likely)))
