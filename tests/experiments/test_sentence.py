@@ -74,6 +74,17 @@ def test_flat_in_front_by_chance_is_enough_but_not_better() -> None:
     assert "chance" in said
 
 
+def test_where_flat_is_best_it_is_held_against_a_model_with_the_hierarchy() -> None:
+    found = [
+        row("flat", "OneVsRestLogistic", "OneVsRestSVM", -0.001, 0.9),
+        row("flat", "RRSVM", "OneVsRestSVM", -0.1, 0.01),
+    ]
+    said = sentence(runs(OneVsRestSVM=0.8, OneVsRestLogistic=0.799, RRSVM=0.7), found, F)
+    assert "10.0 points of hierarchical F1 above RRSVM" in said
+    equal = sentence(runs(OneVsRestSVM=0.8, RRSVM=0.8), [row("flat", "RRSVM", "OneVsRestSVM", 0.0, 1.0)], F)
+    assert equal == "A flat model is enough: none is better than OneVsRestSVM; RRSVM is as good."
+
+
 def test_without_flat_models_the_next_one_is_compared() -> None:
     clear = sentence(runs(A=0.8, B=0.7), [row("best", "B", "A", -0.1, 0.01)], F)
     chance = sentence(runs(A=0.8, B=0.79), [row("best", "B", "A", -0.01, 0.5)], F)

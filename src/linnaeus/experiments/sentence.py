@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from linnaeus.experiments.applicability import flat_models
 from linnaeus.experiments.comparison import SIGNIFICANT, ranked
 from linnaeus.experiments.measures import MAIN
 
@@ -74,7 +75,10 @@ def _unclear(best: str, row: dict[str, Any], measure: str) -> str:
 
 def _flat_best(best: str, comparisons: list[dict[str, Any]], measure: str) -> str:
     rows = [row for row in comparisons if row["kind"] == "flat"]
-    nearest = max(rows, key=lambda row: row["difference"])
+    others = [row for row in rows if row["model"] not in flat_models()]
+    nearest = max(others or rows, key=lambda row: row["difference"])
+    if round(nearest["difference"], 3) == 0:
+        return f"A flat model is enough: none is better than {best}; {nearest['model']} is as good."
     gap = f"{_points(-nearest['difference'])} of {MAIN[measure]}"
     if nearest["p"] < SIGNIFICANT:
         return f"A flat model is enough: {best} is best, {gap} above {nearest['model']}, the next ({_p(nearest)})."

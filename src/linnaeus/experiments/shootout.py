@@ -137,7 +137,8 @@ class _Shootout:
             self._keep(_without(name, "no time", reason, budget=self.clock.limit))
             return None
         budget = format_seconds(max(1.0, round(self.left)))
-        self.say(f"{name}: about {about}; {left} models and {budget} left")
+        models = "1 model" if left == 1 else f"{left} models"
+        self.say(f"{name}: about {about}; {models} and {budget} left")
         return (self.experiment, name, limit), _GRACE * limit + 5
 
     def _end(self, name: str, outcome: Outcome) -> None:
