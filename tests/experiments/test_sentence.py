@@ -64,7 +64,8 @@ def test_a_tie_with_a_difference_on_rare_nodes_says_where() -> None:
 def test_flat_that_wins_is_enough() -> None:
     said = sentence(runs(OneVsRestSVM=0.8, RRSVM=0.79), [row("flat", "RRSVM", "OneVsRestSVM", -0.01, 0.02)], F)
     assert said == (
-        "A flat model is enough: OneVsRestSVM is best, 1.0 point of hierarchical F1 above RRSVM, the next (p = 0.020)."
+        "A flat model is enough: OneVsRestSVM is best, 1.0 point of hierarchical F1 above RRSVM, "
+        "the best of those with a hierarchy (p = 0.020)."
     )
 
 

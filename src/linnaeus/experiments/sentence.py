@@ -80,8 +80,9 @@ def _flat_best(best: str, comparisons: list[dict[str, Any]], measure: str) -> st
     if round(nearest["difference"], 3) == 0:
         return f"A flat model is enough: none is better than {best}; {nearest['model']} is as good."
     gap = f"{_points(-nearest['difference'])} of {MAIN[measure]}"
+    which = "the best of those with a hierarchy" if others else "the next"
     if nearest["p"] < SIGNIFICANT:
-        return f"A flat model is enough: {best} is best, {gap} above {nearest['model']}, the next ({_p(nearest)})."
+        return f"A flat model is enough: {best} is best, {gap} above {nearest['model']}, {which} ({_p(nearest)})."
     return (
         f"A flat model is enough: none is better than {best}; {nearest['model']} is behind by {gap}, which may be "
         f"chance ({_p(nearest)})."
