@@ -8,7 +8,18 @@ import numpy as np
 import pytest
 
 from linnaeus import Taxonomy
-from linnaeus.decoding import BestBranching, BestClosure, LeastCost, Rules, Threshold, TopDown, best_sets, smoothed
+from linnaeus.decoding import (
+    BestBranching,
+    BestClosure,
+    ExactSearch,
+    LeastCost,
+    LocalSearch,
+    Rules,
+    Threshold,
+    TopDown,
+    best_sets,
+    smoothed,
+)
 from linnaeus.taxonomy.closure import is_closed
 
 
@@ -56,6 +67,7 @@ def look_at(n_matrices: int, seed: int) -> int:
         assert is_closed(tax, some)
         assert rules.bind(tax).obeyed(some).all()
         decoders = [Threshold(), Threshold(repair="suppress"), TopDown(), BestClosure()]
+        decoders += [ExactSearch(), LocalSearch(theta=-0.5, r=2)]
         for decoder in decoders if dag else [*decoders, BestBranching(shared=rng.normal(size=3))]:
             assert is_closed(tax, decoder(S, tax))
         P = smoothed(1 / (1 + np.exp(-np.clip(S, -30, 30))), tax)
