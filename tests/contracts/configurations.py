@@ -52,7 +52,11 @@ CONFIGURATIONS: dict[str, list[dict[str, Any]]] = {
         {"kernel": "rbf"},
     ],
     "HM3": [{}, {"cost": "hierarchical", "train_labelings": "consistent", "fit_intercept": False}],
-    "GlobalTreeModel": [{}, {"branching": False, "average": "none", "fit_intercept": False, "shards": 1}],
+    "GlobalTreeModel": [
+        {},
+        {"branching": False, "average": "none", "fit_intercept": False, "shards": 1},
+        {"update": "max_loss", "shards": 1, "C": 0.1},
+    ],
     "CorrMNL": [{"parents": "first", "n_iter": 60, "burn_in": 30, "n_chains": 2}],
     "OrthogonalTransfer": [{"fit_intercept": False}],
 }
