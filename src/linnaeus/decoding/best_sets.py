@@ -87,8 +87,9 @@ def best_sets(
     --------
     >>> tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"], ["B", "BA"], ["B", "BB"]])
     >>> U = [[-0.5, 0.3, 1.0, -0.2, -0.4, -0.1]]                # A, B, AA, AB, BA, BB
-    >>> best_sets(U, tax, k=2).labels(tax)
-    [[(['A', 'B', 'AA'], 0.8), (['A', 'B', 'AA', 'BB'], 0.7)]]
+    >>> found = best_sets(U, tax, k=2)
+    >>> tax.labels(found.sets), found.scores.round(2).tolist()
+    ([['A', 'B', 'AA'], ['A', 'B', 'AA', 'BB']], [[0.8, 0.7]])
     >>> best_sets(U, tax, rules=Rules(only_under="B", leaves_only=True, at_least=1)).labels(tax, closed=False)[0][0][0]
     ['BB']
     """
