@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import linnaeus
 from linnaeus import EdgePA, OneVsRestPA, Taxonomy
 from linnaeus.decoding.search import ExactSearch
 from linnaeus.models.topdown import edge_pa
@@ -69,6 +70,17 @@ def test_labels_that_come_later_get_edges_and_leaves_of_their_own() -> None:
         model.partial_fit(x, [["A"], ["B"], ["AA"], ["AB"]])
     assert model.stop_nodes_.tolist() == [TREE.index("A")]  # A has become an inner node, where documents may stop
     assert model.predict(x) == [["A"], ["B"], ["AA"], ["AB"]]
+
+
+def test_a_model_that_was_loaded_goes_on_learning(tmp_path) -> None:
+    tax = taxonomy()
+    X, labels = documents(tax, 60)
+    model = EdgePA(tax, random_state=0, max_iter=2).fit(X[:40], labels[:40])
+    linnaeus.save(model, tmp_path / "model")
+    again = linnaeus.load(tmp_path / "model")
+    np.testing.assert_array_equal(
+        again.partial_fit(X[40:], labels[40:]).weights_, model.partial_fit(X[40:], labels[40:]).weights_
+    )
 
 
 def test_an_only_child_is_a_constant_until_something_speaks_against_it() -> None:

@@ -179,6 +179,7 @@ class EdgePA(OnlineLinear, LocalClassifiers):
         for i, W in enumerate(panels if self.fit_intercept else []):
             last.append(W[[-1]].toarray()[0])
             panels[i] = sparse.csr_array(W[:-1])
+        self.states_ = self.states_.copy()  # of a model that was loaded it may not be written to
         self.states_[0, self.nodes_], self.states_[1, self.stop_nodes_] = states[:n], states[n:]
         intercept = np.concatenate(last) if self.fit_intercept else np.zeros(n + n_stops, dtype)
         intercept = intercept + np.where(np.abs(states) == CONSTANT, states, 0).astype(dtype)
