@@ -55,6 +55,11 @@ def test_a_tie_claims_no_difference() -> None:
     )
 
 
+def test_equals_do_not_lead() -> None:
+    said = sentence(runs(RRSVM=0.8, OneVsRestSVM=0.7999), [row("flat", "RRSVM", "OneVsRestSVM", 0.0001, 0.9)], F)
+    assert said.endswith("RRSVM and flat OneVsRestSVM are equal in hierarchical F1.")
+
+
 def test_a_tie_with_a_difference_on_rare_nodes_says_where() -> None:
     groups = sizes((1, 5, 0.04, 0.002), (101, None, 0.0, 0.9))
     said = sentence(runs(R=0.8, F=0.797), [row("flat", "R", "F", 0.003, 0.31, groups)], F)

@@ -62,10 +62,12 @@ def _clear(best: str, row: dict[str, Any], comparisons: list[dict[str, Any]], me
 
 
 def _unclear(best: str, row: dict[str, Any], measure: str) -> str:
-    said = (
-        f"No model is clearly better than a flat one: {best} leads flat {row['against']} by "
-        f"{_points(row['difference'])} of {MAIN[measure]}, which may be chance ({_p(row)})"
-    )
+    said = "No model is clearly better than a flat one: "
+    if round(row["difference"], 3) == 0:
+        said += f"{best} and flat {row['against']} are equal in {MAIN[measure]}"
+    else:
+        lead = f"{_points(row['difference'])} of {MAIN[measure]}"
+        said += f"{best} leads flat {row['against']} by {lead}, which may be chance ({_p(row)})"
     groups = [group for group in row.get("by_size", []) if group["p"] < SIGNIFICANT]
     for group in groups[:1]:
         side = "better" if group["difference"] > 0 else "worse"

@@ -262,5 +262,5 @@ def _peak_memory() -> float | None:
 def _note(caught: list[Any], trial: Trial) -> str | None:
     said = [f"time for {len(trial.tried)} values of C only"] if trial.cut_short and trial.tried else []
     warned = dict.fromkeys(str(one.message).split("\n")[0].rstrip(".") for one in caught)
-    said += [message for message in warned if not message.startswith("max_time")]  # the status says it
+    said += [message for message in warned if "max_time=" not in message]  # the status says it
     return "; ".join(said[:3]) or None
