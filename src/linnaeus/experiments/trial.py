@@ -33,6 +33,7 @@ __all__ = ["Trial", "grid_of", "make_model", "try_model"]
 
 _SHARES = (0.125, 0.25, 0.5)  # of a learning curve
 _FOR_SEARCH = 0.4  # of the time, at most, for the first fit of a search
+_ON_ALL = 1.7  # times a fit of the search that the last one takes, on all documents
 
 
 def grid_of(name: str, experiment: Experiment) -> list[float]:
@@ -115,13 +116,8 @@ class Trial:
         """Answers of all parts."""
         parts = self.experiment.parts
         found = [self._part(part, self.clock.remaining / (len(parts) - i)) for i, part in enumerate(parts)]
-        listed = isinstance(found[0].S, tuple)
-        S: Any = tuple(np.concatenate(both) for both in zip(*(one.S for one in found), strict=True)) if listed else None
-        if not listed:
-            S = np.concatenate([one.S for one in found])
-        P = [one.P for one in found]
-        whole = None if any(p is None for p in P) else np.concatenate([p for p in P if p is not None])
-        return Answers(sparse.csr_array(sparse.vstack([one.H for one in found])), S, whole)
+        H = sparse.csr_array(sparse.vstack([one.H for one in found]))
+        return Answers(H, _stacked([one.S for one in found]), _stacked([one.P for one in found]))
 
     def search(self) -> float | None:
         """The best C of the first part, without learning from all of it."""
@@ -168,19 +164,18 @@ class Trial:
             if "warm_start" in parameters_of(self.name)
             else None
         )
-        kept: dict[str, Any] = {"value": -np.inf, "took": 0.0}
+        kept: dict[str, Any] = {"best": (-np.inf, 0.0), "curves": lambda: None, "took": 0.0}
 
         def quality(C: float | None) -> dict[str, float]:
-            ahead = kept["took"] * (1.0 + 1.7 * len(self.experiment.parts[:1]))  # this fit, and the last one on all
-            if ahead > clock.remaining:
+            if kept["took"] * (1.0 + _ON_ALL) > clock.remaining:
                 self.cut_short = True
                 raise NoTime
             began = time.perf_counter()
             model = self._fitted(X, Y, C, clock.remaining * _FOR_SEARCH, "search", warm)
             kept["took"] = max(kept["took"], time.perf_counter() - began)
             value, curves = self._held_out(model, X_held, Y_held)
-            if value > kept["value"]:
-                kept.update(value=value, curves=curves)
+            if (value, -(C or 0.0)) > kept["best"]:
+                kept.update(best=(value, -(C or 0.0)), curves=curves)
             took = round(time.perf_counter() - began, 3)
             self.tried.append(({} if C is None else {"C": C}) | {"value": value, "seconds": took})
             return {"value": value}
@@ -226,6 +221,15 @@ class Trial:
             value = self._value(model, part.X_test, part.Y_test)
             points.append({"share": share, "n_documents": len(rows), "value": value})
         return [*points, {"share": 1.0, "n_documents": len(order), "value": measured[key]}]
+
+
+def _stacked(parts: list[Any]) -> Any:
+    """Arrays or pairs of arrays one below the other; None where one is missing."""
+    if any(part is None for part in parts):
+        return None
+    if isinstance(parts[0], tuple):
+        return tuple(np.concatenate(both) for both in zip(*parts, strict=True))
+    return np.concatenate(parts)
 
 
 def _told(model: Any, chosen: list[float | None]) -> dict[str, Any]:
