@@ -58,11 +58,15 @@ def run(arguments: list[str]) -> dict[str, Any]:
 
 
 def _with_kept(tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """These tables among those written before, in the order of the papers."""
+    """These tables among those written before, in the order of the papers and with what is said of them now."""
     file = PAGES / "papers.json"
     kept = json.loads(file.read_text(encoding="utf-8"))["tables"] if file.is_file() else []
     by_name = {(table["key"], table["title"]): table for table in [*kept, *tables]}
-    return [by_name[name] for study in studies() if (name := (study.key, study.title)) in by_name]
+    return [
+        by_name[name] | {"stands_for": study.stands_for, "explained": study.explained}
+        for study in studies()
+        if (name := (study.key, study.title)) in by_name
+    ]
 
 
 def _measured(study: Study, full: bool) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from linnaeus.experiments.report.axes import Axis, Frame, round_ticks
 from linnaeus.experiments.report.markup import Markup, tag
 from linnaeus.experiments.report.wording import figure
 
-__all__ = ["Curve", "draw_lines", "measure_axis"]
+__all__ = ["Curve", "draw_lines", "measure_axis", "readable"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,23 @@ def measure_axis(name: str, values: Sequence[float | None]) -> Axis:
     return Axis(name, ticks[0], ticks[-1], [(tick, f"{tick:,.{digits}f}") for tick in ticks])
 
 
+def readable(places: Sequence[str], room: float) -> Sequence[tuple[float, str]]:
+    """Names of places that fit beside each other: all of them, or every second, third and so on.
+
+    Examples
+    --------
+    >>> readable(["one", "two", "three"], 436.0)
+    [(0, 'one'), (1, 'two'), (2, 'three')]
+    >>> len(readable(["a long name"] * 20, 436.0))
+    5
+    """
+    named = list(enumerate(places))
+    step = 1
+    while sum(6.4 * len(name) + 6 for _, name in named[::step]) > room and step < len(places):
+        step += 1
+    return named[::step]
+
+
 def draw_lines(
     identifier: str,
     title: str,
@@ -43,7 +60,7 @@ def draw_lines(
     """Curves over named places, evenly apart. Each curve carries its model, by which the page finds it."""
     values = [value for curve in curves for value in curve.values]
     y = measure_axis(y_name, values)
-    x = Axis(x_name, -0.3, max(len(places) - 0.7, 0.3), list(enumerate(places)))
+    x = Axis(x_name, -0.3, max(len(places) - 0.7, 0.3), readable(places, 436.0))
     frame = Frame(520, 300, x, y, left=56, right=28)
     # Drawn last is drawn on top: what matters comes last.
     ranked = sorted(curves, key=lambda curve: ("other", "flat", "best").index(curve.role))
