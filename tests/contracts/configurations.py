@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -64,12 +65,15 @@ CONFIGURATIONS: dict[str, list[dict[str, Any]]] = {
 # Models that learn exactly one label per document; they are shown the first label of every document.
 ONE_LABEL = {"CorrMNL", "OrthogonalTransfer", "MulticlassSVM", "SoftmaxRegression"}
 
+# What scikit-learn's checks are shown instead of the defaults, where those take a second for every fit.
+QUICK: dict[str, dict[str, Any]] = {"CorrMNL": {"n_iter": 60, "burn_in": 30}, "OrthogonalTransfer": {"max_iter": 50}}
+
 # What a search is shown to vary; for all others it is C.
 SEARCHED: dict[str, dict[str, list[Any]]] = {
     "HierarchicalPerceptron": {"max_iter": [2, 20]},
     "Hieron": {"max_iter": [2, 20]},
     "HBLR": {"prior_scale": [0.1, 10.0]},
-    "CorrMNL": {"n_leapfrog": [5, 10]},
+    "CorrMNL": {"n_leapfrog": [9, 10]},
 }
 
 # Parameters that only some models have: those that stop at a tolerance, or have something to give to threads.
@@ -83,6 +87,18 @@ def make(name: str, settings: dict[str, Any], **more: Any) -> Any:
     left_out = _OPTIONAL - set(inspect.signature(kind).parameters)
     given = {"random_state": 0, **settings, **more}
     return kind(**{key: value for key, value in given.items() if key not in left_out})
+
+
+def fitted(name: str, settings: dict[str, Any], kind: str = "tree") -> Any:
+    """A model of `documents`, learned once for all tests that change nothing about it."""
+    return _fitted(CASES.index((name, settings)), kind)
+
+
+@cache
+def _fitted(case: int, kind: str) -> Any:
+    name, settings = CASES[case]
+    tax = taxonomy(kind)
+    return make(name, settings, taxonomy=tax).fit(*documents(tax, name=name))
 
 
 def taxonomy(kind: str = "tree") -> Taxonomy:

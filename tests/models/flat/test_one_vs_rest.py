@@ -161,7 +161,8 @@ def test_the_objective_is_liblinears_within_a_thousandth(data_dir, problem, loss
     from benchmarks.rivals import liblinear
 
     task = problems.load(problem)
-    nodes = task.label_nodes[::6]  # every sixth label keeps this short; the benchmark runs them all
+    every = 6 if problem == "rcv1v2" else 20  # keeps this short; the benchmark runs all labels
+    nodes = task.label_nodes[::every]
     some = task.Y[:, nodes]
     rival = liblinear.one_vs_rest(task.X, task.Y, nodes, loss=loss, C=0.1, tol=1e-3)[1]
     model = model_of(loss, C=0.1, fit_intercept=False, tol=3e-4, random_state=0).fit(task.X, some)
