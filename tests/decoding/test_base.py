@@ -112,7 +112,7 @@ def test_unknown_names_and_parameters_get_the_nearest() -> None:
 
 
 @every
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_answers_are_closed_where_promised_and_never_hold_the_root(decode: Decoder, data: st.DataObject) -> None:
     tax = data.draw(taxonomies(kinds=kinds(decode)))
@@ -128,7 +128,7 @@ def test_answers_are_closed_where_promised_and_never_hold_the_root(decode: Decod
 
 
 @every
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_a_batch_is_decoded_as_one_by_one(decode: Decoder, data: st.DataObject) -> None:
     tax = data.draw(taxonomies(kinds=kinds(decode)))
@@ -141,7 +141,7 @@ def test_a_batch_is_decoded_as_one_by_one(decode: Decoder, data: st.DataObject) 
 
 
 @every
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(tax=st.data(), seed=st.integers(0, 1000))
 def test_renumbering_nodes_changes_nothing_but_numbers(decode: Decoder, tax: st.DataObject, seed: int) -> None:
     first = tax.draw(taxonomies(kinds=kinds(decode)))
@@ -153,7 +153,7 @@ def test_renumbering_nodes_changes_nothing_but_numbers(decode: Decoder, tax: st.
 
 
 @every
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_the_order_of_columns_does_not_matter(decode: Decoder, data: st.DataObject) -> None:
     tax = data.draw(taxonomies(kinds=kinds(decode)))
@@ -171,7 +171,7 @@ def test_the_order_of_columns_does_not_matter(decode: Decoder, data: st.DataObje
 
 
 @every
-@settings(max_examples=20)
+@settings(max_examples=15)
 @given(data=st.data(), seed=st.integers(0, 1000))
 def test_single_precision_decides_as_double(decode: Decoder, data: st.DataObject, seed: int) -> None:
     tax = data.draw(taxonomies(kinds=kinds(decode)))
