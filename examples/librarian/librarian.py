@@ -26,7 +26,7 @@ for finding in check(subjects).findings:
 books = read_dataset(here / "train.jsonl", taxonomy=subjects)
 train, test = train_test_split(books, 0.2, random_state=0)
 indexer = Pipeline(
-    RRSVM(subjects, C=10.0, learn="closed", random_state=0),
+    RRSVM(subjects, C=10.0, random_state=0),
     TextFeatures({"title": 2.0, "abstract": 1.0}, min_df=1, stop_words="english"),
 )
 indexer.fit(train.documents, train.labels)
