@@ -51,7 +51,7 @@ def test_the_librarian_needs_no_python(tmp_path, monkeypatch, capsys) -> None:
             run(command)
         assert stopped.value.code == 0, command
     assert len(commands) == 5
-    assert "Nature" in capsys.readouterr().out
+    assert "Beekeeping: score" in capsys.readouterr().out
     assert "Arts > Music" in Path("suggestions.tsv").read_text("utf-8")
 
 
