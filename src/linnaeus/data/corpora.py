@@ -198,7 +198,8 @@ def _is_documented(value: Any) -> bool:
 def _dotted_names(modules: Iterable[str]) -> re.Pattern[str]:
     """A module path in front of a name: everything up to the last dot."""
     tops = sorted({name.split(".")[0] for name in modules} | {"np", "sp", "plt"}, key=len, reverse=True)
-    return re.compile(r"\b(?:" + "|".join(map(re.escape, tops)) + r")\.(?:\w+\.)*(?=\w)")
+    # The look ahead for a dot spares most words the long list, and half of the time that the corpus takes.
+    return re.compile(r"\b(?=\w+\.)(?:" + "|".join(map(re.escape, tops)) + r")\.(?:\w+\.)*(?=\w)")
 
 
 def _cleaned(docstring: str, dotted: re.Pattern[str]) -> str:
