@@ -1,6 +1,7 @@
 """What the papers say and what is measured here, table by table, side by side.
 
     python -m benchmarks papers                      cheap tables measured, the others from their pages of results
+    python -m benchmarks papers --stored             nothing measured, what no page has is left out
     python -m benchmarks papers --full               everything measured (hours)
     python -m benchmarks papers --only cai_thesis    one paper, or one table (gopal2015:IV:NEWS20)
     python -m benchmarks papers --write              docs/results/papers.md and papers.json as well; with --only these
@@ -21,7 +22,7 @@ from benchmarks import machine
 from benchmarks.papers import cai, gopal, murawaki, rousu
 from benchmarks.papers.markdown_tables import PAGES
 from benchmarks.papers.page import markdown
-from benchmarks.papers.study import Figures, Study, order_kept
+from benchmarks.papers.study import Figures, Part, Study, order_kept
 
 __all__ = ["run", "studies"]
 
@@ -35,6 +36,7 @@ def run(arguments: list[str]) -> dict[str, Any]:
     """Measure or read every table, print the page; with --write keep it."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks papers", description=__doc__.splitlines()[0])
     parser.add_argument("--full", action="store_true", help="measure everything, also what takes hours")
+    parser.add_argument("--stored", action="store_true", help="measure nothing, read pages of results")
     parser.add_argument("--only", default="", help="studies whose key begins so, such as rousu2006 or cai_thesis:7.5")
     parser.add_argument("--write", action="store_true", help="docs/results/papers.md and papers.json")
     parser.add_argument("--json", action="store_true")
@@ -47,7 +49,7 @@ def run(arguments: list[str]) -> dict[str, Any]:
         "command": "python -m benchmarks papers" + (" --full" if options.full else ""),
         "machine": machine.describe(),
         "threads": 1,
-        "tables": [_measured(study, options.full) for study in chosen],
+        "tables": [_measured(study, parts) for study in chosen if (parts := _parts(study, options))],
     }
     if options.write:
         result["tables"] = _with_kept(result["tables"])
@@ -69,10 +71,16 @@ def _with_kept(tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _measured(study: Study, full: bool) -> dict[str, Any]:
+def _parts(study: Study, options: argparse.Namespace) -> list[Part]:
+    """What a run measures or reads."""
+    if options.stored:
+        return list(study.stored) or [part for part in study.quick if part.stored]
+    return list(study.full if options.full and study.full else study.quick)
+
+
+def _measured(study: Study, parts: list[Part]) -> dict[str, Any]:
     """A study as plain values: its rows with both figures, and how much of the paper's order is kept."""
     began, spent = time.perf_counter(), time.process_time()
-    parts = study.full if full and study.full else study.quick
     ours: Figures = {}
     for part in parts:  # later parts are measured now and replace what earlier ones read
         for row, values in part.measure().items():
@@ -103,7 +111,7 @@ def _measured(study: Study, full: bool) -> dict[str, Any]:
         "columns": list(study.columns),
         "lower_is_better": list(study.lower),
         "digits": study.digits,
-        "sources": [part.source for part in parts],
+        "sources": [part.source + (part.beside if len(parts) > 1 else "") for part in parts],
         "rows": rows,
         "order": {column: list(order_kept(study, theirs, ours, column)) for column in study.columns},
         "explained": study.explained,

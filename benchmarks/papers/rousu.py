@@ -45,7 +45,7 @@ COLUMNS = {
 }
 LOSSES = ("zero-one", "symmetric difference")
 SCALINGS = {"H~ uniform": "uniform", "H~ sibling": "sibling", "H~ subtree": "subtree"}
-NOW = "measured in this run, as `python -m benchmarks hm3_reuters` does"
+NOW = "measured by `python -m benchmarks papers`, as `hm3_reuters` does"
 
 
 def studies() -> list[Study]:

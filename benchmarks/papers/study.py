@@ -25,6 +25,12 @@ class Part:
 
     measure: Callable[[], Figures]
     source: str
+    beside: str = ""  # which rows it is read for where the others are measured
+
+    @property
+    def stored(self) -> bool:
+        """Read from a page of results rather than measured."""
+        return self.source.startswith("[")
 
 
 @dataclass(frozen=True)
@@ -32,7 +38,8 @@ class Study:
     """One published table and the rows that stand beside it.
 
     ``systems``, ``columns`` and ``variants`` map our names to the paper's. ``quick`` are the parts of every run,
-    ``full`` those of a long one (the same where none are given). ``lower`` names columns where less is better.
+    ``full`` those of a long one (the same where none are given), ``stored`` pages to read where nothing is measured
+    (those among ``quick`` where none are given). ``lower`` names columns where less is better.
     """
 
     paper: str
@@ -47,6 +54,7 @@ class Study:
     variants: dict[str, str | None] = field(default_factory=lambda: {"": None})
     variant_name: str = ""
     full: tuple[Part, ...] = ()
+    stored: tuple[Part, ...] = ()
     lower: tuple[str, ...] = ()
     digits: dict[str, int] = field(default_factory=dict)
     scale: dict[str, float] = field(default_factory=dict)
