@@ -53,12 +53,10 @@ def _lead(result: dict[str, Any]) -> str:
     orders = [tuple(pair) for table in result["tables"] for pair in table["order"].values()]
     kept, pairs = (sum(column) for column in zip(*orders, strict=True))
     rows = sum(len(table["rows"]) for table in result["tables"])
-    minutes, spent = (sum(t[key] for t in result["tables"]) / 60 for key in ("seconds", "processor_seconds"))
     return (
-        f"{len(result['tables'])} tables, {rows} rows, in {minutes:.0f} minutes beside other work ({spent:.1f} minutes "
-        f"of the processor); what has a page for its source was measured there. Of {pairs} pairs of systems that "
-        f"differ in the papers, {kept} "
-        f"({100 * kept / max(pairs, 1):.0f} %) stand in the same order here.\n"
+        f"{len(result['tables'])} tables, {rows} rows; what has a page for its source was measured there. Of {pairs} "
+        f"pairs of systems that differ in the papers, {kept} ({100 * kept / max(pairs, 1):.0f} %) stand in the same "
+        "order here.\n"
     )
 
 
