@@ -16,7 +16,7 @@ from linnaeus.experiments.report.node_data import node_data
 from linnaeus.experiments.report.reliability import reliability
 from linnaeus.experiments.report.scatter import against_time
 from linnaeus.experiments.report.schema import Result
-from linnaeus.experiments.report.standing import far_behind, main_measure, ranked, role
+from linnaeus.experiments.report.standing import far_behind, interval, main_measure, ranked, role
 from linnaeus.experiments.report.wording import count, figure, moment
 
 __all__ = ["facts", "html"]
@@ -172,7 +172,9 @@ def _time(result: Result) -> Section | None:
         return None
     name = main_measure(result)["name"]
     better = "Left and up" if main_measure(result)["higher_is_better"] else "Left and down"
-    lead = f"A point per model: its {name} against all time spent on it, lines are 95% intervals. {better} is better."
+    known = any(interval(run, main_measure(result)["key"]) for run in ranked(result))
+    lines = "; lines are 95% intervals" if known else ""
+    lead = f"A point per model: its {name} against all time spent on it{lines}. {better} is better."
     lead += _left_out(result)
     return "time", "What does it cost?", [tag("p", lead), tag("figure", picture, class_="wide")]
 
