@@ -33,7 +33,7 @@ from linnaeus.typing import Engine, FloatArray, Matrix
 
 __all__ = ["HBLR", "LearnedPrecision"]
 
-_TOGETHER = 10**7  # documents x labels from which leaves and inner vertices move in turn
+_TOGETHER, _THIN = 10**7, 10**6  # documents x labels, dense and sparse, from which leaves and inner vertices take turns
 
 
 class HBLR(PosteriorViews):
@@ -58,7 +58,7 @@ class HBLR(PosteriorViews):
         all leaves are found together. The diagonal takes correlated features for better known than they are.
     schedule : of "map": "together" finds all weights in one problem; "leaves" moves blocks of leaves on threads or a
         cluster, then the inner nodes (binary likelihood, M1 and M3); "auto": together up to ten million documents x
-        labels.
+        labels, one million where documents are sparse.
     posterior : False keeps no standard deviations, which take as much memory as the weights.
     tol : largest relative change of precisions and weights at which training is finished.
     max_iter, max_time : rounds, and seconds (or "10m"), at most.
@@ -220,7 +220,7 @@ class HBLR(PosteriorViews):
         return posterior
 
     def _stage(self, X: Matrix, Y: Any, c: FloatArray, engine: Engine, full: bool) -> Stage:
-        large = Y.shape[0] * Y.shape[1] > _TOGETHER
+        large = Y.shape[0] * Y.shape[1] > (_TOGETHER if isinstance(X, np.ndarray) else _THIN)
         schedule = self.schedule if self.schedule != "auto" else "leaves" if large else "together"
         if self.model == "M2" or self.likelihood_ == "softmax" or schedule == "together":
             return Together(X, make_likelihood(self.likelihood_, Y, c), self.tree_, engine if full else None)

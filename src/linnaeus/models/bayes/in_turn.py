@@ -26,7 +26,7 @@ __all__ = ["InTurn", "LeafTask", "Shared", "solve_leaves"]
 
 _BLOCK, _STEPS, _PRODUCTS = 16, 3, 30
 _FEATURES = 1024  # at a time, for the inner vertices
-_HUGE = 5 * 10**7  # vertices x features from which weights are in single precision
+_LARGE = 5 * 10**6  # vertices x features from which weights are in single precision, and rounds lighter
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class InTurn:
 
     def __post_init__(self) -> None:
         shape = (self.tree.n_vertices, self.X.shape[1])
-        dtype = np.float32 if shape[0] * shape[1] > _HUGE else np.float64
+        dtype = np.float32 if shape[0] * shape[1] > _LARGE else np.float64
         self.weights = np.zeros(shape, dtype)
         if self.constant:
             share = np.clip(self.Y.nnz / max(1, self.Y.shape[0] * self.Y.shape[1]), 1e-6, 0.5)
