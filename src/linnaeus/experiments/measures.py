@@ -1,9 +1,9 @@
 """Everything that is measured of the answers of one model: flat, hierarchical and ranking measures, and breakdowns.
 
 Label sets are measured as given and closed (`metrics.evaluate`). What is ranked are the nodes that are labels of
-training documents, by their scores; where a model scores closed sets and labels are the most specific nodes, by how
-probable it is that a node holds and none below it. AU(PRC) and reliability are of calibrated probabilities of all
-nodes, where documents x nodes are few enough.
+training documents, by their scores; where a model learns closed sets, by probability, and if labels are the most
+specific nodes, by how probable it is that a node holds and none below it. AU(PRC) and reliability are of calibrated
+probabilities of all nodes, where documents x nodes are few enough.
 """
 
 from __future__ import annotations

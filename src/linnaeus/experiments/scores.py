@@ -46,8 +46,8 @@ def label_scores(model: Any, X: Any, labels: IntArray, calibrator: Calibrator | 
         return _best_labels(model, X, labels), None
     S = all_scores(model, X)
     P = None if calibrator is None else probabilities(calibrator, S, model)
-    if P is not None and model.nested_ and not model.closed_:
-        return _most_specific(P, taxonomy)[:, labels], P
+    if P is not None and model.nested_:  # scores of siblings, or of inner nodes: they need not compare across levels
+        return (P if model.closed_ else _most_specific(P, taxonomy))[:, labels], P
     low = float(S[np.isfinite(S)].min(initial=0.0)) - 1.0
     whole = np.full((len(S), taxonomy.n_nodes), low)
     whole[:, model.nodes_] = np.nan_to_num(S, neginf=low)
