@@ -19,7 +19,7 @@ from linnaeus.experiments.experiment import Experiment
 
 __all__ = ["flat_models", "parameters_of", "why_not"]
 
-_COPIES = 3  # of the weights, while a model learns: what is learned, what is averaged, what is being changed
+_COPIES = 2  # of the weights, while a model learns: what is learned, and what is averaged or changed
 
 
 def flat_models() -> list[str]:
@@ -75,7 +75,7 @@ def _parents(name: str, experiment: Experiment) -> str | None:
 def _memory(name: str, experiment: Experiment, jobs: int) -> str | None:
     if "max_memory" in parameters_of(name):  # keeps weights on disk where it must
         return None
-    need = _COPIES * 8 * experiment.n_features * len(experiment.label_nodes)
+    need = _COPIES * experiment.parts[0].X.dtype.itemsize * experiment.n_features * len(experiment.label_nodes)
     there = memory_of_each(jobs)
     if need <= there:
         return None
