@@ -159,7 +159,7 @@ def train(
     store.check_target(output)
     run: dict[str, Any] = training.limits(model, checkpoint=checkpoint, max_time=max_time, max_memory=max_memory)
     if engine is not None:
-        get_engine(engine, jobs)  # a wrong name or a missing package is told before anything is read
+        get_engine(engine, jobs, gpu=True)  # a wrong name or a missing package is told before anything is read
         run["engine"] = engine
     tax = options.read_taxonomy(taxonomy, names, language)
     parts = (format, text, labels, categorical, header, encoding, split, label_separator)

@@ -5,13 +5,20 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from linnaeus.engine.gpu import GPUEngine
 from linnaeus.engine.ray import RayEngine
 from linnaeus.engine.serial import SerialEngine
 from linnaeus.engine.threads import ThreadEngine
 from linnaeus.errors import ParameterError, check_number, nearest
 from linnaeus.typing import Engine
 
-__all__ = ["RayEngine", "SerialEngine", "ThreadEngine", "get_engine", "n_workers", "single_blas_thread"]
+__all__ = ["GPUEngine", "RayEngine", "SerialEngine", "ThreadEngine", "get_engine", "n_workers", "single_blas_thread"]
+
+
+_ON_GPU = (
+    "OneVsRestSVM, OneVsRestLogistic, RRSVM and RRLogistic with the squared hinge or the logistic loss, "
+    "and HBLR(model='M3', inference='map', likelihood='binary')"
+)
 
 
 def n_workers(n_jobs: int | None) -> int:
@@ -38,8 +45,10 @@ def single_blas_thread() -> Any:
     return threadpool_limits(1, user_api="blas")
 
 
-def get_engine(engine: str | Engine | None, n_jobs: int | None) -> Engine:
-    """The engine for a fit: by name ("serial", "threads", "ray"), as an object, or from ``n_jobs`` when None.
+def get_engine(engine: str | Engine | None, n_jobs: int | None, *, gpu: bool = False) -> Engine:
+    """The engine for a fit: by name ("serial", "threads", "ray", "gpu"), as an object, or from ``n_jobs`` when None.
+
+    A GPU is for fits that have a solver for it, and say so by ``gpu``.
 
     A Ray cluster that an engine made here starts ends when the fit lets go of the engine.
     """
@@ -52,7 +61,11 @@ def get_engine(engine: str | Engine | None, n_jobs: int | None) -> Engine:
         return ThreadEngine(n_workers(-1 if n_jobs is None else n_jobs))
     if engine == "ray":
         return RayEngine(None if n_jobs is None else n_workers(n_jobs))
-    if isinstance(engine, str) or not hasattr(engine, "map"):
-        hint = nearest(engine, ["serial", "threads", "ray"]) if isinstance(engine, str) else ""
-        raise ParameterError(f"engine={engine!r} is unknown; expected 'serial', 'threads', 'ray' or an engine{hint}")
-    return engine
+    if (isinstance(engine, str) and engine != "gpu") or (not isinstance(engine, str) and not hasattr(engine, "map")):
+        hint = nearest(engine, ["serial", "threads", "ray", "gpu"]) if isinstance(engine, str) else ""
+        raise ParameterError(
+            f"engine={engine!r} is unknown; expected 'serial', 'threads', 'ray', 'gpu' or an engine{hint}"
+        )
+    if not gpu and (engine == "gpu" or isinstance(engine, GPUEngine)):
+        raise ParameterError(f"engine='gpu' has no solver for this fit; it trains {_ON_GPU}.")
+    return GPUEngine() if isinstance(engine, str) else engine

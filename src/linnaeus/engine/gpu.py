@@ -1,0 +1,95 @@
+"""One GPU as an engine: where the linear core finds its device, how it stores operands, and how much memory it takes.
+
+The models' solvers for it are written in PyTorch (`linnaeus.models.gpu`). They run on the processor as well,
+``GPUEngine(device="cpu")``, which is how they are tested and not a way to be fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from linnaeus.engine.memory import available_memory, parse_bytes
+from linnaeus.errors import EngineError, ParameterError, check_number, nearest
+from linnaeus.typing import R, S, T
+
+__all__ = ["GPUEngine", "find_torch", "gpu_if_any"]
+
+_STORAGES = ("float32", "bfloat16")
+
+
+def find_torch() -> Any:
+    """The module torch, or an error that says how to get it."""
+    try:
+        import torch
+    except ImportError as error:
+        raise EngineError("engine='gpu' needs PyTorch, which is not installed: pip install 'linnaeus[gpu]'.") from error
+    return torch
+
+
+def gpu_if_any() -> GPUEngine | None:
+    """The first GPU of this machine, if it has one and PyTorch is installed."""
+    try:
+        return GPUEngine()
+    except EngineError:
+        return None
+
+
+class GPUEngine:
+    """The linear core on one GPU.
+
+    Parameters
+    ----------
+    device : "cuda", "cuda:1", ..., or "cpu", which runs the same code on the processor.
+    storage : how operands of the products are stored, "float32" or "bfloat16"; sums are in float32 with both, the
+        certified gap in float64.
+    memory : bytes of the device that may be used, or "40GB"; default: nine tenths of what is free.
+    columns : labels that are solved at a time; default: as many as memory allows, at most 1,024.
+
+    Examples
+    --------
+    >>> GPUEngine(device="cpu").n_workers
+    1
+    """
+
+    n_workers = 1
+
+    def __init__(
+        self, device: str = "cuda", *, storage: str = "float32", memory: Any = None, columns: int | None = None
+    ) -> None:
+        torch = find_torch()
+        if storage not in _STORAGES:
+            raise ParameterError(f"storage={storage!r}; expected 'float32' or 'bfloat16'{nearest(storage, _STORAGES)}")
+        if columns is not None:
+            check_number("columns", columns, least=1, whole=True)
+        if str(device).startswith("cuda") and not torch.cuda.is_available():
+            raise EngineError("engine='gpu' found no GPU here; GPUEngine(device='cpu') runs the same code without one.")
+        try:
+            self.device = str(torch.device(device))
+        except RuntimeError as error:
+            raise ParameterError(f"device={device!r}; expected 'cuda', 'cuda:0' or 'cpu'.") from error
+        self.storage = storage
+        self.columns = columns
+        self.memory = None if memory is None else parse_bytes(memory, "memory")
+
+    def free_memory(self) -> int:
+        """Bytes of the device that may still be taken."""
+        torch = find_torch()
+        if self.device.startswith("cuda"):
+            free = torch.cuda.mem_get_info(self.device)[0]
+            free += torch.cuda.memory_reserved(self.device) - torch.cuda.memory_allocated(self.device)
+        else:
+            free = int(min(available_memory(), 2**62))
+        free = int(0.9 * free)
+        return free if self.memory is None else min(free, self.memory)
+
+    def map(self, function: Callable[[S, T], R], tasks: Iterable[T], shared: S) -> Iterator[R]:
+        """Tasks one after the other: each fills the device by itself."""
+        for task in tasks:
+            yield function(shared, task)
+
+    def __deepcopy__(self, memo: object) -> GPUEngine:
+        return self
+
+    def __repr__(self) -> str:
+        return f"GPUEngine(device={self.device!r}, storage={self.storage!r})"
