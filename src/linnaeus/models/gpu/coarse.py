@@ -1,0 +1,136 @@
+"""Whole regions of the taxonomy moving at once: the correction that leaves and inner vertices in turn are slow to find.
+
+Every leaf pulls a little too much or too little, and the sum of it is paid by the vertices far above. So inner vertices
+are put together into regions of about as many leaves each, and the weights of a region and all its leaves move alike:
+
+    m + C d,    C (n_inner x n_regions) of 0 and 1,    d (n_regions x n_features)
+
+    min_d  1/2 tr (m + C d)'E (m + C d) + sum of the losses at S + X d'Q',      Q = s C: shares of the leaves
+
+A leaf within one region has one share of 1, so that for Newton's method a document and a region are one pair, with the
+sums of its leaves' derivatives. The problem has the size of the regions, whatever the number of leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import torch
+
+from linnaeus.models.gpu.documents import SparseRows, Tensor
+from linnaeus.models.gpu.products import product
+from linnaeus.models.recursive.network import Network
+from linnaeus.typing import IntArray
+
+__all__ = ["Regions", "regions_of"]
+
+_STEPS, _PRODUCTS, _HALVINGS = 3, 60, 8
+_RESIDUAL, _GRADIENT = 0.1, 0.05
+
+
+def regions_of(E: Any, network: Network, n_regions: int) -> IntArray:
+    """The region of every inner vertex: pieces of a spanning tree, cut where enough leaves have come together."""
+    from scipy.sparse.csgraph import breadth_first_order
+
+    n = network.n_inner
+    count = np.zeros(n)
+    np.add.at(count, network.leaf_inner, network.leaf_share.astype(np.float64))
+    enough = max(1.0, count.sum() / max(1, n_regions))
+    parent, seen, order = np.full(n, -1), np.zeros(n, bool), []
+    for anchor in np.argsort(-network.anchor, kind="stable"):
+        if not seen[anchor]:
+            found, above = breadth_first_order(E, anchor, directed=False, return_predecessors=True)
+            found = found[~seen[found]]
+            parent[found], seen[found] = above[found], True
+            parent[anchor] = -1
+            order += found.tolist()
+    region = np.full(n, -1)
+    for v in reversed(order):  # children before parents: what is not enough for a region goes to the parent's
+        if count[v] >= enough or parent[v] < 0:
+            region[v] = v
+        else:
+            count[parent[v]] += count[v]
+    for v in order:
+        if region[v] < 0:
+            region[v] = region[parent[v]]
+    return np.unique(region, return_inverse=True)[1]
+
+
+class Regions:
+    """Moves of regions, given E (SciPy), the region of every inner vertex, and the documents."""
+
+    def __init__(self, E: Any, region: IntArray, X: SparseRows, storage: torch.dtype) -> None:
+        from scipy import sparse
+
+        n = len(region)
+        C = sparse.csr_array((np.ones(n), (np.arange(n), region)))
+        self.n_regions, self.X, self.storage = C.shape[1], X, storage
+        self.region = torch.as_tensor(region.astype(np.int64), device=X.device)
+        self.E = torch.as_tensor((C.T @ E @ C).toarray(), device=X.device, dtype=torch.float32)
+        self.squares = SparseRows(X.T.indptr, X.T.indices, X.T.values**2, X.T.n_columns)
+
+    def shares(self, block: Any) -> tuple[Tensor, Tensor]:
+        """(regions that a block's leaves belong to, shares n_columns x these)."""
+        regions, place = torch.unique(self.region[block.inner], return_inverse=True)
+        Q = torch.zeros((block.n_columns, len(regions)), device=self.X.device)
+        return regions, Q.index_add_(1, place, block.share.float())
+
+    def move(self, M: Tensor, energy: Tensor, visits: Iterable[Any]) -> Tensor:
+        """M moved; ``energy`` is E M, ``visits`` give (block, scores of its pairs) and are gone through repeatedly."""
+        visits = [(block, S, *self.shares(block)) for block, S in visits]
+        pull = torch.zeros((self.n_regions, M.shape[1]), device=M.device).index_add_(0, self.region, energy).T
+        d = torch.zeros_like(pull)
+        Xd = torch.zeros((self.X.n_rows, self.n_regions), device=M.device)
+        value, gradient, bend = self._at(d, Xd, pull, visits)
+        first = gradient.norm()
+        for _ in range(_STEPS):
+            way = self._newton(gradient, bend)
+            Xway, length = product(self.X, way.to(self.storage)), 1.0
+            for _ in range(_HALVINGS):
+                tried = self._at(d + length * way, Xd + length * Xway, pull, visits)
+                if tried[0] < value:
+                    break
+                length /= 2
+            else:
+                break
+            d, Xd = d + length * way, Xd + length * Xway
+            value, gradient, bend = tried
+            if gradient.norm() <= _GRADIENT * first:
+                break
+        return M + d.T[self.region]
+
+    def _at(self, d: Tensor, Xd: Tensor, pull: Tensor, visits: list[Any]) -> tuple[float, Tensor, Tensor]:
+        """(objective up to a constant, gradient, curvature of every document and region)."""
+        value = (pull * d).sum(dtype=torch.float64) + 0.5 * ((d @ self.E) * d).sum(dtype=torch.float64)
+        slope, bend = torch.zeros_like(Xd), torch.zeros_like(Xd)
+        for block, S, regions, Q in visits:
+            where = regions[None, :] if block.rows is None else (block.rows[:, None], regions[None, :])
+            where = (slice(None), regions) if block.rows is None else where
+            scores = S + Xd[where] @ Q.T
+            R, D = block.system.pairs.derivatives(scores)
+            value = value + block.system.pairs.value(scores).sum()
+            slope[where] = slope[where] + R @ Q
+            bend[where] = bend[where] + D @ Q**2
+        return float(value), pull + d @ self.E + product(self.X.T, slope.to(self.storage)), bend
+
+    def _newton(self, gradient: Tensor, bend: Tensor) -> Tensor:
+        """Conjugate gradients, scaled by the diagonal of the Hessian."""
+        scale = 1 / (product(self.squares, bend) + self.E.diagonal())
+        step, residual = torch.zeros_like(gradient), -gradient
+        image = residual * scale
+        way, rho = image.clone(), (residual * image).sum(0, dtype=torch.float64)
+        target = _RESIDUAL**2 * rho.sum()
+        rho = rho.sum()
+        for _ in range(_PRODUCTS):
+            H = way @ self.E + product(self.X.T, (bend * product(self.X, way.to(self.storage))).to(self.storage))
+            length = rho / (way * H).sum(dtype=torch.float64)
+            step += length.float() * way
+            residual -= length.float() * H
+            image = residual * scale
+            before, rho = rho, (residual * image).sum(dtype=torch.float64)
+            if bool(rho <= target):
+                break
+            way = image + (rho / before).float() * way
+        return step

@@ -1,0 +1,103 @@
+"""Documents on a device: X (n_docs x n_features) as CSR, parts of it, and its transpose.
+
+A block of labels looks at few documents, and those have few features. `part` takes just these, so that products and
+weights of a block are small; `features` says which ones they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from linnaeus.typing import FloatArray
+
+__all__ = ["SparseRows", "Tensor", "on_device", "with_constant"]
+
+Tensor = torch.Tensor
+
+
+@dataclass
+class SparseRows:
+    """A CSR matrix on a device; int32 columns, float32 values, int64 row pointers."""
+
+    indptr: Tensor
+    indices: Tensor
+    values: Tensor
+    n_columns: int
+    _transposed: SparseRows | None = field(default=None, repr=False)
+    layout: Any = field(default=None, repr=False)  # what the products keep beside it
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def device(self) -> torch.device:
+        return self.values.device
+
+    @property
+    def nbytes(self) -> int:
+        return sum(x.element_size() * x.numel() for x in (self.indptr, self.indices, self.values))
+
+    @property
+    def T(self) -> SparseRows:
+        """The transpose, made on first use and kept."""
+        if self._transposed is None:
+            order = torch.argsort(self.indices, stable=True)
+            rows = torch.repeat_interleave(
+                torch.arange(self.n_rows, device=self.device, dtype=torch.int32), self.indptr.diff()
+            )
+            indptr = torch.zeros(self.n_columns + 1, dtype=torch.int64, device=self.device)
+            counts = torch.bincount(self.indices, minlength=self.n_columns)
+            torch.cumsum(counts, 0, out=indptr[1:])
+            self._transposed = SparseRows(indptr, rows[order], self.values[order], self.n_rows)
+            self._transposed._transposed = self
+        return self._transposed
+
+    def rows(self, wanted: Tensor) -> SparseRows:
+        """Some rows, in the order given."""
+        start, length = self.indptr[wanted], self.indptr.diff()[wanted]
+        indptr = torch.zeros(len(wanted) + 1, dtype=torch.int64, device=self.device)
+        torch.cumsum(length, 0, out=indptr[1:])
+        take = torch.repeat_interleave(start - indptr[:-1], length)
+        take += torch.arange(len(take), device=self.device)
+        return SparseRows(indptr, self.indices[take], self.values[take], self.n_columns)
+
+    def slice(self, part: slice) -> SparseRows:
+        """Consecutive rows, without copying."""
+        if part.start == 0 and part.stop >= self.n_rows:
+            return self
+        first, last = int(self.indptr[part.start]), int(self.indptr[part.stop])
+        indptr = self.indptr[part.start : part.stop + 1] - first
+        return SparseRows(indptr, self.indices[first:last], self.values[first:last], self.n_columns)
+
+    def part(self, wanted: Tensor) -> tuple[SparseRows, Tensor]:
+        """(some rows with the features that occur in them, numbered anew; the numbers of these features)."""
+        found = self.rows(wanted)
+        features, place = torch.unique(found.indices, return_inverse=True)
+        found.indices, found.n_columns = place.to(torch.int32), len(features)
+        return found, features.to(torch.int64)
+
+
+def on_device(X: Any, device: str) -> SparseRows:
+    """A SciPy CSR matrix on the device."""
+    return SparseRows(
+        torch.as_tensor(X.indptr.astype(np.int64), device=device),
+        torch.as_tensor(X.indices.astype(np.int32), device=device),
+        torch.as_tensor(X.data.astype(np.float32), device=device),
+        X.shape[1],
+    )
+
+
+def with_constant(X: Any, bias: float) -> Any:
+    """Documents as CSR with a last feature that is ``bias`` everywhere; without one where it is 0."""
+    from scipy import sparse
+
+    X = sparse.csr_array(X)
+    if not bias:
+        return X
+    constant: FloatArray = np.full((X.shape[0], 1), bias, X.dtype)
+    return sparse.hstack([X, sparse.csr_array(constant)], format="csr")

@@ -1,0 +1,343 @@
+"""All leaves of a network together: the recursively regularised problem on a device.
+
+    min  1/2 sum over links r_uv |w_u - w_v|^2 + 1/2 sum_v a_v |w_v|^2 + sum over leaves and documents of c loss
+
+A leaf's weights are a share of inner vertices and what it has of its own, w_n = sum_p s_np m_p + u_n. In these terms
+the regulariser falls apart, 1/2 sum_n r_n |u_n|^2 + 1/2 tr m'E m. For fixed m the leaves are problems of their own,
+solved in blocks by Newton's method (`newton`) with u_n = X'a_n / r_n. What is left is one smooth convex function of m,
+
+    phi(m) = min over the leaves,     gradient  E m - s'X'A,     Hessian at most E + s'r s,
+
+minimised by exact solves (`inner`) with momentum, and by moves of whole regions of the taxonomy (`coarse`). With R the
+losses' derivatives by the scores, A = -R at the optimum, and anywhere
+
+    gap = 1/2 sum_n |X'(a_n + r_n)|^2 / r_n + 1/2 tr G'E^-1 G,      G = E m + s'X'R
+
+certifies how far it is. Only m, dual variables and scores are kept: nothing of size features x leaves. As in `flat`,
+blocks of the squared hinge look at documents near the margin only, first of the weights w0 that all vertices would
+share, and at all documents before anything is certified.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from linnaeus.models.gpu.coarse import Regions, regions_of
+from linnaeus.models.gpu.documents import SparseRows, Tensor, on_device, with_constant
+from linnaeus.models.gpu.flat import Columns, pieces, shared_negative
+from linnaeus.models.gpu.inner import Inner
+from linnaeus.models.gpu.losses import Pairs
+from linnaeus.models.gpu.newton import Newton
+from linnaeus.models.gpu.products import product
+from linnaeus.models.recursive.network import Network
+from linnaeus.typing import FloatArray, Matrix
+
+__all__ = ["JointTraining", "LeafBlock"]
+
+_NEAR = 0.1
+_START_TOLERANCE = 1e-2
+_FORCING = 0.2  # residual of a Newton step of the leaves; more is wasted while inner vertices move
+_SCREEN_FIRST, _SCREEN_EVERY = 2, 8  # rounds after which all documents are looked at, beside the end
+_REGIONS = 64
+_MOVE_EVERY = 2  # rounds from one move of the regions to the next
+_LOOSE = 0.1  # of its link, by which a leaf still holds where no document of it has the feature
+
+
+@dataclass
+class LeafBlock:
+    """Some leaves: their documents (None: all), features, pairs, links, dual variables A and own scores X u."""
+
+    columns: slice
+    docs: Tensor  # of the positives
+    labels: Tensor  # columns of the positives
+    positive_cost: Tensor
+    rows: Tensor | None
+    inner: Tensor  # inner vertices they are linked to
+    share: Tensor  # n_columns x these
+    own: Tensor  # 1 / r of every leaf
+    system: Columns
+    features: Tensor | None
+    A: Tensor
+    S: Tensor
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.own)
+
+    @property
+    def X(self) -> SparseRows:
+        return self.system.X
+
+    def centres(self, M: Tensor, *, every: bool = False) -> Tensor:
+        """Shares of inner weights, features x leaves; of the block's features, or of all."""
+        part = M[self.inner] if every or self.features is None else M[self.inner[:, None], self.features[None, :]]
+        return part.T @ self.share.to(M.dtype).T
+
+    def pull(self, q: Tensor, gradients: Tensor, share: Tensor | None = None) -> None:
+        """Add to q what the leaves' gradients, features x leaves, pull at the inner vertices."""
+        if len(self.inner):
+            pulled = (gradients @ (self.share if share is None else share).to(q.dtype)).T
+            if self.features is None:
+                q[self.inner] += pulled
+            else:
+                where = (self.inner[:, None], self.features[None, :])
+                q[where] = q[where] + pulled
+
+
+class JointTraining:
+    """The joint problem on a device; ``Y`` (CSC) has a column per leaf of ``network``, E is its `inner_matrix`."""
+
+    def __init__(
+        self, X: Matrix, Y: Any, bound: FloatArray, network: Network, E: Any, *, loss: str, bias: float,
+        positive_weight: FloatArray, engine: Any, n_all: int | None = None,
+    ) -> None:  # fmt: skip
+        device = engine.device
+        self.loss, self.device, self.engine, self.bias = loss, device, engine, bias
+        self.storage = torch.bfloat16 if engine.storage == "bfloat16" else torch.float32
+        self.X = on_device(with_constant(X, bias), device)
+        self.cost = torch.as_tensor(bound.astype(np.float32), device=device)
+        self.inner = Inner(E, network, device)
+        self.positive_weight = torch.as_tensor(positive_weight.astype(np.float32), device=device)
+        start, scores = shared_negative(self.X, self.cost * (n_all or network.n_leaves), loss, _START_TOLERANCE)
+        self.near = torch.nonzero((scores > -1 - _NEAR) | (start != 0)).flatten() if loss == "squared_hinge" else None
+        self.M = torch.zeros((self.inner.n_inner, self.X.n_columns), device=device)
+        self.M += product(self.X.T, start[:, None])[:, 0]
+        self.blocks = [self._block(Y, network, part) for part in self._parts(network.n_leaves)]
+        self.regions = Regions(E, regions_of(E, network, _REGIONS), self.X, self.storage)
+        self._always_held: Tensor | None = None
+        self.n_rounds = self.n_products = 0
+        self.objective = self.gap = float("inf")
+        self.bound, self._bound_at = -float("inf"), (self.M, [block.A for block in self.blocks])
+
+    # -- blocks --------------------------------------------------------------------------------------------------------
+
+    def _parts(self, n_leaves: int) -> Iterator[slice]:
+        width = self.engine.columns or 1024
+        for first in range(0, n_leaves, width):
+            yield slice(first, min(first + width, n_leaves))
+
+    def _block(self, Y: Any, network: Network, part: slice) -> LeafBlock:
+        found, device = Y[:, part].tocoo(), self.device
+        docs = torch.as_tensor(found.row.astype(np.int64), device=device)
+        labels = torch.as_tensor(found.col.astype(np.int64), device=device)
+        positive = self.cost[docs] * self.positive_weight[part][labels]
+        leaves = np.arange(part.start, part.stop)
+        indptr, inner, share, _ = network.links(leaves)
+        vertices, place = np.unique(inner, return_inverse=True)
+        shares = np.zeros((len(leaves), len(vertices)))
+        np.add.at(shares, (np.repeat(np.arange(len(leaves)), np.diff(indptr)), place), share.astype(np.float64))
+        rows = None if self.near is None else torch.unique(torch.cat([self.near, docs]))
+        n_rows = self.X.n_rows if rows is None else len(rows)
+        own = torch.as_tensor(1 / network.leaf_total[part].astype(np.float64), device=device)
+        zero = torch.zeros((n_rows, len(leaves)), device=device)
+        system, features = self._looked_at(rows, docs, labels, positive, own)
+        return LeafBlock(
+            part, docs, labels, positive, rows, torch.as_tensor(vertices.astype(np.int64), device=device),
+            torch.as_tensor(shares, device=device), own, system, features, zero, zero.clone(),
+        )  # fmt: skip
+
+    def _looked_at(
+        self, rows: Tensor | None, docs: Tensor, labels: Tensor, positive_cost: Tensor, own: Tensor
+    ) -> tuple[Columns, Tensor | None]:
+        """(the part of X that a block looks at, with the pairs in it; its features, None: all)."""
+        X, cost, place, features = self.X, self.cost, docs, None
+        if rows is not None:
+            cost, place = self.cost[rows], torch.searchsorted(rows, docs)
+            X, features = self.X.part(rows)
+        return Columns(X, Pairs(self.loss, cost[:, None], place, labels, positive_cost), self.storage, own), features
+
+    # -- the iteration -------------------------------------------------------------------------------------------------
+
+    def run(self, tol: float, max_rounds: int, go_on: Callable[[float, float], bool]) -> bool:
+        """Rounds until the gap over all documents is ``tol`` of the objective; ``go_on`` hears both and may end it."""
+        momentum, solved = 1.0, self.M
+        while True:
+            gradient = self._round()
+            self.n_rounds += 1
+            self.inner.with_diagonal.factor(self._held())
+            found = self.M - self.inner.with_diagonal(gradient)
+            following = 0.5 * (1 + math.sqrt(1 + 4 * momentum**2))
+            way = found - solved
+            if bool(inner(self.M - found, way) > 0):  # uphill
+                momentum = following = 1.0
+            self.M, solved = found, found
+            if self.n_rounds % _MOVE_EVERY == 0 or self.n_rounds <= 2:
+                self.M = solved = self.regions.move(self.M, self.inner.times(self.M), self._pairs())
+                before = self.objective
+                self._measure()
+                if self.objective > before:
+                    momentum = following = 1.0
+                if self.near is not None and self._screened(tol):
+                    self._measure()
+                close = self.gap <= tol * self.objective
+                if close or not go_on(self.objective, self.gap):
+                    return close
+            if self.n_rounds >= max_rounds:
+                return False
+            self.M = self.M + (momentum - 1) / following * way
+            momentum = following
+
+    def _screened(self, tol: float) -> bool:
+        """Whether documents joined, when it was time to look at all of them."""
+        due = self.n_rounds == _SCREEN_FIRST or self.n_rounds % _SCREEN_EVERY == 0
+        return (due or self.gap <= tol * self.objective) and self._join() > 0
+
+    def _pairs(self) -> Iterator[tuple[LeafBlock, Tensor]]:
+        """Blocks and their scores at M, with what the leaves have of their own as it is."""
+        for block in self.blocks:
+            yield block, block.S + product(block.X, block.centres(self.M).to(self.storage))
+
+    def _measure(self) -> None:
+        """Note objective and gap at M, with what the leaves have of their own as it is."""
+        energy = self.inner.times(self.M)
+        value, gap = 0.5 * inner(energy, self.M), torch.zeros((), dtype=torch.float64, device=self.device)
+        for block, S in self._pairs():
+            own = block.own.float()
+            XA = product(block.X.T, block.A.to(self.storage))
+            XR = product(block.X.T, block.system.pairs.derivatives(S)[0].to(self.storage))
+            block.pull(energy, XR)
+            value = value + 0.5 * (XA**2 * own).sum(dtype=torch.float64) + block.system.pairs.value(S).sum()
+            gap = gap + 0.5 * ((XA + XR) ** 2 * own).sum(dtype=torch.float64)
+        gap = gap + 0.5 * inner(energy, self.inner.solve_E(energy.clone()))
+        self._note(float(value), float(gap))
+
+    def _held(self) -> Tensor:
+        """What leaves hold inner vertices by, for every feature, n_inner x n_features.
+
+        Squared hinge: r where a document within the margin has the feature; elsewhere a leaf follows its centre, and
+        inner vertices need hardly wait for it. Logistic loss: r h / (r + h) with h_f = sum_i c_i / 4 |x_if| |x_i|_1,
+        which bounds the curvature of the losses.
+        """
+        if self.near is None and self._always_held is not None:
+            return self._always_held.clone()
+        found = torch.zeros_like(self.M)
+        for block, S in self._pairs() if self.near is not None else ((block, None) for block in self.blocks):
+            r = (1 / block.own).float()
+            if S is None:
+                h = product(_sized(block.X), 0.25 * self.cost[:, None])
+                held = h * r / (h + r)
+            else:
+                within = (block.system.pairs.derivatives(S)[1] > 0).to(self.storage)
+                held = torch.where(product(_present(block.X), within) > 0, r, _LOOSE * r)
+            block.pull(found, held, block.share**2)
+        if self.near is None:
+            self._always_held = found.clone()
+        return found
+
+    def _round(self) -> Tensor:
+        """Visit the leaves; the gradient of phi at M."""
+        pulled = torch.zeros_like(self.M)
+        for block in self.blocks:
+            centre = product(block.X, block.centres(self.M).to(self.storage))
+            newton = Newton(block.system, [block.A], [block.S], centre=[centre])
+            newton.run(1e-5, 1 if self.n_rounds else 3, forcing=_FORCING, measure=False)
+            self.n_products += newton.n_products
+            block.A, block.S = newton.A[0], newton.S[0]
+            block.pull(pulled, product(block.X.T, block.A.to(self.storage)))
+        return self.inner.times(self.M).sub_(pulled)
+
+    def _note(self, objective: float, gap: float) -> None:
+        """An objective, and a bound from below: the best of all bounds counts."""
+        self.objective = objective
+        if objective - gap > self.bound:
+            self.bound, self._bound_at = objective - gap, (self.M, [block.A.clone() for block in self.blocks])
+        self.gap = objective - self.bound
+
+    # -- all documents -------------------------------------------------------------------------------------------------
+
+    def _join(self) -> int:
+        """Documents within the margin of some leaf join its block; how many did."""
+        n_joined = 0
+        for number, block in enumerate(self.blocks):
+            hit = torch.zeros(self.X.n_rows, dtype=torch.bool, device=self.device)
+            W = self._weights(block, self.M, block.A).to(self.storage)
+            for part in self._pieces(block.n_columns):
+                hit[part] = (product(self.X.slice(part), W) > -1).any(1)
+            assert block.rows is not None  # only blocks that look at some documents are asked
+            hit[block.rows] = False
+            caught = torch.nonzero(hit).flatten()
+            if len(caught):
+                n_joined += len(caught)
+                rows, order = torch.sort(torch.cat([block.rows, caught]))
+                none = torch.zeros((len(caught), block.n_columns), device=self.device)
+                block.rows, block.A = rows, torch.cat([block.A, none])[order]
+                self._bound_at[1][number] = torch.cat([self._bound_at[1][number], none])[order]
+                pairs = (block.docs, block.labels, block.positive_cost)
+                block.system, block.features = self._looked_at(rows, *pairs, block.own)
+                block.S = block.system.apply([block.A])[0]
+        return n_joined
+
+    def _pieces(self, n_columns: int) -> Iterator[slice]:
+        return pieces(self.X.n_rows, 8 * n_columns, self.engine)
+
+    def certificate(self) -> tuple[float, float]:
+        """(objective, gap) in float64 over all documents; the bound is the better one of here and the best so far."""
+        objective, gap = self._certified(self.M, [block.A for block in self.blocks])
+        M, A = self._bound_at
+        if M is not self.M:
+            value, other = self._certified(M, A)
+            gap = min(gap, objective - (value - other))
+        return objective, gap
+
+    def _certified(self, M: Tensor, A: list[Tensor]) -> tuple[float, float]:
+        """(objective, gap) of weights and dual variables; see `flat.FlatBlock.certificate`."""
+        M = M.double()
+        energy = self.inner.times(M)
+        objective, gap, losses = 0.5 * float((energy * M).sum()), 0.0, energy
+        for block, a in zip(self.blocks, A, strict=True):
+            XA, own = product(block.X.T, a.double(), exact=True), block.own
+            S = product(block.X, block.centres(M) + XA * own, exact=True)
+            objective += float(0.5 * (XA**2 * own).sum() + block.system.pairs.value(S).sum())
+            XR = product(block.X.T, block.system.pairs.derivatives(S)[0], exact=True)
+            block.pull(losses, XR)
+            more = self._beyond(block, M, a) if block.rows is not None else 0.0
+            gap += float(0.5 * ((XA + XR) ** 2 * own).sum()) + more
+            objective += more
+        gap += 0.5 * float((losses * self.inner.solve_E(losses.clone())).sum())
+        return objective, gap
+
+    def _beyond(self, block: LeafBlock, M: Tensor, A: Tensor) -> float:
+        """What documents cost that a block does not look at."""
+        others = torch.ones(self.X.n_rows, dtype=torch.bool, device=self.device)
+        others[block.rows] = False
+        W, more = self._weights(block, M.float(), A), 0.0
+        for part in self._pieces(2 * block.n_columns):
+            beyond = torch.clamp(product(self.X.slice(part), W, exact=True) + 1, min=0)
+            more += float(((self.cost[part] * others[part])[:, None] * beyond**2).sum())
+        return more
+
+    def _weights(self, block: LeafBlock, M: Tensor, A: Tensor) -> Tensor:
+        W = block.centres(M, every=True)
+        own = product(block.X.T, A) * block.own.float()
+        if block.features is None:
+            return W.add_(own)
+        W[block.features] += own
+        return W
+
+    def weights(self) -> Iterator[tuple[slice, Tensor]]:
+        """Blocks of leaves and their weights, n_features x n_columns, the constant feature last."""
+        for block in self.blocks:
+            yield block.columns, self._weights(block, self.M, block.A)
+
+
+def _sized(X: SparseRows) -> SparseRows:
+    """The transpose of |x_if| |x_i|_1."""
+    T = X.T
+    lengths = torch.zeros(X.n_rows, device=X.device).index_add_(0, T.indices.long(), T.values.abs())
+    return SparseRows(T.indptr, T.indices, T.values.abs() * lengths[T.indices.long()], T.n_columns)
+
+
+def _present(X: SparseRows) -> SparseRows:
+    """The transpose, with 1 where a document has a feature."""
+    return SparseRows(X.T.indptr, X.T.indices, torch.ones_like(X.T.values), X.T.n_columns, layout=X.T.layout)
+
+
+def inner(a: Tensor, b: Tensor) -> Tensor:
+    """<a, b> in float64, rows first: no array of products in float64."""
+    return torch.linalg.vecdot(a, b).sum(dtype=torch.float64)
