@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.data.check import check_labels
+from linnaeus.engine.gpu import GPUEngine, gpu_if_any
 from linnaeus.errors import ParameterError, check_number
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.explaining import NodeExplanation, explain_path, one_row
@@ -33,6 +34,7 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
     prune_threshold_: float
     n_jobs: int | None = None
     _scorer: tuple[Any, Scorer] | None = None
+    _on_device: tuple[Any, Any] | None = None
 
     @property
     def coef_(self) -> Any:
@@ -47,7 +49,7 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
         return W.T
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in super().__getstate__().items() if key != "_scorer"}
+        return {key: value for key, value in super().__getstate__().items() if key not in ("_scorer", "_on_device")}
 
     def _forget(self) -> None:
         self.base_weights_ = self.subtrees_ = None  # of pruning; weights are whole again
@@ -56,7 +58,8 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
 
     def _scores(self, X: Matrix) -> FloatArray:
         if hasattr(X, "indptr"):
-            return self._linear_scorer().scores(X)
+            on_device = self._device_scorer()
+            return self._linear_scorer().scores(X) if on_device is None else on_device.scores(X)
         # From the other side: a sparse matrix times a dense one is dense at once.
         S = (self.weights_.T @ X.T).T if hasattr(self.weights_, "indptr") else X @ self.weights_
         S = np.ascontiguousarray(S)
@@ -71,7 +74,23 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
         linear = type(self)._scores is LinearTaxonomyClassifier._scores
         if not linear or not hasattr(X, "indptr") or k > MOST_BEST:
             return super()._best_of(X, k)
-        return self._linear_scorer().top(X, k, self.n_jobs)
+        on_device = self._device_scorer()
+        return self._linear_scorer().top(X, k, self.n_jobs) if on_device is None else on_device.top(X, k)
+
+    def _device_scorer(self) -> Any:
+        """Scoring on the GPU of the engine; None where there is none, so that a loaded model answers anywhere."""
+        engine = getattr(self, "engine", None)
+        if engine == "gpu":
+            engine = gpu_if_any()
+        if not isinstance(engine, GPUEngine) or self.subtrees_ is not None:
+            return None
+        arrays = (self.weights_, self.base_weights_, self.intercept_, engine.device, engine.storage)
+        held = self._on_device
+        if held is None or any(a is not b and not isinstance(a, str) for a, b in zip(held[0], arrays, strict=True)):
+            from linnaeus.models.gpu.top import DeviceScorer
+
+            self._on_device = held = arrays, DeviceScorer(*arrays[:3], engine)
+        return held[1]
 
     def _linear_scorer(self) -> Scorer:
         """The weights laid out for scoring; made on first use and again when they have changed."""

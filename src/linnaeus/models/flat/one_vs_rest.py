@@ -17,9 +17,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from linnaeus.data.check import Problem
-from linnaeus.engine import SerialEngine, ThreadEngine, get_engine, single_blas_thread
+from linnaeus.engine import GPUEngine, SerialEngine, ThreadEngine, get_engine, single_blas_thread
 from linnaeus.engine.clock import Clock
-from linnaeus.engine.memory import Forecast
+from linnaeus.engine.memory import Forecast, format_bytes
 from linnaeus.engine.plan import blocks
 from linnaeus.errors import DataError, check_number
 from linnaeus.models.checkpoint import Checkpoint
@@ -28,6 +28,7 @@ from linnaeus.models.flat.block_run import BlockRun, block_key
 from linnaeus.models.linear import LinearTaxonomyClassifier
 from linnaeus.models.long_fit import LongFit
 from linnaeus.models.parameters import check_choice, check_training
+from linnaeus.models.solvers import newton_cg
 from linnaeus.models.solvers.binary import prepare_training
 from linnaeus.models.solvers.footprint import binary_footprint
 from linnaeus.models.weights_on_disk import MERGE_BYTES, InMemory, OnDisk
@@ -82,7 +83,7 @@ class _OneVsRest(LongFit, LinearTaxonomyClassifier):
 
     def _engine_within_memory(self, X: Matrix) -> tuple[Engine, Forecast]:
         """The engine, with as many workers as memory allows, and the forecast."""
-        engine = get_engine(self.engine, self.n_jobs)
+        engine = get_engine(self.engine, self.n_jobs, gpu=self.loss in newton_cg.LOSSES)
         size = binary_footprint(X, self.loss)
         # Pruned weights take twice the memory each, and once more while they are stacked: as much as dense ones if a
         # quarter of them stays.
@@ -108,7 +109,11 @@ class _OneVsRest(LongFit, LinearTaxonomyClassifier):
         X, nodes = problem.X, self.nodes_
         bound = self.C * (np.ones(problem.n_docs) if problem.weights is None else problem.weights)
         stop: dict[str, Any] = {"loss": self.loss, "tol": self.tol, "max_iter": self.max_iter}
-        training = prepare_training(X, bound, bias=1.0 if self.fit_intercept else 0.0, n_columns=len(nodes), **stop)
+        stop["bias"] = 1.0 if self.fit_intercept else 0.0
+        if isinstance(engine, GPUEngine):
+            training: Any = self._device_training(X, bound, engine, stop)
+        else:
+            training = prepare_training(X, bound, n_columns=len(nodes), **stop)
         parts = list(blocks(len(nodes), training.block_size))
         positive = positive_weights(self.class_weight, Y[:, nodes], problem.codec.values(problem.taxonomy.names[nodes]))
         # One seed per block, whatever thread solves it: the model does not depend on n_jobs.
@@ -128,6 +133,16 @@ class _OneVsRest(LongFit, LinearTaxonomyClassifier):
             store,
             self.prune_below,
         )
+
+    def _device_training(self, X: Matrix, bound: FloatArray, engine: GPUEngine, stop: dict[str, Any]) -> Any:
+        """The blocks' common part for a device, sized to its memory."""
+        from linnaeus.models.gpu.binary import DeviceTraining, device_block_size, forecast
+
+        size = device_block_size(X, engine, len(self.nodes_))
+        if self.verbose:
+            parts = ", ".join(f"{name} {format_bytes(n)}" for name, n in forecast(X, size).items())
+            print(f"{engine.device}: {format_bytes(engine.free_memory())} free; {parts} of {size} labels")
+        return DeviceTraining(X, bound, engine=engine, block_size=size, **stop)
 
     def _collect(self, run: BlockRun) -> None:
         """Weights and figures of the blocks that were reached; the others count as they are at zero weights."""

@@ -64,12 +64,14 @@ def prepare_training(
     return BinaryTraining(documents, bound, loss, bias, tol, max_iter, start)
 
 
-def solve_columns(training: BinaryTraining, task: tuple[Any, ...]) -> BlockSolution:
+def solve_columns(training: Any, task: tuple[Any, ...]) -> BlockSolution:
     """Solve one block.
 
     ``task`` is (positives, n_docs x at most `block_size` columns of 0/1; seed of the row order; and, where labels have
     weights, those of the columns' positive documents).
     """
+    if not isinstance(training, BinaryTraining):  # on a device, which has a way of its own
+        return training.solve(task)
     positives, seed, *weight = task
     stop: dict[str, Any] = {"loss": training.loss, "tol": training.tol, "max_iter": training.max_iter}
     stop["positive_weight"] = weight[0] if weight else None
