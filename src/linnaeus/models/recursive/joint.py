@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.data.check import Problem, check_labels, check_weights
-from linnaeus.engine import SerialEngine, ThreadEngine, get_engine, single_blas_thread
+from linnaeus.engine import GPUEngine, SerialEngine, ThreadEngine, get_engine, single_blas_thread
 from linnaeus.engine.clock import Clock
 from linnaeus.engine.memory import Forecast
 from linnaeus.errors import DataError, check_number
@@ -28,6 +29,7 @@ from linnaeus.models.recursive.links import Links, links_of
 from linnaeus.models.recursive.network import Network, in_order, leaf_order, make_network, reduce_links
 from linnaeus.models.recursive.newton import fits_newton, newton_start
 from linnaeus.models.recursive.nodes import shares_of_leaves
+from linnaeus.models.recursive.on_device import check_device_fit, joint_on_device
 from linnaeus.models.recursive.resume import JointCheckpoint
 from linnaeus.models.recursive.schedules import SCHEDULES, Schedule, check_kind, make_schedule, scheduled_order
 from linnaeus.models.recursive.screened import ScreenedLeaves
@@ -89,6 +91,11 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
             only = problem.taxonomy.names[self.nodes_[0]]
             raise DataError(f"y has only one class, {only!r}; a classifier needs two.")
         labels, network, schedule = self._network(problem)
+        device = get_engine(self.engine, self.n_jobs, gpu=self.loss in newton_cg.LOSSES)
+        if isinstance(device, GPUEngine):
+            check_device_fit(self)
+            self._fit_on_device(problem, Y[:, labels], labels, network, device)
+            return
         engine, plan = self._engine_within_memory(problem.X, network)
         with single_blas_thread(), self._checkpointed(problem) as checkpoint:
             leaves, documents = self._leaves(problem, self._fit_seed(checkpoint))
@@ -103,6 +110,26 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
             with self._block_store(None, plan) as store:
                 self._take_weights(solver, labels, documents, store)
             solver.release()
+
+    def _fit_on_device(self, problem: Problem, Y: CSR, labels: IntArray, network: Network, engine: GPUEngine) -> None:
+        training = joint_on_device(self, problem, Y, labels, network, engine)
+        self._joint = None
+        dtype, n_features = problem.X.dtype, problem.X.shape[1]
+        size = n_features * len(labels) * dtype.itemsize
+        plan = self._plan_memory(Forecast({}, {}, 1, weights=size, merging=MERGE_BYTES), fewer_workers=False)
+        parts = [block.columns for block in training.blocks]
+        intercept = np.zeros(len(labels), dtype)
+
+        def blocks() -> Iterator[FloatArray]:
+            for part, W in training.weights():
+                own = W.cpu().numpy().astype(dtype, copy=False)
+                if self.fit_intercept:
+                    intercept[part] = own[-1]
+                yield own[:-1] if self.fit_intercept else own
+
+        with self._block_store(None, plan) as store:
+            self._put_weights(n_features, dtype, parts, blocks(), store)
+        self._in_order_of_labels(labels, intercept, store)
 
     def _start(
         self, solver: JointSolver, blocks: list[Any], problem: Problem, Y: CSR, labels: IntArray, documents: Any
@@ -251,11 +278,9 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
         rank = documents.rank if isinstance(documents, Rows) else None
         groups = [solver.blocks[i : i + _TOGETHER] for i in range(0, len(solver.blocks), _TOGETHER)]
         parts = [slice(int(group[0].columns[0]), int(group[-1].columns[-1]) + 1) for group in groups]
-        weights: Any = InMemory(leaves.n_features - 1, parts, leaves.dtype)
-        if store is not None:
-            weights = OnDisk(store, str, parts, budget=MERGE_BYTES)
         intercept = np.zeros(len(labels), leaves.dtype)
-        for number, (group, part) in enumerate(zip(groups, parts, strict=True)):
+
+        def gathered(group: list[Any], part: slice) -> FloatArray:
             own = np.empty((leaves.n_features, part.stop - part.start), leaves.dtype)
             for block in group:
                 found = solver.inner.centres(block.columns, every, solved=True)
@@ -263,11 +288,29 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
                 own[:, block.columns - part.start] = found[:, : block.n_columns]
             if self.fit_intercept:
                 intercept[part] = own[-1]
-            own = own[:-1] if rank is None else own[rank]
+            return own[:-1] if rank is None else own[rank]
+
+        found = (gathered(group, part) for group, part in zip(groups, parts, strict=True))
+        self._put_weights(leaves.n_features - 1, leaves.dtype, parts, found, store)
+        self._in_order_of_labels(labels, intercept, store)
+
+    def _put_weights(
+        self, n_features: int, dtype: Any, parts: list[slice], found: Iterator[FloatArray], store: Checkpoint | None
+    ) -> None:
+        """``weights_`` from blocks of columns, in memory, or through a store where they do not fit."""
+        weights: Any = InMemory(n_features, parts, dtype)
+        if store is not None:
+            weights = OnDisk(store, str, parts, budget=MERGE_BYTES)
+        for number, own in enumerate(found):
             if store is not None:
                 store.put(str(number), block_arrays(own))
             weights.put(number, own)
-        self.weights_, self.intercept_ = weights.whole(range(len(parts))), intercept
+        self._forget()
+        self.weights_ = weights.whole(range(len(parts)))
+
+    def _in_order_of_labels(self, labels: IntArray, intercept: FloatArray, store: Checkpoint | None) -> None:
+        """Columns sorted by label where each document has one plain label, relatives together otherwise."""
+        self.intercept_ = intercept
         if self.codec_.kind == "labels" and store is None:
             place = {int(node): i for i, node in enumerate(labels)}
             order = np.array([place[int(node)] for node in self.nodes_])

@@ -1,0 +1,100 @@
+"""The joint problem on a GPU: what `RecursiveModel` does there instead of sweeps on the processor."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from linnaeus.data.check import Problem
+from linnaeus.engine.clock import Clock
+from linnaeus.engine.gpu import GPUEngine
+from linnaeus.engine.memory import format_bytes
+from linnaeus.errors import EngineError, ParameterError
+from linnaeus.models.class_weight import positive_weights
+from linnaeus.models.recursive.links import links_of
+from linnaeus.models.recursive.network import Network, in_order, reduce_links
+from linnaeus.progress import progress
+from linnaeus.typing import CSR, IntArray
+
+__all__ = ["check_device_fit", "joint_on_device"]
+
+_WIDTH = 1024  # leaves of a block
+_SLACK = 1.05  # float32, which the iteration has, and float64, which certifies, differ in what is small enough
+
+
+def check_device_fit(model: Any) -> None:
+    """Refuse what the fit on a device does not do."""
+    if model.schedule != "exact":
+        raise ParameterError(f"schedule={model.schedule!r} has no solver on a GPU; engine='gpu' takes 'exact'.")
+    for name in ("checkpoint", "warm_start"):
+        if getattr(model, name):
+            raise ParameterError(f"{name} is not for engine='gpu', which starts anew and is done in minutes.")
+
+
+def joint_on_device(model: Any, problem: Problem, Y: CSR, labels: IntArray, network: Network, engine: GPUEngine) -> Any:
+    """Train; the solution, with ``weights()`` of blocks of leaves. Sets the model's figures."""
+    from linnaeus.models.gpu.inner import inner_matrix
+    from linnaeus.models.gpu.joint import JointTraining
+
+    clock = Clock(model.max_time)
+    options = {"spawn": model.spawn, "root": float(model.root)}
+    E = inner_matrix(in_order(reduce_links(links_of(problem.taxonomy, labels, **options))))
+    bound = model.C * (np.ones(problem.n_docs) if problem.weights is None else problem.weights)
+    weight = positive_weights(model.class_weight, Y, problem.codec.values(problem.taxonomy.names[labels]))
+    bias = 1.0 if model.fit_intercept else 0.0
+    _check_memory(problem.X, network, model, engine)
+    training = JointTraining(
+        problem.X, Y, bound, network, E, loss=model.loss, bias=bias, positive_weight=weight, engine=engine
+    )
+    with progress("training", 100, show=model.verbose > 0) as advance:
+        shown = 0
+
+        def go_on(objective: float, gap: float) -> bool:
+            nonlocal shown
+            relative = max(gap / max(objective, 1e-300), 1e-300)
+            now = int(np.clip(100 * np.log(relative) / np.log(min(model.tol, 0.5)), shown, 100))
+            advance(now - shown)
+            shown = now
+            return not clock.over
+
+        training.run(model.tol, model.max_iter, go_on)
+    model.objective_, model.duality_gap_ = training.certificate()
+    model.n_iter_ = training.n_rounds
+    converged = model.duality_gap_ <= _SLACK * model.tol * model.objective_
+    model.time_limit_reached_ = clock.over and not converged
+    if not converged:
+        limit = f"max_time={model.max_time}" if clock.over else f"max_iter={model.max_iter}"
+        warnings.warn(
+            f"stopped at {limit} with a gap of {model.duality_gap_ / max(model.objective_, 1e-300):.2g} of the "
+            f"objective, before it was {model.tol:g}; give more, or raise tol.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
+    return training
+
+
+def _check_memory(X: Any, network: Network, model: Any, engine: GPUEngine) -> None:
+    """Forecast what the device must hold, tell it, and refuse what cannot fit."""
+    nnz = X.nnz if hasattr(X, "nnz") else X.size
+    width = min(engine.columns or _WIDTH, network.n_leaves)
+    # The squared hinge looks at a third of the documents at most, in all that was measured.
+    rows = X.shape[0] if model.loss == "logistic" else max(1, X.shape[0] // 3)
+    sizes = {
+        "documents": 2 * (8 * nnz + 8 * sum(X.shape)),
+        "dual variables and scores": 3 * 4 * rows * network.n_leaves,
+        "inner weights": 8 * 4 * network.n_inner * (X.shape[1] + 1),
+        "a block": 4 * width * (11 * rows + 4 * X.shape[1]),
+    }
+    free, needed = engine.free_memory(), sum(sizes.values())
+    parts = ", ".join(f"{name} {format_bytes(size)}" for name, size in sizes.items())
+    if model.verbose:
+        print(f"{engine.device}: {format_bytes(free)} free, {format_bytes(needed)} needed: {parts}")
+    if needed > free:
+        fits = int(network.n_leaves * free / needed)
+        raise EngineError(
+            f"The joint problem needs {format_bytes(needed)} on {engine.device} ({parts}), of which "
+            f"{format_bytes(free)} are free; about {fits:,} labels would fit. engine='threads' needs no device memory."
+        )
