@@ -14,13 +14,14 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from linnaeus.data.check import Problem
-from linnaeus.engine import get_engine, single_blas_thread
+from linnaeus.engine import GPUEngine, get_engine, single_blas_thread
 from linnaeus.engine.clock import Clock
 from linnaeus.errors import DataError, ParameterError, check_number
 from linnaeus.models.bayes.covariances import fits
 from linnaeus.models.bayes.fisher import gamma_priors, widths_at_probabilities, widths_at_shares
 from linnaeus.models.bayes.in_turn import InTurn
 from linnaeus.models.bayes.likelihoods import make_likelihood
+from linnaeus.models.bayes.on_device import OnDevice
 from linnaeus.models.bayes.partial_map import Posterior, Stage, Together, maximise
 from linnaeus.models.bayes.posterior_views import LearnedPrecision, PosteriorViews, with_constant
 from linnaeus.models.bayes.precisions import MODELS, Owners, Precisions
@@ -210,7 +211,8 @@ class HBLR(PosteriorViews):
         how: dict[str, Any] = {"learn": self.learn_precisions, "tol": self.tol, "max_iter": self.max_iter}
         how |= {"clock": clock, "after": after}
         full = self.covariance == "full" or (self.covariance == "auto" and fits(self.tree_, X.shape[1]))
-        engine, self.lower_bounds_ = get_engine(self.engine, self.n_jobs), np.empty(0)
+        on_device = self.model == "M3" and self.inference == "map" and self.likelihood_ == "binary"
+        engine, self.lower_bounds_ = get_engine(self.engine, self.n_jobs, gpu=on_device), np.empty(0)
         if self.inference == "map":
             return maximise(self._stage(X, Y, c, engine, full), precisions, **how)
         dense = np.asarray(Y.toarray(), np.float64)
@@ -222,6 +224,8 @@ class HBLR(PosteriorViews):
     def _stage(self, X: Matrix, Y: Any, c: FloatArray, engine: Engine, full: bool) -> Stage:
         large = Y.shape[0] * Y.shape[1] > (_TOGETHER if isinstance(X, np.ndarray) else _THIN)
         schedule = self.schedule if self.schedule != "auto" else "leaves" if large else "together"
+        if isinstance(engine, GPUEngine):
+            return OnDevice(X, Y.tocsc(), c, self.tree_, engine, keep=self.posterior, constant=self.fit_intercept)
         if self.model == "M2" or self.likelihood_ == "softmax" or schedule == "together":
             return Together(X, make_likelihood(self.likelihood_, Y, c), self.tree_, engine if full else None)
         if self.covariance == "full":

@@ -12,6 +12,7 @@ differences, so that memory is that of the weights.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -87,9 +88,7 @@ class InTurn:
     def __call__(self, rho: FloatArray, tol: float) -> Round:
         tree, n = self.tree, self.tree.n_vertices
         trace, away, norm, loss = np.zeros(n), 0.0, 0.0, 0.0
-        parts = list(blocks(tree.n_leaves, _BLOCK))
-        tasks = (self._task(part, rho) for part in parts)
-        for part, (W, variance, value) in zip(parts, self.engine.map(solve_leaves, tasks, self.shared), strict=True):
+        for part, (W, variance, value) in self._solved(rho):
             leaves = tree.leaves[part]
             away += float(((W - self.weights[leaves]) ** 2).sum())
             norm += float((W**2).sum())
@@ -104,6 +103,12 @@ class InTurn:
         q = own + trace[tree.parent[1:], None] + differences[1:, None]
         energy = 0.5 * float(rho[:, 0] @ differences)
         return Round(self.weights, q, own, loss + energy, float(np.sqrt(away / max(norm, 1e-300))), False)
+
+    def _solved(self, rho: FloatArray) -> Iterator[tuple[slice, tuple[FloatArray, FloatArray, float]]]:
+        """Leaves and what `solve_leaves` gives for them."""
+        parts = list(blocks(self.tree.n_leaves, _BLOCK))
+        tasks = (self._task(part, rho) for part in parts)
+        return zip(parts, self.engine.map(solve_leaves, tasks, self.shared), strict=True)
 
     def _task(self, part: slice, rho: FloatArray) -> LeafTask:
         leaves = self.tree.leaves[part]
