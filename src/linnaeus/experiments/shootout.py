@@ -110,7 +110,7 @@ class _Shootout:
         seconds = min(_LONGEST_PILOT, max(0.5, seconds))
 
         def begin(name: str, left: int) -> tuple[tuple[Any, ...], float]:
-            return (self.experiment, name, seconds), 2 * seconds + 5
+            return (self.experiment, name, seconds), 1.5 * seconds + 2
 
         for name, outcome in in_children(pilot, waiting, begin, jobs=self.jobs):
             if outcome.value is not None:
