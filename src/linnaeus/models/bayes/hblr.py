@@ -214,7 +214,10 @@ class HBLR(PosteriorViews):
         on_device = self.model == "M3" and self.inference == "map" and self.likelihood_ == "binary"
         engine, self.lower_bounds_ = get_engine(self.engine, self.n_jobs, gpu=on_device), np.empty(0)
         if self.inference == "map":
-            return maximise(self._stage(X, Y, c, engine, full), precisions, **how)
+            stage = self._stage(X, Y, c, engine, full)
+            if self.learn_precisions and isinstance(stage, InTurn):  # priors of rare labels are so wide that rounds
+                precisions = precisions.moved_to(np.maximum(precisions.mean, 1.0))  # from there would be lost
+            return maximise(stage, precisions, **how)
         dense = np.asarray(Y.toarray(), np.float64)
         state = Variational(X, dense, c, self.tree_, precisions, self.likelihood_ == "softmax", full, engine)
         posterior, bounds = infer(state, **how)
@@ -225,6 +228,11 @@ class HBLR(PosteriorViews):
         large = Y.shape[0] * Y.shape[1] > (_TOGETHER if isinstance(X, np.ndarray) else _THIN)
         schedule = self.schedule if self.schedule != "auto" else "leaves" if large else "together"
         if isinstance(engine, GPUEngine):
+            if self.covariance == "full" or self.schedule == "together":
+                raise ParameterError(
+                    "engine='gpu' moves blocks of leaves, which is not schedule='together', and finds no "
+                    "full covariances."
+                )
             return OnDevice(X, Y.tocsc(), c, self.tree_, engine, keep=self.posterior, constant=self.fit_intercept)
         if self.model == "M2" or self.likelihood_ == "softmax" or schedule == "together":
             return Together(X, make_likelihood(self.likelihood_, Y, c), self.tree_, engine if full else None)

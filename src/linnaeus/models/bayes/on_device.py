@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from linnaeus.engine.gpu import GPUEngine
+from linnaeus.engine.memory import format_bytes
 from linnaeus.engine.plan import blocks
+from linnaeus.errors import EngineError, ParameterError
 from linnaeus.models.bayes.in_turn import InTurn
 from linnaeus.typing import FloatArray
 
@@ -21,6 +23,7 @@ __all__ = ["OnDevice"]
 
 _BLOCK = 1024
 _TOLERANCE = 1e-6
+_VECTORS = 11  # arrays of the shape of the scores that a block holds at a time
 
 
 @dataclass
@@ -30,6 +33,22 @@ class OnDevice(InTurn):
     duals: dict[int, Any] = field(default_factory=dict)
     documents: Any = None
 
+    def __post_init__(self) -> None:
+        assert isinstance(self.engine, GPUEngine)
+        if self.engine.cluster is not None:
+            raise ParameterError("GPUEngine(cluster=...) trains flat models; HBLR needs one GPU here.")
+        n_docs, n_leaves = self.Y.shape
+        nnz = self.X.nnz if hasattr(self.X, "nnz") else self.X.size
+        width, free = min(n_leaves, self.engine.columns or _BLOCK), self.engine.free_memory()
+        needed = 24 * nnz + 4 * n_docs * n_leaves + 4 * width * (_VECTORS * n_docs + 4 * self.X.shape[1])
+        if needed > free:
+            raise EngineError(
+                f"HBLR needs {format_bytes(needed)} on {self.engine.device} for {n_docs:,} documents and {n_leaves:,} "
+                f"labels, of which {format_bytes(free)} are free; about {int(n_leaves * free / needed):,} labels would "
+                "fit. engine='threads' needs no device memory."
+            )
+        super().__post_init__()
+
     def _solved(self, rho: FloatArray) -> Iterator[tuple[slice, tuple[FloatArray, FloatArray, float]]]:
         assert isinstance(self.engine, GPUEngine)
         for part in blocks(self.tree.n_leaves, self.engine.columns or _BLOCK):
@@ -38,7 +57,7 @@ class OnDevice(InTurn):
     def _block(self, part: slice, rho: FloatArray) -> tuple[FloatArray, FloatArray, float]:
         import torch
 
-        from linnaeus.models.gpu.documents import SparseRows, on_device, with_constant
+        from linnaeus.models.gpu.documents import on_device, squares, with_constant
         from linnaeus.models.gpu.flat import Columns
         from linnaeus.models.gpu.losses import Pairs
         from linnaeus.models.gpu.newton import Newton
@@ -48,10 +67,9 @@ class OnDevice(InTurn):
         device = self.engine.device
         if self.documents is None:
             X = on_device(with_constant(self.X, 0.0), device)
-            squares = SparseRows(X.T.indptr, X.T.indices, X.T.values**2, X.T.n_columns)
             cost = torch.as_tensor(self.c.astype(np.float32), device=device)
-            self.documents = X, squares, cost
-        X, squares, cost = self.documents
+            self.documents = X, squares(X), cost
+        X, X_squares, cost = self.documents
         leaves = self.tree.leaves[part]
         Y = self.Y[:, part].tocoo()
         rows, columns = (torch.as_tensor(x.astype(np.int64), device=device) for x in (Y.row, Y.col))
@@ -67,7 +85,7 @@ class OnDevice(InTurn):
         self.duals[part.start] = newton.A[0]
         S = newton.S[0] + start
         W = centre + product(X.T, newton.A[0]) / prior.float()
-        curvature = product(squares, system.pairs.derivatives(S)[1])
+        curvature = product(X_squares, system.pairs.derivatives(S)[1])
         variance = 1 / (prior.float() + curvature)
         value = float(system.pairs.value(S).sum())
         return W.T.cpu().numpy(), variance.T.cpu().numpy(), value
