@@ -6,10 +6,12 @@ The models' solvers for it are written in PyTorch (`linnaeus.models.gpu`). They 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from linnaeus.engine.memory import available_memory, parse_bytes
+from linnaeus.engine.ray import RayEngine
 from linnaeus.errors import EngineError, ParameterError, check_number, nearest
 from linnaeus.typing import R, S, T
 
@@ -45,6 +47,7 @@ class GPUEngine:
         certified gap in float64.
     memory : bytes of the device that may be used, or "40GB"; default: nine tenths of what is free.
     columns : labels that are solved at a time; default: as many as memory allows, at most 1,024.
+    cluster : a `RayEngine` whose workers have the GPUs, one for each task; none is needed here. For flat models.
 
     Examples
     --------
@@ -52,17 +55,23 @@ class GPUEngine:
     1
     """
 
-    n_workers = 1
-
     def __init__(
-        self, device: str = "cuda", *, storage: str = "float32", memory: Any = None, columns: int | None = None
+        self,
+        device: str = "cuda",
+        *,
+        storage: str = "float32",
+        memory: Any = None,
+        columns: int | None = None,
+        cluster: RayEngine | None = None,
     ) -> None:
         torch = find_torch()
         if storage not in _STORAGES:
             raise ParameterError(f"storage={storage!r}; expected 'float32' or 'bfloat16'{nearest(storage, _STORAGES)}")
         if columns is not None:
             check_number("columns", columns, least=1, whole=True)
-        if str(device).startswith("cuda") and not torch.cuda.is_available():
+        if cluster is not None and not isinstance(cluster, RayEngine):
+            raise ParameterError(f"cluster={cluster!r}; expected a RayEngine.")
+        if cluster is None and str(device).startswith("cuda") and not torch.cuda.is_available():
             raise EngineError("engine='gpu' found no GPU here; GPUEngine(device='cpu') runs the same code without one.")
         try:
             self.device = str(torch.device(device))
@@ -71,9 +80,24 @@ class GPUEngine:
         self.storage = storage
         self.columns = columns
         self.memory = None if memory is None else parse_bytes(memory, "memory")
+        self.cluster = cluster
+        self.n_workers = 1 if cluster is None else cluster.n_workers
+        self._free_on_cluster: int | None = None
+        if cluster is not None and self.device.startswith("cuda"):
+            cluster.num_gpus = max(1, cluster.num_gpus)
+
+    def here(self) -> GPUEngine:
+        """The engine as a worker of its cluster has it: one device, and no cluster."""
+        found = copy.copy(self)
+        found.cluster, found.n_workers = None, 1
+        return found
 
     def free_memory(self) -> int:
         """Bytes of the device that may still be taken."""
+        if self.cluster is not None:
+            if self._free_on_cluster is None:
+                self._free_on_cluster = next(iter(self.cluster.map(_free_at_worker, [None], shared=self.here())))
+            return self._free_on_cluster
         torch = find_torch()
         if self.device.startswith("cuda"):
             free = torch.cuda.mem_get_info(self.device)[0]
@@ -84,7 +108,10 @@ class GPUEngine:
         return free if self.memory is None else min(free, self.memory)
 
     def map(self, function: Callable[[S, T], R], tasks: Iterable[T], shared: S) -> Iterator[R]:
-        """Tasks one after the other: each fills the device by itself."""
+        """Tasks one after the other, each fills the device by itself; with a cluster, one for each of its GPUs."""
+        if self.cluster is not None:
+            yield from self.cluster.map(function, tasks, shared)
+            return
         for task in tasks:
             yield function(shared, task)
 
@@ -93,3 +120,8 @@ class GPUEngine:
 
     def __repr__(self) -> str:
         return f"GPUEngine(device={self.device!r}, storage={self.storage!r})"
+
+
+def _free_at_worker(engine: GPUEngine, _: None) -> int:
+    """Bytes that a worker of the cluster may take."""
+    return engine.free_memory()

@@ -34,6 +34,7 @@ class RayEngine:
     address : a running cluster, as "10.0.0.1:6379" or "auto"; default: the variable ``RAY_ADDRESS``, and without it a
         cluster of this machine alone, started for this engine.
     retries : how often a task is run again when its worker is lost.
+    num_gpus : GPUs that every task needs for itself; `GPUEngine` asks for one.
     store_memory : bytes of the object store of a cluster started here; Ray takes 30% of the memory when None.
     runtime_env : what else the workers need, see Ray's runtime environments.
 
@@ -51,6 +52,7 @@ class RayEngine:
         address: str | None = None,
         retries: int = 3,
         *,
+        num_gpus: int = 0,
         store_memory: int | None = None,
         runtime_env: dict[str, Any] | None = None,
     ) -> None:
@@ -60,7 +62,9 @@ class RayEngine:
         if n_workers is not None:
             check_number("n_workers", n_workers, least=1, whole=True)
         check_number("retries", retries, least=0, whole=True)
+        check_number("num_gpus", num_gpus, least=0, whole=True)
         self._settings = (n_workers, address, retries, store_memory, runtime_env)
+        self.num_gpus = num_gpus
         self.n_workers = cores(-1) if n_workers is None else n_workers
         self.retries = retries
         self._ahead = 2 * self.n_workers
@@ -72,11 +76,12 @@ class RayEngine:
         self.start()
         import ray
 
+        run = self._run.options(num_gpus=self.num_gpus) if self._on_gpus() else self._run
         reference = self._sent.put(shared)
         waiting: deque[Any] = deque()
         try:
             for task in tasks:
-                waiting.append(self._run.remote(function, reference, task))
+                waiting.append(run.remote(function, reference, task))
                 if len(waiting) > self._ahead:
                     yield self._result(waiting.popleft())
             while waiting:
@@ -84,6 +89,14 @@ class RayEngine:
         finally:  # also on Ctrl-C: tasks that have not begun never begin
             for left in waiting:
                 ray.cancel(left)
+
+    def _on_gpus(self) -> bool:
+        """Whether tasks need GPUs; an error where the cluster has too few for one, which would wait for ever."""
+        import ray
+
+        if self.num_gpus and ray.cluster_resources().get("GPU", 0) < self.num_gpus:
+            raise EngineError(f"Every task needs {self.num_gpus} GPU(s), of which the Ray cluster has fewer.")
+        return self.num_gpus > 0
 
     def _result(self, reference: Any) -> Any:
         """A result as a thread would give it: arrays of our own, writable, that hold no place in the object store."""
@@ -120,7 +133,7 @@ class RayEngine:
         if ray.is_initialized():  # somebody's session: theirs to end
             self._leave, options["runtime_env"] = _nothing, environment
         elif address is None:
-            session = ray_session.start(self.n_workers, store_memory, environment)
+            session = ray_session.start(self.n_workers, store_memory, environment, gpus=self.num_gpus > 0)
             self._leave = weakref.finalize(self, ray_session.end, session)
         else:
             session = ray_session.join(address, environment)
@@ -153,7 +166,7 @@ class RayEngine:
 
     def __reduce__(self) -> Any:
         *positional, store_memory, runtime_env = self._settings
-        return _rebuilt, (positional, store_memory, runtime_env)
+        return _rebuilt, (positional, store_memory, runtime_env, self.num_gpus)
 
 
 class _Sent:
@@ -203,8 +216,10 @@ def _run(function: Callable[[Any, Any], Any], shared: Any, task: Any) -> Any:
     return function(shared, task)
 
 
-def _rebuilt(positional: list[Any], store_memory: int | None, runtime_env: dict[str, Any] | None) -> RayEngine:
-    return RayEngine(*positional, store_memory=store_memory, runtime_env=runtime_env)
+def _rebuilt(
+    positional: list[Any], store_memory: int | None, runtime_env: dict[str, Any] | None, num_gpus: int = 0
+) -> RayEngine:
+    return RayEngine(*positional, num_gpus=num_gpus, store_memory=store_memory, runtime_env=runtime_env)
 
 
 def _nothing() -> None:

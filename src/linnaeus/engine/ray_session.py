@@ -36,15 +36,15 @@ def find_ray() -> None:
         raise EngineError("engine 'ray' needs the package ray, which is not installed: pip install linnaeus[ray]")
 
 
-def start(n_workers: int, store_memory: int | None, runtime_env: dict[str, Any]) -> str:
-    """Start a cluster of ``n_workers`` on this machine and return the address by which `end` knows it."""
+def start(n_workers: int, store_memory: int | None, runtime_env: dict[str, Any], *, gpus: bool = False) -> str:
+    """Start a cluster of ``n_workers`` on this machine, with its GPUs or none; the address by which `end` knows it."""
     import ray
 
     with _local_only():
         ray.init(
             address="local",
             num_cpus=n_workers,
-            num_gpus=0,
+            num_gpus=None if gpus else 0,
             object_store_memory=store_memory,
             include_dashboard=False,
             log_to_driver=False,

@@ -82,7 +82,7 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
         engine = getattr(self, "engine", None)
         if engine == "gpu":
             engine = gpu_if_any()
-        if not isinstance(engine, GPUEngine) or self.subtrees_ is not None:
+        if not isinstance(engine, GPUEngine) or engine.cluster is not None or self.subtrees_ is not None:
             return None
         arrays = (self.weights_, self.base_weights_, self.intercept_, engine.device, engine.storage)
         held = self._on_device

@@ -138,11 +138,14 @@ class _OneVsRest(LongFit, LinearTaxonomyClassifier):
         """The blocks' common part for a device, sized to its memory."""
         from linnaeus.models.gpu.binary import DeviceTraining, device_block_size, forecast
 
-        size = device_block_size(X, engine, len(self.nodes_))
+        size = device_block_size(X, engine, len(self.nodes_), self.loss)
         if self.verbose:
-            parts = ", ".join(f"{name} {format_bytes(n)}" for name, n in forecast(X, size).items())
-            print(f"{engine.device}: {format_bytes(engine.free_memory())} free; {parts} of {size} labels")
-        return DeviceTraining(X, bound, engine=engine, block_size=size, **stop)
+            free = engine.free_memory()
+            parts = ", ".join(f"{name} {format_bytes(n)}" for name, n in forecast(X, size, free, self.loss).items())
+            print(f"{engine.device}: {format_bytes(free)} free; {parts} of {size} labels")
+        return DeviceTraining(
+            X, bound, engine=engine.here(), block_size=size, prune_below=float(self.prune_below), **stop
+        )
 
     def _collect(self, run: BlockRun) -> None:
         """Weights and figures of the blocks that were reached; the others count as they are at zero weights."""

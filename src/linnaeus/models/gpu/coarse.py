@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from linnaeus.models.gpu.documents import SparseRows, Tensor
+from linnaeus.models.gpu.documents import Tensor, squares
 from linnaeus.models.gpu.products import product
+from linnaeus.models.gpu.streamed import Documents, turned
 from linnaeus.models.recursive.network import Network
 from linnaeus.typing import IntArray
 
@@ -61,7 +62,7 @@ def regions_of(E: Any, network: Network, n_regions: int) -> IntArray:
 class Regions:
     """Moves of regions, given E (SciPy), the region of every inner vertex, and the documents."""
 
-    def __init__(self, E: Any, region: IntArray, X: SparseRows, storage: torch.dtype) -> None:
+    def __init__(self, E: Any, region: IntArray, X: Documents, storage: torch.dtype) -> None:
         from scipy import sparse
 
         n = len(region)
@@ -69,7 +70,7 @@ class Regions:
         self.n_regions, self.X, self.storage = C.shape[1], X, storage
         self.region = torch.as_tensor(region.astype(np.int64), device=X.device)
         self.E = torch.as_tensor((C.T @ E @ C).toarray(), device=X.device, dtype=torch.float32)
-        self.squares = SparseRows(X.T.indptr, X.T.indices, X.T.values**2, X.T.n_columns)
+        self.squares = turned(X, squares)
 
     def shares(self, block: Any) -> tuple[Tensor, Tensor]:
         """(regions that a block's leaves belong to, shares n_columns x these)."""

@@ -14,7 +14,7 @@ import torch
 
 from linnaeus.typing import FloatArray
 
-__all__ = ["SparseRows", "Tensor", "on_device", "with_constant"]
+__all__ = ["SparseRows", "Tensor", "on_device", "squares", "with_constant"]
 
 Tensor = torch.Tensor
 
@@ -41,6 +41,11 @@ class SparseRows:
     @property
     def nbytes(self) -> int:
         return sum(x.element_size() * x.numel() for x in (self.indptr, self.indices, self.values))
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes that a slice takes, a row: none, it is a view."""
+        return 0
 
     @property
     def T(self) -> SparseRows:
@@ -76,10 +81,12 @@ class SparseRows:
 
     def part(self, wanted: Tensor) -> tuple[SparseRows, Tensor]:
         """(some rows with the features that occur in them, numbered anew; the numbers of these features)."""
-        found = self.rows(wanted)
-        features, place = torch.unique(found.indices, return_inverse=True)
-        found.indices, found.n_columns = place.to(torch.int32), len(features)
-        return found, features.to(torch.int64)
+        return self.rows(wanted).with_own_features()
+
+    def with_own_features(self) -> tuple[SparseRows, Tensor]:
+        """(all rows with the features that occur in them, numbered anew; the numbers of these features)."""
+        features, place = torch.unique(self.indices, return_inverse=True)
+        return SparseRows(self.indptr, place.to(torch.int32), self.values, len(features)), features.to(torch.int64)
 
 
 def on_device(X: Any, device: str) -> SparseRows:
@@ -90,6 +97,11 @@ def on_device(X: Any, device: str) -> SparseRows:
         torch.as_tensor(X.data.astype(np.float32), device=device),
         X.shape[1],
     )
+
+
+def squares(X: SparseRows) -> SparseRows:
+    """The transpose of the squares of X."""
+    return SparseRows(X.T.indptr, X.T.indices, X.T.values**2, X.T.n_columns)
 
 
 def with_constant(X: Any, bias: float) -> Any:

@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from linnaeus.models.gpu.documents import SparseRows, Tensor, on_device, with_constant
+from linnaeus.models.gpu.documents import Tensor, with_constant
 from linnaeus.models.gpu.losses import Pairs
 from linnaeus.models.gpu.newton import Newton
 from linnaeus.models.gpu.products import product
+from linnaeus.models.gpu.streamed import Documents, placed
 from linnaeus.typing import FloatArray, Matrix
 
 __all__ = ["Columns", "FlatBlock", "FlatTraining", "no_pairs", "pieces", "shared_negative"]
@@ -34,7 +35,7 @@ _STEPS_AT_START = 30
 class Columns:
     """A block as Newton's method sees it: independent columns, each with a number K of its own."""
 
-    X: SparseRows
+    X: Documents
     pairs: Pairs
     storage: torch.dtype = torch.float32
     inverse: Tensor | None = None  # K of every column; None: 1
@@ -63,7 +64,7 @@ def no_pairs(device: Any) -> tuple[Tensor, Tensor, Tensor]:
     return nowhere, nowhere, torch.zeros(0, device=device)
 
 
-def shared_negative(X: SparseRows, cost: Tensor, loss: str, tol: float) -> tuple[Tensor, Tensor]:
+def shared_negative(X: Documents, cost: Tensor, loss: str, tol: float) -> tuple[Tensor, Tensor]:
     """(dual variables, scores), n_docs each, of the label that no document has.
 
     In float64: for the joint problem costs are those of all leaves together, and float32 would not tell steps apart.
@@ -84,7 +85,7 @@ class FlatBlock:
     training: FlatTraining
     positives: Any
     weight: Tensor  # of the columns' positives
-    X: SparseRows = field(init=False)
+    X: Documents = field(init=False)
     system: Columns = field(init=False)
     rows: Tensor | None = field(init=False)  # documents that are looked at; None: all
     features: Tensor | None = field(init=False)  # that these have; None: all
@@ -195,7 +196,7 @@ class FlatTraining:
     def __init__(self, X: Matrix, bound: FloatArray, *, loss: str, bias: float, tol: float, engine: Any) -> None:
         self.loss, self.device, self.engine = loss, engine.device, engine
         self.storage = torch.bfloat16 if engine.storage == "bfloat16" else torch.float32
-        self.X = on_device(with_constant(X, bias), engine.device)
+        self.X = placed(with_constant(X, bias), engine)
         self.cost = torch.as_tensor(bound.astype(np.float32), device=engine.device)
         self.start, self.scores = shared_negative(self.X, self.cost, loss, 0.3 * tol)
         self.near: Tensor | None = None  # documents of every block; None: all
@@ -204,7 +205,7 @@ class FlatTraining:
 
     def parts(self, n_columns: int) -> Iterator[slice]:
         """Documents in pieces whose scores take an eighth of the free memory at most."""
-        return pieces(self.X.n_rows, 8 * n_columns, self.engine)
+        return pieces(self.X.n_rows, 8 * n_columns + self.X.row_bytes, self.engine)
 
 
 def pieces(n_rows: int, row_bytes: int, engine: Any) -> Iterator[slice]:

@@ -29,12 +29,13 @@ import numpy as np
 import torch
 
 from linnaeus.models.gpu.coarse import Regions, regions_of
-from linnaeus.models.gpu.documents import SparseRows, Tensor, on_device, with_constant
+from linnaeus.models.gpu.documents import SparseRows, Tensor, with_constant
 from linnaeus.models.gpu.flat import Columns, pieces, shared_negative
 from linnaeus.models.gpu.inner import Inner
 from linnaeus.models.gpu.losses import Pairs
 from linnaeus.models.gpu.newton import Newton
 from linnaeus.models.gpu.products import product
+from linnaeus.models.gpu.streamed import Documents, placed, turned
 from linnaeus.models.recursive.network import Network
 from linnaeus.typing import FloatArray, Matrix
 
@@ -71,7 +72,7 @@ class LeafBlock:
         return len(self.own)
 
     @property
-    def X(self) -> SparseRows:
+    def X(self) -> Documents:
         return self.system.X
 
     def centres(self, M: Tensor, *, every: bool = False) -> Tensor:
@@ -100,7 +101,7 @@ class JointTraining:
         device = engine.device
         self.loss, self.device, self.engine, self.bias = loss, device, engine, bias
         self.storage = torch.bfloat16 if engine.storage == "bfloat16" else torch.float32
-        self.X = on_device(with_constant(X, bias), device)
+        self.X = placed(with_constant(X, bias), engine)
         self.cost = torch.as_tensor(bound.astype(np.float32), device=device)
         self.inner = Inner(E, network, device)
         self.positive_weight = torch.as_tensor(positive_weight.astype(np.float32), device=device)
@@ -220,11 +221,11 @@ class JointTraining:
         for block, S in self._pairs() if self.near is not None else ((block, None) for block in self.blocks):
             r = (1 / block.own).float()
             if S is None:
-                h = product(_sized(block.X), 0.25 * self.cost[:, None])
+                h = product(turned(block.X, _sized), 0.25 * self.cost[:, None])
                 held = h * r / (h + r)
             else:
                 within = (block.system.pairs.derivatives(S)[1] > 0).to(self.storage)
-                held = torch.where(product(_present(block.X), within) > 0, r, _LOOSE * r)
+                held = torch.where(product(turned(block.X, _present), within) > 0, r, _LOOSE * r)
             block.pull(found, held, block.share**2)
         if self.near is None:
             self._always_held = found.clone()
@@ -274,7 +275,7 @@ class JointTraining:
         return n_joined
 
     def _pieces(self, n_columns: int) -> Iterator[slice]:
-        return pieces(self.X.n_rows, 8 * n_columns, self.engine)
+        return pieces(self.X.n_rows, 8 * n_columns + self.X.row_bytes, self.engine)
 
     def certificate(self) -> tuple[float, float]:
         """(objective, gap) in float64 over all documents; the bound is the better one of here and the best so far."""

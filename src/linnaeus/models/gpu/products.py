@@ -8,16 +8,25 @@ result is to certify something.
 from __future__ import annotations
 
 import warnings
+from typing import Protocol
 
 import torch
 
 from linnaeus.models.gpu.documents import SparseRows, Tensor
 
-__all__ = ["product", "reference_product"]
+__all__ = ["Streamed", "product", "reference_product"]
 
 
-def product(A: SparseRows, W: Tensor, *, exact: bool = False, out: Tensor | None = None) -> Tensor:
+class Streamed(Protocol):
+    """A matrix that is not on the device and knows its own product (`streamed`)."""
+
+    def times(self, W: Tensor, *, exact: bool = False, out: Tensor | None = None) -> Tensor: ...
+
+
+def product(A: SparseRows | Streamed, W: Tensor, *, exact: bool = False, out: Tensor | None = None) -> Tensor:
     """A W (n_rows x n_columns of W); ``exact`` sums, and gives, in float64."""
+    if not isinstance(A, SparseRows):
+        return A.times(W, exact=exact, out=out)
     if W.is_cuda:
         from linnaeus.models.gpu.triton_products import gathered_product
 

@@ -93,7 +93,7 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
         labels, network, schedule = self._network(problem)
         device = get_engine(self.engine, self.n_jobs, gpu=self.loss in newton_cg.LOSSES)
         if isinstance(device, GPUEngine):
-            check_device_fit(self)
+            check_device_fit(self, device)
             self._fit_on_device(problem, Y[:, labels], labels, network, device)
             return
         engine, plan = self._engine_within_memory(problem.X, network)

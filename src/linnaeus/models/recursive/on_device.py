@@ -25,13 +25,15 @@ _WIDTH = 1024  # leaves of a block
 _SLACK = 1.05  # float32, which the iteration has, and float64, which certifies, differ in what is small enough
 
 
-def check_device_fit(model: Any) -> None:
+def check_device_fit(model: Any, engine: GPUEngine) -> None:
     """Refuse what the fit on a device does not do."""
     if model.schedule != "exact":
         raise ParameterError(f"schedule={model.schedule!r} has no solver on a GPU; engine='gpu' takes 'exact'.")
     for name in ("checkpoint", "warm_start"):
         if getattr(model, name):
             raise ParameterError(f"{name} is not for engine='gpu', which starts anew and is done in minutes.")
+    if engine.cluster is not None:
+        raise ParameterError(f"GPUEngine(cluster=...) trains flat models; {type(model).__name__} needs one GPU here.")
 
 
 def joint_on_device(model: Any, problem: Problem, Y: CSR, labels: IntArray, network: Network, engine: GPUEngine) -> Any:
@@ -78,17 +80,20 @@ def joint_on_device(model: Any, problem: Problem, Y: CSR, labels: IntArray, netw
 
 def _check_memory(X: Any, network: Network, model: Any, engine: GPUEngine) -> None:
     """Forecast what the device must hold, tell it, and refuse what cannot fit."""
-    nnz = X.nnz if hasattr(X, "nnz") else X.size
+    from linnaeus.models.gpu.streamed import resident_bytes
+
     width = min(engine.columns or _WIDTH, network.n_leaves)
     # The squared hinge looks at a third of the documents at most, in all that was measured.
     rows = X.shape[0] if model.loss == "logistic" else max(1, X.shape[0] // 3)
+    free = engine.free_memory()
+    documents, streamed = resident_bytes(X, free, screened=rows / X.shape[0] if rows < X.shape[0] else 0.0)
     sizes = {
-        "documents": 2 * (8 * nnz + 8 * sum(X.shape)),
+        "documents, streamed" if streamed else "documents": documents,
         "dual variables and scores": 3 * 4 * rows * network.n_leaves,
         "inner weights": 8 * 4 * network.n_inner * (X.shape[1] + 1),
         "a block": 4 * width * (11 * rows + 4 * X.shape[1]),
     }
-    free, needed = engine.free_memory(), sum(sizes.values())
+    needed = sum(sizes.values())
     parts = ", ".join(f"{name} {format_bytes(size)}" for name, size in sizes.items())
     if model.verbose:
         print(f"{engine.device}: {format_bytes(free)} free, {format_bytes(needed)} needed: {parts}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from linnaeus.typing import FloatArray
 
@@ -13,7 +14,7 @@ __all__ = ["BlockSolution"]
 class BlockSolution:
     """What a block of columns came to: weights, objective and gap per column, passes over the documents used."""
 
-    weights: FloatArray  # n_features x n_columns
+    weights: Any  # n_features x n_columns, an array; CSR where the solver has pruned it already
     intercept: FloatArray  # n_columns
     objective: FloatArray
     gap: FloatArray
