@@ -1,4 +1,4 @@
-"""Readable twins of `branching`, `best_changes`, `best_sets` and `smoothing`: same names, same arguments, same answers."""
+"""Readable twins of `branching`, `best_changes`, `best_sets` and `smoothing`: same names, arguments and answers."""
 
 from __future__ import annotations
 
