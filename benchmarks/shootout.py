@@ -77,7 +77,10 @@ QUESTIONS = {
     "seq_GO": Question("seq_GO", "au_prc", None, STANDARDISED, (0.438, 0.447, 0.446), LOOSE),
     "rcv1v2": Question("rcv1v2", features="log-TF x IDF of unit length"),
     "20newsgroups": Question("newsgroups20", features="TF x IDF of unit length, headers stripped"),
-    "medline_mesh": Question("medline_mesh", features="TF x IDF of unit length, title and abstract"),
+    # All 20,910 positions and 11,066 citations take hours; the third level and a part of them are a shoot-out.
+    "medline_mesh": Question(
+        "medline_mesh3", most=4_000, features="TF x IDF of unit length, title and abstract; labels lifted to level 3"
+    ),
     "enzyme_ec": Question("enzyme_ec", features="substrings of four letters, unit length"),
     "wordnet_nouns": Question("wordnet_nouns", features="sublinear TF x IDF of unit length"),
 }

@@ -19,6 +19,7 @@ _LOADERS: dict[str, Callable[[], Problem]] = {
     "mesh_d01": mesh.mesh_d01,
     "mesh_d01_split": partial(mesh.mesh_d01, split=True),
     "medline_mesh": partial(mesh.branch, "MeSH", name="medline_mesh"),
+    "medline_mesh3": partial(mesh.branch, "MeSH", levels=3, name="medline_mesh3"),
     "newsgroups15": newsgroups.newsgroups15,
     "newsgroups20": newsgroups.newsgroups20,
     "enzyme_ec": enzymes.enzyme_ec,
