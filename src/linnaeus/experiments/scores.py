@@ -18,7 +18,7 @@ from linnaeus.typing import CSR, FloatArray, IntArray
 
 __all__ = ["all_scores", "curves_of", "label_scores", "probabilities", "too_many"]
 
-_WHOLE = 20_000_000  # documents x nodes up to which all scores and probabilities are kept
+_WHOLE = 10_000_000  # documents x nodes up to which all scores and probabilities are kept
 _TOP = 100
 
 
