@@ -33,7 +33,7 @@ def leaf_covariances(
     --------
     >>> from linnaeus.engine import SerialEngine
     >>> found = leaf_covariances(np.eye(2), np.array([[1.0], [3.0]]), np.ones((1, 2)), SerialEngine(), scores=True)
-    >>> found[0].tolist(), found[2].tolist()
+    >>> found[0].round(6).tolist(), found[2].round(6).tolist()
     ([[[0.5, 0.0], [0.0, 0.25]]], [[0.5], [0.25]])
     """
     n, d = prior.shape
