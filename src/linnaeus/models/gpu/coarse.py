@@ -29,6 +29,7 @@ __all__ = ["Regions", "regions_of"]
 
 _STEPS, _PRODUCTS, _HALVINGS = 3, 60, 8
 _RESIDUAL, _GRADIENT = 0.1, 0.05
+_FEATURES = 65_536  # at a time, in float64
 
 
 def regions_of(E: Any, network: Network, n_regions: int) -> IntArray:
@@ -62,33 +63,37 @@ def regions_of(E: Any, network: Network, n_regions: int) -> IntArray:
 class Regions:
     """Moves of regions, given E (SciPy), the region of every inner vertex, and the documents."""
 
-    def __init__(self, E: Any, region: IntArray, X: Documents, storage: torch.dtype) -> None:
+    def __init__(self, E: Any, region: IntArray, X: Documents) -> None:
         from scipy import sparse
 
         n = len(region)
         C = sparse.csr_array((np.ones(n), (np.arange(n), region)))
-        self.n_regions, self.X, self.storage = C.shape[1], X, storage
+        self.n_regions, self.X = C.shape[1], X
         self.region = torch.as_tensor(region.astype(np.int64), device=X.device)
-        self.E = torch.as_tensor((C.T @ E @ C).toarray(), device=X.device, dtype=torch.float32)
+        self.E = torch.as_tensor((C.T @ E @ C).toarray(), device=X.device)
+        self.pulled = torch.as_tensor((C.T @ E).toarray(), device=X.device)
         self.squares = turned(X, squares)
 
     def shares(self, block: Any) -> tuple[Tensor, Tensor]:
         """(regions that a block's leaves belong to, shares n_columns x these)."""
         regions, place = torch.unique(self.region[block.inner], return_inverse=True)
-        Q = torch.zeros((block.n_columns, len(regions)), device=self.X.device)
-        return regions, Q.index_add_(1, place, block.share.float())
+        Q = torch.zeros((block.n_columns, len(regions)), dtype=torch.float64, device=self.X.device)
+        return regions, Q.index_add_(1, place, block.share)
 
-    def move(self, M: Tensor, energy: Tensor, visits: Iterable[Any]) -> Tensor:
-        """M moved; ``energy`` is E M, ``visits`` give (block, scores of its pairs) and are gone through repeatedly."""
+    def move(self, M: Tensor, visits: Iterable[Any]) -> Tensor:
+        """M moved; ``visits`` give (block, scores of its pairs) and are gone through repeatedly.
+
+        In float64: the pulls of thousands of leaves all but cancel, and what is left is what the gap is made of.
+        """
         visits = [(block, S, *self.shares(block)) for block, S in visits]
-        pull = torch.zeros((self.n_regions, M.shape[1]), device=M.device).index_add_(0, self.region, energy).T
+        pull = torch.cat([self.pulled @ part.double() for part in M.split(_FEATURES, 1)], 1).T
         d = torch.zeros_like(pull)
-        Xd = torch.zeros((self.X.n_rows, self.n_regions), device=M.device)
+        Xd = torch.zeros((self.X.n_rows, self.n_regions), device=M.device, dtype=torch.float64)
         value, gradient, bend = self._at(d, Xd, pull, visits)
         first = gradient.norm()
         for _ in range(_STEPS):
             way = self._newton(gradient, bend)
-            Xway, length = product(self.X, way.to(self.storage)), 1.0
+            Xway, length = product(self.X, way, exact=True), 1.0
             for _ in range(_HALVINGS):
                 tried = self._at(d + length * way, Xd + length * Xway, pull, visits)
                 if tried[0] < value:
@@ -100,38 +105,36 @@ class Regions:
             value, gradient, bend = tried
             if gradient.norm() <= _GRADIENT * first:
                 break
-        return M + d.T[self.region]
+        return M + d.T.float()[self.region]
 
     def _at(self, d: Tensor, Xd: Tensor, pull: Tensor, visits: list[Any]) -> tuple[float, Tensor, Tensor]:
         """(objective up to a constant, gradient, curvature of every document and region)."""
-        value = (pull * d).sum(dtype=torch.float64) + 0.5 * ((d @ self.E) * d).sum(dtype=torch.float64)
+        value = (pull * d).sum() + 0.5 * ((d @ self.E) * d).sum()
         slope, bend = torch.zeros_like(Xd), torch.zeros_like(Xd)
         for block, S, regions, Q in visits:
-            where = regions[None, :] if block.rows is None else (block.rows[:, None], regions[None, :])
-            where = (slice(None), regions) if block.rows is None else where
-            scores = S + Xd[where] @ Q.T
+            where: Any = (slice(None), regions) if block.rows is None else (block.rows[:, None], regions[None, :])
+            scores = S + (Xd[where] @ Q.T).float()
             R, D = block.system.pairs.derivatives(scores)
             value = value + block.system.pairs.value(scores).sum()
-            slope[where] = slope[where] + R @ Q
-            bend[where] = bend[where] + D @ Q**2
-        return float(value), pull + d @ self.E + product(self.X.T, slope.to(self.storage)), bend
+            slope[where] = slope[where] + R.double() @ Q
+            bend[where] = bend[where] + D.double() @ Q**2
+        return float(value), pull + d @ self.E + product(self.X.T, slope, exact=True), bend
 
     def _newton(self, gradient: Tensor, bend: Tensor) -> Tensor:
         """Conjugate gradients, scaled by the diagonal of the Hessian."""
-        scale = 1 / (product(self.squares, bend) + self.E.diagonal())
+        scale = 1 / (product(self.squares, bend, exact=True) + self.E.diagonal())
         step, residual = torch.zeros_like(gradient), -gradient
         image = residual * scale
-        way, rho = image.clone(), (residual * image).sum(0, dtype=torch.float64)
-        target = _RESIDUAL**2 * rho.sum()
-        rho = rho.sum()
+        way, rho = image.clone(), (residual * image).sum()
+        target = _RESIDUAL**2 * rho
         for _ in range(_PRODUCTS):
-            H = way @ self.E + product(self.X.T, (bend * product(self.X, way.to(self.storage))).to(self.storage))
-            length = rho / (way * H).sum(dtype=torch.float64)
-            step += length.float() * way
-            residual -= length.float() * H
+            H = way @ self.E + product(self.X.T, bend * product(self.X, way, exact=True), exact=True)
+            length = rho / (way * H).sum()
+            step += length * way
+            residual -= length * H
             image = residual * scale
-            before, rho = rho, (residual * image).sum(dtype=torch.float64)
+            before, rho = rho, (residual * image).sum()
             if bool(rho <= target):
                 break
-            way = image + (rho / before).float() * way
+            way = image + (rho / before) * way
         return step

@@ -25,8 +25,11 @@ __all__ = ["Inner", "inner_matrix"]
 
 
 def inner_matrix(links: Links) -> Any:
-    """E (CSC, float64) of some links."""
+    """E (CSC, float64) of some links; as in a `Network`, one vertex on its own where there is none."""
     from scipy import sparse
+
+    if not links.inner:
+        return sparse.csc_array(np.ones((1, 1)))
 
     ends: list[tuple[int, int, float]] = []
     for u, near in enumerate(links.inner):
@@ -131,7 +134,7 @@ class DiagonalSolve:
         rows, columns, _, _ = _factor(E, order)
         n, number = E.shape[0], np.asarray(order, np.int64)
         permuted = sparse.csr_array(E[order][:, order])
-        start = np.asarray(permuted[rows, columns]).ravel()
+        start = np.asarray(permuted[rows, columns]).ravel() if len(rows) else np.zeros(0)
         entry = {pair: e for e, pair in enumerate(zip(rows.tolist(), columns.tolist(), strict=True))}
         self._levels = [
             _Elimination(

@@ -29,15 +29,25 @@ class Pairs:
 
     def value(self, S: Tensor) -> Tensor:
         """The loss of every column, in float64."""
-        value = (self.cost * self._loss(S)).sum(0, dtype=torch.float64)
+        if S.is_cuda and S.dtype == torch.float32:
+            from linnaeus.models.gpu import triton_vectors
+
+            value = triton_vectors.losses(S.contiguous(), self.cost, self.loss == "logistic")
+        else:
+            value = (self.cost * self._loss(S)).sum(0, dtype=torch.float64)
         s, c = S[self.rows, self.columns], self.cost[self.rows, 0]
         more = self.positive_cost.double() * self._loss(-s).double() - c.double() * self._loss(s).double()
         return value.index_add_(0, self.columns, more)
 
     def derivatives(self, S: Tensor) -> tuple[Tensor, Tensor]:
         """(first, second) derivatives by the scores, as S is."""
-        R, D = self._derivatives(S)
-        R, D = R * self.cost, D * self.cost
+        if S.is_cuda and S.dtype == torch.float32:
+            from linnaeus.models.gpu import triton_vectors
+
+            R, D = triton_vectors.slopes(S.contiguous(), self.cost, self.loss == "logistic")
+        else:
+            R, D = self._derivatives(S)
+            R, D = R * self.cost, D * self.cost
         r, d = self._derivatives(-S[self.rows, self.columns])
         R[self.rows, self.columns] = -(r * self.positive_cost).to(R.dtype)
         D[self.rows, self.columns] = (d * self.positive_cost).to(D.dtype)

@@ -10,7 +10,7 @@ import triton.language as tl
 
 from linnaeus.models.gpu.documents import Tensor
 
-__all__ = ["bend", "dots", "follow", "turn"]
+__all__ = ["bend", "dots", "follow", "losses", "slopes", "turn"]
 
 _TILE, _ROWS, _PER_PROGRAM = 128, 8, 64  # columns; rows at a time; rows of a program
 
@@ -79,6 +79,37 @@ def _turn(t, t_stride, r, xr, d, p, xp, sums, n_rows, n_columns, TILE: tl.conste
     tl.store(sums + tl.program_id(1).to(tl.int64) * n_columns + columns, total, mask=inside)
 
 
+@triton.jit
+def _losses(S, cost, R, D, sums, n_rows, n_columns, LOGISTIC: tl.constexpr, SLOPES: tl.constexpr, TILE: tl.constexpr,
+            ROWS: tl.constexpr, PER: tl.constexpr):  # fmt: skip
+    columns = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    inside = columns < n_columns
+    total = tl.zeros((TILE,), tl.float32)
+    for k in range(0, PER, ROWS):
+        rows = tl.program_id(1) * PER + k + tl.arange(0, ROWS)
+        mask = (rows < n_rows)[:, None] & inside[None, :]
+        at = rows.to(tl.int64)[:, None] * n_columns + columns[None, :]
+        s = tl.load(S + at, mask=mask, other=0.0)
+        c = tl.load(cost + rows, mask=rows < n_rows, other=0.0)[:, None]
+        if LOGISTIC:
+            p = tl.sigmoid(s)
+            first = p
+            second = p * (1 - p)
+            loss = tl.maximum(s, 0.0) + tl.log(1 + tl.exp(-tl.abs(s)))
+        else:
+            z = tl.maximum(s + 1, 0.0)
+            first = 2 * z
+            second = tl.where(z > 0, 2.0, 0.0)
+            loss = z * z
+        if SLOPES:
+            tl.store(R + at, c * first, mask=mask)
+            tl.store(D + at, c * second, mask=mask)
+        else:
+            total += tl.sum(tl.where(mask, c * loss, 0.0), axis=0)
+    if not SLOPES:
+        tl.store(sums + tl.program_id(1).to(tl.int64) * n_columns + columns, total, mask=inside)
+
+
 def _grid(a: Tensor) -> tuple[int, int]:
     return triton.cdiv(a.shape[1], _TILE), triton.cdiv(a.shape[0], _PER_PROGRAM)
 
@@ -116,3 +147,17 @@ def turn(t: Tensor, r: Tensor, xr: Tensor, d: Tensor, p: Tensor, xp: Tensor) -> 
     sums = _sums(p)
     _turn[_grid(p)](*_spread(t, p), r, xr, d, p, xp, sums, **_sizes(p))
     return sums.sum(0, dtype=torch.float64)
+
+
+def losses(S: Tensor, cost: Tensor, logistic: bool) -> Tensor:
+    """The loss of every column, all pairs negative; ``cost`` of every row."""
+    sums = _sums(S)
+    _losses[_grid(S)](S, cost, S, S, sums, **_sizes(S), LOGISTIC=logistic, SLOPES=False)
+    return sums.sum(0, dtype=torch.float64)
+
+
+def slopes(S: Tensor, cost: Tensor, logistic: bool) -> tuple[Tensor, Tensor]:
+    """First and second derivatives, all pairs negative."""
+    R, D = torch.empty_like(S), torch.empty_like(S)
+    _losses[_grid(S)](S, cost, R, D, S, **_sizes(S), LOGISTIC=logistic, SLOPES=True)
+    return R, D
