@@ -31,7 +31,7 @@ _FOR_PILOTS = 0.15  # of the budget
 _LONGEST_PILOT = 8.0
 _GRACE = 1.3  # times its limit, after which a run is ended from outside
 _SHARE = 3  # times its fair part of what is left that a run may take: most take less
-_FEW_OF_ALL = 50  # times a pilot that never ended that a run may take
+_UNKNOWN = (50.0, 10.0)  # times a pilot that never ended that a run likely, and at least, takes
 _STOPPABLE = 4  # times its limit that a model may be forecast to take, if it stops by itself
 
 
@@ -70,6 +70,7 @@ class _Shootout:
     records: dict[str, dict[str, Any]] = field(default_factory=dict)
     forecasts: dict[str, Forecast] = field(default_factory=dict)
     begun: set[str] = field(default_factory=set)
+    slow: dict[str, float] = field(default_factory=dict)
 
     @property
     def left(self) -> float:
@@ -116,7 +117,8 @@ class _Shootout:
             if outcome.value is not None:
                 self.forecasts[name] = forecast(self.experiment, name, *outcome.value)
             elif outcome.failure == "time":  # not even a few documents
-                self.forecasts[name] = Forecast(*[outcome.seconds * _FEW_OF_ALL] * 2)
+                self.forecasts[name] = Forecast(*(times * outcome.seconds for times in _UNKNOWN))
+                self.slow[name] = outcome.seconds
             else:
                 self.forecasts[name] = Forecast(0.0, 0.0)  # what a run says of it is said at once
 
@@ -134,6 +136,9 @@ class _Shootout:
         if limit < 1 or least > longest:
             needed, there = (format_seconds(max(1.0, round(value))) for value in (least, limit))
             reason = f"it would take at least {needed}, and {there} were left for it"
+            if name in self.slow:
+                reason = f"a few documents alone took more than {format_seconds(round(self.slow[name]))}, and {there}"
+                reason += " were left for it"
             self._keep(_without(name, "no time", reason, budget=self.clock.limit))
             return None
         budget = format_seconds(max(1.0, round(self.left)))
