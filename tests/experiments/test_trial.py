@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from linnaeus import registry
+from linnaeus.experiments import scores
 from linnaeus.experiments.applicability import why_not
 from linnaeus.experiments.experiment import Experiment, Part
 from linnaeus.experiments.kept import Kept
@@ -120,3 +121,11 @@ def test_C_is_measured_against_the_length_of_documents() -> None:
     assert grid_of("OneVsRestSVM", made) == [0.001, 0.003, 0.01, 0.03, 0.1]
     assert make_model("OneVsRestSVM", made).C == 0.01
     assert grid_of("RRSVM", made) == grid_of("Hieron", made) == []
+
+
+def test_too_many_pairs_are_ranked_by_their_best_and_closed_sets_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scores, "_WHOLE", 10)
+    flat, local = (try_model(toy(), name, 60)[0]["measures"] for name in ("OneVsRestSVM", "NodeSVM"))
+    assert flat["au_prc"] is local["au_prc"] is None
+    assert flat["precision_at_1"] > 0.3
+    assert "precision_at_1" not in local

@@ -36,7 +36,7 @@ class Answers:
     """What a model said of all test documents.
 
     ``H`` are label sets (n_docs x n_nodes), ``S`` scores of the label nodes (n_docs x n_labels) or their best columns
-    and scores (n_docs x k each), ``P`` probabilities of all nodes (n_docs x n_nodes) or None.
+    and scores (n_docs x k each) or None, ``P`` probabilities of all nodes (n_docs x n_nodes) or None.
     """
 
     H: CSR

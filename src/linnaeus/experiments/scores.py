@@ -42,8 +42,8 @@ def curves_of(model: Any, S: FloatArray, Y: CSR) -> partial[Calibrator]:
 def label_scores(model: Any, X: Any, labels: IntArray, calibrator: Calibrator | None) -> tuple[Any, FloatArray | None]:
     """Scores of the label nodes, all or the best of each document, and probabilities of all nodes."""
     taxonomy: Taxonomy = model.taxonomy_
-    if too_many(X, taxonomy):
-        return _best_labels(model, X, labels), None
+    if too_many(X, taxonomy):  # scores of closed sets rank what is above a label before it: without curves, no ranking
+        return None if model.nested_ and not model.closed_ else _best_labels(model, X, labels), None
     S = all_scores(model, X)
     P = None if calibrator is None else probabilities(calibrator, S, model)
     if P is not None and model.nested_:  # scores of siblings, or of inner nodes: they need not compare across levels
