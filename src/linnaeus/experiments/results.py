@@ -25,9 +25,7 @@ def results(experiment: Experiment, kept: Kept, runs: list[dict[str, Any]], *, c
     comparisons = compare_runs(experiment, kept, runs)
     order = ranked(runs, experiment.measure)
     flat = next((row["against"] for row in comparisons if row["kind"] == "flat"), None)
-    measured = next(
-        (run["measures"] for run in order if run["status"] == "done"), order[0]["measures"] if order else {}
-    )
+    measured = {key: None for run in order for key in run["measures"]}  # some have more than others
     return {
         "format": FORMAT,
         "title": f"Shoot-out: {experiment.name}",
