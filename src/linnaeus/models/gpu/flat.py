@@ -29,6 +29,7 @@ __all__ = ["Columns", "FlatBlock", "FlatTraining", "no_pairs", "pieces", "shared
 
 _NEAR = 0.1  # scores of w0 from which a document is looked at: above -1 - _NEAR
 _STEPS_AT_START = 30
+_REFRESHES = 8  # of the scores, where operands are rounded to bfloat16
 
 
 @dataclass
@@ -125,16 +126,30 @@ class FlatBlock:
     def solve(self, tol: float, max_steps: int) -> tuple[Tensor, Tensor]:
         """(objective, gap) of every column, over all documents."""
         while True:
-            newton = Newton(self.system, self.A, self.S, n_steps=self.n_steps)
-            objective, gap = newton.run(tol, max_steps)
-            self.A, self.S, self.n_steps = newton.A, newton.S, newton.n_steps
-            self.n_products += newton.n_products
+            objective, gap = self._newton(tol, max_steps)
             if self.rows is None:
                 return objective, gap
             caught = self._caught()
             if not len(caught):
                 return objective, gap
             self._join(caught)
+
+    def _newton(self, tol: float, max_steps: int) -> tuple[Tensor, Tensor]:
+        """Newton's method on the block's documents.
+
+        Scores are carried along, and drift where operands are rounded: they are then computed anew in float32, and
+        it goes on from there until that leaves nothing to do.
+        """
+        for _ in range(_REFRESHES):
+            newton = Newton(self.system, self.A, self.S, n_steps=self.n_steps)
+            objective, gap = newton.run(tol, max_steps)
+            self.A, self.S = newton.A, newton.S
+            self.n_products += newton.n_products
+            rested, self.n_steps = newton.n_steps == self.n_steps, newton.n_steps
+            if self.system.storage == torch.float32 or rested:
+                break
+            self.S = Columns(self.X, self.system.pairs).apply(self.A)
+        return objective, gap
 
     def _caught(self) -> Tensor:
         """Documents within the margin of some column that the block does not look at."""

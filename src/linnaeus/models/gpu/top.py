@@ -43,7 +43,7 @@ class DeviceScorer:
         found = found.toarray() if hasattr(found, "toarray") else np.ascontiguousarray(found)
         W = torch.as_tensor(found, device=self.engine.device).float()
         if self.base is not None:
-            W += torch.as_tensor(np.asarray(self.base, np.float32), device=W.device)[:, None]
+            W = W + torch.as_tensor(np.asarray(self.base, np.float32), device=W.device)[:, None]  # W may be theirs
         W = torch.nn.functional.pad(W, (0, -W.shape[1] % _COLUMNS))
         return W.to(torch.bfloat16) if self.engine.storage == "bfloat16" else W
 
@@ -63,7 +63,10 @@ class DeviceScorer:
         return S
 
     def top(self, X: CSR, k: int) -> tuple[IntArray, FloatArray]:
-        """Columns (int32) and scores of the k best nodes of every document, best first, ties by column."""
+        """Columns (int32) and scores of the k best nodes of every document, best first, ties by column.
+
+        Of nodes with the very score of the k-th best, CUDA keeps any.
+        """
         k = min(k, self.n_nodes)
         documents = on_device(X, self.engine.device)
         best: tuple[Tensor, Tensor] | None = None
@@ -88,7 +91,8 @@ class DeviceScorer:
 
                 columns, values = top_by_tiles(documents, W, intercept, k)
             else:
-                values, columns = torch.topk(product(documents, W)[:, :n] + intercept, k, dim=1)
+                scores = product(documents, W)[:, :n] + intercept
+                values, columns = (x[:, :k] for x in torch.sort(scores, dim=1, descending=True, stable=True))
             found.append(_in_order(columns + part.start, values))
         return torch.cat([c for c, _ in found]), torch.cat([v for _, v in found])
 
