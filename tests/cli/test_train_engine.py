@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import linnaeus as package
+from linnaeus.engine.gpu import gpu_if_any
 
 
 def train(linnaeus, files, *more):
@@ -26,3 +28,12 @@ def test_an_unknown_engine_is_told_before_anything_is_read(linnaeus, files) -> N
     result = train(linnaeus, files, "--engine", "thread")
     assert result.code == 2
     assert "did you mean 'threads'?" in result.err
+
+
+@pytest.mark.skipif(gpu_if_any() is not None, reason="there is a GPU")
+def test_a_missing_gpu_is_told_in_one_sentence_before_anything_is_read(linnaeus, files) -> None:
+    (files / "docs.jsonl").unlink()
+    result = train(linnaeus, files, "--engine", "gpu")
+    assert result.code == 1
+    assert "engine='gpu' found no GPU here" in " ".join(result.err.split())
+    assert "Traceback" not in result.err

@@ -23,7 +23,7 @@ from sklearn.base import clone
 import linnaeus
 from linnaeus import OneVsRestSVM, Taxonomy, registry
 from linnaeus._kernels import dispatch
-from linnaeus.engine import RayEngine, SerialEngine, ThreadEngine, get_engine, ray_session
+from linnaeus.engine import GPUEngine, RayEngine, SerialEngine, ThreadEngine, get_engine, ray_session
 from linnaeus.errors import EngineError, ParameterError
 from tests.contracts.configurations import CONFIGURATIONS, documents, make
 from tests.engine import ray_tasks
@@ -312,3 +312,26 @@ def test_wrong_parameters_and_a_missing_package_are_named(monkeypatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(EngineError, match=r"pip install linnaeus\[ray\]"):
         get_engine("ray", 2)
+
+
+# -- devices -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_cluster_solves_blocks_on_the_devices_of_its_workers(engine) -> None:
+    pytest.importorskip("torch")
+    tax = Taxonomy.from_edges([("R", name) for name in "abcdef"])
+    X, labels = sparse.csr_array(np.eye(6, dtype=np.float32)[np.arange(60) % 6]), [["abcdef"[i % 6]] for i in range(60)]
+    here = OneVsRestSVM(tax, engine=GPUEngine("cpu", columns=3)).fit(X, labels)
+    there = OneVsRestSVM(tax, engine=GPUEngine("cpu", columns=3, cluster=engine)).fit(X, labels)
+    np.testing.assert_allclose(there.weights_, here.weights_, rtol=1e-5, atol=1e-6)
+    assert engine.num_gpus == 0
+
+
+def test_a_cluster_without_gpus_says_so_instead_of_waiting(engine) -> None:
+    pytest.importorskip("torch")
+    asking = RayEngine(n_workers=1)  # the session is the engine's
+    device = GPUEngine("cuda", cluster=asking)
+    assert asking.num_gpus == 1
+    with pytest.raises(EngineError, match="of which the Ray cluster has fewer"):
+        device.free_memory()
+    assert pickle.loads(pickle.dumps(asking)).num_gpus == 1

@@ -1,0 +1,42 @@
+"""HBLR's leaves on a device: the posterior of blocks of leaves on the processor, to a few digits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from linnaeus import HBLR
+from linnaeus.engine import GPUEngine
+from linnaeus.errors import EngineError, ParameterError
+from tests.contracts.configurations import documents, taxonomy
+
+TAX = taxonomy()
+X, Y = documents(TAX)
+SETTINGS = {"likelihood": "binary", "tol": 1e-3, "max_iter": 200}
+
+
+@pytest.mark.parametrize("settings", [{}, {"fit_intercept": False, "learn_precisions": False}, {"flat": True}])
+def test_weights_and_deviations_are_those_of_the_processor(settings) -> None:
+    here = HBLR(TAX, schedule="leaves", covariance="diagonal", **SETTINGS, **settings).fit(X, Y)
+    there = HBLR(TAX, engine=GPUEngine("cpu", columns=5), **SETTINGS, **settings).fit(X, Y)
+    np.testing.assert_allclose(there.objective_, here.objective_, rtol=1e-3)
+    np.testing.assert_allclose(there.decision_function(X), here.decision_function(X), atol=0.05)
+    np.testing.assert_allclose(there.std_, here.std_, rtol=0.02)
+
+
+def test_documents_have_weights() -> None:
+    weights = np.random.default_rng(0).uniform(0.5, 2, X.shape[0])
+    here = HBLR(TAX, schedule="leaves", covariance="diagonal", **SETTINGS).fit(X, Y, sample_weight=weights)
+    there = HBLR(TAX, engine=GPUEngine("cpu"), **SETTINGS).fit(X.toarray(), Y, sample_weight=weights)
+    np.testing.assert_allclose(there.objective_, here.objective_, rtol=1e-3)
+
+
+@pytest.mark.parametrize("settings", [{"covariance": "full"}, {"schedule": "together"}])
+def test_what_a_device_does_not_do_is_refused(settings) -> None:
+    with pytest.raises(ParameterError, match="engine='gpu' moves blocks of leaves"):
+        HBLR(TAX, engine=GPUEngine("cpu"), **SETTINGS, **settings).fit(X, Y)
+
+
+def test_memory_that_is_too_small_says_what_would_fit() -> None:
+    with pytest.raises(EngineError, match=r"are free; about \d+ labels would fit"):
+        HBLR(TAX, engine=GPUEngine("cpu", memory="10kB"), **SETTINGS).fit(X, Y)

@@ -1,0 +1,72 @@
+"""RR models on a device: what is refused, what is told, when it stops; the solver is tested in `gpu`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+import linnaeus
+from linnaeus import RRSVM, RRLogistic
+from linnaeus.engine import GPUEngine, RayEngine
+from linnaeus.errors import EngineError, ParameterError
+from tests.contracts.configurations import documents, taxonomy
+
+TAX = taxonomy()
+X, Y = documents(TAX)
+CPU = GPUEngine("cpu")
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"checkpoint": "somewhere"}, "checkpoint is not for engine='gpu'"),
+        ({"warm_start": True}, "warm_start is not for engine='gpu'"),
+        ({"schedule": "colours"}, "schedule='colours' has no solver on a GPU"),
+    ],
+)
+def test_what_a_device_does_not_do_is_refused(settings, told) -> None:
+    with pytest.raises(ParameterError, match=told):
+        RRSVM(TAX, engine=CPU, **settings).fit(X, Y)
+
+
+def test_a_cluster_is_for_flat_models() -> None:
+    pytest.importorskip("ray")
+    with pytest.raises(ParameterError, match="trains flat models; RRSVM needs one GPU here"):
+        RRSVM(TAX, engine=GPUEngine("cpu", cluster=RayEngine(1))).fit(X, Y)
+
+
+def test_memory_that_is_too_small_says_what_would_fit() -> None:
+    with pytest.raises(EngineError, match=r"dual variables .* are free; about \d+ labels would fit"):
+        RRLogistic(TAX, engine=GPUEngine("cpu", memory="50kB")).fit(X, Y)
+
+
+def test_the_forecast_is_printed(capsys) -> None:
+    RRSVM(TAX, engine=CPU, verbose=1).fit(X, Y)
+    assert "needed: documents" in capsys.readouterr().out
+
+
+def test_a_limit_is_told_and_the_gap_is_what_it_is() -> None:
+    with pytest.warns(ConvergenceWarning, match="stopped at max_iter=2 with a gap of"):
+        model = RRSVM(TAX, tol=1e-6, max_iter=2, engine=CPU).fit(X, Y)
+    assert model.n_iter_ == 2
+    optimum = RRSVM(TAX, tol=1e-5, max_iter=2000).fit(X, Y).objective_
+    assert model.duality_gap_ >= model.objective_ - optimum > 0
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        short = RRSVM(TAX, tol=1e-7, max_iter=10**6, max_time=0.01, engine=CPU).fit(X, Y)
+    assert short.time_limit_reached_
+
+
+def test_a_saved_model_is_the_same(tmp_path) -> None:
+    model = RRLogistic(TAX, engine=CPU).fit(X, Y)
+    linnaeus.save(model, tmp_path / "model")
+    loaded = linnaeus.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.weights_, model.weights_)
+    assert loaded.predict(X) == model.predict(X)
+
+
+def test_one_plain_label_each_gives_columns_in_the_order_of_labels() -> None:
+    plain = [labels[0] for labels in Y]
+    here, there = (RRSVM(TAX, engine=engine).fit(X, plain) for engine in (None, CPU))
+    np.testing.assert_array_equal(here.nodes_, there.nodes_)
+    assert (here.predict(X) == there.predict(X)).mean() > 0.95
