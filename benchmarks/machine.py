@@ -23,5 +23,12 @@ def describe() -> dict[str, Any]:
         "processor": model,
         "cores": os.cpu_count(),
         "python": platform.python_version(),
-        **{name: metadata.version(name) for name in packages},
+        **{name: _version(name) for name in packages},
     }
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "not installed (run from its sources)"
