@@ -112,7 +112,9 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
             solver.release()
 
     def _fit_on_device(self, problem: Problem, Y: CSR, labels: IntArray, network: Network, engine: GPUEngine) -> None:
-        training = joint_on_device(self, problem, Y, labels, network, engine)
+        training, converged = joint_on_device(self, problem, Y, labels, network, engine)
+        if not converged:
+            self._tell_gap()
         self._joint = None
         dtype, n_features = problem.X.dtype, problem.X.shape[1]
         size = n_features * len(labels) * dtype.itemsize
@@ -263,13 +265,17 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
         self.objective_, self.duality_gap_ = float(solver.objective), float(solver.gap)
         self.n_iter_, self.time_limit_reached_ = solver.state.sweep, solver.out_of_time
         if not converged:
-            limit = f"max_time={self.max_time}" if solver.out_of_time else f"max_iter={self.max_iter}"
-            warnings.warn(
-                f"stopped at {limit} with a gap of {self.duality_gap_ / max(self.objective_, 1e-300):.2g} of the "
-                f"objective, before it was {self.tol:g}; give more, or raise tol.",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
+            self._tell_gap()
+
+    def _tell_gap(self) -> None:
+        """Warn that the gap is not what was asked for."""
+        limit = f"max_time={self.max_time}" if self.time_limit_reached_ else f"max_iter={self.max_iter}"
+        warnings.warn(
+            f"stopped at {limit} with a gap of {self.duality_gap_ / max(self.objective_, 1e-300):.2g} of the "
+            f"objective, before it was {self.tol:g}; give more, or raise tol.",
+            ConvergenceWarning,
+            stacklevel=6,
+        )
 
     def _take_weights(self, solver: JointSolver, labels: IntArray, documents: Any, store: Checkpoint | None) -> None:
         """Weights of the leaves, relatives together; sorted by label where each document has one plain label."""
