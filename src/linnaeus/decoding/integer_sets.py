@@ -27,6 +27,7 @@ from linnaeus.typing import FloatArray, IntArray
 __all__ = ["IntegerSets"]
 
 SECONDS = 20.0  # of one programme; an answer that takes longer is the best found, and not proved
+_LARGEST = 1e4  # HiGHS is content with 1e-6 of the objective, whatever its size: coefficients are scaled to this
 
 
 class IntegerSets:
@@ -147,6 +148,7 @@ class IntegerSets:
             return [], True
         parts = [np.where(usable, weights, 0.0), np.where(E > -np.inf, E, 0.0), np.where(bonus > -np.inf, bonus, 0.0)]
         cost = -np.concatenate(parts)
+        cost *= _LARGEST / max(float(np.abs(cost).max(initial=0.0)), 1e-12)
         whole = np.concatenate([np.ones(n), np.zeros(n), np.ones(len(bonus))])  # labels follow from the sets
         constraints, proved = list(self.constraints), True
         found: list[tuple[IntArray, float]] = []
@@ -165,4 +167,4 @@ class IntegerSets:
             found.append((np.flatnonzero(inside).astype(np.int32), value))
             signs = np.concatenate([np.where(inside, -1.0, 1.0), np.zeros(n + len(bonus))])
             constraints = [*constraints, LinearConstraint(signs[None], 1.0 - inside.sum(), np.inf)]
-        return found, proved
+        return sorted(found, key=lambda one: -one[1]), proved  # equals but for the tolerance come in any order
