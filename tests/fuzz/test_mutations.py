@@ -1,0 +1,29 @@
+"""Mutations are the same in every run and change what they are given."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.fuzz.mutations import cases, mutated
+
+CONTENT = b'id,text,labels\n1,"a late goal",Sports;Football\n2,a vote,Politics\n'
+
+
+def test_the_same_seed_gives_the_same_file() -> None:
+    one, two = ([mutated(CONTENT, random.Random(number)) for number in range(50)] for _ in range(2))
+    assert one == two
+    assert len(set(one)) > 40
+
+
+def test_empty_files_can_be_mutated() -> None:
+    for number in range(200):
+        mutated(b"", random.Random(number))
+
+
+def test_the_environment_gives_the_number_of_cases(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LINNAEUS_FUZZ_CASES", raising=False)
+    assert len(list(cases("x", 3))) == 3
+    monkeypatch.setenv("LINNAEUS_FUZZ_CASES", "7")
+    assert len(list(cases("x", 3))) == 7
