@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from linnaeus.errors import DataError, ParameterError, nearest
+from linnaeus.features.documents import columns_of, one_field
 from linnaeus.typing import IntArray
 
 __all__ = ["Sequences", "encode"]
@@ -154,16 +155,21 @@ def _as_list(documents: Any, unit: str) -> list[Any]:
     if isinstance(documents, (str, bytes)) or not hasattr(documents, "__iter__"):
         kind = "a single string" if isinstance(documents, (str, bytes)) else type(documents).__name__
         raise DataError(f"A list of sequences is expected; got {kind}.")
-    if isinstance(documents, Mapping):
-        raise DataError(f"Sequences are one field; got the fields {', '.join(map(repr, documents))}.")
+    if isinstance(documents, Mapping) or hasattr(documents, "columns"):  # a data frame
+        columns = columns_of(documents)
+        if len(columns) != 1:
+            raise DataError(f"Sequences are one field; got the fields {', '.join(map(repr, columns))}.")
+        documents = next(iter(columns.values()))
+    tokens = getattr(documents, "ndim", 1) == 2 and isinstance(documents, np.ndarray)  # rows of tokens
     found: list[Any] = []
-    for i, document in enumerate(documents):
+    for i, document in enumerate(documents if tokens else one_field(documents)):
         if isinstance(document, str):
             found.append(document if unit == "character" else document.split())
-        elif isinstance(document, (list, tuple, np.ndarray)):
+        elif isinstance(document, (list, tuple)) or (isinstance(document, np.ndarray) and document.ndim == 1):
             found.append(document)
         else:
-            raise DataError(f"Document {i} is {document!r}; a sequence is a string or a list of tokens.")
+            shown = repr(document) if len(repr(document)) <= 40 else repr(document)[:37] + "..."
+            raise DataError(f"Document {i} is {shown}; a sequence is a string or a list of tokens.")
     return found
 
 

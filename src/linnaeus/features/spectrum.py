@@ -21,7 +21,7 @@ from linnaeus.features.piece_gram import piece_gram
 from linnaeus.features.pieces import PieceMap, Vocabulary
 from linnaeus.features.sequences import Sequences, encode
 from linnaeus.features.string_kernel import StringKernel, check_lengths, lengths_of, weights_of
-from linnaeus.typing import CSR, Engine, FloatArray, ObjectArray
+from linnaeus.typing import CSR, Engine, FloatArray, IntArray, ObjectArray
 
 __all__ = ["SpectrumFeatures", "SpectrumKernel"]
 
@@ -121,6 +121,26 @@ class SpectrumFeatures(TransformerMixin, BaseEstimator):
         """Counts over the substrings of training, n_docs x n_substrings."""
         check_is_fitted(self, "vocabulary_")
         return self._rows(self._encoded(X))
+
+    def known_terms(self, documents: Any) -> IntArray:
+        """Number of different substrings of each sequence that were seen in `fit`; 0 where its row is empty.
+
+        Parameters
+        ----------
+        documents : list of str or list of list
+            Sequences as `transform` takes them.
+
+        Returns
+        -------
+        ndarray of shape (n_documents,)
+            Number of known substrings of each sequence.
+
+        Examples
+        --------
+        >>> SpectrumFeatures(p=2).fit(["banana"]).known_terms(["ananas", "xyz", ""]).tolist()
+        [2, 0, 0]
+        """
+        return np.diff(self.transform(documents).indptr)
 
     def get_feature_names_out(self, input_features: object = None) -> ObjectArray:
         """The substrings, in the order of the columns."""

@@ -12,8 +12,10 @@ blocks of a document are brought to unit length together. Categorical fields fol
 
 from __future__ import annotations
 
+import numbers
+import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -23,12 +25,13 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.validation import check_is_fitted
 
-from linnaeus.errors import DataError, ParameterError, nearest
+from linnaeus.errors import DataError, ParameterError
+from linnaeus.features.documents import columns_of, field_of, texts_of, values_of
 from linnaeus.typing import CSR, FloatArray, IntArray, ObjectArray
 
 __all__ = ["TextFeatures"]
 
-TEXT = "text"  # the name of plain strings where nothing else names them
+_ANALYZERS = ("word", "char", "char_wb")
 
 
 class TextFeatures(TransformerMixin, BaseEstimator):
@@ -104,7 +107,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         self._check_parameters()
         self._counters: dict[str, CountVectorizer] = {}
         kinds = _weights(self.categorical)
-        columns = _columns(documents, () if self.fields is None else _weights(self.fields), kinds)
+        columns = columns_of(documents, () if self.fields is None else _weights(self.fields), kinds)
         weights = {name: 1.0 for name in columns if name not in kinds} if self.fields is None else _weights(self.fields)
         if not weights and not kinds:
             raise ParameterError("TextFeatures needs at least one text field or categorical field.")
@@ -113,13 +116,13 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         self.idf_: dict[str, FloatArray] = {}
         blocks = []
         for name in weights:
-            counts = self._fit_counts(name, _column(columns, name))
+            counts = self._fit_counts(name, field_of(columns, name))
             df = np.bincount(counts.indices, minlength=counts.shape[1])
             self.idf_[name] = _idf(df, counts.shape[0], self.weighting)
             blocks.append(self._weighted(counts, name))
         flags = []
         for name in kinds:
-            values = _values(_column(columns, name), name)
+            values = values_of(field_of(columns, name))
             self.vocabulary_[name] = _frequent(values, self.min_df)
             flags.append(self._flags(values, name))
         return blocks, flags
@@ -129,20 +132,48 @@ class TextFeatures(TransformerMixin, BaseEstimator):
             ("weighting", ("tfidf", "log2")),
             ("norm", ("auto", "l2", None)),
             ("dtype", ("float32", "float64")),
-            ("analyzer", ("word", "char", "char_wb")),
         ):
-            value = np.dtype(self.dtype).name if name == "dtype" else getattr(self, name)
-            if value not in allowed:
+            value = getattr(self, name)
+            given = getattr(value, "__name__", str(value)) if name == "dtype" else value
+            if given not in allowed:
                 raise ParameterError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
+        self._check_analyzer()
+        for name in ("fields", "categorical"):
+            _check_fields(name, getattr(self, name))
 
-        low, high = self.ngram_range
-        if low > high:
-            raise ParameterError(f"ngram_range goes from the shortest to the longest, as in (1, 2); got {low, high}.")
+    def _check_analyzer(self) -> None:
+        """Refuse what cannot be stored with a model, above all functions, and say what is possible instead."""
+        if self.analyzer not in _ANALYZERS:
+            functions = "; functions are not supported, documents may be lists of tokens" * callable(self.analyzer)
+            raise ParameterError(
+                f"analyzer must be one of {', '.join(map(repr, _ANALYZERS))}; got {self.analyzer!r}{functions}."
+            )
+        words = self.stop_words
+        listed = isinstance(words, (list, tuple, set, frozenset)) and all(isinstance(word, str) for word in words)
+        if words is not None and words != "english" and not listed:
+            raise ParameterError(
+                f"stop_words must be 'english', a list of words or None; got {words!r} (for other languages pass the "
+                "words themselves)."
+            )
+        try:
+            groups = re.compile(self.token_pattern).groups
+        except (TypeError, re.error) as error:
+            raise ParameterError(
+                f"token_pattern must be a regular expression; got {self.token_pattern!r} ({error})."
+            ) from None
+        if groups > 1:
+            raise ParameterError(f"token_pattern has {groups} groups; expected one at most: {self.token_pattern!r}.")
+        lengths = self.ngram_range
+        whole = isinstance(lengths, (tuple, list)) and all(isinstance(n, (int, np.integer)) for n in lengths)
+        if not whole or len(lengths) != 2 or not 1 <= lengths[0] <= lengths[1]:
+            raise ParameterError(
+                f"ngram_range goes from the shortest to the longest, as in (1, 2); got {self.ngram_range!r}."
+            )
 
     def _counter(self, **options: Any) -> CountVectorizer:
         return CountVectorizer(
             ngram_range=tuple(self.ngram_range),
-            stop_words=self.stop_words,
+            stop_words=self.stop_words if self.stop_words in (None, "english") else sorted(self.stop_words),
             lowercase=self.lowercase,
             analyzer=self.analyzer,
             token_pattern=self.token_pattern,
@@ -153,7 +184,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
     def _fit_counts(self, name: str, column: Iterable[Any]) -> CSR:
         counter = self._counter(min_df=self.min_df, max_df=self.max_df, max_features=self.max_features)
         try:
-            counts = counter.fit_transform(_texts(column, name))
+            counts = counter.fit_transform(texts_of(column, name))
         except ValueError as error:
             if isinstance(error, DataError):
                 raise
@@ -166,7 +197,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
     def _why_no_terms(self, name: str, column: Any) -> str:
         """What the documents lack, where scikit-learn finds nothing to count."""
         terms = self._counter().build_analyzer()
-        if not any(terms(text) for text in _texts(column, name)):
+        if not any(terms(text) for text in texts_of(column, name)):
             return f"None of the {len(column):,} documents has a term in field {name!r} that can be a feature."
         frequent = f"occurs in at least min_df={self.min_df}"
         if self.max_df != 1.0 or isinstance(self.max_df, (int, np.integer)):
@@ -178,17 +209,40 @@ class TextFeatures(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> CSR:
         """Documents as n_docs x n_features CSR; terms never seen in `fit` count nothing."""
         check_is_fitted(self, "vocabulary_")
-        columns = _columns(X, self.weights_, self.kinds_)
-        blocks = [self._weighted(self._count(name, _column(columns, name)), name) for name in self.weights_]
-        flags = [self._flags(_values(_column(columns, name), name), name) for name in self.kinds_]
+        columns = columns_of(X, self.weights_, self.kinds_)
+        blocks = [self._weighted(self._count(name, field_of(columns, name)), name) for name in self.weights_]
+        flags = [self._flags(values_of(field_of(columns, name)), name) for name in self.kinds_]
         return self._assemble(blocks, flags)
+
+    def known_terms(self, documents: Any) -> IntArray:
+        """Number of different terms and categorical values of each document that were seen in `fit`.
+
+        A document with 0 has no feature at all: its row of `transform` is empty, and a model can answer no more than
+        it would for an empty document.
+
+        Parameters
+        ----------
+        documents : list of str, list of dict, dict or DataFrame
+            Documents as `transform` takes them.
+
+        Returns
+        -------
+        ndarray of shape (n_documents,)
+            Number of known terms of each document.
+
+        Examples
+        --------
+        >>> TextFeatures().fit(["a cat", "a dog"]).known_terms(["cat and dog", "a bird", ""]).tolist()
+        [2, 0, 0]
+        """
+        return np.diff(self.transform(documents).indptr)
 
     def _count(self, name: str, column: Iterable[Any]) -> CSR:
         known = self.__dict__.setdefault("_counters", {})  # made once: single documents should not wait for it
         if name not in known:
             terms = self.vocabulary_[name].tolist()
             known[name] = self._counter(vocabulary=dict(zip(terms, range(len(terms)), strict=True)))
-        return sparse.csr_array(known[name].transform(_texts(column, name)))
+        return sparse.csr_array(known[name].transform(texts_of(column, name)))
 
     def _weighted(self, counts: CSR, name: str) -> CSR:
         """Counts times idf times the weight of the field, in place."""
@@ -210,7 +264,11 @@ class TextFeatures(TransformerMixin, BaseEstimator):
 
     def _assemble(self, blocks: list[CSR], flags: list[CSR]) -> CSR:
         text = blocks[0] if len(blocks) == 1 else sparse.hstack(blocks, format="csr") if blocks else None
-        if text is not None and (self.norm == "l2" or (self.norm == "auto" and self.weighting == "tfidf")):
+        if (
+            text is not None
+            and text.shape[0]
+            and (self.norm == "l2" or (self.norm == "auto" and self.weighting == "tfidf"))
+        ):
             from sklearn.preprocessing import normalize
 
             text = sparse.csr_array(normalize(text, copy=False))
@@ -284,63 +342,19 @@ def _idf(df: IntArray, n_docs: int, weighting: str) -> FloatArray:
     return np.asarray(np.log((1.0 + n_docs) / (1.0 + df)) + 1.0)
 
 
+def _check_fields(name: str, given: Any) -> None:
+    """Refuse fields that are not names, or not names with their weights."""
+    weights = given.values() if isinstance(given, Mapping) else ()
+    good = all(isinstance(w, numbers.Real) and np.isfinite(w) for w in weights)
+    names = [] if given is None or isinstance(given, str) else given
+    if not isinstance(names, Iterable) or not good or not all(isinstance(field, str) for field in names):
+        raise ParameterError(f"{name} must be names of fields, or a dict of names with their weights; got {given!r}.")
+
+
 def _weights(names: Mapping[str, float] | Sequence[str]) -> dict[str, float]:
     if isinstance(names, str):
         names = [names]
     return {k: float(v) for k, v in names.items()} if isinstance(names, Mapping) else dict.fromkeys(names, 1.0)
-
-
-# -- documents to columns ----------------------------------------------------------------------------------------------
-
-
-def _columns(documents: Any, weights: Collection[str], kinds: Collection[str]) -> dict[str, Any]:
-    """Documents of any kind as columns by name; plain strings are the only field, whatever its name."""
-    if isinstance(documents, (str, bytes)):
-        raise DataError("A list of documents is expected; got a single string.")
-    if hasattr(documents, "columns") and hasattr(documents, "__getitem__"):  # pandas, polars
-        return {str(name): documents[name] for name in documents.columns}
-    if isinstance(documents, Mapping):
-        columns = dict(documents)
-        if len({len(column) for column in columns.values()}) > 1:
-            raise DataError(f"Fields have different lengths: { {k: len(v) for k, v in columns.items()} }.")
-        return columns
-    if getattr(documents, "ndim", 1) != 1 or not hasattr(documents, "__iter__"):
-        raise DataError(f"Documents are strings, records or fields by name; got {type(documents).__name__}.")
-    documents = documents if hasattr(documents, "__len__") else list(documents)
-    if len(documents) and isinstance(documents[0], Mapping):
-        names = dict.fromkeys(name for record in documents for name in record)
-        return {name: [record.get(name) for record in documents] for name in names}
-    return {next(iter(weights)) if len(weights) == 1 and not kinds else TEXT: documents}
-
-
-def _column(columns: Mapping[str, Any], name: str) -> Any:
-    if name not in columns:
-        raise DataError(
-            f"The documents have no field {name!r}; they have {', '.join(map(repr, columns))}{nearest(name, columns)}"
-        )
-    return columns[name]
-
-
-def _texts(column: Iterable[Any], name: str) -> Iterable[str]:
-    """One string per document; nothing (None, NaN) is an empty text, a list of tokens is joined."""
-    for i, text in enumerate(column):
-        if isinstance(text, str):
-            yield text
-        elif text is None or text != text:
-            yield ""
-        elif isinstance(text, (list, tuple)):
-            yield " ".join(map(str, text))
-        else:
-            raise DataError(f"Document {i} has {type(text).__name__} {text!r} in field {name!r}; text is expected.")
-
-
-def _values(column: Iterable[Any], name: str) -> list[list[str]]:
-    """Values of a categorical field per document; an empty one has none."""
-    rows = []
-    for value in column:
-        several = value if isinstance(value, (list, tuple)) else [value]
-        rows.append([str(v) for v in several if v is not None and v == v and v != ""])
-    return rows
 
 
 def _frequent(values: list[list[str]], min_df: float) -> ObjectArray:

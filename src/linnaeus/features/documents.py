@@ -1,0 +1,149 @@
+"""Documents of any kind as columns by field: strings, records, fields by name, or a data frame.
+
+    ["a text", "another"]                             one field
+    [{"title": "a", "abstract": "b"}, ...]            records
+    {"title": ["a", ...], "abstract": ["b", ...]}     fields by name
+    pandas or polars data frames                      one field per column
+    pandas or polars series, arrays, tuples           one field, whatever the index
+
+Every column is a list with one value per document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from linnaeus.errors import DataError, nearest
+
+__all__ = ["columns_of", "field_of", "is_missing", "one_field", "texts_of", "values_of"]
+
+TEXT = "text"  # the name of plain strings where nothing else names them
+
+
+def columns_of(documents: Any, weights: Collection[str] = (), kinds: Collection[str] = ()) -> dict[str, list[Any]]:
+    """Documents as columns by name; plain strings are the only field, whatever its name in ``weights``.
+
+    Examples
+    --------
+    >>> columns_of([{"title": "a"}, {"title": "b", "year": 1990}])
+    {'title': ['a', 'b'], 'year': [None, 1990]}
+    """
+    if isinstance(documents, (str, bytes)):
+        raise DataError("A list of documents is expected; got a single string.")
+    if hasattr(documents, "columns") and hasattr(documents, "__getitem__"):  # pandas, polars
+        names = [str(name) for name in documents.columns]
+        repeated = next((name for name in names if names.count(name) > 1), None)
+        if repeated is not None:
+            raise DataError(f"The data frame has {names.count(repeated)} columns with the name {repeated!r}.")
+        return {str(name): list(documents[name]) for name in documents.columns}
+    if isinstance(documents, Mapping):
+        return _fields(documents)
+    rows = one_field(documents)
+    if any(isinstance(row, Mapping) for row in rows):
+        return _records(rows)
+    return {next(iter(weights)) if len(weights) == 1 and not kinds else TEXT: rows}
+
+
+def one_field(documents: Any) -> list[Any]:
+    """The documents of a list, tuple, one-dimensional array or series, in their order whatever the index.
+
+    Examples
+    --------
+    >>> one_field(np.array(["a", "b"], dtype=object))
+    ['a', 'b']
+    """
+    if isinstance(documents, Iterator):
+        raise DataError(
+            f"The documents are a {type(documents).__name__}, which can be read only once; expected a list, such as "
+            "list(documents)."
+        )
+    shape = getattr(documents, "shape", None)
+    if shape is not None and len(shape) != 1:
+        raise DataError(
+            f"Documents are strings, records or fields by name; got {type(documents).__name__} of shape {shape}."
+        )
+    if isinstance(documents, (set, frozenset)) or not hasattr(documents, "__iter__"):
+        raise DataError(f"Documents are strings, records or fields by name; got {type(documents).__name__}.")
+    return list(documents)
+
+
+def _fields(documents: Mapping[Any, Any]) -> dict[str, list[Any]]:
+    for name, column in documents.items():
+        if isinstance(column, (str, bytes)) or not hasattr(column, "__iter__"):
+            raise DataError(
+                f"Field {name!r} is a single {type(column).__name__}; expected one value per document, such as "
+                "[value] for one document."
+            )
+    columns = {str(name): one_field(column) for name, column in documents.items()}
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise DataError(f"Fields have different lengths: {lengths}.")
+    return columns
+
+
+def _records(rows: list[Any]) -> dict[str, list[Any]]:
+    for i, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise DataError(f"Document {i} is {_shown(row)}, but other documents are records with fields.")
+    names = dict.fromkeys(name for record in rows for name in record)
+    return {str(name): [record.get(name) for record in rows] for name in names}
+
+
+def field_of(columns: Mapping[str, list[Any]], name: str) -> list[Any]:
+    """One column by name, or an error that names those that exist."""
+    if name not in columns:
+        raise DataError(
+            f"The documents have no field {name!r}; they have {', '.join(map(repr, columns))}{nearest(name, columns)}"
+        )
+    return columns[name]
+
+
+def texts_of(column: Iterable[Any], name: str) -> Iterator[str]:
+    """One string per document; a missing value (None, NaN, NA) is an empty text, a list of tokens is joined."""
+    for i, text in enumerate(column):
+        if isinstance(text, str):
+            yield text
+        elif isinstance(text, (list, tuple)):
+            yield " ".join(map(str, text))
+        elif isinstance(text, np.ndarray) and text.ndim == 1:
+            yield " ".join(map(str, text.tolist()))
+        elif is_missing(text):
+            yield ""
+        else:
+            raise DataError(f"Document {i} has {_shown(text)} in field {name!r}; text is expected.")
+
+
+def values_of(column: Iterable[Any]) -> list[list[str]]:
+    """Values of a categorical field per document; a missing or empty one has none."""
+    rows = []
+    for value in column:
+        several = value if isinstance(value, (list, tuple, np.ndarray)) else [value]
+        rows.append([str(v) for v in several if not is_missing(v) and str(v)])
+    return rows
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a cell of a table holds nothing: None, NaN, NaT or the NA of pandas.
+
+    Examples
+    --------
+    >>> is_missing(None), is_missing(float("nan")), is_missing("")
+    (True, True, False)
+    """
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:  # NA of pandas is neither equal nor unequal to itself
+        return True
+    except ValueError:  # an array
+        return False
+
+
+def _shown(value: Any) -> str:
+    """A value for a message, shortened."""
+    text = repr(value)
+    return f"{type(value).__name__} {text if len(text) <= 40 else text[:37] + '...'}"
