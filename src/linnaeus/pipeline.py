@@ -94,6 +94,31 @@ class Pipeline(BaseEstimator):
         check_is_fitted(self, "model_")
         return documents if self.features_ is None else self.features_.transform(documents)
 
+    def known_terms(self, documents: Any) -> IntArray:
+        """Number of features of each document that are not zero; 0 where the model knows nothing about it.
+
+        The model answers such a document as well, but from its constants only: the answer is the same for all of them.
+
+        Parameters
+        ----------
+        documents : documents as `predict` takes them
+            For a model with a kernel on sequences the characters are counted.
+
+        Returns
+        -------
+        ndarray of int
+            One number per document.
+
+        Examples
+        --------
+        >>> from linnaeus import OneVsRestSVM
+        >>> from linnaeus.features.text import TextFeatures
+        >>> pipe = Pipeline(OneVsRestSVM(), TextFeatures()).fit(["cats purr", "dogs bark"], ["cat", "dog"])
+        >>> pipe.known_terms(["dogs purr", "", "zebras graze"]).tolist()
+        [2, 0, 0]
+        """
+        return nonzero_features(self.matrix(documents))
+
     def predict(
         self, documents: Any, *, decoder: Decoder | str | None = None, closed: bool | None = None, **request: Any
     ) -> Any:
@@ -208,6 +233,13 @@ class Pipeline(BaseEstimator):
         made.model_, made.features_, made.decoder_ = values["model"], values["features"], decide
         made.feature_names_ = values["feature_names"]
         return made
+
+
+def nonzero_features(X: Any) -> IntArray:
+    """Number of features of each document that are not zero; of sequences, the characters."""
+    if not hasattr(X, "shape"):
+        return np.array([len(sequence) for sequence in X], dtype=np.int64)
+    return np.asarray((X != 0).sum(axis=1), dtype=np.int64).ravel()
 
 
 def _named(step: Any, names: Any) -> Any:

@@ -8,7 +8,7 @@ import pytest
 
 
 def test_contributions_add_up_to_the_score(linnaeus, trained) -> None:
-    result = linnaeus("explain", trained / "model", "--text", "the kitten likes to purr", "--json")
+    result = linnaeus("explain", trained / "model", "--document", "the kitten likes to purr", "--json")
     (step,) = json.loads(result.out)
     assert step["node"] == "Cats"
     total = step["constant"] + step["others"] + sum(c for _, c in step["contributions"])
@@ -17,7 +17,7 @@ def test_contributions_add_up_to_the_score(linnaeus, trained) -> None:
 
 
 def test_another_node_can_be_asked_for(linnaeus, trained) -> None:
-    result = linnaeus("explain", trained / "model", "--text", "kitten", "--node", "Dogs")
+    result = linnaeus("explain", trained / "model", "--document", "kitten", "--node", "Dogs")
     assert result.code == 0
     assert "Dogs: score -" in result.out
 
@@ -30,10 +30,12 @@ def test_a_document_of_a_file_by_its_id(linnaeus, trained) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        ([], 2, "either as --text or as --data"),
-        (["--text", "x", "--node", "Cat"], 1, "did you mean 'Cats'"),
-        (["--text", "x", "--node", "Plants"], 1, "'Plants' has no score"),
-        (["--data", "docs.jsonl"], 2, "--id; the ids begin with d0"),
+        ([], 2, "either as --document TEXT or as --data FILE"),
+        (["--document", "x", "--node", "Cat"], 1, "did you mean 'Cats'"),
+        (["--document", "x", "--node", "Plants"], 1, "'Plants' has no score"),
+        (["--data", "docs.jsonl"], 2, "40 documents; choose one with --id, for example d0"),
+        (["--text", "a cat that purrs"], 2, "the text itself is given as --document"),
+        (["--document", "x", "--encoding", "latin-1"], 2, "--encoding says how --data is read"),
     ],
 )
 def test_errors_say_what_is_wrong(linnaeus, trained, monkeypatch, arguments, code, message) -> None:
@@ -44,7 +46,7 @@ def test_errors_say_what_is_wrong(linnaeus, trained, monkeypatch, arguments, cod
 
 
 def test_a_text_of_unknown_words_is_noticed(linnaeus, trained) -> None:
-    assert "knows no word" in linnaeus("explain", trained / "model", "--text", "zzz qqq").err
+    assert "knows no word" in linnaeus("explain", trained / "model", "--document", "zzz qqq").err
 
 
 def test_a_document_by_its_number(linnaeus, trained) -> None:
@@ -60,13 +62,34 @@ def test_an_unknown_id_names_some_that_exist(linnaeus, trained) -> None:
 def test_the_runner_up_and_similar_documents_are_shown(linnaeus, files) -> None:
     train = ["train", "-t", files / "topics.tsv", "-d", files / "docs.jsonl", "-o", files / "model", "--min-df", 1]
     assert linnaeus(*train, "--keep-documents", "--calibrate", "platt").code == 0
-    result = linnaeus("explain", files / "model", "--text", "kitten purr", "--json")
+    result = linnaeus("explain", files / "model", "--document", "kitten purr", "--json")
     (step,) = json.loads(result.out)
     rival = step["against"]
     assert rival["rival"] == "Dogs"
     total = rival["constant"] + rival["others"] + sum(c for _, c in rival["contributions"])
     assert total == pytest.approx(rival["margin"], abs=1e-6)
     assert all(near["labels"] == ["Cats"] for near in step["nearest"])
-    shown = linnaeus("explain", files / "model", "--text", "kitten purr").out
+    shown = linnaeus("explain", files / "model", "--document", "kitten purr").out
     assert "rather than Dogs" in shown
     assert "nearest documents at or below Cats" in shown
+
+
+def test_a_file_with_one_document_needs_no_id(linnaeus, trained) -> None:
+    (trained / "one.txt").write_text("the kitten likes to purr\n")
+    result = linnaeus("explain", trained / "model", "--data", trained / "one.txt", "--json")
+    assert json.loads(result.out)[0]["node"] == "Cats"
+
+
+def test_text_names_a_column_of_the_file(linnaeus, trained) -> None:
+    (trained / "odd.csv").write_text("nr,words,other\n7,the kitten likes to purr,leash bark puppy\n")
+    command = ["explain", trained / "model", "--data", trained / "odd.csv", "--json"]
+    assert json.loads(linnaeus(*command, "--text", "words").out)[0]["node"] == "Cats"
+    assert json.loads(linnaeus(*command, "--text", "other").out)[0]["node"] == "Dogs"
+
+
+def test_the_field_that_a_text_is_taken_for_is_named(linnaeus, files) -> None:
+    lines = [json.loads(line) for line in (files / "docs.jsonl").read_text().splitlines()]
+    rows = [{"title": d["text"], "abstract": d["text"], "labels": d["labels"]} for d in lines]
+    (files / "two.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert linnaeus("train", "-t", files / "topics.tsv", "-d", files / "two.jsonl", "-o", files / "two").code == 0
+    assert "the field 'abstract'" in linnaeus("explain", files / "two", "--document", "kitten purr").err

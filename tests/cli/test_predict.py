@@ -48,7 +48,7 @@ def test_the_language_of_the_vocabulary_is_that_of_the_paths(linnaeus, files) ->
     out = linnaeus("predict", files / "model", files / "iris.jsonl", "--as", "tsv").out
     first = out.splitlines()[0].split("\t")
     assert (first[1], first[3]) == ("x:Cats", "Tiere > x:Cats")
-    assert "--taxonomy, and none is given" in linnaeus(*train).err
+    assert "--language says how a --taxonomy is read" in linnaeus(*train).err
     under = ("predict", files / "model", files / "iris.jsonl", "--as", "tsv", "--only-under")
     assert linnaeus(*under, "Tiere").out == linnaeus(*under, "x:A").out
     assert "did you mean 'x:A' (Tiere)?" in linnaeus(*under, "Tierre").err
@@ -165,7 +165,7 @@ def test_a_model_of_several_fields_takes_documents_that_lack_one(linnaeus, files
         result = linnaeus("predict", files / "model", "-", stdin=given)
         assert result.code == 0, result.err
         assert json.loads(result.out)["labels"][0]["label"] == "Dogs"
-    steps = json.loads(linnaeus("explain", files / "model", "--text", "a dog with a leash", "--json").out)
+    steps = json.loads(linnaeus("explain", files / "model", "--document", "a dog with a leash", "--json").out)
     assert {feature for feature, _ in steps[-1]["contributions"]} == {"text:dog", "text:leash"}
 
 
@@ -208,3 +208,20 @@ def test_n_best_sets_come_with_their_scores(linnaeus, trained) -> None:
     scores = [entry["score"] for entry in line["sets"]]
     assert scores == sorted(scores, reverse=True)
     assert len(scores) == 3
+
+
+def test_a_text_of_the_command_line_is_classified(linnaeus, trained):
+    result = linnaeus("predict", trained / "model", "--document", "kitten purr", "--document", "leash bark puppy")
+    assert [json.loads(line)["labels"][0]["label"] for line in result.out.splitlines()] == ["Cats", "Dogs"]
+
+
+def test_a_text_of_the_command_line_excludes_files_and_how_they_are_read(linnaeus, trained):
+    command = ["predict", trained / "model", "--document", "kitten purr"]
+    assert "not both" in linnaeus(*command, trained / "docs.jsonl").err
+    assert "--encoding says how files are read" in linnaeus(*command, "--encoding", "latin-1").err
+
+
+def test_a_text_given_as_a_column_names_the_option_for_texts(linnaeus, trained):
+    result = linnaeus("predict", trained / "model", "--text", "the kitten likes to purr", stdin="")
+    assert result.code == 1
+    assert "--document" in result.err

@@ -40,7 +40,7 @@ def test_substrings_decide_and_explain(linnaeus, proteins) -> None:
     assert model.explain("AAAKHKAAA", k=1)[-1].features.tolist() == ["KHK"]
     told = linnaeus("predict", proteins / "model", proteins / "enzymes.tsv", "--top", 1)
     assert json.loads(told.out.splitlines()[1])["labels"][0]["label"] == "2.1"
-    assert linnaeus("explain", proteins / "model", "--text", "AAAYPYAAA").code == 0
+    assert linnaeus("explain", proteins / "model", "--document", "AAAYPYAAA").code == 0
 
 
 def test_the_column_of_sequences_can_be_named(linnaeus, proteins) -> None:

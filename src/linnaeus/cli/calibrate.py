@@ -12,29 +12,28 @@ from linnaeus.cli.console import JsonOption, note, print_json, print_table
 __all__ = ["calibrate"]
 
 
+@options.with_groups
 def calibrate(
     model: Annotated[str, typer.Argument(help="Model folder; it is replaced by the calibrated model.")],
     data: Annotated[str, typer.Argument(help="Labelled documents that the model has not seen.")],
+    *,
     method: Annotated[str, typer.Option("--method", help="isotonic or platt.")] = "isotonic",
     loss: Annotated[str, typer.Option("--loss", help="What --risk bounds: any_wrong or wrong_share.")] = "any_wrong",
     output: Annotated[str | None, typer.Option("--output", "-o", help="Save elsewhere instead.")] = None,
-    text: options.TextOption = None,
-    labels: options.LabelsOption = None,
-    format: options.DataFormatOption = None,
-    header: options.HeaderOption = None,
+    reading: options.LabelledReading,
+    checks: options.LabelChecks,
     as_json: JsonOption = False,
 ) -> None:
     """Give a model calibrated probabilities (predict --probabilities) and promises (predict --risk)."""
     from linnaeus import store
     from linnaeus.calibration import calibrate as calibrated
     from linnaeus.cli.predicting import documents_for
-    from linnaeus.errors import DataError
+    from linnaeus.cli.training import labels_of
 
     loaded = store.load(model)
-    documents = documents_for(loaded, [data], options.Reading(format, text, labels, header=header))
-    if documents.labels is None:
-        raise DataError(f"{data} has no labels to calibrate with; name their column with --labels.")
-    calibrated(loaded, documents.documents, documents.labels, cv=None, method=method, loss=loss)
+    documents = documents_for(loaded, [data], reading)
+    y, _ = labels_of(documents, loaded.taxonomy_, checks)
+    calibrated(loaded, documents.documents, y, cv=None, method=method, loss=loss)
     store.save(loaded, output or model)
     control = getattr(loaded, "model_", loaded).risk_control_
     least = 1.0 / (control.n + 1)

@@ -8,20 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from linnaeus.cli.console import JsonOption, print_json, print_table, waiting
-from linnaeus.cli.options import (
-    CategoricalOption,
-    DataFormatOption,
-    EncodingOption,
-    HeaderOption,
-    LabelsOption,
-    NamesOption,
-    Reading,
-    SeparatorOption,
-    SplitOption,
-    TaxonomyOption,
-    TextOption,
-    read_taxonomy,
-)
+from linnaeus.cli.options import OptionalTaxonomy, TrainingReading, with_groups
 
 __all__ = ["app"]
 
@@ -34,25 +21,18 @@ def _data() -> None:
 
 
 @app.command("describe")
+@with_groups
 def describe_command(
     files: Annotated[list[str], typer.Argument(help="Data files or folders; - is standard input.", show_default=False)],
-    taxonomy: TaxonomyOption = None,
-    format: DataFormatOption = None,
-    text: TextOption = None,
-    labels: LabelsOption = None,
-    categorical: CategoricalOption = None,
-    header: HeaderOption = None,
-    encoding: EncodingOption = None,
-    split: SplitOption = None,
-    label_separator: SeparatorOption = None,
-    names: NamesOption = None,
+    *,
+    taxonomy: OptionalTaxonomy,
+    reading: TrainingReading,
     as_json: JsonOption = False,
 ) -> None:
     """Count documents, features and labels of each file."""
     from linnaeus.data.describe import describe
 
-    tax = read_taxonomy(taxonomy, names)
-    reading = Reading(format, text, labels, categorical, header, encoding, split, label_separator)
+    tax = taxonomy.read_if_given()
     found = []
     for file in files:
         data = reading.read([file], tax)
@@ -65,20 +45,15 @@ def describe_command(
 
 
 @app.command("convert")
+@with_groups
 def convert_command(
     files: Annotated[list[str], typer.Argument(help="Data files or folders, which become one.", show_default=False)],
+    *,
     output: Annotated[str, typer.Option("--output", "-o", help="Folder to write.")],
     features: Annotated[
         str | None, typer.Option("--features", help="Model folder whose features turn texts into vectors.")
     ] = None,
-    format: DataFormatOption = None,
-    text: TextOption = None,
-    labels: LabelsOption = None,
-    categorical: CategoricalOption = None,
-    header: HeaderOption = None,
-    encoding: EncodingOption = None,
-    split: SplitOption = None,
-    label_separator: SeparatorOption = None,
+    reading: TrainingReading,
     as_json: JsonOption = False,
 ) -> None:
     """Write documents as memory-mapped arrays: training and predicting then read X from disk as they need it.
@@ -90,14 +65,13 @@ def convert_command(
     from linnaeus.data.convert import check_output, convert, write_mapped
 
     check_output(output)
-    reading = Reading(format, text, labels, categorical, header, encoding, split, label_separator)
     if features is not None:
         data = write_mapped(_as_vectors(features, files, reading), output)
-    elif any((text, labels, categorical, header is not None, split, label_separator)):
+    elif reading.given().keys() - {"format", "encoding"}:
         data = write_mapped(reading.read(files), output)
     else:
         with waiting(f"converting {', '.join(files)}"):
-            data = convert(files, output, format, encoding=encoding)
+            data = convert(files, output, reading.format, encoding=reading.encoding)
     X: Any = data.X
     about = {"output": output, "kind": data.kind, "documents": len(data), "features": int(X.shape[1])}
     about["labelled"] = data.labels is not None
@@ -107,7 +81,7 @@ def convert_command(
         print_table(["converted", ""], list(about.items()))
 
 
-def _as_vectors(model: str, files: list[str], reading: Reading) -> Any:
+def _as_vectors(model: str, files: list[str], reading: TrainingReading) -> Any:
     """The documents as the features of a model see them."""
     from dataclasses import replace
 

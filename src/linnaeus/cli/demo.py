@@ -63,7 +63,7 @@ def demo(
     for command in (
         f"linnaeus predict {output} {examples} --top 3",
         f"linnaeus evaluate {output} {examples}",
-        f'linnaeus explain {output} --text "Solve a sparse linear system with a direct factorisation."',
+        f'linnaeus explain {output} --document "Solve a sparse linear system with a direct factorisation."',
         "linnaeus train --help",
     ):
         print(f"  {command}")

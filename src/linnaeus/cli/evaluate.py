@@ -29,10 +29,11 @@ class _Answers:
     model_bytes: int | None = None
 
 
+@options.with_groups
 def evaluate(
     model: Annotated[str | None, typer.Argument(help="Model folder.")] = None,
     data: Annotated[str | None, typer.Argument(help="Labelled documents.")] = None,
-    taxonomy: options.TaxonomyOption = None,
+    *,
     gold: Annotated[str | None, typer.Option("--gold", "-g", help="Label file with the true labels.")] = None,
     predicted: Annotated[
         str | None, typer.Option("--predicted", "-p", help="Label file with the predicted labels.")
@@ -46,22 +47,10 @@ def evaluate(
     absent: Annotated[
         str, typer.Option("--absent", help="Macro average: a label that occurs nowhere counts zero, one, or skip it.")
     ] = "zero",
-    format: Annotated[
-        str | None,
-        typer.Option("--format", help="Format of the label files or of the documents (default: recognised)."),
-    ] = None,
-    text: options.TextOption = None,
-    sequence: options.SequenceOption = None,
-    labels: Annotated[
-        str | None, typer.Option("--labels", help="Column or key of the labels, in the documents or in --predicted.")
-    ] = None,
-    names: options.NamesOption = None,
-    header: options.HeaderOption = None,
-    encoding: options.EncodingOption = None,
-    split: options.SplitOption = None,
-    id_: options.IdOption = None,
     decoder: Annotated[str | None, typer.Option("--decoder", help="Another way from scores to sets.")] = None,
     closed: Annotated[bool | None, typer.Option("--closed/--not-closed", help="Add all ancestors, or not.")] = None,
+    taxonomy: options.OptionalTaxonomy,
+    reading: options.LabelledReading,
     as_json: JsonOption = False,
 ) -> None:
     """Compare answers with the truth: a model on labelled documents, or label files of any tool.
@@ -72,12 +61,10 @@ def evaluate(
     """
     from linnaeus import metrics
 
-    if model is not None and data is not None and not (gold or predicted or taxonomy):
-        reading = options.Reading(format, text, labels, None, header, encoding, split, id=id_, sequence=sequence)
+    if model is not None and data is not None and not (gold or predicted or taxonomy.path):
         answers = _answers_of_model(model, data, compare, reading, decoder, closed)
-    elif gold and predicted and model is None and not any((text, sequence, split, decoder)):
-        tax = options.read_taxonomy(taxonomy, names)
-        answers = _answers_of_files(tax, gold, predicted, compare, format, labels)
+    elif gold and predicted and model is None and decoder is None:
+        answers = _answers_of_files(taxonomy.read_if_given(), gold, predicted, compare, reading)
     else:
         raise typer.BadParameter("Give a model and labelled documents, or --gold and --predicted (with --taxonomy).")
     _check_labels(answers.gold, answers.taxonomy, data or gold)
@@ -142,14 +129,16 @@ def _answers_of_model(
 
 
 def _answers_of_files(
-    tax: Any, gold: str, predicted: str, compare: str | None, format: str | None, labels: str | None
+    tax: Any, gold: str, predicted: str, compare: str | None, reading: options.LabelledReading
 ) -> _Answers:
     from linnaeus.data.label_files import LabelFile, align, read_label_file
 
+    reading.refuse("means nothing for label files (--gold, --predicted)", allowed=("format", "labels"))
     known = None if tax is None else tax.index_of
+    labels = None if not reading.labels else reading.labels[0]
 
     def read(path: str, column: str | None = None) -> LabelFile:
-        return read_label_file(path, format, known=known, labels=column)
+        return read_label_file(path, reading.format, known=known, labels=column)
 
     with waiting(f"reading {gold} and {predicted}"):
         truth = read(gold)

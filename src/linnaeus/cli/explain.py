@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 
 from linnaeus.cli import options
 from linnaeus.cli.console import JsonOption, note, print_json, print_table
-from linnaeus.cli.predicting import documents_for, main_field
+from linnaeus.cli.predicting import documents_for, known_terms, texts_for
 from linnaeus.errors import DataError, ParameterError
 
 __all__ = ["explain"]
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Reading(options.Reading):
+    """As everywhere, but that --id says which document is explained."""
+
+    id: Annotated[
+        str | None,
+        typer.Option("--id-column", help="Column or key of the documents' ids.", rich_help_panel=options.DOCUMENTS),
+    ] = None
+
+
+@options.with_groups
 def explain(
     model: Annotated[str, typer.Argument(help="Model folder.")],
-    text: Annotated[str | None, typer.Option("--text", help="The document; or use --data and --id.")] = None,
-    data: Annotated[str | None, typer.Option("--data", "-d", help="File with the document.")] = None,
-    document: Annotated[str | None, typer.Option("--id", help="Its id, or its number from 0.")] = None,
-    format: options.DataFormatOption = None,
-    header: options.HeaderOption = None,
+    *,
+    document: Annotated[
+        str | None, typer.Option("--document", "-D", help="The text of the document; or use --data.")
+    ] = None,
+    data: Annotated[str | None, typer.Option("--data", "-d", help="File with the document; - is stdin.")] = None,
+    id_: Annotated[str | None, typer.Option("--id", help="Id of the document in --data, or its number from 0.")] = None,
     node: Annotated[
         str | None, typer.Option("--node", help="Node to explain, or its display label (default: the best answer).")
     ] = None,
@@ -28,17 +41,27 @@ def explain(
     neighbours: Annotated[
         int, typer.Option("--neighbours", min=0, help="Similar training documents to show, where the model kept them.")
     ] = 3,
+    reading: _Reading,
     as_json: JsonOption = False,
 ) -> None:
     """Show which words speak for and against each node of the path."""
     from linnaeus import store
 
+    if data is None and reading.text:
+        raise ParameterError(f"--text {reading.text[0]} is a column of --data; the text itself is given as --document.")
+    if (document is None) == (data is None):
+        raise ParameterError("Give the document either as --document TEXT or as --data FILE.")
     loaded = store.load(model)
     if not hasattr(loaded, "explain"):
         raise DataError(f"{type(loaded).__name__} has no explanations.")
-    if (text is None) == (data is None):
-        raise typer.BadParameter("Give the document either as --text or as --data with --id.")
-    given = _from_text(loaded, text) if text is not None else _from_file(loaded, str(data), document, format, header)
+    if document is not None:
+        reading.refuse("says how --data is read, and none is given")
+        documents = texts_for(loaded, [document])
+    else:
+        documents = _chosen(documents_for(loaded, [str(data)], reading, labelled=False), str(data), id_)
+    if not known_terms(loaded, documents).any():
+        note("note: the model knows no word of this document; what follows are its constants")
+    given = _single(documents)
     node = None if node is None else options.node_meant(loaded.taxonomy_, node)
     steps = loaded.explain(given, node)
     if node is not None and steps[-1].node != node:
@@ -76,33 +99,27 @@ def _show_rival(step: Any, taxonomy: Any, k: int) -> None:
     print_table(["feature", "difference"], [*rows, ("constant", rival.intercept)], title=title)
 
 
-def _from_text(model: Any, text: str) -> Any:
-    """A text as the model takes it: as the first field where there are several."""
-    features: Any = getattr(model, "features_", None)
-    if hasattr(features, "vocabulary_") and hasattr(features, "alphabet"):
-        return text  # a sequence
-    if not hasattr(features, "weights_"):
-        raise DataError("The model was trained on vectors; give the document as --data FILE --id NAME.")
-    fields = [*features.weights_, *features.kinds_]
-    given: Any = text if len(fields) == 1 else {**dict.fromkeys(fields, ""), main_field(features): text}
-    if not features.transform([text] if len(fields) == 1 else {name: [value] for name, value in given.items()}).nnz:
-        note("note: the model knows no word of this text")
-    return given
-
-
-def _from_file(model: Any, data: str, name: str | None, format: str | None, header: bool | None) -> Any:
-    documents = documents_for(model, [data], options.Reading(format, header=header))
+def _chosen(documents: Any, data: str, name: str | None) -> Any:
+    """The document with an id or number; a single document needs neither."""
     ids = documents.ids or [str(i) for i in range(len(documents))]
+    if name is None and len(documents) == 1:
+        return documents
     if name is None:
-        raise typer.BadParameter(f"Say which document with --id; the ids begin with {', '.join(ids[:3])}.")
+        raise ParameterError(
+            f"{data} has {len(ids):,} documents; choose one with --id, for example {', '.join(ids[:3])}."
+        )
     number = int(name) if name.isdecimal() and int(name) < len(ids) else None
     if name not in ids and number is None:
         raise ParameterError(f"--id {name}: {data} has no such document; its ids begin with {', '.join(ids[:3])}.")
-    chosen = documents.take([ids.index(name) if name in ids else number])
-    if chosen.X is not None:
-        return chosen.X
-    fields = chosen.fields or {"sequence": chosen.sequences}
-    return {field: values[0] for field, values in fields.items()} if len(fields) > 1 else chosen.documents[0]
+    return documents.take([ids.index(name) if name in ids else number])
+
+
+def _single(documents: Any) -> Any:
+    """The only document of a data set, as `explain` takes it."""
+    if documents.X is not None:
+        return documents.X
+    fields = documents.fields or {"sequence": documents.sequences}
+    return {field: values[0] for field, values in fields.items()} if len(fields) > 1 else documents.documents[0]
 
 
 def _plain(step: Any, taxonomy: Any, k: int, near: Any = None) -> dict[str, Any]:

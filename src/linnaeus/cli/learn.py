@@ -14,9 +14,11 @@ from linnaeus.errors import DataError
 __all__ = ["learn"]
 
 
+@options.with_groups
 def learn(
     model: Annotated[str, typer.Argument(help="Model folder; it is replaced in one step when all is learned.")],
     data: Annotated[list[str] | None, typer.Argument(help="Documents with labels; - or nothing reads stdin.")] = None,
+    *,
     output: Annotated[
         str | None, typer.Option("--output", "-o", help="Another folder to save in; the model stays as it is.")
     ] = None,
@@ -24,14 +26,8 @@ def learn(
     save_every: Annotated[
         int | None, typer.Option("--save-every", min=1, help="Save after so many documents, too.")
     ] = None,
-    text: options.TextOption = None,
-    labels: options.LabelsOption = None,
-    label_separator: options.SeparatorOption = None,
-    format: options.DataFormatOption = None,
-    header: options.HeaderOption = None,
-    encoding: options.EncodingOption = None,
-    split: options.SplitOption = None,
-    unknown: options.UnknownOption = "error",
+    reading: options.LabelledReading,
+    checks: options.LabelChecks,
     as_json: JsonOption = False,
 ) -> None:
     """Go on learning from a stream of documents.
@@ -53,11 +49,8 @@ def learn(
     loaded = store.load(model)
     learner = getattr(loaded, "model_", loaded)
     _check_learns(learner)
-    reading = options.Reading(
-        format, text, labels, header=header, encoding=encoding, split=split, label_separator=label_separator
-    )
     documents = documents_for(loaded, data or ["-"], reading)
-    y, _ = labels_of(documents, loaded.taxonomy_, unknown)
+    y, _ = labels_of(documents, loaded.taxonomy_, checks)
     before = _figures(learner)
     start, unsaved = time.perf_counter(), 0
     with progress("learning", len(documents)) as advance:

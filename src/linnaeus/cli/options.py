@@ -1,86 +1,245 @@
-"""Options that several commands share: which columns of a file hold what, and how to read it."""
+"""Options that several commands share: how documents and taxonomies are read.
+
+A group of options is a dataclass whose fields are ``Annotated[type, typer.Option(...)]``. A command takes the group as
+one parameter, and `with_groups` expands it into one option per field::
+
+    @with_groups
+    def describe(files: ..., *, taxonomy: TaxonomyReading, reading: TrainingReading) -> None:
+
+A new option is one line in a group. Fields of `Reading` have the names of the parameters of `read_dataset`, fields of
+`TaxonomyReading` those of `Taxonomy.read`, and are passed on by name where they are given.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Any
+import contextlib
+import functools
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import Field, dataclass, fields, is_dataclass
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from linnaeus.errors import ParameterError
+from linnaeus.errors import LinnaeusError, ParameterError
 from linnaeus.progress import waiting
 
+if TYPE_CHECKING:
+    from linnaeus.data import Dataset
+    from linnaeus.taxonomy import Taxonomy
+
 __all__ = [
-    "CategoricalOption",
-    "DataFormatOption",
-    "EncodingOption",
-    "HeaderOption",
-    "IdOption",
-    "LabelsOption",
-    "LanguageOption",
-    "NamesOption",
+    "Group",
+    "LabelChecks",
+    "LabelledReading",
+    "OptionalTaxonomy",
     "Reading",
-    "SeparatorOption",
-    "SequenceOption",
-    "SplitOption",
-    "TaxonomyOption",
-    "TextOption",
-    "UnknownOption",
+    "TaxonomyReading",
+    "TrainingReading",
     "node_meant",
-    "read_taxonomy",
     "weighted_fields",
+    "with_groups",
 ]
 
-READING = "Reading documents"  # the heading of these options in --help
-TaxonomyOption = Annotated[str | None, typer.Option("--taxonomy", "-t", help="Taxonomy file; any format.")]
-TextOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--text", help="Text column or key; with a weight as title=2. May be repeated.", rich_help_panel=READING
-    ),
-]
-LabelsOption = Annotated[
-    str | None, typer.Option("--labels", help="Column or key of the labels.", rich_help_panel=READING)
-]
-CategoricalOption = Annotated[
-    list[str] | None,
-    typer.Option("--categorical", help="Column that becomes binary features.", rich_help_panel=READING),
-]
-DataFormatOption = Annotated[
-    str | None, typer.Option("--format", help="Format of the documents, if not recognised.", rich_help_panel=READING)
-]
-HeaderOption = Annotated[
-    bool | None,
-    typer.Option("--header/--no-header", help="Whether the file begins with column names.", rich_help_panel=READING),
-]
-EncodingOption = Annotated[
-    str | None, typer.Option("--encoding", help="Encoding of the documents (default: UTF-8).", rich_help_panel=READING)
-]
-IdOption = Annotated[
-    str | None, typer.Option("--id", help="Column or key of the documents' ids.", rich_help_panel=READING)
-]
-SequenceOption = Annotated[
-    str | None,
-    typer.Option(
-        "--sequence", help="Column or key of sequences (usual names are recognised).", rich_help_panel=READING
-    ),
-]
-SplitOption = Annotated[
-    str | None, typer.Option("--split", help="Use one part only, where the file names parts.", rich_help_panel=READING)
-]
-SeparatorOption = Annotated[
-    str | None,
-    typer.Option(
-        "--label-separator", help="Between the labels of a cell (default: recognised).", rich_help_panel=READING
-    ),
-]
-NamesOption = Annotated[
-    str | None, typer.Option("--names", help="Names of SKOS concepts: iri (default), notation or label.")
-]
-LanguageOption = Annotated[str | None, typer.Option("--language", help="Language of the display labels (SKOS).")]
-UnknownOption = Annotated[
-    str, typer.Option("--unknown", help="Labels that are not in the taxonomy: error or drop.", rich_help_panel=READING)
-]
+DOCUMENTS, TAXONOMY = "Reading documents", "Reading the taxonomy"  # headings of these options in --help
+
+
+def _documents(*names: str, help: str) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel=DOCUMENTS)
+
+
+def _taxonomy(*names: str, help: str) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel=TAXONOMY)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Options that belong together."""
+
+    def given(self) -> dict[str, Any]:
+        """The fields that were given on the command line."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in values.items() if value is not None and value != []}
+
+    def refuse(self, reason: str, allowed: tuple[str, ...] = ()) -> None:
+        """An error that names the first option given, unless it is one of those allowed: ``--text REASON.``"""
+        for name in self.given():
+            if name not in allowed:
+                raise ParameterError(f"{self.option(name)} {reason}.")
+
+    @classmethod
+    def option(cls, name: str) -> str:
+        """The option of a field: ``TaxonomyReading.option("format")`` is ``--from``."""
+        declared: Any = _options(cls)[name].__metadata__[0]
+        return str(declared.default).split("/")[0]  # inside Annotated, typer keeps the first name there
+
+    @contextlib.contextmanager
+    def named(self) -> Iterator[None]:
+        """Errors inside name the options of this group where the library names parameters: --text for ``text=...``."""
+        try:
+            yield
+        except LinnaeusError as error:
+            raise type(error)(self._in_options(str(error))) from error
+
+    def _in_options(self, message: str) -> str:
+        names = "|".join(_options(type(self)))
+        return re.sub(rf"(?<![\w'\"=-])({names})=(\.\.\.|'[^']*'|\w+)", self._as_option, message)
+
+    def _as_option(self, found: re.Match[str]) -> str:
+        option, value = self.option(found[1]), found[2].strip("'")
+        if value == "False":
+            return option.replace("--", "--no-")
+        return option if value in ("...", "True") else f"{option} {value}"
+
+
+def _options(group: type[Any]) -> dict[str, Any]:
+    """Fields of a group that are options, with their annotations."""
+    hints = get_type_hints(group, include_extras=True)
+    return {field.name: hints[field.name] for field in fields(group) if hasattr(hints[field.name], "__metadata__")}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading(Group):
+    """How documents are read, labels aside."""
+
+    text: Annotated[
+        list[str] | None, _documents("--text", help="Text column or key; with a weight as title=2. May be repeated.")
+    ] = None
+    sequence: Annotated[
+        str | None, _documents("--sequence", help="Column or key of sequences (usual names are recognised).")
+    ] = None
+    id: Annotated[str | None, _documents("--id", help="Column or key of the documents' ids.")] = None
+    format: Annotated[str | None, _documents("--format", help="Format of the documents, if not recognised.")] = None
+    header: Annotated[
+        bool | None, _documents("--header/--no-header", help="Whether the file begins with column names.")
+    ] = None
+    encoding: Annotated[str | None, _documents("--encoding", help="Encoding of the documents (default: UTF-8).")] = None
+    split: Annotated[str | None, _documents("--split", help="Use one part only, where the file names parts.")] = None
+    labels: list[str] | None = None  # not options here: see the groups below
+    categorical: list[str] | None = None
+
+    def read(self, paths: list[str], taxonomy: Taxonomy | None = None) -> Dataset:
+        """The data set of these files."""
+        from linnaeus.data.readers import read_dataset
+
+        given = self.given()
+        weights = weighted_fields(self.text)
+        if weights is not None:
+            given["text"] = list(weights)
+        with self.named(), waiting(f"reading {', '.join(paths)}"):
+            return read_dataset(paths, taxonomy=taxonomy, **given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelledReading(Reading):
+    """How documents with labels are read."""
+
+    labels: Annotated[
+        list[str] | None, _documents("--labels", help="Column or key of the labels. May be repeated.")
+    ] = None
+    label_separator: Annotated[
+        str | None, _documents("--label-separator", help="Between the labels of a cell (default: recognised).")
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingReading(LabelledReading):
+    """How documents are read where no model says which columns it needs."""
+
+    categorical: Annotated[
+        list[str] | None, _documents("--categorical", help="Column that becomes binary features. May be repeated.")
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelChecks(Group):
+    """What happens to labels that a model cannot learn from."""
+
+    unknown: Annotated[str, _documents("--unknown", help="Labels that are not in the taxonomy: error or drop.")] = (
+        "error"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaxonomyReading(Group):
+    """How a taxonomy file is read."""
+
+    format: Annotated[str | None, _taxonomy("--from", help="Format of the taxonomy, if not recognised.")] = None
+    encoding: Annotated[
+        str | None, _taxonomy("--taxonomy-encoding", help="Encoding of the taxonomy (default: UTF-8).")
+    ] = None
+    names: Annotated[
+        str | None, _taxonomy("--names", help="Names of SKOS concepts: iri (default), notation or label.")
+    ] = None
+    language: Annotated[str | None, _taxonomy("--language", help="Language of the display labels (SKOS).")] = None
+    relations: Annotated[
+        list[str] | None,
+        _taxonomy("--relation", help="Relation that makes an edge (OBO; default is_a). May be repeated."),
+    ] = None
+    namespaces: Annotated[
+        list[str] | None, _taxonomy("--namespace", help="Only terms of this namespace (OBO). May be repeated.")
+    ] = None
+    separator: Annotated[
+        str | None, _taxonomy("--taxonomy-separator", help="Between columns, or between the steps of a code.")
+    ] = None
+
+    def read(self, path: str) -> Taxonomy:
+        """The taxonomy of a file."""
+        from linnaeus.taxonomy import Taxonomy
+
+        with self.named(), waiting(f"reading {path}"):
+            return Taxonomy.read(path, **self.given())
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptionalTaxonomy(TaxonomyReading):
+    """A taxonomy file that may be given, and how it is read."""
+
+    path: Annotated[str | None, typer.Option("--taxonomy", "-t", help="Taxonomy file; any format.")] = None
+
+    def read_if_given(self) -> Taxonomy | None:
+        """The taxonomy, or None; without a file the other options mean nothing."""
+        given = self.given()
+        path = given.pop("path", None)
+        if path is None:
+            self.refuse("says how a --taxonomy is read, and none is given")
+            return None
+        return TaxonomyReading(**given).read(path)
+
+
+def with_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose parameters that are groups of options become one option per field.
+
+    The options stand in --help where the group stands in the signature; fields without a `typer.Option` are left out.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, list[Field[Any]]] = {}
+    parameters = []
+    for parameter in inspect.signature(command).parameters.values():
+        kind = hints[parameter.name]
+        if not (isinstance(kind, type) and is_dataclass(kind)):
+            parameters.append((parameter.name, parameter.default, kind))
+            continue
+        options = _options(kind)
+        groups[parameter.name] = [field for field in fields(kind) if field.name in options]
+        for field in groups[parameter.name]:
+            parameters.append((f"{parameter.name}_{field.name}", field.default, options[field.name]))
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        for name, members in groups.items():
+            given[name] = hints[name](**{field.name: given.pop(f"{name}_{field.name}") for field in members})
+        command(**given)
+
+    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+            for name, default, kind in parameters
+        ]
+    )
+    run.__annotations__ = {name: kind for name, _, kind in parameters}
+    return run
 
 
 def weighted_fields(text: list[str] | None) -> dict[str, float] | None:
@@ -101,60 +260,8 @@ def weighted_fields(text: list[str] | None) -> dict[str, float] | None:
     return fields
 
 
-def read_taxonomy(path: str | None, names: str | None = None, language: str | None = None) -> Any:
-    """The taxonomy of a file, or None."""
-    from linnaeus import Taxonomy
-
-    if path is None:
-        if language is not None:
-            raise ParameterError(
-                f"--language {language} chooses the display labels of a --taxonomy, and none is given."
-            )
-        return None
-    chosen = {"names": names, "language": language}
-    with waiting(f"reading {path}"):
-        return Taxonomy.read(path, **{option: value for option, value in chosen.items() if value is not None})
-
-
-def node_meant(taxonomy: Any, given: str) -> str:
+def node_meant(taxonomy: Taxonomy, given: str) -> str:
     """The name of the node that a person means: by name, or by a display label that only one node has."""
     shown = taxonomy.displayed_as(given)
     v = int(shown[0]) if given not in taxonomy and len(shown) == 1 else taxonomy.index(given)
     return str(taxonomy.names[v])
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How documents are to be read, as the options say it."""
-
-    format: str | None = None
-    text: list[str] | None = None
-    labels: str | None = None
-    categorical: list[str] | None = None
-    header: bool | None = None
-    encoding: str | None = None
-    split: str | None = None
-    label_separator: str | None = None
-    id: str | None = None
-    sequence: str | None = None
-
-    def read(self, paths: list[str], taxonomy: Any = None) -> Any:
-        """The data set of these files."""
-        from linnaeus.data.readers import read_dataset
-
-        fields = weighted_fields(self.text)
-        with waiting(f"reading {', '.join(paths)}"):
-            return read_dataset(
-                paths,
-                self.format,
-                taxonomy=taxonomy,
-                text=None if fields is None else list(fields),
-                labels=self.labels,
-                categorical=self.categorical or None,
-                header=self.header,
-                encoding=self.encoding,
-                split=self.split,
-                label_separator=self.label_separator,
-                id=self.id,
-                sequence=self.sequence,
-            )

@@ -14,7 +14,7 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from linnaeus.cli import options
-from linnaeus.errors import ParameterError
+from linnaeus.errors import DataError, ParameterError
 from linnaeus.files import replacing
 
 __all__ = ["predict"]
@@ -23,9 +23,14 @@ _BATCH = 4096
 RULES = "Rules: the best of all label sets that obey"  # the heading of these options in --help
 
 
+@options.with_groups
 def predict(
     model: Annotated[str, typer.Argument(help="Model folder.")],
     data: Annotated[list[str] | None, typer.Argument(help="Documents; - or nothing reads standard input.")] = None,
+    *,
+    document: Annotated[
+        list[str] | None, typer.Option("--document", "-D", help="The text of a document itself. May be repeated.")
+    ] = None,
     top: Annotated[
         int | None, typer.Option("--top", "-k", min=1, help="Give the k best nodes instead of a set.")
     ] = None,
@@ -87,24 +92,22 @@ def predict(
     risk: Annotated[
         float | None, typer.Option("--risk", help="Answer only as deep as this risk allows; for calibrated models.")
     ] = None,
-    text: options.TextOption = None,
-    sequence: options.SequenceOption = None,
-    format: options.DataFormatOption = None,
-    header: options.HeaderOption = None,
-    encoding: options.EncodingOption = None,
-    split: options.SplitOption = None,
-    id_: options.IdOption = None,
+    reading: options.Reading,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --as jsonl.")] = False,
 ) -> None:
     """Classify documents."""
     from linnaeus import store
-    from linnaeus.cli.predicting import documents_for
+    from linnaeus.cli.predicting import texts_for
     from linnaeus.decoding import decoder as make_decoder
 
     if as_ not in ("jsonl", "tsv"):
         raise typer.BadParameter(f"--as {as_}: expected jsonl or tsv.")
     if as_json and as_ == "tsv":
         raise typer.BadParameter("--json and --as tsv contradict each other.")
+    if document and data:
+        raise ParameterError("Give documents as --document TEXT or as files, not both.")
+    if document:
+        reading.refuse("says how files are read, and --document is the text itself")
     if top is not None and (decoder is not None or closed is not None):
         raise typer.BadParameter("--top ranks nodes; --decoder and --closed are for sets.")
     bounds = dict(_bound(entry) for entry in at_most_under or [])
@@ -127,14 +130,30 @@ def predict(
     if probabilities and not hasattr(loaded, "predict_proba"):
         raise ParameterError("--probabilities: the model has none; `linnaeus calibrate` gives it some.")
     decide = None if decoder is None else make_decoder(decoder)
-    parts = (format, text, None, None, header, encoding, split)
-    reading = options.Reading(*parts, id=id_, sequence=sequence)
-    documents = documents_for(loaded, data or ["-"], reading, labelled=False)
+    if document:
+        documents = texts_for(loaded, document)
+    else:
+        documents = _documents(loaded, data, reading)
     answer = _Answering(loaded, top, closed, decide, probabilities, _named(rules, loaded.taxonomy_), n_best, risk)
     write = _json_line if as_ == "jsonl" else partial(_table_lines, loaded.taxonomy_)
     with _target(output) as file:
-        for document in answer.all(documents):
-            file.write(write(document))
+        for record in answer.all(documents):
+            file.write(write(record))
+
+
+def _documents(model: Any, data: list[str] | None, reading: options.Reading) -> Any:
+    """The documents of files, or of standard input; a text that was given as --text is noticed there."""
+    from linnaeus.cli.predicting import documents_for
+
+    if data or not reading.text:
+        return documents_for(model, data or ["-"], reading, labelled=False)
+    hint = f"--text {reading.text[0]} names a column; the text itself is given as --document"
+    if sys.stdin.isatty():
+        raise ParameterError(f"{hint}.")
+    try:
+        return documents_for(model, ["-"], reading, labelled=False)
+    except DataError as error:
+        raise type(error)(f"{error} ({hint})") from error
 
 
 @dataclass(frozen=True)

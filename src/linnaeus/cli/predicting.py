@@ -9,10 +9,10 @@ from typing import Any
 from linnaeus.cli.console import note
 from linnaeus.cli.options import Reading
 from linnaeus.cli.training import takes_sequences
-from linnaeus.errors import DataError, nearest
+from linnaeus.errors import DataError, ParameterError, nearest
 from linnaeus.progress import waiting
 
-__all__ = ["Answers", "answers", "documents_for", "fit_to", "main_field"]
+__all__ = ["Answers", "answers", "documents_for", "fit_to", "known_terms", "texts_for"]
 
 # Documents x nodes up to which whole rankings are kept (0.4 GB); beyond, the best of each document.
 _WHOLE_RANKINGS = 50_000_000
@@ -97,6 +97,30 @@ def fit_to(model: Any, data: Any) -> Any:
     # Sparse files name only the features that occur.
     X = sparse.csr_array((data.X.data, data.X.indices, data.X.indptr), shape=(data.X.shape[0], n_features))
     return replace(data, X=X, feature_names=None)
+
+
+def texts_for(model: Any, texts: list[str]) -> Any:
+    """Texts of the command line as documents of the kind that the model was trained on."""
+    from linnaeus.data import Dataset
+
+    features: Any = getattr(model, "features_", None)
+    if hasattr(features, "weights_"):
+        field = main_field(features)
+        if len(features.weights_) > 1:
+            note(f"note: the text is taken as the field {field!r}")
+        return fit_to(model, Dataset(fields={field: texts}, source="--document"))
+    kernel = getattr(getattr(model, "model_", model), "kernel_", None)
+    if type(features).__name__ == "SpectrumFeatures" or takes_sequences(kernel):
+        return Dataset(sequences=texts, source="--document")
+    raise ParameterError("--document is a text, and the model was trained on vectors; give them as a file.")
+
+
+def known_terms(model: Any, documents: Any) -> Any:
+    """Features of each document that the model knows, see `Pipeline.known_terms`; ``model`` may be without features."""
+    from linnaeus.pipeline import nonzero_features
+
+    given = documents.documents
+    return model.known_terms(given) if hasattr(model, "known_terms") else nonzero_features(given)
 
 
 def main_field(features: Any) -> str:

@@ -19,11 +19,12 @@ __all__ = ["shootout"]
 _MEASURES = ("hierarchical_f1", "micro_f1", "au_prc")
 
 
+@options.with_groups
 def shootout(
     data: Annotated[
         list[str] | None, typer.Option("--data", "-d", help="Documents with labels; may be repeated.")
     ] = None,
-    taxonomy: options.TaxonomyOption = None,
+    *,
     test: Annotated[str | None, typer.Option("--test", help="Documents to measure on.")] = None,
     models: Annotated[str | None, typer.Option("--models", "-m", help="Only these, as RRSVM,BSVM.")] = None,
     budget: Annotated[
@@ -44,16 +45,9 @@ def shootout(
         str, typer.Option("--output", "-o", help="Folder of the report and of finished runs.")
     ] = "report",
     demo: Annotated[bool, typer.Option("--demo", help="On the built-in corpus.")] = False,
-    text: options.TextOption = None,
-    sequence: options.SequenceOption = None,
-    labels: options.LabelsOption = None,
-    label_separator: options.SeparatorOption = None,
-    categorical: options.CategoricalOption = None,
-    format: options.DataFormatOption = None,
-    header: options.HeaderOption = None,
-    encoding: options.EncodingOption = None,
-    names: options.NamesOption = None,
-    unknown: options.UnknownOption = "error",
+    taxonomy: options.OptionalTaxonomy,
+    reading: options.TrainingReading,
+    checks: options.LabelChecks,
     features: Annotated[str | None, typer.Option("--features", help="Of sequences: spectrum:4, spectrum:2-4.")] = None,
     min_df: Annotated[int | None, typer.Option("--min-df", help="Leave out terms of fewer documents (2).")] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of splits and models.")] = 0,
@@ -71,7 +65,7 @@ def shootout(
 
     if demo and data:
         raise typer.BadParameter("Give --data or --demo, not both.")
-    if not demo and not data and (taxonomy or test):
+    if not demo and not data and (taxonomy.path or test):
         raise typer.BadParameter("--data is missing; without it the built-in corpus is used, which has a taxonomy.")
     if sum(given is not None for given in (test, folds, test_size)) > 1:
         raise typer.BadParameter("Give one of --test, --folds and --test-size.")
@@ -82,18 +76,15 @@ def shootout(
     workers = n_workers(jobs)
     _check_output(output)
     split = {"test_size": test_size, "folds": folds, "seed": seed}
-    reading = options.Reading(
-        format, text, labels, categorical, header, encoding, None, label_separator, sequence=sequence
-    )
     if data:
-        tax = options.read_taxonomy(taxonomy, names)
+        tax = taxonomy.read_if_given()
         documents, held_out = _read(reading, data, test, tax)
         tax = tax or documents.taxonomy
     else:
         documents, tax = _corpus()
         held_out = None
-    y, tax = training.labels_of(documents, tax, unknown)
-    made = training.make_features(documents, options.weighted_fields(text), categorical, None, min_df, features)
+    y, tax = training.labels_of(documents, tax, checks)
+    made = training.make_features(documents, reading, min_df=min_df, named=features)
     experiment = _experiment(documents, y, held_out, tax, made, split, measure=measure, curves=curves, seed=seed)
     if not as_json:
         note(_about(experiment))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,7 +10,7 @@ import typer
 
 from linnaeus.cli.console import JsonOption, note, print_json, print_table, waiting
 from linnaeus.cli.console import show as show_on_stdout
-from linnaeus.cli.options import LanguageOption, NamesOption, node_meant
+from linnaeus.cli.options import TAXONOMY, LabelledReading, TaxonomyReading, node_meant, with_groups
 from linnaeus.cli.taxonomy_learn import learn
 
 if TYPE_CHECKING:
@@ -27,28 +28,35 @@ MOST_CHILDREN = 20
 COLUMNS = ["property", "value"]
 
 FileArgument = Annotated[Path, typer.Argument(help="The taxonomy; its format is recognised.", show_default=False)]
-FromOption = Annotated[str | None, typer.Option("--from", help="Format of the input, instead of recognising it.")]
-EncodingOption = Annotated[str | None, typer.Option(help="Encoding of the input, instead of UTF-8.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileReading(TaxonomyReading):
+    """How the taxonomy is read, where no other file is."""
+
+    encoding: Annotated[
+        str | None,
+        typer.Option("--encoding", help="Encoding of the taxonomy (default: UTF-8).", rich_help_panel=TAXONOMY),
+    ] = None
 
 
 @app.command()
+@with_groups
 def show(
     file: FileArgument,
+    *,
     node: Annotated[
         str | None, typer.Option(help="Show what is above and below this node, by name or display label.")
     ] = None,
     depth: Annotated[int, typer.Option(min=1, help="Levels of the tree to show.")] = 2,
-    format: FromOption = None,
-    encoding: EncodingOption = None,
-    language: LanguageOption = None,
-    names: NamesOption = None,
+    reading: FileReading,
     json: JsonOption = False,
 ) -> None:
     """Print the shape of a taxonomy and its upper levels, or the surroundings of one node."""
     from linnaeus.taxonomy.shape import shape
 
     with waiting(f"reading {file}"):
-        tax = _draft(file, format, encoding, language, names).taxonomy()
+        tax = _draft(file, reading).taxonomy()
     about = {**shape(tax), "fingerprint": tax.fingerprint}
     if node is not None:
         _show_node(tax, node, depth, json)
@@ -60,30 +68,30 @@ def show(
 
 
 @app.command()
+@with_groups
 def convert(
     input: FileArgument,
     output: Annotated[Path, typer.Argument(help="The file to write; its ending says the format.", show_default=False)],
-    format: FromOption = None,
+    *,
     to: Annotated[
         str | None, typer.Option("--to", help="Format of the output, instead of following the ending.")
     ] = None,
-    encoding: EncodingOption = None,
-    language: LanguageOption = None,
-    names: NamesOption = None,
+    reading: FileReading,
     json: JsonOption = False,
 ) -> None:
     """Write a taxonomy in another format; the language chooses among the labels read, and marks the labels written."""
     from linnaeus.errors import ParameterError
     from linnaeus.taxonomy import formats
 
-    chooses = language is not None and formats.knows("language", input, format, encoding=encoding)
+    language, format = reading.language, reading.format
+    chooses = language is not None and formats.knows("language", input, format, encoding=reading.encoding)
     marks = language is not None and formats.knows("language", output, to, writing=True)
     if language is not None and not (chooses or marks):
         raise ParameterError(f"--language {language} means nothing here: neither {input} nor {output} is SKOS.")
     if output.exists() and input.exists() and output.samefile(input):
         raise ParameterError(f"{output} is the input itself; a conversion may lose what a format cannot say.")
     with waiting(f"reading {input}"):
-        draft = _draft(input, format, encoding, language if chooses else None, names)
+        draft = _draft(input, replace(reading, language=language if chooses else None))
         tax = draft.taxonomy()
     tax.write(output, to, **({"language": language} if marks else {}))
     if json:
@@ -97,27 +105,34 @@ def convert(
 
 
 @app.command()
+@with_groups
 def check(
     file: FileArgument,
+    *,
     data: Annotated[Path | None, typer.Option(help="Documents whose labels should be nodes.")] = None,
     min_examples: Annotated[
         int | None, typer.Option(min=0, help="A leaf with fewer documents is starving (--data); 5 by default.")
     ] = None,
-    format: FromOption = None,
-    encoding: EncodingOption = None,
-    names: NamesOption = None,
+    reading: TaxonomyReading,
+    documents: LabelledReading,
     json: JsonOption = False,
 ) -> None:
-    """Look for cycles, orphans, chains, redundant edges, labels without node; exit code 1 if there are errors."""
+    """Look for cycles, orphans, chains, redundant edges, labels without node; exit code 1 if there are errors.
+
+    Without --data, --encoding is that of the taxonomy.
+    """
     from linnaeus.errors import ParameterError
     from linnaeus.taxonomy import checks
 
     if data is None and min_examples is not None:
         raise ParameterError(f"--min-examples {min_examples} means nothing without --data: no documents are counted.")
+    if data is None:
+        documents.refuse("says how --data is read, and none is given", allowed=("encoding",))
+        reading = replace(reading, encoding=reading.encoding or documents.encoding)
     least = 5 if min_examples is None else min_examples
     with waiting(f"checking {file}"):
-        labels = None if data is None else _labels_of(data)
-        report = checks.check(_draft(file, format, encoding, None, names), labels, min_examples=least)
+        labels = None if data is None else _labels_of(data, documents)
+        report = checks.check(_draft(file, reading), labels, min_examples=least)
     if json:
         print_json(report.to_dict())
     else:
@@ -131,20 +146,20 @@ def check(
         raise typer.Exit(1)
 
 
-def _labels_of(data: Path) -> Any:
-    from linnaeus.data.readers import read_dataset
+def _labels_of(data: Path, reading: LabelledReading) -> Any:
     from linnaeus.errors import DataError
 
-    labels = read_dataset(data).labels
+    labels = reading.read([str(data)]).labels
     if labels is None or not any(len(given) for given in labels):
         raise DataError(f"{data}: the documents have no labels, so that nothing can be compared with the taxonomy.")
     return labels
 
 
-def _draft(file: Path, format: str | None, encoding: str | None, language: str | None, names: str | None) -> Draft:
+def _draft(file: Path, reading: TaxonomyReading) -> Draft:
     from linnaeus.taxonomy import formats
 
-    return formats.draft(file, format, encoding=encoding, language=language, names=names)
+    with reading.named():
+        return formats.draft(file, **reading.given())
 
 
 def _print_properties(about: dict[str, Any]) -> None:

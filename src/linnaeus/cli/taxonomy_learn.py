@@ -14,9 +14,11 @@ from linnaeus.errors import DataError, ParameterError
 __all__ = ["learn"]
 
 
+@options.with_groups
 def learn(
     data: Annotated[list[str], typer.Argument(help="Documents with labels.", show_default=False)],
     output: Annotated[Path, typer.Option("--output", "-o", help="Taxonomy file to write; its ending says the format.")],
+    *,
     levels: Annotated[
         str, typer.Option("--levels", help="Levels below the root, that of the labels included; or auto.")
     ] = "2",
@@ -28,13 +30,7 @@ def learn(
     picture: Annotated[
         Path | None, typer.Option("--picture", help="Draw the dendrogram with its cut (.png, .svg, .pdf).")
     ] = None,
-    text: options.TextOption = None,
-    labels: options.LabelsOption = None,
-    label_separator: options.SeparatorOption = None,
-    format: options.DataFormatOption = None,
-    header: options.HeaderOption = None,
-    encoding: options.EncodingOption = None,
-    split: options.SplitOption = None,
+    reading: options.LabelledReading,
     as_json: JsonOption = False,
 ) -> None:
     """Group labels whose documents are alike into a taxonomy.
@@ -48,14 +44,11 @@ def learn(
 
     if levels != "auto" and not levels.isdigit():
         raise ParameterError(f"--levels {levels}: expected a whole number, or auto.")
-    reading = options.Reading(
-        format, text, labels, header=header, encoding=encoding, split=split, label_separator=label_separator
-    )
     documents = reading.read(data)
     if documents.labels is None:
         raise DataError(f"{documents.source} has no labels; name their column with --labels.")
     with waiting("comparing labels"):
-        fields = options.weighted_fields(text)
+        fields = options.weighted_fields(reading.text)
         features = default_features(documents.kind, **({} if fields is None else {"fields": fields}))
         X: Any = documents.documents if features is None else features.fit_transform(documents.documents)
         tax, dendrogram = learn_dendrogram(

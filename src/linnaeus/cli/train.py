@@ -18,10 +18,11 @@ __all__ = ["train"]
 MODEL, FEATURES, RUN, AFTER = "Model", "Features", "Time, memory, threads", "After training"
 
 
+@options.with_groups
 def train(
     data: Annotated[list[str], typer.Option("--data", "-d", help="Documents with labels; may be repeated.")],
     output: Annotated[str, typer.Option("--output", "-o", help="Folder to save the model in.")],
-    taxonomy: options.TaxonomyOption = None,
+    *,
     model: Annotated[
         str, typer.Option("--model", "-m", help="Model, see `linnaeus models`.", rich_help_panel=MODEL)
     ] = "OneVsRestSVM",
@@ -34,18 +35,9 @@ def train(
             "--set", help="Further parameter, as tol=0.01; see `linnaeus models NAME`.", rich_help_panel=MODEL
         ),
     ] = None,
-    text: options.TextOption = None,
-    sequence: options.SequenceOption = None,
-    labels: options.LabelsOption = None,
-    label_separator: options.SeparatorOption = None,
-    categorical: options.CategoricalOption = None,
-    format: options.DataFormatOption = None,
-    header: options.HeaderOption = None,
-    encoding: options.EncodingOption = None,
-    split: options.SplitOption = None,
-    names: options.NamesOption = None,
-    language: options.LanguageOption = None,
-    unknown: options.UnknownOption = "error",
+    taxonomy: options.OptionalTaxonomy,
+    reading: options.TrainingReading,
+    checks: options.LabelChecks,
     weighting: Annotated[
         str | None,
         typer.Option(
@@ -161,11 +153,9 @@ def train(
     if engine is not None:
         get_engine(engine, jobs, gpu=True)  # a wrong name or a missing package is told before anything is read
         run["engine"] = engine
-    tax = options.read_taxonomy(taxonomy, names, language)
-    parts = (format, text, labels, categorical, header, encoding, split, label_separator)
-    reading = options.Reading(*parts, sequence=sequence)
-    documents = reading.read(data, tax)
-    y, tax = training.labels_of(documents, tax or documents.taxonomy, unknown)
+    given = taxonomy.read_if_given()
+    documents = reading.read(data, given)
+    y, tax = training.labels_of(documents, given or documents.taxonomy, checks)
     held_out = None if test is None else reading.read([test], tax)
     if held_out is not None and held_out.labels is None:
         raise DataError(f"{test} has no labels to measure with; name their column with --labels.")
@@ -176,13 +166,13 @@ def train(
     pipe = Pipeline(
         made,
         training.make_features(
-            documents, options.weighted_fields(text), categorical, weighting, min_df, features, made.get_params()
+            documents, reading, weighting=weighting, min_df=min_df, named=features, model=made.get_params()
         ),
         decoder=None if decoder is None else make_decoder(decoder),
     )
     if not as_json:
         note(f"{len(documents):,} documents, {tax}; training {type(pipe.model).__name__} ...")
-    training.advise(pipe, documents, y, split)
+    training.advise(pipe, documents, y, reading.split)
     start = time.perf_counter()
     pipe.fit(documents.documents, y, feature_names=documents.feature_names)
     result = training.summary(pipe, documents, time.perf_counter() - start)

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from linnaeus.cli.console import note
+from linnaeus.cli.options import LabelChecks, Reading, weighted_fields
 from linnaeus.errors import DataError, ParameterError, nearest
 
 __all__ = [
@@ -26,7 +27,7 @@ __all__ = [
 _RARE = 5  # documents of a label, at most, where joint models were better than flat ones
 
 
-def labels_of(documents: Any, taxonomy: Any, unknown: str) -> tuple[Any, Any]:
+def labels_of(documents: Any, taxonomy: Any, checks: LabelChecks) -> tuple[Any, Any]:
     """Labels as the model takes them (one each where every document has one), and the taxonomy, flat where none is."""
     from linnaeus import Taxonomy
 
@@ -35,10 +36,11 @@ def labels_of(documents: Any, taxonomy: Any, unknown: str) -> tuple[Any, Any]:
     if taxonomy is None:
         note("no taxonomy given: the labels are taken as a flat list (use --taxonomy)")
         taxonomy = Taxonomy.flat(sorted({label for row in documents.labels for label in row}))
-    if unknown not in ("error", "drop"):
-        raise ParameterError(f"--unknown {unknown}: expected error or drop{nearest(unknown, ['error', 'drop'])}")
+    if checks.unknown not in ("error", "drop"):
+        hint = nearest(checks.unknown, ["error", "drop"])
+        raise ParameterError(f"--unknown {checks.unknown}: expected error or drop{hint}")
     try:
-        Y = documents.indicator(taxonomy, unknown=unknown)
+        Y = documents.indicator(taxonomy, unknown=checks.unknown)
     except DataError as error:
         raise type(error)(f"{error} (--unknown drop leaves such labels out)") from None
     sets = taxonomy.labels(Y)
@@ -56,10 +58,10 @@ def hold_out(documents: Any, y: Any, share: float, seed: int) -> tuple[Any, Any,
 
 def make_features(
     documents: Any,
-    fields: Any,
-    categorical: list[str] | None,
-    weighting: str | None,
-    min_df: int | None,
+    reading: Reading,
+    *,
+    weighting: str | None = None,
+    min_df: int | None = None,
     named: str | None = None,
     model: Mapping[str, Any] = MappingProxyType({}),
 ) -> Any:
@@ -77,11 +79,12 @@ def make_features(
         return None
     if named is not None:
         _check_sequences(documents, f"--features {named}")
-        if weighting is not None or categorical:
+        if weighting is not None or reading.categorical:
             raise ParameterError("--weighting and --categorical do nothing beside --features.")
         return string_features(named, n_jobs=model.get("n_jobs"), min_df=2 if min_df is None else min_df)
-    given = {"fields": fields, "categorical": categorical, "weighting": weighting, "min_df": min_df}
-    given = {name: value for name, value in given.items() if value is not None}
+    fields = weighted_fields(reading.text)
+    given = {"fields": fields, "categorical": reading.categorical, "weighting": weighting, "min_df": min_df}
+    given = {name: value for name, value in given.items() if value is not None and value != []}
     allowed = {"text": set(given), "sequence": {"min_df"}}.get(documents.kind, set())
     useless = sorted(set(given) - allowed)
     if useless:
