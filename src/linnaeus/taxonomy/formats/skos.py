@@ -26,7 +26,7 @@ KNOWN_OPTIONS = ("language", "names", "obsolete")
 SKOS = "http://www.w3.org/2004/02/skos/core#"
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 DEPRECATED = "http://www.w3.org/2002/07/owl#deprecated"
-CALL_BY_IRI = "call the nodes by their IRI (names='iri' in Python, --names iri on the command line)"
+CALL_BY_IRI = "call the nodes by their IRI (names='iri')"
 OURS = "urn:linnaeus:"  # names that are no IRI travel as urn:linnaeus:<percent-encoded> and come back as they were
 _DECLARED = re.compile(r"""(<\?xml[^>]{0,80}?)(\sencoding\s*=\s*["'][\w.:-]+["'])([^>]*\?>)""")
 _IRI = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://|urn:)[^\x00-\x20<>\"{}|\\^`]+")
