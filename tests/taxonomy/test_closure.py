@@ -112,8 +112,8 @@ def test_unknown_labels_are_named_or_dropped(abc: Taxonomy) -> None:
     assert abc.labels(abc.indicator([["AA"], ["AAA", "B"]], unknown="drop")) == [["AA"], ["B"]]
 
 
-def test_what_to_do_with_unknown_labels_is_error_or_drop(abc: Taxonomy) -> None:
-    with pytest.raises(ParameterError, match="unknown='eror' is not one of 'error', 'drop'; did you mean 'error'"):
+def test_what_to_do_with_unknown_labels_is_error_drop_or_replace(abc: Taxonomy) -> None:
+    with pytest.raises(ParameterError, match="unknown='eror' is not one of 'error', 'drop', 'replace'; did you mean"):
         abc.indicator([["AAA"]], unknown="eror")
 
 

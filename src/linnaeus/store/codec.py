@@ -20,7 +20,7 @@ from linnaeus import registry
 from linnaeus.errors import StoreError, nearest
 from linnaeus.models.fingerprint import RUN_ONLY
 from linnaeus.store.packing import pack, unpack
-from linnaeus.taxonomy import Taxonomy
+from linnaeus.taxonomy import Deprecated, Taxonomy
 
 __all__ = ["decode", "encode"]
 
@@ -130,13 +130,19 @@ def _encode_taxonomy(taxonomy: Taxonomy, arrays: dict[str, Any]) -> dict[str, An
     arrays[f"{key}.indptr"], arrays[f"{key}.indices"] = taxonomy.parent_indptr, taxonomy.parent_indices
     if taxonomy.display_labels is not None:
         arrays[f"{key}.display"] = _pack(taxonomy.display_labels)
-    return {"$taxonomy": key, "kind": taxonomy.kind, "root": taxonomy.root}
+    entry: dict[str, Any] = {"$taxonomy": key, "kind": taxonomy.kind, "root": taxonomy.root}
+    if taxonomy.aliases or taxonomy.deprecated:
+        entry["aliases"] = dict(taxonomy.aliases)
+        entry["deprecated"] = {
+            id: [list(s.replaced_by), list(s.consider), s.label] for id, s in taxonomy.deprecated.items()
+        }
+    return entry
 
 
 def _decode_taxonomy(value: dict[str, Any], arrays: dict[str, Any]) -> Taxonomy:
     key = value["$taxonomy"]
     display = arrays.get(f"{key}.display")
-    return Taxonomy(
+    made = Taxonomy(
         _unpack(arrays[f"{key}.names"]),
         arrays[f"{key}.indptr"],
         arrays[f"{key}.indices"],
@@ -144,6 +150,11 @@ def _decode_taxonomy(value: dict[str, Any], arrays: dict[str, Any]) -> Taxonomy:
         kind=value["kind"],
         display_labels=None if display is None else _unpack(display),
     )
+    deprecated = {
+        id: Deprecated(tuple(replaced_by), tuple(consider), label)
+        for id, (replaced_by, consider, label) in value.get("deprecated", {}).items()
+    }
+    return made.with_replacements(value.get("aliases"), deprecated)
 
 
 def _pack(texts: Any) -> Any:

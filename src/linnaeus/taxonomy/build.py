@@ -179,7 +179,7 @@ def with_misc_leaves(taxonomy: Taxonomy, nodes: Iterable[str | int] | None = Non
         raise TaxonomyError(f"Cannot add the leaf {taken[0]!r}: a node of that name exists already.")
     parent, child = taxonomy.edges
     shown = taxonomy.display_labels
-    return assemble(
+    made = assemble(
         names,
         np.concatenate([parent, np.array(internal, dtype=np.int32)]),
         np.concatenate([child, np.arange(n, n + len(internal), dtype=np.int32)]),
@@ -187,3 +187,4 @@ def with_misc_leaves(taxonomy: Taxonomy, nodes: Iterable[str | int] | None = Non
         None if taxonomy.root is None else taxonomy.names[taxonomy.root],
         None if shown is None else [*shown, *(shown[v] for v in internal)],
     )
+    return made.with_replacements(taxonomy.aliases, taxonomy.deprecated)

@@ -16,6 +16,7 @@ from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, IntArray
 
 __all__ = [
+    "UNKNOWN",
     "ancestor_matrix",
     "ancestor_sets",
     "close",
@@ -28,6 +29,8 @@ __all__ = [
     "pattern",
     "select",
 ]
+
+UNKNOWN = ("error", "drop", "replace")  # what to do with labels that are not nodes
 
 
 def pattern(indptr: IntArray, indices: IntArray, n_columns: int) -> CSR:
@@ -148,21 +151,24 @@ def frontier(taxonomy: Taxonomy, Y: Any) -> CSR:
 
 def indicator(taxonomy: Taxonomy, labels: Any, *, unknown: str = "error") -> CSR:
     """Labels, one per document or a list per document, as 0/1 rows."""
-    if unknown not in ("error", "drop"):
-        hint = nearest(str(unknown), ["error", "drop"])
-        raise ParameterError(f"unknown={unknown!r} is not one of 'error', 'drop'{hint}")
-    index_of = taxonomy.index_of
+    if unknown not in UNKNOWN:
+        choices = ", ".join(map(repr, UNKNOWN))
+        raise ParameterError(f"unknown={unknown!r} is not one of {choices}{nearest(str(unknown), UNKNOWN)}")
+    index_of, replace = taxonomy.index_of, unknown == "replace"
     indices: list[int] = []
     indptr = [0]
     for document, given in enumerate(labels):
         members = (given,) if isinstance(given, str) or not hasattr(given, "__iter__") else given
         row = set()
         for label in members:
-            node = index_of.get(label if isinstance(label, str) else str(label))
+            name = label if isinstance(label, str) else str(label)
+            node = index_of.get(name)
+            if node is None:
+                node = taxonomy.find(name, replace=replace)
             if node is not None:
                 row.add(node)
-            elif unknown == "error":
-                hint = taxonomy.hint(str(label))
+            elif unknown != "drop":
+                hint = taxonomy.hint(name) or "."
                 raise UnknownLabelError(f"Label {label!r} (document {document}) is not in the taxonomy{hint}")
         indices += sorted(row)
         indptr.append(len(indices))

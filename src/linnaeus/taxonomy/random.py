@@ -42,7 +42,8 @@ def random_like(taxonomy: Taxonomy, seed: Any = None) -> Taxonomy:
     shown = taxonomy.display_labels
     labels = None if shown is None else dict(zip(names, shown, strict=True))
     kind = None if taxonomy.kind == "tree" else taxonomy.kind
-    return Taxonomy.from_edges(pairs, nodes=list(names), kind=kind, root=root, display_labels=labels)
+    made = Taxonomy.from_edges(pairs, nodes=list(names), kind=kind, root=root, display_labels=labels)
+    return made.with_replacements(taxonomy.aliases, taxonomy.deprecated)
 
 
 def _drawn_edges(taxonomy: Taxonomy, rng: np.random.Generator) -> list[tuple[int, int]]:

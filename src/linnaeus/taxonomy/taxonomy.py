@@ -4,15 +4,20 @@ Nodes are numbered by level: every parent has a smaller number than its children
 consecutive. The level of a node is the longest path to it from the top. Names (ids) are unique strings; display labels
 are optional and need not be unique. A *root* is a node that stands above everything and says nothing about a document;
 it is at level 0, the top nodes are at level 1 whether or not a root has been written down.
+
+Ids that are not nodes may still mean one: an *alias* is another id of a node and is followed wherever labels are read;
+a *deprecated* id was a node once, and is followed only on request.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +25,25 @@ from linnaeus.errors import TaxonomyError, closest, nearest
 from linnaeus.taxonomy.rows import pointers, row_numbers
 from linnaeus.typing import CSR, BoolArray, IntArray, ObjectArray
 
-__all__ = ["Taxonomy"]
+__all__ = ["Deprecated", "Taxonomy"]
+
+
+class Deprecated(NamedTuple):
+    """What is known about a deprecated id.
+
+    Parameters
+    ----------
+    replaced_by : tuple of str, default=()
+        Names of the nodes that replace it. Exactly one can be followed without a decision by a person.
+    consider : tuple of str, default=()
+        Names of nodes to consider instead (OBO ``consider``); these are suggested and never followed.
+    label : str, default=""
+        The display label that it had.
+    """
+
+    replaced_by: tuple[str, ...] = ()
+    consider: tuple[str, ...] = ()
+    label: str = ""
 
 
 class Taxonomy:
@@ -51,6 +74,8 @@ class Taxonomy:
     root: int | None
     parent_indptr: IntArray
     parent_indices: IntArray
+    aliases: Mapping[str, str]
+    deprecated: Mapping[str, Deprecated]
 
     def __init__(
         self,
@@ -69,6 +94,8 @@ class Taxonomy:
             "root": root,
             "parent_indptr": _own(parent_indptr, np.int64),
             "parent_indices": _own(parent_indices, np.int32),
+            "aliases": MappingProxyType({}),
+            "deprecated": MappingProxyType({}),
         }
         self.__dict__.update(values)
 
@@ -151,6 +178,52 @@ class Taxonomy:
 
         return build.with_misc_leaves(self, nodes)
 
+    def with_replacements(
+        self, aliases: Mapping[str, str] | None = None, deprecated: Mapping[str, Deprecated] | None = None
+    ) -> Taxonomy:
+        """The same taxonomy with these aliases and deprecated ids, instead of those that it has.
+
+        They are not part of the fingerprint: a model is bound to nodes and edges, and ids may be deprecated after
+        it was trained.
+
+        Parameters
+        ----------
+        aliases : mapping of str to str, default=None
+            Other ids of nodes, and the names of the nodes. Labels given by an alias are read as the node.
+        deprecated : mapping of str to Deprecated, default=None
+            Ids that are not nodes any more, and what replaces them. Labels given by such an id are an error that
+            names the replacement, or are replaced with ``unknown="replace"``.
+
+        Returns
+        -------
+        Taxonomy
+
+        Examples
+        --------
+        >>> tax = Taxonomy.from_edges([("x", "x1"), ("x", "x2")], display_labels={"x2": "Neoplasms"})
+        >>> tax = tax.with_replacements({"y2": "x2"}, {"x9": Deprecated(("x2",))})
+        >>> tax.index("y2"), tax.find("x9"), tax.find("x9", replace=True)
+        (2, None, 2)
+        >>> tax.index("x9")
+        Traceback (most recent call last):
+        linnaeus.errors.TaxonomyError: 'x9' is not a node of the taxonomy; it is deprecated, use 'x2' (Neoplasms).
+        """
+        aliases, deprecated = dict(aliases or {}), dict(deprecated or {})
+        for id, targets in [
+            *((id, (name,)) for id, name in aliases.items()),
+            *((id, (*said.replaced_by, *said.consider)) for id, said in deprecated.items()),
+        ]:
+            if id in self.index_of:
+                raise TaxonomyError(f"{id!r} is a node of the taxonomy; it cannot be an alias or deprecated as well.")
+            missing = next((name for name in targets if name not in self.index_of), None)
+            if missing is not None:
+                hint = nearest(str(missing), self.names) or "."
+                raise TaxonomyError(f"{missing!r}, which replaces {id!r}, is not a node of the taxonomy{hint}")
+        made = Taxonomy.__new__(Taxonomy)
+        made.__dict__.update(self.__dict__)
+        made.__dict__.update(aliases=MappingProxyType(aliases), deprecated=MappingProxyType(deprecated))
+        return made
+
     def random_like(self, seed: Any = None) -> Taxonomy:
         """A random hierarchy on the same nodes with the same level sizes; see `linnaeus.taxonomy.random`."""
         from linnaeus.taxonomy import random
@@ -172,16 +245,76 @@ class Taxonomy:
         """Number of a node by its name."""
         return {name: i for i, name in enumerate(self.names)}
 
+    def find(self, label: str, *, replace: bool = False) -> int | None:
+        """Number of the node that a label means: by name or by alias.
+
+        Parameters
+        ----------
+        label : str
+            A name, or an id in `aliases`.
+        replace : bool, default=False
+            Whether a deprecated id with exactly one replacement means its replacement.
+
+        Returns
+        -------
+        int or None
+            None if the label means no node.
+
+        Examples
+        --------
+        >>> Taxonomy.from_edges([("A", "AA")]).with_replacements({"old": "AA"}).find("old")
+        1
+        """
+        node = self.index_of.get(label)
+        if node is None and label in self.aliases:
+            node = self.index_of[self.aliases[label]]
+        if node is None and replace and label in self.deprecated:
+            targets = self.deprecated[label].replaced_by
+            node = self.index_of[targets[0]] if len(targets) == 1 else None
+        return node
+
+    def replaced(self, labels: Iterable[Iterable[str]]) -> tuple[list[list[str]], Counter[str]]:
+        """Label lists with every alias and every deprecated id that has one replacement replaced by the node's name.
+
+        Parameters
+        ----------
+        labels : iterable of iterables of str
+            The labels of every document.
+
+        Returns
+        -------
+        labels : list of list of str
+            The same lists; labels that mean no node stay as they are, and a label is not repeated in a list.
+        counts : Counter
+            How often each deprecated id was replaced. Aliases are not counted.
+
+        Examples
+        --------
+        >>> tax = Taxonomy.flat(["a", "b"]).with_replacements({"A": "a"}, {"c": Deprecated(("b",))})
+        >>> tax.replaced([["A", "c", "b"], ["d"]])
+        ([['a', 'b'], ['d']], Counter({'c': 1}))
+        """
+        counts: Counter[str] = Counter()
+        rows = []
+        for given in labels:
+            row: dict[str, None] = {}
+            for label in given:
+                node = self.find(label, replace=True)
+                row[label if node is None else str(self.names[node])] = None
+                counts[label] += node is not None and label in self.deprecated
+            rows.append(list(row))
+        return rows, +counts
+
     def index(self, node: str | int) -> int:
-        """Number of a node given by name or by number."""
+        """Number of a node given by name, by alias or by number."""
         if isinstance(node, (int, np.integer)):
             if not 0 <= node < self.n_nodes:
                 raise TaxonomyError(f"Node number {node} is not in 0..{self.n_nodes - 1}.")
             return int(node)
-        try:
-            return self.index_of[node]
-        except KeyError:
-            raise TaxonomyError(f"{node!r} is not a node of the taxonomy{self.hint(str(node))}") from None
+        found = self.find(node)
+        if found is None:
+            raise TaxonomyError(f"{node!r} is not a node of the taxonomy{self.hint(str(node)) or '.'}")
+        return found
 
     def __contains__(self, name: object) -> bool:
         return name in self.index_of
@@ -221,16 +354,41 @@ class Taxonomy:
         --------
         >>> tax = Taxonomy.from_edges([("m", "music1"), ("m", "music2")], display_labels={"music1": "Opera"})
         >>> tax.hint("Opera"), tax.hint("musik1")
-        ("; it is the display label of node 'music1'.", "; did you mean 'music1'?")
+        ("; it is the display label of node 'music1'.", "; did you mean 'music1' (Opera)?")
         >>> tax.hint("Oprea")
         "; did you mean 'music1' (Opera)?"
         """
+        if name in self.deprecated:
+            return self._deprecation(name)
         shown = self.names[self.displayed_as(name)]
         if not len(shown):
-            label = None if (near := nearest(name, self.names)) else closest(name, self._displayed)
-            return near if label is None else f"; did you mean {self.names[self._displayed[label][0]]!r} ({label})?"
+            near = closest(name, self.names)
+            if near is None and (label := closest(name, self._displayed)) is not None:
+                near = self.names[self._displayed[label][0]]
+            return "" if near is None else f"; did you mean {self.titled(near)}?"
         which = f"node {shown[0]!r}" if len(shown) == 1 else f"{len(shown):,} nodes, {shown[0]!r} and others"
         return f"; it is the display label of {which}."
+
+    def titled(self, node: str | int) -> str:
+        """A node for messages: its name in quotes, and its display label where it has another one.
+
+        Examples
+        --------
+        >>> tax = Taxonomy.from_edges([("m", "m1")], display_labels={"m1": "Opera"})
+        >>> tax.titled("m"), tax.titled("m1")
+        ("'m'", "'m1' (Opera)")
+        """
+        i = self.index(node)
+        name, label = str(self.names[i]), self.display(i)
+        return repr(name) if label == name else f"{name!r} ({label})"
+
+    def _deprecation(self, id: str) -> str:
+        said = self.deprecated[id]
+        targets, verb = (said.replaced_by, "use") if said.replaced_by else (said.consider, "consider")
+        if not targets:
+            return "; it is deprecated and has no replacement."
+        some = ", ".join(map(self.titled, targets[:5])) + (", ..." if len(targets) > 5 else "")
+        return f"; it is deprecated, {verb} {'one of ' if len(targets) > 1 else ''}{some}."
 
     # -- structure -----------------------------------------------------------------------------------------------------
 
@@ -396,7 +554,9 @@ class Taxonomy:
     def indicator(self, labels: Any, *, unknown: str = "error") -> CSR:
         """Labels (one per document, or a list per document) as n_docs x n_nodes CSR of 0/1, columns as in ``names``.
 
-        ``unknown="drop"`` leaves labels out that are not nodes; the default is an error that names the nearest node.
+        Aliases are read as their nodes. ``unknown="drop"`` leaves out labels that are not nodes; ``unknown="replace"``
+        reads a deprecated id that has exactly one replacement as that, and any other such label is an error, as
+        they all are by default; the error names the replacement or the nearest node.
 
         Examples
         --------
@@ -418,7 +578,7 @@ class Taxonomy:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over names and edges: models are bound to it. Display labels do not count."""
+        """SHA-256 over names and edges: models are bound to it. Display labels and replacements do not count."""
         digest = hashlib.sha256(f"{self.kind}\n{self.root}\n".encode())
         digest.update("\0".join(self.names).encode())  # the only character that no name holds
         digest.update(self.parent_indptr.tobytes() + self.parent_indices.tobytes())
@@ -442,7 +602,7 @@ class Taxonomy:
 
     def __reduce__(self) -> Any:
         state = (self.names, self.parent_indptr, self.parent_indices, self.root, self.kind, self.display_labels)
-        return _rebuild, state
+        return _rebuild, (*state, dict(self.aliases), dict(self.deprecated))
 
     def __repr__(self) -> str:
         depth = int(self.depth.max(initial=0))
@@ -450,8 +610,9 @@ class Taxonomy:
 
 
 def _rebuild(*state: Any) -> Taxonomy:
-    names, indptr, indices, root, kind, display_labels = state
-    return Taxonomy(names, indptr, indices, root=root, kind=kind, display_labels=display_labels)
+    names, indptr, indices, root, kind, display_labels, *replacements = state  # earlier pickles have no replacements
+    made = Taxonomy(names, indptr, indices, root=root, kind=kind, display_labels=display_labels)
+    return made.with_replacements(*replacements) if any(replacements) else made
 
 
 def _frozen(array: Any) -> Any:

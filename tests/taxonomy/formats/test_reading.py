@@ -52,7 +52,7 @@ def test_skos_edges_come_from_broader_and_narrower_but_not_from_the_transitive_r
     [
         (None, ["Animals", "Cats", "chiens"]),
         ("de", ["Tiere", "Katzen", "Hunde"]),
-        ("fi", ["Animals", "Cats", "chiens"]),
+        ("fr", ["Animals", "Cats", "chiens"]),
     ],
 )
 def test_skos_labels_prefer_the_language_then_english_then_none_then_the_first(

@@ -16,7 +16,7 @@ import numpy as np
 from linnaeus.errors import TaxonomyError, place
 from linnaeus.taxonomy import build
 from linnaeus.taxonomy.pairs import Pairs
-from linnaeus.taxonomy.taxonomy import Taxonomy
+from linnaeus.taxonomy.taxonomy import Deprecated, Taxonomy
 from linnaeus.typing import IntArray
 
 __all__ = ["Draft"]
@@ -54,6 +54,9 @@ class Draft:
         self.order: Sequence[str] | None = None  # likewise
         self.left_out: Counter[str] = Counter()  # display labels that were not taken, by language
         self.declared: set[str] = set()  # nodes said to be at the top
+        self.aliases: dict[str, list[str]] = {}  # other ids, and the ids that have them
+        self.deprecated: dict[str, Deprecated] = {}  # ids left out, and the ids that replace them
+        self.unused_relations: Counter[str] = Counter()  # pairs of relations that were not asked for
 
     def node(self, name: str, label: str | None = None) -> int:
         """Number of a node, a new one where the name is new."""
@@ -97,7 +100,43 @@ class Draft:
         if kind != "graph":
             pairs.refuse_unknown(self.declared)
         shown = [self.labels.get(name, "") for name in pairs.names] if self.labels else None
-        return build.from_pairs(pairs, kind, self.root if root == "auto" else root, shown)
+        made = build.from_pairs(pairs, kind, self.root if root == "auto" else root, shown)
+        return made.with_replacements(*self.replacements())
+
+    def replacements(self) -> tuple[dict[str, str], dict[str, Deprecated]]:
+        """Aliases and deprecated ids that mean nodes, as `Taxonomy.with_replacements` takes them.
+
+        What replaces an id may itself be an alias or deprecated, and is followed to nodes. An alias of several nodes,
+        or of a deprecated id, is a deprecated id.
+        """
+        aliases: dict[str, str] = {}
+        deprecated: dict[str, Deprecated] = {}
+        for id, owners in self.aliases.items():
+            if id in self.index:
+                continue
+            if len(owners) == 1 and owners[0] in self.index:
+                aliases[id] = owners[0]
+            else:
+                deprecated[id] = Deprecated(self._followed(owners))
+        for id, said in self.deprecated.items():
+            if id not in self.index and id not in aliases:
+                consider = self._followed(said.consider)
+                deprecated[id] = Deprecated(self._followed(said.replaced_by), consider, said.label)
+        return aliases, deprecated
+
+    def _followed(self, ids: Sequence[str]) -> tuple[str, ...]:
+        found: dict[str, None] = {}
+        seen: set[str] = set()
+        todo = [*reversed(ids)]
+        while todo:
+            id = todo.pop()
+            if id in self.index:
+                found[id] = None
+            elif id not in seen:
+                seen.add(id)
+                further = self.deprecated[id].replaced_by if id in self.deprecated else ()
+                todo += reversed(self.aliases.get(id, further))
+        return tuple(found)
 
 
 def _reordered(

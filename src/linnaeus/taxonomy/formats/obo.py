@@ -1,7 +1,8 @@
 """OBO ontologies: ``[Term]`` stanzas with ``id``, ``name`` and ``is_a``; other relations if ``relations=`` names them.
 
-Obsolete terms are left out, alternative ids and the other stanzas are ignored. Edges that leave the chosen
-``namespaces`` are dropped; an edge to a term that the file does not have is an error.
+Obsolete terms are left out unless ``obsolete=True`` keeps them: they become deprecated ids with what ``replaced_by``
+and ``consider`` name, and every ``alt_id`` becomes an alias of its term. Other stanzas are ignored. Edges that leave
+the chosen ``namespaces`` are dropped; an edge to a term that the file does not have is an error.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from linnaeus.errors import nearest
 from linnaeus.taxonomy.formats.draft import Draft
 from linnaeus.taxonomy.formats.options import Options
-from linnaeus.taxonomy.taxonomy import Taxonomy
+from linnaeus.taxonomy.taxonomy import Deprecated, Taxonomy
 
 __all__ = ["KNOWN_OPTIONS", "compose", "parse"]
 
@@ -31,25 +32,38 @@ class _Term:
     namespace: str = ""
     obsolete: bool = False
     above: list[tuple[str, str, int]] = field(default_factory=list)  # relation, parent, line
+    other_ids: list[str] = field(default_factory=list)
+    replaced_by: list[str] = field(default_factory=list)
+    consider: list[str] = field(default_factory=list)
 
 
 def parse(text: str, source: str, format: str, options: Options) -> Draft:
     """Names and pairs of the terms."""
     draft = Draft(source, repeats=True)
-    relations = ("is_a",) if options.relations is None else _tuple(options.relations)
     everything = _terms(text, draft)
+    relations = _relations(options, everything, draft)
     kept = {term.id: term for term in everything.values() if options.obsolete or not term.obsolete}
     if options.namespaces is not None:
         wanted = _tuple(options.namespaces)
+        known = sorted({term.namespace for term in everything.values()})
+        missing = next((name for name in wanted if name not in known), None)
+        if missing is not None:
+            raise draft.error(f"no term is in the namespace {missing!r}; the file has {_listed(known)}.")
         kept = {id: term for id, term in kept.items() if term.namespace in wanted}
-        if not kept:
-            known = sorted({term.namespace for term in everything.values()})
-            raise draft.error(f"no term is in the namespaces {list(wanted)}; the file has {known[:10]}.")
+        everything_wanted = {id: term for id, term in everything.items() if term.namespace in wanted}
+    else:
+        everything_wanted = everything
     for term in kept.values():
         draft.node(term.id, term.name)
+    for term in everything_wanted.values():
+        if term.id not in kept:
+            draft.deprecated[term.id] = Deprecated(tuple(term.replaced_by), tuple(term.consider), term.name)
+        for other in term.other_ids:
+            draft.aliases.setdefault(other, []).append(term.id)
     for term in kept.values():
         for relation, above, line in term.above:
             if relation not in relations:
+                draft.unused_relations[relation] += 1
                 continue
             if above not in everything:
                 hint = nearest(above, everything) or "."
@@ -57,8 +71,24 @@ def parse(text: str, source: str, format: str, options: Options) -> Draft:
             if above in kept:
                 draft.edge(above, term.id, line)
             elif everything[above].obsolete and options.namespaces is None:
-                raise draft.error(f"parent {above!r} of {term.id!r} is obsolete; obsolete=True keeps such terms.", line)
+                keep = "keep such terms with obsolete=True, or --obsolete on the command line"
+                raise draft.error(f"parent {above!r} of {term.id!r} is obsolete; {keep}.", line)
     return draft
+
+
+def _relations(options: Options, terms: dict[str, _Term], draft: Draft) -> tuple[str, ...]:
+    if options.relations is None:
+        return ("is_a",)
+    wanted = _tuple(options.relations)
+    known = {relation for term in terms.values() for relation, _, _ in term.above} | {"is_a"}
+    missing = next((relation for relation in wanted if relation not in known), None)
+    if missing is not None:
+        raise draft.error(f"no term has the relation {missing!r}; the file has {_listed(sorted(known))}.")
+    return wanted
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
 
 
 def _tuple(value: str | object) -> tuple[str, ...]:
@@ -114,6 +144,12 @@ def _fill(term: _Term, tag: str, value: str, number: int) -> None:
         term.obsolete = value == "true"
     elif tag == "is_a":
         term.above.append(("is_a", _plain(value), number))
+    elif tag == "alt_id":
+        term.other_ids.append(_plain(value))
+    elif tag == "replaced_by":
+        term.replaced_by.append(_plain(value))
+    elif tag == "consider":
+        term.consider.append(_plain(value))
     elif tag == "relationship":
         relation, _, target = value.partition(" ")
         term.above.append((relation, _plain(target.strip()), number))
@@ -129,12 +165,22 @@ def _escaped(value: str, *, spaces: bool) -> str:
 
 
 def compose(taxonomy: Taxonomy, format: str, options: Options) -> str:
-    """One term per node in node order, all edges as ``is_a``."""
+    """One term per node in node order, all edges as ``is_a``; then one per deprecated id."""
     ids = [_escaped(name, spaces=True) for name in taxonomy.names]
     stanzas = ["format-version: 1.2"]
+    others: dict[str, list[str]] = {}
+    for other, name in taxonomy.aliases.items():
+        others.setdefault(name, []).append(other)
     for v, id in enumerate(ids):
         shown = taxonomy.display(v)
         lines = ["[Term]", f"id: {id}", f"name: {_escaped(shown, spaces=shown != shown.strip())}"]
+        lines += [f"alt_id: {_escaped(other, spaces=True)}" for other in others.get(taxonomy.names[v], [])]
         lines += [f"is_a: {ids[p]}" for p in taxonomy.parents(v)]
         stanzas.append("\n".join(lines))
+    for id, said in taxonomy.deprecated.items():
+        lines = ["[Term]", f"id: {_escaped(id, spaces=True)}"]
+        lines += [f"name: {_escaped(said.label, spaces=said.label != said.label.strip())}"] if said.label else []
+        lines += [f"replaced_by: {_escaped(name, spaces=True)}" for name in said.replaced_by]
+        lines += [f"consider: {_escaped(name, spaces=True)}" for name in said.consider]
+        stanzas.append("\n".join([*lines, "is_obsolete: true"]))
     return "\n\n".join(stanzas) + "\n"

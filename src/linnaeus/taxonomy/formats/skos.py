@@ -4,8 +4,10 @@ Edges come from ``broader``, ``narrower`` and ``topConceptOf``/``hasTopConcept``
 transitive relations repeat what the others say and are ignored. A node is called by its IRI, its notation or its
 preferred label.
 
-The display label is the preferred label in the language asked for, else English, else without language, else the first.
-A taxonomy keeps one label per node: how many others were left out, by language, is noted in the draft.
+The display label is the preferred label in the language asked for, else English, else without language, else the first;
+a language that no label has is an error. A taxonomy keeps one label per node: how many others were left out, by
+language, is noted in the draft. Concepts that are ``owl:deprecated`` are left out unless ``obsolete=True`` keeps them:
+they become deprecated ids with what ``dcterms:isReplacedBy`` (or ``dcterms:replaces`` of the other concept) names.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from urllib.parse import quote, unquote
 
 from linnaeus.taxonomy.formats.draft import Draft
 from linnaeus.taxonomy.formats.options import Options
-from linnaeus.taxonomy.taxonomy import Taxonomy
+from linnaeus.taxonomy.taxonomy import Deprecated, Taxonomy
 
 __all__ = ["KNOWN_OPTIONS", "compose", "parse"]
 
@@ -25,7 +27,9 @@ KNOWN_OPTIONS = ("language", "names", "obsolete")
 
 SKOS = "http://www.w3.org/2004/02/skos/core#"
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
-DEPRECATED = "http://www.w3.org/2002/07/owl#deprecated"
+OWL = "http://www.w3.org/2002/07/owl#"
+REPLACED_BY = ("http://purl.org/dc/terms/isReplacedBy", "http://purl.obolibrary.org/obo/IAO_0100001")
+REPLACES = "http://purl.org/dc/terms/replaces"
 CALL_BY_IRI = "call the nodes by their IRI (names='iri')"
 OURS = "urn:linnaeus:"  # names that are no IRI travel as urn:linnaeus:<percent-encoded> and come back as they were
 _DECLARED = re.compile(r"""(<\?xml[^>]{0,80}?)(\sencoding\s*=\s*["'][\w.:-]+["'])([^>]*\?>)""")
@@ -68,14 +72,21 @@ class _Concepts:
         self.languages: dict[str, list[str]] = {}  # those of all preferred labels
         self.notation: dict[str, str] = {}
         self.gone: set[str] = set()
+        self.replaced_by: dict[str, dict[str, None]] = {}
 
     def add(self, subject: str, predicate: str, value: Any) -> None:
         if predicate == RDF_TYPE:
             if getattr(value, "value", "") == SKOS + "Concept":
                 self._describe(subject)
-        elif predicate == DEPRECATED:
+            elif getattr(value, "value", "") == OWL + "DeprecatedClass":
+                self.gone.add(subject)
+        elif predicate == OWL + "deprecated":
             if value.value.lower() in ("true", "1"):
                 self.gone.add(subject)
+        elif predicate in REPLACED_BY:
+            self.replaced_by.setdefault(subject, {})[value.value] = None
+        elif predicate == REPLACES:
+            self.replaced_by.setdefault(value.value, {})[subject] = None
         elif predicate.startswith(SKOS):
             self._relate(subject, predicate[len(SKOS) :], value)
 
@@ -113,8 +124,17 @@ class _Concepts:
             return 0 if language == self.wanted.lower() else 1
         return 2 if language.split("-")[0] == "en" else 3 if not language else 4
 
+    def _refuse_missing_language(self) -> None:
+        if self.wanted is None or any(rank < 2 for rank, _, _ in self.label.values()):
+            return
+        counts = Counter(language for found in self.languages.values() for language in set(found))
+        listed = ", ".join(f"{name or 'none'} ({count:,})" for name, count in counts.most_common(20))
+        has = f"the languages of its labels are {listed}" if counts else "it has no preferred labels"
+        raise self.draft.error(f"no preferred label is in the language {self.wanted!r}; {has}.")
+
     def draft_named_by(self, names: str, obsolete: bool) -> Draft:
         draft = self.draft
+        self._refuse_missing_language()
         gone = set() if obsolete else self.gone
         known = [iri for iri in self.order if iri not in gone]
         described = {iri for iri in known if iri in self.said or iri in self.label}
@@ -132,12 +152,24 @@ class _Concepts:
         for above, below in self.pairs:
             if above not in gone and below not in gone:
                 draft.edge(called[above], called[below])
+        texts = self._texts(names)
+        for iri in dict.fromkeys([*(iri for iri in self.order if iri in gone), *self.replaced_by]):
+            if iri not in called:
+                targets = tuple(texts.get(other, _name(other)) for other in self.replaced_by.get(iri, ()))
+                shown = self.label[iri][1] if iri in self.label else ""
+                draft.deprecated.setdefault(texts.get(iri, _name(iri)), Deprecated(targets, label=shown))
         return draft
+
+    def _texts(self, names: str) -> dict[str, str]:
+        """What concepts are called, unless it is by their IRI."""
+        if names == "iri":
+            return {}
+        return self.notation if names == "notation" else {iri: label[1] for iri, label in self.label.items()}
 
     def _called(self, known: list[str], names: str) -> dict[str, str]:
         if names == "iri":
-            return {iri: unquote(iri[len(OURS) :]) if iri.startswith(OURS) else iri for iri in known}
-        texts = self.notation if names == "notation" else {iri: label[1] for iri, label in self.label.items()}
+            return {iri: _name(iri) for iri in known}
+        texts = self._texts(names)
         owner: dict[str, str] = {}
         for iri in known:
             if iri not in texts:
@@ -169,8 +201,21 @@ def compose(taxonomy: Taxonomy, format: str, options: Options) -> str:
         triples += [ox.Triple(node, ox.NamedNode(SKOS + "broader"), nodes[p]) for p in above]
         if not above:
             triples.append(ox.Triple(node, ox.NamedNode(SKOS + "topConceptOf"), scheme))
+    for id, said in taxonomy.deprecated.items():
+        node = ox.NamedNode(_iri(id))
+        triples.append(ox.Triple(node, ox.NamedNode(RDF_TYPE), ox.NamedNode(SKOS + "Concept")))
+        triples.append(ox.Triple(node, ox.NamedNode(OWL + "deprecated"), ox.Literal(True)))
+        if said.label:
+            text = ox.Literal(said.label, language=options.language) if options.language else ox.Literal(said.label)
+            triples.append(ox.Triple(node, ox.NamedNode(SKOS + "prefLabel"), text))
+        targets = [ox.NamedNode(_iri(name)) for name in said.replaced_by]
+        triples += [ox.Triple(node, ox.NamedNode(REPLACED_BY[0]), target) for target in targets]
     data: Any = ox.serialize(triples, format=kinds[format], prefixes={"skos": SKOS} if format != "n-triples" else None)
     return str(data.decode())
+
+
+def _name(iri: str) -> str:
+    return unquote(iri[len(OURS) :]) if iri.startswith(OURS) else iri
 
 
 def _iri(name: str) -> str:
