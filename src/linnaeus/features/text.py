@@ -345,7 +345,7 @@ def _idf(df: IntArray, n_docs: int, weighting: str) -> FloatArray:
 def _check_fields(name: str, given: Any) -> None:
     """Refuse fields that are not names, or not names with their weights."""
     weights = given.values() if isinstance(given, Mapping) else ()
-    good = all(isinstance(w, numbers.Real) and np.isfinite(w) for w in weights)
+    good = all(isinstance(w, numbers.Real) and np.isfinite(float(w)) for w in weights)
     names = [] if given is None or isinstance(given, str) else given
     if not isinstance(names, Iterable) or not good or not all(isinstance(field, str) for field in names):
         raise ParameterError(f"{name} must be names of fields, or a dict of names with their weights; got {given!r}.")
