@@ -9,12 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linnaeus import Taxonomy
-from linnaeus._kernels import max_flow, reference_decoding
+from linnaeus._kernels import max_flow
 from linnaeus.decoding import BestClosure, BestSubtree, best_closures, closure_weights
 from linnaeus.decoding.base import hierarchy, positions
 from linnaeus.errors import DataError
 from linnaeus.taxonomy.closure import is_closed, pattern
 from tests.decoding.oracles import exact_scores, rows, smallest_best, some_columns
+from tests.kernels.twins import decoding as reference_decoding
 from tests.strategies import taxonomies
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from linnaeus._kernels import crammer_singer, dispatch
-from linnaeus._kernels import reference_crammer_singer as reference
+from tests.kernels.twins import crammer_singer as reference
 
 NAMES = [f"linnaeus._kernels.crammer_singer{suffix}" for suffix in dispatch.levels()]
 VARIANTS = [crammer_singer, *map(importlib.import_module, NAMES)]

@@ -6,9 +6,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linnaeus._kernels import descent, reference_decoding
+from linnaeus._kernels import descent
 from linnaeus.decoding.base import hierarchy, positions
 from tests.decoding.oracles import exact_scores, some_columns
+from tests.kernels.twins import decoding as reference_decoding
 from tests.strategies import label_sets, taxonomies
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from linnaeus._kernels import dispatch, dual_cd
-from linnaeus._kernels import reference_dual_cd as reference
+from tests.kernels.twins import dual_cd as reference
 
 VARIANTS = [dual_cd, *(importlib.import_module(f"linnaeus._kernels.dual_cd{suffix}") for suffix in dispatch.levels())]
 LOSSES = {"hinge": 0, "squared_hinge": 1, "logistic": 2}

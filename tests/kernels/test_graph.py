@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linnaeus._kernels import graph, reference
+from linnaeus._kernels import graph
+from tests.kernels.twins import graph as reference
 
 Arrays = tuple[np.ndarray, np.ndarray]
 

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linnaeus._kernels import margin_closure, reference_margin
+from linnaeus._kernels import margin_closure
 from linnaeus.models.structured.closures import ClosureStructure
+from tests.kernels.twins import margin as reference_margin
 from tests.strategies import taxonomies
 
 

@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linnaeus import Taxonomy
-from linnaeus._kernels import max_flow, reference_decoding
+from linnaeus._kernels import max_flow
 from linnaeus.decoding.base import hierarchy, positions
 from tests.decoding.oracles import exact_scores, some_columns
+from tests.kernels.twins import decoding as reference_decoding
 from tests.strategies import taxonomies
 
 

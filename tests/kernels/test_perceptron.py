@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from linnaeus._kernels import dispatch, perceptron
-from linnaeus._kernels import reference_perceptron as reference
+from tests.kernels.twins import perceptron as reference
 
 NAMES = [f"linnaeus._kernels.perceptron{suffix}" for suffix in dispatch.levels()]
 VARIANTS = [perceptron, *map(importlib.import_module, NAMES)]

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linnaeus._kernels import dispatch, screen
-from linnaeus._kernels import reference_screen as reference
 from tests.kernels.test_dual_cd import LOSSES, problem
+from tests.kernels.twins import screen as reference
 
 VARIANTS = [screen, *(importlib.import_module(f"linnaeus._kernels.screen{suffix}") for suffix in dispatch.levels())]
 each_variant = pytest.mark.parametrize("kernel", VARIANTS, ids=lambda module: module.__name__.rsplit(".", 1)[-1])

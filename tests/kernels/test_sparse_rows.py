@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from linnaeus._kernels import dispatch, reference_margin
+from linnaeus._kernels import dispatch
+from tests.kernels.twins import margin as reference_margin
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

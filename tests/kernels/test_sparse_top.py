@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from linnaeus._kernels import dispatch, sparse_top
-from linnaeus._kernels import reference_sparse_top as reference
+from tests.kernels.twins import sparse_top as reference
 
 LEVELS = dispatch.levels()
 VARIANTS = [sparse_top, *(importlib.import_module(f"linnaeus._kernels.sparse_top{suffix}") for suffix in LEVELS)]

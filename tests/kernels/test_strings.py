@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from linnaeus._kernels import dispatch, strings
-from linnaeus._kernels import reference_strings as reference
+from tests.kernels.twins import strings as reference
 
 LEVELS = dispatch.levels()
 VARIANTS = [strings, *(importlib.import_module(f"linnaeus._kernels.strings{suffix}") for suffix in LEVELS)]

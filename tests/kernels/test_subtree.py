@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linnaeus._kernels import reference_subtree as reference
 from linnaeus._kernels import subtree
+from tests.kernels.twins import subtree as reference
 
 
 def problem(seed: int, n_features: int, n_vertices: int, n_labels: int, dtype: type) -> tuple:

@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linnaeus._kernels import reference_decoding, tree_dp
+from linnaeus._kernels import tree_dp
 from linnaeus.decoding.base import hierarchy, positions
 from tests.decoding.oracles import exact_scores, some_columns
+from tests.kernels.twins import decoding as reference_decoding
 from tests.strategies import taxonomies
 
 

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linnaeus import Taxonomy
-from linnaeus._kernels.reference_ranking import _Classes
 from linnaeus.losses.pair_cost import PairCost, pair_cost
 from linnaeus.models.ranking.arrays import class_arrays
 from linnaeus.models.ranking.attributes import class_attributes
+from tests.kernels.twins.ranking import _Classes
 from tests.strategies import taxonomies
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linnaeus._kernels import reference_ranking
 from linnaeus.models.ranking.block_qp import solve_block
+from tests.kernels.twins import ranking as reference_ranking
 
 
 def value(Q, c, b) -> float:

@@ -116,7 +116,7 @@ def _upper(block: list[int], gain: Array, parent: Array) -> set[int]:
 
 def closures_within(S: Array, group: Array, parent_indptr: Array, parent_indices: Array) -> Array:
     """Best closed sets of a graph without the edges between groups."""
-    from linnaeus._kernels.reference_decoding import best_closures
+    from tests.kernels.twins.decoding import best_closures
 
     marks = np.zeros(S.shape, dtype=np.uint8)
     n = S.shape[1]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus._kernels.reference_dual_cd import HINGE, SQUARED_HINGE, _row, _signs
+from tests.kernels.twins.dual_cd import HINGE, SQUARED_HINGE, _row, _signs
 
 __all__ = ["moved", "near", "screen"]
 
