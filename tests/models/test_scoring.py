@@ -10,9 +10,9 @@ from scipy import sparse
 
 from linnaeus import OneVsRestSVM, Taxonomy
 from linnaeus.errors import DataError, ParameterError
-from linnaeus.metrics.rankings import best_columns
 from linnaeus.models import scoring
 from linnaeus.models.scoring import Scorer
+from linnaeus.order import best_columns
 from tests.contracts.configurations import documents, taxonomy
 
 

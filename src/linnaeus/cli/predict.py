@@ -222,7 +222,7 @@ class _Answering:
             found, values = self.model.top_nodes(documents, self.top)
             yield from (list(zip(*row, strict=True)) for row in zip(found.tolist(), values.tolist(), strict=True))
             return
-        from linnaeus.metrics.rankings import best_columns
+        from linnaeus.order import best_columns
 
         nodes = getattr(self.model, "model_", self.model).nodes_.tolist()
         column_of = {node: i for i, node in enumerate(nodes)}

@@ -1,8 +1,8 @@
 """How good are the answers? Measures on label sets, rankings and probabilities, and tests of differences.
 
 Gold and predicted labels come as names, lists of names, path arrays or 0/1 indicators (`linnaeus.metrics.sets`), scores
-as arrays or lists of (label, score) pairs (`linnaeus.metrics.rankings`). Every measure is a plain number (`Score`) that
-also says how many documents it used and by which convention.
+as arrays or lists of (label, score) pairs (`linnaeus.metrics.ranking_input`). Every measure is a plain number (`Score`)
+that also says how many documents it used and by which convention.
 """
 
 from linnaeus.metrics.auprc import au_prc
@@ -29,6 +29,7 @@ from linnaeus.metrics.flat import (
     subset_accuracy,
     zero_one_loss,
 )
+from linnaeus.metrics.friedman_test import friedman
 from linnaeus.metrics.hierarchical import (
     h_loss,
     h_tilde_loss,
@@ -43,7 +44,7 @@ from linnaeus.metrics.hierarchical import (
     tree_induced_error,
 )
 from linnaeus.metrics.lca import lca_f1, lca_precision, lca_recall
-from linnaeus.metrics.ranking import (
+from linnaeus.metrics.ranking_measures import (
     average_precision,
     coverage,
     maximal_loss,
@@ -53,7 +54,6 @@ from linnaeus.metrics.ranking import (
     ranking_loss,
     top_loss,
 )
-from linnaeus.metrics.ranks import friedman
 from linnaeus.metrics.report import Report, evaluate
 from linnaeus.metrics.resampling import bootstrap, bootstrap_metric, permutation_metric, permutation_test
 from linnaeus.metrics.score import Score

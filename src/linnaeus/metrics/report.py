@@ -16,7 +16,7 @@ import numpy as np
 from linnaeus.losses import cost
 from linnaeus.metrics import flat, hierarchical, ranking, top_k
 from linnaeus.metrics.counts import Counts, added, count, joined
-from linnaeus.metrics.rankings import Ranking, as_ranking
+from linnaeus.metrics.ranking_input import Ranking, as_ranking
 from linnaeus.metrics.score import Score
 from linnaeus.metrics.sets import Pair, as_pair
 from linnaeus.taxonomy import Taxonomy
@@ -83,7 +83,7 @@ def evaluate(
     Parameters
     ----------
     gold, predicted : label sets in any form of `linnaeus.metrics.sets`; ``predicted`` may be None.
-    scores : rankings in any form of `linnaeus.metrics.rankings`, with ``labels`` as names of columns; may be None.
+    scores : rankings in any form of `linnaeus.metrics.ranking_input`, with ``labels`` as names of columns; may be None.
         Average precision and ranking loss need whole rankings; of lists that are cut they are left out, as
         ``about["left_out"]`` says.
     at : the k of the measures at k.

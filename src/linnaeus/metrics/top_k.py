@@ -7,7 +7,7 @@ With hit_r = 1 if the label in place r is gold::
     PSP@k  = (1/k) sum_{r<=k} hit_r / p_{l(r)}  divided by the best that can be had on the same documents
 
 where p_l is the propensity of a label (Jain et al., 2016): rare labels are more often missing from the gold sets and so
-a hit on one counts more. Documents without gold labels count 0. Scores in any form of `linnaeus.metrics.rankings`.
+a hit on one counts more. Documents without gold labels count 0. Scores in any form of `linnaeus.metrics.ranking_input`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import numpy as np
 
 from linnaeus.errors import ParameterError
 from linnaeus.losses.cost import row_sums
-from linnaeus.metrics.ranking import Labels, top_hits
-from linnaeus.metrics.rankings import as_ranking
+from linnaeus.metrics.ranking_input import as_ranking
+from linnaeus.metrics.ranking_measures import Labels, top_hits
 from linnaeus.metrics.score import Score
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.rows import row_numbers

@@ -26,10 +26,10 @@ from linnaeus.decoding.calibrate import Calibrator
 from linnaeus.decoding.rules import Rules
 from linnaeus.engine.plan import blocks, rows_that_fit
 from linnaeus.errors import DataError, ParameterError, check_number
-from linnaeus.metrics.rankings import best_columns
 from linnaeus.models.explaining import one_row
 from linnaeus.models.neighbours import KeptDocuments, Neighbour
 from linnaeus.models.requests import check_feasible, ranked_sets
+from linnaeus.order import best_columns
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from linnaeus.errors import DataError, nearest
 from linnaeus.losses.cost import half, holds, tree_distance_cost
-from linnaeus.metrics.rankings import Ranking, as_ranking
+from linnaeus.metrics.ranking_input import Ranking, as_ranking
 from linnaeus.metrics.score import Score
 from linnaeus.metrics.sets import need_taxonomy
 from linnaeus.taxonomy import Taxonomy

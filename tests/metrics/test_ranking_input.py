@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from linnaeus import metrics
 from linnaeus.metrics import rankings
-from linnaeus.metrics.rankings import as_ranking, best_columns
+from linnaeus.metrics.ranking_input import as_ranking
+from linnaeus.order import best_columns
 from tests.metrics.worked import FOREST, GOLD, TAX
 
 

@@ -27,7 +27,7 @@ from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import pattern
 from linnaeus.typing import CSR, FloatArray, IntArray
 
-__all__ = ["Ranking", "as_ranking", "best_columns"]
+__all__ = ["Ranking", "as_ranking"]
 
 NONE, STRANGE = -1, -2
 BLOCK_BYTES = 32_000_000  # dense float64 scores looked at together
