@@ -1,1 +1,1 @@
-"""Compiled loops: arrays in, arrays out, serial, without the GIL. `tests/kernels/twins` has a readable NumPy twin of each."""
+"""Compiled loops: arrays in, arrays out, serial, without the GIL; `tests/kernels/twins` has a NumPy twin of each."""
