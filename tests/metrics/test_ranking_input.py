@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linnaeus import metrics
-from linnaeus.metrics import rankings
+from linnaeus.metrics import ranking_input
 from linnaeus.metrics.ranking_input import as_ranking
 from linnaeus.order import best_columns
 from tests.metrics.worked import FOREST, GOLD, TAX
@@ -21,7 +21,7 @@ def test_the_best_columns_go_by_score_and_then_by_number(seed, k, dtype):
 
 
 def test_blocks_together_are_the_whole(monkeypatch):
-    monkeypatch.setattr(rankings, "BLOCK_BYTES", 32)
+    monkeypatch.setattr(ranking_input, "BLOCK_BYTES", 32)
     S = np.arange(10.0).reshape(5, 2)
     ranking = as_ranking(["A"] * 5, S, labels=["A", "B"])
     blocks = list(ranking.blocks())

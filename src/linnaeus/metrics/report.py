@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from linnaeus.losses import cost
-from linnaeus.metrics import flat, hierarchical, ranking, top_k
+from linnaeus.metrics import flat, hierarchical, ranking_measures, top_k
 from linnaeus.metrics.counts import Counts, added, count, joined
 from linnaeus.metrics.ranking_input import Ranking, as_ranking
 from linnaeus.metrics.score import Score
@@ -25,7 +25,7 @@ from linnaeus.typing import FloatArray
 
 __all__ = ["Report", "SetCounts", "count_sets", "evaluate"]
 
-WHOLE = {"average_precision": ranking.average_precision, "ranking_loss": ranking.ranking_loss}
+WHOLE = {"average_precision": ranking_measures.average_precision, "ranking_loss": ranking_measures.ranking_loss}
 
 
 @dataclass(frozen=True)
@@ -229,18 +229,18 @@ def _hierarchical_measures(counts: SetCounts) -> dict[str, Score]:
 
 
 def _ranking_measures(gold: Any, given: Ranking, at: Sequence[int]) -> dict[str, Score]:
-    found = {"one_accuracy": ranking.one_accuracy(gold, given)}
+    found = {"one_accuracy": ranking_measures.one_accuracy(gold, given)}
     for k in at:
         found[f"precision_at_{k}"] = top_k.precision_at_k(gold, given, k)
         found[f"recall_at_{k}"] = top_k.recall_at_k(gold, given, k)
         found[f"ndcg_at_{k}"] = top_k.ndcg_at_k(gold, given, k)
-    found["r_precision"] = ranking.r_precision(gold, given)
+    found["r_precision"] = ranking_measures.r_precision(gold, given)
     if given.is_whole:
         found |= {name: measure(gold, given) for name, measure in WHOLE.items()}
     taxonomy = given.taxonomy
     if taxonomy is not None and all(name in taxonomy for name in given.names):
-        found["parent_accuracy"] = ranking.parent_accuracy(gold, given, taxonomy)
-        found["top_loss"] = ranking.top_loss(gold, given, taxonomy)
+        found["parent_accuracy"] = ranking_measures.parent_accuracy(gold, given, taxonomy)
+        found["top_loss"] = ranking_measures.top_loss(gold, given, taxonomy)
     return found
 
 
