@@ -29,10 +29,11 @@ def test_top_k_is_sorted_by_score(linnaeus, trained) -> None:
 
 def test_tab_separated_values(linnaeus, trained) -> None:
     result = linnaeus("predict", trained / "model", trained / "docs.jsonl", "--as", "tsv")
-    first = result.out.splitlines()[0].split("\t")
-    assert first[:2] == ["d0", "Cats"]
-    assert float(first[2]) > 0
-    assert first[3] == "Animals > Cats"
+    header, first = (line.split("\t") for line in result.out.splitlines()[:2])
+    assert header == ["id", "label", "name", "score", "path", "status"]
+    assert first[:3] == ["d0", "Cats", "Cats"]
+    assert float(first[3]) > 0
+    assert first[4:] == ["Animals > Cats", "answered"]
 
 
 def test_the_language_of_the_vocabulary_is_that_of_the_paths(linnaeus, files) -> None:
@@ -46,8 +47,13 @@ def test_the_language_of_the_vocabulary_is_that_of_the_paths(linnaeus, files) ->
     train = ("train", "-d", files / "iris.jsonl", "-o", files / "model", "--min-df", 1, "--language", "de")
     assert linnaeus(*train, "-t", files / "topics.ttl").code == 0
     out = linnaeus("predict", files / "model", files / "iris.jsonl", "--as", "tsv").out
-    first = out.splitlines()[0].split("\t")
-    assert (first[1], first[3]) == ("x:Cats", "Tiere > x:Cats")
+    first = out.splitlines()[1].split("\t")
+    assert (first[1], first[4]) == ("x:Cats", "Tiere > x:Cats")
+    record = json.loads(linnaeus("predict", files / "model", files / "iris.jsonl").out.splitlines()[0])
+    assert record["labels"][0]["path"] == ["x:A", "x:Cats"]
+    assert record["labels"][0]["display_path"] == ["Tiere", "x:Cats"]
+    refused = linnaeus("predict", files / "model", files / "iris.jsonl", "--language", "en")
+    assert (refused.code, "train --language" in refused.err) == (2, True)
     assert "--language says how a --taxonomy is read" in linnaeus(*train).err
     under = ("predict", files / "model", files / "iris.jsonl", "--as", "tsv", "--only-under")
     assert linnaeus(*under, "Tiere").out == linnaeus(*under, "x:A").out
@@ -67,7 +73,7 @@ def test_a_p_cut_sees_the_whole_file(linnaeus, files, monkeypatch) -> None:
     train = ["train", "-t", files / "topics.tsv", "-d", files / "docs.jsonl", "-o", files / "model", "--min-df", 1]
     assert linnaeus(*train, "--decoder", "pcut").code == 0
     whole = linnaeus("predict", files / "model", files / "docs.jsonl")
-    monkeypatch.setattr("linnaeus.cli.predict._BATCH", 13)  # the last batch would be one document
+    monkeypatch.setattr("linnaeus.cli.answering._BATCH", 13)  # the last batch would be one document
     assert linnaeus("predict", files / "model", files / "docs.jsonl").out == whole.out
     assert whole.out.count('"Cats"') == 20  # ten documents: the label and its path
 
@@ -106,7 +112,7 @@ def test_errors_say_what_is_wrong(linnaeus, trained) -> None:
     result = linnaeus("predict", trained / "model", trained / "nothing.jsonl")
     assert (result.code, "nothing.jsonl" in result.err) == (1, True)
     result = linnaeus("predict", trained / "model", trained / "docs.jsonl", "--as", "xml")
-    assert (result.code, "expected jsonl or tsv" in result.err) == (2, True)
+    assert (result.code, "expected jsonl, csv, tsv, xlsx" in result.err) == (2, True)
     result = linnaeus("predict", trained / "model", trained / "docs.jsonl", "--top", 2, "--closed")
     assert (result.code, "--top ranks nodes" in result.err) == (2, True)
     result = linnaeus("predict", trained / "model", trained / "docs.jsonl", "--probabilities")
@@ -225,3 +231,63 @@ def test_a_text_given_as_a_column_names_the_option_for_texts(linnaeus, trained):
     result = linnaeus("predict", trained / "model", "--text", "the kitten likes to purr", stdin="")
     assert result.code == 1
     assert "--document" in result.err
+
+
+def test_rankings_obey_rules_that_concern_single_labels(linnaeus, trained):
+    command = ["predict", trained / "model", trained / "docs.jsonl", "--top", 3]
+    for line in map(json.loads, linnaeus(*command, "--only-under", "Plants").out.splitlines()):
+        assert {entry["label"] for entry in line["labels"]} == {"Trees", "Flowers"}
+    for line in map(json.loads, linnaeus(*command, "--exclude", "Cats").out.splitlines()):
+        assert {entry["label"] for entry in line["labels"]} == {"Dogs", "Trees", "Flowers"}
+    refused = linnaeus(*command, "--require", "Cats")
+    assert (refused.code, "--require is for sets" in refused.err) == (2, True)
+
+
+def test_the_path_shown_passes_through_the_node_asked_for(linnaeus, files):
+    with (files / "topics.tsv").open("a") as file:
+        file.write("Plants\tCats\n")
+    linnaeus("train", "-t", files / "topics.tsv", "-d", files / "docs.jsonl", "-o", files / "model", "--min-df", 1)
+    command = ["predict", files / "model", files / "docs.jsonl", "--only-under"]
+    for node in ("Animals", "Plants"):
+        entry = json.loads(linnaeus(*command, node).out.splitlines()[0])["labels"][0]
+        assert entry["path"] == [node, "Cats"]
+
+
+def test_a_document_of_which_the_model_knows_nothing_gets_no_answer(linnaeus, trained):
+    texts = ["--document", "kitten purr", "--document", "", "--document", "zzz qqq"]
+    result = linnaeus("predict", trained / "model", *texts)
+    records = [json.loads(line) for line in result.out.splitlines()]
+    assert [record["known_terms"] for record in records] == [2, 0, 0]
+    assert [record["status"] for record in records] == ["answered", "unknown", "unknown"]
+    assert [len(record["labels"]) for record in records] == [1, 0, 0]
+    assert result.err.count("warning: the model knows no term of 2 of 3 documents") == 1
+
+
+@pytest.mark.parametrize("how", [["--top", 2], ["--n-best", 2], ["--at-least", 1]], ids=lambda how: how[0])
+def test_an_unknown_document_is_answered_only_on_request(linnaeus, trained, how):
+    command = ["predict", trained / "model", "--document", "zzz", *how]
+    record = json.loads(linnaeus(*command).out)
+    assert (record["labels"], record["status"], record.get("sets", [])) == ([], "unknown", [])
+    record = json.loads(linnaeus(*command, "--answer-unknown").out)
+    assert (len(record["labels"]) > 0, record["status"], record["known_terms"]) == (True, "answered", 0)
+
+
+def test_sequences_given_to_a_model_of_texts_are_not_answered(linnaeus, trained):
+    (trained / "proteins.fasta").write_text(
+        ">p1\nMKQKIIIFGGSFDPIHNAHLYIAKHAIKKIKAQK\n>p2\nMSKGEELFTGVVPILVELDGDVNGHKF\n"
+    )
+    result = linnaeus("predict", trained / "model", trained / "proteins.fasta")
+    assert [json.loads(line)["status"] for line in result.out.splitlines()] == ["unknown", "unknown"]
+    assert "2 of 2 documents" in result.err
+
+
+def test_decoders_take_parameters(linnaeus, trained):
+    command = ["predict", trained / "model", "--document", "kitten purr", "--decoder"]
+    assert json.loads(linnaeus(*command, "threshold,theta=99,at_least_one=False").out)["status"] == "empty"
+    for wrong, message in [
+        ("threshold,theta", "'theta' is not NAME=VALUE"),
+        ("threshold,thetta=1", "did you mean 'theta'"),
+        ("treshold", "did you mean 'threshold'"),
+    ]:
+        refused = linnaeus(*command, wrong)
+        assert (refused.code, message in refused.err, f"--decoder {wrong}" in refused.err) == (2, True, True)

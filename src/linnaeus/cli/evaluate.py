@@ -47,7 +47,7 @@ def evaluate(
     absent: Annotated[
         str, typer.Option("--absent", help="Macro average: a label that occurs nowhere counts zero, one, or skip it.")
     ] = "zero",
-    decoder: Annotated[str | None, typer.Option("--decoder", help="Another way from scores to sets.")] = None,
+    decoder: Annotated[str | None, typer.Option("--decoder", help=options.DECODER)] = None,
     closed: Annotated[bool | None, typer.Option("--closed/--not-closed", help="Add all ancestors, or not.")] = None,
     taxonomy: options.OptionalTaxonomy,
     reading: options.LabelledReading,
@@ -62,6 +62,8 @@ def evaluate(
     from linnaeus import metrics
 
     if model is not None and data is not None and not (gold or predicted or taxonomy.path):
+        options.refuse_language(taxonomy.language)
+        taxonomy.refuse("says how a --taxonomy is read; the model has its own")
         answers = _answers_of_model(model, data, compare, reading, decoder, closed)
     elif gold and predicted and model is None and decoder is None:
         answers = _answers_of_files(taxonomy.read_if_given(), gold, predicted, compare, reading)
@@ -115,9 +117,8 @@ def _answers_of_model(
     from linnaeus import store
     from linnaeus.cli.predicting import answers
     from linnaeus.data.label_files import LabelFile, align, read_label_file
-    from linnaeus.decoding import decoder as make_decoder
 
-    found = answers(store.load(model), data, reading, None if decoder is None else make_decoder(decoder), closed)
+    found = answers(store.load(model), data, reading, options.parse_decoder(decoder), closed)
     model_bytes = sum(file.stat().st_size for file in Path(model).rglob("*") if file.is_file())
     other = None
     if compare is not None:

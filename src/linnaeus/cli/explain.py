@@ -42,11 +42,13 @@ def explain(
         int, typer.Option("--neighbours", min=0, help="Similar training documents to show, where the model kept them.")
     ] = 3,
     reading: _Reading,
+    language: options.NoLanguage = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show which words speak for and against each node of the path."""
     from linnaeus import store
 
+    options.refuse_language(language)
     if data is None and reading.text:
         raise ParameterError(f"--text {reading.text[0]} is a column of --data; the text itself is given as --document.")
     if (document is None) == (data is None):

@@ -27,6 +27,7 @@ from linnaeus.progress import waiting
 
 if TYPE_CHECKING:
     from linnaeus.data import Dataset
+    from linnaeus.decoding import Decoder
     from linnaeus.taxonomy import Taxonomy
 
 __all__ = [
@@ -38,11 +39,15 @@ __all__ = [
     "TaxonomyReading",
     "TrainingReading",
     "node_meant",
+    "parse_decoder",
+    "refuse_language",
     "weighted_fields",
     "with_groups",
 ]
 
 DOCUMENTS, TAXONOMY = "Reading documents", "Reading the taxonomy"  # headings of these options in --help
+DECODER = "Another way from scores to sets; with parameters as scut,average=micro."
+NoLanguage = Annotated[str | None, typer.Option("--language", hidden=True)]  # accepted to say why it is refused
 
 
 def _documents(*names: str, help: str) -> Any:
@@ -240,6 +245,36 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     )
     run.__annotations__ = {name: kind for name, _, kind in parameters}
     return run
+
+
+def parse_decoder(given: str | None) -> Decoder | None:
+    """``scut,average=micro`` as a decoder with parameters."""
+    if given is None:
+        return None
+    from linnaeus.decoding import decoder
+    from linnaeus.features.named import plain_value
+
+    name, *entries = re.split(r",(?=\s*\w+\s*=|\s*\w*\s*$)", given)
+    parameters = {}
+    for entry in entries:
+        key, equals, value = (part.strip() for part in entry.partition("="))
+        if not (key and equals and value):
+            raise ParameterError(
+                f"--decoder {given}: {entry!r} is not NAME=VALUE; expected for example scut,average=micro."
+            )
+        parameters[key] = plain_value(value)
+    try:
+        return decoder(name.strip(), **parameters)
+    except LinnaeusError as error:
+        raise ParameterError(f"--decoder {given}: {error}") from error
+
+
+def refuse_language(language: str | None) -> None:
+    """A saved model keeps one display label per node: another language needs another training."""
+    if language is not None:
+        raise ParameterError(
+            f"--language {language}: a saved model keeps its labels in the language of `linnaeus train --language`."
+        )
 
 
 def weighted_fields(text: list[str] | None) -> dict[str, float] | None:

@@ -60,7 +60,7 @@ def train(
         typer.Option(
             "--decoder",
             help="threshold, best_label, best_leaf, top_down, best_subtree, best_closure; or a cut-off learned by "
-            "cross-validation: rcut, scut, pcut, instance_cut, set_size.",
+            "cross-validation: rcut, scut, pcut, instance_cut, set_size; with parameters as scut,average=micro.",
             rich_help_panel=MODEL,
         ),
     ] = None,
@@ -135,7 +135,6 @@ def train(
     2 wrong usage, or too small a --max-memory; 130 stopped by Ctrl-C (with --checkpoint the same command goes on).
     """
     from linnaeus import store
-    from linnaeus.decoding import decoder as make_decoder
     from linnaeus.engine import get_engine
     from linnaeus.pipeline import Pipeline
 
@@ -168,7 +167,7 @@ def train(
         training.make_features(
             documents, reading, weighting=weighting, min_df=min_df, named=features, model=made.get_params()
         ),
-        decoder=None if decoder is None else make_decoder(decoder),
+        decoder=options.parse_decoder(decoder),
     )
     if not as_json:
         note(f"{len(documents):,} documents, {tax}; training {type(pipe.model).__name__} ...")

@@ -25,7 +25,7 @@ from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import pattern
 from linnaeus.typing import FloatArray, IntArray
 
-__all__ = ["best_labels", "check_feasible", "ranked_sets"]
+__all__ = ["best_labels", "candidates", "check_feasible", "ranked_sets"]
 
 
 def ranked_sets(
@@ -37,7 +37,7 @@ def ranked_sets(
     ends = getattr(model, "label_nodes_", model.nodes_)
     table = decide.table(taxonomy) if hasattr(decide, "table") else None
     if decide.single and wanted.at_least <= 1:
-        nodes = _candidates(wanted.bind(taxonomy), ends, isinstance(decide, BestLeaf))
+        nodes = candidates(wanted.bind(taxonomy), ends, isinstance(decide, BestLeaf))
         singles = map(_pair, weights)
         return _joined([best_labels(U, taxonomy, model.nodes_, nodes, path_sum, k, table, E) for U, E in singles])
     if at_least_one and not wanted.at_least and not isinstance(decide, BestClosure):
@@ -71,7 +71,7 @@ def check_feasible(found: RankedSets, rules: Any) -> None:
         )
 
 
-def _candidates(rules: BoundRules, nodes: IntArray, leaves: bool) -> IntArray:
+def candidates(rules: BoundRules, nodes: IntArray, leaves: bool) -> IntArray:
     """The nodes that may be the only label."""
     taxonomy = rules.taxonomy
     above = taxonomy.ancestor_matrix[nodes]
