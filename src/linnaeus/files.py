@@ -28,6 +28,7 @@ __all__ = [
     "decode",
     "intact",
     "long_cells",
+    "naming",
     "packed",
     "replace_file",
     "replacing",
@@ -183,7 +184,7 @@ def replacing(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     except OSError as refused:  # name the file that was asked for
         raise OSError(refused.errno, refused.strerror, os.fspath(path)) from None
     try:
-        with os.fdopen(handle, "wb") as file:
+        with naming(path), os.fdopen(handle, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())  # on disk before it is visible
@@ -194,6 +195,17 @@ def replacing(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(part)
+
+
+@contextlib.contextmanager
+def naming(path: str | PathLike[str]) -> Iterator[None]:
+    """Let an error of the system that names no file, such as a full disk, name this one."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
 
 
 def _mode(path: str | PathLike[str]) -> int | None:

@@ -22,7 +22,7 @@ from linnaeus.data.readers import read_dataset
 from linnaeus.data.readers.recognition import format_of
 from linnaeus.data.readers.source import Options, Source
 from linnaeus.errors import DataError
-from linnaeus.files import replace_file
+from linnaeus.files import naming, replace_file
 
 __all__ = ["check_output", "convert", "write_mapped"]
 
@@ -111,7 +111,8 @@ class _Array:
         np.lib.format.write_array_header_1_0(self.file, head)  # padded: any length takes the same space
 
     def append(self, values: Any) -> None:
-        np.ascontiguousarray(values, self.dtype).tofile(self.file)
+        with naming(self.file.name):
+            self.file.write(np.ascontiguousarray(values, self.dtype).data)
         self.length += len(values)
 
     def close(self) -> None:
@@ -126,7 +127,11 @@ class _Writer:
     def __init__(self, folder: Path) -> None:
         check_output(folder)
         self.target, self.folder = folder, folder.with_name(f".{folder.name}.part")
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self.before = folder.with_name(f".{folder.name}.before")
+        if self.before.exists() and not folder.exists():  # a kill between the two renames of `finish`
+            self.before.rename(folder)
+        for left in (self.folder, self.before):
+            shutil.rmtree(left, ignore_errors=True)
         self.folder.mkdir(parents=True)
         self.arrays: dict[str, _Array] = {}
         self.number_of: dict[str, int] = {}
@@ -201,8 +206,9 @@ class _Writer:
         }
         replace_file(self.folder / MANIFEST, json.dumps(manifest, ensure_ascii=False, indent=1).encode())
         if self.target.exists():
-            shutil.rmtree(self.target)
+            self.target.rename(self.before)
         self.folder.rename(self.target)
+        shutil.rmtree(self.before, ignore_errors=True)
 
     def _write_json(self, name: str, values: list[str]) -> None:
         (self.folder / f"{name}.json").write_text(json.dumps(values, ensure_ascii=False), "utf-8")

@@ -25,7 +25,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from linnaeus.errors import CheckpointError
-from linnaeus.files import replace_file
+from linnaeus.files import naming, replace_file
 from linnaeus.models.fingerprint import differences
 
 __all__ = ["Checkpoint", "remove_finished"]
@@ -105,7 +105,8 @@ class Checkpoint:
 
     def put(self, key: str, arrays: Mapping[str, Any]) -> None:
         """Write arrays under a key, in place of those it had; they count from the next commit on."""
-        self._entries[key] = {name: self._write(np.asarray(array)) for name, array in arrays.items()}
+        with naming(self.folder):
+            self._entries[key] = {name: self._write(np.asarray(array)) for name, array in arrays.items()}
         self._changed = True
 
     def get(self, key: str, *, verify: bool = True) -> dict[str, Any]:
@@ -122,9 +123,10 @@ class Checkpoint:
         """Make everything put so far, and ``state``, what a later fit finds: all of it or, after a kill, none of it."""
         start = time.monotonic()
         if self._file is not None:
-            self._file.flush()
-            if self.durable:
-                os.fsync(self._file.fileno())
+            with naming(self.folder):
+                self._file.flush()
+                if self.durable:
+                    os.fsync(self._file.fileno())
         content = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
@@ -210,14 +212,14 @@ class Checkpoint:
             content = json.loads(path.read_text("utf-8"))
             version = content["format_version"] if content["format"] == FORMAT else None
         except (UnicodeDecodeError, json.JSONDecodeError, LookupError, TypeError):
-            raise CheckpointError(f"{path} is damaged; delete {self.folder} to start anew.") from None
+            raise CheckpointError(f"{path} is damaged; delete {self.folder} to start again.") from None
         if version != FORMAT_VERSION:
             raise CheckpointError(f"{path} has format version {version}; this linnaeus reads {FORMAT_VERSION}.")
         other = differences(content["fingerprint"], self.fingerprint)
         if other:
             raise CheckpointError(
                 f"{self.folder} holds the checkpoint of another fit: {', '.join(other)}; "
-                "choose another folder, or delete this one to start anew."
+                "choose another folder, or delete this one to start again."
             )
         self._entries, self.state, self.finished = content["keys"], content["state"], content["finished"]
 
@@ -259,7 +261,7 @@ class Checkpoint:
             raw = np.zeros(0, np.uint8)
         if len(raw) != stop - offset or (verify and zlib.crc32(raw) != crc):
             raise CheckpointError(
-                f"{self.folder / file} is damaged (at {key!r}); delete {self.folder} to start the fit anew."
+                f"{self.folder / file} is damaged (at {key!r}); delete {self.folder} to start the fit again."
             )
         return raw.view(dtype).reshape(shape)
 

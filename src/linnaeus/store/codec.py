@@ -20,6 +20,7 @@ from linnaeus import registry
 from linnaeus.errors import StoreError, nearest
 from linnaeus.models.fingerprint import RUN_ONLY
 from linnaeus.store.packing import pack, unpack
+from linnaeus.store.rules import check_taxonomy
 from linnaeus.taxonomy import Deprecated, Taxonomy
 
 __all__ = ["decode", "encode"]
@@ -62,6 +63,8 @@ def decode(value: Any, arrays: dict[str, Any], taxonomies: dict[str, Taxonomy] |
     if isinstance(value, list):
         return [decode(v, arrays, taxonomies) for v in value]
     if not isinstance(value, dict):
+        if isinstance(value, float) and not math.isfinite(value):
+            raise StoreError(f"The manifest holds the number {value}, which JSON does not have.")
         return value
     match next(iter(value)):
         case "$float":
@@ -69,6 +72,8 @@ def decode(value: Any, arrays: dict[str, Any], taxonomies: dict[str, Taxonomy] |
         case "$array":
             return arrays[value["$array"]]
         case "$strings":
+            if not all(isinstance(text, str) for text in value["$strings"]):
+                raise StoreError("The manifest holds an array of strings with something else in it.")
             return np.array(value["$strings"], dtype=object).reshape(value["shape"])
         case "$sparse":
             key = value["$sparse"]
@@ -81,7 +86,7 @@ def decode(value: Any, arrays: dict[str, Any], taxonomies: dict[str, Taxonomy] |
                 taxonomies[key] = _decode_taxonomy(value, arrays)
             return taxonomies[key]
         case "$dict":
-            return {k: decode(v, arrays, taxonomies) for k, v in value["$dict"]}
+            return {_key(k): decode(v, arrays, taxonomies) for k, v in value["$dict"]}
         case "$object":
             return _decode_object(value, arrays, taxonomies)
         case other:
@@ -120,8 +125,19 @@ def _decode_object(value: dict[str, Any], arrays: dict[str, Any], taxonomies: di
     if "fields" in value:
         return kind(**decode(value["fields"], arrays, taxonomies))
     made = kind(**decode(value["parameters"], arrays, taxonomies))
-    vars(made).update(decode(value["learned"], arrays, taxonomies))
+    learned = decode(value["learned"], arrays, taxonomies)
+    strange = [key for key in learned if not key.endswith("_") or key.startswith("_")]
+    if strange:
+        raise StoreError(f"The manifest has learned {strange[0]!r}, which is not the name of a learned value.")
+    vars(made).update(learned)
     return made
+
+
+def _key(key: Any) -> Any:
+    """A key of a dictionary, which JSON lists beside its value: a name, or a number as in class weights."""
+    if isinstance(key, (str, int, float)) or key is None:
+        return key
+    raise StoreError(f"The manifest holds a dictionary with the key {key!r}; expected a name.")
 
 
 def _encode_taxonomy(taxonomy: Taxonomy, arrays: dict[str, Any]) -> dict[str, Any]:
@@ -142,6 +158,9 @@ def _encode_taxonomy(taxonomy: Taxonomy, arrays: dict[str, Any]) -> dict[str, An
 def _decode_taxonomy(value: dict[str, Any], arrays: dict[str, Any]) -> Taxonomy:
     key = value["$taxonomy"]
     display = arrays.get(f"{key}.display")
+    for part in ("indptr", "indices"):
+        if arrays[f"{key}.{part}"].dtype.kind not in "iu":
+            raise StoreError(f"The taxonomy has {part} of {arrays[f'{key}.{part}'].dtype}; expected whole numbers.")
     made = Taxonomy(
         _unpack(arrays[f"{key}.names"]),
         arrays[f"{key}.indptr"],
@@ -150,11 +169,16 @@ def _decode_taxonomy(value: dict[str, Any], arrays: dict[str, Any]) -> Taxonomy:
         kind=value["kind"],
         display_labels=None if display is None else _unpack(display),
     )
+    check_taxonomy(made)
     deprecated = {
         id: Deprecated(tuple(replaced_by), tuple(consider), label)
         for id, (replaced_by, consider, label) in value.get("deprecated", {}).items()
     }
-    return made.with_replacements(value.get("aliases"), deprecated)
+    aliases = dict(value.get("aliases") or {})
+    texts = [text for one in deprecated.values() for text in (*one.replaced_by, *one.consider, one.label or "")]
+    if not all(isinstance(text, str) for text in (*aliases.values(), *texts)):
+        raise StoreError("The taxonomy has an alias or a deprecated id that is not a string.")
+    return made.with_replacements(aliases, deprecated)
 
 
 def _pack(texts: Any) -> Any:

@@ -9,11 +9,14 @@ A kill at any moment leaves the old model or the new one.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import math
 import os
 import re
 import secrets
+from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -21,10 +24,12 @@ from typing import Any
 import numpy as np
 
 from linnaeus import __version__, registry
-from linnaeus.errors import StoreError
-from linnaeus.files import replace_file
+from linnaeus.errors import LinnaeusError, StoreError
+from linnaeus.files import naming, replace_file
 from linnaeus.pipeline import Pipeline
+from linnaeus.store.checking import check_model
 from linnaeus.store.codec import decode, encode
+from linnaeus.store.declared import LARGE
 from linnaeus.store.writing import DTYPES, write_safetensors
 
 __all__ = ["FORMAT_VERSION", "check_target", "load", "read_manifest", "save"]
@@ -33,6 +38,17 @@ FORMAT = "linnaeus-model"
 FORMAT_VERSION = 3  # 2: sparse matrices are narrowed (`packing`); 3: subtrees may share weights
 MANIFEST = "manifest.json"
 # Array files, and the temporary files of ours and of the safetensors library that a kill may leave behind.
+# What Python and NumPy raise where values are not what they should be.
+_DAMAGED = (
+    LookupError,
+    TypeError,
+    AttributeError,
+    ValueError,
+    ArithmeticError,
+    StopIteration,
+    RecursionError,
+    MemoryError,
+)
 _OURS = re.compile(r"arrays-[0-9a-f]{16}\.safetensors|\.[^/]*\.part|\.tmp\w{6}")
 
 
@@ -55,7 +71,20 @@ def save(model: Any, folder: str | PathLike[str]) -> None:
         raise StoreError(f"A {given} is not a linnaeus model or Pipeline and cannot be saved as one.")
     arrays: dict[str, Any] = {}
     content = encode(model, arrays)
+    new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with _one_writer(folder):
+            _write(folder, model, content, arrays)
+    except BaseException:
+        if new:
+            with contextlib.suppress(OSError):  # another writer may have used it meanwhile
+                folder.rmdir()
+        raise
+
+
+def _write(folder: Path, model: Any, content: Any, arrays: dict[str, Any]) -> None:
+    _tidy(folder, _named_files(folder))  # room for the new model, of what a killed writer left behind
     name, entry = _write_arrays(folder, arrays)
     manifest = {
         "format": FORMAT,
@@ -68,27 +97,88 @@ def save(model: Any, folder: str | PathLike[str]) -> None:
     manifest["checksum"] = _checksum(manifest)
     text = json.dumps(manifest, ensure_ascii=False, indent=1, allow_nan=False)
     replace_file(folder / MANIFEST, text.encode())
-    for path in folder.iterdir():  # what earlier saves, finished or killed, left behind
-        if _OURS.fullmatch(path.name) and path.name != name:
+    _tidy(folder, {name})
+
+
+def _tidy(folder: Path, used: set[str]) -> None:
+    """Delete the files of earlier saves, finished or killed."""
+    for path in folder.iterdir():
+        if _OURS.fullmatch(path.name) and path.name not in used:
             path.unlink(missing_ok=True)
 
 
-def load(folder: str | PathLike[str], *, verify: bool = True) -> Any:
-    """Load a model; arrays are memory-mapped. ``verify=False`` skips the checksums of very large files."""
+def _named_files(folder: Path) -> set[str]:
+    """The array files of the model that is there."""
+    try:
+        return set(json.loads((folder / MANIFEST).read_text("utf-8"))["files"])
+    except FileNotFoundError:
+        return set()
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):  # damaged: which they are is not known
+        return {path.name for path in folder.glob("arrays-*")}
+
+
+@contextlib.contextmanager
+def _one_writer(folder: Path) -> Iterator[None]:
+    """Writers of one folder take turns, so that the last one wins with a whole model; a killed one lets go."""
+    try:
+        import fcntl
+    except ImportError:  # Windows: one writer at a time is up to the user
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def load(folder: str | PathLike[str], *, verify: bool | None = None) -> Any:
+    """Load a model; arrays are memory-mapped.
+
+    The structure of the model is always checked: types, shapes, indices, and how they fit each other.
+
+    Parameters
+    ----------
+    folder : str or path
+        The folder of the model.
+    verify : bool, default=None
+        Whether to read all files to compare their checksums, and to look for NaN and infinity in arrays above 1 GB.
+        None verifies models below 1 GB.
+
+    Returns
+    -------
+    model : object
+        The model or `Pipeline` that was saved.
+    """
     folder = Path(folder)
-    manifest = read_manifest(folder)
+    while True:
+        manifest = read_manifest(folder)
+        try:
+            return _load(folder, manifest, verify)
+        except StoreError:
+            if read_manifest(folder) == manifest:
+                raise  # else another process has replaced the model meanwhile
+
+
+def _load(folder: Path, manifest: dict[str, Any], verify: bool | None) -> Any:
     arrays: dict[str, Any] = {}
     try:
-        for name, entry in manifest["files"].items():
-            path = folder / Path(name).name  # a manifest names files of its own folder only
-            _check_file(path, entry, verify)
+        files = {folder / Path(name).name: entry for name, entry in manifest["files"].items()}  # of this folder only
+        checked = sum(entry["bytes"] for entry in files.values()) < LARGE if verify is None else verify
+        for path, entry in files.items():
+            _check_file(path, entry, checked)
             arrays.update(_map_arrays(path))
         model = decode(manifest["model"], arrays)
-    except StoreError:
-        raise
-    except (LookupError, TypeError, AttributeError, ValueError, StopIteration) as error:
+        check_model(model, deep=verify is True)
+        fingerprint = manifest["taxonomy"]
+    except LinnaeusError as error:
+        known = str(error).startswith(str(folder))
+        raise StoreError(str(error) if known else f"{folder / MANIFEST}: {str(error).rstrip('.')}.") from error
+    except _DAMAGED as error:
         raise StoreError(f"{folder / MANIFEST}: the manifest does not fit its arrays ({error!r}).") from error
-    if manifest["taxonomy"] is not None and _fingerprint(model) != manifest["taxonomy"]:
+    if fingerprint is not None and _fingerprint(model) != fingerprint:
         raise StoreError(f"{folder}: the taxonomy is not the one the model was trained on (its fingerprint differs).")
     return model
 
@@ -102,7 +192,7 @@ def read_manifest(folder: str | PathLike[str]) -> dict[str, Any]:
         raise StoreError(f"{folder} is not a model: it has no {MANIFEST}.")
     try:
         manifest = json.loads(path.read_text("utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise StoreError(f"{path} is damaged: {error}.") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise StoreError(f'{path} is not of a linnaeus model: expected "format": "{FORMAT}".')
@@ -111,7 +201,11 @@ def read_manifest(folder: str | PathLike[str]) -> dict[str, Any]:
         raise StoreError(
             f"{path} has format version {version}; this linnaeus ({__version__}) reads up to {FORMAT_VERSION}."
         )
-    if manifest.get("checksum") != _checksum(manifest):
+    try:
+        checksum = _checksum(manifest)
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"{path} is damaged: {error}.") from error
+    if manifest.get("checksum") != checksum:
         raise StoreError(f"{path} was altered: its checksum differs from its content.")
     return manifest
 
@@ -157,7 +251,8 @@ def _write_arrays(folder: Path, arrays: dict[str, Any]) -> tuple[str, dict[str, 
     """Write all arrays into a file named after its content."""
     part = folder / f".{secrets.token_hex(8)}.part"
     try:
-        digest, size = write_safetensors(part, arrays)  # on disk before the manifest names it
+        with naming(folder):
+            digest, size = write_safetensors(part, arrays)  # on disk before the manifest names it
         name = f"arrays-{digest[:16]}.safetensors"
         os.replace(part, folder / name)
     finally:
@@ -184,14 +279,24 @@ def _map_arrays(path: Path) -> dict[str, Any]:
     """Arrays of a safetensors file as read-only views of the mapped file: length (8 bytes), JSON header, data."""
     try:
         mapped = np.memmap(path, dtype=np.uint8, mode="r")
-        length = int.from_bytes(mapped[:8].tobytes(), "little")
-        header = json.loads(mapped[8 : 8 + length].tobytes())
-        arrays = {}
-        for key, entry in header.items():
-            if key != "__metadata__":
-                start, stop = (8 + length + offset for offset in entry["data_offsets"])
-                raw = mapped[start:stop]
-                arrays[key] = np.frombuffer(raw, DTYPES[entry["dtype"]]).reshape(entry["shape"])
-        return arrays
-    except (ValueError, KeyError, TypeError) as error:
+        start = 8 + int.from_bytes(mapped[:8].tobytes(), "little")
+        if start > len(mapped):
+            raise ValueError("the header is longer than the file")
+        header = json.loads(mapped[8:start].tobytes())
+        return {key: _mapped(mapped[start:], entry) for key, entry in header.items() if key != "__metadata__"}
+    except _DAMAGED as error:
         raise StoreError(f"{path} is not a safetensors file of ours: {error}.") from error
+
+
+def _mapped(content: Any, entry: dict[str, Any]) -> Any:
+    """One array of the file, where its header says; kernels want it aligned."""
+    dtype, shape, (start, stop) = np.dtype(DTYPES[entry["dtype"]]), entry["shape"], entry["data_offsets"]
+    sizes = [*shape, start, stop]
+    if not all(isinstance(size, int) and not isinstance(size, bool) and size >= 0 for size in sizes):
+        raise ValueError(f"shape {shape} and place {start, stop} are not whole numbers")
+    if not start <= stop <= len(content) or stop - start != dtype.itemsize * math.prod(shape):
+        raise ValueError(f"an array of shape {shape} does not lie at {start} .. {stop}")
+    if dtype.kind == "b" and stop > start and int(content[start:stop].max()) > 1:
+        raise ValueError("truth values are not 0 or 1")
+    array = np.frombuffer(content[start:stop], dtype).reshape(shape)
+    return array if array.flags.aligned else array.copy()

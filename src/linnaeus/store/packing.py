@@ -47,7 +47,11 @@ def unpack(arrays: dict[str, Any], dtype: str | None, shape: tuple[int, int]) ->
     indptr = arrays.get("indptr")
     if indptr is None:
         indptr = np.concatenate([[0], np.cumsum(arrays["lengths"], dtype=np.int64)]).astype(np.int32)
-    return sparse.csr_array((data, indices, indptr), shape=shape)
+    if indices.dtype not in (np.int32, np.int64) or indptr.dtype.kind not in "iu" or data.ndim != 1:
+        raise ValueError(f"a sparse array has {indices.dtype} indices and {indptr.dtype} row ends")
+    matrix = sparse.csr_array((data, indices, indptr), shape=shape)
+    matrix.check_format(full_check=True)  # rows end in order, columns exist
+    return matrix
 
 
 def _narrowest(lengths: Any) -> Any:

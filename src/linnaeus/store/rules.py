@@ -1,0 +1,261 @@
+"""What tables cannot say: trees whose parents come first, rows that end in order, features that fit their vocabulary.
+
+`RULES` has a check for every class that needs one; it is called with the object, whose table holds, and the sizes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from linnaeus.errors import StoreError, check_number
+from linnaeus.store.declared import Declared, Sizes, check_array, check_plain, check_table, lines, told, within
+from linnaeus.taxonomy import Taxonomy
+
+__all__ = ["RULES", "check_features", "check_names", "check_taxonomy", "is_strings"]
+
+
+def check_taxonomy(taxonomy: Taxonomy) -> None:
+    """Refuse arrays that are not those of a taxonomy: parents come first and levels one after the other."""
+    n, indptr, indices = taxonomy.n_nodes, taxonomy.parent_indptr, taxonomy.parent_indices
+    if not n or len(set(taxonomy.names.tolist())) != n:
+        raise StoreError("the names of the taxonomy are not different")
+    if taxonomy.display_labels is not None and len(taxonomy.display_labels) != n:
+        raise StoreError(f"the taxonomy has {n} nodes and {len(taxonomy.display_labels)} display labels")
+    if taxonomy.kind not in ("tree", "dag", "graph"):
+        raise StoreError(f"the taxonomy is a {taxonomy.kind!r}; expected tree, dag or graph")
+    check_pointers(indptr, n, len(indices), "the parents of the taxonomy")
+    child, root = np.repeat(np.arange(n, dtype=np.int64), np.diff(indptr)), taxonomy.root
+    keys = child * n + indices
+    good = within(indices, 0, n) and bool((np.diff(keys) > 0).all())
+    if taxonomy.kind == "graph":
+        good = good and np.array_equal(np.sort(indices.astype(np.int64) * n + child), keys)
+    else:
+        good = good and bool((indices < child).all()) and (taxonomy.kind == "dag" or bool((np.diff(indptr) <= 1).all()))
+        good = good and bool((np.diff(taxonomy.depth) >= 0).all())
+    if not good:
+        raise StoreError("the parents of the taxonomy are not in the order of its levels")
+    if root is not None:
+        top = isinstance(root, int) and not isinstance(root, bool) and 0 <= root < n and taxonomy.kind != "graph"
+        if not top or np.flatnonzero(np.diff(indptr) == 0).tolist() != [root]:
+            raise StoreError(f"root is {told(root)}; expected the only node without parents, or null")
+
+
+def check_pointers(indptr: Any, n_rows: int, n_entries: int, what: str) -> None:
+    good = len(indptr) == n_rows + 1 and int(indptr[0]) == 0 and int(indptr[-1]) == n_entries
+    if not good or (np.diff(indptr.astype(np.int64)) < 0).any():
+        raise StoreError(f"{what}: row ends do not rise from 0 to {n_entries}")
+
+
+def _check_sequences(made: Any, sizes: Sizes) -> None:
+    check_pointers(made.offsets, len(made.offsets) - 1, len(made.codes), "Sequences.offsets")
+    if not all(isinstance(name, str) for name in made.names.values()):
+        raise StoreError("Sequences.names are not strings")
+
+
+def _check_calibrator(curve: Any, sizes: Sizes) -> None:
+    from linnaeus.decoding.calibrate import COHERENT
+
+    check_pointers(curve.indptr, len(curve.nodes), len(curve.x), "Calibrator.indptr")
+    if curve.coherent not in COHERENT:
+        raise StoreError(f"Calibrator.coherent is {curve.coherent!r}; expected one of {', '.join(COHERENT)}")
+    if not (np.diff(curve.nodes) > 0).all():
+        raise StoreError("Calibrator.nodes do not rise")
+
+
+def _check_risk(control: Any, sizes: Sizes) -> None:
+    from linnaeus.decoding.backoff import LOSSES
+
+    if control.loss not in LOSSES:
+        raise StoreError(f"RiskControl.loss is {control.loss!r}; expected one of {', '.join(LOSSES)}")
+
+
+def _check_label_tree(tree: Any, sizes: Sizes) -> None:
+    if not len(tree.parent) or tree.parent[0] != -1 or not (tree.parent[1:] >= 0).all():
+        raise StoreError("LabelTree.parent: vertex 0 is not the only root")
+    if not (tree.parent < np.arange(len(tree.parent))).all():
+        raise StoreError("LabelTree.parent: a parent comes after its child")
+
+
+def _check_subtrees(subtrees: Any, sizes: Sizes) -> None:
+    n, parent = sizes["vertices"], subtrees.parent
+    if len(parent) != n + sizes["labels"] or not n or parent[0] != -1 or not (parent[1:] >= 0).all():
+        raise StoreError("Subtrees.parent does not have one parent for every vertex and label")
+    if not (parent[:n] < np.arange(n)).all():
+        raise StoreError("Subtrees.parent: a parent comes after its child")
+
+
+def _check_branching(model: Any, sizes: Sizes) -> None:
+    if model.branching_.shape != (sizes["labels"] + 1, int(model.R) + 2):
+        raise StoreError(f"GlobalTreeModel.branching_ has the shape {model.branching_.shape}")
+
+
+def _check_places(model: Any, sizes: Sizes) -> None:
+    """Every place is reached from the top along the edges, in their order."""
+    reached = np.zeros(sizes["places"] + 1, bool)
+    reached[-1] = True  # the top has the number -1
+    for edge in model.order_.tolist():
+        if not reached[model.parents_[edge]]:
+            raise StoreError("DivideAndConquerSVM.order_: an edge comes before the one above it")
+        reached[model.children_[edge]] = True
+    if not reached[model.ends_].all() or (np.diff(model.parents_) < 0).any():
+        raise StoreError("DivideAndConquerSVM: edges do not lead to every label")
+    if not (np.abs(model.deviation_) > 1e-100).all():
+        raise StoreError("DivideAndConquerSVM.deviation_ holds 0")
+
+
+def _check_posterior(model: Any, sizes: Sizes) -> None:
+    if model.likelihood_ not in ("softmax", "binary"):
+        raise StoreError(f"HBLR.likelihood_ is {model.likelihood_!r}")
+    if sizes["widths"] not in (1, sizes["inputs"]) or not (model.link_precisions_ > 0).all():
+        raise StoreError("HBLR.link_precisions_ are not one positive number for every vertex or weight")
+
+
+def _check_samples(model: Any, sizes: Sizes) -> None:
+    if not sizes["samples"]:
+        raise StoreError("CorrMNL.samples_ is empty")
+
+
+def _check_ridge(model: Any, sizes: Sizes) -> None:
+    """Columns, rows and factors of families (exact margins)."""
+    rows = sizes["features"] if "weights_" in vars(model) else sizes["support"]
+    for entry in model.leverage_ if isinstance(model.leverage_, list) else [None]:
+        if not (isinstance(entry, list) and len(entry) == 3 and all(isinstance(a, np.ndarray) for a in entry)):
+            raise StoreError(f"HierarchicalRLS.leverage_ is {told(entry)}; expected columns, rows and a factor")
+        columns, documents, root = entry
+        own: Sizes = {"labels": sizes["labels"], "rows": rows if "weights_" in vars(model) else len(documents)}
+        table = lines("root float[rows, rank]\ncolumns int[some] below labels")
+        check_table(table, {"root": root, "columns": columns}, own, "HierarchicalRLS.leverage_", deep=True)
+        if documents.dtype.kind not in "iu" or ("weights_" not in vars(model) and not within(documents, 0, rows)):
+            raise StoreError("HierarchicalRLS.leverage_ names documents that are not kept")
+
+
+def _check_steps(model: Any, sizes: Sizes) -> None:
+    if "attribute_drift_" not in vars(model):
+        return
+    rows = len(model.attribute_weights_)
+    if sizes["drifts"] != (rows if model._averaged else 0):
+        raise StoreError("attribute_drift_ does not fit attribute_weights_")
+    if not isinstance(vars(model).get("n_steps_"), int):
+        raise StoreError("n_steps_ is missing")
+
+
+def _check_labellings(model: Any, sizes: Sizes) -> None:
+    if model._labellings.width != sizes["width"]:
+        raise StoreError(f"HM3: weights of {sizes['width']} labellings; expected {model._labellings.width}")
+
+
+RULES: dict[str, Callable[[Any, Sizes], None]] = {
+    "Calibrator": _check_calibrator,
+    "CorrMNL": _check_samples,
+    "DivideAndConquerSVM": _check_places,
+    "GlobalTreeModel": _check_branching,
+    "HBLR": _check_posterior,
+    "HM3": _check_labellings,
+    "HierarchicalPerceptron": _check_steps,
+    "HierarchicalRLS": _check_ridge,
+    "Hieron": _check_steps,
+    "LabelTree": _check_label_tree,
+    "RiskControl": _check_risk,
+    "Sequences": _check_sequences,
+    "Subtrees": _check_subtrees,
+}
+
+
+# -- features ----------------------------------------------------------------------------------------------------------
+
+
+def check_features(features: Any, deep: bool) -> int | None:
+    """The number of columns that features make; None where they are not known."""
+    name = type(features).__name__
+    if features is None:
+        return None
+    if name == "TextFeatures":
+        return _text_width(features)
+    if name == "SpectrumFeatures":
+        return _spectrum_width(features)
+    if name in ("DenseFeatures", "FillMissing"):
+        return _dense_width(features, deep)
+    raise StoreError(f"the features of the pipeline are {told(features)}")
+
+
+def _text_width(features: Any) -> int:
+    features._check_parameters()
+    fields = {**features.weights_, **features.kinds_}
+    check_names(fields, "TextFeatures.weights")
+    for name, weight in fields.items():
+        check_plain(Declared.of("weight float"), weight, f"TextFeatures.weights[{name!r}]")
+        terms = features.vocabulary_[name]
+        if not is_strings(terms.tolist()) or len(set(terms.tolist())) != len(terms):
+            raise StoreError(f"TextFeatures.terms of {name!r} are not different strings")
+        if name in features.weights_:
+            if not len(terms):
+                raise StoreError(f"TextFeatures.terms of {name!r} are empty")
+            idf = features.idf_[name]
+            check_array(
+                Declared.of("idf float[terms]"), idf, {"terms": len(terms)}, f"TextFeatures.idf of {name!r}", True
+            )
+            if not np.abs(idf * weight).max() < 1e15:  # its square is finite in single precision
+                raise StoreError(f"TextFeatures.idf of {name!r} is out of range")
+    for name in ("lowercase", "sublinear_tf"):
+        check_plain(Declared.of(f"{name} bool"), getattr(features, name), f"TextFeatures.{name}")
+    words = features.stop_words
+    if not (words is None or words == "english" or (isinstance(words, list) and is_strings(words))):
+        raise StoreError(f"TextFeatures.stop_words is {told(words)}")
+    check_plain(Declared.of("token_pattern str"), features.token_pattern, "TextFeatures.token_pattern")
+    try:
+        groups = re.compile(features.token_pattern).groups
+    except (re.error, OverflowError, RecursionError) as error:
+        raise StoreError(f"TextFeatures.token_pattern is not a regular expression ({error})") from None
+    if groups > 1:
+        raise StoreError("TextFeatures.token_pattern has several groups")
+    if not all(isinstance(n, int) and 0 < n < 100 for n in features.ngram_range) or len(features.ngram_range) != 2:
+        raise StoreError(f"TextFeatures.ngram_range is {features.ngram_range}")
+    return sum(map(len, features.vocabulary_.values()))
+
+
+def _spectrum_width(features: Any) -> int:
+    from linnaeus.features.spectrum import SpectrumKernel
+
+    shared = {key: getattr(features, key) for key in ("p", "q", "weights", "unit", "alphabet", "unknown", "normalise")}
+    SpectrumKernel(**shared)
+    check_number("max_gap", features.max_gap, least=0, whole=True)
+    check_number("decay", features.decay, above=0)
+    if features.dtype not in ("float32", "float64") or features.p > 1000 or features.max_gap > 1000:
+        raise StoreError("SpectrumFeatures: dtype, p or max_gap is out of range")
+    vocabulary = features.vocabulary_
+    for array in (vocabulary.letters, *vocabulary.numbers):
+        check_array(Declared.of("numbers int[any]"), array, {}, "SpectrumFeatures.numbers", True)
+        if array.dtype != np.int64 or (len(array) > 1 and not (np.diff(array) > 0).all()):
+            raise StoreError("SpectrumFeatures: letters and numbers are not increasing")
+    if not all(isinstance(name, str) for name in features.names_.values()):
+        raise StoreError("SpectrumFeatures.names are not strings")
+    return int(vocabulary.n_pieces)
+
+
+def _dense_width(features: Any, deep: bool) -> int:
+    filler = getattr(features, "filler_", features)
+    sizes: Sizes = {}
+    if filler.how not in ("mean", "median", "zero"):
+        raise StoreError(f"FillMissing.how is {filler.how!r}")
+    check_array(Declared.of("values float[features]"), filler.values_, sizes, "FillMissing.values", deep)
+    if filler is not features:
+        for name in ("mean_", "deviation_"):
+            line = Declared.of(f"{name} float[features]")
+            check_array(line, getattr(features, name), sizes, f"DenseFeatures.{name}", deep)
+        if not (features.deviation_ > 1e-100).all():
+            raise StoreError("DenseFeatures.deviation_ holds a number that is not above 0")
+    return sizes["features"]
+
+
+def is_strings(values: Any) -> bool:
+    return isinstance(values, list) and all(isinstance(value, str) for value in values)
+
+
+def check_names(value: Any, where: str) -> None:
+    """Refuse what is not a dictionary with strings as keys."""
+    if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
+        raise StoreError(f"{where} is {told(value)}; expected values by name")
