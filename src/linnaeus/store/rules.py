@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -202,18 +201,6 @@ def _text_width(features: Any) -> int:
                 raise StoreError(f"TextFeatures.idf of {name!r} is out of range")
     for name in ("lowercase", "sublinear_tf"):
         check_plain(Declared.of(f"{name} bool"), getattr(features, name), f"TextFeatures.{name}")
-    words = features.stop_words
-    if not (words is None or words == "english" or (isinstance(words, list) and is_strings(words))):
-        raise StoreError(f"TextFeatures.stop_words is {told(words)}")
-    check_plain(Declared.of("token_pattern str"), features.token_pattern, "TextFeatures.token_pattern")
-    try:
-        groups = re.compile(features.token_pattern).groups
-    except (re.error, OverflowError, RecursionError) as error:
-        raise StoreError(f"TextFeatures.token_pattern is not a regular expression ({error})") from None
-    if groups > 1:
-        raise StoreError("TextFeatures.token_pattern has several groups")
-    if not all(isinstance(n, int) and 0 < n < 100 for n in features.ngram_range) or len(features.ngram_range) != 2:
-        raise StoreError(f"TextFeatures.ngram_range is {features.ngram_range}")
     return sum(map(len, features.vocabulary_.values()))
 
 
