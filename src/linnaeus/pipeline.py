@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -45,6 +45,8 @@ class Pipeline(BaseEstimator):
     ['cats']
     """
 
+    check_matrix: Callable[[Any], None] | None = None  # what a caller wants to know of the matrix before it is learned
+
     def __init__(self, model: Any, features: Any = None, *, decoder: Decoder | str | None = None) -> None:
         self.model = model
         self.features = features
@@ -57,6 +59,8 @@ class Pipeline(BaseEstimator):
             raise ParameterError(f"Expected a model and then features, as Pipeline(model, features); got {given}.")
         self.features_: Any = None if self.features is None else clone(self.features)
         X = documents if self.features_ is None else self.features_.fit_transform(documents)
+        if self.check_matrix is not None:
+            self.check_matrix(X)
         decoder = make_decoder(self.decoder) if isinstance(self.decoder, str) else self.decoder
         to_fit = isinstance(decoder, CutOff) and not decoder.fitted
         model = clone(self.model)
@@ -77,6 +81,43 @@ class Pipeline(BaseEstimator):
         """Go on learning from more documents, with the features as they were fitted; for models that can."""
         X = self.matrix(documents)
         self.model_.partial_fit(X, y, sample_weight=sample_weight)
+        return self
+
+    @available_if(lambda self: hasattr(getattr(self, "model_", self.model), "update"))
+    def update(
+        self, documents: Any, y: Any, *, taxonomy: Taxonomy | None = None, sample_weight: Any = None
+    ) -> Pipeline:
+        """Learn from more documents, with the features as they were fitted; see the model's ``update``."""
+        self.model_.update(self.matrix(documents), y, taxonomy=taxonomy, sample_weight=sample_weight)
+        return self
+
+    @available_if(lambda self: hasattr(getattr(self, "model_", self.model), "prune"))
+    def prune(self, threshold: float | None = None, *, X: Any = None, y: Any = None, **how: Any) -> Pipeline:
+        """Keep only weights that matter; see the model's ``prune``.
+
+        Parameters
+        ----------
+        threshold : float, default=None
+            Weights below this size are dropped.
+        X, y : documents and labels, default=None
+            Documents, as `predict` takes them, on which to find a threshold instead.
+        **how : Any
+            Further parameters of the model's ``prune``.
+
+        Returns
+        -------
+        Pipeline
+            The pipeline itself.
+
+        Examples
+        --------
+        >>> from linnaeus import OneVsRestSVM
+        >>> from linnaeus.features.text import TextFeatures
+        >>> pipe = Pipeline(OneVsRestSVM(), TextFeatures()).fit(["cats purr", "dogs bark"], ["cat", "dog"])
+        >>> pipe.prune(0.1).predict(["purr"]).tolist()
+        ['cat']
+        """
+        self.model_.prune(threshold, X=None if X is None else self.matrix(X), y=y, **how)
         return self
 
     @property

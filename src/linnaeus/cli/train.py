@@ -3,19 +3,149 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from linnaeus.cli import options, pruning, training
 from linnaeus.cli.console import JsonOption, note, print_json, print_table
-from linnaeus.cli.predicting import fit_to
-from linnaeus.errors import DataError
+from linnaeus.errors import DataError, ParameterError
 
 __all__ = ["train"]
 
-# Headings of the options in --help.
-MODEL, FEATURES, RUN, AFTER = "Model", "Features", "Time, memory, threads", "After training"
+_LARGE = 100_000_000  # bytes of a model folder from which pruning is worth a word
+
+
+def _model(*names: str, help: str) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel="Model")
+
+
+def _features(*names: str, help: str) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel="Features")
+
+
+def _run(*names: str, help: str, **limits: int) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel="Time, memory, threads", **limits)  # type: ignore[arg-type]
+
+
+def _after(*names: str, help: str) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel="After training")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions(options.Group):
+    """Which model with which parameters."""
+
+    name: Annotated[str, _model("--model", "-m", help="Model, see `linnaeus models`.")] = "OneVsRestSVM"
+    C: Annotated[float | None, _model("--C", help="Weight of the loss (default 1).")] = None
+    set: Annotated[
+        list[str] | None, _model("--set", help="Further parameter, as tol=0.01; see `linnaeus models NAME`.")
+    ] = None
+    decoder: Annotated[
+        str | None,
+        _model(
+            "--decoder",
+            help="threshold, best_label, best_leaf, top_down, best_subtree, best_closure; or a cut-off learned by "
+            "cross-validation: rcut, scut, pcut, instance_cut, set_size; with parameters as scut,average=micro.",
+        ),
+    ] = None
+
+    def settings(self) -> list[str]:
+        """Parameters as NAME=VALUE."""
+        given = self.set or []
+        if self.C is None:
+            return given
+        if any(entry.startswith("C=") for entry in given):
+            raise ParameterError("Give --C or --set C=..., not both.")
+        return [*given, f"C={self.C}"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeatureOptions(options.Group):
+    """How documents become vectors."""
+
+    weighting: Annotated[
+        str | None, _features("--weighting", help="Of terms: tfidf (default), or log2 (raw counts x log2(N/n)).")
+    ] = None
+    features: Annotated[
+        str | None,
+        _features(
+            "--features", help="Of sequences: spectrum:4 (substrings), spectrum:2-4, spectrum:4,max_gap=1,decay=0.5."
+        ),
+    ] = None
+    min_df: Annotated[int | None, _features("--min-df", help="Leave out terms of fewer documents (2).")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AfterOptions(options.Group):
+    """What happens to a trained model."""
+
+    test: Annotated[str | None, _after("--test", help="Documents to measure on.")] = None
+    test_size: Annotated[
+        float | None,
+        _after(
+            "--test-size",
+            help="Train without this share of the documents and measure on it; 0 measures nothing. Default: figures of "
+            "another training without a tenth (at most 2,000 documents).",
+        ),
+    ] = None
+    prune: Annotated[
+        str | None, _after("--prune", help="Drop weights below this size, or auto: as many as cost hardly anything.")
+    ] = None
+    calibrate: Annotated[
+        str | None, _after("--calibrate", help="Probabilities by cross-validation: isotonic or platt.")
+    ] = None
+    keep_documents: Annotated[
+        bool, _after("--keep-documents", help="Keep the documents' features, for explanations by similar ones.")
+    ] = False
+
+    def check(self) -> None:
+        """Refuse what contradicts itself before anything is read."""
+        if self.test is not None and self.test_size is not None:
+            raise ParameterError("Give --test or --test-size, not both.")
+        if self.test_size is not None and not 0 <= self.test_size < 1:
+            raise ParameterError(f"--test-size {self.test_size:g}: expected a share of at least 0 and below 1.")
+        if self.calibrate not in (None, "isotonic", "platt"):
+            raise ParameterError(f"--calibrate {self.calibrate}: expected isotonic or platt.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(options.Group):
+    """Where and how long a training runs."""
+
+    jobs: Annotated[
+        int | None, _run("--jobs", "-j", help="Threads or workers; -1 for all cores (default 1, with --engine all).")
+    ] = None
+    engine: Annotated[
+        str | None, _run("--engine", help="Where blocks run: serial, threads, ray (cluster: RAY_ADDRESS).")
+    ] = None
+    checkpoint: Annotated[
+        str | None, _run("--checkpoint", help="Folder for what is finished; the same command goes on from it.")
+    ] = None
+    max_time: Annotated[
+        str | None, _run("--max-time", help="Stop then with the best model so far: 90, 10m, 1h30m.")
+    ] = None
+    max_memory: Annotated[
+        str | None, _run("--max-memory", help="Stay below this, with weights on disk if need be: 4GB.")
+    ] = None
+    seed: Annotated[int, _run("--seed", min=0, max=2**32 - 1, help="Seed of the random order.")] = 0
+
+    def parameters(self, model: str) -> dict[str, Any]:
+        """Parameters of a model; a wrong engine or a limit that the model does not have is told at once."""
+        from linnaeus.engine import get_engine
+
+        given = training.limits(model, checkpoint=self.checkpoint, max_time=self.max_time, max_memory=self.max_memory)
+        if self.engine is not None:
+            get_engine(self.engine, self.jobs, gpu=True)
+        chosen = {**given, "engine": self.engine} if self.engine is not None else dict(given)
+        return {**chosen, "n_jobs": self.jobs, "random_state": self.seed, "verbose": 1}
+
+    @property
+    def limited(self) -> bool:
+        """Whether the training is bounded, so that it is not repeated for the figures."""
+        return any(limit is not None for limit in (self.checkpoint, self.max_time, self.max_memory))
 
 
 @options.with_groups
@@ -23,188 +153,134 @@ def train(
     data: Annotated[list[str], typer.Option("--data", "-d", help="Documents with labels; may be repeated.")],
     output: Annotated[str, typer.Option("--output", "-o", help="Folder to save the model in.")],
     *,
-    model: Annotated[
-        str, typer.Option("--model", "-m", help="Model, see `linnaeus models`.", rich_help_panel=MODEL)
-    ] = "OneVsRestSVM",
-    C: Annotated[
-        float | None, typer.Option("--C", help="Weight of the loss (default 1).", rich_help_panel=MODEL)
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", help="Further parameter, as tol=0.01; see `linnaeus models NAME`.", rich_help_panel=MODEL
-        ),
-    ] = None,
+    chosen: ModelOptions,
     taxonomy: options.OptionalTaxonomy,
     reading: options.TrainingReading,
     checks: options.LabelChecks,
-    weighting: Annotated[
-        str | None,
-        typer.Option(
-            "--weighting", help="Of terms: tfidf (default), or log2 (raw counts x log2(N/n)).", rich_help_panel=FEATURES
-        ),
-    ] = None,
-    features: Annotated[
-        str | None,
-        typer.Option(
-            "--features",
-            help="Of sequences: spectrum:4 (substrings), spectrum:2-4, spectrum:4,max_gap=1,decay=0.5.",
-            rich_help_panel=FEATURES,
-        ),
-    ] = None,
-    min_df: Annotated[
-        int | None, typer.Option("--min-df", help="Leave out terms of fewer documents (2).", rich_help_panel=FEATURES)
-    ] = None,
-    decoder: Annotated[
-        str | None,
-        typer.Option(
-            "--decoder",
-            help="threshold, best_label, best_leaf, top_down, best_subtree, best_closure; or a cut-off learned by "
-            "cross-validation: rcut, scut, pcut, instance_cut, set_size; with parameters as scut,average=micro.",
-            rich_help_panel=MODEL,
-        ),
-    ] = None,
-    prune: Annotated[
-        str | None,
-        typer.Option(
-            "--prune",
-            help="Drop weights below this size, or auto: as many as cost hardly anything.",
-            rich_help_panel=AFTER,
-        ),
-    ] = None,
-    test: Annotated[
-        str | None, typer.Option("--test", help="Documents to measure on after training.", rich_help_panel=AFTER)
-    ] = None,
-    test_size: Annotated[
-        float | None,
-        typer.Option("--test-size", help="Hold this share of the documents out to measure on.", rich_help_panel=AFTER),
-    ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs",
-            "-j",
-            help="Threads or workers; -1 for all cores (default 1, with --engine all).",
-            rich_help_panel=RUN,
-        ),
-    ] = None,
-    engine: Annotated[
-        str | None,
-        typer.Option(
-            "--engine", help="Where blocks run: serial, threads, ray (cluster: RAY_ADDRESS).", rich_help_panel=RUN
-        ),
-    ] = None,
-    checkpoint: Annotated[
-        str | None,
-        typer.Option(
-            "--checkpoint", help="Folder for what is finished; the same command goes on from it.", rich_help_panel=RUN
-        ),
-    ] = None,
-    max_time: Annotated[
-        str | None,
-        typer.Option("--max-time", help="Stop then with the best model so far: 90, 10m, 1h30m.", rich_help_panel=RUN),
-    ] = None,
-    max_memory: Annotated[
-        str | None,
-        typer.Option(
-            "--max-memory", help="Stay below this, with weights on disk if need be: 4GB.", rich_help_panel=RUN
-        ),
-    ] = None,
-    calibrate: Annotated[
-        str | None,
-        typer.Option(
-            "--calibrate", help="Probabilities by cross-validation: isotonic or platt.", rich_help_panel=AFTER
-        ),
-    ] = None,
-    keep_documents: Annotated[
-        bool,
-        typer.Option(
-            "--keep-documents",
-            help="Keep the documents' features, for explanations by similar ones.",
-            rich_help_panel=AFTER,
-        ),
-    ] = False,
-    seed: Annotated[
-        int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of the random order.", rich_help_panel=RUN)
-    ] = 0,
+    features: FeatureOptions,
+    after: AfterOptions,
+    run: RunOptions,
     as_json: JsonOption = False,
 ) -> None:
-    """Train a model and save it.
+    """Train a model, save it, and measure it on documents that it has not seen.
 
     Exit codes: 0 trained and saved, also when --max-time stopped it; 1 a problem with the input or the checkpoint;
     2 wrong usage, or too small a --max-memory; 130 stopped by Ctrl-C (with --checkpoint the same command goes on).
     """
     from linnaeus import store
-    from linnaeus.engine import get_engine
     from linnaeus.pipeline import Pipeline
 
-    if test is not None and test_size is not None:
-        raise typer.BadParameter("Give --test or --test-size, not both.")
-    if C is not None:
-        if any(entry.startswith("C=") for entry in set_ or []):
-            raise typer.BadParameter("Give --C or --set C=..., not both.")
-        set_ = [*(set_ or []), f"C={C}"]
-    if calibrate not in (None, "isotonic", "platt"):
-        raise typer.BadParameter(f"--calibrate {calibrate}: expected isotonic or platt.")
-    least = pruning.check_prune(prune)
+    after.check()
+    settings, decoder = chosen.settings(), options.parse_decoder(chosen.decoder)
+    least = pruning.check_prune(after.prune)
     store.check_target(output)
-    run: dict[str, Any] = training.limits(model, checkpoint=checkpoint, max_time=max_time, max_memory=max_memory)
-    if engine is not None:
-        get_engine(engine, jobs, gpu=True)  # a wrong name or a missing package is told before anything is read
-        run["engine"] = engine
+    parameters = run.parameters(chosen.name)
     given = taxonomy.read_if_given()
     documents = reading.read(data, given)
     y, tax = training.labels_of(documents, given or documents.taxonomy, checks)
-    held_out = None if test is None else reading.read([test], tax)
+    held_out = None if after.test is None else reading.read([after.test], tax)
     if held_out is not None and held_out.labels is None:
-        raise DataError(f"{test} has no labels to measure with; name their column with --labels.")
+        raise DataError(f"{after.test} has no labels to measure with; name their column with --labels.")
     gold = None if held_out is None else held_out.labels  # unknown ones count as missed, as in `evaluate`
-    if test_size is not None:
-        documents, y, held_out, gold = training.hold_out(documents, y, test_size, seed)
-    made = training.make_model(model, set_, taxonomy=tax, n_jobs=jobs, random_state=seed, verbose=1, **run)
-    pipe = Pipeline(
-        made,
-        training.make_features(
-            documents, reading, weighting=weighting, min_df=min_df, named=features, model=made.get_params()
-        ),
-        decoder=options.parse_decoder(decoder),
+    if after.test_size:
+        documents, y, held_out, gold = training.hold_out(documents, y, after.test_size, run.seed)
+    made = training.make_model(chosen.name, settings, taxonomy=tax, **parameters)
+    vectors = training.make_features(
+        documents,
+        reading,
+        weighting=features.weighting,
+        min_df=features.min_df,
+        named=features.features,
+        model=made.get_params(),
     )
+    pipe = Pipeline(made, vectors, decoder=decoder)
+    pipe.check_matrix = training.check_room(made, _n_labels(y), output)
     if not as_json:
         note(f"{len(documents):,} documents, {tax}; training {type(pipe.model).__name__} ...")
     training.advise(pipe, documents, y, reading.split)
     start = time.perf_counter()
     pipe.fit(documents.documents, y, feature_names=documents.feature_names)
     result = training.summary(pipe, documents, time.perf_counter() - start)
-    if keep_documents:
+    if after.keep_documents:
         pipe.keep_documents(documents.documents, y, documents.ids)
-    store.save(pipe, output)  # before anything is measured: what was trained is not lost
-    if calibrate is not None:
+    training.save(pipe, output)  # before anything is measured: what was trained is not lost
+    if after.calibrate is not None:
         from linnaeus.calibration import calibrate as calibrated
 
-        store.save(calibrated(pipe, documents.documents, y, method=calibrate), output)
-    if checkpoint is not None:
-        training.drop_finished(checkpoint)
-    measured = (documents, y) if held_out is None else (fit_to(pipe, held_out), gold)
-    result["measured_on"] = "the training documents" if held_out is None else "the test documents"
-    result["scores"] = training.measure(pipe, *measured)
+        training.save(calibrated(pipe, documents.documents, y, method=after.calibrate), output)
+    if run.checkpoint is not None:
+        training.drop_finished(run.checkpoint)
+    _measure(result, pipe, (documents, y), (held_out, gold), after, run, least)
     if least is not None:
-        pruned = pruning.prune(pipe, least, documents, y)
-        result["pruned"] = {**pruned, "scores": training.measure(pipe, *measured)}
-        store.save(pipe, output)
+        training.save(pipe, output)
+    result["model_bytes"] = sum(file.stat().st_size for file in Path(output).rglob("*") if file.is_file())
     result["output"] = output
     print_json(result) if as_json else _show(result)
+    if least is None and result["model_bytes"] > _LARGE and hasattr(pipe.model_, "prune"):
+        megabytes = result["model_bytes"] / 1e6
+        note(f"note: the model takes {megabytes:,.0f} MB; --prune auto drops the weights that hardly matter")
+
+
+def _n_labels(y: Any) -> int:
+    return len({label for row in y for label in ([row] if isinstance(row, str) else row)})
+
+
+def _measure(
+    result: dict[str, Any],
+    pipe: Any,
+    learned: tuple[Any, Any],
+    test: tuple[Any, Any],
+    after: AfterOptions,
+    run: RunOptions,
+    least: float | str | None,
+) -> None:
+    """Add figures to the result, and prune the model where asked for."""
+    from linnaeus.cli import measuring
+    from linnaeus.cli.predicting import fit_to
+
+    result["measured_on"], result["scores"] = None, None
+    held_out = None if test[0] is None else fit_to(pipe, test[0])
+    if held_out is not None:
+        result["measured_on"], result["scores"] = "the test documents", measuring.measure(pipe, held_out, test[1])
+    if least is not None:
+        result["pruned"] = pruning.prune(pipe, least, *learned)
+        if held_out is not None:
+            result["pruned"]["scores"] = measuring.measure(pipe, held_out, test[1])
+    if held_out is not None or after.test_size == 0:
+        return
+    if run.limited:
+        note("not measured: a training with a checkpoint or limits is not repeated; use --test or --test-size 0.1")
+        return
+    again = None if least is None else (lambda fitted, *its: pruning.prune(fitted, least, *its))
+    found = measuring.measure_unseen(pipe, *learned, run.seed, again)
+    if not isinstance(found, measuring.Measured):
+        note(f"not measured: the documents do not suffice to hold some out ({found})")
+        return
+    result["measured_on"], result["scores"] = found.on, found.scores
+    result["seconds_measuring"] = round(found.seconds, 3)
+    if found.pruned is not None:
+        result["pruned"]["scores"] = found.pruned
 
 
 def _show(result: dict[str, Any]) -> None:
+    hidden = ("measured_on", "model_bytes", "seconds_measuring", "output")
     rows = [
         (name.replace("_", " "), value)
         for name, value in result.items()
-        if value is not None and not isinstance(value, dict)
+        if value is not None and not isinstance(value, dict) and name not in hidden
     ]
     print_table(["training", ""], rows)
     pruned = result.get("pruned")
-    columns = [f"on {result['measured_on']}", "value"] + (["after pruning"] if pruned else [])
-    print_table(columns, [(k, v) + ((pruned["scores"][k],) if pruned else ()) for k, v in result["scores"].items()])
+    if result["scores"] is not None:
+        after = (pruned or {}).get("scores")
+        columns = [f"on {result['measured_on']}", "value"] + (["after pruning"] if after else [])
+        print_table(columns, [(k, v) + ((after[k],) if after else ()) for k, v in result["scores"].items()])
+    if "seconds_measuring" in result:
+        seconds = result["seconds_measuring"]
+        note(
+            f"measured by training again without these documents ({seconds:.1f} s; --test-size 0 leaves it out); the "
+            "saved model learned from all documents"
+        )
     if pruned:
         share = pruned["weights_kept"] / max(1, pruned["weights_before"])
         note(f"pruned at {pruned['threshold']:g}: {pruned['weights_kept']:,} weights kept ({share:.1%})")

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from linnaeus.cli.console import note
 from linnaeus.cli.options import LabelChecks, Reading, weighted_fields
-from linnaeus.errors import DataError, ParameterError, nearest
+from linnaeus.errors import DataError, ParameterError, StoreError, nearest
 
 __all__ = [
     "advise",
+    "check_room",
     "drop_finished",
     "hold_out",
     "labels_of",
     "limits",
     "make_features",
     "make_model",
-    "measure",
+    "save",
     "summary",
     "takes_sequences",
 ]
 
-_RARE = 5  # documents of a label, at most, where joint models were better than flat ones
+# Where joint models were measured to be better than flat ones (docs/which-model.md): thousands of labels, one for each
+# document, and half of the labels with at most so many documents.
+_RARE, _MANY = 5, 2000
 
 
 def labels_of(documents: Any, taxonomy: Any, checks: LabelChecks) -> tuple[Any, Any]:
@@ -123,7 +128,9 @@ def advise(pipe: Any, documents: Any, y: Any, split: str | None) -> None:
         note(f"{decoder.name} is then fitted on scores of documents held out: five more trainings on four fifths each")
     count = np.asarray(tax.indicator(y).sum(axis=0)).ravel()
     middle = int(np.median(count[count > 0])) if count.any() else 0
-    if type(pipe.model).__name__ == "OneVsRestSVM" and 0 < middle <= _RARE and int(tax.depth.max()) > 1:
+    single = all(isinstance(row, str) for row in y)
+    rare = 0 < middle <= _RARE and int((count > 0).sum()) >= _MANY
+    if type(pipe.model).__name__ == "OneVsRestSVM" and single and rare and int(tax.depth.max()) > 1:
         note(f"note: half of the labels have at most {middle} documents; --model RRSVM lets them learn from relatives")
 
 
@@ -195,19 +202,28 @@ def summary(pipe: Any, documents: Any, seconds: float) -> dict[str, Any]:
     }
 
 
-def measure(pipe: Any, documents: Any, gold: Any) -> dict[str, float]:
-    """A few figures that say at a glance whether a model works."""
-    from linnaeus import metrics
+def save(pipe: Any, output: str) -> None:
+    """Save a model; an error of the system names the folder."""
+    from linnaeus import store
 
-    tax = pipe.taxonomy_
-    predicted = tax.labels(pipe.answers(documents.documents))
-    figures = {
-        "micro_f1": float(metrics.micro_f1(gold, predicted, taxonomy=tax)),
-        "hierarchical_f1": float(metrics.hierarchical_f1(gold, predicted, taxonomy=tax)),
-    }
-    if not pipe.model_.nested_:  # else the best node is mostly a top one, which labels as given are not
-        best, _ = pipe.top(documents.documents, 1)
-        sets = [{row} if isinstance(row, str) else set(row) for row in gold]
-        hits = sum(str(first) in labels for first, labels in zip(best[:, 0], sets, strict=True))
-        figures["precision_at_1"] = hits / max(1, len(sets))
-    return figures
+    try:
+        store.save(pipe, output)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), error.filename or output) from error
+
+
+def check_room(model: Any, labels: int, output: str) -> Callable[[Any], None]:
+    """A check before the model is trained: whether the folder has room for the weights of a linear model."""
+
+    def check(X: Any) -> None:
+        if not hasattr(model, "prune") or not hasattr(X, "shape"):
+            return
+        needed = labels * int(X.shape[1]) * 4
+        folder = Path(output).absolute()
+        free = shutil.disk_usage(next(path for path in (folder, *folder.parents) if path.exists())).free
+        if needed > free:
+            raise StoreError(
+                f"{output} will take up to {needed / 1e6:,.0f} MB, but only {free / 1e6:,.0f} MB are free there."
+            )
+
+    return check
