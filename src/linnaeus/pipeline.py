@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,7 @@ class Pipeline(BaseEstimator):
     ['cats']
     """
 
+    about_: Mapping[str, Any] = MappingProxyType({})  # how it was trained, for people; saved with it
     check_matrix: Callable[[Any], None] | None = None  # what a caller wants to know of the matrix before it is learned
 
     def __init__(self, model: Any, features: Any = None, *, decoder: Decoder | str | None = None) -> None:
@@ -264,7 +266,8 @@ class Pipeline(BaseEstimator):
         check_is_fitted(self, "model_")
         decide = None if self.decoder_ is None else self.decoder_.to_dict()
         names = self.feature_names_
-        return {"model": self.model_, "features": self.features_, "decoder": decide, "feature_names": names}, {}
+        values = {"model": self.model_, "features": self.features_, "decoder": decide, "feature_names": names}
+        return {**values, "about": dict(self.about_)}, {}
 
     @classmethod
     def from_state(cls, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> Pipeline:
@@ -273,6 +276,9 @@ class Pipeline(BaseEstimator):
         made = cls(values["model"], values["features"], decoder=decide)
         made.model_, made.features_, made.decoder_ = values["model"], values["features"], decide
         made.feature_names_ = values["feature_names"]
+        made.about_ = values.get("about", {})
+        if not isinstance(made.about_, Mapping):
+            raise DataError(f"What a pipeline says about its training is a dictionary; got {made.about_!r}.")
         return made
 
 

@@ -183,3 +183,14 @@ def test_a_file_without_any_known_label_is_refused(linnaeus, trained):
     assert told.code != 0
     assert "None of the 2 labels" in told.err
     assert "edges.tsv" in told.err
+
+
+def test_the_table_of_nodes_is_sorted_and_written_as_a_file(evaluate, tmp_path):
+    target = tmp_path / "nodes.csv"
+    code, out, _ = evaluate(*STANDARD, "--json", "--per-node", "--output", target)
+    assert code == 0
+    nodes = json.loads(out)["nodes"]
+    assert nodes == sorted(nodes, key=lambda row: (-row["n_gold"], row["label"]))
+    lines = target.read_text().splitlines()
+    assert lines[0] == "label,n_gold,n_predicted,n_right,precision,recall,f1"
+    assert len(lines) == len(nodes) + 1

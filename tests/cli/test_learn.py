@@ -146,3 +146,16 @@ def test_wrong_options_are_told(linnaeus, corpus) -> None:
     assert linnaeus(*base, "--levels", "auto", "--branching", "3").code == 0
     (corpus / "bare.jsonl").write_text('{"text": "cat"}\n')
     assert "has no labels" in linnaeus("taxonomy", "learn", corpus / "bare.jsonl", "-o", corpus / "t.tsv").err
+
+
+def test_the_calibration_of_the_model_before_is_dropped(learner, linnaeus) -> None:
+    model = learner / "model"
+    assert linnaeus("calibrate", model, learner / "first.jsonl").code == 0
+    assert load(model).model_.calibrator_ is not None
+    documents = json.loads(linnaeus("models", model, "--json").out)["documents"]
+    result = linnaeus("learn", model, learner / "first.jsonl")
+    assert result.code == 0, result.err
+    assert "calibration was of the model before and is dropped" in result.err
+    assert load(model).model_.calibrator_ is None
+    assert json.loads(linnaeus("models", model, "--json").out)["documents"] > documents
+    assert linnaeus("predict", model, learner / "first.jsonl", "--risk", 0.1).code == 2

@@ -68,3 +68,11 @@ def test_a_file_is_no_folder_for_the_report(linnaeus, files) -> None:
     result = linnaeus("shootout", "-d", files / "docs.jsonl", "-o", files / "docs.jsonl")
     assert result.code == 2
     assert "is a file" in result.err
+
+
+def test_a_folder_that_cannot_be_written_is_noticed_before_models_run(linnaeus, files, monkeypatch) -> None:
+    monkeypatch.setattr("linnaeus.cli.shootout.os.access", lambda path, mode: False)
+    command = ["shootout", "-d", files / "docs.jsonl", "-t", files / "topics.tsv", "-o", files / "report"]
+    result = linnaeus(*command)
+    assert (result.code, "no permission" in result.err) == (2, True)
+    assert not (files / "report").exists()

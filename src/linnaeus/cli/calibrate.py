@@ -28,13 +28,13 @@ def calibrate(
     from linnaeus import store
     from linnaeus.calibration import calibrate as calibrated
     from linnaeus.cli.predicting import documents_for
-    from linnaeus.cli.training import labels_of
+    from linnaeus.cli.training import labels_of, save
 
     loaded = store.load(model)
     documents = documents_for(loaded, [data], reading)
     y, _ = labels_of(documents, loaded.taxonomy_, checks)
     calibrated(loaded, documents.documents, y, cv=None, method=method, loss=loss)
-    store.save(loaded, output or model)
+    save(loaded, output or model)
     control = getattr(loaded, "model_", loaded).risk_control_
     least = 1.0 / (control.n + 1)
     rows = [(risk, control.caution(risk)) for risk in (0.01, 0.02, 0.05, 0.1, 0.2, 0.3) if risk >= least]

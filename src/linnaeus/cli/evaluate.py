@@ -10,6 +10,7 @@ import typer
 
 from linnaeus.cli import options
 from linnaeus.cli.console import JsonOption, note, print_json, print_table, waiting
+from linnaeus.cli.tables import write_table
 
 __all__ = ["evaluate"]
 
@@ -42,7 +43,13 @@ def evaluate(
         str | None,
         typer.Option("--compare", "-c", help="Label file of a second system: adds paired significance tests."),
     ] = None,
-    per_node: Annotated[bool, typer.Option("--per-node", help="Show every node, too.")] = False,
+    per_node: Annotated[
+        bool, typer.Option("--per-node", help="Show every node, too, the most frequent first.")
+    ] = False,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", help="Table of every node, as .csv, .tsv, .xlsx or .jsonl."),
+    ] = None,
     levels: Annotated[bool, typer.Option("--levels", help="Show every level of the taxonomy, too.")] = False,
     absent: Annotated[
         str, typer.Option("--absent", help="Macro average: a label that occurs nowhere counts zero, one, or skip it.")
@@ -78,7 +85,7 @@ def evaluate(
             scores=answers.scores,
             labels=answers.columns,
             absent=absent,
-            per_node=per_node,
+            per_node=per_node or output is not None,
             seconds=answers.seconds,
             model_bytes=answers.model_bytes,
         )
@@ -94,11 +101,17 @@ def evaluate(
             example = next(label for row in rows for label in row if label not in answers.taxonomy)
             hint = f"for example {example!r}{answers.taxonomy.hint(example)}"
             note(f"note: {report.about[what]:,} {side} labels are not in the taxonomy and count as wrong, {hint}")
+    nodes = sorted(report.nodes, key=lambda row: (-row["n_gold"], row["label"]))
+    nodes = [_shown(row, answers.taxonomy) for row in nodes]
+    if output is not None:
+        write_table(output, list(nodes[0]) if nodes else ["label"], [list(row.values()) for row in nodes])
+        note(f"{len(nodes):,} nodes written to {output}")
     if as_json:
-        whole = {**report.to_dict(per_node=per_node), "n_missing_predictions": answers.n_missing}
+        whole = {**report.to_dict(), "n_missing_predictions": answers.n_missing}
+        whole = {**whole, "nodes": nodes} if per_node else whole
         print_json({**whole, "comparison": tests} if tests else whole)
     else:
-        _print(report, tests, answers.taxonomy, levels=levels, per_node=per_node)
+        _print(report, tests, nodes if per_node else [], levels=levels)
 
 
 def _check_labels(gold: Any, taxonomy: Any, path: str | None) -> None:
@@ -148,13 +161,13 @@ def _answers_of_files(
     return _Answers(truth.labels, first.labels, first.ranked(), None, tax, other, n_missing)
 
 
-def _print(report: Any, tests: list[dict[str, Any]], taxonomy: Any, *, levels: bool, per_node: bool) -> None:
+def _print(report: Any, tests: list[dict[str, Any]], nodes: list[dict[str, Any]], *, levels: bool) -> None:
     print_table(["measure", "value", "how"], report.rows(), title=f"{report.about['n_docs']:,} documents")
     print_table(["compared", "value"], report.about.items())
     if levels and report.levels:
         _print_rows(report.levels, "by level")
-    if per_node and report.nodes:
-        _print_rows([_shown(row, taxonomy) for row in report.nodes], "by node")
+    if nodes:
+        _print_rows(nodes, "by node")
     if tests:
         shown = ("measure", "test", "first", "second", "difference", "low", "high", "p_value", "p_holm", "n")
         _print_rows([{key: row[key] for key in shown} for row in tests], "against the second system")
@@ -165,7 +178,8 @@ def _print_rows(rows: list[dict[str, Any]], title: str) -> None:
 
 
 def _shown(row: dict[str, Any], taxonomy: Any) -> dict[str, Any]:
-    """A row with the node's display label instead of its name, which may be a long IRI."""
-    if taxonomy is None or taxonomy.display_labels is None or row["label"] not in taxonomy:
+    """A row with the node's display label beside its name, where nodes have some."""
+    if taxonomy is None or taxonomy.display_labels is None:
         return row
-    return {**row, "label": taxonomy.display(row["label"])}
+    label = row["label"]
+    return {"label": label, "name": taxonomy.display(label) if label in taxonomy else label, **row}

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from linnaeus.cli import options
+from linnaeus.cli import options, training
 from linnaeus.cli.console import JsonOption, note, print_json, print_table
 from linnaeus.errors import DataError
 
@@ -41,7 +41,6 @@ def learn(
     from linnaeus import store
     from linnaeus.cli.console import progress
     from linnaeus.cli.predicting import documents_for
-    from linnaeus.cli.training import labels_of
     from linnaeus.engine.plan import blocks
 
     target = model if output is None else output
@@ -50,7 +49,7 @@ def learn(
     learner = getattr(loaded, "model_", loaded)
     _check_learns(learner)
     documents = documents_for(loaded, data or ["-"], reading)
-    y, _ = labels_of(documents, loaded.taxonomy_, checks)
+    y, _ = training.labels_of(documents, loaded.taxonomy_, checks)
     before = _figures(learner)
     start, unsaved = time.perf_counter(), 0
     with progress("learning", len(documents)) as advance:
@@ -59,10 +58,14 @@ def learn(
             loaded.partial_fit(some.documents, y[part])
             unsaved += part.stop - part.start
             if save_every is not None and unsaved >= save_every and part.stop < len(documents):
-                store.save(loaded, target)
+                _drop_calibration(learner)
+                training.save(loaded, target)
                 unsaved = 0
             advance(part.stop - part.start)
-    store.save(loaded, target)
+    _drop_calibration(learner)
+    if getattr(loaded, "about_", {}).get("documents") is not None:
+        loaded.about_ = {**loaded.about_, "documents": loaded.about_["documents"] + len(documents)}
+    training.save(loaded, target)
     after = _figures(learner)
     result = {
         "model": type(learner).__name__,
@@ -79,6 +82,13 @@ def learn(
         return
     print_table(["learning", ""], [(key.replace("_", " "), value) for key, value in result.items()])
     note(f"saved to {target}")
+
+
+def _drop_calibration(learner: Any) -> None:
+    """Probabilities and promises are of the model that was calibrated, not of the one that has learned more."""
+    if learner.calibrator_ is not None or learner.risk_control_ is not None:
+        learner.calibrator_ = learner.risk_control_ = None
+        note("note: the calibration was of the model before and is dropped; `linnaeus calibrate` makes a new one")
 
 
 def _figures(learner: Any) -> dict[str, Any]:

@@ -1,8 +1,11 @@
-"""`linnaeus models`: what exists with one line each, or the parameters of one."""
+"""`linnaeus models`: what exists with one line each, the parameters of one, or what a saved model is."""
 
 from __future__ import annotations
 
 import inspect
+import re
+from datetime import datetime
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,13 +16,22 @@ __all__ = ["models"]
 
 
 def models(
-    name: Annotated[str | None, typer.Argument(help="Show the parameters of this model.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="Show the parameters of this model, or what a saved model (a folder) is.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the models, or the parameters of one."""
+    """List the models, the parameters of one, or what a saved model is.
+
+    linnaeus models RRSVM
+
+    linnaeus models model/
+    """
     from linnaeus.registry import MODELS
 
-    if name is not None:
+    if name is not None and Path(name).is_dir():
+        _show(f"{name}:", saved_model(name), as_json)
+    elif name is not None:
         _parameters(name, as_json)
     elif as_json:
         print_json([{"name": key, "also": list(e.aliases), "summary": e.summary} for key, e in MODELS.items()])
@@ -34,8 +46,84 @@ def _parameters(name: str, as_json: bool) -> None:
     name = registry.find_model(name)
     kind: Any = registry.resolve(name)
     defaults = {key: p.default for key, p in inspect.signature(kind).parameters.items() if key != "taxonomy"}
+    said = documented_parameters(kind)
     if as_json:
-        print_json({"name": name, "summary": registry.MODELS[name].summary, "parameters": defaults})
+        about = {key: said.get(key, "") for key in defaults}
+        summary = registry.MODELS[name].summary
+        print_json({"name": name, "summary": summary, "parameters": defaults, "descriptions": about})
         return
     print(f"{name}: {registry.MODELS[name].summary}")
-    print_table(["parameter (--set NAME=VALUE)", "default"], [(key, repr(value)) for key, value in defaults.items()])
+    rows = [(key, repr(value), said.get(key, "")) for key, value in defaults.items()]
+    print_table(["parameter (--set NAME=VALUE)", "default", "what it does"], rows)
+
+
+def documented_parameters(kind: type[Any]) -> dict[str, str]:
+    """What the docstrings of a class and of those it is made of say about its parameters."""
+    found: dict[str, str] = {}
+    for one in kind.__mro__:
+        for names, text in _entries(inspect.cleandoc(one.__dict__.get("__doc__") or "")):
+            for name in names:
+                found.setdefault(name, text)
+    return found
+
+
+def _entries(doc: str) -> list[tuple[list[str], str]]:
+    """(names, description) of the section "Parameters"; a first line that is a type is left out of the description."""
+    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)", doc, re.MULTILINE | re.DOTALL)
+    if section is None:
+        return []
+    entries: list[tuple[list[str], list[str]]] = []
+    for line in section[1].splitlines():
+        start = re.match(r"(\*{0,2}\w+(?:, \w+)*) : (.*)", line)
+        if start is not None:
+            entries.append((re.split(r", ", start[1]), [start[2]]))
+        elif entries and line.strip():
+            entries[-1][1].append(line.strip())
+    return [(names, " ".join(lines[1:] if "default=" in lines[0] and lines[1:] else lines)) for names, lines in entries]
+
+
+def saved_model(folder: str) -> dict[str, Any]:
+    """What a saved model is, for people."""
+    from linnaeus import store
+
+    loaded = store.load(folder)
+    model = getattr(loaded, "model_", loaded)
+    features, decoder = getattr(loaded, "features_", None), getattr(loaded, "decoder_", None)
+    about = getattr(loaded, "about_", {})
+    tax = model.taxonomy_
+    size = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
+    saved = datetime.fromtimestamp((Path(folder) / "manifest.json").stat().st_mtime)
+    weights = getattr(features, "weights_", None)
+    return {
+        "model": type(model).__name__,
+        "C": getattr(model, "C", None),
+        "documents": about.get("documents", getattr(model, "n_docs_", None)),
+        "labels": len(model.nodes_),
+        "one label per document": bool(getattr(model, "one_label_", False)),
+        "features": getattr(model, "n_features_in_", None),
+        "kind of features": None if features is None else type(features).__name__,
+        "fields": None if weights is None else ", ".join(f"{name} ({weight:g})" for name, weight in weights.items()),
+        "decoder": None if decoder is None else decoder.name,
+        "calibration": _calibration(getattr(model, "calibrator_", None)),
+        "pruned at": getattr(model, "prune_threshold_", None),
+        "taxonomy": str(tax),
+        "taxonomy fingerprint": tax.fingerprint,
+        "display labels": "none" if tax.display_labels is None else about.get("language") or "yes",
+        "kept documents": None if getattr(model, "kept_", None) is None else "yes",
+        "saved": saved.isoformat(" ", "seconds"),
+        "bytes": size,
+    }
+
+
+def _calibration(calibrator: Any) -> str:
+    if calibrator is None:
+        return "none"
+    steps = sum(first < last for first, last in zip(calibrator.indptr, calibrator.indptr[1:], strict=False))
+    return f"isotonic for {steps:,} of {len(calibrator.nodes):,} nodes, platt for the others" if steps else "platt"
+
+
+def _show(title: str, about: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print_json({key.replace(" ", "_"): value for key, value in about.items()})
+    else:
+        print_table([title, ""], [(key, value) for key, value in about.items() if value is not None])

@@ -107,6 +107,10 @@ def shootout(
 def _check_output(output: str) -> None:
     if os.path.exists(output) and not os.path.isdir(output):
         raise ParameterError(f"--output {output} is a file; expected a folder, which may exist.")
+    folder = Path(output).absolute()
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    if not os.access(there, os.W_OK):
+        raise ParameterError(f"--output {output} cannot be written: no permission for {there}.")
 
 
 def _corpus() -> tuple[Any, Any]:

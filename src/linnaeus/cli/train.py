@@ -200,6 +200,7 @@ def train(
     training.advise(pipe, documents, y, reading.split)
     start = time.perf_counter()
     pipe.fit(documents.documents, y, feature_names=documents.feature_names)
+    pipe.about_ = {"documents": len(documents), "language": taxonomy.language}
     result = training.summary(pipe, documents, time.perf_counter() - start)
     if after.keep_documents:
         pipe.keep_documents(documents.documents, y, documents.ids)

@@ -1,0 +1,69 @@
+"""`linnaeus models` lists models, explains their parameters, and tells what a saved model is."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from linnaeus import registry
+from linnaeus.cli.models import documented_parameters
+
+
+def test_parameters_come_with_what_they_do(linnaeus):
+    shown = linnaeus("models", "OneVsRestSVM").out
+    assert "squared_hinge" in shown
+    told = json.loads(linnaeus("models", "OneVsRestSVM", "--json").out)
+    assert told["parameters"]["C"] == 1.0
+    assert "loss" in told["descriptions"]["C"]
+
+
+@pytest.mark.parametrize("name", ["OneVsRestSVM", "RRSVM", "HM3", "TopDownSVM", "HBLR"])
+def test_most_parameters_of_a_model_are_documented(name):
+    kind = registry.resolve(name)
+    said = documented_parameters(kind)
+    assert {"C", "tol", "max_iter"} & set(said)
+    assert all(said.values())
+
+
+def test_types_are_not_taken_for_descriptions():
+    class Numpydoc:
+        """A class.
+
+        Parameters
+        ----------
+        C : float, default=1.0
+            Weight of the loss.
+        first, second : int, default=2
+            Sizes of
+            both.
+        old : how it was written
+
+        Attributes
+        ----------
+        weights_ : learned
+        """
+
+    assert documented_parameters(Numpydoc) == {
+        "C": "Weight of the loss.",
+        "first": "Sizes of both.",
+        "second": "Sizes of both.",
+        "old": "how it was written",
+    }
+
+
+def test_a_saved_model_tells_what_it_is(linnaeus, files):
+    train = ["train", "-t", files / "topics.tsv", "-d", files / "docs.jsonl", "-o", files / "model", "--min-df", 1]
+    linnaeus(*train, "--C", 3, "--test-size", 0, "--calibrate", "platt", "--decoder", "best_label")
+    told = json.loads(linnaeus("models", files / "model", "--json").out)
+    assert (told["model"], told["C"], told["documents"], told["labels"]) == ("OneVsRestSVM", 3, 40, 4)
+    assert (told["decoder"], told["calibration"], told["fields"]) == ("best_label", "platt", "text (1)")
+    assert told["bytes"] > 1000
+    assert told["taxonomy_fingerprint"]
+    assert "OneVsRestSVM" in linnaeus("models", files / "model").out
+
+
+def test_a_folder_that_is_not_a_model_is_an_error(linnaeus, tmp_path):
+    result = linnaeus("models", tmp_path)
+    assert result.code == 1
+    assert "Traceback" not in result.err
