@@ -79,7 +79,7 @@ def test_labels_and_nodes_are_compared(abc: Taxonomy) -> None:
 def test_the_root_needs_no_data_and_display_labels_are_recognised() -> None:
     tax = Taxonomy.from_edges([("R", "A"), ("R", "B")], display_labels={"A": "Opera"})
     report = check(tax, [["Opera"]])
-    assert report.find("node-without-data").examples == ["A", "B"]  # type: ignore[union-attr]
+    assert report.find("node-without-data").examples == ["A (Opera)", "B"]  # type: ignore[union-attr]
     hint = "it is the display label of node 'A'"
     assert report.find("label-without-node").examples == [f"Opera (1 documents; {hint})"]  # type: ignore[union-attr]
 
@@ -133,6 +133,44 @@ def test_redundant_edges_are_those_outside_the_transitive_reduction(tax: Taxonom
     graph = tax.to_networkx()
     expected = graph.number_of_edges() - nx.transitive_reduction(graph).number_of_edges()
     assert codes(check(tax)).get("redundant-edge", 0) == expected
+
+
+def test_a_taxonomy_without_edges_is_reported() -> None:
+    found = check(Taxonomy.flat(["A", "B"])).find("no-edges")
+    assert found is not None
+    assert (found.severity, found.count) == ("warning", 2)
+    assert check(Taxonomy.flat(["A"])).findings == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Oberbegriff;Unterbegriff\nSport;Tennis\nTennis;Doppel\n", "Ebene 1,Ebene 2,Ebene 3\nA,B,C\nA,B,D\nA,E,F\n"],
+)
+def test_a_header_that_became_nodes_is_reported(tmp_path: Path, text: str) -> None:
+    (tmp_path / "t.csv").write_text(text)
+    found = check(formats.draft(tmp_path / "t.csv")).find("header-as-node")
+    assert found is not None
+    assert found.examples[0].startswith(("Oberbegriff > Unterbegriff", "Ebene 1 > Ebene 2 > Ebene 3"))
+    assert check(formats.draft(tmp_path / "t.csv", header=True)).find("header-as-node") is None
+
+
+def test_nodes_are_shown_with_their_labels(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("id,parent,name\nc1,,Music\nc2,c1,Opera\nc3,c2,Aria\nc2,c3,Opera\n")
+    found = check(formats.draft(tmp_path / "t.csv")).find("cycle")
+    assert found is not None
+    assert found.examples[0].startswith("c2 (Opera) > c3 (Aria) > c2 (Opera) (")
+
+
+def test_deprecated_ids_and_unused_relations_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "t.obo").write_text(
+        "[Term]\nid: X:1\nname: cat\n[Term]\nid: X:2\nis_a: X:1\nrelationship: part_of X:1\n"
+        "[Term]\nid: X:3\nname: puss\nis_obsolete: true\nreplaced_by: X:1\n"
+    )
+    report = check(formats.draft(tmp_path / "t.obo"), [["X:3"], ["X:2"]])
+    assert report.find("deprecated").examples == ["X:3 (puss), replaced by X:1 (cat)"]  # type: ignore[union-attr]
+    assert report.find("unused-relation").examples == ["part_of: 1"]  # type: ignore[union-attr]
+    hint = "X:3 (1 documents; it is deprecated, use 'X:1' (cat))"
+    assert report.find("label-without-node").examples == [hint]  # type: ignore[union-attr]
 
 
 @pytest.mark.data

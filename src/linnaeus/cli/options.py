@@ -186,7 +186,18 @@ class TaxonomyReading(Group):
         list[str] | None, _taxonomy("--namespace", help="Only terms of this namespace (OBO). May be repeated.")
     ] = None
     separator: Annotated[
-        str | None, _taxonomy("--taxonomy-separator", help="Between columns, or between the steps of a code.")
+        str | None,
+        _taxonomy("--taxonomy-separator", help="Between columns, or between the steps of a code ('' for 1, 11, 111)."),
+    ] = None
+    header: Annotated[
+        bool | None,
+        _taxonomy("--taxonomy-header/--no-taxonomy-header", help="Whether the taxonomy begins with column names."),
+    ] = None
+    obsolete: Annotated[
+        bool | None, _taxonomy("--obsolete/--no-obsolete", help="Keep obsolete or deprecated nodes (OBO, SKOS).")
+    ] = None
+    duplicates: Annotated[
+        str | None, _taxonomy("--taxonomy-duplicates", help="Pairs that are given twice: error (default) or drop.")
     ] = None
 
     def read(self, path: str) -> Taxonomy:

@@ -55,9 +55,11 @@ def show(
     """Print the shape of a taxonomy and its upper levels, or the surroundings of one node."""
     from linnaeus.taxonomy.shape import shape
 
-    with waiting(f"reading {file}"):
-        tax = _draft(file, reading).taxonomy()
-    about = {**shape(tax), "fingerprint": tax.fingerprint}
+    with waiting(f"reading {file}"), reading.named():
+        draft = _draft(file, reading)
+        tax = draft.taxonomy()
+    ids = {"n_aliases": len(tax.aliases), "n_deprecated": len(tax.deprecated)}
+    about = {**shape(tax), **{name: n for name, n in ids.items() if n}, "fingerprint": tax.fingerprint}
     if node is not None:
         _show_node(tax, node, depth, json)
     elif json:
@@ -65,6 +67,7 @@ def show(
     else:
         _print_properties(about)
         _print_tree(tax, _starts(tax), depth)
+        _note_left_out(draft)
 
 
 @app.command()
@@ -80,28 +83,34 @@ def convert(
     json: JsonOption = False,
 ) -> None:
     """Write a taxonomy in another format; the language chooses among the labels read, and marks the labels written."""
-    from linnaeus.errors import ParameterError
+    from linnaeus.errors import LinnaeusError, ParameterError
     from linnaeus.taxonomy import formats
 
-    language, format = reading.language, reading.format
-    chooses = language is not None and formats.knows("language", input, format, encoding=reading.encoding)
-    marks = language is not None and formats.knows("language", output, to, writing=True)
-    if language is not None and not (chooses or marks):
-        raise ParameterError(f"--language {language} means nothing here: neither {input} nor {output} is SKOS.")
+    language = reading.language
     if output.exists() and input.exists() and output.samefile(input):
         raise ParameterError(f"{output} is the input itself; a conversion may lose what a format cannot say.")
-    with waiting(f"reading {input}"):
-        draft = _draft(input, replace(reading, language=language if chooses else None))
+    try:
+        marks = language is not None and formats.knows("language", output, to, writing=True)
+    except LinnaeusError as error:
+        raise type(error)(str(error).replace("format=...", "--to")) from None
+    with waiting(f"reading {input}"), reading.named():
+        draft = _draft(input, reading, optional=("language",))
         tax = draft.taxonomy()
-    tax.write(output, to, **({"language": language} if marks else {}))
+    if language is not None and not marks and not formats.knows("language", input, draft.format):
+        raise ParameterError(f"--language {language} means nothing here: neither {input} nor {output} is SKOS.")
+    try:
+        tax.write(output, to, **({"language": language} if marks else {}))
+    except LinnaeusError as error:
+        raise type(error)(str(error).replace("format=...", "--to")) from None
     if json:
-        counts = {"n_nodes": tax.n_nodes, "n_edges": tax.n_edges, "labels_left_out": dict(draft.left_out)}
-        print_json({"output": str(output), **counts})
+        counts = {"n_nodes": tax.n_nodes, "n_edges": tax.n_edges, "n_deprecated": len(tax.deprecated)}
+        print_json({"output": str(output), **counts, "labels_left_out": dict(draft.left_out)})
         return
     note(f"{output}: {tax.n_nodes:,} nodes, {tax.n_edges:,} edges")
     if draft.left_out:
         languages = ", ".join(f"{name or 'none'} ({count:,})" for name, count in draft.left_out.most_common())
         note(f"One label per node was kept; labels left out, by language: {languages}. --language chooses.")
+    _note_left_out(draft)
 
 
 @app.command()
@@ -141,7 +150,7 @@ def check(
         if rows:
             print_table(["severity", "code", "count", "what", "examples"], rows)
         else:
-            print("Nothing odd was found.")
+            print("No problems were found.")
     if not report.ok:
         raise typer.Exit(1)
 
@@ -155,11 +164,25 @@ def _labels_of(data: Path, reading: LabelledReading) -> Any:
     return labels
 
 
-def _draft(file: Path, reading: TaxonomyReading) -> Draft:
+def _draft(file: Path, reading: TaxonomyReading, **options: Any) -> Draft:
     from linnaeus.taxonomy import formats
 
     with reading.named():
-        return formats.draft(file, **reading.given())
+        return formats.draft(file, **reading.given(), **options)
+
+
+def _note_left_out(draft: Draft) -> None:
+    """Say what the file has and the taxonomy does not."""
+    deprecated = draft.replacements()[1]
+    if deprecated:
+        replaced = sum(len(said.replaced_by) == 1 for said in deprecated.values())
+        note(
+            f"{len(deprecated):,} deprecated ids were left out (--obsolete keeps them); {replaced:,} of them have "
+            "exactly one replacement."
+        )
+    if draft.unused_relations:
+        relations = ", ".join(f"{name} ({count:,})" for name, count in draft.unused_relations.most_common(5))
+        note(f"Edges of other relations were left out: {relations}. --relation takes them.")
 
 
 def _print_properties(about: dict[str, Any]) -> None:
@@ -186,15 +209,21 @@ def _show_node(tax: Taxonomy, node: str, depth: int, json: bool) -> None:
         "node": tax.names[v],
         "label": tax.display(v),
         "depth": int(tax.depth[v]),
-        "parents": tax.names[tax.parents(v)].tolist(),
-        "ancestors": tax.names[tax.ancestors(v, include_self=False)].tolist(),
-        "children": tax.names[tax.children(v)].tolist(),
         "n_descendants": len(tax.descendants(v, include_self=False)),
     }
+    others = [id for id, name in tax.aliases.items() if name == tax.names[v]]
+    replaces = [id for id, said in tax.deprecated.items() if tax.names[v] in said.replaced_by]
+    about |= {name: ids for name, ids in (("aliases", others), ("replaces", replaces)) if ids}
+    relatives = {
+        "parents": tax.parents(v),
+        "ancestors": tax.ancestors(v, include_self=False),
+        "children": tax.children(v),
+    }
     if json:
-        print_json({**about, "tree": _nested(tax, v, depth)})
+        names = {word: tax.names[nodes].tolist() for word, nodes in relatives.items()}
+        print_json({**about, **names, "tree": _nested(tax, v, depth)})
         return
-    _print_properties(about)
+    _print_properties({**about, **{word: [_named(tax, int(u)) for u in nodes] for word, nodes in relatives.items()}})
     _print_tree(tax, [v], depth)
 
 
@@ -207,6 +236,11 @@ def _nested(tax: Taxonomy, v: int, depth: int) -> dict[str, Any]:
     return record
 
 
+def _named(tax: Taxonomy, v: int) -> str:
+    name, label = str(tax.names[v]), tax.display(v)
+    return name if label == name else f"{name}  {label}"
+
+
 def _print_tree(tax: Taxonomy, starts: list[int], depth: int) -> None:
     """The upper levels as a tree; long lists of children are cut, and what is cut is counted."""
     from rich.text import Text
@@ -215,9 +249,7 @@ def _print_tree(tax: Taxonomy, starts: list[int], depth: int) -> None:
     def grow(branch: Any, nodes: list[int], level: int) -> None:
         for v in nodes[:MOST_CHILDREN]:
             below = [] if tax.kind == "graph" else [int(c) for c in tax.children(v)]
-            name, label = str(tax.names[v]), tax.display(v)
-            text = name if label == name else f"{name}  {label}"
-            twig = branch.add(Text(text + (f"  [{len(below):,}]" if below and level == 1 else "")))
+            twig = branch.add(Text(_named(tax, v) + (f"  [{len(below):,}]" if below and level == 1 else "")))
             if level > 1:
                 grow(twig, below, level - 1)
         if len(nodes) > MOST_CHILDREN:

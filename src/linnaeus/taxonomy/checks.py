@@ -19,7 +19,7 @@ from linnaeus.taxonomy.formats.draft import Draft
 from linnaeus.taxonomy.pairs import Pairs
 from linnaeus.taxonomy.rows import pointers
 from linnaeus.taxonomy.shape import shape, shape_of_pairs
-from linnaeus.taxonomy.taxonomy import Taxonomy
+from linnaeus.taxonomy.taxonomy import Deprecated, Taxonomy
 from linnaeus.typing import BoolArray, IntArray
 
 __all__ = ["Finding", "Report", "check"]
@@ -81,7 +81,7 @@ def check(
     draft = source if isinstance(source, Draft) else _drawn(source)
     pairs, directed = draft.pairs(), draft.kind != "graph"
     taxonomy = source if isinstance(source, Taxonomy) else _built(draft, pairs)
-    findings = [*_pairs(draft, pairs), *_shape(pairs, directed), *_shown(draft, pairs)]
+    findings = [*_pairs(draft, pairs), *_reading(draft, pairs), *_shape(pairs, directed), *_shown(draft, pairs)]
     if directed:
         cycles = [pairs.placed(text, e) for text, e in pairs.cycles(EXAMPLES)]
         findings += _finding("error", "cycle", "cycles", pairs.n_cycles, cycles)
@@ -96,7 +96,7 @@ def _built(draft: Draft, pairs: Pairs) -> Taxonomy | None:
     """The taxonomy, as far as it has a shape: without repetitions, unknown parents as nodes; None if it is circular."""
     shown = [draft.labels.get(name, "") for name in pairs.names] if draft.labels else None
     try:
-        return build.from_pairs(pairs, draft.kind, draft.root, shown)
+        return build.from_pairs(pairs, draft.kind, draft.root, shown).with_replacements(*draft.replacements())
     except TaxonomyError:
         return None
 
@@ -109,6 +109,8 @@ def _drawn(source: Taxonomy | Iterable[tuple[Hashable, Hashable]]) -> Draft:
         return draft
     for v, name in enumerate(source.names):
         draft.node(name, None if source.display_labels is None else source.display_labels[v])
+    draft.aliases = {id: [name] for id, name in source.aliases.items()}
+    draft.deprecated = dict(source.deprecated)
     draft.kind, draft.root = source.kind, None if source.root is None else source.names[source.root]
     for above, below in zip(*(source.names[nodes] for nodes in source.edges), strict=True):
         if source.kind != "graph" or source.index_of[above] < source.index_of[below]:
@@ -117,7 +119,7 @@ def _drawn(source: Taxonomy | Iterable[tuple[Hashable, Hashable]]) -> Draft:
 
 
 def _some(pairs: Pairs, nodes: IntArray) -> list[str]:
-    return [pairs.names[v] for v in nodes[:EXAMPLES]]
+    return [pairs.shown(v) for v in nodes[:EXAMPLES]]
 
 
 def _placed(pairs: Pairs, numbers: IntArray) -> list[str]:
@@ -140,6 +142,45 @@ def _pairs(draft: Draft, pairs: Pairs) -> list[Finding]:
     return found + _finding("error", "unknown-parent", "parents that are not declared", n_unknown, named)
 
 
+def _reading(draft: Draft, pairs: Pairs) -> list[Finding]:
+    """Signs that the file was not read as it was meant, and what was left out of it."""
+    found = []
+    if len(pairs.names) > 1 and not len(pairs.given_parent):
+        message = "nodes, and no edges between them: a flat list, or a file that was read in the wrong format"
+        found += _finding("warning", "no-edges", message, len(pairs.names), _some(pairs, np.arange(len(pairs.names))))
+    header = _header(draft, pairs)
+    found += _finding("warning", "header-as-node", "first lines that look like a header", len(header) > 0, header)
+    gaps = [pairs.shown(pairs.names.index(code)) for code in draft.gaps[:EXAMPLES]]
+    found += _finding("warning", "code-gap", "codes without the parent level that others have", len(draft.gaps), gaps)
+    relations = [f"{name}: {count:,}" for name, count in draft.unused_relations.most_common(EXAMPLES)]
+    count = draft.unused_relations.total()
+    found += _finding("info", "unused-relation", "edges of relations that were not asked for", count, relations)
+    deprecated = draft.replacements()[1]
+    named = [_deprecated(id, said, pairs, draft) for id, said in list(deprecated.items())[:EXAMPLES]]
+    return found + _finding("info", "deprecated", "deprecated ids that were left out", len(deprecated), named)
+
+
+def _deprecated(id: str, said: Deprecated, pairs: Pairs, draft: Draft) -> str:
+    name = f"{id} ({said.label})" if said.label else id
+    targets = [
+        f"{target} ({draft.labels[target]})" if target in draft.labels else target for target in said.replaced_by
+    ]
+    return f"{name}, replaced by {', '.join(targets)}" if targets else name
+
+
+def _header(draft: Draft, pairs: Pairs) -> list[str]:
+    """The nodes of the first line of a table, if they are a chain that touches nothing else."""
+    if not draft.headless or not len(pairs.lines):
+        return []
+    first = np.flatnonzero(pairs.lines == pairs.lines.min())
+    nodes = np.unique(np.concatenate([pairs.given_parent[first], pairs.given_child[first]]))
+    degree = pairs.n_parents[nodes].sum() + pairs.n_children[nodes].sum()
+    alone = degree == 2 * len(first) and len(nodes) == len(first) + 1 and len(nodes) < len(pairs.names)
+    return (
+        [" > ".join(pairs.names[v] for v in [pairs.given_parent[first[0]], *pairs.given_child[first]])] if alone else []
+    )
+
+
 def _shape(pairs: Pairs, directed: bool) -> list[Finding]:
     """Orphans, one-child chains, several parents, redundant edges."""
     n_parents, n_children = pairs.n_parents, pairs.n_children
@@ -149,7 +190,7 @@ def _shape(pairs: Pairs, directed: bool) -> list[Finding]:
         return found
     single = np.flatnonzero((n_children == 1) & ~pairs.circular)
     below = dict(zip(pairs.parent.tolist(), pairs.child.tolist(), strict=True))
-    chains = [f"{pairs.names[v]} > {pairs.names[below[v]]}" for v in single[:EXAMPLES].tolist()]
+    chains = [f"{pairs.shown(v)} > {pairs.shown(below[v])}" for v in single[:EXAMPLES].tolist()]
     found += _finding("warning", "one-child", "nodes with a single child", len(single), chains)
     several = np.flatnonzero(n_parents > 1)
     found += _finding("info", "multi-parent", "nodes with several parents", len(several), _some(pairs, several))
@@ -200,6 +241,9 @@ def _data(
     for given in labels:
         counts.update({given} if isinstance(given, str) else set(map(str, given)))
     index = {name: v for v, name in enumerate(pairs.names)}
+    if taxonomy is not None:  # labels given by another id of a node count for the node
+        for alias in [label for label in counts if label in taxonomy.aliases]:
+            counts[taxonomy.aliases[alias]] += counts.pop(alias)
     unknown = Counter({label: count for label, count in counts.items() if label not in index}).most_common()
     named = []
     for label, count in unknown[:EXAMPLES]:
@@ -219,7 +263,7 @@ def _data(
         "info", "node-without-data", "nodes without a document on or below them", len(empty), _some(pairs, empty)
     )
     starving = np.flatnonzero((pairs.n_children == 0) & (n_docs > 0) & (n_docs < min_examples))
-    few = [f"{pairs.names[v]} ({n_docs[v]})" for v in starving[:EXAMPLES]]
+    few = [f"{pairs.shown(v)} ({n_docs[v]})" for v in starving[:EXAMPLES]]
     return found + _finding(
         "warning", "starving-leaf", f"leaves with fewer than {min_examples} documents", len(starving), few
     )

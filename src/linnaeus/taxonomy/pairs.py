@@ -6,7 +6,7 @@ taxonomy raises the first thing that is wrong (`Pairs.error`); `linnaeus.taxonom
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from functools import cached_property
 
 import numpy as np
@@ -37,9 +37,10 @@ class Pairs:
         child: IntArray,
         lines: IntArray | None = None,
         source: str | None = None,
+        labels: Mapping[str, str] | None = None,
     ) -> None:
         n = len(names)
-        self.names, self.source = names, source
+        self.names, self.source, self.labels = names, source, labels or {}
         self.given_parent, self.given_child = parent, child
         self.lines = np.zeros(len(parent), dtype=np.int32) if lines is None else lines
         self.loops = np.flatnonzero(parent == child)
@@ -55,9 +56,15 @@ class Pairs:
 
     # -- words ---------------------------------------------------------------------------------------------------------
 
+    def shown(self, v: int) -> str:
+        """A node by its name, with its display label behind it if it has another one."""
+        name = self.names[v]
+        label = self.labels.get(name, "")
+        return name if label in ("", name) else f"{name} ({label})"
+
     def pair(self, e: int) -> str:
-        """A pair by its names."""
-        return f"{self.names[self.given_parent[e]]} > {self.names[self.given_child[e]]}"
+        """A pair by its nodes."""
+        return f"{self.shown(self.given_parent[e])} > {self.shown(self.given_child[e])}"
 
     def placed(self, text: str, e: int) -> str:
         """A text about a pair with its place behind it, if it has a line."""
@@ -166,5 +173,5 @@ class Pairs:
         cycle = [v for v, position in seen.items() if position >= seen[node]][::-1]
         start = cycle.index(min(cycle))
         cycle = cycle[start:] + cycle[:start]
-        names = [self.names[v] for v in cycle[:10]] + (["..."] if len(cycle) > 10 else []) + [self.names[cycle[0]]]
+        names = [self.shown(v) for v in cycle[:10]] + (["..."] if len(cycle) > 10 else []) + [self.shown(cycle[0])]
         return " > ".join(names), min(pair_above[v] for v in cycle)

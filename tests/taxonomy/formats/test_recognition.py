@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from linnaeus.errors import TaxonomyError
-from linnaeus.taxonomy.formats import FORMATS, HEAD, knows, recognise
+from linnaeus.taxonomy.formats import FORMATS, HEAD, knows, read, recognise
 
 SAMPLES = [
     ("turtle", "# a comment\n@prefix skos: <http://www.w3.org/2004/02/skos/core#> .\n"),
@@ -38,6 +38,9 @@ SAMPLES = [
     ("indented", "A\nB\nC\n"),
     ("codes", "comp.sys.mac\ncomp.os\nalt.atheism\n"),
     ("codes", "1\tOne\n1.1\tOne one\n1.2\tOne two\n"),
+    ("codes", "1\n11\n111\n12\n2\n21\n"),
+    ("codes", "Kennung;Titel\n1;Eins\n11;Elf\n12;Zwölf\n"),
+    ("codes", "1 Managers\n11 Chief executives, senior officials\n12 Others\n"),
     ("mesh", "Body Regions;A01\nMammary Glands, Human;A01.236\n"),
 ]
 
@@ -61,8 +64,40 @@ def test_what_is_not_recognised_is_an_error_that_lists_the_formats() -> None:
 
 @pytest.mark.parametrize("text", ["<html>\n<body>\n", "<a:b>\n<c>", "Ball games\nNatural science\n", "Root A B\n"])
 def test_what_may_be_several_things_is_not_guessed(text: str) -> None:
-    with pytest.raises(TaxonomyError, match=r"name the format \(format= in Python, --from"):
+    with pytest.raises(TaxonomyError, match=r"name it with format=\.\.\. \(one of turtle"):
         recognise(text.encode())
+
+
+@pytest.mark.parametrize("text", ["parent,child\nA,B\nA, C\n A,D\nB,E\n", "A,B\nA, C\n A,D\nB,E\n"])
+def test_a_stray_space_does_not_make_an_outline_of_a_table(text: str, tmp_path: Path) -> None:
+    (tmp_path / "sp.csv").write_text(text)
+    assert recognise(tmp_path / "sp.csv") == "edges"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("t.txt", "A,B\nA,C\n A,D\nB,E\n", r"t\.txt: .*may be a table \('edges'.*\(line 3\) an outline \('indented'\)"),
+        ("t.csv", "A, all\n  B, one\n  C, two\n", r"t\.csv: .*may be a table .*\(line 2\) an outline"),
+        ("t.csv", "A,B\nC,D\nE,F\n", r"a parent and its child \('edges'\) or a code and its title \('codes'\)"),
+    ],
+)
+def test_two_readings_are_an_error_that_names_both(name: str, text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(TaxonomyError, match=message + r".*name it with format=\.\.\."):
+        recognise(tmp_path / name)
+
+
+def test_a_header_outvotes_indentation_whatever_the_ending() -> None:
+    assert recognise(b"parent,child\nA,B\n A,C\n B,D\n") == "edges"
+    assert recognise(b"level1;level2\nA;B\n A;C\n") == "paths"
+
+
+@pytest.mark.parametrize("line", ["sep=;", '"sep=;"', "SEP=;", "sep=;\r"])
+def test_the_separator_line_of_spreadsheets_names_the_delimiter(line: str, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(f"{line}\nparent;child\nA, B and C;D, E\n", newline="")
+    tax = read(tmp_path / "t.csv")
+    assert list(tax.names) == ["A, B and C", "D, E"]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import importlib
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +22,13 @@ from linnaeus.taxonomy.formats.graphs import from_networkx, to_networkx
 from linnaeus.taxonomy.formats.nested import note_of
 from linnaeus.taxonomy.formats.options import Options
 from linnaeus.taxonomy.formats.recognition import doubt, recognise_text
-from linnaeus.taxonomy.formats.source import add_note, decode, find_note, load, save
+from linnaeus.taxonomy.formats.source import add_note, decode, find_note, load, save, source_name
 from linnaeus.taxonomy.taxonomy import Taxonomy
 
 __all__ = ["FORMATS", "Draft", "draft", "from_networkx", "knows", "read", "recognise", "to_networkx", "write"]
 
 HEAD = 1 << 16
-NAME_FORMAT = "name the format (format= in Python, --from and --to of `linnaeus taxonomy`)"
+NAME_FORMAT = "name it with format=..."
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ FORMATS = {
     "json": Format("nested JSON", "nested", (".json",), "json"),
     "lshtc": Format("LSHTC: 'parent child' with a space", "lines", ("cat_hier.txt",)),
     "children": Format("a parent and its children per line, with tabs", "lines", (".taxonomy",)),
-    "codes": Format("dotted codes, one per line", "codes", (".codes",)),
+    "codes": Format("codes such as 1.1.2 or 112, one per line, with titles", "codes", (".codes",)),
     "mesh": Format("'name;tree number' (MeSH)", "mesh", (".mesh",)),
     "arff": Format("class attribute of a hierarchical ARFF file", "arff", (".arff",), "%"),
 }
@@ -70,10 +70,10 @@ def recognise(source: str | os.PathLike[str] | bytes, *, encoding: str | None = 
     """
     if isinstance(source, bytes):
         return _recognised(decode(source, "the bytes", encoding), "the bytes", True)
-    head = load(source, HEAD)
+    head, name = load(source, HEAD), source_name(source)
     if len(head) < HEAD:
-        return _recognised(decode(head, str(source), encoding), str(source), True)
-    return _recognised(_beginning(head, str(source), encoding), str(source), False)
+        return _recognised(decode(head, name, encoding), name, True)
+    return _recognised(_beginning(head, name, encoding), name, False)
 
 
 def _beginning(head: bytes, source: str, encoding: str | None) -> str:
@@ -87,9 +87,9 @@ def _beginning(head: bytes, source: str, encoding: str | None) -> str:
 def _recognised(text: str, source: str, whole: bool = True) -> str:
     if not text.strip():
         raise TaxonomyError(f"{source}: the file is empty; expected a taxonomy.")
-    found = recognise_text(text, whole=whole)
+    found = recognise_text(text, whole=whole, ending=Path(_unpacked_name(source)).suffix)
     if found not in FORMATS:
-        raise TaxonomyError(f"{source}: {doubt(text)}; {NAME_FORMAT}, one of {', '.join(FORMATS)}.")
+        raise TaxonomyError(f"{source}: {doubt(text)}; {NAME_FORMAT} (one of {', '.join(FORMATS)}).")
     return found
 
 
@@ -134,9 +134,16 @@ def read(
 
 
 def draft(
-    path: str | os.PathLike[str], format: str | None = None, *, encoding: str | None = None, **options: Any
+    path: str | os.PathLike[str],
+    format: str | None = None,
+    *,
+    encoding: str | None = None,
+    optional: Sequence[str] = (),
+    **options: Any,
 ) -> Draft:
     """What a file says, not yet checked for cycles: for looking at broken files.
+
+    ``optional`` names options that are left out where the format does not know them, instead of being an error.
 
     Examples
     --------
@@ -146,12 +153,22 @@ def draft(
     >>> list(draft(file).index)
     ['A', 'B']
     """
-    return _drawn(path, format, encoding, Options(**options))
+    return _drawn(path, format, encoding, Options(**options), optional)
 
 
-def _drawn(path: str | os.PathLike[str], format: str | None, encoding: str | None, options: Options) -> Draft:
-    text = decode(load(path), str(path), encoding)
-    drawn = _parse(text, str(path), _format_name(format, text, str(path)), options)
+def _drawn(
+    path: str | os.PathLike[str],
+    format: str | None,
+    encoding: str | None,
+    options: Options,
+    optional: Sequence[str] = (),
+) -> Draft:
+    source = source_name(path)
+    text = decode(load(path), source, encoding)
+    name = _format_name(format, text, source)
+    left_out = [option for option in optional if option not in _module(name).KNOWN_OPTIONS]
+    drawn = _parse(text, source, name, replace(options, **dict.fromkeys(left_out)))
+    drawn.format = name
     if format == "graph":
         drawn.kind = "graph"
     return drawn
@@ -294,7 +311,7 @@ def _format_name(format: str | None, text: str | None, source: str) -> str:
 
 def _unpacked_name(path: str | os.PathLike[str]) -> str:
     name = Path(path).name.lower()
-    for ending in (".gz", ".xz", ".bz2"):
+    for ending in (".gz", ".xz", ".bz2", ".zip"):
         name = name.removesuffix(ending)
     return name
 

@@ -1,22 +1,53 @@
-"""Codes that are paths: ``comp.sys.mac``, ``1.1.1.1``, ``A/B/C``; one per line, every prefix is a node.
+"""Codes that say where a node stands, one per line, with titles as display labels where a table has them.
 
-A second column (tab, semicolon or comma) is the display label. The mark between the steps is the one of ``. / -`` that
-most codes contain, unless ``separator=`` says which.
+*Steps*: ``comp.sys.mac``, ``1.1.1.1``, ``A/B/C``. Every prefix is a node, whether it has a line or not. The mark
+between the steps is the one of ``. / -`` that most codes contain, unless ``separator=`` says which.
+
+*Digits* (``separator=""``): ``1 11 111 1111`` (ISCO, KldB, HS) and ``01 01.1 01.11`` (NACE). The parent of a code is
+the longest other code that it begins with, marks aside, so that levels may be missing. Letters that stand alone in
+front of the codes below them (sections ``A``, ``B``, ...) are their parents.
+
+Which of the two it is follows from the codes themselves: see `digits_nest`.
 """
 
 from __future__ import annotations
 
 import itertools
+import re
+from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from linnaeus.taxonomy.formats.draft import Draft
 from linnaeus.taxonomy.formats.options import Options
-from linnaeus.taxonomy.formats.source import body_lines, delimiter, quoted, table
+from linnaeus.taxonomy.formats.source import column_mark, quoted, table
 from linnaeus.taxonomy.taxonomy import Taxonomy
 
-__all__ = ["KNOWN_OPTIONS", "code_separator", "compose", "parse"]
+__all__ = ["KNOWN_OPTIONS", "Columns", "code_columns", "code_separator", "compose", "digits_nest", "parse"]
 
-KNOWN_OPTIONS = ("separator",)
+KNOWN_OPTIONS = ("separator", "header")
+
+SAMPLE = 5000  # rows that are looked at to tell what the columns hold
+_CODE = re.compile(r"[A-Z]{0,3}\d[0-9A-Za-z]{0,20}(?:[./ -][0-9A-Za-z]{1,20}){0,20}|[A-Z]{1,2}")
+_SECTION = re.compile(r"[A-Z]")
+_MARKS = re.compile(r"[./ -]")
+_EXCEL = re.compile(r'="?(.*?)"?')  # ="01" and '01 keep the zero of a code in spreadsheets
+_CODE_WORDS = frozenset(
+    ("code", "codes", "kode", "kod", "notation", "class_code", "código", "codigo", "codice", "schlüssel")
+)
+_TITLE_WORDS = (
+    *("title", "label", "name", "titel", "bezeichnung", "benennung", "text", "titre", "libellé", "libelle", "intitulé"),
+    *("nom", "título", "titulo", "nombre", "denominación", "descripción", "titolo", "denominazione", "naam"),
+    *("omschrijving", "description"),
+)
+
+
+class Columns(NamedTuple):
+    """Where a table has its codes and titles, and whether a header names them."""
+
+    code: int
+    title: int | None
+    header: bool
 
 
 def code_separator(codes: Sequence[str]) -> str | None:
@@ -32,35 +63,240 @@ def code_separator(codes: Sequence[str]) -> str | None:
     return best if counts[best] else None
 
 
+def digits_nest(codes: Sequence[str]) -> bool:
+    """Whether codes nest by their digits: most begin with another code, and most that could be parents are.
+
+    Numbers in sequence (1, 2, ..., 10, 11) do not, and codes of steps (1.1, 1.2, ..., 1.10) do not either: where codes
+    have marks, nearly all codes of a length that has children must have children.
+
+    Examples
+    --------
+    >>> digits_nest(["1", "11", "111", "12", "2", "21"]), digits_nest(["01", "01.1", "01.11", "01.12"])
+    (True, True)
+    >>> digits_nest([str(n) for n in range(1, 50)]), digits_nest([f"1.{n}" for n in range(1, 50)])
+    (False, False)
+    """
+    sections = _sections(codes)[0]
+    codes = [code for code in codes if code not in sections] if sections else codes
+    keys = [_key(code) for code in codes]
+    if len(codes) < 2 or len(set(keys)) < len(keys) or not all(map(_CODE.fullmatch, codes)) or _in_sequence(keys):
+        return False
+    above = _prefix_parents(codes)
+    shortest, longest = min(map(len, keys)), max(map(len, keys))
+    deeper = [code for code, key in zip(codes, keys, strict=True) if len(key) > shortest]
+    linked = sum(above[code] is not None for code in deeper)
+    parents = {parent for parent in above.values() if parent is not None}
+    mark = code_separator(codes)
+    if mark is None:
+        inner = [code for code, key in zip(codes, keys, strict=True) if len(key) < longest]
+        return 0 < linked >= 0.6 * len(deeper) and 2 * len(parents) >= len(inner)
+    nested = {p for code, p in above.items() if p is not None and _steps_parent(code, mark) != p}
+    lengths = {len(_key(code)) for code in nested}
+    inner = [code for code, key in zip(codes, keys, strict=True) if len(key) in lengths]
+    return bool(nested) and linked >= 0.6 * len(deeper) and len(parents.intersection(inner)) >= 0.8 * len(inner)
+
+
+def code_columns(rows: Sequence[Sequence[str]], header: bool | None = None) -> Columns | None:
+    """Where the codes and titles of a table are, or None if no column holds codes that say where they stand.
+
+    Examples
+    --------
+    >>> code_columns([["Code", "Bezeichnung"], ["1", "Landwirtschaft"], ["11", "Tierzucht"], ["12", "Gartenbau"]])
+    Columns(code=0, title=1, header=True)
+    >>> code_columns([["Sports", "Tennis"], ["Sports", "Chess"]]) is None
+    True
+    """
+    rows = rows[:SAMPLE]
+    width = Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
+    words = [cell.strip().strip('"').lower().replace(" ", "_") for cell in rows[0]] if rows else []
+    named = next((i for i, word in enumerate(words) if word in _CODE_WORDS), None)
+    for code in [*range(width)] if named is None else [named]:
+        cells = [_unwrapped(row[code]) if code < len(row) else "" for row in rows]
+        has_header = _has_header(cells, words, code) if header is None else header
+        if code > 0 and not has_header:
+            return None
+        codes = cells[has_header:]
+        # In a table of two columns the other one holds titles; codes there would make it a list of pairs.
+        titles = {cell for row in rows[has_header:] for cell in row[1 - code : 2 - code]} if width == 2 else set()
+        distinct = len(set(codes)) == len(codes) and "" not in codes and not titles.intersection(codes)
+        titled = named == code and any(word in _TITLE_WORDS for word in words)
+        if len(codes) > 1 and distinct and (titled or digits_nest(codes) or (code == 0 and _steps_nest(codes))):
+            return Columns(code, _title_column(rows[has_header:], words if has_header else [], code, width), has_header)
+    return None
+
+
+def _unwrapped(cell: str) -> str:
+    """A code without what spreadsheets add to keep its zeros, and without a mark at its end."""
+    found = _EXCEL.fullmatch(cell)
+    return (found.group(1) if found else cell.removeprefix("'")).rstrip("./- ")
+
+
+def _has_header(cells: list[str], words: list[str], column: int) -> bool:
+    """The first cell names the column: it is a usual word, or is not a code where all that follow are."""
+    if words[column : column + 1] and words[column] in _CODE_WORDS:
+        return True
+    first, others = cells[0], cells[1:]
+    if len(others) < 2 or not all(map(_CODE.fullmatch, others)):
+        return False
+    if re.fullmatch(r"[A-Z]{2}", first):  # HS, or the code of a country that others begin with
+        return not any(code.startswith(first) for code in others)
+    return not _CODE.fullmatch(first)
+
+
+def _title_column(rows: Sequence[Sequence[str]], words: list[str], code: int, width: int) -> int | None:
+    """The column with the name of a title, else the next one that holds words, else the next one."""
+    others = [*range(code + 1, width), *range(code)]
+    named = [i for word in _TITLE_WORDS for i in others if words[i : i + 1] == [word]]
+    wordy = [i for i in others if 2 * sum(any(map(str.isalpha, row[i])) for row in rows if i < len(row)) > len(rows)]
+    return next(iter([*named, *wordy, *others]), None)
+
+
+def _steps_nest(codes: Sequence[str]) -> bool:
+    """Most codes hold the separator, and most of these continue another code or share a beginning with one."""
+    mark = code_separator(codes)
+    if mark is None:
+        return False
+    above = [code.rpartition(mark)[0] for code in codes if mark in code]
+    known, counts = set(codes), Counter(above)
+    shared = sum(prefix in known or counts[prefix] > 1 for prefix in above)
+    return 2 * len(above) >= len(codes) and 2 * shared >= len(above)
+
+
+def _in_sequence(keys: Sequence[str]) -> bool:
+    """Whether the codes are mere numbers, counted through with few gaps."""
+    if not all(
+        key.isascii() and key.isdigit() and len(key) < 10 and not (key[0] == "0" and len(key) > 1) for key in keys
+    ):
+        return False
+    numbers = [int(key) for key in keys]
+    return len(numbers) > 0.5 * (max(numbers) - min(numbers) + 1)
+
+
+def _key(code: str) -> str:
+    return _MARKS.sub("", code)
+
+
+def _steps_parent(code: str, mark: str) -> str | None:
+    return code.rpartition(mark)[0] or None
+
+
+def _prefix_parents(codes: Sequence[str]) -> dict[str, str | None]:
+    """The longest other code that each code begins with, marks aside; in sorted order it is among the open ones."""
+    above: dict[str, str | None] = {}
+    opened: list[tuple[str, str]] = []
+    for key, code in sorted((_key(code), code) for code in codes):
+        while opened and not (key.startswith(opened[-1][0]) and len(key) > len(opened[-1][0])):
+            opened.pop()
+        above[code] = opened[-1][1] if opened else None
+        opened.append((key, code))
+    return above
+
+
+def _sections(codes: Sequence[str]) -> tuple[set[str], dict[str, str]]:
+    """Letters that stand in front of codes that begin with a digit: the letters, and the letter in front of each code.
+
+    Nothing where the first code is not a letter or a letter has no code behind it: then the order says nothing.
+    """
+    sections: dict[str, int] = {}
+    below: dict[str, str] = {}
+    section = None
+    for code in codes:
+        if _SECTION.fullmatch(code):
+            section = code
+            sections[code] = 0
+        elif section is None or not code[:1].isdigit():
+            return set(), {}
+        else:
+            below[code] = section
+            sections[section] += 1
+    return (set(sections), below) if sections and all(sections.values()) else (set(), {})
+
+
 def parse(text: str, source: str, format: str, options: Options) -> Draft:
-    """Names and pairs of the codes and their prefixes."""
+    """Names and pairs of the codes, by steps or by digits, and their titles."""
     draft = Draft(source, root=None, repeats=True)
-    sample = [line for _, line in zip(range(1000), (line for _, line in body_lines(text)), strict=False)]
-    rows = list(table(text, delimiter(sample) or "\t", source))
-    mark = options.separator or code_separator([cells[0] for _, cells in rows]) or "."
+    rows = _rows(text, source, options.header)
+    columns = code_columns([cells for _, cells in rows], options.header)
+    if columns is None:
+        width = Counter(len(cells) for _, cells in rows).most_common(1)[0][0] if rows else 1
+        cells = [_unwrapped(cells[0]) for _, cells in rows[:SAMPLE]]
+        headed = bool(rows) and _has_header(cells, [], 0) if options.header is None else options.header
+        columns = Columns(0, 1 if width > 1 else None, headed)
+    draft.headless = not columns.header
     given: dict[str, int] = {}
-    for number, cells in rows:
-        code, label = cells[0], " ".join(cells[1:])
-        steps = code.split(mark)
-        if "" in steps:
-            raise draft.error(f"step {steps.index('') + 1} of the code {code!r} is empty.", number)
+    for number, cells in rows[columns.header :]:
+        written = cells[columns.code] if columns.code < len(cells) else ""
+        code = written if options.separator else _unwrapped(written)
+        if not code:
+            raise draft.error(f"the line has no code: {' '.join(cells)[:60]!r}.", number)
         if code in given:
             raise draft.error(f"the code {code!r} was given before, in line {given[code]}.", number)
         given[code] = number
-        _add(draft, steps, mark, number)
-        if label:
-            draft.labels[code] = label
+        if written != code:
+            draft.aliases.setdefault(written, []).append(code)
+        if title := _title(cells, columns, [len(row) for _, row in rows[:1]]):
+            draft.labels[code] = title
+    mark = options.separator
+    if mark is None:
+        mark = code_separator([*given]) or ("" if any(any(map(str.isdigit, code)) for code in given) else ".")
+        mark = "" if digits_nest([*given][:SAMPLE]) else mark
+    if mark == "":
+        _add_by_digits(draft, given)
+    else:
+        for code, number in given.items():
+            _add_steps(draft, code, mark, number)
     return draft
 
 
-def _add(draft: Draft, steps: list[str], mark: str, number: int) -> None:
+def _rows(text: str, source: str, header: bool | None) -> list[tuple[int, list[str]]]:
+    """Numbered rows of cells; where no column of a delimited table holds codes, of a first word and the rest."""
+    rows = list(table(text, column_mark(text) or "\t", source))
+    if code_columns([cells for _, cells in rows], header) is None:
+        lines = text.split("\n")
+        words = [(number, lines[number - 1].strip().split(None, 1)) for number, _ in rows]
+        if code_columns([cells for _, cells in words], header) is not None:
+            return words
+    return rows
+
+
+def _title(cells: list[str], columns: Columns, widths: list[int]) -> str:
+    """The title of a row; where the last column overflows, its separators were not quoted and belong to it."""
+    if columns.title is None or columns.title >= len(cells):
+        return ""
+    last = columns.title > columns.code and widths and columns.title == widths[0] - 1
+    return ", ".join(cells[columns.title :]) if last else cells[columns.title]
+
+
+def _add_by_digits(draft: Draft, given: dict[str, int]) -> None:
+    """Pairs of codes and the longest codes that they begin with; codes that lack their usual parent are gaps."""
+    sections, section_of = _sections([*given])
+    codes = [code for code in given if code not in sections]
+    above = _prefix_parents(codes)
+    usual: dict[int, Counter[int]] = {}
+    for code, parent in above.items():
+        usual.setdefault(len(_key(code)), Counter())[0 if parent is None else len(_key(parent))] += 1
+    for code in given:
+        draft.node(code)
+    for code in codes:
+        parent = above[code]
+        expected = max(usual[len(_key(code))].items(), key=lambda item: (item[1], item[0]))[0]
+        if (0 if parent is None else len(_key(parent))) < expected:
+            draft.gaps.append(code)
+        parent = section_of.get(code) if parent is None else parent
+        if parent is not None:
+            draft.edge(parent, code, given[code])
+
+
+def _add_steps(draft: Draft, code: str, mark: str, number: int) -> None:
+    steps = code.split(mark)
+    if "" in steps:
+        raise draft.error(f"step {steps.index('') + 1} of the code {code!r} is empty.", number)
     new = []
     while steps:
         name = mark.join(steps)
-        if name in draft.index:
-            new.append(name)
-            break
         new.append(name)
+        if name in draft.index:
+            break
         steps = steps[:-1]
     new.reverse()
     draft.node(new[0])

@@ -56,6 +56,9 @@ class Draft:
         self.declared: set[str] = set()  # nodes said to be at the top
         self.aliases: dict[str, list[str]] = {}  # other ids, and the ids that have them
         self.deprecated: dict[str, Deprecated] = {}  # ids left out, and the ids that replace them
+        self.format = ""  # name of the format of the file
+        self.headless = False  # whether the file is a table in which no header was seen
+        self.gaps: list[str] = []  # codes without the parent that codes of their length have
         self.unused_relations: Counter[str] = Counter()  # pairs of relations that were not asked for
 
     def node(self, name: str, label: str | None = None) -> int:
@@ -79,7 +82,7 @@ class Draft:
         child: IntArray = np.array(self.child, np.int32)
         if order is not None:
             names, parent, child = _reordered(names, parent, child, order)
-        return Pairs(names, parent, child, lines, self.source)
+        return Pairs(names, parent, child, lines, self.source, self.labels)
 
     def error(self, message: str, line: int = 0) -> TaxonomyError:
         """An error that starts with the place."""

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from linnaeus.taxonomy.formats.draft import Draft
 from linnaeus.taxonomy.formats.options import Options
-from linnaeus.taxonomy.formats.source import body_lines, delimiter, quoted, table
+from linnaeus.taxonomy.formats.source import column_mark, quoted, table
 from linnaeus.taxonomy.taxonomy import Taxonomy
 
 __all__ = ["KNOWN_OPTIONS", "compose", "header_columns", "parse"]
@@ -63,13 +63,13 @@ def header_columns(cells: Sequence[str]) -> tuple[int, int, int | None] | None:
 def parse(text: str, source: str, format: str, options: Options) -> Draft:
     """Names and pairs of an edge list."""
     draft = Draft(source, repeats=options.choose("duplicates", ("error", "drop")) == "drop")
-    sample = [line for _, line in zip(range(200), (line for _, line in body_lines(text)), strict=False)]
-    mark = options.separator or delimiter(sample) or "\t"
+    mark = options.column_mark() or column_mark(text) or "\t"
     rows = table(text, mark, source)
     number, cells = next(rows, (0, []))
     named = header_columns(cells) if options.header is not False else None
     parent, child, label = named or (0, 1, 2 if len(cells) == 3 and options.header else None)
-    if named is None and not options.header and cells:
+    draft.headless = named is None and not options.header
+    if draft.headless and cells:
         _add(draft, number, cells, parent, child, label)
     for number, cells in rows:
         _add(draft, number, cells, parent, child, label)
@@ -100,7 +100,7 @@ def _add(draft: Draft, number: int, cells: list[str], parent: int, child: int, l
 
 def compose(taxonomy: Taxonomy, format: str, options: Options) -> str:
     """An edge list in node order, so that the nodes come back with the same numbers."""
-    mark = options.separator or "\t"
+    mark = options.column_mark() or "\t"
     shown = taxonomy.display_labels
     lines = [mark.join(["parent", "child"] + (["label"] if shown is not None else []))]
     names = taxonomy.names

@@ -18,7 +18,7 @@ class Options:
     ----------
     language : language of the display labels (SKOS).
     names : what nodes are called: "iri", "notation", "label" (SKOS), "name" or "path" (paths, indented, JSON).
-    separator : the delimiter of columns, or the mark between the steps of a code.
+    separator : the delimiter of columns, or the mark between the steps of a code ("" for codes that nest by digits).
     header : whether the first line names the columns.
     relations : relations that make an edge besides or instead of ``is_a`` (OBO).
     namespaces : keep only the terms of these namespaces (OBO).
@@ -44,6 +44,13 @@ class Options:
                 takes = f"takes {', '.join(known)}" if known else "takes no option"
                 raise ParameterError(f"Option {field.name} means nothing in the format {format!r}, which {takes}.")
         return self
+
+    def column_mark(self) -> str | None:
+        """The separator as a delimiter of columns, which is one character; ``\\t`` and ``tab`` are the tab."""
+        mark = "\t" if self.separator in ("\\t", "tab") else self.separator
+        if mark is not None and (len(mark) != 1 or mark in '"\r\n'):
+            raise ParameterError(f"separator={self.separator!r} does not separate columns; expected one character.")
+        return mark
 
     def choose(self, name: str, choices: Sequence[str]) -> str:
         """The value of an option that has a fixed set of values; the first is the default."""

@@ -11,7 +11,7 @@ import re
 
 from linnaeus.taxonomy.formats.draft import Draft
 from linnaeus.taxonomy.formats.options import Options
-from linnaeus.taxonomy.formats.source import body_lines, delimiter, quoted, table
+from linnaeus.taxonomy.formats.source import column_mark, quoted, table
 from linnaeus.taxonomy.taxonomy import Taxonomy
 
 __all__ = ["KNOWN_OPTIONS", "compose", "is_header", "parse"]
@@ -30,12 +30,13 @@ def parse(text: str, source: str, format: str, options: Options) -> Draft:
     """Names and pairs of the paths."""
     draft = Draft(source, root=None, repeats=True)
     whole = options.choose("names", ("name", "path")) == "path"
-    sample = [line for _, line in zip(range(200), (line for _, line in body_lines(text)), strict=False)]
-    mark = options.separator or delimiter(sample) or ","
+    mark = options.column_mark() or column_mark(text) or ","
     seen: set[tuple[str, str]] = set()
     for row, (number, cells) in enumerate(table(text, mark, source)):
-        if row == 0 and (options.header or (options.header is None and is_header(cells))):
-            continue
+        if row == 0:
+            draft.headless = not (is_header(cells) if options.header is None else options.header)
+            if not draft.headless:
+                continue
         while cells and not cells[-1]:
             cells.pop()
         if "" in cells:
@@ -52,7 +53,7 @@ def parse(text: str, source: str, format: str, options: Options) -> Draft:
 
 def compose(taxonomy: Taxonomy, format: str, options: Options) -> str:
     """The path to every node, in node order; one path per parent where there are several."""
-    mark = options.separator or ","
+    mark = options.column_mark() or ","
     first = taxonomy.parent.tolist()
     names = taxonomy.names
     lines = []

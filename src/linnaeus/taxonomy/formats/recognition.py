@@ -1,15 +1,20 @@
-"""Which format is this? Decided by content, never by the ending: by signs that only one format has, then by shape."""
+"""Which format is this? Decided by content: by signs that only one format has, then by shape.
+
+Where the shape fits a table as well as an outline, the header decides, then how many lines are indented together with
+the ending of the file; where these disagree, nothing is guessed, and the error names both.
+"""
 
 from __future__ import annotations
 
+import itertools
 import re
 
 from linnaeus.errors import TaxonomyError
-from linnaeus.taxonomy.formats.codes import code_separator
+from linnaeus.taxonomy.formats.codes import code_columns, code_separator
 from linnaeus.taxonomy.formats.documents import document_sign
 from linnaeus.taxonomy.formats.edges import header_columns
 from linnaeus.taxonomy.formats.paths import is_header
-from linnaeus.taxonomy.formats.source import body_lines, delimiter, find_note, table
+from linnaeus.taxonomy.formats.source import body_lines, column_mark, find_note, table
 
 __all__ = ["doubt", "recognise_text"]
 
@@ -18,11 +23,16 @@ _TRIPLE = re.compile(r"(<[^>]*>|_:\S+)\s+<[^>]*>\s+.+\.\s*(#.*)?")
 _TURTLE = re.compile(r"^\s*(@prefix|@base|prefix\s+\S*:\s*<|base\s+<)", re.IGNORECASE | re.MULTILINE)
 # A statement that begins with an IRI (XML tags have no colon and nothing but tags behind them): ``<urn:a> a <urn:B> .``
 _STATEMENT = re.compile(r"(<[^<>\s]*[:#][^<>\s]*>|_:\S+)\s+(a\s|<[^<>\s]*[:#][^<>\s]*>\s)")
+LINES = 2000  # as many as are looked at
+TABLE_ENDINGS = (".csv", ".tsv", ".tab")
 _INTEGERS = re.compile(r"-?\d+ +-?\d+\s*")
 
 
-def recognise_text(text: str, *, whole: bool = True) -> str | None:
-    """Name of the format, or None; ``whole`` is False if the text is only the beginning of a file."""
+def recognise_text(text: str, *, whole: bool = True, ending: str = "") -> str | None:
+    """Name of the format, or None; ``whole`` is False if the text is only the beginning of a file.
+
+    ``ending`` (``.csv``) is that of the file name, for what may be several things.
+    """
     noted = find_note(text).get("format")
     if isinstance(noted, str):
         return noted
@@ -33,8 +43,12 @@ def recognise_text(text: str, *, whole: bool = True) -> str | None:
         return by_sign
     if not whole:
         text = text.rpartition("\n")[0] or text
-    lines = [line for _, line in body_lines(text)][:2000]
-    return _by_shape(lines) if lines else None
+    lines = _first_lines(text)
+    return _by_shape(lines, column_mark(text), ending) if lines else None
+
+
+def _first_lines(text: str) -> list[str]:
+    return [line for _, line in itertools.islice(body_lines(text), LINES)]
 
 
 def doubt(text: str) -> str:
@@ -42,7 +56,18 @@ def doubt(text: str) -> str:
     sign = document_sign(text)
     if sign is not None:
         return f"this looks like documents ({sign}), not like a taxonomy"
-    if not text.lstrip().startswith("<") and _wordy([line for _, line in body_lines(text)][:2000]):
+    if text.lstrip().startswith("<"):
+        return "the format is not recognised"
+    lines, mark = _first_lines(text), column_mark(text)
+    if mark is not None and _outlined(lines):
+        indented = next(number for number, line in body_lines(text) if line[0] in " \t")
+        return (
+            f"lines with {mark!r} may be a table ('edges', 'paths', 'codes'), and indented ones (line {indented}) an "
+            "outline ('indented')"
+        )
+    if mark is not None:
+        return "rows of two cells may be a parent and its child ('edges') or a code and its title ('codes')"
+    if _wordy(lines):
         return "lines of several words may be names ('indented') or a parent and its children ('children')"
     return "the format is not recognised"
 
@@ -69,26 +94,34 @@ def _by_sign(text: str) -> str | None:
     return "turtle" if _STATEMENT.match("\n".join(said)) else None
 
 
-def _by_shape(lines: list[str]) -> str | None:
+def _by_shape(lines: list[str], mark: str | None, ending: str) -> str | None:
     """The shape of the rows: how many columns, what repeats, what is indented."""
+    rows = [] if mark is None else _rows(lines, mark)
+    if rows and header_columns(rows[0]) is not None:
+        return "edges"
+    if rows and is_header(rows[0]):
+        return "paths"
     if _outlined(lines):
-        return "indented"
+        mostly = 3 * sum(line[0] in " \t" for line in lines) >= len(lines)
+        delimited = mark is not None and all(mark in line for line in lines)
+        if not delimited or (mostly and ending not in TABLE_ENDINGS):
+            return "indented"
+        if mostly or ending not in TABLE_ENDINGS:
+            return None
     if all(_MESH.fullmatch(line) for line in lines):
         return "mesh"
     if all(_INTEGERS.fullmatch(line) for line in lines):
         return "lshtc"
-    mark = delimiter(lines)
-    if mark is None:
-        return _by_words(lines)
+    if (rows and code_columns(rows)) or code_columns([line.split(None, 1) for line in lines]):
+        return "codes"
+    return _by_words(lines) if mark is None else _by_columns(rows, mark)
+
+
+def _rows(lines: list[str], mark: str) -> list[list[str]]:
     try:
-        rows = [cells for _, cells in table("\n".join(lines), mark, "the file")]
+        return [cells for _, cells in table("\n".join(lines), mark, "the file")]
     except TaxonomyError:  # a cell in quotes may be cut off here; the reader sees the whole
-        rows = [line.split(mark) for line in lines]
-    if header_columns(rows[0]) is not None:
-        return "edges"
-    if is_header(rows[0]):
-        return "paths"
-    return _by_columns(rows, mark)
+        return [line.split(mark) for line in lines]
 
 
 def _outlined(lines: list[str]) -> bool:
@@ -121,24 +154,13 @@ def _by_columns(rows: list[list[str]], mark: str) -> str | None:
     first = [row[0] for row in rows]
     later = {cell for row in rows for cell in row[1:]}
     distinct = len(set(first)) == len(first)
-    if widths <= {1, 2} and distinct and _are_codes(first) and not later.intersection(first):
-        return "codes"
     if widths == {2}:
-        return "edges"
+        # Pairs of which none continues or repeats another: as likely a list of codes and titles.
+        alone = len(rows) > 2 and distinct and len(later) == len(rows) and not later.intersection(first)
+        return None if alone else "edges"
     # A parent with its children: no parent has two lines, and one is the child of another; paths repeat beginnings.
     if mark == "\t" and distinct and later.intersection(first):
         return "children"
     if len(rows) == 1 and mark == "\t":
         return "children"
     return "paths"
-
-
-def _are_codes(names: list[str]) -> bool:
-    """Most names hold the separator, and most of these continue another name or share a beginning with one."""
-    mark = code_separator(names)
-    if mark is None:
-        return False
-    above = [name.rpartition(mark)[0] for name in names if mark in name]
-    known = set(names)
-    shared = sum(prefix in known or above.count(prefix) > 1 for prefix in above[:300])
-    return 2 * len(above) >= len(names) and 2 * shared >= min(len(above), 300)

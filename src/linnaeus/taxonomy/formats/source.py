@@ -8,26 +8,58 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import os
 import re
+import sys
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, BinaryIO
 
 from linnaeus import files
 from linnaeus.errors import TaxonomyError, place
 
-__all__ = ["add_note", "body_lines", "decode", "delimiter", "find_note", "load", "quoted", "save", "table"]
+__all__ = [
+    "add_note",
+    "body_lines",
+    "column_mark",
+    "decode",
+    "delimiter",
+    "find_note",
+    "load",
+    "quoted",
+    "save",
+    "source_name",
+    "table",
+]
 
 _NOTE = re.compile(r"^(?:#|!|%|<!--) ?linnaeus (\{.*\})", re.MULTILINE)
 _XML_ENCODING = re.compile(rb"""<\?xml[^>]{0,80}?\sencoding\s*=\s*["']([\w.:-]+)["']""")
+_EXCEL_MARK = re.compile(r'"?sep=([^\w\s"]|\t)"?[;,\t]*\r?', re.IGNORECASE)
 DELIMITERS = ("\t", ";", ",", "|")
+SAMPLE = 200  # lines that are looked at for a delimiter
 
 
 def load(path: str | os.PathLike[str], size: int = -1) -> bytes:
-    """The first ``size`` bytes of a file (all by default), unpacked where its first bytes say gzip, xz or bzip2."""
-    with files.intact(str(path), TaxonomyError), open(path, "rb") as raw, files.unpacked(raw) as file:
+    """The first ``size`` bytes of a file (all by default; ``-`` is the standard input), unpacked if it is packed."""
+    name = source_name(path)
+    with files.intact(name, TaxonomyError), _opened(path) as raw, files.unpacked(raw) as file:
         return file.read(size)
+
+
+def source_name(path: str | os.PathLike[str]) -> str:
+    """What a file is called in messages."""
+    return "<stdin>" if str(path) == "-" else str(path)
+
+
+def _opened(path: str | os.PathLike[str]) -> BinaryIO:
+    if str(path) == "-":
+        return io.BytesIO(sys.stdin.buffer.read())  # not the stream itself, which must stay open
+    raw = open(path, "rb")  # noqa: SIM115
+    if raw.seekable():
+        return raw
+    with raw:  # a pipe, as of <(command)
+        return io.BytesIO(raw.read())
 
 
 def save(path: str | os.PathLike[str], text: str) -> None:
@@ -77,11 +109,15 @@ def add_note(text: str, note: dict[str, Any], mark: str) -> str:
 
 
 def body_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Numbered lines that say something, without the comments on top (``#``, up to and including the note)."""
+    """Numbered lines that say something, without what stands on top: comments (``#``, up to and including the note)
+    and the line ``sep=;`` that spreadsheets write.
+    """
     on_top = True
     for number, line in enumerate(text.split("\n"), 1):
         if on_top and line.startswith("#"):
             on_top = not line.startswith("# linnaeus {")
+            continue
+        if on_top and _EXCEL_MARK.fullmatch(line):
             continue
         if line and not line.isspace():
             on_top = False
@@ -93,6 +129,23 @@ def delimiter(lines: Sequence[str]) -> str | None:
     counts = {mark: sum(mark in line for line in lines) for mark in DELIMITERS}
     best = max(counts, key=counts.__getitem__)
     return best if counts[best] else None
+
+
+def column_mark(text: str) -> str | None:
+    """The delimiter of columns: the one that a line ``sep=;`` names, else the one that most of the first lines contain.
+
+    Examples
+    --------
+    >>> column_mark("sep=;\\nA, B and C;AA\\n"), column_mark("A\\tAA\\n"), column_mark("A\\n")
+    (';', '\\t', None)
+    """
+    for line in text.split("\n", 20)[:20]:
+        if line.startswith("#") or not line.strip():
+            continue
+        if found := _EXCEL_MARK.fullmatch(line):
+            return found.group(1)
+        break
+    return delimiter([line for _, line in itertools.islice(body_lines(text), SAMPLE)])
 
 
 def table(text: str, mark: str, source: str) -> Iterator[tuple[int, list[str]]]:
