@@ -1,7 +1,9 @@
 """Files as bytes: read through compression and encodings, and written in one step.
 
-Compression is recognised by the first bytes, not by the name. Text is decoded by the encoding that is given, else by a
-byte order mark, else as UTF-8; what is wrong is said with file and line, in the error class of the room that reads.
+Compression (gzip, xz, bzip2, a zip archive with one file) is recognised by the first bytes, not by the name. A file that
+unpacks to more than 256 MB and more than 250 times its size is refused unless a larger limit is given. Text is decoded by
+the encoding that is given, else by a byte order mark, else as UTF-8; errors name the file and line, in the error class of
+the room that reads.
 """
 
 from __future__ import annotations
@@ -10,11 +12,15 @@ import bz2
 import codecs
 import contextlib
 import csv
+import errno
 import gzip
+import io
 import lzma
 import os
 import secrets
 import stat
+import struct
+import zipfile
 import zlib
 from collections.abc import Iterator
 from os import PathLike
@@ -27,20 +33,27 @@ __all__ = [
     "cuts_at_line_feeds",
     "decode",
     "intact",
+    "is_regular",
     "long_cells",
     "naming",
     "packed",
     "replace_file",
     "replacing",
     "text_encoding",
+    "too_large",
+    "unpack_limit",
     "unpacked",
     "without_mark",
     "wrong_byte",
+    "zip_members",
 ]
 
 MAGIC: tuple[tuple[bytes, Any], ...] = ((b"\x1f\x8b", gzip), (b"\xfd7zXZ\x00", lzma), (b"BZh", bz2))
+ZIP = b"PK\x03\x04"
+UNPACKED_BYTES, UNPACKED_RATIO = 256 << 20, 250  # text is rarely packed to less than a hundredth
 ENDINGS: dict[str, Any] = {".gz": gzip, ".xz": lzma, ".bz2": bz2}
 NAME_ENCODING = "name the encoding (encoding= in Python, --encoding on the command line)"
+DAMAGE = (EOFError, lzma.LZMAError, zlib.error, OSError, zipfile.BadZipFile, NotImplementedError, struct.error)
 # UTF-32 first: its little-endian mark begins with that of UTF-16.
 MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -51,11 +64,34 @@ MARKS = (
 )
 
 
+def is_regular(path: str | PathLike[str]) -> bool:
+    """Whether a path is a file that can be read more than once; not so /dev/stdin and the pipe of ``<(command)``."""
+    return stat.S_ISREG(os.stat(path).st_mode)
+
+
 # -- compression -------------------------------------------------------------------------------------------------------
 
 
-def unpacked(raw: BinaryIO) -> BinaryIO:
-    """The bytes behind the compression of a seekable stream.
+def unpacked(
+    raw: BinaryIO, name: str = "the file", error: type[LinnaeusError] = LinnaeusError, limit: int | None = None
+) -> BinaryIO:
+    """The bytes behind the compression of a stream; closing the result closes the stream.
+
+    Parameters
+    ----------
+    raw : binary stream
+        A stream that cannot seek (a pipe) is read whole.
+    name : str, default="the file"
+        Name of the file for messages.
+    error : type of LinnaeusError, default=LinnaeusError
+        Class of the error for a file that unpacks to more than the limit.
+    limit : int, default=None
+        Maximum number of unpacked bytes; None for 256 MB or 250 times the packed size, whichever is more.
+
+    Returns
+    -------
+    stream : binary stream
+        The unpacked content. A zip archive with one file is that file; any other zip archive is returned as it is.
 
     Examples
     --------
@@ -63,13 +99,82 @@ def unpacked(raw: BinaryIO) -> BinaryIO:
     >>> unpacked(io.BytesIO(gzip.compress(b"goal"))).read()
     b'goal'
     """
+    if not raw.seekable():
+        with raw:
+            raw = io.BytesIO(raw.read())
     start = raw.read(6)
+    size = raw.seek(0, io.SEEK_END)
     raw.seek(0)
     for magic, module in MAGIC:
         if start.startswith(magic):
-            stream: BinaryIO = module.open(raw)
-            return stream
+            return _Unpacked(module.open(raw), raw, name, error, unpack_limit(size, limit))
+    if start.startswith(ZIP):
+        members = zip_members(raw, name, error)
+        if len(members) == 1 and not members[0].filename.endswith(".npy"):
+            stream = zipfile.ZipFile(raw).open(members[0])
+            return _Unpacked(stream, raw, name, error, unpack_limit(size, limit))
+        raw.seek(0)
     return raw
+
+
+def unpack_limit(size: int, limit: int | None = None) -> int:
+    """The number of bytes that a packed file of ``size`` bytes may unpack to: the limit given, or the usual one."""
+    return max(UNPACKED_BYTES, UNPACKED_RATIO * size) if limit is None else limit
+
+
+def too_large(name: str, limit: int) -> str:
+    """The message about a file that unpacks to more than the limit."""
+    return (
+        f"{name} unpacks to more than {limit:,} bytes, the limit for a packed file of its size; unpack it first if that "
+        "is intended (or, for documents, raise max_unpacked=, --max-unpacked)."
+    )
+
+
+def zip_members(raw: BinaryIO, name: str, error: type[LinnaeusError]) -> list[zipfile.ZipInfo]:
+    """The files of a zip archive, without folders and what macOS adds; an Office document or a password is an error."""
+    with intact(name, error):
+        found = [info for info in zipfile.ZipFile(raw).infolist() if not info.is_dir()]
+    if any(info.filename == "[Content_Types].xml" for info in found):
+        raise error(f"{name} is an Office document, which is not read; save it as CSV or as plain text.")
+    if any(info.flag_bits & 1 for info in found):
+        raise error(f"{name} is encrypted; unpack it first.")
+    return [info for info in found if not info.filename.startswith("__MACOSX/")]
+
+
+class _Unpacked(io.BufferedReader):
+    """A decompressor together with its file; reading more than ``limit`` bytes is an error."""
+
+    def __init__(self, stream: Any, file: BinaryIO, name: str, error: type[LinnaeusError], limit: int) -> None:
+        super().__init__(_Limited(stream, name, error, limit), 1 << 17)
+        self._file = file
+
+    def close(self) -> None:
+        try:
+            super().close()
+        finally:
+            self._file.close()
+
+
+class _Limited(io.RawIOBase):
+    """Counts the bytes that come out of a decompressor."""
+
+    def __init__(self, stream: Any, name: str, error: type[LinnaeusError], limit: int) -> None:
+        self.stream, self.name, self.error, self.left, self.limit = stream, name, error, limit, limit
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        n_bytes: int = self.stream.readinto(buffer)
+        self.left -= n_bytes
+        if self.left < 0:
+            raise self.error(too_large(self.name, self.limit))
+        return n_bytes
+
+    def close(self) -> None:
+        if not self.closed:
+            self.stream.close()
+        super().close()
 
 
 def packed(content: bytes, path: str | PathLike[str]) -> bytes:
@@ -84,8 +189,8 @@ def intact(name: str, error: type[LinnaeusError]) -> Iterator[None]:
     """Turn what the decompressors raise on damaged or truncated bytes into an ``error`` that names the file."""
     try:
         yield
-    except (EOFError, lzma.LZMAError, zlib.error, OSError) as damage:
-        if isinstance(damage, OSError) and damage.errno is not None:
+    except DAMAGE as damage:
+        if isinstance(damage, OSError) and damage.errno not in (None, errno.EINVAL):  # a damaged zip seeks anywhere
             raise  # the disk, not the content
         raise error(f"{name}: the compressed file is damaged or cut off ({damage}).") from None
 
@@ -128,6 +233,8 @@ def decode(data: bytes, name: str, encoding: str | None, error: type[LinnaeusErr
     except UnicodeDecodeError as wrong:
         line = data[: wrong.start].decode(chosen, "replace").count("\n") + 1
         raise error(wrong_byte(name, line, wrong, chosen)) from None
+    except UnicodeError as wrong:  # encodings such as idna, which say no position
+        raise error(f"{name} is not {chosen.upper()} ({wrong}); {NAME_ENCODING}.") from None
 
 
 def wrong_byte(name: str, line: int, wrong: UnicodeDecodeError, encoding: str) -> str:

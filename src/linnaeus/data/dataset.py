@@ -43,6 +43,8 @@ class Dataset:
     lines : line number of each document.
     split : part each document belongs to ("train", "test", ...), where the file says so.
     extra : further columns of the file, one value per document.
+    columns : what each column of the file was read as: role (text, sequence, features, labels, id, categorical, split,
+        ignored) -> names of the columns. Empty for formats without columns.
     notes : what the reader could not be sure of, such as ``{"header": "none recognised"}``.
 
     Examples
@@ -66,19 +68,20 @@ class Dataset:
     lines: IntArray | None = None
     split: list[str] | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         given = [name for name in SHAPES if getattr(self, name) is not None]
         if len(given) != 1 or self.fields == {}:
             raise DataError(f"A data set has exactly one of X, fields, sequences; got {', '.join(given) or 'none'}.")
-        for name, column in self._columns():
+        for name, column in self._per_document():
             if len(column) != len(self):
                 raise DataError(f"{name} has {len(column):,} entries for {len(self):,} documents.")
         if self.feature_names is not None and self.X is not None and len(self.feature_names) != self.X.shape[1]:
             raise DataError(f"{len(self.feature_names):,} feature names were given for {self.X.shape[1]:,} features.")
 
-    def _columns(self) -> list[tuple[str, Any]]:
+    def _per_document(self) -> list[tuple[str, Any]]:
         """Everything that has one entry per document, apart from X and sequences."""
         named = [(name, getattr(self, name)) for name in ("labels", "ids", "files", "lines", "split")]
         named += [(f"field {name!r}", column) for name, column in (self.fields or {}).items()]
@@ -198,7 +201,7 @@ class Dataset:
         if len(taxonomy.displayed_as(label)):
             message += " A SKOS taxonomy takes display labels if it is read with names='label' (--names label)."
         if "header" in self.notes and self.lines is not None and self.lines[first] == 1:
-            message += " If line 1 names the columns, say so with --header (in Python header=True)."
+            message += " If line 1 names the columns, use --header (in Python header=True)."
         if len(missing) > 1:
             message += (
                 f" In all {len(missing):,} names with {missing.total():,} occurrences are unknown, "
@@ -262,6 +265,10 @@ def concatenate(parts: Sequence[Dataset]) -> Dataset:
     shared = set(parts[0].extra).intersection(*(part.extra for part in parts))
     values["extra"] = {
         k: np.concatenate([np.asarray(part.extra[k]) for part in parts]) for k in parts[0].extra if k in shared
+    }
+    roles = dict.fromkeys(role for part in parts for role in part.columns)
+    values["columns"] = {
+        role: tuple(dict.fromkeys(name for part in parts for name in part.columns.get(role, ()))) for role in roles
     }
     values["notes"] = {name: note for part in parts for name, note in part.notes.items()}
     return Dataset(**values)

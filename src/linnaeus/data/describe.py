@@ -14,7 +14,9 @@ from linnaeus.data.duplicates import first_occurrence
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import IntArray
 
-__all__ = ["describe"]
+__all__ = ["columns_line", "describe"]
+
+SHOWN = 8  # columns of one role that a line names
 
 
 def describe(data: Dataset, taxonomy: Taxonomy | None = None) -> dict[str, Any]:
@@ -33,6 +35,8 @@ def describe(data: Dataset, taxonomy: Taxonomy | None = None) -> dict[str, Any]:
     """
     taxonomy = taxonomy if taxonomy is not None else data.taxonomy
     counts: dict[str, Any] = {"source": data.source, "kind": data.kind, "n_docs": len(data)}
+    if data.columns:
+        counts["columns"] = {role: list(names) for role, names in data.columns.items()}
     counts |= data.notes
     counts |= _documents(data)
     counts["n_duplicates"] = int((first_occurrence(data) != np.arange(len(data))).sum())
@@ -45,6 +49,25 @@ def describe(data: Dataset, taxonomy: Taxonomy | None = None) -> dict[str, Any]:
     if taxonomy is not None:
         counts["taxonomy"] = _taxonomy(taxonomy)
     return counts
+
+
+def columns_line(data: Dataset) -> str:
+    """What each column was read as, in one line for people; empty for a format without columns.
+
+    Examples
+    --------
+    >>> columns = {"text": ("body",), "labels": ("category",), "ignored": ("subject", "date")}
+    >>> columns_line(Dataset(fields={"body": ["a goal"]}, columns=columns))
+    "columns: text 'body'; labels 'category'; ignored 'subject', 'date'"
+    """
+    if not data.columns:
+        return ""
+    parts = []
+    for role, names in data.columns.items():
+        shown = ", ".join(map(repr, names[:SHOWN]))
+        parts.append(f"{role} {shown}" + (f" and {len(names) - SHOWN} others" if len(names) > SHOWN else ""))
+    unnamed = " (no header: columns are numbered from 0)" if "header" in data.notes else ""
+    return f"columns: {'; '.join(parts)}{unnamed}"
 
 
 def _documents(data: Dataset) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from linnaeus.data.readers.columns import LABELS, choose_columns, first_of, looks_like_header, stands_over_numbers
+from linnaeus.data.readers.columns import LABELS, choose_columns, first_of
 from linnaeus.data.readers.source import Options
 from linnaeus.errors import DataError
 
@@ -36,29 +36,44 @@ def test_a_wrong_name_is_answered_with_the_nearest() -> None:
         choose_columns(["title", "labels"], Options(text=("titel",)), "f")
 
 
-def test_a_header_has_a_usual_or_a_named_column() -> None:
-    assert looks_like_header(["foo", "Labels"], Options())
-    assert looks_like_header(["foo", "bar"], Options(text=("foo",)))
-    assert not looks_like_header(["A late goal", "Sports"], Options())
-
-
 def test_the_order_of_the_usual_names_decides_not_that_of_the_columns() -> None:
     assert first_of(["Topics", " Labels "], LABELS) == " Labels "
     assert first_of(["colour"], LABELS) is None
 
 
-@pytest.mark.parametrize(
-    ("cells", "below", "expected"),
-    [
-        (["f1", "f2"], [["1", "2"]], True),
-        (["words", "n"], [["a vote", "2"], ["a goal", ""]], True),
-        (["f1", "f2"], [["1", "x"], ["y", "2"]], False),
-        (["f1", ""], [["1", "2"]], False),
-        (["2001", "2002"], [["1", "2"]], False),
-        (["f1", "f2"], [["", "?"]], False),
-        (["f1", "f2"], [], False),
-        (["f1", "f2"], [["a"]], False),
-    ],
-)
-def test_words_over_a_column_of_numbers_are_names(cells: list[str], below: list[list[str]], expected: bool) -> None:
-    assert stands_over_numbers(cells, below) is expected
+@pytest.mark.parametrize("names", [["subject", "body", "category"], ["subject", "content", "class"], ["Code", "text", "Topic"]])
+def test_several_columns_that_may_be_the_labels_are_an_error_that_names_them(names: list[str]) -> None:
+    with pytest.raises(DataError, match=f"may hold the labels, '{names[0]}', '{names[2]}'; .* labels='{names[2]}'"):
+        choose_columns(names, Options(), "f")
+    assert choose_columns(names, Options(labels=(names[2],)), "f").labels == (names[2],)
+    assert choose_columns([*names, "label"], Options(), "f").labels == ("label",)
+
+
+def test_texts_beside_sequences_are_an_error_that_names_both() -> None:
+    with pytest.raises(DataError, match="texts \\('title'\\) and sequences \\('seq'\\); .*text='title' or sequence='seq'"):
+        choose_columns(["title", "seq", "label"], Options(), "f")
+    assert choose_columns(["title", "seq", "label"], Options(sequence="seq"), "f").text == ()
+
+
+def test_a_column_of_accessions_or_numbers_is_not_a_sequence() -> None:
+    values = {"protein": ["Q0P887", "P12345"], "go": ["GO:1", "GO:2"]}
+    chosen = choose_columns(["protein", "go"], Options(), "f", values)
+    assert (chosen.sequence, chosen.id) == (None, "protein")
+    assert choose_columns(["protein", "go"], Options(), "f", {"protein": ["MKQ", "MAA"]}).sequence == "protein"
+    assert choose_columns(["sequence", "text"], Options(), "f", {"sequence": ["1", "2"]}).text == ("text",)
+
+
+def test_a_number_is_the_position_of_a_column() -> None:
+    chosen = choose_columns(["Nr", "Inhalt", "Schlagwort"], Options(text=("1",), labels=("2",)), "f")
+    assert (chosen.text, chosen.labels, chosen.id) == (("Inhalt",), ("Schlagwort",), "Nr")
+
+
+def test_every_column_has_a_role() -> None:
+    available = ["id", "subject", "body", "category", "date"]
+    chosen = choose_columns(available, Options(labels=("category",)), "f")
+    assert chosen.roles(available) == {
+        "text": ("body",),
+        "labels": ("category",),
+        "id": ("id",),
+        "ignored": ("subject", "date"),
+    }

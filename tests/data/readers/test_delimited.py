@@ -38,7 +38,7 @@ def test_header_can_be_denied_or_insisted_on(tmp_path: Path) -> None:
     content = "words,what\nA vote,Politics\n"
     assert read(tmp_path, content, text="words", labels="what").labels == [["Politics"]]
     assert read(tmp_path, content, header=True, text=["words"]).documents == ["A vote"]
-    assert read(tmp_path, content).documents == ["words", "A vote"]
+    assert read(tmp_path, content, header=False).documents == ["words", "A vote"]
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
@@ -52,22 +52,61 @@ def test_words_over_numbers_are_a_header(tmp_path: Path, delimiter: str) -> None
     assert (data.documents, data.labels) == (["A late goal", "A vote"], [["7"], ["8"]])
 
 
-def test_words_over_words_may_be_a_document_and_this_is_said(tmp_path: Path) -> None:
+def test_words_that_may_be_a_document_are_an_error_that_asks(tmp_path: Path) -> None:
+    content = "Thema,Schlagwort\nFussball,Sports\nWahl,Politics\n"
+    with pytest.raises(DataError, match=r"docs:1 may name the columns or be a document \('Thema', 'Schlagwort'\); .*header="):
+        read(tmp_path, content)
+    assert read(tmp_path, content, header=True).documents == ["Fussball", "Wahl"]
+    assert read(tmp_path, content, header=False).documents == ["Thema", "Fussball", "Wahl"]
+    assert read(tmp_path, content, taxonomy=Taxonomy.flat(["Sports", "Politics"])).documents == ["Fussball", "Wahl"]
+
+
+def test_a_header_is_told_by_the_rows_below(tmp_path: Path) -> None:
     content = "Inhalt,Schlagwort\nA late goal,Sports\nA vote,Politics\n"
     data = read(tmp_path, content)
-    assert data.documents[0] == "Inhalt"
+    assert (data.documents, data.labels) == (["A late goal", "A vote"], [["Sports"], ["Politics"]])
+    assert data.columns == {"text": ("Inhalt",), "labels": ("Schlagwort",)}
+    with pytest.raises(DataError, match="no text column with a usual name among 'LfdNr', 'Inhalt', 'Schlagwort'"):
+        read(tmp_path, "LfdNr,Inhalt,Schlagwort\nR1,A late goal,Sports\nR2,A vote,Politics\n")
+
+
+def test_positions_count_in_a_file_with_a_header_too(tmp_path: Path) -> None:
+    content = "Nr,Inhalt,Schlagwort\n1,A late goal,Sports\n2,A vote,Politics\n"
+    data = read(tmp_path, content, text=1, labels=2)
+    assert (data.fields, data.ids) == ({"1": ["A late goal", "A vote"]}, ["1", "2"])
+    assert data.columns == {"text": ("Inhalt",), "labels": ("Schlagwort",), "id": ("Nr",)}
+
+
+def test_a_row_without_header_is_reported_where_its_label_is_unknown(tmp_path: Path) -> None:
+    content = "A late goal,Sports\nA vote,Politics\n"
+    data = read(tmp_path, content)
     assert describe(data)["header"] == "none recognised"
-    topics = Taxonomy.flat(["Sports", "Politics"])
-    with pytest.raises(UnknownLabelError, match=r"'Schlagwort' \(.*docs:1\) .*\. If line 1 .* --header"):
-        data.indicator(topics)
+    with pytest.raises(UnknownLabelError, match=r"'Sports' \(.*docs:1\) .*\. If line 1 .* --header"):
+        data.indicator(Taxonomy.flat(["Politics"]))
+    data = read(tmp_path, "A late goal,Sports\nA late vote,Politics\nA match,Sports\n")
     with pytest.raises(UnknownLabelError, match="not in the taxonomy") as later:
         data.take([1, 2]).indicator(Taxonomy.flat(["Sports"]))
     assert "--header" not in str(later.value)
-    named = read(tmp_path, content, header=True)
-    assert (named.documents, named.labels) == (["A late goal", "A vote"], [["Sports"], ["Politics"]])
-    assert "header" not in describe(named)
     assert "header" not in describe(read(tmp_path, content, header=False))
+    named = read(tmp_path, content, header=False)
     assert concatenate([named, named.take([0]), data.take([0])]).notes == {"header": "none recognised"}
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "|"])
+def test_the_separator_line_of_excel_is_no_row(tmp_path: Path, delimiter: str) -> None:
+    content = f"sep={delimiter}\r\ntext,labels\r\nA late goal,Sports\r\n".replace(",", delimiter)
+    data = read(tmp_path, content)
+    assert (data.documents, data.labels, data.place(0)[-6:]) == (["A late goal"], [["Sports"]], "docs:3")
+    with pytest.raises(DataError, match="docs:4 has 1 columns"):
+        read(tmp_path, content + "b\r\n")
+
+
+def test_the_ending_says_that_commas_separate_cells(tmp_path: Path) -> None:
+    (tmp_path / "docs.CSV").write_text("a goal, he said\na vote\n")
+    with pytest.raises(DataError, match=r"docs\.CSV:2 has 1 columns; expected 2"):
+        read_dataset(tmp_path / "docs.CSV", header=False)
+    (tmp_path / "docs.txt").write_text("a goal, he said\na vote\n")
+    assert len(read_dataset(tmp_path / "docs.txt")) == 2
 
 
 def test_numbers_in_the_first_row_are_no_header(tmp_path: Path) -> None:

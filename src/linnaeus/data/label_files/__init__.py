@@ -8,6 +8,7 @@ Read are::
     lines        A B                one line of labels per document, an empty line is a document without labels
     fastText     __label__A 0.9 __label__B 0.4     the same, scores and a text at the end may be there or not
     Annif        <http://ex.org/A> <tab> Label <tab> 0.9     one label per line, see `linnaeus.data.label_files.annif`
+    GAF          annotations of the Gene Ontology, see `linnaeus.data.label_files.gaf`
 
 compressed or not. Keys, columns and entries are those of the readers of documents. Where several readings are possible
 and the ``known`` labels (the names of a taxonomy) are given, the one counts that makes most labels known.
@@ -19,15 +20,16 @@ from collections.abc import Collection
 from os import PathLike
 from pathlib import PurePath
 
-from linnaeus.data.label_files import annif, fasttext, json_lines, lines, tables
+from linnaeus.data.label_files import annif, fasttext, gaf, json_lines, lines, tables
 from linnaeus.data.label_files.content import LabelFile, Line, align, number
+from linnaeus.data.readers.delimited import separator_line
 from linnaeus.data.readers.json_text import load_json
 from linnaeus.data.readers.source import Source
 from linnaeus.errors import DataError, ParameterError, nearest
 
 __all__ = ["FORMATS", "LabelFile", "align", "read_label_file"]
 
-FORMATS = ("jsonl", "tsv", "csv", "lines", "fasttext", "annif")
+FORMATS = ("jsonl", "tsv", "csv", "lines", "fasttext", "annif", "gaf")
 SAMPLE = 1000
 
 
@@ -37,14 +39,31 @@ def read_label_file(
     *,
     known: Collection[str] | None = None,
     labels: str | None = None,
+    encoding: str | None = None,
+    header: bool | None = None,
 ) -> LabelFile:
     """Read a file of labels; the format is recognised from the content unless given.
 
     Parameters
     ----------
-    known : names that labels may have; they settle what separates labels, and which part of an entry is one.
-    labels : key or column that holds the labels; usual names are recognised. Columns of a table without header are
-        numbered from 0.
+    path : str or path-like
+        The file, compressed or not; ``-`` is standard input.
+    format : str, default=None
+        One of `FORMATS`.
+    known : collection of str, default=None
+        Names that labels may have; they settle what separates labels, and which part of an entry is one.
+    labels : str, default=None
+        Key or column that holds the labels; usual names are recognised. Columns of a table without header are numbered
+        from 0.
+    encoding : str, default=None
+        UTF-8, or what a byte order mark says.
+    header : bool, default=None
+        Whether a table begins with the names of its columns; recognised by default.
+
+    Returns
+    -------
+    file : LabelFile
+        The labels of every document, with ids and scores where the file has them.
 
     Examples
     --------
@@ -60,19 +79,22 @@ def read_label_file(
     source = Source(path)
     if source.is_folder:
         raise DataError(f"{source.name} is a folder, expected a file of labels.")
-    given = [(number, line.rstrip("\r\n")) for number, line in source.lines()]
+    given = [(number, line.rstrip("\r\n")) for number, line in source.lines(encoding)]
     if not any(line.strip() for _, line in given):
         raise DataError(f"{source.name} is empty, expected labels.")
-    format = format or _recognised(given, source.name, known, labels)
+    delimiter, skipped = separator_line(given[0][1])
+    given = given[skipped:]
+    format = format or ("csv" if delimiter else _recognised(given, source.name, known, labels))
     if format == "jsonl":
         return json_lines.read(given, source.name, known, labels)
     if format in ("tsv", "csv"):
-        return tables.read(given, "\t" if format == "tsv" else ",", source.name, known, labels)
+        delimiter = delimiter or ("\t" if format == "tsv" else _comma(given))
+        return tables.read(given, delimiter, source.name, known, labels, header)
     if format == "lines":
         return lines.read(given, source.name, known, labels)
     if labels is not None:
         raise DataError(f"{source.name} is a file of {format} labels, which has no column {labels!r}.")
-    return fasttext.read(given, source.name) if format == "fasttext" else annif.read(given, source.name)
+    return {"fasttext": fasttext.read, "annif": annif.read, "gaf": gaf.read}[format](given, source.name)
 
 
 def _recognised(given: list[Line], name: str, known: Collection[str] | None, labels: str | None) -> str:
@@ -82,6 +104,8 @@ def _recognised(given: list[Line], name: str, known: Collection[str] | None, lab
         return "jsonl"
     if first.startswith(fasttext.MARK):
         return "fasttext"
+    if gaf.recognised([line for _, line in sample]):
+        return "gaf"
     if annif.recognised([line for _, line in sample], known):
         return "annif"
     for format, mark in (("tsv", "\t"), ("csv", ",")):
@@ -94,6 +118,12 @@ def _recognised(given: list[Line], name: str, known: Collection[str] | None, lab
         if not starts_with_label and (format == "tsv" or _looks_like_csv(rows, name, known)):
             return format
     return "lines"
+
+
+def _comma(given: list[Line]) -> str:
+    """The delimiter of a CSV file: a semicolon where the first line has no comma."""
+    first = next((line for _, line in given if line.strip()), "")
+    return ";" if ";" in first and "," not in first else ","
 
 
 def _is_json_list(line: str) -> bool:

@@ -13,6 +13,7 @@ from itertools import chain
 from linnaeus.data.label_files import lines as plain
 from linnaeus.data.label_files.content import LabelFile, Line, assemble, number
 from linnaeus.data.readers.columns import ANSWER_IDS, ANSWERS, SCORES, first_of
+from linnaeus.data.readers.header import row_is_header
 from linnaeus.data.readers.labels import bare
 from linnaeus.errors import DataError, nearest, place
 from linnaeus.files import long_cells
@@ -25,13 +26,22 @@ Columns = tuple[int | None, int, int | None]  # where id, labels and score stand
 
 
 def read(
-    lines: list[Line], delimiter: str, name: str, known: Collection[str] | None, labels: str | None = None
+    lines: list[Line],
+    delimiter: str,
+    name: str,
+    known: Collection[str] | None,
+    labels: str | None = None,
+    has_header: bool | None = None,
 ) -> LabelFile:
     """Read a wide or a long table."""
     rows = cut([line for line in lines if line[1].strip()], delimiter, name)
-    columns = header(rows[0][1], known) if labels is None else named(rows[0][1], labels, place(name, rows[0][0]))
-    if columns is not None:
+    columns = None
+    if has_header is not False:
+        columns = header(rows[0][1], known) if labels is None else named(rows[0][1], labels, place(name, rows[0][0]))
+    if columns is not None or has_header or (has_header is None and _starts_with_names(rows, known)):
         rows = rows[1:]
+    if not rows:
+        raise DataError(f"{name} has a header but no labels.")
     id_at, label_at, score_at = columns or _by_position(rows, labels)
     for line, row in rows:
         if len(row) <= max(id_at or 0, label_at) and not (len(row) == label_at == 1):
@@ -49,6 +59,11 @@ def read(
         return _long(rows, id_at, label_at, None, name)
     numbers = [line for line, _ in rows]
     return assemble(list(zip(numbers, ids, map(split, cells), strict=True)), name)
+
+
+def _starts_with_names(rows: list[Row], known: Collection[str] | None) -> bool:
+    """Whether the first row differs from the others as names of columns do; labels alone in a column tell nothing."""
+    return len(rows[0][1]) > 1 and row_is_header([cells for _, cells in rows[:SAMPLE]], known) is True
 
 
 def cut(lines: list[Line], delimiter: str, name: str) -> list[Row]:
@@ -81,7 +96,7 @@ def named(cells: list[str], labels: str, where: str) -> Columns | None:
         at = [first_of((cell for cell in cells if cell != labels), names) for names in (ANSWER_IDS, SCORES)]
         identity, score = (None if name is None else cells.index(name) for name in at)
         return identity, cells.index(labels), score
-    if labels.isdecimal() and int(labels) < len(cells):
+    if labels.isdecimal() and len(labels) < 10 and int(labels) < len(cells):
         return None
     shown = ", ".join(map(repr, cells[:20]))
     raise DataError(f"{where} has no column {labels!r}; it has {shown}{nearest(labels, cells)}")

@@ -9,9 +9,12 @@ from os import PathLike
 from typing import Any
 
 from linnaeus.data.dataset import Dataset, concatenate
+from linnaeus.data.duplicates import drop_duplicates
+from linnaeus.data.labelled import UNLABELLED, join_labels, keep_labelled
 from linnaeus.data.readers.recognition import FORMATS, format_of
 from linnaeus.data.readers.source import Options, Source
-from linnaeus.errors import DataError, ParameterError, nearest
+from linnaeus.engine.memory import parse_bytes
+from linnaeus.errors import DataError, ParameterError, check_number, nearest
 from linnaeus.taxonomy import Taxonomy
 
 __all__ = ["FORMATS", "read_dataset", "recognise"]
@@ -39,25 +42,60 @@ def read_dataset(
     split: str | None = None,
     encoding: str | None = None,
     limit: int | None = None,
+    labels_file: Path | None = None,
+    unlabelled: str = "keep",
+    duplicates: str = "keep",
+    max_unpacked: int | str | None = None,
 ) -> Dataset:
     """Read one data set from one or several files.
 
     Parameters
     ----------
-    paths : a file (compressed with gzip, xz or bzip2, or not), a folder, ``-`` for standard input, or a list of them.
-    format : one of `FORMATS`; recognised from the content by default.
-    taxonomy : helps to tell labels apart (which separator, id or name) and is kept with the data.
-    text, labels, id, sequence, categorical : columns or keys to use; usual names are recognised. Columns of a file
-        without header are numbered from 0. In FASTA ``labels`` is the mark before the labels in a header line.
-    header : whether a delimited file begins with column names; recognised by default.
-    delimiter : of a delimited file.
-    label_separator : between the labels of a cell; one of ``; | ,`` is recognised.
-    label_part : of labels that are lists or records: "id", "name", "last" or "path".
-    headers : "strip" the header lines of e-mails and news posts, or "keep" them.
-    n_features : width of a sparse matrix whose file does not say it.
-    split : keep only this part of the documents, where the file names parts.
-    encoding : UTF-8 by default.
-    limit : read at most this many documents of each file.
+    paths : str, path-like or sequence of these
+        A file (compressed with gzip, xz, bzip2 or zip, or not), a folder, ``-`` for standard input, or several of them.
+    format : str, default=None
+        One of `FORMATS`; recognised from the content by default.
+    taxonomy : Taxonomy, default=None
+        Helps to tell labels apart (which separator, id or name) and is kept with the data. Labels given by an alternative
+        id of a node are read as the node.
+    text, labels, categorical : str, int or sequence of these, default=None
+        Columns or keys to use; usual names are recognised. A number that is not a name is the position of a column,
+        from 0. In FASTA ``labels`` is the mark before the labels in a header line. Beside ``labels_file``, ``labels`` is
+        the column of that file.
+    id, sequence : str or int, default=None
+        Columns or keys of the ids and of sequences, in the same way.
+    header : bool, default=None
+        Whether a delimited file begins with column names; recognised by default.
+    delimiter : str, default=None
+        Of a delimited file; recognised by default.
+    label_separator : str, default=None
+        Between the labels of a cell; one of ``; | ,`` is recognised.
+    label_part : {"id", "name", "last", "path"}, default=None
+        What of labels that are lists or records is the label.
+    labels_file : str or path-like, default=None
+        File of labels that belong to the documents by id, such as a table of annotations or a GAF; see `join_labels`.
+    unlabelled : {"error", "drop", "keep"}, default="keep"
+        What happens to documents without a label; see `keep_labelled`.
+    duplicates : {"keep", "drop", "merge"}, default="keep"
+        "drop" keeps the first of equal documents, "merge" gives it the labels of all; see `drop_duplicates`.
+    headers : {"strip", "keep"}, default="strip"
+        Whether the header lines of e-mails and news posts are left out.
+    n_features : int, default=None
+        Width of a sparse matrix whose file does not say it.
+    split : str, default=None
+        Keep only this part of the documents, where the file names parts.
+    encoding : str, default=None
+        UTF-8, or what a byte order mark says.
+    limit : int, default=None
+        Read at most this many documents of each file.
+    max_unpacked : int or str, default=None
+        Bytes that a compressed file may unpack to, as a number or such as "4GB". By default 256 MB or 250 times the size
+        of the file, whichever is more, so that a small damaged or hostile file does not fill the memory.
+
+    Returns
+    -------
+    data : Dataset
+        The documents; ``data.columns`` says what each column was read as.
 
     Examples
     --------
@@ -67,10 +105,18 @@ def read_dataset(
     >>> read_dataset(path).labels
     [['Sports', 'Football']]
     """
+    _one_of("unlabelled", unlabelled, UNLABELLED)
+    _one_of("duplicates", duplicates, ("keep", "drop", "merge"))
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in "\r\n"):
+        raise ParameterError(f"delimiter={delimiter!r}; expected one character.")
+    limits = {"n_features": n_features, "limit": limit}
+    for name, value in limits.items():
+        if value is not None:
+            check_number(name, value, least=1, whole=True)
     options = Options(
         taxonomy=taxonomy,
         text=_names(text),
-        labels=_names(labels),
+        labels=() if labels_file is not None else _names(labels),
         id=None if id is None else str(id),
         sequence=None if sequence is None else str(sequence),
         categorical=_names(categorical),
@@ -86,13 +132,39 @@ def read_dataset(
     if format is not None and format not in FORMATS:
         raise ParameterError(f"Format {format!r} is not one of {', '.join(FORMATS)}{nearest(format, FORMATS)}")
     several = [paths] if isinstance(paths, (str, PathLike)) else list(paths)
-    data = concatenate([_read(Source(path), format, options) for path in several])
-    return data if split is None else _only(data, split)
+    largest = None if max_unpacked is None else parse_bytes(max_unpacked, "max_unpacked")
+    data = concatenate([_read(Source(path, largest), format, options) for path in several])
+    if split is not None:
+        data = _only(data, split)
+    if labels_file is not None:
+        column = next(iter(_names(labels)), None)
+        data = join_labels(data, labels_file, labels=column, encoding=encoding)
+    elif taxonomy is not None and data.labels is not None and getattr(taxonomy, "aliases", None):
+        data = replace(data, labels=_by_name(data.labels, taxonomy))
+    if duplicates != "keep":
+        data = _distinct(data, "first" if duplicates == "drop" else "merge")
+    return keep_labelled(data, unlabelled)
+
+
+def _by_name(labels: list[list[str]], taxonomy: Taxonomy) -> list[list[str]]:
+    """Labels with alternative ids of nodes as the names of the nodes."""
+    aliases = taxonomy.aliases
+    return [list(dict.fromkeys(aliases.get(label, label) for label in row)) for row in labels]
+
+
+def _distinct(data: Dataset, labels: str) -> Dataset:
+    """Every document once; the notes say how many were left out."""
+    kept = drop_duplicates(data, labels)
+    if len(kept) == len(data):
+        return data
+    return replace(kept, notes={**data.notes, "duplicates": f"{len(data) - len(kept):,} of {len(data):,} documents dropped"})
 
 
 def _read(source: Source, format: str | None, options: Options) -> Dataset:
-    if not source.is_folder:
+    if not source.is_folder and not (source.path is None and source.head and format in (None, "lines")):
         source.check_not_empty(options.encoding)
+    elif not source.is_folder and not source.text_head(options.encoding).strip():
+        format = "lines"  # empty lines of standard input are empty documents
     name = format or format_of(source, options)
     if name in ("csv", "tsv") and format is not None and options.delimiter is None:
         options = replace(options, delimiter="\t" if name == "tsv" else options.delimiter)

@@ -1,4 +1,4 @@
-"""Files in a tar archive, read to its end, so that what is damaged or cut off is an error and not fewer documents.
+"""Files in a tar or zip archive, read to its end, so that damage is an error and not fewer documents.
 
 A tar file is a chain of headers of 512 bytes, each followed by its content, and ends with blocks of zeros. Python's
 tarfile takes a header whose checksum is wrong, or the end of the file, for the end of the archive and says nothing.
@@ -6,7 +6,9 @@ tarfile takes a header whose checksum is wrong, or the end of the file, for the 
 
 from __future__ import annotations
 
+import io
 import tarfile
+import zipfile
 from collections.abc import Iterator
 from typing import BinaryIO
 
@@ -14,7 +16,7 @@ from linnaeus import files
 from linnaeus.data.readers.source import Source
 from linnaeus.errors import DataError
 
-__all__ = ["is_tar", "members"]
+__all__ = ["is_tar", "is_zip", "members"]
 
 CHUNK = 1 << 20
 
@@ -24,8 +26,16 @@ def is_tar(head: bytes) -> bool:
     return head[257:262] == b"ustar"
 
 
+def is_zip(head: bytes) -> bool:
+    """Whether the first bytes are those of a zip file."""
+    return head.startswith(files.ZIP)
+
+
 def members(source: Source) -> Iterator[tuple[str, bytes]]:
     """(path, content) of every file in the archive, in its order."""
+    if is_zip(source.head):
+        yield from _zip_members(source)
+        return
     try:
         with files.intact(source.name, DataError), source.open() as stream:
             watched = _Watched(stream)
@@ -40,6 +50,17 @@ def members(source: Source) -> Iterator[tuple[str, bytes]]:
         raise
     except (tarfile.TarError, ValueError, ArithmeticError, LookupError) as error:
         raise DataError(f"{source.name} is not a readable tar file: {error}.") from error
+
+
+def _zip_members(source: Source) -> Iterator[tuple[str, bytes]]:
+    with files.intact(source.name, DataError), source.open() as stream:
+        limit = files.unpack_limit(stream.seek(0, io.SEEK_END), source.max_unpacked)
+        found = files.zip_members(stream, source.name, DataError)
+        if sum(info.file_size for info in found) > limit:  # no more than this is read of each
+            raise DataError(files.too_large(source.name, limit))
+        with zipfile.ZipFile(stream) as archive:
+            for info in found:
+                yield info.filename, archive.read(info)
 
 
 class _Member(tarfile.TarInfo):

@@ -178,9 +178,9 @@ class _Rows:
         cells: dict[int, str] = {}
         for pair in _cells(text[1:-1], where) if text[1:-1].strip() else []:
             index, _, cell = pair.strip().partition(" ")
-            if not index.isdecimal() or int(index) >= len(self.attributes):
+            if not index.isdecimal() or len(index) > 9 or int(index) >= len(self.attributes):
                 raise DataError(
-                    f"{where}: {pair.strip()!r} names no attribute; expected 0..{len(self.attributes) - 1}."
+                    f"{where}: {pair.strip()[:40]!r} names no attribute; expected 0..{len(self.attributes) - 1}."
                 )
             if int(index) in cells:
                 raise DataError(f"{where}: attribute {int(index)} is given twice.")
@@ -218,9 +218,17 @@ def _encoder(attribute: Attribute) -> Callable[[str], list[float]]:
     if attribute.kind != "nominal":
         return lambda cell: [NAN if cell == "?" else float(cell)]
     n = len(attribute.values)
-    table = {value: [float(j == i) for j in range(n)] for i, value in enumerate(attribute.values)}
-    table["?"] = [NAN] * n
-    return lambda cell: table[cell.strip("'\"")]
+    number_of = {value: i for i, value in enumerate(attribute.values)}
+
+    def encoded(cell: str) -> list[float]:
+        value = cell.strip("'\"")
+        if value == "?":
+            return [NAN] * n
+        row = [0.0] * n
+        row[number_of[value]] = 1.0
+        return row
+
+    return encoded
 
 
 def _cells(text: str, where: str) -> list[str]:

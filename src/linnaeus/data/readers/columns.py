@@ -1,8 +1,15 @@
-"""Which column is what: the usual names of text, label, id and sequence columns, unless the user names them."""
+"""Which column is what: the usual names of text, label, id and sequence columns, unless the user names them.
+
+`labels`, `label`, `doc_label` and `doc_labels` are labels beside any other column. Of the other usual names of labels a
+file may have one: where it has several (`subject` and `category`), the user says which is meant, as there is no way to
+tell. The same holds for a column of texts beside one of sequences. A column called `protein`, `dna` or `rna` holds
+sequences only if its values are letters; a column of accessions names the documents.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from linnaeus.data.readers.source import Options
@@ -14,8 +21,6 @@ __all__ = [
     "first_of",
     "is_missing",
     "is_number",
-    "looks_like_header",
-    "stands_over_numbers",
 ]
 
 TEXT = (
@@ -40,15 +45,13 @@ TEXT = (
     "full_text",
     "fulltext",
 )
+SURE_LABELS = ("labels", "label", "doc_label", "doc_labels")
 LABELS = (
-    "labels",
-    "label",
+    *SURE_LABELS,
     "subjects",
     "subject",
     "topics",
     "topic",
-    "doc_label",
-    "doc_labels",
     "mesh",
     "categories",
     "category",
@@ -82,15 +85,15 @@ IDS = (
     "key",
     "accession",
     "docno",
+    "nr",
+    "lfdnr",
+    "lfd_nr",
+    "number",
+    "nummer",
 )
-SEQUENCES = (
-    "sequence",
-    "sequences",
-    "seq",
-    "protein",
-    "dna",
-    "rna",
-)
+MOLECULES = ("protein", "dna", "rna")  # their sequence, or their name
+SEQUENCES = ("sequence", "sequences", "seq", *MOLECULES)
+LETTERS = re.compile(r"[A-Za-z*.-]+")
 SPLITS = ("split", "fold", "partition")
 MISSING = {"", "?", "na", "nan", "null", "none"}
 # Files of nothing but labels: a document is then named, not given, and the labels may be those of a model.
@@ -110,9 +113,37 @@ class Columns:
     split: str | None
     categorical: tuple[str, ...]
 
+    def roles(self, available: Sequence[str], features: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
+        """What every column was read as, for `Dataset.columns`."""
+        chosen: dict[str, tuple[str, ...]] = {
+            "text": self.text,
+            "sequence": (self.sequence,) if self.sequence else (),
+            "features": tuple(features),
+            "labels": self.labels,
+            "id": (self.id,) if self.id else (),
+            "categorical": self.categorical,
+            "split": (self.split,) if self.split else (),
+        }
+        used = {name for names in chosen.values() for name in names}
+        chosen["ignored"] = tuple(name for name in available if name not in used)
+        return {role: names for role, names in chosen.items() if names}
 
-def choose_columns(available: Sequence[str], options: Options, where: str) -> Columns:
-    """Columns by the names the user gave, otherwise by the usual names.
+
+def choose_columns(
+    available: Sequence[str], options: Options, where: str, values: Mapping[str, Sequence[str]] | None = None
+) -> Columns:
+    """Columns by the names or positions (from 0) that the user gave, otherwise by the usual names.
+
+    Parameters
+    ----------
+    available : sequence of str
+        Names of the columns.
+    options : Options
+        What the user named.
+    where : str
+        Name of the file for messages.
+    values : mapping of str to sequence of str, default=None
+        The first values of each column.
 
     Examples
     --------
@@ -120,33 +151,78 @@ def choose_columns(available: Sequence[str], options: Options, where: str) -> Co
     >>> chosen.text, chosen.labels, chosen.id
     (('title', 'abstract'), ('mesh',), 'pmid')
     """
-    named = [*options.text, *options.labels, *options.categorical, *filter(None, (options.id, options.sequence))]
-    for name in named:
-        if name not in available:
-            shown = ", ".join(map(repr, available[:20]))
-            raise DataError(f"{where} has no column {name!r}; it has {shown}{nearest(name, available)}")
-    taken = set(named)
+    text, labels, categorical = (
+        tuple(_column(name, available, where) for name in names)
+        for names in (options.text, options.labels, options.categorical)
+    )
+    identity, sequence = (
+        None if name is None else _column(name, available, where) for name in (options.id, options.sequence)
+    )
+    taken = {*text, *labels, *categorical, *filter(None, (identity, sequence))}
 
-    def unless_taken(known: Sequence[str]) -> str | None:
-        return first_of((name for name in available if name not in taken), known)
+    def usual(known: Sequence[str]) -> list[str]:
+        return [name for name in available if name not in taken and name.strip().lower() in known]
 
-    labels = options.labels or tuple(filter(None, (unless_taken(LABELS),)))
-    taken |= set(labels)
-    sequence = options.sequence
-    if sequence is None and not options.text:
-        sequence = unless_taken(SEQUENCES)
-    text = options.text
+    sequences = [name for name in usual(SEQUENCES) if _holds_sequences(name, (values or {}).get(name, ()))]
+    if not labels:
+        labels = _labels(usual(LABELS), where)
+        taken |= set(labels)
+    texts = usual(TEXT)
+    if not text and sequence is None and sequences:
+        if texts:
+            raise DataError(
+                f"{where} has texts ({_shown(texts)}) and sequences ({_shown(sequences)}); "
+                f"choose with text={texts[0]!r} or sequence={sequences[0]!r}."
+            )
+        sequence = sequences[0]
     if not text and sequence is None:
-        text = tuple(name for name in available if name.strip().lower() in TEXT and name not in taken)
-    taken |= {*text, sequence or ""}
+        text = tuple(texts)
+    taken |= {*text, *filter(None, (sequence,))}
+    names_of_molecules = [name for name in usual(MOLECULES) if name not in sequences]
     return Columns(
         text=text,
         labels=labels,
-        id=options.id or unless_taken(IDS),
+        id=identity or first_of(usual(IDS), IDS) or next(iter(names_of_molecules), None),
         sequence=sequence,
-        split=unless_taken(SPLITS),
-        categorical=options.categorical,
+        split=first_of(usual(SPLITS), SPLITS),
+        categorical=categorical,
     )
+
+
+def _column(name: str, available: Sequence[str], where: str) -> str:
+    """The column of that name, up to blanks around it, or at that position."""
+    if name in available:
+        return name
+    if name.isdecimal() and len(name) < 10 and int(name) < len(available):
+        return available[int(name)]
+    bare = [column for column in available if column.strip() == name.strip()]
+    if len(bare) == 1:
+        return bare[0]
+    raise DataError(f"{where} has no column {name!r}; it has {_shown(available)}{nearest(name, available)}")
+
+
+def _labels(candidates: list[str], where: str) -> tuple[str, ...]:
+    sure = first_of(candidates, SURE_LABELS)
+    if sure is not None:
+        return (sure,)
+    if len(candidates) > 1:
+        raise DataError(
+            f"{where} has several columns that may hold the labels, {_shown(candidates)}; name the one that does, "
+            f"for example labels={candidates[-1]!r}."
+        )
+    return tuple(candidates)
+
+
+def _holds_sequences(name: str, values: Sequence[str]) -> bool:
+    """Whether the values of a column with a usual name of sequences are sequences: not numbers, and not accessions."""
+    given = [value.strip() for value in values if not is_missing(value)]
+    if name.strip().lower() in MOLECULES:
+        return all(map(LETTERS.fullmatch, given))
+    return not given or not all(map(is_number, given))
+
+
+def _shown(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
 
 
 def first_of(available: Iterable[str], known: Sequence[str]) -> str | None:
@@ -159,29 +235,6 @@ def first_of(available: Iterable[str], known: Sequence[str]) -> str | None:
     """
     by_name = {name.strip().lower(): name for name in reversed(list(available))}
     return next((by_name[name] for name in known if name in by_name), None)
-
-
-def looks_like_header(cells: Sequence[str], options: Options) -> bool:
-    """Whether the first row of a delimited file names columns: one of them is asked for, or is a usual name."""
-    named = {*options.text, *options.labels, *options.categorical, options.id, options.sequence}
-    known = {*TEXT, *LABELS, *IDS, *SEQUENCES}
-    return any(cell in named or cell.strip().lower() in known for cell in cells)
-
-
-def stands_over_numbers(cells: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
-    """Whether a row of nothing but words stands over a column of nothing but numbers: it names the columns then.
-
-    Examples
-    --------
-    >>> stands_over_numbers(["f1", "f2"], [["1", "2.5"], ["0", ""]])
-    True
-    >>> stands_over_numbers(["A late goal", "Sports"], [["A vote", "Politics"]])
-    False
-    """
-    if any(is_missing(cell) or is_number(cell) for cell in cells):
-        return False
-    columns = ([row[i] for row in below if i < len(row) and not is_missing(row[i])] for i in range(len(cells)))
-    return any(column and all(map(is_number, column)) for column in columns)
 
 
 def is_missing(cell: str) -> bool:

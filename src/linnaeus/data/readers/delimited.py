@@ -3,15 +3,16 @@
     id,text,labels
     d1,"A late goal",Sports;Football
 
-A first row with a usual name (or one the user names) is a header, and so is a row of words over a column of numbers.
-Words over words may be either: they are read as a document, and the data set notes that no header was recognised.
-Without a header two columns are text and labels, as in Annif's TSV corpora; columns are then named by their number,
-from 0. Cells of a TSV file hold no line breaks.
+The first row is a header if it has a usual name, one that the user gives, or differs from the rows below as a header does
+(see `header`); a row that may be either is an error. Without a header two columns are text and labels, as in Annif's TSV
+corpora; columns are then named by their number, from 0. A first line ``sep=;`` names the delimiter, as for Excel. Cells of a
+TSV file hold no line breaks.
 """
 
 from __future__ import annotations
 
 import csv
+import re
 from array import array
 from collections import Counter
 from collections.abc import Iterator
@@ -22,23 +23,16 @@ from typing import Any
 import numpy as np
 
 from linnaeus.data.dataset import Dataset
-from linnaeus.data.readers.columns import (
-    Columns,
-    choose_columns,
-    is_missing,
-    is_number,
-    looks_like_header,
-    stands_over_numbers,
-)
+from linnaeus.data.readers.columns import Columns, choose_columns, is_missing, is_number
+from linnaeus.data.readers.header import SAMPLE, names_columns, row_is_header
 from linnaeus.data.readers.labels import split_cells
 from linnaeus.data.readers.source import Options, Source
 from linnaeus.errors import DataError, place
 from linnaeus.files import long_cells
 
-__all__ = ["read", "sniff_delimiter"]
+__all__ = ["read", "separator_line", "sniff_delimiter"]
 
-DELIMITERS = "\t,;|"
-SAMPLE = 20  # rows looked at to tell a header
+SEPARATOR_LINE = re.compile(r"sep=(.)\s*", re.IGNORECASE)  # the first line of a CSV file for Excel
 Row = tuple[int, list[str]]
 
 
@@ -49,7 +43,7 @@ def read(source: Source, options: Options) -> Dataset:
     if not sample:
         raise DataError(f"{source.name} is empty; rows of text and labels were expected.")
     number, first = sample[0]
-    header = _is_header(sample, options) if options.header is None else options.header
+    header = _is_header(sample, options, source.name) if options.header is None else options.header
     names = [cell.strip() for cell in first] if header else [str(i) for i in range(len(first))]
     if len(set(names)) < len(names):
         twice = next(name for name, n in Counter(names).items() if n > 1)
@@ -58,16 +52,27 @@ def read(source: Source, options: Options) -> Dataset:
     if not sample:
         raise DataError(f"{source.name} has a header but no documents.")
     following = sample[0][1]
-    if not looks_like_header(names, options):
+    if not names_columns(names, options) or not header:
         options = _by_position(names, following, options, header=header)
-    chosen = choose_columns(names, options, source.name)
+    values = {name: [cells[i] for _, cells in sample if i < len(cells)] for i, name in enumerate(names)}
+    chosen = choose_columns(names, options, source.name, values)
     data = _read(source, options, names, chosen, following, chain(sample, rows))
     return data if header or options.header is not None else replace(data, notes={"header": "none recognised"})
 
 
-def _is_header(sample: list[Row], options: Options) -> bool:
-    first, *below = (cells for _, cells in sample)
-    return looks_like_header(first, options) or stands_over_numbers(first, below)
+def _is_header(sample: list[Row], options: Options, name: str) -> bool:
+    """Whether the first row names the columns; a row that may be either is an error."""
+    number, first = sample[0]
+    if names_columns(first, options):
+        return True
+    found = row_is_header([cells for _, cells in sample], options.taxonomy)
+    if found is None and len(first) > 1:
+        shown = ", ".join(map(repr, first[:5]))
+        raise DataError(
+            f"{place(name, number)} may name the columns or be a document ({shown}); say which with header=True or "
+            f"header=False."
+        )
+    return bool(found)
 
 
 def _read(
@@ -112,6 +117,7 @@ def _read_text(source: Source, options: Options, names: list[str], chosen: Colum
     texts: dict[str, list[str]] = {name: [] for name in wanted}
     others: dict[str, list[str]] = {name: [] for name in (*chosen.labels, chosen.id, chosen.split) if name is not None}
     columns = [(names.index(name), column) for group in (texts, others) for name, column in group.items()]
+    asked = [*(options.text or chosen.text), *options.categorical]  # a position stays one, for the next file
     lines = array("q")
     for number, cells in rows:
         if options.enough(len(lines)):
@@ -121,8 +127,9 @@ def _read_text(source: Source, options: Options, names: list[str], chosen: Colum
             column.append(cells[i])
         lines.append(number)
     return Dataset(
-        fields=None if chosen.sequence else texts,
+        fields=None if chosen.sequence else dict(zip(asked, texts.values(), strict=True)),
         sequences=texts[chosen.sequence] if chosen.sequence else None,
+        columns=chosen.roles(names),
         **_common(source, options, chosen, others, lines),
     )
 
@@ -143,7 +150,8 @@ def _read_numbers(
             column.append(cells[names.index(name)])
         lines.append(number)
     X = np.frombuffer(values, dtype=np.float32).reshape(len(lines), len(numeric))
-    return Dataset(X=X, feature_names=numeric, **_common(source, options, chosen, others, lines))
+    columns = chosen.roles(names, numeric)
+    return Dataset(X=X, feature_names=numeric, columns=columns, **_common(source, options, chosen, others, lines))
 
 
 def _common(
@@ -165,23 +173,39 @@ def _common(
 
 
 def _rows(source: Source, options: Options) -> Iterator[Row]:
-    delimiter = options.delimiter or sniff_delimiter(source.text_head(options.encoding))
+    head = source.text_head(options.encoding)
+    named, skipped = separator_line(head)
+    delimiter = options.delimiter or named or sniff_delimiter(head)
     lines = source.lines(options.encoding)
+    for _ in range(skipped):
+        next(lines)
     if delimiter == "\t":
         for number, line in lines:
             if line.strip("\r\n"):
                 yield number, [_unquoted(cell) for cell in line.rstrip("\r\n").split("\t")]
         return
     reader = csv.reader((line for _, line in lines), delimiter=delimiter, strict=True)
-    start = 1
+    start = 1 + skipped
     try:
         with long_cells():
             for cells in reader:
                 if cells:
                     yield start, cells
-                start = reader.line_num + 1
+                start = reader.line_num + 1 + skipped
     except csv.Error as error:
         raise DataError(f"{place(source.name, start)} is not a row of delimited cells: {error}.") from error
+
+
+def separator_line(head: str) -> tuple[str | None, int]:
+    """The delimiter that a first line such as ``sep=;`` names, and the number of lines to skip for it.
+
+    Examples
+    --------
+    >>> separator_line("sep=;\\ntext;labels"), separator_line("text;labels")
+    ((';', 1), (None, 0))
+    """
+    found = SEPARATOR_LINE.fullmatch(head.split("\n", 1)[0])
+    return (found.group(1), 1) if found else (None, 0)
 
 
 def sniff_delimiter(head: str) -> str:
@@ -189,9 +213,12 @@ def sniff_delimiter(head: str) -> str:
 
     Examples
     --------
-    >>> sniff_delimiter("text;labels")
-    ';'
+    >>> sniff_delimiter("text;labels"), sniff_delimiter("sep=|\\ntext|labels")
+    (';', '|')
     """
+    named, _ = separator_line(head)
+    if named is not None:
+        return named
     line = next((line for line in head.splitlines() if line.strip()), "")
     if "\t" in line:
         return "\t"

@@ -1,11 +1,15 @@
-"""Text files in folders named by their label, on disk or in a tar file, as 20 Newsgroups comes.
+"""Text files in folders named by their label, or beside a file of labels; on disk, in a tar file or in a zip file.
 
-    20news-bydate-train/rec.autos/103007
+    20news-bydate-train/rec.autos/103007        as 20 Newsgroups comes
     sports/football/0001.txt
+    fulltext/d1.txt  fulltext/d1.tsv            as Annif has it; labels in d1.tsv or d1.key
+    fulltext/d2.txt
 
 Folders whose name ends in train, test, valid or dev are parts of a split. What remains of the path, joined by ``/``, is
-the label. Files that are not UTF-8 are read as latin-1. The header of a news post or e-mail names the group outright,
-so it is stripped unless ``headers="keep"``.
+the label. Where a text file has a file of labels beside it (one per line: ``<address> <tab> name``, or names in a .key
+file), folders are not labels, and a text without such a file has no labels. Text files that are not in folders and have
+no labels beside them are documents without labels. Files that are not UTF-8 are read as latin-1. The header of a news post
+or e-mail names the group outright, so it is stripped unless ``headers="keep"``.
 """
 
 from __future__ import annotations
@@ -16,27 +20,34 @@ from collections.abc import Iterator
 from linnaeus import files
 from linnaeus.data.dataset import Dataset
 from linnaeus.data.readers.archive import members
+from linnaeus.data.readers.labels import bare
 from linnaeus.data.readers.source import Options, Source
 from linnaeus.errors import DataError
 
 __all__ = ["read", "strip_headers"]
 
+LABEL_FILES = (".tsv", ".key")
 PART = re.compile(r"(?:.*[^a-z])?(train|test|valid|validation|dev)(?:ing)?", re.IGNORECASE)
 MAIL = re.compile(r"^(?:From|Newsgroups|Path|Xref|Message-ID|Return-Path|Received):", re.MULTILINE)
 
 
 def read(source: Source, options: Options) -> Dataset:
     """Read one document per file."""
-    texts: list[str] = []
-    paths: list[str] = []
+    found: dict[str, str] = {}
     for path, content in _files(source):
-        if options.enough(len(paths)):
+        if options.enough(len(found)) and not any(other.endswith(LABEL_FILES) for other in found):
             break
-        text = _decoded(content, options.encoding, f"{source.name}/{path}")
-        texts.append(strip_headers(text) if options.headers == "strip" else text)
-        paths.append(path)
+        found[path] = _decoded(content, options.encoding, f"{source.name}/{path}")
+    beside = [path for path in found if path.endswith(LABEL_FILES) and path[:-4] + ".txt" in found]
+    if beside or (found and all("/" not in path and path.endswith(".txt") for path in found)):
+        return _beside(source, options, found, labelled=bool(beside))
+    paths = [path for path in found if "/" in path][: options.limit]
     if not paths:
-        raise DataError(f"{source.name} holds no files in folders; LABEL/FILE was expected.")
+        raise DataError(
+            f"{source.name} holds no files in folders; LABEL/FILE was expected, or text files NAME.txt with their labels "
+            f"in NAME.tsv or NAME.key."
+        )
+    texts = [_text(found[path], options) for path in paths]
     folders = [path.split("/")[:-1] for path in paths]
     common = _common_depth(folders)
     splits, labels = zip(*(_split_and_label(parts[common:]) for parts in folders), strict=True)
@@ -51,17 +62,46 @@ def read(source: Source, options: Options) -> Dataset:
     )
 
 
+def _beside(source: Source, options: Options, found: dict[str, str], *, labelled: bool) -> Dataset:
+    """Documents NAME.txt, with their labels in NAME.tsv or NAME.key where there are any."""
+    paths = [path for path in found if path.endswith(".txt")][: options.limit]
+    labels = []
+    for path in paths:
+        beside = next((path[:-4] + ending for ending in LABEL_FILES if path[:-4] + ending in found), None)
+        labels.append([] if beside is None else _labels(found[beside], tabs=beside.endswith(".tsv")))
+    return Dataset(
+        fields={"text": [_text(found[path], options) for path in paths]},
+        labels=labels if labelled else None,
+        ids=paths,
+        taxonomy=options.taxonomy,
+        source=source.name,
+        files=[f"{source.name}/{path}" for path in paths],
+    )
+
+
+def _text(text: str, options: Options) -> str:
+    return strip_headers(text) if options.headers == "strip" else text
+
+
+def _labels(text: str, *, tabs: bool) -> list[str]:
+    """One label per line; in a table it stands before the first tab."""
+    cells = (bare(line.split("\t", 1)[0] if tabs else line) for line in text.splitlines())
+    return list(dict.fromkeys(cell for cell in cells if cell))
+
+
 def _files(source: Source) -> Iterator[tuple[str, bytes]]:
-    """(path, content) of every file that is in a folder, hidden ones left out."""
+    """(path, content) of every file, hidden ones left out."""
     if source.is_folder:
         assert source.path is not None
         for path in sorted(source.path.rglob("*")):
             inner = path.relative_to(source.path)
-            if path.is_file() and len(inner.parts) > 1 and not any(p.startswith(".") for p in inner.parts):
+            readable = len(inner.parts) > 1 or inner.suffix in (".txt", *LABEL_FILES)
+            if path.is_file() and readable and not any(p.startswith(".") for p in inner.parts):
                 yield inner.as_posix(), path.read_bytes()
         return
     for name, content in members(source):
-        if "/" in name and not any(p.startswith(".") for p in name.split("/")):
+        readable = "/" in name or name.endswith((".txt", *LABEL_FILES))
+        if readable and not any(p.startswith(".") for p in name.split("/")):
             yield name, content
 
 

@@ -9,6 +9,7 @@ paths, [id, name] lists or records. A string such as "A;B" is one label, unless 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
 
@@ -33,7 +34,8 @@ def read(source: Source, options: Options) -> Dataset:
     if not first:
         raise DataError(f"{source.name} is empty; JSON records were expected.")
     keys = list(dict.fromkeys(key for _, record in first for key in record))
-    chosen = choose_columns(keys, options, source.name)
+    values = {key: [record[key] for _, record in first if isinstance(record.get(key), str)] for key in keys}
+    chosen = choose_columns(keys, options, source.name, values)
     if not chosen.text and chosen.sequence is None:
         raise DataError(
             f"{source.name} has no text field with a usual name among {', '.join(map(repr, keys))}; "
@@ -42,7 +44,7 @@ def read(source: Source, options: Options) -> Dataset:
     part = options.label_part or choose_part(
         (record.get(k) for _, record in first for k in chosen.labels), options.taxonomy
     )
-    return _collect(source, options, chosen, part, chain(first, records))
+    return replace(_collect(source, options, chosen, part, chain(first, records)), columns=chosen.roles(keys))
 
 
 def _collect(

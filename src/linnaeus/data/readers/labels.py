@@ -7,6 +7,7 @@ the one counts that finds most of them.
 from __future__ import annotations
 
 import re
+import reprlib
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from typing import Any
@@ -134,7 +135,7 @@ def _entry_name(entry: Any, part: str | None, where: str) -> str:
         return str(entry[{"id": 0, "name": min(1, len(entry) - 1)}.get(part or "last", -1)])
     elif isinstance(entry, (int, float)) and not isinstance(entry, bool):
         return str(entry)
-    raise DataError(f"{where}: a label is a string, a list of strings or a record with id or name; got {entry!r:.80}.")
+    raise DataError(f"{where}: a label is a string, a list of strings or a record with id or name; got {reprlib.repr(entry)}.")
 
 
 def choose_part(values: Iterable[Any], known: Container[str] | None) -> str | None:

@@ -6,13 +6,15 @@ are read by `linnaeus.data.readers.npz_labels`. Other arrays with one entry per 
 
 from __future__ import annotations
 
-from typing import Any
-from zipfile import BadZipFile
+import io
+from typing import Any, BinaryIO
 
 import numpy as np
 from scipy import sparse
 
+from linnaeus import files
 from linnaeus.data.dataset import Dataset
+from linnaeus.data.readers.archive import is_zip
 from linnaeus.data.readers.npz_labels import read_labels, whole_numbers
 from linnaeus.data.readers.source import Options, Source
 from linnaeus.errors import DataError
@@ -20,11 +22,15 @@ from linnaeus.typing import CSR
 
 __all__ = ["read"]
 
+MOST_EMPTY_ROWS = 10_000_000  # a csc matrix may claim any number of rows
+
 
 def read(source: Source, options: Options) -> Dataset:
     """Read a numpy archive."""
-    with source.open() as stream, _opened(stream, source.name) as archive:
-        arrays = {name: _array(archive, name, source.name) for name in archive.files}
+    with source.open() as stream:
+        _check_size(stream, source)
+        with _opened(stream, source.name) as archive:
+            arrays = {name: _array(archive, name, source.name) for name in archive.files}
     prefix = "X_" if "X_indptr" in arrays else ""
     if f"{prefix}indptr" in arrays:
         X: Any = _csr(arrays, prefix, source.name)
@@ -54,10 +60,20 @@ def read(source: Source, options: Options) -> Dataset:
     return data if options.limit is None else data.take(np.arange(min(options.limit, len(data))))
 
 
+def _check_size(stream: BinaryIO, source: Source) -> None:
+    """Refuse an archive whose arrays are far larger than the file."""
+    limit = files.unpack_limit(stream.seek(0, io.SEEK_END), source.max_unpacked)
+    stream.seek(0)
+    if is_zip(stream.read(4)):
+        if sum(info.file_size for info in files.zip_members(stream, source.name, DataError)) > limit:
+            raise DataError(files.too_large(source.name, limit))
+    stream.seek(0)
+
+
 def _opened(stream: Any, name: str) -> Any:
     try:
         opened = np.load(stream, allow_pickle=False)
-    except (ValueError, OSError, EOFError, BadZipFile) as error:
+    except (ValueError, *files.DAMAGE) as error:
         raise DataError(f"{name} is not a readable numpy archive: {error}") from error
     if isinstance(opened, np.ndarray):
         raise DataError(f"{name} is a single array (.npy); an archive of named arrays (.npz) is expected.")
@@ -88,6 +104,8 @@ def _csr(arrays: dict[str, Any], prefix: str, name: str) -> CSR:
     try:
         if values.dtype.kind not in "biuf":
             raise ValueError(f"{prefix}data is {values.dtype}")
+        if layout == "csc" and len(shape) and shape[0] > MOST_EMPTY_ROWS + 1000 * len(indices):
+            raise ValueError(f"{shape[0]:,} rows for {len(indices):,} values")
         X = kind((values, indices, indptr), shape=tuple(shape.tolist()))
         X.check_format()
     except (ValueError, TypeError, ArithmeticError, LookupError) as error:

@@ -84,9 +84,9 @@ def _of_pattern(arrays: dict[str, Any], name: str) -> list[list[str]]:
     indices = whole_numbers(arrays, "Y_indices", name).astype(np.int64)
     low, high = int(indices.min(initial=0)), int(indices.max(initial=-1))
     width = int(whole_numbers(arrays, "Y_shape", name)[-1:].sum()) if "Y_shape" in arrays else high + 1
-    names = _label_names(arrays, width, name) if "label_names" in arrays else np.arange(width).astype(str)
-    if low < 0 or high >= len(names):
-        raise DataError(f"Y_indices of {name} go from {low} to {high} for {len(names)} label names.")
+    if low < 0 or high >= width:
+        raise DataError(f"Y_indices of {name} go from {low} to {high} for {width} label names.")
+    names = _label_names(arrays, width, name) if "label_names" in arrays else None
     bounds = indptr.tolist()
     if bounds[:1] != [0] or bounds[-1] != len(indices) or sorted(bounds) != bounds:
         raise DataError(f"Y_indptr of {name} does not rise from 0 to the {len(indices):,} entries of Y_indices.")
@@ -96,7 +96,7 @@ def _of_pattern(arrays: dict[str, Any], name: str) -> list[list[str]]:
     if not values.all():  # zeros that were written down
         bounds = np.concatenate([[0], np.cumsum(values != 0)])[bounds].tolist()
         indices = indices[values != 0]
-    flat = names[indices].tolist()
+    flat = (indices.astype(str) if names is None else names[indices]).tolist()
     return [flat[a:b] for a, b in pairwise(bounds)]
 
 

@@ -1,14 +1,18 @@
-"""Which format a file or folder is in, told by its content: by its first bytes, then by its first lines together."""
+"""Which format a file or folder is in: by its first bytes, then by its first lines together.
+
+The ending of the name is asked only where the lines leave it open whether commas separate cells or clauses.
+"""
 
 from __future__ import annotations
 
 import csv
 import re
 
+from linnaeus import files
 from linnaeus.data.mapped import is_mapped
-from linnaeus.data.readers.archive import is_tar, members
-from linnaeus.data.readers.columns import looks_like_header
-from linnaeus.data.readers.delimited import sniff_delimiter
+from linnaeus.data.readers.archive import is_tar, is_zip, members
+from linnaeus.data.readers.delimited import separator_line, sniff_delimiter
+from linnaeus.data.readers.header import names_columns
 from linnaeus.data.readers.source import HEAD, Options, Source
 from linnaeus.errors import DataError
 
@@ -26,6 +30,7 @@ FORMATS = {
     "arff": "arff",
     "npz": "npz",
     "fasta": "fasta",
+    "fasttext": "fasttext",
     "folder": "folder",
     "reuters": "reuters",
     "mapped": "mapped",
@@ -43,13 +48,17 @@ def format_of(source: Source, options: Options) -> str:
         if is_mapped(source.path):
             return "mapped"
         return "reuters" if any(source.path.glob("*.sgm")) else "folder"
-    if source.head[:4] == b"PK\x03\x04":
-        return "npz"
+    if is_zip(source.head):
+        with source.open() as stream:
+            names = [info.filename for info in files.zip_members(stream, source.name, DataError)]
+        if any(name.endswith(".npy") for name in names) or not names:
+            return "npz"
+        return "reuters" if names[0].endswith(".sgm") else "folder"
     if is_tar(source.head):
         first = next((name for name, _ in members(source)), "")
         return "reuters" if first.endswith(".sgm") else "folder"
     text = source.text_head(options.encoding)
-    return _format_of_text(_whole_lines(text) if len(source.head) == HEAD else text, source.name, options)
+    return _format_of_text(_whole_lines(text) if len(source.head) == HEAD else text, source, options)
 
 
 def _whole_lines(text: str) -> str:
@@ -57,7 +66,7 @@ def _whole_lines(text: str) -> str:
     return text[: text.rfind("\n") + 1] or text[: text.rfind(" ") + 1] or text
 
 
-def _format_of_text(text: str, name: str, options: Options) -> str:
+def _format_of_text(text: str, source: Source, options: Options) -> str:
     text = text.lstrip()
     first = text.split("\n", 1)[0].strip()
     if first.upper().startswith(("<!DOCTYPE LEWIS", "<REUTERS")):
@@ -73,9 +82,15 @@ def _format_of_text(text: str, name: str, options: Options) -> str:
     if vectors := _sparse_vectors(text):
         return "lshtc" if any(map(SPACE_AFTER_COMMA.match, vectors)) else "libsvm"
     if "\0" in text:
-        raise DataError(f"{name} is not in a format known here ({', '.join(FORMATS)}).")
+        raise DataError(f"{source.name} is not in a format known here ({', '.join(FORMATS)}).")
+    if first.lower().startswith("!gaf-version"):
+        raise DataError(f"{source.name} holds annotations (GAF), not documents; join it to them with labels_file=...")
+    if first.startswith("__label__"):
+        return "fasttext"
     if "\t" in first or options.delimiter == "\t":
         return "tsv"
+    if source.ending in (".csv", ".tsv") or separator_line(text)[1]:
+        return "csv"
     return "csv" if _has_columns(text, options) else "lines"
 
 
@@ -98,6 +113,9 @@ def _has_columns(text: str, options: Options) -> bool:
     if options.delimiter or options.header is not None or options.text or options.labels or options.sequence:
         return True
     sample = text.splitlines()[: 50 if len(text) < HEAD // 2 else 20]
-    rows = [row for row in csv.reader(sample, delimiter=sniff_delimiter(text)) if row]
+    try:
+        rows = [row for row in csv.reader(sample, delimiter=sniff_delimiter(text)) if row]
+    except csv.Error:  # a cell beyond the limit of the csv module is a long text
+        return False
     widths = {len(row) for row in rows}
-    return looks_like_header(rows[0], options) or (len(widths) == 1 and widths != {1} and len(rows) > 1)
+    return names_columns(rows[0], options) or (len(widths) == 1 and widths != {1} and len(rows) > 1)

@@ -21,14 +21,10 @@ from linnaeus.errors import DataError
 
 __all__ = ["read"]
 
-DOCUMENT = re.compile(r"<REUTERS(.*?)>(.*?)</REUTERS>", re.DOTALL)
 ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
-TOPICS = re.compile(r"<TOPICS>(.*?)</TOPICS>", re.DOTALL)
-TOPIC = re.compile(r"<D>(.*?)</D>")
-TITLE = re.compile(r"<TITLE>(.*?)</TITLE>", re.DOTALL)
-BODY = re.compile(r"<BODY>(.*?)</BODY>", re.DOTALL)
-TEXT = re.compile(r"<TEXT.*?>(.*?)</TEXT>", re.DOTALL)
+TOPIC = re.compile(r"<D>([^<]*)</D>")
 MARKUP = re.compile(r"<[^<>]*>")
+NUMBER = re.compile(r"&#[xX]?[0-9a-fA-F]{9,};?")  # no character has such a number
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -44,19 +40,19 @@ def read(source: Source, options: Options) -> Dataset:
     for name, content in _files(source):
         text = files.decode(content, name, options.encoding or "latin-1", DataError)
         line, position = 1, 0
-        for found in DOCUMENT.finditer(text):
+        for start, head, document in _documents(text):
             if options.enough(len(ids)):
                 break
-            attributes = dict(ATTRIBUTE.findall(found.group(1)))
+            attributes = dict(ATTRIBUTE.findall(head))
             part = _part(attributes)
             if part is None:
                 continue
-            line += text.count("\n", position, found.start())
-            position = found.start()
-            title, body = _title_and_body(found.group(2))
+            line += text.count("\n", position, start)
+            position = start
+            title, body = _title_and_body(document)
             titles.append(title)
             bodies.append(body)
-            labels.append(_topics(found.group(2)))
+            labels.append(_topics(document))
             ids.append(attributes.get("NEWID", ""))
             split.append(part)
             places.append(name)
@@ -93,18 +89,37 @@ def _part(attributes: dict[str, str]) -> str | None:
     return named if attributes.get("TOPICS") == "YES" else None
 
 
+def _documents(text: str) -> Iterator[tuple[int, str, str]]:
+    """(position, attributes, content) of every <REUTERS ...> element that is closed."""
+    start = text.find("<REUTERS")
+    while start >= 0:
+        head = text.find(">", start)
+        end = text.find("</REUTERS>", head) if head >= 0 else -1
+        if end < 0:
+            return
+        yield start, text[start + len("<REUTERS") : head], text[head + 1 : end]
+        start = text.find("<REUTERS", end)
+
+
+def _element(document: str, name: str) -> str | None:
+    """The content of the first element of that name; its tag may have attributes."""
+    start = document.find(f"<{name}")
+    head = document.find(">", start) if start >= 0 else -1
+    end = document.find(f"</{name}>", head) if head >= 0 else -1
+    return document[head + 1 : end] if end >= 0 else None
+
+
 def _topics(document: str) -> list[str]:
-    found = TOPICS.search(document)
-    return TOPIC.findall(found.group(1)) if found else []
+    return TOPIC.findall(_element(document, "TOPICS") or "")
 
 
 def _title_and_body(document: str) -> tuple[str, str]:
     """A document without title and body (TYPE="UNPROC") keeps its whole text as body."""
-    title, body = TITLE.search(document), BODY.search(document)
-    if body is None and title is None and (whole := TEXT.search(document)):
-        return "", _plain(MARKUP.sub(" ", whole.group(1)))
-    return _plain(title.group(1)) if title else "", _plain(body.group(1)) if body else ""
+    title, body = _element(document, "TITLE"), _element(document, "BODY")
+    if body is None and title is None and (whole := _element(document, "TEXT")) is not None:
+        return "", _plain(MARKUP.sub(" ", whole))
+    return _plain(title or ""), _plain(body or "")
 
 
 def _plain(text: str) -> str:
-    return CONTROL.sub("", html.unescape(text)).strip()
+    return CONTROL.sub("", html.unescape(NUMBER.sub(" ", text))).strip()

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from linnaeus import files
-from linnaeus.errors import DataError
+from linnaeus.errors import DataError, place
 from linnaeus.taxonomy import Taxonomy
 
 __all__ = ["Options", "Source"]
@@ -45,41 +45,49 @@ class Options:
         return self.limit is not None and n_docs >= self.limit
 
 
-class _Unpacked(io.BufferedReader):
-    """A decompressor together with its file: it does not close by itself what it was given open."""
-
-    def __init__(self, stream: Any, file: BinaryIO) -> None:
-        super().__init__(stream)
-        self._file = file
-
-    def close(self) -> None:
-        try:
-            super().close()
-        finally:
-            self._file.close()
-
-
 class Source:
-    """A path, or ``-`` for standard input."""
+    """A path, or ``-`` for standard input; ``max_unpacked`` limits the bytes that a compressed file unpacks to."""
 
-    def __init__(self, path: str | PathLike[str]) -> None:
+    def __init__(self, path: str | PathLike[str], max_unpacked: int | None = None) -> None:
         self.path = None if str(path) == "-" else Path(path)
         self.name = "<stdin>" if self.path is None else str(path)
-        if self.path is None:  # a pipe cannot be read twice: once to recognise it, once for good
+        self.max_unpacked = max_unpacked
+        self._content: bytes | None = None  # of a pipe, which cannot be read twice: to recognise it, and for good
+        if self.path is None:
             self._content = sys.stdin.buffer.read()
         elif not self.path.exists():
             raise FileNotFoundError(2, "No such file or directory", self.name)
+        elif not self.is_folder and not files.is_regular(self.path):
+            self._content = self.path.read_bytes()
 
     @property
     def is_folder(self) -> bool:
         return self.path is not None and self.path.is_dir()
 
+    @property
+    def ending(self) -> str:
+        """The ending of the name in lower case, without that of a compression: ``.csv`` of docs.CSV.gz."""
+        if self.path is None:
+            return ""
+        name = Path(self.path.name.lower())
+        return (name.with_suffix("") if name.suffix in (*files.ENDINGS, ".zip") else name).suffix
+
     def open(self) -> BinaryIO:
         """The bytes behind the compression, which is recognised by its first bytes, not by the name."""
-        raw = io.BytesIO(self._content) if self.path is None else self.path.open("rb")
-        with files.intact(self.name, DataError):
-            stream = files.unpacked(raw)
-        return stream if stream is raw else _Unpacked(stream, raw)
+        raw = self.raw()
+        try:
+            with files.intact(self.name, DataError):
+                return files.unpacked(raw, self.name, DataError, self.max_unpacked)
+        except BaseException:
+            raw.close()
+            raise
+
+    def raw(self) -> BinaryIO:
+        """The bytes as they are stored."""
+        if self._content is not None:
+            return io.BytesIO(self._content)
+        assert self.path is not None
+        return self.path.open("rb")
 
     def read(self) -> bytes:
         """All bytes behind the compression."""
@@ -118,3 +126,6 @@ class Source:
                     yield number, (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).decode(encoding)
         except UnicodeDecodeError as wrong:
             raise DataError(files.wrong_byte(self.name, number, wrong, encoding)) from None
+        except UnicodeError as wrong:  # encodings such as idna, which say no position
+            where = place(self.name, number)
+            raise DataError(f"{where} is not {encoding.upper()} ({wrong}); {files.NAME_ENCODING}.") from None

@@ -28,6 +28,7 @@ __all__ = ["batches", "read"]
 FIRST_FEATURE = re.compile(r"(?:^|\s)[^\s:,]+:")
 COMMENT = re.compile(r"(?:^|\s)#.*", re.DOTALL)  # only after white space: c# is a label
 SIZES = re.compile(r"(\d+)\s+(\d+)\s+(\d+)\s*")
+LARGEST = 2**31  # columns are numbered in 32 bits
 
 
 def read(source: Source, options: Options) -> Dataset:
@@ -78,7 +79,7 @@ def _parsed(source: Source, options: Options, n_entries: int | None = None) -> I
     sizes: tuple[int, ...] | None = None
     for number, line in source.lines(options.encoding):
         if number == 1 and (found := SIZES.fullmatch(line)):
-            sizes = tuple(map(int, found.groups()))
+            sizes = _sizes(found.groups(), place(source.name, 1))
             batch.announced = sizes[1]
             continue
         if "#" in line:
@@ -108,6 +109,14 @@ def _parsed(source: Source, options: Options, n_entries: int | None = None) -> I
         yield batch
 
 
+def _sizes(words: tuple[str, ...], where: str) -> tuple[int, ...]:
+    """The numbers of documents, features and labels that the first line announces."""
+    for word, what in zip(words, ("documents", "features", "labels"), strict=True):
+        if len(word.lstrip("0")) > 10 or int(word) >= LARGEST:
+            raise DataError(f"{where} announces {word[:20]} {what}; a number below {LARGEST:,} is expected.")
+    return tuple(map(int, words))
+
+
 def _parse_features(text: str, indices: array[int], values: array[float], where: str) -> None:
     """Append the pairs ``index:value`` of one line."""
     parts = text.replace(":", " ").split()
@@ -120,7 +129,7 @@ def _parse_features(text: str, indices: array[int], values: array[float], where:
         indices.extend(numbers)
         values.extend(map(float, parts[1::2]))
     except (ValueError, OverflowError):
-        bad = next((pair for pair in text.split() if not _is_pair(pair)), text.strip()[:40])
+        bad = next((pair for pair in text.split() if not _is_pair(pair)), text.strip())[:40]
         raise DataError(f"{where}: {bad!r} is not a feature; expected number:value such as 7:0.5.") from None
 
 
@@ -130,7 +139,7 @@ def _is_pair(pair: str) -> bool:
         float(value)
     except ValueError:
         return False
-    return bool(colon) and index.isdecimal() and int(index) < 2**31
+    return bool(colon) and index.isdecimal() and len(index.lstrip("0")) < 11 and int(index) < LARGEST
 
 
 def _matrix(
@@ -163,6 +172,6 @@ def _check_labels(sizes: tuple[int, ...] | None, batch: _Batch, name: str) -> No
         return
     for row, given in enumerate(batch.labels):
         for label in given:
-            if not label.isdecimal() or int(label) >= sizes[2]:
+            if not label.isdecimal() or len(label.lstrip("0")) > 10 or int(label) >= sizes[2]:
                 where = place(name, batch.lines[row])
-                raise DataError(f"{where}: label {label!r} is out of range; {sizes[2]:,} labels were announced.")
+                raise DataError(f"{where}: label {label[:40]!r} is out of range; {sizes[2]:,} labels were announced.")
