@@ -1,9 +1,9 @@
 """Files as bytes: read through compression and encodings, and written in one step.
 
-Compression (gzip, xz, bzip2, a zip archive with one file) is recognised by the first bytes, not by the name. A file that
-unpacks to more than 256 MB and more than 250 times its size is refused unless a larger limit is given. Text is decoded by
-the encoding that is given, else by a byte order mark, else as UTF-8; errors name the file and line, in the error class of
-the room that reads.
+Compression (gzip, xz, bzip2, a zip archive with one file) is recognised by the first bytes, not by the name. A file
+that unpacks to more than 256 MB and more than 250 times its size is refused unless a larger limit is given. Text is
+decoded by the encoding that is given, else by a byte order mark, else as UTF-8; errors name the file and line, in the
+error class of the room that reads.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def unpacked(
     if start.startswith(ZIP):
         members = zip_members(raw, name, error)
         if len(members) == 1 and not members[0].filename.endswith(".npy"):
-            stream = zipfile.ZipFile(raw).open(members[0])
+            stream = zipfile.ZipFile(raw).open(members[0])  # noqa: SIM115 - the stream closes it
             return _Unpacked(stream, raw, name, error, unpack_limit(size, limit))
         raw.seek(0)
     return raw
@@ -125,8 +125,8 @@ def unpack_limit(size: int, limit: int | None = None) -> int:
 def too_large(name: str, limit: int) -> str:
     """The message about a file that unpacks to more than the limit."""
     return (
-        f"{name} unpacks to more than {limit:,} bytes, the limit for a packed file of its size; unpack it first if that "
-        "is intended (or, for documents, raise max_unpacked=, --max-unpacked)."
+        f"{name} unpacks to more than {limit:,} bytes, the limit for a packed file of its size; unpack it first if "
+        "that is intended (or, for documents, raise max_unpacked=, --max-unpacked)."
     )
 
 

@@ -179,7 +179,7 @@ def test_the_label_column_of_the_answers_can_be_named(linnaeus, trained):
 
 def test_a_file_without_any_known_label_is_refused(linnaeus, trained):
     (trained / "edges.tsv").write_text("parent\tchild\nAnimalia\tFelidae\n")
-    told = linnaeus("evaluate", trained / "model", trained / "edges.tsv")
+    told = linnaeus("evaluate", trained / "model", trained / "edges.tsv", "--no-header")
     assert told.code != 0
     assert "None of the 2 labels" in told.err
     assert "edges.tsv" in told.err

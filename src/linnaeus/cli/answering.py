@@ -55,7 +55,7 @@ class Answering:
         with progress("predicting", len(documents)) as advance:
             for part in blocks(len(documents), max(1, len(documents)) if whole else _BATCH):
                 batch = documents.take(range(part.start, part.stop))
-                names = batch.ids or [str(i) for i in range(part.start, part.stop)]
+                names = batch.ids or [str(i) for i in range(part.start + 1, part.stop + 1)]
                 given = batch.documents
                 yield from self._batch(self.model.matrix(given) if hasattr(self.model, "matrix") else given, names)
                 advance(part.stop - part.start)

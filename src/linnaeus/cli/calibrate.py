@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from linnaeus.cli import options
-from linnaeus.cli.console import JsonOption, note, print_json, print_table
+from linnaeus.cli.console import JsonOption, note, note_columns, print_json, print_table
 
 __all__ = ["calibrate"]
 
@@ -32,7 +32,8 @@ def calibrate(
 
     loaded = store.load(model)
     documents = documents_for(loaded, [data], reading)
-    y, _ = labels_of(documents, loaded.taxonomy_, checks)
+    note_columns(documents)
+    documents, y, _ = labels_of(documents, loaded.taxonomy_, checks, reading)
     calibrated(loaded, documents.documents, y, cv=None, method=method, loss=loss)
     save(loaded, output or model)
     control = getattr(loaded, "model_", loaded).risk_control_

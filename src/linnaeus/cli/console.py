@@ -13,7 +13,7 @@ import typer
 
 from linnaeus.progress import progress, waiting
 
-__all__ = ["JsonOption", "note", "print_json", "print_table", "progress", "show", "waiting"]
+__all__ = ["JsonOption", "note", "note_columns", "print_json", "print_table", "progress", "show", "waiting"]
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
@@ -66,6 +66,18 @@ def _cell(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:.4f}" if isinstance(value, float) else str(value)
+
+
+def note_columns(documents: Any) -> None:
+    """What the columns of a file were read as, and what was left out or replaced in reading it, on stderr."""
+    from linnaeus.data.describe import columns_line
+
+    line = columns_line(documents)
+    if line:
+        note(f"{documents.source}: {line}")
+    for name, text in documents.notes.items():
+        if name != "header":
+            note(f"note: {name.replace('_', ' ')}: {text}")
 
 
 def note(message: str) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from linnaeus.cli.console import JsonOption, print_json, print_table, waiting
+from linnaeus.cli.console import JsonOption, note_columns, print_json, print_table, waiting
 from linnaeus.cli.options import OptionalTaxonomy, TrainingReading, with_groups
 
 __all__ = ["app"]
@@ -36,6 +36,7 @@ def describe_command(
     found = []
     for file in files:
         data = reading.read([file], tax)
+        note_columns(data)
         with waiting(f"counting {file}"):
             found.append(describe(data, tax or data.taxonomy))
     if as_json:

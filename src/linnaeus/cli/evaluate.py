@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,6 +29,7 @@ class _Answers:
     n_missing: int = 0
     seconds: float | None = None
     model_bytes: int | None = None
+    file_columns: Mapping[str, Any] | None = None
 
 
 @options.with_groups
@@ -109,6 +111,7 @@ def evaluate(
     if as_json:
         whole = {**report.to_dict(), "n_missing_predictions": answers.n_missing}
         whole = {**whole, "nodes": nodes} if per_node else whole
+        whole |= {} if answers.file_columns is None else {"columns": dict(answers.file_columns)}
         print_json({**whole, "comparison": tests} if tests else whole)
     else:
         _print(report, tests, nodes if per_node else [], levels=levels)
@@ -138,7 +141,16 @@ def _answers_of_model(
         second = read_label_file(compare, known=found.taxonomy.index_of)
         other = align(LabelFile(data, list(found.gold), [], ids=found.ids), second)[0].labels
     return _Answers(
-        found.gold, found.predicted, found.scores, found.columns, found.taxonomy, other, 0, found.seconds, model_bytes
+        found.gold,
+        found.predicted,
+        found.scores,
+        found.columns,
+        found.taxonomy,
+        other,
+        0,
+        found.seconds,
+        model_bytes,
+        found.file_columns,
     )
 
 

@@ -103,14 +103,14 @@ def _show_rival(step: Any, taxonomy: Any, k: int) -> None:
 
 def _chosen(documents: Any, data: str, name: str | None) -> Any:
     """The document with an id or number; a single document needs neither."""
-    ids = documents.ids or [str(i) for i in range(len(documents))]
+    ids = documents.ids or [str(i) for i in range(1, len(documents) + 1)]
     if name is None and len(documents) == 1:
         return documents
     if name is None:
         raise ParameterError(
             f"{data} has {len(ids):,} documents; choose one with --id, for example {', '.join(ids[:3])}."
         )
-    number = int(name) if name.isdecimal() and int(name) < len(ids) else None
+    number = int(name) - 1 if name.isdecimal() and len(name) < 10 and 0 < int(name) <= len(ids) else None
     if name not in ids and number is None:
         raise ParameterError(f"--id {name}: {data} has no such document; its ids begin with {', '.join(ids[:3])}.")
     return documents.take([ids.index(name) if name in ids else number])

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from linnaeus.cli import options, training
-from linnaeus.cli.console import JsonOption, note, print_json, print_table
+from linnaeus.cli.console import JsonOption, note, note_columns, print_json, print_table
 from linnaeus.errors import DataError
 
 __all__ = ["learn"]
@@ -49,7 +49,8 @@ def learn(
     learner = getattr(loaded, "model_", loaded)
     _check_learns(learner)
     documents = documents_for(loaded, data or ["-"], reading)
-    y, _ = training.labels_of(documents, loaded.taxonomy_, checks)
+    note_columns(documents)
+    documents, y, _ = training.labels_of(documents, loaded.taxonomy_, checks, reading)
     before = _figures(learner)
     start, unsaved = time.perf_counter(), 0
     with progress("learning", len(documents)) as advance:

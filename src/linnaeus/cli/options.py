@@ -121,11 +121,15 @@ class Reading(Group):
     ] = None
     encoding: Annotated[str | None, _documents("--encoding", help="Encoding of the documents (default: UTF-8).")] = None
     split: Annotated[str | None, _documents("--split", help="Use one part only, where the file names parts.")] = None
+    max_unpacked: Annotated[
+        str | None,
+        _documents("--max-unpacked", help="Bytes a compressed file may unpack to, as 4GB (default: 250 x its size)."),
+    ] = None
     labels: list[str] | None = None  # not options here: see the groups below
     categorical: list[str] | None = None
 
-    def read(self, paths: list[str], taxonomy: Taxonomy | None = None) -> Dataset:
-        """The data set of these files."""
+    def read(self, paths: list[str], taxonomy: Taxonomy | None = None, **more: Any) -> Dataset:
+        """The data set of these files; ``more`` are further parameters of `read_dataset`."""
         from linnaeus.data.readers import read_dataset
 
         given = self.given()
@@ -133,7 +137,7 @@ class Reading(Group):
         if weights is not None:
             given["text"] = list(weights)
         with self.named(), waiting(f"reading {', '.join(paths)}"):
-            return read_dataset(paths, taxonomy=taxonomy, **given)
+            return read_dataset(paths, taxonomy=taxonomy, **given, **more)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,6 +149,20 @@ class LabelledReading(Reading):
     ] = None
     label_separator: Annotated[
         str | None, _documents("--label-separator", help="Between the labels of a cell (default: recognised).")
+    ] = None
+    labels_file: Annotated[
+        str | None,
+        _documents("--labels-file", help="File with the labels of the documents by id: a table, a GAF, JSON lines."),
+    ] = None
+    unlabelled: Annotated[
+        str | None,
+        _documents(
+            "--unlabelled", help="Documents without a label: error (default where a model learns), drop or keep."
+        ),
+    ] = None
+    duplicates: Annotated[
+        str | None,
+        _documents("--duplicates", help="Equal documents: keep (default), drop all but the first, or merge labels."),
     ] = None
 
 

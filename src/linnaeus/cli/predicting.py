@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from linnaeus.cli.console import note
+from linnaeus.cli.console import note, note_columns
 from linnaeus.cli.options import Reading
 from linnaeus.cli.training import takes_sequences
 from linnaeus.errors import DataError, ParameterError, nearest
@@ -29,6 +30,7 @@ class Answers:
     taxonomy: Any
     ids: Any
     seconds: float
+    file_columns: Mapping[str, tuple[str, ...]]
 
 
 def documents_for(model: Any, paths: list[str], reading: Reading, *, labelled: bool = True) -> Any:
@@ -38,21 +40,14 @@ def documents_for(model: Any, paths: list[str], reading: Reading, *, labelled: b
     features: Any = getattr(model, "features_", None)
     if hasattr(features, "kinds_") and features.kinds_:
         reading = replace(reading, categorical=reading.categorical or list(features.kinds_))
-    parts = [_read_like(features, path, reading, model.taxonomy_) for path in paths]
+    parts = [_read_like(features, path, reading, model.taxonomy_, labelled=labelled) for path in paths]
     return fit_to(model, concatenate(parts if labelled else [replace(part, labels=None) for part in parts]))
 
 
-def _read_like(features: Any, path: str, reading: Reading, taxonomy: Any) -> Any:
-    """Read a file with the model's own text columns, or as numbers with a header, where the file has them."""
-    if hasattr(features, "weights_") and reading.text is None and path != "-":
-        try:
-            return replace(reading, text=list(features.weights_)).read([path], taxonomy)
-        except DataError:
-            pass  # other columns: they are recognised by their usual names
-    data = reading.read([path], taxonomy)
-    if hasattr(features, "deviation_") and data.kind == "text" and reading.header is None and path != "-":
-        return replace(reading, header=True).read([path], taxonomy)  # unusual names over numbers
-    return data
+def _read_like(features: Any, path: str, reading: Reading, taxonomy: Any, *, labelled: bool) -> Any:
+    """Read a file with the model's own text columns, where the file has them."""
+    own = list(features.weights_) if hasattr(features, "weights_") else None
+    return reading.read([path], taxonomy, usual_text=own, labelled=labelled)
 
 
 def _by_name(model: Any, data: Any) -> Any:
@@ -150,6 +145,7 @@ def answers(model: Any, data_path: str, reading: Reading, decoder: Any = None, c
     data = documents_for(model, [data_path], reading)
     if data.labels is None:
         raise DataError(f"{data_path} has no labels to compare with; name their column with --labels.")
+    note_columns(data)
     tax = model.taxonomy_
     with waiting("predicting"):
         start = time.perf_counter()
@@ -166,4 +162,4 @@ def answers(model: Any, data_path: str, reading: Reading, decoder: Any = None, c
         else:
             names, values = model.top(data.documents, k=max(10, *map(len, data.labels)))
             scores, columns = [list(zip(n, v, strict=True)) for n, v in zip(names, values, strict=True)], None
-    return Answers(data.labels, predicted, scores, columns, tax, data.ids, seconds)
+    return Answers(data.labels, predicted, scores, columns, tax, data.ids, seconds, data.columns)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from linnaeus.cli import options, training
-from linnaeus.cli.console import JsonOption, note, print_json, print_table
+from linnaeus.cli.console import JsonOption, note, note_columns, print_json, print_table
 from linnaeus.errors import DataError, ParameterError, nearest
 
 __all__ = ["shootout"]
@@ -79,11 +79,12 @@ def shootout(
     if data:
         tax = taxonomy.read_if_given()
         documents, held_out = _read(reading, data, test, tax)
+        note_columns(documents)
         tax = tax or documents.taxonomy
     else:
         documents, tax = _corpus()
         held_out = None
-    y, tax = training.labels_of(documents, tax, checks)
+    documents, y, tax = training.labels_of(documents, tax, checks, reading)
     made = training.make_features(documents, reading, min_df=min_df, named=features)
     experiment = _experiment(documents, y, held_out, tax, made, split, measure=measure, curves=curves, seed=seed)
     if not as_json:
@@ -101,7 +102,7 @@ def shootout(
         say=(lambda message: None) if as_json else note,
     )
     written = write_report(cast(Any, found), Path(output))
-    print_json(found) if as_json else _show(found, written)
+    print_json({**found, "columns": dict(documents.columns)}) if as_json else _show(found, written)
 
 
 def _check_output(output: str) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from linnaeus.cli import options, pruning, training
-from linnaeus.cli.console import JsonOption, note, print_json, print_table
+from linnaeus.cli.console import JsonOption, note, note_columns, print_json, print_table
 from linnaeus.errors import DataError, ParameterError
 
 __all__ = ["train"]
@@ -177,7 +177,8 @@ def train(
     parameters = run.parameters(chosen.name)
     given = taxonomy.read_if_given()
     documents = reading.read(data, given)
-    y, tax = training.labels_of(documents, given or documents.taxonomy, checks)
+    note_columns(documents)
+    documents, y, tax = training.labels_of(documents, given or documents.taxonomy, checks, reading)
     held_out = None if after.test is None else reading.read([after.test], tax)
     if held_out is not None and held_out.labels is None:
         raise DataError(f"{after.test} has no labels to measure with; name their column with --labels.")
@@ -214,6 +215,7 @@ def train(
     _measure(result, pipe, (documents, y), (held_out, gold), after, run, least)
     if least is not None:
         training.save(pipe, output)
+    result["columns"] = dict(documents.columns)
     result["model_bytes"] = sum(file.stat().st_size for file in Path(output).rglob("*") if file.is_file())
     result["output"] = output
     print_json(result) if as_json else _show(result)

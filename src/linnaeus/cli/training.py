@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Any
 
 from linnaeus.cli.console import note
-from linnaeus.cli.options import LabelChecks, Reading, weighted_fields
-from linnaeus.errors import DataError, ParameterError, StoreError, nearest
+from linnaeus.cli.options import LabelChecks, LabelledReading, Reading, weighted_fields
+from linnaeus.errors import DataError, ParameterError, StoreError, UnknownLabelError, nearest
 
 __all__ = [
     "advise",
@@ -32,24 +32,32 @@ __all__ = [
 _RARE, _MANY = 5, 2000
 
 
-def labels_of(documents: Any, taxonomy: Any, checks: LabelChecks) -> tuple[Any, Any]:
-    """Labels as the model takes them (one each where every document has one), and the taxonomy, flat where none is."""
+def labels_of(documents: Any, taxonomy: Any, checks: LabelChecks, reading: LabelledReading) -> tuple[Any, Any, Any]:
+    """Documents that a model learns from, their labels (one each where every document has one), and the taxonomy.
+
+    Without a taxonomy the labels are a flat one. Documents without a label are refused unless --unlabelled says other.
+    """
     from linnaeus import Taxonomy
+    from linnaeus.data.labelled import prepare_labels
 
     if documents.labels is None:
-        raise DataError(f"{documents.source} has no labels; name their column with --labels.")
+        raise DataError(f"{documents.source} has no labels; name their column with --labels, or their --labels-file.")
     if taxonomy is None:
         note("no taxonomy given: the labels are taken as a flat list (use --taxonomy)")
         taxonomy = Taxonomy.flat(sorted({label for row in documents.labels for label in row}))
     if checks.unknown not in ("error", "drop"):
         hint = nearest(checks.unknown, ["error", "drop"])
         raise ParameterError(f"--unknown {checks.unknown}: expected error or drop{hint}")
+    unlabelled = reading.unlabelled or "error"
     try:
-        Y = documents.indicator(taxonomy, unknown=checks.unknown)
-    except DataError as error:
+        with reading.named():
+            kept, Y = prepare_labels(documents, taxonomy, unknown=checks.unknown, unlabelled=unlabelled)
+    except UnknownLabelError as error:
         raise type(error)(f"{error} (--unknown drop leaves such labels out)") from None
+    if len(kept) < len(documents):
+        note(f"note: {len(documents) - len(kept):,} of {len(documents):,} documents have no label and are left out")
     sets = taxonomy.labels(Y)
-    return ([row[0] for row in sets] if all(len(row) == 1 for row in sets) else sets), taxonomy
+    return kept, ([row[0] for row in sets] if all(len(row) == 1 for row in sets) else sets), taxonomy
 
 
 def hold_out(documents: Any, y: Any, share: float, seed: int) -> tuple[Any, Any, Any, Any]:

@@ -1,7 +1,7 @@
 """Labels for documents: from a file of their own, and what happens to documents that have none.
 
-A document without labels is a legal example of nothing; a few empty cells in a table of codes, read so, teach a model to
-answer nothing. So they are counted, and the user says whether they are an error, left out or kept.
+A document without labels is a legal example of nothing; a few empty cells in a table of codes, read so, teach a model
+to answer nothing. So they are counted, and the user says whether they are an error, left out or kept.
 """
 
 from __future__ import annotations
@@ -130,8 +130,8 @@ def join_labels(
     -------
     data : Dataset
         The same documents. A document that the file does not name has no label; ``notes["labels_file"]`` counts these,
-        and the entries that name no document. Alternative ids of the taxonomy are read as its nodes, and deprecated ones
-        that have one replacement as this.
+        and the entries that name no document. Alternative ids of the taxonomy are read as its nodes, and deprecated
+        ones that have one replacement as this.
 
     Examples
     --------
@@ -149,8 +149,8 @@ def join_labels(
     if file.ids is None:
         if len(file) != len(data):
             raise DataError(
-                f"{file.source} has no ids and {len(file):,} entries for {len(data):,} documents; without ids there is one "
-                f"entry per document."
+                f"{file.source} has no ids and {len(file):,} entries for {len(data):,} documents; without ids there is "
+                f"one entry per document."
             )
         given, note = file.labels, f"{len(data):,} documents in the order of the file"
     else:
@@ -164,8 +164,8 @@ def join_labels(
         n_unused = len(rows.keys() - set(data.ids))
         if not n_found:
             raise DataError(
-                f"No document of {data.source or 'the data set'} is named in {file.source}: ids such as {data.ids[0]!r} "
-                f"were looked for, and it has {file.ids[0]!r}{nearest(data.ids[0], file.ids)}"
+                f"No document of {data.source or 'the data set'} is named in {file.source}: ids such as "
+                f"{data.ids[0]!r} were looked for, and it has {file.ids[0]!r}{nearest(data.ids[0], file.ids)}"
             )
         note = f"{n_found:,} of {len(data):,} documents found; {n_unused:,} of {len(rows):,} entries name no document"
     notes = {**data.notes, "labels_file": note}

@@ -41,7 +41,9 @@ def test_the_order_of_the_usual_names_decides_not_that_of_the_columns() -> None:
     assert first_of(["colour"], LABELS) is None
 
 
-@pytest.mark.parametrize("names", [["subject", "body", "category"], ["subject", "content", "class"], ["Code", "text", "Topic"]])
+@pytest.mark.parametrize(
+    "names", [["subject", "body", "category"], ["subject", "content", "class"], ["Code", "text", "Topic"]]
+)
 def test_several_columns_that_may_be_the_labels_are_an_error_that_names_them(names: list[str]) -> None:
     with pytest.raises(DataError, match=f"may hold the labels, '{names[0]}', '{names[2]}'; .* labels='{names[2]}'"):
         choose_columns(names, Options(), "f")
@@ -50,7 +52,9 @@ def test_several_columns_that_may_be_the_labels_are_an_error_that_names_them(nam
 
 
 def test_texts_beside_sequences_are_an_error_that_names_both() -> None:
-    with pytest.raises(DataError, match="texts \\('title'\\) and sequences \\('seq'\\); .*text='title' or sequence='seq'"):
+    with pytest.raises(
+        DataError, match="texts \\('title'\\) and sequences \\('seq'\\); .*text='title' or sequence='seq'"
+    ):
         choose_columns(["title", "seq", "label"], Options(), "f")
     assert choose_columns(["title", "seq", "label"], Options(sequence="seq"), "f").text == ()
 

@@ -54,7 +54,9 @@ def test_words_over_numbers_are_a_header(tmp_path: Path, delimiter: str) -> None
 
 def test_words_that_may_be_a_document_are_an_error_that_asks(tmp_path: Path) -> None:
     content = "Thema,Schlagwort\nFussball,Sports\nWahl,Politics\n"
-    with pytest.raises(DataError, match=r"docs:1 may name the columns or be a document \('Thema', 'Schlagwort'\); .*header="):
+    with pytest.raises(
+        DataError, match=r"docs:1 may name the columns or be a document \('Thema', 'Schlagwort'\); .*header="
+    ):
         read(tmp_path, content)
     assert read(tmp_path, content, header=True).documents == ["Fussball", "Wahl"]
     assert read(tmp_path, content, header=False).documents == ["Thema", "Fussball", "Wahl"]

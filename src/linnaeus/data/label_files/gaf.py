@@ -3,9 +3,9 @@
     !gaf-version: 2.2
     UniProtKB <tab> Q0P887 <tab> abc <tab> involved_in <tab> GO:0006412 <tab> PMID:1 <tab> IEA <tab> ...
 
-The document is named by column 2, the label is column 5. An annotation with NOT in column 4 says what a product does not
-do and is left out, and so is one with the evidence code ND, which says that nothing is known. The evidence is not read
-otherwise: choose the lines before, where only some codes are wanted.
+The document is named by column 2, the label is column 5. An annotation with NOT in column 4 says what a product does
+not do and is left out, and so is one with the evidence code ND, which says that nothing is known. The evidence is not
+read otherwise: choose the lines before, where only some codes are wanted.
 """
 
 from __future__ import annotations

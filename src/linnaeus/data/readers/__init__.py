@@ -42,6 +42,8 @@ def read_dataset(
     split: str | None = None,
     encoding: str | None = None,
     limit: int | None = None,
+    usual_text: Sequence[str] | None = None,
+    labelled: bool = True,
     labels_file: Path | None = None,
     unlabelled: str = "keep",
     duplicates: str = "keep",
@@ -56,12 +58,12 @@ def read_dataset(
     format : str, default=None
         One of `FORMATS`; recognised from the content by default.
     taxonomy : Taxonomy, default=None
-        Helps to tell labels apart (which separator, id or name) and is kept with the data. Labels given by an alternative
-        id of a node are read as the node.
+        Helps to tell labels apart (which separator, id or name) and is kept with the data. Labels given by an
+        alternative id of a node are read as the node.
     text, labels, categorical : str, int or sequence of these, default=None
         Columns or keys to use; usual names are recognised. A number that is not a name is the position of a column,
-        from 0. In FASTA ``labels`` is the mark before the labels in a header line. Beside ``labels_file``, ``labels`` is
-        the column of that file.
+        from 0. In FASTA ``labels`` is the mark before the labels in a header line. Beside ``labels_file``, ``labels``
+        is the column of that file.
     id, sequence : str or int, default=None
         Columns or keys of the ids and of sequences, in the same way.
     header : bool, default=None
@@ -78,6 +80,10 @@ def read_dataset(
         What happens to documents without a label; see `keep_labelled`.
     duplicates : {"keep", "drop", "merge"}, default="keep"
         "drop" keeps the first of equal documents, "merge" gives it the labels of all; see `drop_duplicates`.
+    usual_text : sequence of str, default=None
+        Columns or keys that are read as text where the file has them, before the usual names; those of a model.
+    labelled : bool, default=True
+        Whether labels are read; where they are not, it is no error that several columns may hold them.
     headers : {"strip", "keep"}, default="strip"
         Whether the header lines of e-mails and news posts are left out.
     n_features : int, default=None
@@ -89,8 +95,8 @@ def read_dataset(
     limit : int, default=None
         Read at most this many documents of each file.
     max_unpacked : int or str, default=None
-        Bytes that a compressed file may unpack to, as a number or such as "4GB". By default 256 MB or 250 times the size
-        of the file, whichever is more, so that a small damaged or hostile file does not fill the memory.
+        Bytes that a compressed file may unpack to, as a number or such as "4GB". By default 256 MB or 250 times the
+        size of the file, whichever is more, so that a small damaged or hostile file does not fill the memory.
 
     Returns
     -------
@@ -128,6 +134,8 @@ def read_dataset(
         n_features=n_features,
         encoding=encoding,
         limit=limit,
+        usual_text=_names(usual_text),
+        labelled=labelled,
     )
     if format is not None and format not in FORMATS:
         raise ParameterError(f"Format {format!r} is not one of {', '.join(FORMATS)}{nearest(format, FORMATS)}")
@@ -157,7 +165,9 @@ def _distinct(data: Dataset, labels: str) -> Dataset:
     kept = drop_duplicates(data, labels)
     if len(kept) == len(data):
         return data
-    return replace(kept, notes={**data.notes, "duplicates": f"{len(data) - len(kept):,} of {len(data):,} documents dropped"})
+    return replace(
+        kept, notes={**data.notes, "duplicates": f"{len(data) - len(kept):,} of {len(data):,} documents dropped"}
+    )
 
 
 def _read(source: Source, format: str | None, options: Options) -> Dataset:

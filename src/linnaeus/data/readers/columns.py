@@ -164,10 +164,12 @@ def choose_columns(
         return [name for name in available if name not in taken and name.strip().lower() in known]
 
     sequences = [name for name in usual(SEQUENCES) if _holds_sequences(name, (values or {}).get(name, ()))]
+    texts = [name for name in available if name in options.usual_text and name not in taken]
     if not labels:
-        labels = _labels(usual(LABELS), where)
-        taken |= set(labels)
-    texts = usual(TEXT)
+        candidates = [name for name in usual(LABELS) if name not in texts]
+        labels = _labels(candidates, where) if options.labelled else ()
+        taken |= {*labels, *candidates}
+    texts = texts or usual(TEXT)
     if not text and sequence is None and sequences:
         if texts:
             raise DataError(

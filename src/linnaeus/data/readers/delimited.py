@@ -3,10 +3,10 @@
     id,text,labels
     d1,"A late goal",Sports;Football
 
-The first row is a header if it has a usual name, one that the user gives, or differs from the rows below as a header does
-(see `header`); a row that may be either is an error. Without a header two columns are text and labels, as in Annif's TSV
-corpora; columns are then named by their number, from 0. A first line ``sep=;`` names the delimiter, as for Excel. Cells of a
-TSV file hold no line breaks.
+The first row is a header if it has a usual name, one that the user gives, or differs from the rows below as a header
+does (see `header`); a row that may be either is an error. Without a header two columns are text and labels, as in
+Annif's TSV corpora; columns are then named by their number, from 0. A first line ``sep=;`` names the delimiter, as for
+Excel. Cells of a TSV file hold no line breaks.
 """
 
 from __future__ import annotations
@@ -101,7 +101,12 @@ def _by_position(names: list[str], cells: list[str], options: Options, *, header
 
     Under a header, numbers are features.
     """
-    if options.text or options.sequence or options.labels or (header and is_number(cells[0])):
+    if options.text or options.sequence:
+        return options
+    positions = [name for name in options.usual_text if name.isdecimal() and len(name) < 10 and int(name) < len(names)]
+    if positions and len(positions) == len(options.usual_text):
+        return replace(options, text=tuple(positions))
+    if options.labels or (header and is_number(cells[0])):
         return options
     if len(names) == 1:
         return replace(options, text=(names[0],))

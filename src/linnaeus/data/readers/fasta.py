@@ -5,9 +5,10 @@
     >sp|Q0P887|Y1234_CAMJE Uncharacterized protein OS=Campylobacter jejuni
     MKKLLFALLLSLFIF
 
-The first word of a header is the id; of an id as UniProt writes it (``sp|ACCESSION|NAME``) the accession. The labels are the
-second word where it is a label of the taxonomy or, without a taxonomy, where the second words of all headers look like
-codes or are the only ones; a description is not a label. With ``labels="EC="`` they are what follows that mark.
+The first word of a header is the id; of an id as UniProt writes it (``sp|ACCESSION|NAME``) the accession. The labels
+are the second word where it is a label of the taxonomy or, without a taxonomy, where the second words of all headers
+look like codes or are the only ones; a description is not a label. With ``labels="EC="`` they are what follows that
+mark.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Training files of fastText: the labels at the beginning of a line, each behind a mark, then the document.
 
-    __label__Sports __label__Football A late goal
+__label__Sports __label__Football A late goal
 """
 
 from __future__ import annotations

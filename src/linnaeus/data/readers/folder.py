@@ -5,11 +5,11 @@
     fulltext/d1.txt  fulltext/d1.tsv            as Annif has it; labels in d1.tsv or d1.key
     fulltext/d2.txt
 
-Folders whose name ends in train, test, valid or dev are parts of a split. What remains of the path, joined by ``/``, is
-the label. Where a text file has a file of labels beside it (one per line: ``<address> <tab> name``, or names in a .key
-file), folders are not labels, and a text without such a file has no labels. Text files that are not in folders and have
-no labels beside them are documents without labels. Files that are not UTF-8 are read as latin-1. The header of a news post
-or e-mail names the group outright, so it is stripped unless ``headers="keep"``.
+Folders whose name ends in train, test, valid or dev are parts of a split. What remains of the path, joined by ``/``,
+is the label. Where a text file has a file of labels beside it (one per line: ``<address> <tab> name``, or names in a
+.key file), folders are not labels, and a text without such a file has no labels. Text files that are not in folders
+and have no labels beside them are documents without labels. Files that are not UTF-8 are read as latin-1. The header
+of a news post or e-mail names the group outright, so it is stripped unless ``headers="keep"``.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def read(source: Source, options: Options) -> Dataset:
     paths = [path for path in found if "/" in path][: options.limit]
     if not paths:
         raise DataError(
-            f"{source.name} holds no files in folders; LABEL/FILE was expected, or text files NAME.txt with their labels "
-            f"in NAME.tsv or NAME.key."
+            f"{source.name} holds no files in folders; LABEL/FILE was expected, or text files NAME.txt with their "
+            f"labels in NAME.tsv or NAME.key."
         )
     texts = [_text(found[path], options) for path in paths]
     folders = [path.split("/")[:-1] for path in paths]

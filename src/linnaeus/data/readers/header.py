@@ -1,6 +1,7 @@
 """Whether the first row of a table names its columns.
 
-A usual name (`columns.TEXT` and others) or one that the user gives decides. Other rows are compared with the rows below:
+A usual name (`columns.TEXT` and others) or one that the user gives decides. Other rows are compared with the rows
+below:
 
     Nr,Inhalt,Schlagwort        words over a column of numbers, or of codes, or of labels of the taxonomy: a header
     7,Ein spätes Tor,Sport
@@ -39,8 +40,10 @@ def names_columns(cells: Sequence[str], options: Options) -> bool:
     >>> names_columns(["Nr", "Text"], Options()), names_columns(["A late goal", "Sports"], Options())
     (True, False)
     """
-    named = {*options.text, *options.labels, *options.categorical, options.id, options.sequence} - {None}
-    words = {name for name in named if not str(name).isdecimal()}  # a number may be a value, and is a position
+    named = {*options.text, *options.labels, *options.categorical, *options.usual_text, options.id, options.sequence}
+    words = {
+        name for name in named if name is not None and not name.isdecimal()
+    }  # a number may be a value, and is a position
     known = {*TEXT, *LABELS, *IDS, *SEQUENCES}
     if any(cell.strip() in words or cell.strip().lower() in known for cell in cells):
         return True

@@ -135,7 +135,9 @@ def _entry_name(entry: Any, part: str | None, where: str) -> str:
         return str(entry[{"id": 0, "name": min(1, len(entry) - 1)}.get(part or "last", -1)])
     elif isinstance(entry, (int, float)) and not isinstance(entry, bool):
         return str(entry)
-    raise DataError(f"{where}: a label is a string, a list of strings or a record with id or name; got {reprlib.repr(entry)}.")
+    raise DataError(
+        f"{where}: a label is a string, a list of strings or a record with id or name; got {reprlib.repr(entry)}."
+    )
 
 
 def choose_part(values: Iterable[Any], known: Container[str] | None) -> str | None:

@@ -64,9 +64,9 @@ def _check_size(stream: BinaryIO, source: Source) -> None:
     """Refuse an archive whose arrays are far larger than the file."""
     limit = files.unpack_limit(stream.seek(0, io.SEEK_END), source.max_unpacked)
     stream.seek(0)
-    if is_zip(stream.read(4)):
-        if sum(info.file_size for info in files.zip_members(stream, source.name, DataError)) > limit:
-            raise DataError(files.too_large(source.name, limit))
+    found = files.zip_members(stream, source.name, DataError) if is_zip(stream.read(4)) else []
+    if sum(info.file_size for info in found) > limit:
+        raise DataError(files.too_large(source.name, limit))
     stream.seek(0)
 
 

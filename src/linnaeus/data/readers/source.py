@@ -39,6 +39,8 @@ class Options:
     n_features: int | None = None
     encoding: str | None = None
     limit: int | None = None
+    usual_text: tuple[str, ...] = ()
+    labelled: bool = True
 
     def enough(self, n_docs: int) -> bool:
         """Whether the limit has been reached."""
