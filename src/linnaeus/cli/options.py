@@ -179,9 +179,12 @@ class TrainingReading(LabelledReading):
 class LabelChecks(Group):
     """What happens to labels that a model cannot learn from."""
 
-    unknown: Annotated[str, _documents("--unknown", help="Labels that are not in the taxonomy: error or drop.")] = (
-        "error"
-    )
+    unknown: Annotated[
+        str,
+        _documents(
+            "--unknown", help="Labels that are not in the taxonomy: error, drop, or replace (deprecated ones only)."
+        ),
+    ] = "error"
 
 
 @dataclass(frozen=True, kw_only=True)

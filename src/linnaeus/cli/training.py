@@ -45,9 +45,9 @@ def labels_of(documents: Any, taxonomy: Any, checks: LabelChecks, reading: Label
     if taxonomy is None:
         note("no taxonomy given: the labels are taken as a flat list (use --taxonomy)")
         taxonomy = Taxonomy.flat(sorted({label for row in documents.labels for label in row}))
-    if checks.unknown not in ("error", "drop"):
-        hint = nearest(checks.unknown, ["error", "drop"])
-        raise ParameterError(f"--unknown {checks.unknown}: expected error or drop{hint}")
+    if checks.unknown not in ("error", "drop", "replace"):
+        hint = nearest(checks.unknown, ["error", "drop", "replace"])
+        raise ParameterError(f"--unknown {checks.unknown}: expected error, drop or replace{hint}")
     unlabelled = reading.unlabelled or "error"
     try:
         with reading.named():

@@ -158,8 +158,8 @@ class Dataset:
         >>> data.unknown_labels(Taxonomy.flat(["y"]))
         Counter({'x': 2})
         """
-        index_of = taxonomy.index_of
-        return Counter(label for row in self._given_labels() for label in row if label not in index_of)
+        counts = Counter(label for row in self._given_labels() for label in row)
+        return Counter({label: n for label, n in counts.items() if taxonomy.find(label) is None})
 
     def indicator(self, taxonomy: Taxonomy | None = None, *, unknown: str = "error") -> CSR:
         """The labels as n_docs x n_nodes CSR of 0/1, columns as in ``taxonomy.names``.
@@ -168,15 +168,18 @@ class Dataset:
         ----------
         taxonomy : default is the data set's own.
         unknown : "error" names the labels that are not nodes, the place of the first and the nearest node; "drop"
-            leaves them out and warns how many there were.
+            leaves them out and warns how many there were; "replace" reads deprecated ids that have one replacement as
+            this, and is an error for others.
         """
-        if unknown not in ("error", "drop"):
-            raise ParameterError(f"unknown must be 'error' or 'drop'; got {unknown!r}.")
+        if unknown not in ("error", "drop", "replace"):
+            raise ParameterError(f"unknown must be 'error', 'drop' or 'replace'; got {unknown!r}.")
         taxonomy = taxonomy if taxonomy is not None else self.taxonomy
         if taxonomy is None:
             raise DataError("A taxonomy is needed to turn labels into 0/1 rows; the data set carries none.")
         missing = self.unknown_labels(taxonomy)
-        if missing and unknown == "error":
+        if unknown == "replace":
+            missing = Counter({x: n for x, n in missing.items() if taxonomy.find(x, replace=True) is None})
+        if missing and unknown != "drop":
             raise UnknownLabelError(self._unknown_message(taxonomy, missing))
         if missing:
             total = sum(len(row) for row in self._given_labels())
@@ -185,7 +188,7 @@ class Dataset:
                 f"({_most_frequent(missing)}).",
                 stacklevel=2,
             )
-        return taxonomy.indicator(self._given_labels(), unknown="drop")
+        return taxonomy.indicator(self._given_labels(), unknown="replace" if unknown == "replace" else "drop")
 
     def _given_labels(self) -> list[list[str]]:
         if self.labels is None:

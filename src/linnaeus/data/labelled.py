@@ -180,7 +180,5 @@ def join_labels(
 
 def _followed(taxonomy: Taxonomy, rows: Sequence[Sequence[str]]) -> tuple[list[list[str]], int]:
     """Labels with alternative and deprecated ids replaced by the nodes that they mean, and how many were deprecated."""
-    if not hasattr(taxonomy, "replaced"):
-        return [list(row) for row in rows], 0
     found, counts = taxonomy.replaced(rows)
     return found, counts.total()

@@ -147,7 +147,7 @@ def read_dataset(
     if labels_file is not None:
         column = next(iter(_names(labels)), None)
         data = join_labels(data, labels_file, labels=column, encoding=encoding)
-    elif taxonomy is not None and data.labels is not None and getattr(taxonomy, "aliases", None):
+    elif taxonomy is not None and data.labels is not None and taxonomy.aliases:
         data = replace(data, labels=_by_name(data.labels, taxonomy))
     if duplicates != "keep":
         data = _distinct(data, "first" if duplicates == "drop" else "merge")

@@ -1,0 +1,144 @@
+"""What the command line reads as text, labels and ids, what it says about it, and what it refuses."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import zipfile
+
+import pytest
+
+TEXTS = {"sport": ["a late goal", "the match and the goal"], "vote": ["the parliament votes", "a vote of the people"]}
+ROWS = [(text, label) for label in TEXTS for text in TEXTS[label]] * 5
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A labelled CSV file, and a way to write others beside it."""
+
+    def write(name, header, rows):
+        lines = [header, *(",".join(map(str, row)) for row in rows)]
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+        return tmp_path / name
+
+    return write
+
+
+def test_train_states_the_columns(linnaeus, table, tmp_path):
+    file = table("a.csv", "nr,body,category,date", [(i, *row, 2020) for i, row in enumerate(ROWS)])
+    told = linnaeus("train", "-d", file, "-o", tmp_path / "m", "--json")
+    assert "columns: text 'body'; labels 'category'; id 'nr'; ignored 'date'" in told.err
+    assert json.loads(told.out)["columns"]["ignored"] == ["date"]
+    told = linnaeus("evaluate", tmp_path / "m", file, "--json")
+    assert "labels 'category'" in told.err
+    assert json.loads(told.out)["columns"]["text"] == ["body"]
+    told = linnaeus("data", "describe", file, "--json")
+    assert json.loads(told.out)[0]["columns"]["id"] == ["nr"]
+
+
+def test_several_columns_that_may_be_the_labels_are_refused(linnaeus, table, tmp_path):
+    file = table("mail.csv", "subject,body,category", [(f"s{i}", *row) for i, row in enumerate(ROWS)])
+    told = linnaeus("train", "-d", file, "-o", tmp_path / "m")
+    assert told.code == 1
+    assert "'subject', 'category'" in told.err
+    assert "--labels category" in told.err
+    assert linnaeus("train", "-d", file, "-o", tmp_path / "m", "--labels", "category").code == 0
+    assert linnaeus("predict", tmp_path / "m", file).out.count("\n") == len(ROWS)
+
+
+def test_documents_without_a_label_are_refused_or_dropped_with_a_count(linnaeus, table, tmp_path):
+    file = table("a.csv", "text,label", [*ROWS, ("no code", ""), ("nor here", "")])
+    told = linnaeus("train", "-d", file, "-o", tmp_path / "m")
+    assert told.code == 1
+    assert "2 of 22 documents have no label, the first at" in told.err
+    assert "a.csv:22" in told.err
+    assert "--unlabelled drop" in told.err
+    told = linnaeus("train", "-d", file, "-o", tmp_path / "m", "--unlabelled", "drop", "--json")
+    assert json.loads(told.out)["documents"] <= 20
+    assert "2 of 22 documents dropped" in told.err
+    assert linnaeus("train", "-d", file, "-o", tmp_path / "m", "--unlabelled", "keep").code == 0
+    assert linnaeus("train", "-d", file, "-o", tmp_path / "m", "--unlabelled", "no").code == 2
+
+
+def test_a_document_that_loses_its_only_label_is_not_trained_on_in_silence(linnaeus, table, tmp_path):
+    file = table("a.csv", "text,label", [*ROWS, ("rain", "weather")])
+    taxonomy = table("t.csv", "parent,child", [("all", "sport"), ("all", "vote")])
+    arguments = ("train", "-d", file, "-t", taxonomy, "-o", tmp_path / "m", "--unknown", "drop")
+    told = linnaeus(*arguments)
+    assert told.code == 1
+    assert "1 of 21 documents have no label" in told.err
+    told = linnaeus(*arguments, "--unlabelled", "drop")
+    assert told.code == 0
+    assert "1 of 21 documents have no label and are left out" in told.err
+
+
+def test_an_unknown_header_is_not_a_document(linnaeus, table, tmp_path):
+    train = table("a.csv", f"x0,{ROWS[0][0]},{ROWS[0][1]}", [(f"x{i}", *row) for i, row in enumerate(ROWS[1:])])
+    assert linnaeus("train", "-d", train, "-o", tmp_path / "m", "--text", "1", "--labels", "2").code == 0
+    odd = table("odd.csv", "Kennung,Inhalt,Schlagwort", [(f"x{i}", *row) for i, row in enumerate(ROWS)])
+    answers = linnaeus("predict", tmp_path / "m", odd).out.splitlines()
+    assert len(answers) == len(ROWS)
+    assert json.loads(answers[0])["id"] == "1"
+
+
+def test_a_fasta_file_is_joined_with_its_annotations(linnaeus, tmp_path):
+    letters = "MKQAALLV"
+    entries = [(f"Q0P88{i}", letters[i % 4 :] * 4) for i in range(8)]
+    text = "".join(f">sp|{name}|N_X Uncharacterized protein OS=X\n{sequence}\n" for name, sequence in entries)
+    (tmp_path / "p.fasta").write_text(text)
+    columns = ["UniProtKB", "", "s", "", "", "PMID:1", "IEA", "", "F", "", "", "protein", "taxon:1", "20200101", "U"]
+    lines = ["!gaf-version: 2.1"]
+    for i, (name, _) in enumerate(entries):
+        lines.append("\t".join([columns[0], name, "s", "", f"GO:000000{i % 2}", *columns[5:]]))
+        lines.append("\t".join([columns[0], name, "s", "NOT", "GO:0000009", *columns[5:]]))
+    (tmp_path / "go.gaf").write_text("\n".join(lines) + "\n")
+    told = linnaeus("train", "-d", tmp_path / "p.fasta", "-o", tmp_path / "m")
+    assert told.code == 1
+    assert "--labels-file" in told.err
+    told = linnaeus("train", "-d", tmp_path / "p.fasta", "--labels-file", tmp_path / "go.gaf", "-o", tmp_path / "m")
+    assert told.code == 0, told.err
+    assert "8 of 8 documents found" in told.err
+    told = linnaeus("data", "describe", tmp_path / "p.fasta", "--labels-file", tmp_path / "go.gaf", "--json")
+    assert json.loads(told.out)[0]["labels"]["n_labels"] == 2
+    told = linnaeus("data", "describe", tmp_path / "go.gaf")
+    assert told.code == 1
+    assert "--labels-file" in told.err
+
+
+def test_labels_may_come_from_several_columns_and_duplicates_may_go(linnaeus, table):
+    file = table("a.csv", "text,level1,level2", [("a goal", "Sport", "Football"), ("A goal", "Sport", "")])
+    both = ("--labels", "level1", "--labels", "level2")
+    assert json.loads(linnaeus("data", "describe", file, *both, "--json").out)[0]["labels"]["n_labels"] == 2
+    told = linnaeus("data", "describe", file, *both, "--duplicates", "drop", "--json")
+    assert json.loads(told.out)[0]["n_docs"] == 1
+    assert "1 of 2 documents dropped" in told.err
+
+
+def test_pipes_and_archives_are_read(linnaeus, table, tmp_path):
+    file = table("a.csv", "text,label", ROWS)
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.write(file, "a.csv")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["sh", "-c", f"gzip -c {file} > {pipe}"]) as writer:
+        told = linnaeus("data", "describe", pipe, "--json")
+        writer.wait()
+    assert json.loads(told.out)[0]["n_docs"] == len(ROWS)
+    assert json.loads(linnaeus("data", "describe", tmp_path / "a.zip", "--json").out)[0]["n_docs"] == len(ROWS)
+
+
+def test_a_file_that_unpacks_to_far_more_than_its_size_is_refused(linnaeus, tmp_path):
+    (tmp_path / "bomb.gz").write_bytes(gzip.compress(b"text,label\n" + b"a,b\n" * 100_000))
+    told = linnaeus("data", "describe", tmp_path / "bomb.gz", "--max-unpacked", "100KB")
+    assert told.code == 1
+    assert "bomb.gz unpacks to more than 100,000 bytes" in told.err
+    assert linnaeus("data", "describe", tmp_path / "bomb.gz", "--max-unpacked", "1MB").code == 0
+
+
+def test_empty_lines_of_standard_input_are_empty_documents(linnaeus, table, tmp_path):
+    file = table("a.csv", "text,label", ROWS)
+    assert linnaeus("train", "-d", file, "-o", tmp_path / "m").code == 0
+    told = linnaeus("predict", tmp_path / "m", stdin="\n\n")
+    assert [json.loads(line)["id"] for line in told.out.splitlines()] == ["1", "2"], told.err
