@@ -23,8 +23,25 @@ __all__ = [
 ]
 
 
+_LONGEST = 2000  # characters of a message
+
+
 class LinnaeusError(ValueError):
-    """Base of every error that linnaeus raises on bad input; the command line prints it without a traceback."""
+    """Base of every error that linnaeus raises on bad input; the command line prints it without a traceback.
+
+    A message that quotes a very long cell or name is shortened in the middle.
+
+    Examples
+    --------
+    >>> len(str(LinnaeusError("'" + 5000 * "x" + "' is not a label.")))
+    2000
+    """
+
+    def __init__(self, *arguments: object) -> None:
+        if len(arguments) == 1 and isinstance(arguments[0], str) and len(arguments[0]) > _LONGEST:
+            message = arguments[0]
+            arguments = (f"{message[: _LONGEST - 505]} ... {message[-500:]}",)
+        super().__init__(*arguments)
 
 
 class TaxonomyError(LinnaeusError):

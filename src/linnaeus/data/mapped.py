@@ -24,7 +24,7 @@ import numpy as np
 from scipy import sparse
 
 from linnaeus.data.dataset import Dataset
-from linnaeus.errors import DataError
+from linnaeus.errors import DataError, LinnaeusError
 from linnaeus.taxonomy import Taxonomy
 
 __all__ = ["FORMAT", "FORMAT_VERSION", "MANIFEST", "MappedCSR", "is_mapped", "read_mapped"]
@@ -32,6 +32,7 @@ __all__ = ["FORMAT", "FORMAT_VERSION", "MANIFEST", "MappedCSR", "is_mapped", "re
 FORMAT = "linnaeus-data"
 FORMAT_VERSION = 1
 MANIFEST = "dataset.json"
+CHECKED = 100_000_000  # entries that are looked at when a folder is opened; models check what they are given
 
 
 class MappedCSR(sparse.csr_array):
@@ -54,6 +55,15 @@ def is_mapped(folder: Path) -> bool:
 
 def read_mapped(folder: Path, *, verify: bool = False) -> Dataset:
     """The data set of a folder; ``verify`` reads all files once to compare their checksums."""
+    try:
+        return _read(folder, verify)
+    except LinnaeusError:
+        raise
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, MemoryError) as error:
+        raise DataError(f"{folder} is not a readable data set ({error}); convert the data again.") from error
+
+
+def _read(folder: Path, verify: bool) -> Dataset:
     manifest = _manifest(folder)
     for name, entry in manifest["files"].items():
         _check_file(folder / Path(name).name, entry, verify)
@@ -76,6 +86,8 @@ def _manifest(folder: Path) -> dict[str, Any]:
         manifest: dict[str, Any] = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path} cannot be read: {error}.") from error
+    if not isinstance(manifest, dict):
+        raise DataError(f"{path} holds {type(manifest).__name__}; an object is expected.")
     version = manifest.get("format_version")
     if manifest.get("format") != FORMAT or not isinstance(version, int):
         raise DataError(f'{path} is not of a converted data set: expected "format": "{FORMAT}".')
@@ -101,23 +113,40 @@ def checksum(path: Path) -> str:
 
 def _json(path: Path) -> list[str]:
     values: list[str] = json.loads(path.read_text("utf-8"))
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise DataError(f"{path} does not hold a list of strings; convert the data again.")
     return values
 
 
 def mapped_array(path: Path) -> Any:
     """An array of a file as a plain array over the mapped file, read-only."""
-    array = np.load(path, mmap_mode="r") if path.stat().st_size else np.zeros(0)
-    return np.asarray(array)
+    if not path.stat().st_size:
+        return np.zeros(0)
+    try:
+        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    except Exception as error:  # the parser of the head raises errors of its own for damaged files
+        raise DataError(f"{path} is not a readable array ({error}); convert the data again.") from error
 
 
 def _matrix(folder: Path, manifest: dict[str, Any]) -> Any:
     shape = tuple(manifest["shape"])
     if manifest["kind"] == "dense":
-        return mapped_array(folder / "X.npy")
+        X = mapped_array(folder / "X.npy")
+        if X.ndim != 2 or X.dtype.kind != "f":
+            raise DataError(f"{folder / 'X.npy'} is {X.dtype} of shape {X.shape}; a matrix of numbers is expected.")
+        return X
     names = ("data", "indices", "indptr", "ranked_indices", "ranked_data", "rank")
     data, indices, indptr, *ranked = (mapped_array(folder / f"{name}.npy") for name in names)
-    if len(indptr) != shape[0] + 1 or int(indptr[-1]) != len(data) or len(indices) != len(data):
+    kinds = [(array.ndim, array.dtype.kind) for array in (data, indices, indptr, *ranked)]
+    fits = kinds == [(1, "f"), (1, "i"), (1, "i"), (1, "i"), (1, "f"), (1, "i")] or not len(data)
+    fits = fits and len(shape) == 2 and len(indptr) == shape[0] + 1 and int(indptr[-1]) == len(data) == len(indices)
+    fits = fits and int(indptr[0]) == 0 and bool((indptr[1:] >= indptr[:-1]).all())
+    fits = fits and len(ranked[0]) == len(ranked[1]) == len(data) and len(ranked[2]) == shape[1]
+    if not fits:
         raise DataError(f"{folder}: the arrays do not fit each other; convert the data again.")
+    for numbers, n in ((indices, shape[1]), (ranked[0], shape[1]), (ranked[2], shape[1])):
+        if 0 < len(numbers) <= CHECKED and not (0 <= int(numbers.min()) and int(numbers.max()) < n):
+            raise DataError(f"{folder}: a feature is outside 0..{n - 1}; convert the data again.")
     if len(data) < 2**31:  # scipy wants one type for both: better the ends of the rows converted than the indices
         indptr = indptr.astype(np.int32)
     X = MappedCSR((data, indices, indptr), shape=shape)
@@ -130,4 +159,6 @@ def _labels(folder: Path) -> list[list[str]]:
     names = _json(folder / "label_names.json")
     numbers = mapped_array(folder / "label_indices.npy").tolist()
     ends = mapped_array(folder / "label_indptr.npy").tolist()
+    if ends[:1] != [0] or ends[-1] != len(numbers) or sorted(ends) != ends or min(numbers, default=0) < 0:
+        raise DataError(f"{folder}: the labels do not fit each other; convert the data again.")
     return [[names[v] for v in numbers[a:b]] for a, b in pairwise(ends)]

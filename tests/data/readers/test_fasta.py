@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from linnaeus import Taxonomy
 from linnaeus.data import read_dataset
 from linnaeus.errors import DataError
 
@@ -20,6 +21,29 @@ def test_ids_labels_and_wrapped_sequences_are_read(tmp_path: Path) -> None:
     assert data.ids == ["P1", "P2"]
     assert data.place(1).endswith("a.fasta:5")
     assert len(read_dataset(tmp_path / "a.fasta", limit=1)) == 1
+
+
+UNIPROT = (
+    ">sp|Q0P887|Y123_CAMJE Uncharacterized protein OS=Campylobacter jejuni EC=1.1.1.1\nMKQ\n"
+    ">tr|A0A024|A_HUMAN Another protein\nMAA\n"
+)
+
+
+def test_the_id_of_uniprot_is_the_accession_and_its_description_is_not_a_label(tmp_path: Path) -> None:
+    (tmp_path / "a.fasta").write_text(UNIPROT)
+    data = read_dataset(tmp_path / "a.fasta")
+    assert (data.ids, data.labels) == (["Q0P887", "A0A024"], None)
+    assert data.columns == {"id": ("the accession",), "ignored": ("description in the header",)}
+    assert read_dataset(tmp_path / "a.fasta", labels="EC=").labels == [["1.1.1.1"], []]
+
+
+def test_a_description_is_not_a_label_unless_the_taxonomy_says_so(tmp_path: Path) -> None:
+    (tmp_path / "a.fasta").write_text(">P1 Putative kinase\nMKQ\n>P2 Oxidase, heavy chain\nMAA\n")
+    assert read_dataset(tmp_path / "a.fasta").labels is None
+    taxonomy = Taxonomy.flat(["Putative"])
+    assert read_dataset(tmp_path / "a.fasta", taxonomy=taxonomy).labels == [["Putative"], ["Oxidase"]]
+    (tmp_path / "b.fasta").write_text(">P1 kinase\nMKQ\n>P2 oxidase\nMAA\n")
+    assert read_dataset(tmp_path / "b.fasta").labels == [["kinase"], ["oxidase"]]
 
 
 def test_labels_can_stand_behind_a_mark(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -63,3 +64,27 @@ def test_an_encoding_that_was_given_is_not_guessed(tmp_path: Path) -> None:
 def test_a_folder_without_texts_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="LABEL/FILE was expected"):
         read_dataset(tmp_path)
+
+
+def test_texts_beside_files_of_labels_are_documents_with_labels(tmp_path: Path) -> None:
+    for name, content in {
+        "d1.txt": "A late goal",
+        "d1.tsv": "<http://x/1>\tSports\n<http://x/2>\tFootball\n",
+        "d2.txt": "A vote",
+        "d2.key": "Politics\nElections\n",
+        "d3.txt": "Neither",
+    }.items():
+        (tmp_path / name).write_text(content)
+    data = read_dataset(tmp_path)
+    assert (data.ids, data.documents) == (["d1.txt", "d2.txt", "d3.txt"], ["A late goal", "A vote", "Neither"])
+    assert data.labels == [["http://x/1", "http://x/2"], ["Politics", "Elections"], []]
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        for path in sorted(tmp_path.glob("d*")):
+            archive.write(path, path.name)
+    assert read_dataset(tmp_path / "all.zip").labels == data.labels
+
+
+def test_texts_alone_in_a_folder_have_no_labels(tmp_path: Path) -> None:
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text(name)
+    assert (read_dataset(tmp_path).labels, len(read_dataset(tmp_path))) == (None, 2)

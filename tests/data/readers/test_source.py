@@ -7,11 +7,15 @@ import gc
 import gzip
 import io
 import lzma
+import os
+import threading
 import warnings
+import zipfile
 from pathlib import Path
 
 import pytest
 
+from linnaeus import files
 from linnaeus.data.readers.source import Source
 from linnaeus.errors import DataError
 
@@ -90,3 +94,46 @@ def test_a_file_of_nothing_but_a_byte_order_mark_is_empty(tmp_path: Path, conten
 def test_a_missing_file_is_named() -> None:
     with pytest.raises(FileNotFoundError, match="nowhere"):
         Source("nowhere.jsonl")
+
+
+# -- pipes, archives and limits ----------------------------------------------------------------------------------------
+
+
+def test_a_pipe_is_read_once_and_used_twice(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(gzip.compress(CONTENT)), daemon=True)
+    writer.start()
+    source = Source(pipe)
+    writer.join(10)
+    assert source.head == CONTENT
+    assert len(list(source.lines())) == 3
+
+
+def test_a_zip_archive_with_one_file_is_that_file(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "docs.csv.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("docs.csv", CONTENT)
+        archive.writestr("__MACOSX/._docs.csv", b"x")
+    source = Source(tmp_path / "docs.csv.zip")
+    assert (source.head, source.ending) == (CONTENT, ".csv")
+
+
+def test_an_office_document_is_named_as_one(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "docs.xlsx", "w") as archive:
+        archive.writestr("[Content_Types].xml", b"<x/>")
+    with pytest.raises(DataError, match=r"docs\.xlsx is an Office document.*save it as CSV"):
+        Source(tmp_path / "docs.xlsx").open()
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress])
+def test_a_file_that_unpacks_to_more_than_the_limit_is_an_error(tmp_path: Path, pack: object) -> None:
+    (tmp_path / "docs").write_bytes(pack(b"\0" * 300_000))
+    with pytest.raises(DataError, match="docs unpacks to more than 200,000 bytes"):
+        Source(tmp_path / "docs", 200_000).read()
+    assert len(Source(tmp_path / "docs", 300_000).read()) == 300_000
+
+
+def test_the_usual_limit_follows_from_the_size_of_the_file() -> None:
+    assert files.unpack_limit(1000) == 256 << 20
+    assert files.unpack_limit(10 << 20) == 250 * (10 << 20)
+    assert files.unpack_limit(10 << 20, 77) == 77

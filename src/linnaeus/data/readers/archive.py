@@ -53,7 +53,7 @@ def members(source: Source) -> Iterator[tuple[str, bytes]]:
 
 
 def _zip_members(source: Source) -> Iterator[tuple[str, bytes]]:
-    with files.intact(source.name, DataError), source.open() as stream:
+    with files.intact(source.name, DataError), source.open_seekable() as stream:
         limit = files.unpack_limit(stream.seek(0, io.SEEK_END), source.max_unpacked)
         found = files.zip_members(stream, source.name, DataError)
         if sum(info.file_size for info in found) > limit:  # no more than this is read of each

@@ -27,7 +27,7 @@ MOST_EMPTY_ROWS = 10_000_000  # a csc matrix may claim any number of rows
 
 def read(source: Source, options: Options) -> Dataset:
     """Read a numpy archive."""
-    with source.open() as stream:
+    with source.open_seekable() as stream:
         _check_size(stream, source)
         with _opened(stream, source.name) as archive:
             arrays = {name: _array(archive, name, source.name) for name in archive.files}

@@ -49,7 +49,7 @@ def format_of(source: Source, options: Options) -> str:
             return "mapped"
         return "reuters" if any(source.path.glob("*.sgm")) else "folder"
     if is_zip(source.head):
-        with source.open() as stream:
+        with source.open_seekable() as stream:
             names = [info.filename for info in files.zip_members(stream, source.name, DataError)]
         if any(name.endswith(".npy") for name in names) or not names:
             return "npz"

@@ -84,6 +84,14 @@ class Source:
             raw.close()
             raise
 
+    def open_seekable(self) -> BinaryIO:
+        """The same, read whole where a compression does not let it seek: for archives that are read from their end."""
+        stream = self.open()
+        if stream.seekable():
+            return stream
+        with files.intact(self.name, DataError), stream:
+            return io.BytesIO(stream.read())
+
     def raw(self) -> BinaryIO:
         """The bytes as they are stored."""
         if self._content is not None:
