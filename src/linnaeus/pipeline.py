@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
@@ -17,7 +18,7 @@ from linnaeus.decoding import CutOff, Decoder
 from linnaeus.decoding import decoder as make_decoder
 from linnaeus.errors import DataError, ParameterError
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.tuning import FOLDS, fit_decoder, share_time
+from linnaeus.tuning import FOLDS, DecoderComparison, held_out_scores, share_time
 from linnaeus.typing import CSR, FloatArray, IntArray
 
 __all__ = ["Pipeline"]
@@ -31,8 +32,16 @@ class Pipeline(BaseEstimator):
     model : a linnaeus model, unfitted.
     features : a transformer from documents to a matrix (`TextFeatures`, `DenseFeatures`), or None for matrices.
     decoder : how scores become answers, or its name; None takes the model's own. A cut-off that is not fitted yet
-        (``SCut()``, "instance_cut") is fitted by five-fold cross-validation when the pipeline is, all within the
-        ``max_time`` of the model; see `fit_decoder` for other folds and metrics.
+        (``SCut()``, "instance_cut", "scut,average=macro") is fitted by five-fold cross-validation when the pipeline is,
+        all within the ``max_time`` of the model; see `fit_decoder` for other folds and metrics. A cut-off that is worse
+        than the model's own decoder on the held-out documents is not used: ``decoder_`` is None then, with a warning.
+
+    Attributes
+    ----------
+    decoder_ : Decoder or None
+        The decoder that answers; None is the model's own.
+    decoder_comparison_ : DecoderComparison or None
+        What a cut-off fitted with the pipeline and the model's own decoder reached on held-out documents.
 
     Examples
     --------
@@ -48,6 +57,7 @@ class Pipeline(BaseEstimator):
 
     about_: Mapping[str, Any] = MappingProxyType({})  # how it was trained, for people; saved with it
     check_matrix: Callable[[Any], None] | None = None  # what a caller wants to know of the matrix before it is learned
+    decoder_comparison_: DecoderComparison | None = None
 
     def __init__(self, model: Any, features: Any = None, *, decoder: Decoder | str | None = None) -> None:
         self.model = model
@@ -70,11 +80,16 @@ class Pipeline(BaseEstimator):
             share_time(model, FOLDS + 1)
         self.model_ = model.fit(X, y, sample_weight)
         self.decoder_: Decoder | None = decoder
+        self.decoder_comparison_ = None
         if isinstance(decoder, CutOff) and to_fit:
             unseen = Pipeline(self.model_, self.features)  # copies of it learn from the folds, features too
             show = int(getattr(model, "verbose", 0))
             cut: Any = self.decoder
-            self.decoder_ = fit_decoder(unseen, documents, y, cut, sample_weight=sample_weight, verbose=show)
+            held = held_out_scores(unseen, documents, y, sample_weight=sample_weight, verbose=show)
+            self.decoder_comparison_ = held.compare(cut)
+            self.decoder_ = held.fit(cut) if self.decoder_comparison_.better else None
+            if self.decoder_ is None:
+                warnings.warn(str(self.decoder_comparison_), stacklevel=2)
         self.feature_names_ = None if feature_names is None else [str(name) for name in feature_names]
         return self
 

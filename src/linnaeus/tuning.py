@@ -7,6 +7,7 @@ training part of a fold has no score there. Scores are kept whole while they fit
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -15,21 +16,33 @@ import numpy as np
 
 from linnaeus.data.check import check_labels
 from linnaeus.data.splits import kfold, train_test_split
-from linnaeus.decoding import DECODERS, CutOff, Decoder, TopScores
+from linnaeus.decoding import DECODERS, CutOff, Decoder, SCut, TopScores
 from linnaeus.decoding import decoder as make_decoder
+from linnaeus.decoding.base import stacked
+from linnaeus.decoding.cut import path_minima
+from linnaeus.decoding.held_out import HeldOut
 from linnaeus.engine.clock import parse_seconds
 from linnaeus.errors import DataError, ParameterError, nearest
 from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray
 
-__all__ = ["FOLDS", "HeldOutScores", "fit_decoder", "held_out_scores", "share_time", "take_documents"]
+__all__ = [
+    "FOLDS",
+    "DecoderComparison",
+    "HeldOutScores",
+    "fit_decoder",
+    "held_out_scores",
+    "share_time",
+    "take_documents",
+]
 
 Part: TypeAlias = tuple[FloatArray | TopScores, IntArray]  # scores of a fold and the nodes of their columns
 
 FOLDS = 5
 _WHOLE = 50_000_000  # documents x nodes up to which all scores are kept (0.2 GB)
 _TOP = 100
+_PARTS = 3  # of the held-out documents, where a cut-off is compared with the model's own decoder
 _METRICS = ("micro_f1", "macro_f1", "example_f1", "hierarchical_f1", "jaccard", "subset_accuracy", "lca_f1")
 # What a model of a fold does not share with the model that is kept.
 _ITS_OWN = {"verbose": 0, "checkpoint": None, "warm_start": False}
@@ -40,6 +53,8 @@ class HeldOutScores:
     """Scores S of documents that the model had not seen, over ``nodes``, and their labels Y (n_docs x n_nodes).
 
     ``documents`` are their row numbers; ``closed`` says that all training sets were, so that answers are compared so.
+    ``conditional`` says that scores compare a node with its siblings only, so that they are cut along paths, with
+    suppression. ``own`` are the answers of the models' own decoder, n_docs x n_nodes.
     """
 
     S: FloatArray | TopScores
@@ -48,16 +63,98 @@ class HeldOutScores:
     nodes: IntArray
     documents: IntArray
     closed: bool
+    conditional: bool = False
+    own: CSR | None = None
 
     def fit(self, decoder: CutOff | str, metric: Any = "micro_f1") -> CutOff:
         """A cut-off fitted on these scores."""
+        cut = self._prepared(decoder)
+        return cut.fit(self.S, self.Y, self.taxonomy, self.nodes, metric=_metric(metric))
+
+    def compare(self, decoder: CutOff | str, metric: Any = "micro_f1") -> DecoderComparison:
+        """A cut-off beside the model's own decoder, both on documents that neither has seen.
+
+        The held-out documents are split into three parts; the cut-off answers each part as fitted on the other two.
+
+        Examples
+        --------
+        >>> from linnaeus import OneVsRestSVM
+        >>> X, y = [[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]] * 10, [["a"], ["b"], ["a", "b"]] * 10
+        >>> held = held_out_scores(OneVsRestSVM(random_state=0), X, y)
+        >>> held.compare("scut").better
+        True
+        """
+        cut, measure = self._prepared(decoder), _metric(metric)
+        if self.own is None:
+            raise DataError("These held-out scores came without the answers of the model's own decoder.")
+        gold, own = self.Y, self.own
+        if cut.closed:
+            gold, own = (self.taxonomy.close(Y, keep_root=False) for Y in (gold, own))
+        fold = np.arange(len(self.documents)) % _PARTS
+        rows, found = [], []
+        for part in range(_PARTS if len(fold) >= 2 * _PARTS else 1):
+            train, test = np.flatnonzero(fold != part), np.flatnonzero(fold == part)
+            if len(fold) < 2 * _PARTS:  # too few to leave any out
+                train = test = np.arange(len(fold))
+            fitted = cut.fit(self.S[train], self.Y[train], self.taxonomy, self.nodes, metric=measure)
+            held = HeldOut(self.S[test], self.nodes, gold[test], gold[test], self.taxonomy)
+            found.append(held.answers(fitted))
+            rows.append(test)
+        answers = stacked(found, self.taxonomy)[np.argsort(np.concatenate(rows))]
+        values = (float(measure(gold, Y, self.taxonomy)) for Y in (answers, own))
+        return DecoderComparison(cut.name, getattr(measure, "__name__", str(measure)), *values)
+
+    def _prepared(self, decoder: CutOff | str) -> CutOff:
+        """The cut-off with what follows from the documents: empty answers, and how answers are closed."""
         cut: Any = _cut_off(decoder)
         if isinstance(decoder, str) and hasattr(cut, "at_least_one") and (np.diff(self.Y.indptr) == 0).any():
             cut = replace(cut, at_least_one=False)  # as models do: some documents have no label
-        if self.closed and not cut.closed:  # the answers will be closed: tune them as they will be
-            cut = replace(cut, repair="closure")
-        fitted: CutOff = cut.fit(self.S, self.Y, self.taxonomy, self.nodes, metric=_metric(metric))
-        return fitted
+        if self.conditional and cut.repair == "closure":
+            raise ParameterError(
+                f"{type(cut).__name__}(repair='closure') does not fit a model that goes down the taxonomy: its scores "
+                "compare siblings only, and a node counts only under its parents; take repair='suppress' or None."
+            )
+        if self.conditional and isinstance(cut, SCut) and isinstance(self.S, TopScores):
+            raise DataError(
+                "SCut needs the scores of all nodes of a model that goes down the taxonomy; got the best of each "
+                "document. Take another cut-off, or top=None."
+            )
+        if (self.closed or self.conditional) and not cut.closed:  # tune the answers as they will be
+            cut = replace(cut, repair="suppress" if self.conditional else "closure")
+        found: CutOff = cut
+        return found
+
+
+@dataclass(frozen=True)
+class DecoderComparison:
+    """What a cut-off and the model's own decoder reached on held-out documents.
+
+    Attributes
+    ----------
+    decoder : str
+        Name of the cut-off.
+    metric : str
+        Name of the measure.
+    cut_off, own : float
+        Its values with the cut-off and with the model's own decoder.
+    """
+
+    decoder: str
+    metric: str
+    cut_off: float
+    own: float
+
+    @property
+    def better(self) -> bool:
+        """Whether the cut-off is at least as good as the model's own decoder."""
+        return self.cut_off >= self.own
+
+    def __str__(self) -> str:
+        end = "it is used" if self.better else "it is not used"
+        return (
+            f"The cut-off {self.decoder!r} reaches {self.metric} {self.cut_off:.4f} on held-out documents, the model's "
+            f"own decoder {self.own:.4f}: {end}."
+        )
 
 
 def fit_decoder(
@@ -72,8 +169,12 @@ def fit_decoder(
     sample_weight: Any = None,
     random_state: int | None = 0,
     verbose: int = 0,
-) -> CutOff:
+    compare: bool = True,
+) -> CutOff | None:
     """A cut-off fitted on held-out scores of a model; the model itself stays as it is.
+
+    Returns None, with a warning, where the cut-off is worse on held-out documents than the model's own decoder, which
+    is what ``predict(X, decoder=None)`` takes.
 
     Parameters
     ----------
@@ -86,6 +187,8 @@ def fit_decoder(
     metric : what is maximised where there is a choice: a name or function of `linnaeus.metrics`, called with
         (gold, answers, taxonomy).
     top : keep only so many scores of each document; default: all while they fit into 0.2 GB, else 100.
+    compare : bool, default=True
+        Compare with the model's own decoder; False returns the cut-off however good it is.
 
     Examples
     --------
@@ -104,6 +207,11 @@ def fit_decoder(
     held = held_out_scores(
         model, X, y, cv=cv, top=top, sample_weight=sample_weight, random_state=random_state, verbose=verbose
     )
+    if compare:
+        found = held.compare(decoder, metric)
+        if not found.better:
+            warnings.warn(str(found), stacklevel=2)
+            return None
     return held.fit(decoder, metric)
 
 
@@ -134,15 +242,19 @@ def held_out_scores(
     folds = _folds(Y, cv, random_state)
     documents = np.concatenate([test for _, test in folds])
     weights = None if sample_weight is None else np.asarray(sample_weight)
-    parts, nested = [], False
+    parts, own, nested, conditional = [], [], False, False
     with progress("held-out scores", len(folds), show=verbose > 0) as advance:
         for train, test in folds:
             if Y[train].nnz:  # else there is nothing to learn from, and no score
                 fitted = _for_fold(model, taxonomy)
                 fitted.fit(take_documents(X, train), Y[train], None if weights is None else weights[train])
-                parts.append(_scores(fitted, take_documents(X, test), len(documents), top))
+                unseen = take_documents(X, test)
+                parts.append(_scores(fitted, unseen, len(documents), top))
+                own.append(fitted.answers(unseen))
                 nested = bool(getattr(_inner(fitted), "nested_", False))
+                conditional = bool(getattr(_inner(fitted), "conditional_scores", False))
             else:
+                own.append(taxonomy.indicator([[]] * len(test)))
                 parts.append((np.empty((len(test), 0), dtype=np.float32), np.empty(0, dtype=np.int32)))
             advance(1)
     nodes = np.unique(np.concatenate([columns for _, columns in parts])).astype(np.int32)
@@ -150,7 +262,8 @@ def held_out_scores(
         raise DataError("No label occurs in the training part of a fold; cross-validation needs labels in two folds.")
     closed = nested or (taxonomy.n_edges > 0 and not codec.single_label and is_closed(taxonomy, Y))
     Y = taxonomy.close(Y, keep_root=False) if nested else Y  # the model was taught that all above a label holds, too
-    return HeldOutScores(_joined(parts, nodes), Y[documents], taxonomy, nodes, documents, closed)
+    S = _joined(parts, nodes)
+    return HeldOutScores(S, Y[documents], taxonomy, nodes, documents, closed, conditional, stacked(own, taxonomy))
 
 
 # -- scores of folds ---------------------------------------------------------------------------------------------------
@@ -163,6 +276,11 @@ def _scores(fitted: Any, X: Any, n_docs: int, top: int | None) -> Part:
         top = _TOP
     if top is None or top >= len(nodes):
         return np.concatenate([np.asarray(S, dtype=np.float32) for S in fitted.score_blocks(X)]), nodes
+    if getattr(_inner(fitted), "conditional_scores", False):
+        order = np.argsort(nodes, kind="stable")
+        minima = (path_minima(S[:, order], _inner(fitted).taxonomy_, nodes[order]) for S in fitted.score_blocks(X))
+        ranked = [TopScores.of(np.ascontiguousarray(S, dtype=np.float32), top) for S in minima]
+        return _stacked(ranked), nodes[order]
     best, scores = fitted.top_nodes(X, top)
     order = np.argsort(nodes)
     positions = order[np.searchsorted(nodes, best, sorter=order)].astype(np.int32)

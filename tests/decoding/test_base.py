@@ -16,11 +16,8 @@ from linnaeus.decoding import (
     DECODERS,
     BestBranching,
     BestClosure,
-    BestLabel,
     BestSubtree,
     Decoder,
-    RCut,
-    SCut,
     Threshold,
     decoder,
 )
@@ -230,14 +227,3 @@ def test_scores_that_do_not_fit_are_refused(abc: Taxonomy) -> None:
         BestClosure()(np.zeros((1, 2)), abc, [1, 7])
     with pytest.raises(DataError, match="'A' has two columns"):
         BestClosure()(np.zeros((1, 2)), abc, [1, 1])
-
-
-BARE = {"repair": None, "at_least_one": False}
-
-
-@pytest.mark.parametrize("decide", [Threshold(0.3, **BARE), RCut(2), SCut(theta=0.1, **BARE), BestLabel(close=False)])
-def test_margins_are_above_zero_where_a_decoder_answers(abc: Taxonomy, decide: Decoder) -> None:
-    S = np.random.default_rng(0).normal(size=(30, abc.n_nodes))
-    columns = np.flatnonzero(np.arange(abc.n_nodes) != abc.root)
-    answered = decide(S[:, columns], abc, columns)[:, columns].toarray() > 0
-    assert ((decide.margins(S[:, columns], abc, columns) > 0) == answered).all()

@@ -133,7 +133,7 @@ class Answering:
             return nodes.tolist(), scores.tolist()
         from linnaeus.decoding import Rules
 
-        nodes = candidates(Rules.of(self.rules).bind(self.taxonomy), self.inner.nodes_, leaves=False)
+        nodes = self.inner.nodes_[candidates(Rules.of(self.rules).bind(self.taxonomy), self.inner.nodes_)]
         if not len(nodes):
             raise ParameterError("The rules leave no label that the model can answer.")
         columns = np.array([self._column_of[node] for node in nodes.tolist()], dtype=np.int64)

@@ -90,22 +90,58 @@ DECODERS: dict[str, type[Decoder]] = {
     )
 }
 
+_WORDS = {"true": True, "false": False, "none": None}
+
 
 def decoder(name: str, **parameters: Any) -> Decoder:
     """A decoder by name; ``decoder(**d.to_dict()) == d``.
+
+    Parameters
+    ----------
+    name : str
+        A name from `DECODERS`, with parameters after commas if there are any: ``"scut,average=micro"``. Values are
+        read as numbers, ``true``, ``false``, ``none`` or, where they are none of these, as text.
+    **parameters : Any
+        Parameters of the decoder; they may not be in ``name`` too.
 
     Examples
     --------
     >>> decoder("threshold", theta=0.5)
     Threshold(theta=0.5, repair='closure', at_least_one=True)
+    >>> decoder("threshold,theta=0.5,at_least_one=false")
+    Threshold(theta=0.5, repair='closure', at_least_one=False)
     >>> decoder(**decoder("best_leaf", path_sum=True).to_dict())
     BestLeaf(path_sum=True, close=True)
     """
+    name, *given = str(name).split(",")
+    name = name.strip()
     if name not in DECODERS:
-        raise ParameterError(f"Decoder {name!r} is not one of {', '.join(DECODERS)}{nearest(str(name), DECODERS)}")
+        raise ParameterError(f"Decoder {name!r} is not one of {', '.join(DECODERS)}{nearest(name, DECODERS)}")
+    for part in given:
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not key or not value:
+            raise ParameterError(
+                f"Decoder {name!r}: {part.strip()!r} is not a parameter; expected name=value, as in "
+                "'scut,average=micro'."
+            )
+        if key in parameters:
+            raise ParameterError(f"Decoder {name!r}: the parameter {key!r} is given twice.")
+        parameters[key] = _value(value)
     known = list(inspect.signature(DECODERS[name]).parameters)
-    for given in parameters:
-        if given not in known:
-            hint = f"its parameters are {', '.join(known)}{nearest(given, known)}"
-            raise ParameterError(f"Decoder {name!r} has no parameter {given!r}: {hint}")
+    for key in parameters:
+        if key not in known:
+            hint = f"its parameters are {', '.join(known)}{nearest(key, known)}"
+            raise ParameterError(f"Decoder {name!r} has no parameter {key!r}: {hint}")
     return DECODERS[name](**parameters)
+
+
+def _value(text: str) -> Any:
+    """A value as it is written in the text of a decoder."""
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -8,11 +8,11 @@ number. Answers are never empty.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from linnaeus.decoding.base import Decoder, blocks
+from linnaeus.decoding.base import Decoder, as_given, blocks
 from linnaeus.errors import DataError
 from linnaeus.taxonomy.closure import pattern
 from linnaeus.taxonomy.taxonomy import Taxonomy
@@ -55,6 +55,20 @@ class BestLabel(Decoder):
     @property
     def single(self) -> bool:
         return True
+
+    @property
+    def may_be_empty(self) -> bool:
+        return False
+
+    def label_scores(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> FloatArray:
+        S, nodes = as_given(S, taxonomy, columns)
+        if self.path_sum:
+            paths = taxonomy.ancestor_matrix[nodes][:, nodes].astype(np.float64)
+            S = np.asarray((paths @ S.T).T)
+        return np.where(np.isin(nodes, self._candidates(taxonomy, nodes)), S, -np.inf)
+
+    def margins(self, S: FloatArray, Y: CSR, taxonomy: Taxonomy, columns: IntArray) -> FloatArray:
+        return super().margins(self.label_scores(S, taxonomy, columns), Y, taxonomy, columns)
 
     def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
         nodes = self._candidates(taxonomy, columns)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -21,10 +21,14 @@ from linnaeus.taxonomy.rows import pointers, row_numbers
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray
 
+if TYPE_CHECKING:
+    from linnaeus.decoding.set_weights import SetWeights
+
 __all__ = [
     "Decoder",
     "Hierarchy",
     "Theta",
+    "as_given",
     "blocks",
     "checked",
     "hierarchy",
@@ -73,31 +77,43 @@ class Decoder(ABC):
     def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
         """S is C-contiguous float32 or float64, ``columns`` increasing."""
 
-    def margins(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> FloatArray:
-        """Scores less where this decoder cuts: what speaks for a node is above 0 (n_docs x n_scored, columns as given).
+    @property
+    def may_be_empty(self) -> bool:
+        """Whether an answer may have no label."""
+        return True
 
-        Label sets are compared by sums of these where rules or several answers are asked for. Here: less what lies
-        midway between the lowest score that is answered and the highest that is not.
+    def margins(self, S: FloatArray, Y: CSR, taxonomy: Taxonomy, columns: IntArray) -> FloatArray:
+        """Scores less where this decoder cuts: above 0 for what is answered (n_docs x n_scored); Y are its answers."""
+        from linnaeus.decoding.set_weights import midway_margins
+
+        return midway_margins(S, Y, taxonomy, columns, closed=self.closed)
+
+    def set_weights(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> SetWeights:
+        """Weights that rank whole label sets by this decision rule, columns as given; see `set_weights`.
+
+        The closed set of largest total weight is the answer of the decoder with all ancestors. By default a set loses
+        the margins of the labels in which it differs from the answer.
         """
-        S = np.asarray(S, dtype=np.float64)
-        nodes = np.arange(taxonomy.n_nodes) if columns is None else np.asarray(columns)
-        Y = self(S, taxonomy, columns)
-        answered = Y[:, nodes].toarray() > 0
-        labels = taxonomy.frontier(Y)[:, nodes].toarray() > 0 if self.closed else answered
-        low = np.where(labels, S, np.inf).min(axis=1, initial=np.inf)
-        high = np.where(answered, -np.inf, S).max(axis=1, initial=-np.inf)
-        step = 1e-6 * np.maximum(
-            1.0, np.where(np.isfinite(low), np.abs(low), np.abs(np.where(np.isfinite(high), high, 0)))
-        )
-        with np.errstate(invalid="ignore"):
-            midway = 0.5 * (low + high)
-        cut = np.where(np.isinf(low), high + step, np.where((low > high) & np.isfinite(high), midway, low - step))
-        return S - np.where(np.isfinite(cut), cut, 0.0)[:, None]
+        from linnaeus.decoding.set_weights import by_closure
+
+        S, nodes = as_given(S, taxonomy, columns)
+        Y = self(S, taxonomy, nodes)
+        return by_closure(self.margins(S, Y, taxonomy, nodes), Y, taxonomy, nodes, closed=self.closed)
+
+    def label_scores(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> FloatArray:
+        """Of a decoder that answers one label: what every node scores as this label, minus infinity: never answered."""
+        raise NotImplementedError(f"{type(self).__name__} answers label sets.")
 
     def to_dict(self) -> dict[str, Any]:
         """Name and parameters as plain values; `linnaeus.decoding.decoder` takes them back."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {"name": self.name} | {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
+
+
+def as_given(S: Any, taxonomy: Taxonomy, columns: Any) -> tuple[FloatArray, IntArray]:
+    """Scores in double precision, and the nodes of their columns, in the order given."""
+    nodes = np.arange(taxonomy.n_nodes) if columns is None else np.asarray(columns)
+    return np.asarray(S, dtype=np.float64), nodes
 
 
 def stacked(parts: list[CSR], taxonomy: Taxonomy) -> CSR:

@@ -13,8 +13,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from linnaeus.decoding.base import Decoder, hierarchy
+from linnaeus.decoding.base import Decoder, as_given, hierarchy
 from linnaeus.decoding.best_sets import best_sets
+from linnaeus.decoding.set_weights import SetWeights
 from linnaeus.errors import DataError
 from linnaeus.taxonomy.rows import pointers, row_numbers
 from linnaeus.taxonomy.taxonomy import Taxonomy
@@ -150,6 +151,10 @@ class BestBranching(Decoder):
         """The table of `best_sets`."""
         node = None if self.node is None else np.array(self.node)
         return branching_table(taxonomy, self.shared, node, stop=self.stop)
+
+    def set_weights(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> SetWeights:
+        """The scores that are summed, beside those of branching (`table`)."""
+        return SetWeights(as_given(S, taxonomy, columns)[0])
 
     def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
         return best_sets(S, taxonomy, columns, table=self.table(taxonomy)).best

@@ -15,7 +15,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from linnaeus.decoding.base import Decoder, hierarchy, in_blocks, less_theta, plain_theta, positions, theta_per_node
+from linnaeus.decoding.base import (
+    Decoder,
+    as_given,
+    hierarchy,
+    in_blocks,
+    less_theta,
+    plain_theta,
+    positions,
+    theta_per_node,
+)
+from linnaeus.decoding.set_weights import SetWeights
 from linnaeus.errors import DataError
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray
@@ -50,8 +60,9 @@ class BestClosure(Decoder):
     def __post_init__(self) -> None:
         object.__setattr__(self, "theta", plain_theta(self.theta))
 
-    def margins(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> FloatArray:
-        return less_theta(self.theta, S, taxonomy, columns)
+    def set_weights(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> SetWeights:
+        """The weights that are summed."""
+        return SetWeights(less_theta(self.theta, as_given(S, taxonomy, columns)[0], taxonomy, columns))
 
     def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
         theta = theta_per_node(self.theta, taxonomy)[columns].astype(S.dtype)

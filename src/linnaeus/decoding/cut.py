@@ -12,20 +12,21 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from linnaeus.decoding.base import Decoder
-from linnaeus.decoding.held_out import HeldOut, held_out
-from linnaeus.decoding.threshold import best_nodes, check_repair
+from linnaeus.decoding.base import Decoder, hierarchy, positions
+from linnaeus.decoding.held_out import HeldOut, TopScores, held_out
+from linnaeus.decoding.set_weights import SetWeights
+from linnaeus.decoding.threshold import best_nodes, check_repair, repaired_weights
 from linnaeus.engine import single_blas_thread
 from linnaeus.errors import ParameterError, nearest
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray
 
-__all__ = ["CutOff", "Metric", "best_of", "check_choice", "micro_f1"]
+__all__ = ["CutOff", "Metric", "best_of", "check_choice", "micro_f1", "path_minima"]
 
 Metric: TypeAlias = Callable[[Any, Any, Taxonomy], float]
 Cut = TypeVar("Cut", bound="CutOff")
@@ -37,7 +38,9 @@ class CutOff(Decoder):
 
     Parameters
     ----------
-    repair : "closure", "suppress", or None for bare labels.
+    repair : {"closure", "suppress"} or None, default=None
+        None leaves the bare labels. With "suppress", cut-offs that compare the scores of different nodes (all but
+        `SCut`) take for each node the least score on its way to the top, so that what they cut is closed.
     """
 
     repair: str | None = field(default=None, kw_only=True)
@@ -48,6 +51,19 @@ class CutOff(Decoder):
     @property
     def closed(self) -> bool:
         return self.repair is not None
+
+    @property
+    def along_paths(self) -> bool:
+        """Whether a node counts with the least score on its way to the top."""
+        return self.repair == "suppress"
+
+    @property
+    def may_be_empty(self) -> bool:
+        return not getattr(self, "at_least_one", False)
+
+    def set_weights(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> SetWeights:
+        self._check_fitted()
+        return repaired_weights(self, self.repair, S, taxonomy, columns)
 
     @property
     @abstractmethod
@@ -66,6 +82,8 @@ class CutOff(Decoder):
             `linnaeus.metrics` are; micro-averaged F1 if None. Answers are repaired, and gold is closed likewise.
         """
         held = held_out(S, Y, taxonomy, columns, close=self.closed)
+        if self.along_paths and not isinstance(held.S, TopScores):
+            held = replace(held, S=path_minima(held.S, taxonomy, held.columns))
         with single_blas_thread():  # the matrices are small: threads would only wait for each other
             return self._fit(held, metric or micro_f1)
 
@@ -76,6 +94,8 @@ class CutOff(Decoder):
         self._check_fitted()
         if self.closed and (columns == taxonomy.root).any():  # a bare set may hold the root, as labels may
             S, columns = S[:, columns != taxonomy.root], columns[columns != taxonomy.root]
+        if self.along_paths:
+            S = path_minima(S, taxonomy, columns)
         return self._cut(S, taxonomy, columns)
 
     def _check_fitted(self) -> None:
@@ -94,6 +114,26 @@ class CutOff(Decoder):
     @abstractmethod
     def _cut(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
         """As `_decode`, of a fitted cut-off; a closed one sees no root."""
+
+
+def path_minima(S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> FloatArray:
+    """The least score of every node and all that is above it; minus infinity under a node without a score.
+
+    Examples
+    --------
+    >>> tax = Taxonomy.from_paths([["A", "AA"], ["B"]])
+    >>> path_minima(np.array([[-1.0, 0.5, 2.0]]), tax, np.arange(3)).tolist()      # A, B, AA
+    [[-1.0, 0.5, -1.0]]
+    """
+    edges, place = hierarchy(taxonomy), positions(taxonomy, columns, with_root=True)
+    least = np.array(S)
+    for v in columns.tolist():  # parents come before their children
+        parents = place[edges.parent_indices[edges.parent_indptr[v] : edges.parent_indptr[v + 1]]]
+        if (parents < 0).any():
+            least[:, place[v]] = -np.inf
+        elif len(parents):
+            least[:, place[v]] = np.minimum(least[:, place[v]], least[:, parents].min(axis=1))
+    return least
 
 
 def micro_f1(gold: CSR, answers: CSR, taxonomy: Taxonomy) -> float:

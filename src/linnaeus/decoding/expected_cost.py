@@ -20,9 +20,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from linnaeus.decoding.base import Decoder, hierarchy, plain_theta, theta_per_node
+from linnaeus.decoding.base import Decoder, as_given, hierarchy, plain_theta, theta_per_node
 from linnaeus.decoding.best_sets import RankedSets
 from linnaeus.decoding.closure_cut import best_closures
+from linnaeus.decoding.set_weights import SetWeights
 from linnaeus.decoding.smoothing import lifted
 from linnaeus.errors import DataError, ParameterError, nearest
 from linnaeus.losses.cost import node_weights
@@ -64,14 +65,14 @@ class LeastCost(Decoder):
                 raise ParameterError(f"{name}={value!r}; expected costs of at least 0.")
             object.__setattr__(self, name, value)
 
-    def margins(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> FloatArray:
-        P = _probabilities(np.asarray(S, dtype=np.float64))
-        nodes = np.arange(taxonomy.n_nodes) if columns is None else np.asarray(columns)
+    def set_weights(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> SetWeights:
+        """What nodes save of the expected cost."""
+        P, nodes = as_given(S, taxonomy, columns)
         a, b = (theta_per_node(cost, taxonomy)[nodes] for cost in (self.false_positive, self.miss))
-        return np.asarray(b * P - a * (1.0 - P))
+        return SetWeights(b * _probabilities(P) - a * (1.0 - P))
 
     def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
-        return best_closures(np.ascontiguousarray(self.margins(S, taxonomy, columns)), taxonomy, columns)
+        return best_closures(np.ascontiguousarray(self.set_weights(S, taxonomy, columns).nodes), taxonomy, columns)
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,13 @@ class LeastHLoss(Decoder):
     name: ClassVar[str] = "least_h_loss"
     on_probabilities: ClassVar[bool] = True
     scaling: str = "sibling"
+
+    def set_weights(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> SetWeights:
+        """Refused: the H-loss of a set is not a sum over its nodes."""
+        raise ParameterError(
+            "LeastHLoss does not rank label sets, so it takes no rules and no n_best: the expected H-loss is not a sum "
+            "over nodes; LeastCost ranks them by expected cost."
+        )
 
     def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
         cost = node_weights(taxonomy, self.scaling)

@@ -80,6 +80,11 @@ class InstanceCut(CutOff):
         weights, constant = ridge(F, best_cuts(held, self.target).theta, self.penalty)
         return replace(self, weights=tuple(weights.tolist()), constant=constant)
 
+    def margins(self, S: FloatArray, Y: CSR, taxonomy: Taxonomy, columns: IntArray) -> FloatArray:
+        kept = columns != taxonomy.root if self.closed else slice(None)
+        order = np.argsort(columns[kept], kind="stable")
+        return np.asarray(S - self.thresholds(np.ascontiguousarray(S[:, kept][:, order]))[:, None])
+
     def _cut(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
         theta = self.thresholds(S)
         Y = members(S, lambda rows: S[rows] > theta[rows, None], columns, taxonomy)

@@ -63,6 +63,12 @@ class PathClassifier(Descent):
     def fitted(self) -> bool:
         return self.weights is not None
 
+    def descent_margins(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray, *, at_top: bool) -> FloatArray:
+        raise ParameterError(
+            "PathClassifier does not rank label sets, so it takes no rules and no n_best: it accepts single paths; "
+            "LocalSearch() and ExactSearch() do."
+        )
+
     def fit(self, S: Any, gold: CSR, taxonomy: Taxonomy, columns: Any = None, *, seen: Any = None) -> PathClassifier:
         """The classifier fitted on held-out scores; ``gold`` are right leaves (n_docs x n_nodes).
 

@@ -15,8 +15,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from linnaeus.decoding.base import checked
-from linnaeus.decoding.cut import CutOff, Metric
+from linnaeus.decoding.cut import CutOff, Metric, path_minima
 from linnaeus.decoding.held_out import HeldOut, TopScores
+from linnaeus.decoding.set_weights import SetWeights
 from linnaeus.decoding.threshold import repaired
 from linnaeus.errors import DataError, ParameterError, check_number
 from linnaeus.taxonomy.closure import pattern
@@ -77,9 +78,20 @@ class PCut(CutOff):
         values = [metric(held.gold, c._answers(ranked, held), held.taxonomy) for c in cuts]
         return cuts[int(np.argmax(values))]
 
+    def set_weights(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> SetWeights:
+        """Refused: answers depend on the batch."""
+        raise ParameterError(
+            "PCut does not rank label sets, so it takes no rules and no n_best: it decides a whole batch at once; fit "
+            "another cut-off, such as SCut, for that."
+        )
+
     def over_blocks(self, scores: Iterable[Any], taxonomy: Taxonomy, columns: Any = None) -> CSR:
         """All blocks are one batch; of a very large one only the best scores of each document compete."""
         self._check_fitted()
+        if self.along_paths:
+            parts = (checked(S, taxonomy, columns) for S in scores)
+            scores = (path_minima(S, taxonomy, nodes) for S, _, nodes in parts)
+            columns = None if columns is None else np.sort(np.asarray(columns))
         S, nodes = gathered(scores, taxonomy, columns)
         return self(S, taxonomy, nodes) if not isinstance(S, TopScores) else self._assigned(S, taxonomy, nodes)
 

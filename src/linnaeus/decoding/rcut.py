@@ -21,7 +21,8 @@ import numpy as np
 from linnaeus.decoding.base import hierarchy, positions
 from linnaeus.decoding.cut import CutOff, Metric, best_of, check_choice
 from linnaeus.decoding.held_out import HeldOut, TopScores
-from linnaeus.decoding.threshold import members, repaired, suppress
+from linnaeus.decoding.set_weights import SetWeights
+from linnaeus.decoding.threshold import members, repaired, repaired_weights, suppress
 from linnaeus.errors import DataError, ParameterError, check_number
 from linnaeus.order import best_columns
 from linnaeus.taxonomy.taxonomy import Taxonomy
@@ -77,8 +78,38 @@ class RCut(CutOff):
         return self.repair is not None or self.per == "parent"
 
     @property
+    def along_paths(self) -> bool:
+        return self.repair == "suppress" and not self.path_sum
+
+    @property
     def fitted(self) -> bool:
         return self.r is not None and (self.r == int(self.r) or self.theta is not None)
+
+    @property
+    def may_be_empty(self) -> bool:
+        return False
+
+    def margins(self, S: FloatArray, Y: CSR, taxonomy: Taxonomy, columns: IntArray) -> FloatArray:
+        """Scores (of leaves by their paths, with ``path_sum``) less the cut; per parent, within every family."""
+        if self.per == "parent":
+            return self._family_margins(S, taxonomy, columns)
+        if self.path_sum:
+            paths = taxonomy.ancestor_matrix[columns][:, columns].astype(np.float64)
+            S = np.where(taxonomy.is_leaf[columns], np.asarray((paths @ S.T).T), -np.inf)
+        return super().margins(S, Y, taxonomy, columns)
+
+    def _family_margins(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> FloatArray:
+        M, r = np.full(S.shape, -np.inf), int(self.r or 1)
+        for group in _siblings(taxonomy, columns):
+            own = np.sort(S[:, group], axis=1)[:, ::-1]
+            inside, outside = own[:, min(r, len(group)) - 1], own[:, min(r, len(group) - 1)]
+            cut = np.where(np.isfinite(outside), 0.5 * (inside + outside), inside - 1.0)
+            cut = np.where(np.isfinite(cut), cut, 0.0) - (1.0 if len(group) <= r else 0.0)
+            M[:, group] = np.maximum(M[:, group], S[:, group] - cut[:, None])
+        return M
+
+    def set_weights(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> SetWeights:
+        return repaired_weights(self, "suppress" if self.per == "parent" else self.repair, S, taxonomy, columns)
 
     def _fit(self, held: HeldOut, metric: Metric) -> RCut:
         if self.r is not None and self.r == int(self.r):

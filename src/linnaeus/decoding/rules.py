@@ -170,6 +170,13 @@ class BoundRules:
         return bool((self.most < NO_BOUND).any() or self.least[-1] > 1)
 
     @property
+    def everything(self) -> bool:
+        """Whether all sets are allowed, the empty one aside."""
+        free = self.allowed.copy()
+        free[[] if self.taxonomy.root is None else [self.taxonomy.root]] = True
+        return bool(self.masks_only and free.all() and not self.forced.any())
+
+    @property
     def masks_only(self) -> bool:
         """Whether every closed set of allowed nodes obeys that holds the forced ones (and is not empty, if asked)."""
         return not self.counts and self.max_children is None and bool(self.may_stop[self.allowed].all())

@@ -30,7 +30,9 @@ class SCut(CutOff):
 
     Parameters
     ----------
-    average : "macro" or "micro": the F1 that the thresholds maximise.
+    average : {"auto", "macro", "micro"}, default="auto"
+        The F1 that the thresholds maximise. "auto" follows the metric of the fit: "macro" for macro-F1, "micro" for all
+        others. Macro-F1 counts rare labels as much as frequent ones; thresholds for it answer many rare labels.
     fbr : labels whose best held-out F1 is below this are cut by ``rare``; "tune" finds it on one half of the held-out
         documents after the other; 0 never.
     rare : "none" gives such labels to no document (FBR.0), "top" above their best held-out score (FBR.1).
@@ -54,7 +56,7 @@ class SCut(CutOff):
     """
 
     name: ClassVar[str] = "scut"
-    average: str = "macro"
+    average: str = "auto"
     fbr: Any = 0.0
     rare: str = "top"
     min_positives: int = 5
@@ -65,7 +67,7 @@ class SCut(CutOff):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice("average", self.average, ("macro", "micro"))
+        check_choice("average", self.average, ("auto", "macro", "micro"))
         check_choice("rare", self.rare, ("none", "top"))
         check_choice("fallback", self.fallback, ("parent", "global", "top"))
         check_number("min_positives", self.min_positives, least=0, whole=True)
@@ -75,11 +77,14 @@ class SCut(CutOff):
             object.__setattr__(self, "theta", plain_theta(self.theta))
 
     @property
+    def along_paths(self) -> bool:
+        return False
+
+    @property
     def fitted(self) -> bool:
         return self.theta is not None
 
-    def margins(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> FloatArray:
-        self._check_fitted()
+    def margins(self, S: FloatArray, Y: CSR, taxonomy: Taxonomy, columns: IntArray) -> FloatArray:
         return less_theta(self.theta, S, taxonomy, columns)
 
     def _cut(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
@@ -95,8 +100,11 @@ class SCut(CutOff):
         return repaired(Y, taxonomy, self.repair, self._best(S, columns))
 
     def _fit(self, held: HeldOut, metric: Metric) -> SCut:
-        fbr = self._tuned_fbr(held, metric) if self.fbr == "tune" else self.fbr
-        return replace(self, theta=self._thresholds(held).final(fbr, self.rare), top=held.truncated)
+        cut = self
+        if self.average == "auto":
+            cut = replace(self, average="macro" if getattr(metric, "__name__", "") == "macro_f1" else "micro")
+        fbr = cut._tuned_fbr(held, metric) if self.fbr == "tune" else self.fbr
+        return replace(cut, theta=cut._thresholds(held).final(fbr, self.rare), top=held.truncated)
 
     def _thresholds(self, held: HeldOut) -> LabelThresholds:
         return LabelThresholds(held, self.average, self.min_positives, self.fallback, self.repair)

@@ -20,9 +20,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from linnaeus.decoding.base import hierarchy, positions
+from linnaeus.decoding.base import as_given, hierarchy, positions
 from linnaeus.decoding.best_sets import best_sets
 from linnaeus.decoding.rules import Rules
+from linnaeus.decoding.set_weights import SetWeights, scored_inner
 from linnaeus.decoding.topdown import TopDown
 from linnaeus.errors import ParameterError, check_number
 from linnaeus.taxonomy.closure import pattern
@@ -76,6 +77,15 @@ class LocalSearch(Descent):
             if getattr(self, name) is not None:
                 check_number(name, getattr(self, name), least=1, whole=True)
 
+    def descent_margins(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray, *, at_top: bool) -> FloatArray:
+        given = [n for n in ("path_threshold", "r", "r_children") if getattr(self, n) is not None]
+        if given:
+            raise ParameterError(
+                f"LocalSearch with {', '.join(given)} does not rank label sets, so it takes no rules and no n_best: it "
+                "chooses among the paths of one search; LocalSearch() and ExactSearch() do."
+            )
+        return super().descent_margins(S, taxonomy, columns, at_top=at_top)
+
     def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
         if self.r_children is None:
             Y = super()._decode(S, taxonomy, columns)
@@ -106,14 +116,26 @@ class ExactSearch(Descent):
 
     name: ClassVar[str] = "exact_search"
 
-    def margins(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> FloatArray:
-        return np.asarray(S, dtype=np.float64)
+    def set_weights(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> SetWeights:
+        """The scores that are summed; on a tree sets end at scored leaves."""
+        S, nodes = as_given(S, taxonomy, columns)
+        edges = hierarchy(taxonomy)
+        if not edges.is_forest:
+            return SetWeights(S)
+        inner = scored_inner(edges, positions(taxonomy, nodes))[nodes]
+        return SetWeights(S, np.broadcast_to(np.where(inner, -np.inf, 0.0), S.shape))
+
+    def label_scores(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> FloatArray:
+        """Sums of the scores of every scored leaf and of all that is above it."""
+        S, nodes = as_given(S, taxonomy, columns)
+        inner = scored_inner(hierarchy(taxonomy), positions(taxonomy, nodes))[nodes]
+        paths = taxonomy.ancestor_matrix[nodes][:, nodes].astype(np.float64)
+        return np.where(inner, -np.inf, np.asarray((paths @ S.T).T))
 
     def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
         edges = hierarchy(taxonomy)
-        known = positions(taxonomy, columns) >= 0
-        inner = np.zeros(taxonomy.n_nodes, dtype=bool)
-        inner[edges.parent_indices[known[row_numbers(edges.parent_indptr)]]] = True
+        place = positions(taxonomy, columns)
+        known, inner = place >= 0, scored_inner(edges, place)
         if not edges.is_forest:
             if self.single:
                 return _best_paths(S, taxonomy, columns, np.flatnonzero(known & ~inner))

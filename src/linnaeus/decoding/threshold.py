@@ -16,14 +16,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from linnaeus.decoding.argmax import BestLabel
-from linnaeus.decoding.base import Decoder, blocks, hierarchy, less_theta, plain_theta, theta_per_node
+from linnaeus.decoding.base import Decoder, as_given, blocks, hierarchy, less_theta, plain_theta, theta_per_node
+from linnaeus.decoding.set_weights import SetWeights, by_closure, by_suppression
 from linnaeus.errors import DataError, ParameterError, nearest
 from linnaeus.taxonomy.closure import pattern, select
 from linnaeus.taxonomy.rows import pointers
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
 
-__all__ = ["Threshold", "best_nodes", "check_repair", "members", "repaired", "suppress"]
+__all__ = ["Threshold", "best_nodes", "check_repair", "members", "repaired", "repaired_weights", "suppress"]
 
 _REPAIRS = ("closure", "suppress", None)
 
@@ -63,8 +64,15 @@ class Threshold(Decoder):
     def closed(self) -> bool:
         return self.repair is not None
 
-    def margins(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> FloatArray:
+    @property
+    def may_be_empty(self) -> bool:
+        return not self.at_least_one
+
+    def margins(self, S: FloatArray, Y: CSR, taxonomy: Taxonomy, columns: IntArray) -> FloatArray:
         return less_theta(self.theta, S, taxonomy, columns)
+
+    def set_weights(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> SetWeights:
+        return repaired_weights(self, self.repair, S, taxonomy, columns)
 
     def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
         if self.at_least_one and len(S) and not len(columns):
@@ -76,6 +84,16 @@ class Threshold(Decoder):
         theta = theta_per_node(self.theta, taxonomy)[columns]
         Y = members(S, lambda rows: S[rows] > theta, columns, taxonomy)
         return repaired(Y, taxonomy, self.repair, best_nodes(S, columns) if self.at_least_one else None)
+
+
+def repaired_weights(decide: Decoder, repair: str | None, S: Any, taxonomy: Taxonomy, columns: Any) -> SetWeights:
+    """Weights of sets for a rule that answers what is above its margins, repaired."""
+    S, nodes = as_given(S, taxonomy, columns)
+    Y = decide(S, taxonomy, nodes)
+    M = decide.margins(S, Y, taxonomy, nodes)
+    if repair == "suppress":
+        return SetWeights(by_suppression(M, Y, taxonomy, nodes))
+    return by_closure(M, Y, taxonomy, nodes, closed=repair is not None)
 
 
 def check_repair(repair: Any) -> None:

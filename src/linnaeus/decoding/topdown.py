@@ -16,7 +16,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from linnaeus.decoding.base import Decoder, hierarchy, in_blocks, plain_theta, positions, theta_per_node
+from linnaeus.decoding.base import Decoder, as_given, hierarchy, in_blocks, plain_theta, positions, theta_per_node
+from linnaeus.decoding.set_weights import SetWeights, by_suppression, lowered, scored_inner
 from linnaeus.errors import DataError, ParameterError, nearest
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray
@@ -58,25 +59,51 @@ class TopDown(Decoder):
     def single(self) -> bool:
         return self.leaf_mandatory and self.theta == np.inf
 
-    def margins(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> FloatArray:
-        """What nodes add to the log-probability of a set: scores here compare a node with its siblings only.
+    @property
+    def may_be_empty(self) -> bool:
+        return not self.leaf_mandatory
 
-        A node joins with probability sigma(s_v - theta_v) once its parents have, so that a set weighs the sum over its
-        members of  s_v - theta_v - sum over children c of log(1 + exp(s_c - theta_c)).  Where only the best child is
-        followed, it is one of them: the log of the softmax among siblings.
+    def set_weights(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> SetWeights:
+        """A set loses the margins of the decisions on its way down that would have to be different."""
+        S, nodes = as_given(S, taxonomy, columns)
+        M = self.descent_margins(S, taxonomy, nodes, at_top=self.leaf_mandatory)
+        Y = self(S, taxonomy, nodes)
+        return SetWeights(by_suppression(M, Y, taxonomy, nodes), self.end_weights(Y, taxonomy, nodes))
+
+    def descent_margins(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray, *, at_top: bool) -> FloatArray:
+        """Scores less thresholds, which fall where the best child is taken although it does not pass.
+
+        ``at_top`` says whether this holds at the top; below it holds with ``leaf_mandatory``.
         """
-        nodes = np.arange(taxonomy.n_nodes) if columns is None else np.asarray(columns)
+        M = S - theta_per_node(self.theta, taxonomy)[columns]
+        return lowered(M, S, taxonomy, columns, at_top=at_top, inside=self.leaf_mandatory)
+
+    def end_weights(self, Y: CSR, taxonomy: Taxonomy, columns: IntArray) -> FloatArray | None:
+        """Minus infinity at nodes where no path may end, if there are any; Y are the answers."""
+        if not self.leaf_mandatory:
+            return None
+        inner = scored_inner(hierarchy(taxonomy), positions(taxonomy, columns))[columns]
+        stopped = taxonomy.frontier(Y)[:, columns].toarray() > 0
+        return np.where(inner & ~stopped, -np.inf, 0.0)
+
+    def label_scores(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> FloatArray:
+        """Minus what the scores of a path lack to the best of their families, over the best path to every end."""
+        S, nodes = as_given(S, taxonomy, columns)
         edges, place = hierarchy(taxonomy), positions(taxonomy, nodes)
-        above = np.repeat(np.arange(taxonomy.n_nodes), np.diff(edges.child_indptr))
-        S = np.asarray(S, dtype=np.float64)
-        if self.theta == np.inf:
-            return S - _log_sum_of_siblings(S, nodes, edges.parent_indptr, edges.parent_indices)
-        S = S - theta_per_node(self.theta, taxonomy)[nodes]
-        U = S.copy()
-        for p, c in zip(above.tolist(), edges.child_indices.tolist(), strict=True):
-            if place[p] >= 0 and place[c] >= 0:
-                U[:, place[p]] -= np.logaddexp(0.0, S[:, place[c]])
-        return U
+        inner = scored_inner(edges, place)
+        reached = np.full(S.shape, -np.inf)
+        n_parents = np.diff(edges.parent_indptr)
+        tops = place[edges.tops]
+        _take(reached, S, 0.0, tops[tops >= 0])
+        for p in np.flatnonzero(place >= 0).tolist():  # parents come before their children
+            below = edges.child_indices[edges.child_indptr[p] : edges.child_indptr[p + 1]]
+            below = below[n_parents[below] == 1] if self.parents == "all" else below  # the others never open
+            at = place[below]
+            if not len(at[at >= 0]):
+                inner[p] = False
+            _take(reached, S, reached[:, [place[p]]], at[at >= 0])
+        reached[:, inner[nodes]] = -np.inf
+        return reached
 
     def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
         from linnaeus._kernels.descent import descend
@@ -92,12 +119,9 @@ class TopDown(Decoder):
         return Y if self.parents == "all" else taxonomy.close(Y)
 
 
-def _log_sum_of_siblings(S: FloatArray, nodes: IntArray, indptr: IntArray, parents: IntArray) -> FloatArray:
-    """Of every node, the log of the sum of exp(score) over the nodes with its parents."""
-    found = np.zeros_like(S)
-    groups: dict[tuple[int, ...], list[int]] = {}
-    for place, v in enumerate(nodes.tolist()):
-        groups.setdefault(tuple(parents[indptr[v] : indptr[v + 1]].tolist()), []).append(place)
-    for group in groups.values():
-        found[:, group] = np.logaddexp.reduce(S[:, group], axis=1)[:, None]
-    return found
+def _take(reached: FloatArray, S: FloatArray, above: FloatArray | float, at: IntArray) -> None:
+    """Go on to the columns of one family, where this way is better than those found before."""
+    if len(at):
+        own = S[:, at]
+        best = own.max(axis=1, keepdims=True)
+        reached[:, at] = np.maximum(reached[:, at], above + own - np.where(np.isfinite(best), best, 0.0))

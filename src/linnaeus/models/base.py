@@ -7,8 +7,8 @@ the nodes it can answer), and ``_scores(X)`` (n_docs x len(nodes_)). Everything 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -24,6 +24,7 @@ from linnaeus.decoding.base import stacked
 from linnaeus.decoding.best_sets import RankedSets
 from linnaeus.decoding.calibrate import Calibrator
 from linnaeus.decoding.rules import Rules
+from linnaeus.decoding.set_weights import SetWeights
 from linnaeus.engine.plan import blocks, rows_that_fit
 from linnaeus.errors import DataError, ParameterError, check_number
 from linnaeus.models.explaining import one_row
@@ -50,6 +51,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
     calibrator_: Calibrator | None = None  # of `linnaeus.calibrate`, as the next one
     risk_control_: RiskControl | None = None
     kept_: KeptDocuments | None = None  # of `keep_documents`
+    conditional_scores: ClassVar[bool] = False  # whether a score compares a node with its siblings only
 
     @abstractmethod
     def _fit(self, problem: Problem) -> None:
@@ -240,9 +242,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         """The k best closed label sets of every document, exactly; see `RankedSets` for scores and proofs."""
         check_number("k", k, least=1, whole=True)
         check_is_fitted(self, "nodes_")
-        decide = self._decoder(decoder)
-        at_least_one = bool(getattr(decide, "at_least_one", not self.some_empty_))
-        return ranked_sets(self, self._check_X(X, reset=False), decide, rules, int(k), at_least_one)
+        return ranked_sets(self, self._check_X(X, reset=False), self._decoder(decoder), rules, int(k))
 
     def n_best(
         self,
@@ -257,10 +257,29 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         found = self.ranked_sets(X, k, rules=rules, decoder=decoder)
         return found.labels(self.taxonomy_, closed=self.closed_ if closed is None else closed)
 
-    def _set_weights(self, X: Matrix, decide: Decoder) -> tuple[Any, bool]:
-        """Blocks of scores that add up over closed sets, and whether a single label counts with its path."""
-        weights = (decide.margins(S, self.taxonomy_, self.nodes_) for S in self._score_blocks(X))
-        return weights, bool(getattr(decide, "path_sum", True))
+    def _may_be_empty(self, decide: Decoder) -> bool:
+        """Whether this decoder may answer with no label."""
+        return decide.may_be_empty
+
+    def _label_scores(self, X: Matrix, decide: Decoder) -> Iterator[tuple[FloatArray, CSR, IntArray]]:
+        """Of a decoder that answers one label, block by block: scores of labels, closed answers, nodes of the columns.
+
+        The label of largest score is the answer.
+        """
+        for S in self._score_blocks(X):
+            Y = self.taxonomy_.close(decide(S, self.taxonomy_, self.nodes_))
+            yield decide.label_scores(S, self.taxonomy_, self.nodes_), Y, self.nodes_
+
+    def _set_weights(self, X: Matrix, decide: Decoder) -> Iterator[tuple[SetWeights, CSR, IntArray]]:
+        """Weights of label sets, closed answers and nodes of the columns, block by block.
+
+        The closed set of largest weight is the answer.
+        """
+        parts, taxonomy, nodes = self._score_blocks(X), self.taxonomy_, self.nodes_
+        if decide.on_probabilities:
+            parts, taxonomy, nodes = self._probability_blocks(X)
+        for S in parts:
+            yield decide.set_weights(S, taxonomy, nodes), taxonomy.close(decide(S, taxonomy, nodes)), nodes
 
     def _requested(self, X: Any, decoder: Decoder | str | None, rules: Any, risk: float | None) -> CSR:
         if rules is not None and risk is not None:

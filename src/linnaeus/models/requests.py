@@ -1,10 +1,9 @@
 """Answers to requests of their own kind: the k best label sets of each document, and sets that obey rules.
 
-Sets are compared by what they sum to. Of a model whose decoder answers one label this is the score of that label, or of
-its whole path; of any other it is the sum of the decoder's margins (`Decoder.margins`) over the closed set. Where the
-model was taught labels as given, without what stands above them, a node that only comes along with a label below it
-counts only if it speaks for itself: margins below 0 count at the ends of the set. A model whose scores do not add up so
-overrides ``_set_weights``, which may give pairs: weights of nodes, and of labels.
+Sets are ranked by the rule by which ``predict`` decides: the first set without rules is its answer. A decoder that
+answers one label ranks labels (`Decoder.label_scores`); any other ranks closed sets by sums of weights
+(`Decoder.set_weights`). Of sets that score the same, the answer of ``predict`` comes first. A model that decides by
+other scores than its own ``_scores`` overrides ``_label_scores`` and ``_set_weights``.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus.decoding import BestClosure, BestLeaf, Decoder
+from linnaeus.decoding import Decoder
 from linnaeus.decoding.best_sets import RankedSets, best_sets
 from linnaeus.decoding.branching import branching_scores
 from linnaeus.decoding.rules import BoundRules, Rules
@@ -23,37 +22,57 @@ from linnaeus.errors import ParameterError
 from linnaeus.order import best_columns
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import pattern
-from linnaeus.typing import FloatArray, IntArray
+from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
 
-__all__ = ["best_labels", "candidates", "check_feasible", "ranked_sets"]
+__all__ = ["best_labels", "candidates", "check_feasible", "known_ends", "ranked_sets"]
+
+_TIE = 1e-7  # relative difference of scores that is rounding
 
 
-def ranked_sets(
-    model: Any, X: Any, decide: Decoder, rules: Rules | Mapping[str, Any] | None, k: int, at_least_one: bool
-) -> RankedSets:
+def ranked_sets(model: Any, X: Any, decide: Decoder, rules: Rules | Mapping[str, Any] | None, k: int) -> RankedSets:
     """The k best closed sets of every document that the rules allow; X is checked."""
     wanted, taxonomy = Rules.of(rules), model.taxonomy_
-    weights, path_sum = model._set_weights(X, decide)
-    ends = getattr(model, "label_nodes_", model.nodes_)
     table = decide.table(taxonomy) if hasattr(decide, "table") else None
     if decide.single and wanted.at_least <= 1:
-        nodes = candidates(wanted.bind(taxonomy), ends, isinstance(decide, BestLeaf))
-        singles = map(_pair, weights)
-        return _joined([best_labels(U, taxonomy, model.nodes_, nodes, path_sum, k, table, E) for U, E in singles])
-    if at_least_one and not wanted.at_least and not isinstance(decide, BestClosure):
+        bound = wanted.bind(taxonomy)
+        parts = [best_labels(S, taxonomy, nodes, k, bound, Y) for S, Y, nodes in model._label_scores(X, decide)]
+        return _joined(parts)
+    if not wanted.at_least and not model._may_be_empty(decide):
         wanted = replace(wanted, at_least=1)
-    bound = _known_ends(wanted.bind(taxonomy), model.nodes_)
-    alone = not (decide.closed or model.nested_ or model.closed_) and taxonomy.n_edges > 0
-    pairs = ((np.maximum(U, 0), np.minimum(U, 0)) if alone else _pair(U) for U in weights)
-    return _joined([best_sets(U, taxonomy, model.nodes_, k=k, rules=bound, table=table, ends=E) for U, E in pairs])
+    parts = []
+    for weights, Y, nodes in model._set_weights(X, decide):
+        bound = wanted.bind(taxonomy) if table is not None else known_ends(wanted.bind(taxonomy), nodes)
+        found = best_sets(weights.nodes, taxonomy, nodes, k=k, rules=bound, table=table, ends=weights.ends)
+        scores = weights.scores(Y, taxonomy, nodes)
+        if table is not None:
+            scores = scores + branching_scores(Y, taxonomy, table)
+        parts.append(_answers_first(found, Y, np.where(bound.obeyed(Y), scores, -np.inf)))
+    return _joined(parts)
 
 
-def _pair(weights: Any) -> tuple[FloatArray, FloatArray | None]:
-    """Weights of nodes, and of labels if there are any of their own."""
-    return weights if isinstance(weights, tuple) else (weights, None)
+def _answers_first(found: RankedSets, Y: CSR, scores: FloatArray) -> RankedSets:
+    """The sets found, with the answers Y before others of the same score; ``scores`` are those of Y."""
+    from scipy import sparse
+
+    k = found.k
+    away = (found.best != Y).sum(axis=1) > 0
+    close = scores >= found.scores[:, 0] - _TIE * np.maximum(1.0, np.abs(found.scores[:, 0]))
+    rows = np.flatnonzero(np.asarray(away).ravel() & close & np.isfinite(scores))
+    if not len(rows):
+        return found
+    values, order = found.scores.copy(), np.arange(found.sets.shape[0])
+    sets = sparse.vstack([found.sets, Y[rows]], format="csr")
+    for number, d in enumerate(rows.tolist()):
+        own = range(d * k, (d + 1) * k)
+        other = [i for i in own if i % k and (found.sets[[i]] != Y[[d]]).nnz == 0 and found.scores[d, i % k] > -np.inf]
+        place = other[0] - d * k if other else k - 1
+        order[d * k + 1 : d * k + place + 1] = order[d * k : d * k + place].copy()
+        order[d * k] = found.sets.shape[0] + number
+        values[d, 1 : place + 1] = values[d, :place].copy()
+    return RankedSets(sparse.csr_array(sets[order]), values, found.proved)
 
 
-def _known_ends(rules: BoundRules, nodes: IntArray) -> BoundRules:
+def known_ends(rules: BoundRules, nodes: IntArray) -> BoundRules:
     """Rules with which labels are nodes that the model can answer; what stands above these only comes along."""
     known = np.zeros(rules.taxonomy.n_nodes, dtype=bool)
     known[nodes] = True
@@ -71,51 +90,38 @@ def check_feasible(found: RankedSets, rules: Any) -> None:
         )
 
 
-def candidates(rules: BoundRules, nodes: IntArray, leaves: bool) -> IntArray:
-    """The nodes that may be the only label."""
+def candidates(rules: BoundRules, nodes: IntArray) -> BoolArray:
+    """Which nodes may be the only label; the root, which says nothing, only where the rules do."""
     taxonomy = rules.taxonomy
-    above = taxonomy.ancestor_matrix[nodes]
-    free = np.asarray(above @ (~rules.allowed).astype(np.int32)) == 0
-    held = np.asarray(above @ rules.forced.astype(np.int32)) == rules.forced.sum()
-    ok = free & held & rules.may_stop[nodes]
-    return nodes[ok & taxonomy.is_leaf[nodes]] if leaves else nodes[ok]
+    each = pattern(np.arange(len(nodes) + 1), nodes.astype(np.int32), taxonomy.n_nodes)
+    obeyed = rules.obeyed(taxonomy.close(each))
+    return np.asarray(obeyed | ((nodes == taxonomy.root) & rules.everything))
 
 
 def best_labels(
-    U: FloatArray,
-    taxonomy: Taxonomy,
-    scored: IntArray,
-    nodes: IntArray,
-    path_sum: bool,
-    k: int,
-    table: FloatArray | None = None,
-    E: FloatArray | None = None,
+    S: FloatArray, taxonomy: Taxonomy, nodes: IntArray, k: int, rules: BoundRules, answers: CSR | None = None
 ) -> RankedSets:
-    """The k best of ``nodes``, each with its ancestors, as sets.
+    """The k best labels of every document that the rules allow, each with its ancestors, as sets.
 
-    With scores of branching where there is a table, and weights of the nodes as labels where there are (E).
+    ``S`` are scores of ``nodes`` as the only label, minus infinity where they are never answered; ``answers`` come
+    before other labels of the same score.
     """
-    column_of = np.full(taxonomy.n_nodes, -1)
-    column_of[scored] = np.arange(len(scored))
-    if path_sum:
-        paths = taxonomy.ancestor_matrix[nodes][:, scored].astype(np.float64)
-        S = np.ascontiguousarray((paths @ U.T.astype(np.float64)).T)
-    else:
-        S = np.asarray(U[:, column_of[nodes]], dtype=np.float64)
-    if E is not None:
-        S = S + E[:, column_of[nodes]]
-    if table is not None:
-        each = pattern(np.arange(len(nodes) + 1), nodes.astype(np.int32), taxonomy.n_nodes)
-        S = S + branching_scores(taxonomy.close(each, keep_root=False), taxonomy, table)
+    S = np.where(candidates(rules, nodes), S, -np.inf)
     few = min(k, len(nodes))
+    order = np.argsort(nodes, kind="stable")  # ties go to the lowest number
+    best = order[best_columns(np.ascontiguousarray(S[:, order]), few)]
     scores = np.full((len(S), k), -np.inf)
-    chosen = np.zeros((len(S), k), dtype=bool)
-    best = best_columns(S, few) if few else np.zeros((len(S), 0), dtype=np.int64)
     scores[:, :few] = np.take_along_axis(S, best, axis=1)
-    chosen[:, :few] = True
-    indptr = np.concatenate([[0], np.cumsum(chosen.ravel())])
-    Y = taxonomy.close(pattern(indptr, nodes[best].ravel().astype(np.int32), taxonomy.n_nodes))
-    return RankedSets(Y, scores, np.ones(len(S), dtype=bool))
+    indptr = np.concatenate([[0], np.cumsum(np.isfinite(scores).ravel())])
+    chosen = nodes[best[np.isfinite(scores[:, :few])]]
+    Y = taxonomy.close(pattern(indptr, chosen.astype(np.int32), taxonomy.n_nodes))
+    found = RankedSets(Y, scores, np.ones(len(S), dtype=bool))
+    if answers is None:
+        return found
+    given = taxonomy.frontier(answers)[:, nodes].tocoo()
+    own = np.full(len(S), -np.inf)
+    own[given.row] = S[given.row, given.col]
+    return _answers_first(found, answers, own)
 
 
 def _joined(parts: list[RankedSets]) -> RankedSets:

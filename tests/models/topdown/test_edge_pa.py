@@ -125,7 +125,7 @@ def test_rankings_of_sets_end_at_labels_and_count_stop_leaves(search: str) -> No
     model = EdgePA(tax, search=search, max_iter=2, random_state=0).fit(X, labels)
     assert len(model.stop_nodes_)
     known = {str(tax.names[v]) for v in model.label_nodes_}
-    U, E = model._node_and_label_weights(model._check_X(X[:20], reset=False), model._decoder(None))
+    ((U, E), _, _), *_ = model._set_weights(model._check_X(X[:20], reset=False), model._decoder(None))
     place = {int(v): i for i, v in enumerate(model.nodes_)}
     for d, ranked in enumerate(model.n_best(X[:20], 4, closed=False)):
         assert all(set(names) <= known for names, _ in ranked)
@@ -135,7 +135,6 @@ def test_rankings_of_sets_end_at_labels_and_count_stop_leaves(search: str) -> No
             own = sum(U[d, place[v]] for v in members) + sum(E[d, place[v]] for v in ends)
             assert score == pytest.approx(own, abs=1e-4)
     best = [ranked[0][0] for ranked in model.n_best(X, 1, closed=False)]
-    if search == "exact":
-        assert np.mean([a == sorted(b, key=tax.index) for a, b in zip(best, model.predict(X), strict=True)]) > 0.9
+    assert best == [sorted(row, key=tax.index) for row in model.predict(X)]
     only = model.predict(X[:20], rules={"only_under": "A", "at_most": 1, "at_least": 1})
     assert all(len(row) == 1 and row[0].startswith("A") and row[0] in known for row in only)

@@ -137,14 +137,7 @@ class ClosureStructure(Structure):
         return margins
 
     def decisive(self, F: FloatArray) -> FloatArray:
-        U = self.node_weights(F)
-        best = self.best(U)
-        S = np.where(best, 1.0, -1.0)
-        for d in np.flatnonzero(~best.any(axis=1)):  # no closed set is worth it: the least costly is the best top node
-            tops = np.flatnonzero(np.diff(self.parent_indptr) == 0)
-            S[d] = -np.inf
-            S[d, tops] = np.minimum(U[d, tops], 0.0)
-        return S
+        return np.where(self.best(self.node_weights(F)), 1.0, -1.0)
 
 
 class ClosureBlocks(Blocks):

@@ -19,18 +19,21 @@ from scipy import sparse
 
 from linnaeus.data.check import Problem
 from linnaeus.decoding import BestClosure, Decoder
-from linnaeus.decoding.base import hierarchy
+from linnaeus.decoding.base import as_given, hierarchy
 from linnaeus.decoding.best_sets import best_sets
+from linnaeus.decoding.branching import branching_scores
 from linnaeus.decoding.rules import Rules
+from linnaeus.decoding.set_weights import SetWeights
 from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.errors import DataError, check_number
 from linnaeus.models.online import OnlineLinear
 from linnaeus.models.parameters import check_choice
-from linnaeus.models.requests import best_labels
+from linnaeus.models.requests import best_labels, known_ends
 from linnaeus.models.solvers.passive_aggressive import BELOW, prepared
 from linnaeus.models.structured.set_visits import Branching, Shards, TreeOfNodes, visit_shard
 from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
+from linnaeus.taxonomy.closure import pattern
 from linnaeus.typing import CSR, FloatArray, IntArray
 
 __all__ = ["BestTree", "GlobalTreeModel"]
@@ -53,14 +56,27 @@ class BestTree(Decoder):
         """The table of `best_sets`."""
         return np.asarray(self.scores)
 
-    def margins(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> FloatArray:
-        return np.asarray(S, dtype=np.float64)
+    @property
+    def may_be_empty(self) -> bool:
+        return not self.at_least_one
+
+    def set_weights(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> SetWeights:
+        """The scores that are summed, beside those of branching (`table`)."""
+        return SetWeights(as_given(S, taxonomy, columns)[0])
+
+    def label_scores(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> FloatArray:
+        """Sums of the scores on the way to every node, and of its branching."""
+        (S, nodes), table = as_given(S, taxonomy, columns), self.table(taxonomy)
+        each = taxonomy.close(pattern(np.arange(len(nodes) + 1), nodes.astype(np.int32), taxonomy.n_nodes))
+        above = branching_scores(taxonomy.close(each, keep_root=False), taxonomy, table)
+        return np.asarray((each[:, nodes].astype(np.float64) @ S.T).T) + above
 
     def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
         table = self.table(taxonomy)
         if self.one and not hierarchy(taxonomy).is_forest:
-            ends = np.flatnonzero(table[:-1, 0] > -np.inf)
-            return best_labels(S, taxonomy, columns, ends, path_sum=True, k=1, table=table).best
+            return best_labels(
+                self.label_scores(S, taxonomy, columns), taxonomy, columns, 1, Rules().bind(taxonomy)
+            ).best
         if self.one:
             table = np.where(np.arange(table.shape[1]) < 2, table, -np.inf)
         return best_sets(S, taxonomy, columns, table=table).best
@@ -73,8 +89,13 @@ class BestNonEmpty(BestClosure):
     name: ClassVar[str] = "best_non_empty"
     at_least_one: bool = True
 
+    @property
+    def may_be_empty(self) -> bool:
+        return not self.at_least_one
+
     def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
-        return best_sets(S, taxonomy, columns, rules=Rules(at_least=int(self.at_least_one))).best
+        rules = known_ends(Rules(at_least=int(self.at_least_one)).bind(taxonomy), columns)
+        return best_sets(S, taxonomy, columns, rules=rules).best
 
 
 class GlobalTreeModel(OnlineLinear):

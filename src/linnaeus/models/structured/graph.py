@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from linnaeus.decoding.best_sets import RankedSets
+from linnaeus.decoding.rules import BoundRules
 from linnaeus.errors import ParameterError
 from linnaeus.models.structured.active import ActiveBlocks, LabelingOracle
 from linnaeus.models.structured.blocks import Blocks
@@ -17,9 +19,13 @@ from linnaeus.models.structured.labelings import PairLabelings
 from linnaeus.models.structured.structure import Structure
 from linnaeus.models.structured.views import GraphView, padded_width
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import CSR, FloatArray, IntArray
+from linnaeus.taxonomy.closure import pattern
+from linnaeus.taxonomy.rows import pointers
+from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
 
 __all__ = ["GraphStructure"]
+
+_MOST_SETS = 2000  # labellings of one document that are looked at
 
 
 class GraphStructure(Structure):
@@ -70,3 +76,36 @@ class GraphStructure(Structure):
         np.add.at(U, second, np.where(inner, H[:, :, 1] - H[:, :, 0], H[:, :, 3] - H[:, :, 2]).T)
         np.add.at(U, first[inner], (H[:, inner, 2] - H[:, inner, 0]).T)
         return U.T
+
+    def best_not_empty(self, F: FloatArray) -> BoolArray:
+        """The labellings of largest score that have a label, n_docs x len(nodes)."""
+        H = self.view.pairs(self.view.scores(F))
+        return self.labelings.best_but(H, np.zeros((len(F), len(self.nodes)), dtype=bool))
+
+    def ranked(self, F: FloatArray, k: int, rules: BoundRules) -> RankedSets:
+        """The k best labellings that the rules allow, found by going through labellings best first.
+
+        Scores are those of labellings less that of the empty one. A document is not proved where the search ends at
+        its limit before it has found k sets.
+        """
+        H, n = self.view.pairs(self.view.scores(F)), rules.taxonomy.n_nodes
+        nothing = np.zeros((1, len(self.nodes)), dtype=bool)
+        scores, proved = np.full((len(F), k), -np.inf), np.ones(len(F), dtype=bool)
+        sets: list[IntArray] = []
+        fixed = np.where(rules.forced[self.nodes], 1, np.where(rules.allowed[self.nodes], -1, 0))
+        possible = bool(rules.allowed[rules.forced].all() and rules.forced[self.nodes].sum() == rules.forced.sum())
+        for d in range(len(F)):
+            empty = self.labelings.score(H[d], nothing)[0]
+            found = 0
+            for seen, (labels, score) in enumerate(self.labelings.ranked(H[d], fixed) if possible else (), 1):
+                members = self.nodes[labels].astype(np.int32)
+                if rules.obeyed(pattern(np.array([0, len(members)]), members, n))[0]:
+                    scores[d, found] = score - empty
+                    sets.append(members)
+                    found += 1
+                if found == k or seen == _MOST_SETS:
+                    proved[d] = found == k
+                    break
+            sets += [np.empty(0, dtype=np.int32)] * (k - found)
+        indices = np.concatenate([np.empty(0, dtype=np.int32), *sets])
+        return RankedSets(pattern(pointers(np.array([len(s) for s in sets], np.int64)), indices, n), scores, proved)

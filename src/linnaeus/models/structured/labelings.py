@@ -9,8 +9,11 @@ label turned round, which max-marginals find in two passes; one more programme w
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 
 import numpy as np
 
@@ -71,6 +74,53 @@ class PairLabelings:
             found: BoolArray = edge_labellings(np.ascontiguousarray(H), parent, self.consistent)[0].view(bool)
             return found
         return self.junctions.best(self._allowed(H))[0]
+
+    def score(self, H: FloatArray, labels: BoolArray) -> FloatArray:
+        """Scores of labellings (n x n_nodes) of one document under H (n_pairs x 4)."""
+        picked = np.take_along_axis(H[None], self.pairs(labels)[:, :, None], axis=2)
+        return np.asarray(picked[:, :, 0].sum(axis=1))
+
+    def ranked(self, H: FloatArray, fixed: IntArray) -> Iterator[tuple[BoolArray, float]]:
+        """All labellings of one document under H (n_pairs x 4), best first, each with its score.
+
+        ``fixed`` holds labels that are given, -1 elsewhere. Lawler's partition: what is left beside the best labelling
+        of a part splits by the first free node that is labelled differently.
+
+        Examples
+        --------
+        >>> pair = PairLabelings(2, np.array([0]), np.array([1]), np.ones(1, bool))
+        >>> [(y.astype(int).tolist(), s) for y, s in pair.ranked(np.array([[0.0, 1.0, 2.0, 5.0]]), np.array([-1, -1]))]
+        [([1, 1], 5.0), ([1, 0], 2.0), ([0, 1], 1.0), ([0, 0], 0.0)]
+        """
+        order = count()
+        heap: list[tuple[float, int, BoolArray, IntArray]] = []
+
+        def push(parts: IntArray) -> None:
+            labels, scores = self.junctions.best(np.stack([self._with_fixed(H, part) for part in parts]))
+            for y, score, part in zip(labels, scores.tolist(), parts, strict=True):
+                if score > -np.inf:
+                    heapq.heappush(heap, (-score, next(order), y, part))
+
+        push(np.asarray(fixed)[None])
+        while heap:
+            negative, _, labels, part = heapq.heappop(heap)
+            yield labels, -negative
+            free = np.flatnonzero(part < 0)
+            if len(free):
+                parts = np.repeat(part[None], len(free), axis=0)
+                for row, v in enumerate(free.tolist()):
+                    parts[row, free[:row]] = labels[free[:row]]
+                    parts[row, v] = not labels[v]
+                push(parts)
+
+    def _with_fixed(self, H: FloatArray, fixed: IntArray) -> FloatArray:
+        """H with minus infinity at pairs of labels that contradict those that are given."""
+        H = np.array(self._allowed(H[None])[0])
+        first = np.where(self.first < 0, 1, fixed[np.maximum(self.first, 0)])
+        for u in range(4):
+            wrong = ((first >= 0) & (first != u >> 1)) | ((fixed[self.second] >= 0) & (fixed[self.second] != (u & 1)))
+            H[wrong, u] = -np.inf
+        return H
 
     def best_but(self, H: FloatArray, truth: BoolArray) -> BoolArray:
         """As `best`, of all labellings but ``truth`` (n_docs x n)."""

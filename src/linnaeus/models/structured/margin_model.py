@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from dataclasses import astuple
+from collections.abc import Iterator, Mapping
+from dataclasses import astuple, replace
 from typing import Any
 
 import numpy as np
@@ -13,26 +13,32 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.data.check import Problem
-from linnaeus.decoding import BestLabel, Decoder, Threshold
+from linnaeus.decoding import BestLabel, Decoder, RankedSets, Rules, Threshold, best_sets
+from linnaeus.decoding.base import stacked
+from linnaeus.decoding.set_weights import SetWeights
 from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.engine.clock import Clock
 from linnaeus.engine.plan import blocks, rows_that_fit
-from linnaeus.errors import DataError
+from linnaeus.errors import DataError, check_number
 from linnaeus.losses.cost import SCALINGS
 from linnaeus.models.class_weight import check_class_weight, positive_weights
 from linnaeus.models.explaining import NodeExplanation, explain_path, one_row
 from linnaeus.models.kernel_input import KernelInput
 from linnaeus.models.kernels import kept_documents
 from linnaeus.models.parameters import check_choice, check_training
+from linnaeus.models.requests import known_ends
 from linnaeus.models.solvers.frank_wolfe import BlockAscent, Measure
 from linnaeus.models.structured.blocks import Blocks
 from linnaeus.models.structured.faces import Face, GramFace
+from linnaeus.models.structured.graph import GraphStructure
 from linnaeus.models.structured.layout import cost_weights
 from linnaeus.models.structured.scores import kernel_scores, linear_scores
 from linnaeus.models.structured.structure import Structure
 from linnaeus.models.structured.variants import check_variant, variant_face, variant_structure
 from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
+from linnaeus.taxonomy.closure import pattern
+from linnaeus.taxonomy.rows import pointers
 from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
 
 __all__ = ["MaxMarginModel"]
@@ -251,7 +257,9 @@ class MaxMarginModel(KernelInput):
         if decide is _ONE_PATH:
             return self._decided(X, decide, with_ancestors, self._path_scores, self.label_nodes_)
         if decide is _BEST_SET or decide is _BEST_OR_NONE:
-            Y = self._decided(X, decide, with_ancestors, self._decisive)
+            checked = self._check_X(X, reset=False)
+            parts = [self._best_sets(self._rows(checked[part]), decide) for part in self._parts(checked)]
+            Y = stacked(parts, self.taxonomy_)
             return Y if with_ancestors else self.taxonomy_.frontier(Y)
         return super().answers(X, decoder=decide, closed=closed)
 
@@ -262,12 +270,67 @@ class MaxMarginModel(KernelInput):
         Y = decide.over_blocks(parts, self.taxonomy_, columns)
         return self.taxonomy_.close(Y) if closed else Y
 
-    def _set_weights(self, X: Matrix, decide: Decoder) -> tuple[Any, bool]:
+    def _best_sets(self, F: FloatArray, decide: Decoder) -> CSR:
+        """The closed sets of largest score; the best that are not empty, where a label is required."""
+        Y = self.taxonomy_.close(_BEST_OR_NONE(self._decisive(F), self.taxonomy_, self.nodes_))
+        empty = np.flatnonzero(np.diff(Y.indptr) == 0) if decide is _BEST_SET else np.zeros(0, np.int64)
+        if not len(empty):
+            return Y
+        if isinstance(self._labellings, GraphStructure):
+            members = self._labellings.best_not_empty(F[empty])[:, self._places(self.nodes_)]
+            row, column = np.nonzero(members)
+            order = np.lexsort((self.nodes_[column], row))
+            some = pattern(pointers(members.sum(axis=1)), self.nodes_[column[order]], self.taxonomy_.n_nodes)
+        else:
+            rules = known_ends(Rules(at_least=1).bind(self.taxonomy_), self.nodes_)
+            some = best_sets(self._node_weights(F[empty]), self.taxonomy_, self.nodes_, rules=rules).best
+        rows = np.arange(len(F))
+        rows[empty] = len(F) + np.arange(len(empty))
+        return stacked([Y, some], self.taxonomy_)[rows]
+
+    def _node_weights(self, F: FloatArray) -> FloatArray:
+        return np.ascontiguousarray(self._labellings.node_weights(F)[:, self._places(self.nodes_)])
+
+    def _label_scores(self, X: Matrix, decide: Decoder) -> Iterator[tuple[FloatArray, CSR, IntArray]]:
+        if decide is not _ONE_PATH:
+            yield from super()._label_scores(X, decide)
+            return
+        for part in self._parts(X):
+            S = self._path_scores(self._rows(X[part]))
+            yield S, self.taxonomy_.close(decide(S, self.taxonomy_, self.label_nodes_)), self.label_nodes_
+
+    def _set_weights(self, X: Matrix, decide: Decoder) -> Iterator[tuple[SetWeights, CSR, IntArray]]:
         if decide is not _ONE_PATH and decide is not _BEST_SET and decide is not _BEST_OR_NONE:
-            return super()._set_weights(X, decide)
-        places = self._places(self.nodes_)
-        weights = (self._labellings.node_weights(self._rows(X[part]))[:, places] for part in self._parts(X))
-        return weights, True
+            yield from super()._set_weights(X, decide)
+            return
+        for part in self._parts(X):
+            F = self._rows(X[part])
+            if decide is _ONE_PATH:  # rules ask for several labels
+                Y = self.taxonomy_.close(decide(self._path_scores(F), self.taxonomy_, self.label_nodes_))
+            else:
+                Y = self._best_sets(F, decide)
+            yield SetWeights(self._node_weights(F)), Y, self.nodes_
+
+    def ranked_sets(
+        self,
+        X: Any,
+        k: int = 1,
+        *,
+        rules: Rules | Mapping[str, Any] | None = None,
+        decoder: Decoder | str | None = None,
+    ) -> RankedSets:
+        """The k best label sets of every document, exactly; on a graph by a search over labellings, best first."""
+        check_is_fitted(self, "nodes_")
+        decide = self._decoder(decoder)
+        if not isinstance(self._labellings, GraphStructure) or decide not in (_BEST_SET, _BEST_OR_NONE):
+            return super().ranked_sets(X, k, rules=rules, decoder=decoder)
+        check_number("k", k, least=1, whole=True)
+        wanted = Rules.of(rules)
+        if decide is _BEST_SET and not wanted.at_least:
+            wanted = replace(wanted, at_least=1)
+        X = self._check_X(X, reset=False)
+        rows = np.concatenate([self._rows(X[part]) for part in self._parts(X)])
+        return self._labellings.ranked(rows, int(k), wanted.bind(self.taxonomy_))
 
     def explain(self, x: Any, node: str | None = None, k: int | None = None) -> list[NodeExplanation]:
         """Exact contributions of the features of one document to what each node of a path adds to the set's score.
@@ -301,8 +364,7 @@ class MaxMarginModel(KernelInput):
     def _path_scores(self, F: FloatArray) -> FloatArray:
         """Scores of the paths down to every label, n_docs x len(label_nodes_)."""
         above = self.taxonomy_.ancestor_matrix[self.label_nodes_][:, self.nodes_].astype(np.float64)
-        U = self._labellings.node_weights(F)[:, self._places(self.nodes_)]
-        return np.ascontiguousarray((above @ U.T).T)
+        return np.ascontiguousarray((above @ self._node_weights(F).T).T)
 
     def _decoder(self, given: Decoder | str | None) -> Decoder:
         if given is None and (self.one_label_ or self.codec_.single_label):

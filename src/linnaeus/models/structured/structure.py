@@ -44,8 +44,5 @@ class Structure(ABC):
         """U, n_docs x len(nodes): a consistent labelling scores the sum of U over its nodes, and a constant."""
 
     def decisive(self, F: FloatArray) -> FloatArray:
-        """Scores of which only two things count: which are above 0, and where none is, which is largest.
-
-        Where margins are dear this is what answers need of them.
-        """
+        """Scores above 0 at the nodes of the best labelling; cheaper than margins, where those are expensive."""
         return self.margins(F)

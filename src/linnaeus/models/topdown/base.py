@@ -15,7 +15,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from functools import reduce
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -23,9 +23,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.data.check import Problem
-from linnaeus.decoding import Decoder
-from linnaeus.decoding.base import stacked
-from linnaeus.decoding.search import Descent
+from linnaeus.decoding import Decoder, PathClassifier
+from linnaeus.decoding.base import stacked, theta_per_node
+from linnaeus.decoding.search import Descent, ExactSearch
+from linnaeus.decoding.set_weights import SetWeights, by_suppression
 from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.engine.plan import blocks, rows_that_fit
 from linnaeus.errors import DataError
@@ -36,7 +37,7 @@ from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import parent_sets, pattern
 from linnaeus.taxonomy.rows import row_numbers
-from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
+from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Matrix
 
 __all__ = ["Descent", "LocalClassifiers", "intersection", "union"]
 
@@ -46,6 +47,7 @@ _SPARSE_BELOW = 0.25  # share of non-zero weights below which they are kept spar
 class LocalClassifiers(LinearTaxonomyClassifier):
     """Families of binary problems, and answers from the top downwards."""
 
+    conditional_scores: ClassVar[bool] = True
     C: float
     loss: str
     fit_intercept: bool
@@ -194,36 +196,94 @@ class LocalClassifiers(LinearTaxonomyClassifier):
         if request or not isinstance(decide, Descent):
             return super().answers(X, decoder=decide, closed=closed, **request)
         X = self._check_X(X, reset=False)
-        size = rows_that_fit(8 * max(1, len(self.nodes_) + len(self.stop_nodes_)))
-        Y = stacked([self._walked(X[part], decide) for part in blocks(X.shape[0], size)], self.taxonomy_)
-        return self.taxonomy_.close(Y) if (self.closed_ if closed is None else closed) else self.taxonomy_.frontier(Y)
+        Y = stacked([Y for _, Y in self._walk_blocks(X, decide)], self.taxonomy_)
+        return Y if (self.closed_ if closed is None else closed) else self.taxonomy_.frontier(Y)
 
-    def _walked(self, X: Matrix, decide: Descent) -> CSR:
-        """Where the walk ends for every document, as 0/1 rows over the nodes."""
-        taxonomy, columns, origin = self._with_stops()
-        S = np.hstack([self._scores(X), self._stop_scores(X)])
-        ends = taxonomy.frontier(decide(S, taxonomy, columns))
+    def _walked(self, S: FloatArray, decide: Descent) -> CSR:
+        """Where the walk ends for every document, as 0/1 rows over the nodes; S are all scores, those of stops last."""
+        taxonomy, columns, _ = self._with_stops()
+        found = decide(S, taxonomy, columns)
+        if isinstance(decide, ExactSearch):
+            value = np.asarray(found[:, columns].multiply(S).sum(axis=1)).ravel()
+            return _only(self._ends(found), np.asarray((value > 0) | (not self._may_be_empty(decide))))
+        top = np.flatnonzero(taxonomy.depth[columns] == 1)
+        theta = 0.0 if isinstance(decide, PathClassifier) else theta_per_node(decide.theta, taxonomy)[columns[top]]
+        passed = np.asarray((S[:, top] > theta).any(axis=1))
+        if self._may_be_empty(decide):
+            return _only(self._ends(found), passed)
+        empty = np.flatnonzero(np.diff(found.indptr) == 0)
+        if not len(empty):
+            return self._ends(found)
+        # Nothing passes at the top, but a label is required: the best top, and what passes below it.
+        lifted = S[empty].copy()
+        best = top[lifted[:, top].argmax(axis=1)]
+        lifted[np.arange(len(empty)), best] = np.finfo(S.dtype).max
+        rows = np.arange(len(S))
+        rows[empty] = len(S) + np.arange(len(empty))
+        return self._ends(stacked([found, decide(lifted, taxonomy, columns)], taxonomy)[rows])
+
+    def _ends(self, found: CSR) -> CSR:
+        """The most specific nodes of answers over the taxonomy with stop leaves, as nodes of the taxonomy."""
+        taxonomy, _, origin = self._with_stops()
+        ends = taxonomy.frontier(found)
         Y = pattern(ends.indptr, origin[ends.indices].astype(np.int32), self.taxonomy_.n_nodes)
         Y.sum_duplicates()
         Y.data[:] = 1
-        return self._settled(Y, S, taxonomy.depth[columns] == 1)
+        return Y
 
-    def _settled(self, Y: CSR, S: FloatArray, tops: Any) -> CSR:
-        """Nothing where nothing at the top is above 0 and training sets could be empty; else at least the best top."""
-        best = S[:, tops]
-        if self.some_empty_ and not self.codec_.single_label:
-            keep = np.repeat((best > 0).any(axis=1), np.diff(Y.indptr))
-            sizes = np.where((best > 0).any(axis=1), np.diff(Y.indptr), 0)
-            return pattern(np.append(0, np.cumsum(sizes)), Y.indices[keep], Y.shape[1])
-        empty = np.flatnonzero(np.diff(Y.indptr) == 0)
-        if not len(empty):
-            return Y
-        _, columns, origin = self._with_stops()
-        taken = origin[columns[tops][best[empty].argmax(axis=1)]]
-        sizes = np.diff(Y.indptr)
-        sizes[empty] = 1
-        indices = np.insert(Y.indices, Y.indptr[empty], taken)
-        return pattern(np.append(0, np.cumsum(sizes)), indices.astype(np.int32), Y.shape[1])
+    def _may_be_empty(self, decide: Decoder) -> bool:
+        if isinstance(decide, Descent):
+            return self.some_empty_ and not self.codec_.single_label and not decide.single
+        return super()._may_be_empty(decide)
+
+    def _walk_blocks(self, X: Matrix, decide: Descent) -> Iterator[tuple[FloatArray, CSR]]:
+        """All scores, those of stops last, and closed answers."""
+        size = rows_that_fit(8 * max(1, len(self.nodes_) + len(self.stop_nodes_)))
+        for part in blocks(X.shape[0], size):
+            S = np.hstack([self._scores(X[part]), self._stop_scores(X[part])])
+            yield S, self.taxonomy_.close(self._walked(S, decide))
+
+    def _label_scores(self, X: Matrix, decide: Decoder) -> Iterator[tuple[FloatArray, CSR, IntArray]]:
+        if not isinstance(decide, Descent):
+            yield from super()._label_scores(X, decide)
+            return
+        taxonomy, columns, _ = self._with_stops()
+        n, stops = len(self.nodes_), self._stop_columns()
+        for S, Y in self._walk_blocks(X, decide):
+            R = decide.label_scores(S, taxonomy, columns)
+            R[:, stops] = np.maximum(R[:, stops], R[:, n:])
+            yield R[:, :n], Y, self.nodes_
+
+    def _set_weights(self, X: Matrix, decide: Decoder) -> Iterator[tuple[SetWeights, CSR, IntArray]]:
+        """Weights over the taxonomy with stop leaves, taken back to its nodes.
+
+        A leaf ``<node>/self`` counts where the set ends at the node; beside children it may be in the set or not,
+        whichever is better.
+        """
+        if not isinstance(decide, Descent):
+            yield from super()._set_weights(X, decide)
+            return
+        grown, columns, _ = self._with_stops()
+        n, stops, taxonomy = len(self.nodes_), self._stop_columns(), self.taxonomy_
+        for S, Y in self._walk_blocks(X, decide):
+            S = S.astype(np.float64)
+            if isinstance(decide, ExactSearch):
+                U, E = S[:, :n].copy(), decide.set_weights(S, grown, columns).ends
+                U[:, stops] += np.maximum(S[:, n:], 0.0)
+                ends = None if E is None else E[:, :n].copy()
+                own = S[:, n:]
+            else:
+                M = decide.descent_margins(S, grown, columns, at_top=not self._may_be_empty(decide))
+                U = by_suppression(M[:, :n], Y, taxonomy, self.nodes_)
+                ends, own = decide.end_weights(Y, taxonomy, self.nodes_), M[:, n:]
+            if ends is not None:
+                ends[:, stops] = np.where(ends[:, stops] == 0, 0.0, np.minimum(own, 0.0))
+            yield SetWeights(U, ends), Y, self.nodes_
+
+    def _stop_columns(self) -> IntArray:
+        """Columns of the nodes at which documents may stop."""
+        order = np.argsort(self.nodes_, kind="stable")
+        return np.asarray(order[np.searchsorted(self.nodes_, self.stop_nodes_, sorter=order)])
 
     def _stop_scores(self, X: Matrix) -> FloatArray:
         """Scores of the leaves ``<node>/self``; the root's is the root's own."""
@@ -246,6 +306,12 @@ class LocalClassifiers(LinearTaxonomyClassifier):
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in super().__getstate__().items() if key != "_grown"}
+
+
+def _only(Y: CSR, keep: BoolArray) -> CSR:
+    """Y with empty rows where they are not kept."""
+    sizes = np.diff(Y.indptr)
+    return pattern(np.append(0, np.cumsum(np.where(keep, sizes, 0))), Y.indices[np.repeat(keep, sizes)], Y.shape[1])
 
 
 def _column(Y: CSR, v: int) -> IntArray:

@@ -21,10 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.data.check import Problem, check_labels
 from linnaeus.decoding import Decoder, ExactSearch, LocalSearch, PathClassifier
-from linnaeus.decoding.base import hierarchy
-from linnaeus.decoding.search import Descent
 from linnaeus.engine import get_engine
-from linnaeus.engine.plan import blocks, rows_that_fit
 from linnaeus.models.flat.passive_aggressive import visit_orders
 from linnaeus.models.online import OnlineLinear
 from linnaeus.models.parameters import check_choice
@@ -35,7 +32,7 @@ from linnaeus.models.topdown.local import Family
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import parent_sets
 from linnaeus.taxonomy.rows import row_numbers
-from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
+from linnaeus.typing import CSR, IntArray
 
 __all__ = ["EdgePA"]
 
@@ -228,23 +225,6 @@ class EdgePA(OnlineLinear, LocalClassifiers):
             return super()._decoder(given)
         theta = np.inf if self.one_label_ or self.codec_.single_label else 0.0
         return ExactSearch(theta=theta) if self.search == "exact" else LocalSearch(theta=theta)
-
-    def _set_weights(self, X: Matrix, decide: Decoder) -> tuple[Any, bool]:
-        """Weights of nodes and, on a tree, of labels: a set ends at labels of training, inner ones with their own."""
-        if not isinstance(decide, Descent) or not hierarchy(self.taxonomy_).is_forest:
-            return super()._set_weights(X, decide)
-        size = rows_that_fit(8 * (len(self.nodes_) + len(self.stop_nodes_)))
-        return (self._node_and_label_weights(X[part], decide) for part in blocks(X.shape[0], size)), True
-
-    def _node_and_label_weights(self, X: Matrix, decide: Decoder) -> tuple[FloatArray, FloatArray]:
-        taxonomy, columns, _ = self._with_stops()
-        n = len(self.nodes_)
-        U = decide.margins(np.hstack([self._scores(X), self._stop_scores(X)]), taxonomy, columns)
-        E = np.full((len(U), n), -np.inf)
-        E[:, np.isin(self.nodes_, self.label_nodes_)] = 0.0
-        order = np.argsort(self.nodes_)
-        E[:, order[np.searchsorted(self.nodes_, self.stop_nodes_, sorter=order)]] = U[:, n:]
-        return U[:, :n], E
 
     def fit_search(
         self, X: Any, y: Any, repair: str = "paths", *, cv: int = 5, random_state: int | None = 0
