@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
 import linnaeus
-from linnaeus import OneVsRestSVM, Pipeline, Taxonomy, fit_decoder, metrics
+from linnaeus import (
+    EdgePA,
+    HierarchicalRLS,
+    NodeSVM,
+    OneVsRestSVM,
+    Pipeline,
+    Taxonomy,
+    TopDownSVM,
+    fit_decoder,
+    metrics,
+)
 from linnaeus import tuning as tuning_module
 from linnaeus.decoding import DECODERS, CutOff, InstanceCut, RCut, SCut, Threshold, TopScores
-from linnaeus.errors import DataError, ParameterError
+from linnaeus.errors import DataError, LinnaeusError, ParameterError
 from linnaeus.features import TextFeatures
 from linnaeus.tuning import held_out_scores
 from tests.contracts.configurations import CASES, documents, make, taxonomy
@@ -67,7 +79,7 @@ def test_labels_of_one_fold_only_do_not_break_it() -> None:
     X, labels = documents(taxonomy(), 40)
     labels = [[*row, f"only{i}"] if i < 5 else row for i, row in enumerate(labels)]
     for cut in CUTS:
-        decoder = fit_decoder(OneVsRestSVM(random_state=0), X, labels, cut)
+        decoder = fit_decoder(OneVsRestSVM(random_state=0), X, labels, cut, compare=False)
         model = OneVsRestSVM(random_state=0).fit(X, labels)
         assert len(model.predict(X, decoder=decoder)) == 40
     held = held_out_scores(OneVsRestSVM(random_state=0), X, labels)
@@ -108,11 +120,11 @@ def test_closed_labels_are_tuned_closed() -> None:
     tax = taxonomy()
     X, labels = documents(tax)
     model = OneVsRestSVM(tax, random_state=0)
-    assert fit_decoder(model, X, labels).repair is None
+    assert fit_decoder(model, X, labels, compare=False).repair is None
     closed = tax.labels(tax.close(tax.indicator(labels)))
-    assert fit_decoder(model, X, closed).repair == "closure"
-    assert fit_decoder(model, X, closed, SCut(repair="suppress")).repair == "suppress"
-    assert fit_decoder(model, X, closed, RCut(per="parent")).repair is None
+    assert fit_decoder(model, X, closed, compare=False).repair == "closure"
+    assert fit_decoder(model, X, closed, SCut(repair="suppress"), compare=False).repair == "suppress"
+    assert fit_decoder(model, X, closed, RCut(per="parent"), compare=False).repair is None
 
 
 def test_a_model_that_learned_closed_sets_is_tuned_on_closed_sets() -> None:
@@ -121,7 +133,7 @@ def test_a_model_that_learned_closed_sets_is_tuned_on_closed_sets() -> None:
     frontier = tax.labels(tax.frontier(tax.indicator(labels)))
     model = OneVsRestSVM(tax, learn="closed", random_state=0).fit(X, frontier)
     for cut in CUTS:
-        decoder = fit_decoder(model, X, frontier, cut)
+        decoder = fit_decoder(model, X, frontier, cut, compare=False)
         assert decoder.closed
         answers = tax.indicator(model.predict(X, decoder=decoder))
         assert (tax.frontier(answers) != answers).nnz == 0  # labels come back as they were given
@@ -133,10 +145,10 @@ def test_answers_may_be_empty_where_some_documents_have_no_label() -> None:
     X, labels = documents(tax)
     model = OneVsRestSVM(tax, random_state=0)
     some_empty = [[] if i % 4 == 0 else row for i, row in enumerate(labels)]
-    assert fit_decoder(model, X, labels, "scut").at_least_one
-    assert not fit_decoder(model, X, some_empty, "scut").at_least_one
-    assert fit_decoder(model, X, some_empty, SCut()).at_least_one
-    assert not Pipeline(model, decoder="instance_cut").fit(X, some_empty).decoder_.at_least_one
+    assert fit_decoder(model, X, labels, "scut", compare=False).at_least_one
+    assert not fit_decoder(model, X, some_empty, "scut", compare=False).at_least_one
+    assert fit_decoder(model, X, some_empty, SCut(), compare=False).at_least_one
+    assert not fit_decoder(Pipeline(model), X, some_empty, "instance_cut", compare=False).at_least_one
 
 
 def test_the_metric_is_the_one_that_is_reported() -> None:
@@ -156,11 +168,11 @@ def test_sparse_dense_and_text_documents_and_fields_are_all_split() -> None:
     tax = taxonomy()
     X, labels = documents(tax, 40)
     for same in (X, X.toarray(), sparse.csr_matrix(X)):
-        assert fit_decoder(OneVsRestSVM(tax, random_state=0), same, labels, "rcut", cv=2).fitted
+        assert fit_decoder(OneVsRestSVM(tax, random_state=0), same, labels, "rcut", cv=2, compare=False).fitted
     texts = [" ".join(row) for row in labels]
     pipe = Pipeline(OneVsRestSVM(tax, random_state=0), TextFeatures())
     for same in (texts, {"title": texts, "text": texts}, np.array(texts, dtype=object)):
-        assert fit_decoder(pipe, same, labels, "rcut", cv=2).fitted
+        assert fit_decoder(pipe, same, labels, "rcut", cv=2, compare=False).fitted
     assert not hasattr(pipe, "model_")
 
 
@@ -186,6 +198,54 @@ def test_misuse_is_explained() -> None:
             fit_decoder(model, X, y, cv=wrong)
 
 
+# -- beside the model's own decoder ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [NodeSVM, TopDownSVM, HierarchicalRLS, EdgePA])
+def test_conditional_scores_are_cut_along_paths(kind) -> None:
+    tax = taxonomy()
+    X, labels = documents(tax, 150)
+    model = kind(tax, random_state=0).fit(X, labels)
+    held = held_out_scores(model, X, labels, cv=3, with_answers=True)
+    assert held.conditional
+    for decoder in ("scut", "rcut", "instance_cut", "set_size"):
+        cut = held.fit(decoder, "hierarchical_f1")
+        assert cut.repair == "suppress"
+        own, by_cut = (metrics.hierarchical_f1(held.Y, Y, tax) for Y in (held.own, cut(held.S, tax, held.nodes)))
+        assert by_cut > 0.75 * own  # cut independently, it was below a third
+    with pytest.raises(LinnaeusError, match="goes down the taxonomy.*'suppress'"):
+        held.fit(SCut(repair="closure"))
+
+
+def test_a_cut_off_that_is_worse_than_the_models_own_decoder_is_not_used() -> None:
+    tax = taxonomy()
+    X, labels = documents(tax, 100)
+    model = OneVsRestSVM(tax, random_state=0).fit(X, labels)
+    far = SCut(average="macro", fbr=2.0, rare="none", at_least_one=False)  # refuses every label
+    with pytest.warns(UserWarning, match="'scut' reaches micro_f1 0.0.*own decoder 0.*it is not used"):
+        assert fit_decoder(model, X, labels, far, cv=2) is None
+    assert fit_decoder(model, X, labels, far, cv=2, compare=False).fitted
+
+
+def test_the_default_target_of_scut_follows_the_metric() -> None:
+    tax = taxonomy()
+    X, labels = documents(tax, 100)
+    held = held_out_scores(OneVsRestSVM(tax, random_state=0), X, labels, cv=2)
+    assert held.fit("scut").average == "micro"
+    assert held.fit("scut", "macro_f1").average == "macro"
+    assert held.fit("scut", "hierarchical_f1") == held.fit("scut,average=micro", "hierarchical_f1")
+    assert held.fit("scut").theta != held.fit("scut,average=macro").theta
+
+
+def test_least_scores_of_paths_are_cut_as_suppression_does() -> None:
+    tax = taxonomy("dag")
+    S = np.random.default_rng(0).normal(size=(30, tax.n_nodes))
+    columns = np.array([v for v in range(tax.n_nodes) if v != tax.root])
+    cut = InstanceCut(weights=[0.0] * 5, constant=0.3, repair="suppress", at_least_one=False)
+    expected = Threshold(0.3, repair="suppress", at_least_one=False)(S[:, columns], tax, columns)
+    assert (cut(S[:, columns], tax, columns) != expected).nnz == 0
+
+
 # -- in a pipeline -----------------------------------------------------------------------------------------------------
 
 
@@ -193,8 +253,13 @@ def test_misuse_is_explained() -> None:
 def test_a_pipeline_fits_its_cut_off_and_keeps_it(decoder, tmp_path) -> None:
     tax = taxonomy()
     X, labels = documents(tax)
-    pipe = Pipeline(OneVsRestSVM(tax, random_state=0), decoder=decoder).fit(X, labels)
-    assert pipe.decoder_.fitted
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        pipe = Pipeline(OneVsRestSVM(tax, random_state=0), decoder=decoder).fit(X, labels)
+    found = pipe.decoder_comparison_
+    assert found.better == (found.cut_off >= found.own) == (pipe.decoder_ is not None)
+    assert found.better or "it is not used" in str(caught[-1].message)
+    assert pipe.decoder_ is None or pipe.decoder_.fitted
     assert pipe.decoder == decoder
     linnaeus.save(pipe, tmp_path / "model")
     again = linnaeus.load(tmp_path / "model")

@@ -85,7 +85,7 @@ class Pipeline(BaseEstimator):
             unseen = Pipeline(self.model_, self.features)  # copies of it learn from the folds, features too
             show = int(getattr(model, "verbose", 0))
             cut: Any = self.decoder
-            held = held_out_scores(unseen, documents, y, sample_weight=sample_weight, verbose=show)
+            held = held_out_scores(unseen, documents, y, sample_weight=sample_weight, verbose=show, with_answers=True)
             self.decoder_comparison_ = held.compare(cut)
             self.decoder_ = held.fit(cut) if self.decoder_comparison_.better else None
             if self.decoder_ is None:

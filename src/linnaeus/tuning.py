@@ -80,13 +80,13 @@ class HeldOutScores:
         --------
         >>> from linnaeus import OneVsRestSVM
         >>> X, y = [[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]] * 10, [["a"], ["b"], ["a", "b"]] * 10
-        >>> held = held_out_scores(OneVsRestSVM(random_state=0), X, y)
+        >>> held = held_out_scores(OneVsRestSVM(random_state=0), X, y, with_answers=True)
         >>> held.compare("scut").better
         True
         """
         cut, measure = self._prepared(decoder), _metric(metric)
         if self.own is None:
-            raise DataError("These held-out scores came without the answers of the model's own decoder.")
+            raise DataError("compare needs the answers of the model's own decoder: held_out_scores(with_answers=True).")
         gold, own = self.Y, self.own
         if cut.closed:
             gold, own = (self.taxonomy.close(Y, keep_root=False) for Y in (gold, own))
@@ -205,7 +205,15 @@ def fit_decoder(
     _cut_off(decoder)  # a wrong name is told before anything is trained
     metric = _metric(metric)
     held = held_out_scores(
-        model, X, y, cv=cv, top=top, sample_weight=sample_weight, random_state=random_state, verbose=verbose
+        model,
+        X,
+        y,
+        cv=cv,
+        top=top,
+        sample_weight=sample_weight,
+        random_state=random_state,
+        verbose=verbose,
+        with_answers=compare,
     )
     if compare:
         found = held.compare(decoder, metric)
@@ -225,8 +233,11 @@ def held_out_scores(
     sample_weight: Any = None,
     random_state: int | None = 0,
     verbose: int = 0,
+    with_answers: bool = False,
 ) -> HeldOutScores:
     """Scores of documents by models that have not seen them, for several cut-offs at once; see `fit_decoder`.
+
+    ``with_answers`` keeps the answers of the models' own decoder too, for `HeldOutScores.compare`.
 
     Examples
     --------
@@ -250,11 +261,12 @@ def held_out_scores(
                 fitted.fit(take_documents(X, train), Y[train], None if weights is None else weights[train])
                 unseen = take_documents(X, test)
                 parts.append(_scores(fitted, unseen, len(documents), top))
-                own.append(fitted.answers(unseen))
+                if with_answers:
+                    own.append(fitted.answers(unseen))
                 nested = bool(getattr(_inner(fitted), "nested_", False))
                 conditional = bool(getattr(_inner(fitted), "conditional_scores", False))
             else:
-                own.append(taxonomy.indicator([[]] * len(test)))
+                own += [taxonomy.indicator([[]] * len(test))] * with_answers
                 parts.append((np.empty((len(test), 0), dtype=np.float32), np.empty(0, dtype=np.int32)))
             advance(1)
     nodes = np.unique(np.concatenate([columns for _, columns in parts])).astype(np.int32)
@@ -263,7 +275,8 @@ def held_out_scores(
     closed = nested or (taxonomy.n_edges > 0 and not codec.single_label and is_closed(taxonomy, Y))
     Y = taxonomy.close(Y, keep_root=False) if nested else Y  # the model was taught that all above a label holds, too
     S = _joined(parts, nodes)
-    return HeldOutScores(S, Y[documents], taxonomy, nodes, documents, closed, conditional, stacked(own, taxonomy))
+    answers = stacked(own, taxonomy) if with_answers else None
+    return HeldOutScores(S, Y[documents], taxonomy, nodes, documents, closed, conditional, answers)
 
 
 # -- scores of folds ---------------------------------------------------------------------------------------------------

@@ -18,6 +18,8 @@ from linnaeus.decoding import (
     BestClosure,
     BestSubtree,
     Decoder,
+    RCut,
+    SCut,
     Threshold,
     decoder,
 )
@@ -227,3 +229,17 @@ def test_scores_that_do_not_fit_are_refused(abc: Taxonomy) -> None:
         BestClosure()(np.zeros((1, 2)), abc, [1, 7])
     with pytest.raises(DataError, match="'A' has two columns"):
         BestClosure()(np.zeros((1, 2)), abc, [1, 1])
+
+
+def test_parameters_of_decoders_can_be_written_in_their_name() -> None:
+    assert decoder("scut, average=macro, min_positives=3") == SCut(average="macro", min_positives=3)
+    assert decoder("threshold,theta=-0.5,repair=none,at_least_one=False") == Threshold(-0.5, None, False)
+    assert decoder("rcut,r=2", per="parent") == RCut(2, "parent")
+    with pytest.raises(ParameterError, match="'average' is not a parameter; expected name=value"):
+        decoder("scut,average")
+    with pytest.raises(ParameterError, match="has no parameter 'averag'.*did you mean 'average'"):
+        decoder("scut,averag=micro")
+    with pytest.raises(ParameterError, match="'r' is given twice"):
+        decoder("rcut,r=2", r=3)
+    with pytest.raises(ParameterError, match="'skut' is not one of.*did you mean 'scut'"):
+        decoder("skut,average=micro")
