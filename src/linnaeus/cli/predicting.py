@@ -100,10 +100,11 @@ def texts_for(model: Any, texts: list[str]) -> Any:
 
     features: Any = getattr(model, "features_", None)
     if hasattr(features, "weights_"):
-        field = main_field(features)
-        if len(features.weights_) > 1:
-            note(f"note: the text is taken as the field {field!r}")
-        return fit_to(model, Dataset(fields={field: texts}, source="--document"))
+        field, others = main_field(features), [*features.weights_, *features.kinds_]
+        others.remove(field)
+        if others:
+            note(f"note: the text is taken as the field {field!r}; {', '.join(map(repr, others))} is taken as empty")
+        return Dataset(fields={field: texts, **{name: [""] * len(texts) for name in others}}, source="--document")
     kernel = getattr(getattr(model, "model_", model), "kernel_", None)
     if type(features).__name__ == "SpectrumFeatures" or takes_sequences(kernel):
         return Dataset(sequences=texts, source="--document")
