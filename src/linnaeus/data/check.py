@@ -14,12 +14,15 @@ from typing import Any
 import numpy as np
 
 from linnaeus.data.kinds import GivenLabels, LabelCodec, check_width, recognise
+from linnaeus.data.matrices import short_message
 from linnaeus.errors import DataError
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import is_closed
 from linnaeus.typing import CSR, FloatArray, Matrix
 
 __all__ = ["Problem", "check_labels", "check_weights"]
+
+_WEIGHTS = 1e-30, 1e8  # of documents; products with values and losses stay within single precision
 
 
 @dataclass(frozen=True)
@@ -108,12 +111,24 @@ def check_weights(sample_weight: Any, n_docs: int) -> FloatArray | None:
     """Weights of the documents: None, one number, or one per document; finite and not negative."""
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        given = np.asarray(sample_weight)
+        if given.dtype.kind not in "biufO":
+            raise TypeError(f"values of type {given.dtype}")
+        with np.errstate(over="ignore"):
+            weights = given.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"sample_weight must be numbers, one per document; got {short_message(error)}.") from None
     weights = np.full(n_docs, float(weights)) if weights.ndim == 0 else weights
     if weights.shape != (n_docs,):
         raise DataError(f"sample_weight.shape == {weights.shape}, expected ({n_docs},)!")
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise DataError("sample_weight must be finite and not negative.")
+    odd = weights[(weights > _WEIGHTS[1]) | ((weights > 0) & (weights < _WEIGHTS[0]))]
+    if len(odd):
+        raise DataError(
+            f"sample_weight holds {odd[0]:g}; weights are 0, or between {_WEIGHTS[0]:g} and {_WEIGHTS[1]:g}."
+        )
     if len(weights) and not weights.any():
         raise DataError("All sample weights are zero: there is nothing to learn from.")
     return weights

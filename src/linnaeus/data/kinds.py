@@ -10,11 +10,13 @@ Names of labels are strings inside; whole numbers, booleans and bytes come back 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from linnaeus.data.matrices import as_csr
 from linnaeus.errors import DataError
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import pattern
@@ -131,8 +133,10 @@ def recognise(y: Any, n_nodes: int | None = None) -> GivenLabels:
 
     if y is None:
         raise DataError("requires y to be passed, but the target y is None")
-    if isinstance(y, str):
+    if isinstance(y, (str, bytes)):
         raise DataError(f"Labels are a list with one entry per document; got the string {y[:40]!r}.")
+    if isinstance(y, (Mapping, set, frozenset)) or not (hasattr(y, "__iter__") or sparse.issparse(y)):
+        raise DataError(f"Labels are a list with one entry per document; got {type(y).__name__}.")
     if sparse.issparse(y):
         return _indicator(y)
     columns = _named_columns(y)
@@ -173,6 +177,8 @@ def _plain(y: Any) -> Any:
     """Frames and sequences as arrays where they are rectangular, as lists of lists otherwise."""
     if hasattr(y, "to_numpy"):
         y = y.to_numpy()
+    if np.ma.is_masked(y):
+        raise DataError("y is an array with masked values; leave these documents out.")
     if isinstance(y, np.ndarray) or hasattr(y, "__array__"):
         return np.asarray(y)
     y = list(y)
@@ -220,13 +226,13 @@ def _indicator(y: Any) -> GivenLabels:
     from scipy import sparse
 
     is_sparse = bool(sparse.issparse(y))
-    Y = sparse.csr_array(y, copy=is_sparse)
-    Y.sum_duplicates()
+    Y = as_csr(y, "y").copy() if is_sparse else sparse.csr_array(y)
     if Y.nnz and not np.isin(Y.data, (0, 1)).all():
         odd = Y.data[~np.isin(Y.data, (0, 1))][0]
         raise DataError(f"An indicator of labels has the entries 0 and 1; got {odd!s}.")
     Y.eliminate_zeros()
-    codec = LabelCodec("indicator", str(y.dtype), y.shape[1], is_sparse)
+    plain = y.dtype.isnative and y.dtype.kind in "biuf" and y.dtype != np.float16  # types that SciPy computes with
+    codec = LabelCodec("indicator", str(y.dtype) if plain else "int8", y.shape[1], is_sparse)
     return GivenLabels(codec, indicator=pattern(Y.indptr, Y.indices.astype(np.int32, copy=False), y.shape[1]))
 
 
@@ -237,22 +243,29 @@ def _labels(y: Any) -> GivenLabels:
         if (y != np.floor(y)).any():
             raise DataError("Unknown label type: y is continuous; labels are names or whole numbers.")
     codec = LabelCodec("labels", _dtype_of(y))
-    values = y.astype(np.int64).tolist() if y.dtype.kind == "f" else y.tolist()
+    values = [int(value) for value in y.tolist()] if y.dtype.kind == "f" else y.tolist()
     return GivenLabels(codec, [[] if _blank(value) else [_name(value)] for value in values])
 
 
 def _sets(y: Any) -> GivenLabels:
     if isinstance(y, list) and all(type(row) is list and all(type(v) is str and v for v in row) for row in y):
         return GivenLabels(LabelCodec("sets"), y)  # the usual case, taken as it is: there may be millions
-    rows = [[row] if isinstance(row, (str, bytes)) or not hasattr(row, "__iter__") else list(row) for row in y]
+    rows = [_labels_of(row, i) for i, row in enumerate(y)]
     sample = next((label for row in rows for label in row), "")
     uniform = isinstance(sample, str) or not all(type(label) is type(sample) for row in rows for label in row)
     dtype = "str" if uniform else _dtype_of(np.asarray([sample]))
     return GivenLabels(LabelCodec("sets", dtype), [[_name(v) for v in row if not _blank(v)] for row in rows])
 
 
+def _labels_of(row: Any, document: int) -> list[Any]:
+    """The labels of one document: one alone, or those of a list, set or array."""
+    if isinstance(row, Mapping):
+        raise DataError(f"The labels of document {document} are a {type(row).__name__}; expected a list of labels.")
+    return [row] if isinstance(row, (str, bytes)) or not hasattr(row, "__iter__") else list(row)
+
+
 def _paths(y: Any) -> GivenLabels:
-    if y.dtype.kind == "f" and (odd := y[np.isfinite(y) & (y != np.floor(y))]).size:
+    if y.dtype.kind == "f" and (odd := y[np.isinf(y) | (y != np.floor(y)) & ~np.isnan(y)]).size:
         odd = odd[0]
         raise DataError(f"Labels hold the number {odd!s}; expected names, whole numbers or an indicator of 0 and 1.")
     paths = [[_name(step) for step in row if not _blank(step)] for row in y.tolist()]
@@ -262,14 +275,29 @@ def _paths(y: Any) -> GivenLabels:
 
 
 def _blank(label: Any) -> bool:
-    return label is None or label == "" or (isinstance(label, float) and label != label)
+    """Whether a label is missing: an empty string, None, NaN, or the NA of pandas, which equals nothing."""
+    if type(label) is str:
+        return not label
+    if label is None:
+        return True
+    try:
+        return bool(label == "") or bool(label != label)
+    except TypeError:
+        return True
+    except ValueError:  # an array
+        return False
 
 
 def _name(label: Any) -> str:
     if type(label) is str:
         return label
     if isinstance(label, bytes):
-        return label.decode()
+        try:
+            return label.decode()
+        except UnicodeDecodeError:
+            raise DataError(f"The label {label[:40]!r} is not UTF-8; decode it first.") from None
+    if isinstance(label, (list, tuple, set, frozenset, dict, np.ndarray)):
+        raise DataError(f"A label is a {type(label).__name__}, {str(label)[:40]}; expected a name or a whole number.")
     if isinstance(label, float) and label.is_integer():
         return str(int(label))
     return str(label)
@@ -280,4 +308,5 @@ def _dtype_of(values: Any) -> str:
     if values.dtype.kind == "O":
         again = np.asarray(values.tolist()) if len(values) else values
         return str(again.dtype) if again.dtype.kind in "iub" and again.ndim == 1 else "object"
-    return {"U": "str", "S": "bytes"}.get(values.dtype.kind, str(values.dtype))
+    kind = values.dtype.kind
+    return {"U": "str", "S": "bytes"}.get(kind, str(values.dtype.newbyteorder("=")) if kind in "iufb" else "object")

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linnaeus.data.check import Problem, check_labels, check_weights
 from linnaeus.data.kinds import LabelCodec
+from linnaeus.data.matrices import as_matrix, check_values, is_sound_csr, short_message
 from linnaeus.decoding import BestLabel, Decoder, Threshold
 from linnaeus.decoding import decoder as make_decoder
 from linnaeus.decoding.backoff import RiskControl
@@ -26,7 +27,7 @@ from linnaeus.decoding.calibrate import Calibrator
 from linnaeus.decoding.rules import Rules
 from linnaeus.decoding.set_weights import SetWeights
 from linnaeus.engine.plan import blocks, rows_that_fit
-from linnaeus.errors import DataError, ParameterError, check_number
+from linnaeus.errors import DataError, LinnaeusError, ParameterError, check_number
 from linnaeus.models.explaining import one_row
 from linnaeus.models.neighbours import KeptDocuments, Neighbour
 from linnaeus.models.requests import check_feasible, ranked_sets
@@ -91,30 +92,28 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
             )
 
     def _check_X(self, X: Any, *, reset: bool) -> Matrix:
-        from scipy import sparse
-
         if not reset and self._is_ready(X):
             return X
-        dtype = np.float32 if sparse.issparse(X) else (np.float64, np.float32)
+        X = as_matrix(X)
+        dtype = np.float32 if hasattr(X, "indptr") else (np.float64, np.float32)
         try:
-            X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=dtype, order="C")
-        except ValueError as error:  # scikit-learn's words, as an error of ours
-            raise DataError(str(error)) from error
-        if sparse.issparse(X) and X.indices.dtype != np.int32:  # kernels count features in 32 bits
-            X = sparse.csr_array((X.data, X.indices.astype(np.int32), X.indptr), shape=X.shape)
-        if sparse.issparse(X) and not _within(X):
-            raise DataError(f"X is a broken CSR matrix: it names columns outside its {X.shape[1]} features.")
+            with np.errstate(over="ignore", invalid="ignore"):  # numbers too large for the type are refused below
+                X = validate_data(
+                    self, X, reset=reset, accept_sparse="csr", dtype=dtype, order="C", ensure_all_finite=False
+                )
+        except LinnaeusError:
+            raise
+        except (ValueError, TypeError, OverflowError) as error:  # scikit-learn's words, as an error of ours
+            raise DataError(short_message(error)) from error
+        if not hasattr(X, "indptr"):
+            check_values(X)
         return X
 
     def _is_ready(self, X: Any) -> bool:
         """Whether X needs no conversion and is in order; for a single document the full check costs more than top."""
-        from scipy import sparse
-
-        if not isinstance(X, sparse.csr_array) or hasattr(self, "feature_names_in_"):
+        if not hasattr(X, "indptr") or hasattr(self, "feature_names_in_"):
             return False
-        typed = X.dtype == np.float32 and X.indices.dtype == np.int32
-        fits = X.ndim == 2 and X.shape[0] > 0 and X.shape[1] == getattr(self, "n_features_in_", None)
-        return typed and fits and bool(np.isfinite(X.data.sum())) and _within(X)
+        return X.shape[0] > 0 and X.shape[1:] == (getattr(self, "n_features_in_", None),) and is_sound_csr(X)
 
     def _targets(self, problem: Problem, learn: str) -> CSR:
         """Y as given, closed or frontier.
@@ -379,8 +378,3 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_label = True
         return tags
-
-
-def _within(X: CSR) -> bool:
-    """Whether all entries are in columns that X has; kernels do not ask again."""
-    return not X.nnz or (int(X.indices.min()) >= 0 and int(X.indices.max()) < X.shape[1])

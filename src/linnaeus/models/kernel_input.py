@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from linnaeus.errors import DataError
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.kernels import RBF, Linear, Polynomial, Precomputed, fitted, kernel_of
 from linnaeus.typing import FloatArray, Kernel
@@ -34,6 +35,8 @@ class KernelInput(TaxonomyClassifier):
         kernel = kernel_of(self.kernel) if reset else self.kernel_
         checked = super()._check_X(X, reset=reset) if isinstance(kernel, _MATRIX_KERNELS) else X
         prepared = kernel.prepare(checked)
+        if not prepared.shape[0]:
+            raise DataError("X has no documents; expected at least one row.")
         if reset:
             self.kernel_ = fitted(kernel, prepared)
         return prepared

@@ -20,6 +20,7 @@ from linnaeus.typing import FloatArray, Matrix
 __all__ = ["gamma_priors", "widths_at_probabilities", "widths_at_shares"]
 
 _FLOOR = 1e-6  # of the largest information: a feature that never occurs has none
+_LEAST = 1e-30  # information where no feature occurs at all
 
 
 def widths_at_shares(X: Matrix, Y: Any, c: FloatArray, *, per_feature: bool) -> FloatArray:
@@ -29,7 +30,8 @@ def widths_at_shares(X: Matrix, Y: Any, c: FloatArray, *, per_feature: bool) -> 
     labels and features is made where one b_n is enough.
     """
     n = c.sum()
-    share = np.clip(np.asarray(Y.T @ c) / n, 0.5 / n, 1 - 0.5 / n)
+    least = 0.5 / max(n, 1.0)  # half a document; weights may sum to less than one
+    share = np.clip(np.asarray(Y.T @ c) / n, least, 1 - least)
     return _widths((_squares(X).T @ c)[None], per_feature) / (share * (1 - share))[:, None]
 
 
@@ -39,7 +41,7 @@ def widths_at_probabilities(X: Matrix, P: FloatArray, c: FloatArray, *, per_feat
 
 
 def _widths(information: FloatArray, per_feature: bool) -> FloatArray:
-    kept = np.maximum(information, _FLOOR * information.max(axis=1, keepdims=True).clip(np.finfo(float).tiny))
+    kept = np.maximum(information, _FLOOR * information.max(axis=1, keepdims=True).clip(_LEAST))
     occurs = information.max(axis=0) > 0
     return 1 / kept if per_feature or not occurs.any() else 1 / kept[:, occurs].mean(axis=1, keepdims=True)
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from linnaeus.errors import DataError
 from linnaeus.typing import FloatArray, Matrix
 
 __all__ = ["DIRECT", "Ridge", "inverse_root", "solve_features", "solve_gram"]
@@ -75,11 +76,20 @@ def inverse_root(factor: FloatArray) -> FloatArray:
 
 
 def _factor(G: FloatArray) -> FloatArray:
-    from scipy.linalg import cholesky
+    """The lower Cholesky factor of G + I; where I is lost in the rounding of G, of a little more than that."""
+    from scipy.linalg import LinAlgError, cholesky
 
-    system = np.array(G, dtype=np.float64)
-    system[np.diag_indices(len(system))] += 1.0
-    return np.asarray(cholesky(system, lower=True, overwrite_a=True, check_finite=False))
+    places = np.diag_indices(len(G))
+    for shift in (1.0, 1.0 + 1e-12 * len(G) * float(np.max(G[places], initial=0.0))):
+        system = np.array(G, dtype=np.float64)
+        system[places] += shift
+        try:
+            return np.asarray(cholesky(system, lower=True, overwrite_a=True, check_finite=False))
+        except LinAlgError:
+            continue
+    raise DataError(
+        "Documents are too large and too similar for least squares in double precision; scale the features."
+    )
 
 
 def _solved(factor: FloatArray, right: FloatArray) -> FloatArray:

@@ -1,0 +1,309 @@
+"""Documents as matrices: any array, table or sparse matrix becomes CSR or a dense array, or an error says why not.
+
+Compiled loops and those of SciPy follow ``indptr`` and ``indices`` without looking where they lead, so the structure of
+a sparse matrix is checked before anything else touches it: O(n_rows + nnz), a few passes over memory. The result is
+
+    sparse   csr_array, float32 values, int32 column numbers within the shape, ascending and without repetition
+    dense    as it was given, without masks and as a plain array; scikit-learn converts it
+
+Values are finite and at most `LARGEST` in magnitude, so that losses do not overflow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from linnaeus.errors import DataError
+from linnaeus.typing import CSR, FloatArray, Matrix
+
+__all__ = ["LARGEST", "as_csr", "as_matrix", "check_values", "is_sound_csr", "short_message"]
+
+LARGEST = {"float32": 1e8, "float64": 1e50}  # squared losses sum fourth powers of values; kernels have sixth ones
+_MOST_COLUMNS = 2**31 - 1  # kernels count features in 32 bits
+_USE_TEXT = "for text use Pipeline(model, TextFeatures())"
+_CONVERSION = (ValueError, TypeError, IndexError, AttributeError, OverflowError, NotImplementedError)
+
+
+def as_matrix(X: Any) -> Any:
+    """Documents as a checked `csr_array`, or as something dense that scikit-learn's `check_array` can read.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or DataFrame
+        Documents, n_docs x n_features.
+
+    Returns
+    -------
+    csr_array, ndarray or DataFrame
+        Sparse documents checked and converted; dense ones without their mask, and not yet converted to floats.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> as_matrix(sparse.coo_array(np.eye(2, dtype=np.int8))).dtype
+    dtype('float32')
+    >>> as_matrix(["a text"])
+    Traceback (most recent call last):
+    linnaeus.errors.DataError: X holds text ('a text'); models take numbers: for text use Pipeline(model, ...
+    """
+    from scipy import sparse
+
+    if sparse.issparse(X):
+        X = as_csr(X)
+        _refuse_nothing(X.shape[0])
+        return X
+    if isinstance(X, (str, bytes, Mapping, set, frozenset, Iterator)):
+        raise DataError(f"X is a {type(X).__name__}; expected a matrix, documents x features ({_USE_TEXT}).")
+    if isinstance(X, np.ma.MaskedArray):
+        if np.ma.is_masked(X):
+            raise DataError(f"X is an array with {int(np.ma.count_masked(X)):,} masked values; fill them first.")
+        X = X.data
+    if isinstance(X, np.matrix):
+        X = np.asarray(X)
+    _refuse_text(X)
+    if hasattr(X, "__len__") and getattr(X, "shape", (1,)) != ():
+        _refuse_nothing(len(X))
+    return X
+
+
+def as_csr(X: Any, name: str = "X") -> CSR:
+    """A sparse matrix of any format and type of numbers as a checked `csr_array` of float32; see the module docstring.
+
+    Arrays are shared with what was given where nothing has to be converted.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> broken = sparse.csr_array(np.eye(2))
+    >>> broken.indptr[1] = 9
+    >>> as_csr(broken)
+    Traceback (most recent call last):
+    linnaeus.errors.DataError: X is a damaged CSR matrix: indptr decreases after row 1.
+    """
+    if is_sound_csr(X):
+        return X
+    if len(X.shape) != 2:
+        raise DataError(f"{name} has {len(X.shape)} dimension(s); expected 2 (for one document, reshape(1, -1)).")
+    if X.shape[1] > _MOST_COLUMNS:
+        raise DataError(f"{name} has {X.shape[1]:,} columns; at most {_MOST_COLUMNS:,} are supported.")
+    try:
+        X = _converted(X, name)
+    except DataError:
+        raise
+    except _CONVERSION as error:
+        raise DataError(f"{name} cannot be read as a sparse matrix: {short_message(error).rstrip('.')}.") from error
+    check_values(X, name)
+    return X
+
+
+def is_sound_csr(X: Any) -> bool:
+    """Whether X is what `as_csr` makes; for a single document this costs microseconds."""
+    from scipy import sparse
+
+    if not isinstance(X, sparse.csr_array) or X.ndim != 2 or _structure_fault(X.indptr, X.indices, X.data, *X.shape):
+        return False
+    if X.data.dtype != np.float32 or X.indices.dtype != np.int32 or X.indptr.dtype not in (np.int32, np.int64):
+        return False
+    if X.data.ndim != 1 or len(X.data) != X.indptr[-1]:
+        return False
+    return _within_limits(X.data) and bool(X.has_canonical_format)
+
+
+def check_values(X: Matrix, name: str = "X") -> None:
+    """Refuse NaN, infinity, and numbers too large to compute with; X is CSR or dense, of float32 or float64.
+
+    Examples
+    --------
+    >>> check_values(np.array([[1.0, 1e300]]))
+    Traceback (most recent call last):
+    linnaeus.errors.DataError: X holds 1e+300 (document 0, feature 1), too large to compute with in float64: values ...
+    """
+    values = X.data if hasattr(X, "indptr") else X
+    if _within_limits(values):
+        return
+    limit = LARGEST[values.dtype.name]
+    at = int(np.flatnonzero(~(np.abs(values) <= limit).ravel())[0])
+    if hasattr(X, "indptr"):
+        row, column = int(np.searchsorted(X.indptr, at, side="right")) - 1, int(X.indices[at])
+    else:
+        row, column = divmod(at, X.shape[1])
+    value, where = values.ravel()[at], f"(document {row}, feature {column})"
+    if np.isnan(value):
+        raise DataError(f"{name} contains NaN {where}; fill missing values first, as DenseFeatures does.")
+    if np.isinf(value):
+        raise DataError(f"{name} contains infinity, or a value too large for {values.dtype} {where}.")
+    raise DataError(
+        f"{name} holds {value:g} {where}, too large to compute with in {values.dtype}: values may be up to "
+        f"{limit:g} in magnitude; scale the features."
+    )
+
+
+def _within_limits(values: FloatArray) -> bool:
+    """Whether all values are numbers within `LARGEST`; NaN compares as False."""
+    limit = LARGEST[values.dtype.name]
+    return not values.size or bool(values.min() >= -limit and values.max() <= limit)
+
+
+def short_message(error: Exception, most: int = 200) -> str:
+    """The message of an error that may quote a whole document, shortened.
+
+    Examples
+    --------
+    >>> short_message(ValueError("could not convert " + 1000 * "x"), most=20)
+    'could not convert xx...'
+    """
+    text = str(error)
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
+def _refuse_nothing(n_docs: int) -> None:
+    if not n_docs:
+        raise DataError("X has no documents; expected at least one row.")
+
+
+# -- text that was meant for features ----------------------------------------------------------------------------------
+
+
+def _refuse_text(X: Any) -> None:
+    """Refuse documents that are still text; the message of a failed conversion would quote one as a whole."""
+    if hasattr(X, "columns") and hasattr(X, "dtypes"):
+        for name in X.columns:
+            column = X[name]
+            first = next((v for v in column if v is not None), None) if len(getattr(column, "shape", ())) == 1 else None
+            if isinstance(first, (str, bytes)) and not _is_number(first):
+                raise DataError(
+                    f"Column {name!r} of X holds text ({_quoted(first)}); models take numbers: {_USE_TEXT}."
+                )
+        return
+    if not hasattr(X, "__iter__") or getattr(X, "shape", (1,)) == ():
+        return
+    first = next(iter(X), None)
+    if isinstance(first, (str, bytes)):
+        raise DataError(f"X holds text ({_quoted(first)}); models take numbers: {_USE_TEXT}.")
+    if isinstance(first, Mapping):
+        raise DataError(f"X holds records ({_quoted(first)}); models take numbers: {_USE_TEXT}.")
+    if isinstance(first, (list, tuple, np.ndarray)) and len(np.shape(first)) == 1:
+        odd = next((v for v in first if isinstance(v, (str, bytes)) and not _is_number(v)), None)
+        if odd is not None:
+            raise DataError(f"X holds text ({_quoted(odd)}); models take numbers: {_USE_TEXT}.")
+
+
+def _is_number(text: str | bytes) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _quoted(value: Any, most: int = 40) -> str:
+    text = repr(value[:most] if isinstance(value, (str, bytes)) else value)
+    return text if len(text) <= most + 10 else f"{text[:most]}..."
+
+
+# -- sparse matrices ---------------------------------------------------------------------------------------------------
+
+
+def _converted(X: Any, name: str) -> CSR:
+    """X as a csr_array of float32; raises the errors of `_CONVERSION` where its parts make no sense."""
+    from scipy import sparse
+
+    if X.format in ("csr", "csc", "bsr"):
+        indptr, indices, data = X.indptr, X.indices, X.data
+        n_rows, n_columns = X.shape[::-1] if X.format == "csc" else X.shape
+        if X.format == "bsr":
+            block = data.shape[1:]
+            if data.ndim != 3 or n_rows % block[0] or n_columns % block[1]:
+                raise DataError(f"{name} is a damaged BSR matrix: blocks of {block} do not fit the shape {X.shape}.")
+            n_rows, n_columns = n_rows // block[0], n_columns // block[1]
+        fault = _structure_fault(indptr, indices, data, n_rows, n_columns)
+        if fault is not None:
+            raise DataError(f"{name} is a damaged {X.format.upper()} matrix: {fault}.")
+        used = int(indptr[-1])
+        parts = (_floats(data[:used], name), _index(indices[:used], n_columns), _index(indptr, used))
+        kind = {"csr": sparse.csr_array, "csc": sparse.csc_array, "bsr": sparse.bsr_array}[X.format]
+        made = kind(parts, shape=X.shape).tocsr()
+    else:
+        data, row, column = _coordinates(X, name)
+        for place, size in ((row, X.shape[0]), (column, X.shape[1])):
+            if place.shape != (len(data),) or place.dtype.kind not in "iu":
+                raise DataError(
+                    f"{name} is a damaged {X.format.upper()} matrix: {len(place)} places of {len(data)} values."
+                )
+            if len(place) and not (0 <= int(place.min()) and int(place.max()) < size):
+                raise DataError(
+                    f"{name} is a damaged {X.format.upper()} matrix: it names entries outside its shape {X.shape}."
+                )
+        made = sparse.coo_array(
+            (_floats(data, name), (_index(row, X.shape[0]), _index(column, X.shape[1]))), shape=X.shape
+        ).tocsr()
+    if made.indices.dtype != np.int32:
+        made = sparse.csr_array((made.data, made.indices.astype(np.int32), made.indptr), shape=made.shape)
+    if not made.has_canonical_format:
+        made = made.copy()  # sums in place
+        made.sum_duplicates()
+    return made
+
+
+def _structure_fault(indptr: Any, indices: Any, data: Any, n_rows: int, n_columns: int) -> str | None:
+    """What is wrong with the parts of a compressed sparse matrix, or None."""
+    for part, array in (("indptr", indptr), ("indices", indices)):
+        if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype.kind not in "iu":
+            return f"{part} is not an array of whole numbers"
+    if not isinstance(data, np.ndarray) or data.ndim not in (1, 3):  # three of BSR
+        return "data is not an array of values"
+    if len(indptr) != n_rows + 1:
+        return f"indptr has {len(indptr)} entries, expected {n_rows + 1}, the number of rows and one more"
+    if indptr[0] != 0:
+        return f"indptr begins with {indptr[0]}, expected 0"
+    falls = indptr[1:] < indptr[:-1]
+    if falls.any():
+        return f"indptr decreases after row {int(falls.argmax())}"
+    used = int(indptr[-1])
+    if used > min(len(indices), len(data)):
+        return f"indptr ends with {used}, but there are {len(indices)} indices and {len(data)} values"
+    named = indices[:used]
+    if used and (int(named.min()) < 0 or int(named.max()) >= n_columns):
+        return f"it names columns outside its {n_columns} columns"
+    return None
+
+
+def _coordinates(X: Any, name: str) -> tuple[Any, Any, Any]:
+    """Values, rows and columns of a sparse matrix that is not compressed."""
+    if X.format == "lil":
+        lengths = [len(row) for row in X.rows]
+        if lengths != [len(row) for row in X.data] or len(lengths) != X.shape[0]:
+            raise DataError(f"{name} is a damaged LIL matrix: rows of columns and of values have different lengths.")
+        columns = np.array(list(chain.from_iterable(X.rows)), dtype=np.int64)
+        values = list(chain.from_iterable(X.data))
+        return np.array(values, dtype=X.dtype), np.repeat(np.arange(len(lengths)), lengths), columns
+    if X.format == "dia":
+        if X.data.ndim != 2 or X.offsets.shape != (len(X.data),) or X.offsets.dtype.kind not in "iu":
+            raise DataError(f"{name} is a damaged DIA matrix: {len(X.offsets)} offsets of {len(X.data)} diagonals.")
+        column = np.broadcast_to(np.arange(X.data.shape[1]), X.data.shape)
+        row = column - X.offsets[:, None].astype(np.int64)
+        kept = (row >= 0) & (row < X.shape[0]) & (column < X.shape[1]) & (X.data != 0)
+        return X.data[kept], row[kept], column[kept]
+    if X.format == "dok":
+        places = np.array(list(X.keys()), dtype=np.int64).reshape(-1, 2)
+        return np.array(list(X.values()), dtype=X.dtype), places[:, 0], places[:, 1]
+    return X.data, X.row, X.col
+
+
+def _floats(values: Any, name: str) -> Any:
+    """Values in single precision; too large ones become infinite and are refused with the others."""
+    if values.dtype.kind == "c":
+        raise DataError(f"Complex data not supported: {name} holds complex numbers.")
+    if values.dtype.kind not in "biufO":
+        raise DataError(f"{name} holds values of type {values.dtype}; expected numbers.")
+    with np.errstate(over="ignore", invalid="ignore"):
+        return values.astype(np.float32, copy=False)
+
+
+def _index(numbers: Any, largest: int) -> Any:
+    """Row and column numbers in 32 bits where these hold the largest, as kernels take them."""
+    return numbers.astype(np.int32 if largest < 2**31 else np.int64, copy=False)
