@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # The package as a user would install it: rebuilt (incrementally, in build/) when a source changes.
 SOURCES := $(shell find src tools -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.pxi' -o -name '*.h' -o -name '*.css' -o -name '*.js' -o -name 'meson.build') meson.build pyproject.toml
 
-.PHONY: demo test test-all lint develop clean
+.PHONY: demo test test-all test-asan lint develop clean
 
 demo: $(VENV)/installed
 	$(BIN)/linnaeus demo
@@ -23,6 +23,20 @@ lint: $(VENV)/test-tools $(VENV)/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	PYTHONPATH=src $(BIN)/lint-imports
+
+# The kernels compiled with AddressSanitizer and UndefinedBehaviorSanitizer, in a build folder of their own; the package
+# made from them shadows the installed one. libstdc++ has to be there before SciPy throws its first exception.
+ASAN_LIBRARIES = $(foreach library,libasan.so libubsan.so libstdc++.so,$(shell $(CC) -print-file-name=$(library)))
+
+test-asan: $(VENV)/test-tools $(VENV)/installed
+	test -d build-asan/meson-info || $(BIN)/meson setup build-asan -Dbuildtype=debugoptimized \
+	  -Db_sanitize=address,undefined -Db_lundef=false
+	$(BIN)/ninja -C build-asan
+	rm -rf build-asan/package && mkdir build-asan/package && cp -r src/linnaeus build-asan/package
+	rm -f build-asan/package/linnaeus/_kernels/*.so
+	cp build-asan/src/linnaeus/_kernels/*.so build-asan/package/linnaeus/_kernels
+	LD_PRELOAD="$(ASAN_LIBRARIES)" ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+	  PYTHONPATH=build-asan/package $(BIN)/python -m pytest -m "not slow" tests/kernels tests/fuzz
 
 $(VENV)/build-tools: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -43,4 +57,4 @@ develop: $(VENV)/installed
 	cp build/src/linnaeus/_kernels/*.so src/linnaeus/_kernels/
 
 clean:
-	rm -rf $(VENV) build
+	rm -rf $(VENV) build build-asan

@@ -145,6 +145,10 @@ def check_values(X: Matrix, name: str = "X") -> None:
 def _within_limits(values: FloatArray) -> bool:
     """Whether all values are numbers within `LARGEST`; NaN compares as False."""
     limit = LARGEST[values.dtype.name]
+    flat = values.reshape(-1) if values.flags.c_contiguous else np.zeros(0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if values.size and len(flat) and float(np.dot(flat, flat)) <= limit**2:
+            return True  # the usual case, in one pass: no value is larger than the root of the sum of squares
     return not values.size or bool(values.min() >= -limit and values.max() <= limit)
 
 
@@ -267,9 +271,11 @@ def _structure_fault(indptr: Any, indices: Any, data: Any, n_rows: int, n_column
     if used > min(len(indices), len(data)):
         return f"indptr ends with {used}, but there are {len(indices)} indices and {len(data)} values"
     named = indices[:used]
-    if used and (int(named.min()) < 0 or int(named.max()) >= n_columns):
-        return f"it names columns outside its {n_columns} columns"
-    return None
+    if used and named.dtype == np.int32 and named.flags.c_contiguous:
+        outside = int(named.view(np.uint32).max()) >= n_columns  # negative numbers are large ones here: one pass
+    else:
+        outside = bool(used) and (int(named.min()) < 0 or int(named.max()) >= n_columns)
+    return f"it names columns outside its {n_columns} columns" if outside else None
 
 
 def _coordinates(X: Any, name: str) -> tuple[Any, Any, Any]:

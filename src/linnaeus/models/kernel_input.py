@@ -18,6 +18,7 @@ from linnaeus.typing import FloatArray, Kernel
 
 __all__ = ["KernelInput", "row_products"]
 
+_LARGEST = 1e100  # of kernel values: learners square them and add them up
 _MATRIX_KERNELS = (Linear, RBF, Polynomial, Precomputed)
 
 
@@ -39,6 +40,10 @@ class KernelInput(TaxonomyClassifier):
             raise DataError("X has no documents; expected at least one row.")
         if reset:
             self.kernel_ = fitted(kernel, prepared)
+        if isinstance(kernel, Polynomial):
+            largest = float(self.kernel_.diagonal(prepared).max())
+            if not largest <= _LARGEST:
+                raise DataError(f"Kernel values reach {largest:g}, expected up to {_LARGEST:g}; scale the features.")
         return prepared
 
     def __sklearn_tags__(self) -> Any:

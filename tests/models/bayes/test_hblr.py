@@ -236,3 +236,14 @@ def test_time_limits_are_kept() -> None:
     with pytest.warns(ConvergenceWarning, match="stopped after 1 rounds"):
         model = HBLR(tax, max_time=1e-9, tol=1e-9).fit(X, y)
     assert len(model.objectives_) == 1
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("inference", ["map", "variational"])
+def test_documents_without_features_and_weights_below_one_give_finite_models(inference) -> None:
+    tax = Taxonomy.from_edges([("R", "A"), ("R", "B"), ("A", "AA"), ("A", "AB")])
+    labels = ["AA", "AB", "B", "AA"]
+    nothing = sparse.csr_array((4, 3), dtype=np.float32)
+    for X, weights in ((nothing, None), (np.eye(4, 3), np.full(4, 1e-6))):
+        model = HBLR(tax, parents="first", inference=inference, max_iter=2).fit(X, labels, weights)
+        assert np.isfinite(model.decision_function(X)).all()

@@ -7,10 +7,10 @@ import pytest
 from scipy import sparse
 
 import linnaeus
-from linnaeus import HierarchicalPerceptron, Taxonomy
+from linnaeus import HierarchicalPerceptron, Hieron, Taxonomy
 from linnaeus.data.synthetic import overlapping
 from linnaeus.errors import DataError, LinnaeusError, ParameterError
-from linnaeus.models.kernels import RBF
+from linnaeus.models.kernels import RBF, Polynomial
 from tests.models.ranking.test_perceptron import X4, Y4, perceptron
 
 
@@ -103,3 +103,15 @@ def test_a_document_of_no_label_or_of_all_labels_is_no_step() -> None:
     steps = model.n_steps_
     model.partial_fit(np.eye(2), [[], ["a", "b"]])
     assert (model.n_steps_, model.n_docs_) == (steps, 4)
+
+
+def test_weights_that_overflow_are_an_error_and_not_an_answer() -> None:
+    X, labels, tax = overlapping(30, seed=3)
+    with pytest.raises(DataError, match="overflowed; scale the features, or use smaller sample weights"):
+        Hieron(tax, kernel="poly", max_iter=20).fit(X, labels, np.full(30, 1e8))
+
+
+def test_kernel_values_too_large_to_add_up_are_refused() -> None:
+    X, labels, tax = overlapping(30, seed=3)
+    with pytest.raises(DataError, match="Kernel values reach .*; scale the features"):
+        HierarchicalPerceptron(tax, kernel=Polynomial(degree=3, gamma=1.0)).fit(1e40 * X, labels)

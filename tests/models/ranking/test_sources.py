@@ -71,3 +71,12 @@ def test_scores_are_products() -> None:
     rng = np.random.default_rng(0)
     K, W, L = rng.normal(size=(3, 4)), rng.normal(size=(4, 2)), rng.normal(size=(5, 2))
     np.testing.assert_allclose(kernel_scores(K, W, sparse.csr_array(L)), K @ W @ L.T)
+
+
+def test_documents_of_a_stream_are_joined_whether_sparse_or_dense() -> None:
+    for first in (X, sparse.csr_array(X)):
+        for second in (X, sparse.csr_array(X)):
+            joined = stacked(first, second)
+            assert sparse.issparse(joined) == sparse.issparse(first)
+            found = joined.toarray() if sparse.issparse(joined) else joined
+            np.testing.assert_array_equal(found, np.concatenate([X, X]))

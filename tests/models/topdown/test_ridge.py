@@ -59,3 +59,10 @@ def test_roots_give_leverages_on_both_sides() -> None:
     assert ((x @ features.root) ** 2).sum() == pytest.approx(expected)
     documents = solve_gram(Z @ Z.T, R, root=True)
     assert x @ x - (((Z @ x) @ documents.root) ** 2).sum() == pytest.approx(expected)
+
+
+def test_documents_that_hide_the_regulariser_are_solved_all_the_same() -> None:
+    G = np.full((4, 4), 1e38)  # equal documents of large values: G + I is not positive definite after rounding
+    found = solve_gram(G, np.array([[1.0], [1.0], [-1.0], [1.0]]))
+    assert np.isfinite(found.objective)
+    assert np.isfinite(found.gap)

@@ -174,6 +174,10 @@ class OnlineRanker(SharedWeights):
 
     def _keep(self, found: Weights, documents: Any) -> None:
         """What was learned; of documents behind a kernel, those that have coefficients."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = found.W.sum(dtype=np.float64) + found.U.sum(dtype=np.float64)
+        if not np.isfinite(total):
+            raise DataError("The weights of the model overflowed; scale the features, or use smaller sample weights.")
         self.n_steps_ = found.steps
         if not self._linear:
             used = found.W.any(axis=1)

@@ -131,11 +131,11 @@ def with_constant(X: Matrix) -> Matrix:
 
 
 def stacked(A: Any, B: Any) -> Any:
-    """Prepared documents of A, then of B."""
+    """Prepared documents of A, then of B; vectors are sparse or dense as those of A are."""
     if sparse.issparse(A):
-        return sparse.csr_array(sparse.vstack([A, B], format="csr"))
+        return sparse.csr_array(sparse.vstack([A, sparse.csr_array(B, dtype=A.dtype)], format="csr"))
     if isinstance(A, np.ndarray):
-        return np.concatenate([A, B])
+        return np.concatenate([A, B.toarray() if sparse.issparse(B) else B])
     if isinstance(A, list):
         return [*A, *B]
     if hasattr(A, "stack"):
