@@ -86,8 +86,8 @@ def flat(device: str, problem: Any) -> list[dict[str, Any]]:
             block = FlatBlock(training, part, torch.ones(part.shape[1], device=device))
             objective = objective + block.solve(tol, 100)[0].sum()
             n_products += block.n_products
-            R = block.system.pairs.derivatives(block.S[0])[0]
-            worst = torch.maximum(worst, product(block.X.T, block.A[0] + R).norm(dim=0).max())
+            R = block.system.pairs.derivatives(block.S)[0]
+            worst = torch.maximum(worst, product(block.X.T, block.A + R).norm(dim=0).max())
         torch.cuda.synchronize()
         rows.append(
             {

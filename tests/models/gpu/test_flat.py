@@ -9,7 +9,7 @@ from scipy import sparse
 
 from linnaeus import OneVsRestLogistic, OneVsRestSVM
 from linnaeus.engine import GPUEngine
-from linnaeus.models.gpu import flat
+from linnaeus.models.gpu import flat, screening
 from tests.models.gpu.worked import CPU, problem
 
 TAX, X, Y = problem()
@@ -56,7 +56,7 @@ def test_blocks_of_any_width_find_the_same() -> None:
 @pytest.mark.parametrize("near", [-0.9, 1e9])
 def test_looking_at_few_documents_changes_nothing(near, monkeypatch) -> None:
     whole = OneVsRestSVM(**TIGHT, C=30.0, engine=CPU).fit(X, Y)
-    monkeypatch.setattr(flat, "_NEAR", near)
+    monkeypatch.setattr(screening, "NEAR", near)
     close(OneVsRestSVM(**TIGHT, C=30.0, engine=GPUEngine("cpu", columns=1)).fit(X, Y), whole, 2e-5)
 
 
@@ -72,14 +72,14 @@ def test_some_documents_are_not_looked_at_and_those_that_the_margin_catches_join
     assert float(gap) <= 2e-4 * float(objective)
 
 
-def test_what_other_documents_cost_is_part_of_the_gap() -> None:
+def test_what_other_documents_cost_is_part_of_the_gap(monkeypatch) -> None:
     positives = sparse.csc_array([[float("BB" in given)] for given in Y])
     training = flat.FlatTraining(X, np.ones(X.shape[0]), loss="squared_hinge", bias=1.0, tol=1e-4, engine=CPU)
     whole = flat.FlatBlock(training, positives, torch.ones(1))
     whole.solve(1e-6, 100)
     training.near = torch.tensor([0, 1])
     blind = flat.FlatBlock(training, positives, torch.ones(1))
-    blind._caught = lambda: torch.zeros(0)
+    monkeypatch.setattr(flat, "caught", lambda *_: torch.zeros(0))
     blind.solve(1e-6, 100)
     objective, gap = blind.certificate()
     optimum = float(whole.certificate()[0])

@@ -7,8 +7,8 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
+from linnaeus.models.gpu.columns import Columns
 from linnaeus.models.gpu.documents import on_device
-from linnaeus.models.gpu.flat import Columns
 from linnaeus.models.gpu.losses import Pairs
 from linnaeus.models.gpu.newton import Newton
 from tests.models.gpu.worked import random_csr
@@ -25,7 +25,7 @@ def problem(loss: str) -> tuple[Newton, list[float]]:
     pairs = Pairs(loss, cost, rows, columns, torch.ones(len(rows), dtype=torch.float64))
     system = Columns(on_device(X, "cpu"), pairs, torch.float64, torch.as_tensor(INVERSE))
     A = torch.zeros((25, 3), dtype=torch.float64)
-    newton = Newton(system, [A], [A.clone()], centre=[torch.as_tensor(X @ CENTRE)])
+    newton = Newton(system, A, A.clone(), torch.as_tensor(X @ CENTRE))
 
     def objective(u: np.ndarray, j: int) -> float:
         margins = np.where(LABELS[:, j], 1, -1) * (X @ (CENTRE[:, j] + u))
@@ -49,9 +49,3 @@ def test_the_gap_is_an_upper_bound_on_the_way(n_steps) -> None:
     objective, gap = newton.run(1e-12, n_steps)
     assert newton.n_steps == n_steps
     assert (gap.numpy() >= objective.numpy() - optima - 1e-7).all()
-
-
-def test_whoever_listens_may_end_it() -> None:
-    newton, _ = problem("logistic")
-    newton.run(1e-9, 100, go_on=lambda objective, gap: newton.n_steps < 1)
-    assert newton.n_steps == 1

@@ -57,8 +57,8 @@ class OnDevice(InTurn):
     def _block(self, part: slice, rho: FloatArray) -> tuple[FloatArray, FloatArray, float]:
         import torch
 
+        from linnaeus.models.gpu.columns import Columns
         from linnaeus.models.gpu.documents import on_device, squares, with_constant
-        from linnaeus.models.gpu.flat import Columns
         from linnaeus.models.gpu.losses import Pairs
         from linnaeus.models.gpu.newton import Newton
         from linnaeus.models.gpu.products import product
@@ -80,11 +80,11 @@ class OnDevice(InTurn):
         if A is None:
             A = torch.zeros((X.n_rows, len(leaves)), device=device)
         start = product(X, centre.contiguous())
-        newton = Newton(system, [A], system.apply([A]), centre=[start])
+        newton = Newton(system, A, system.apply(A), start)
         newton.run(_TOLERANCE, self.shared.n_steps, measure=False)
-        self.duals[part.start] = newton.A[0]
-        S = newton.S[0] + start
-        W = centre + product(X.T, newton.A[0]) / prior.float()
+        self.duals[part.start] = newton.A
+        S = newton.S + start
+        W = centre + product(X.T, newton.A) / prior.float()
         curvature = product(X_squares, system.pairs.derivatives(S)[1])
         variance = 1 / (prior.float() + curvature)
         value = float(system.pairs.value(S).sum())

@@ -39,10 +39,6 @@ class SparseRows:
         return self.values.device
 
     @property
-    def nbytes(self) -> int:
-        return sum(x.element_size() * x.numel() for x in (self.indptr, self.indices, self.values))
-
-    @property
     def row_bytes(self) -> int:
         """Bytes that a slice takes, a row: none, it is a view."""
         return 0

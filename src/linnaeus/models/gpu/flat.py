@@ -11,72 +11,23 @@ document: its blocks have all of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
 
+from linnaeus.models.gpu.columns import Columns, Positives, shared_negative
 from linnaeus.models.gpu.documents import Tensor, with_constant
-from linnaeus.models.gpu.losses import Pairs
 from linnaeus.models.gpu.newton import Newton
 from linnaeus.models.gpu.products import product
+from linnaeus.models.gpu.screening import beyond, caught, grown, near_margin, with_rows
 from linnaeus.models.gpu.streamed import Documents, placed
 from linnaeus.typing import FloatArray, Matrix
 
-__all__ = ["Columns", "FlatBlock", "FlatTraining", "no_pairs", "pieces", "shared_negative"]
+__all__ = ["FlatBlock", "FlatTraining"]
 
-_NEAR = 0.1  # scores of w0 from which a document is looked at: above -1 - _NEAR
-_STEPS_AT_START = 30
 _REFRESHES = 8  # of the scores, where operands are rounded to bfloat16
-
-
-@dataclass
-class Columns:
-    """A block as Newton's method sees it: independent columns, each with a number K of its own."""
-
-    X: Documents
-    pairs: Pairs
-    storage: torch.dtype = torch.float32
-    inverse: Tensor | None = None  # K of every column; None: 1
-
-    def apply(self, rho: list[Tensor]) -> list[Tensor]:
-        exact = self.storage == torch.float64
-        weights = product(self.X.T, rho[0].to(self.storage), exact=exact)
-        if self.inverse is not None:
-            weights *= self.inverse.to(weights.dtype)
-        return [product(self.X, weights.to(self.storage), exact=exact)]
-
-    def total(self, columns: list[Tensor]) -> Tensor:
-        return columns[0]
-
-    def losses(self, S: list[Tensor]) -> Tensor:
-        return self.pairs.value(S[0])
-
-    def derivatives(self, S: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
-        R, D = self.pairs.derivatives(S[0])
-        return [R], [D]
-
-
-def no_pairs(device: Any) -> tuple[Tensor, Tensor, Tensor]:
-    """No positives."""
-    nowhere = torch.zeros(0, dtype=torch.int64, device=device)
-    return nowhere, nowhere, torch.zeros(0, device=device)
-
-
-def shared_negative(X: Documents, cost: Tensor, loss: str, tol: float) -> tuple[Tensor, Tensor]:
-    """(dual variables, scores), n_docs each, of the label that no document has.
-
-    In float64: for the joint problem costs are those of all leaves together, and float32 would not tell steps apart.
-    """
-    system = Columns(X, Pairs(loss, cost.double()[:, None], *no_pairs(X.device)), torch.float64)
-    zero = torch.zeros((X.n_rows, 1), dtype=torch.float64, device=X.device)
-    newton = Newton(system, [zero], [zero.clone()])
-    newton.run(tol, _STEPS_AT_START)
-    # At the optimum A = -R. Documents beyond the margin have R = 0, and nearly 0 shall be nothing.
-    A = torch.where(system.derivatives(newton.S)[0][0] == 0, 0, newton.A[0])
-    return A[:, 0].float(), system.apply([A])[0][:, 0].float()
 
 
 @dataclass
@@ -86,7 +37,6 @@ class FlatBlock:
     training: FlatTraining
     positives: Any
     weight: Tensor  # of the columns' positives
-    X: Documents = field(init=False)
     system: Columns = field(init=False)
     rows: Tensor | None = field(init=False)  # documents that are looked at; None: all
     features: Tensor | None = field(init=False)  # that these have; None: all
@@ -95,12 +45,16 @@ class FlatBlock:
 
     def __post_init__(self) -> None:
         training, Y = self.training, self.positives.tocoo()
-        self.docs = torch.as_tensor(Y.row.astype(np.int64), device=training.device)
-        self.columns = torch.as_tensor(Y.col.astype(np.int64), device=training.device)
-        self.rows = training.near if training.near is None else torch.unique(torch.cat([training.near, self.docs]))
+        docs, labels = (torch.as_tensor(x.astype(np.int64), device=training.device) for x in (Y.row, Y.col))
+        self._positives = Positives(docs, labels, training.cost[docs] * self.weight[labels])
+        self.rows = training.near if training.near is None else torch.unique(torch.cat([training.near, docs]))
         self._take_rows()
         self.A = self._at_start(training.start)
-        self.S = [self.system.apply(self.A)[0]] if training.near is not None else [self._at_start(training.scores)[0]]
+        self.S = self._at_start(training.scores) if self.rows is None else self.system.apply(self.A)
+
+    @property
+    def X(self) -> Documents:
+        return self.system.X
 
     @property
     def n_columns(self) -> int:
@@ -109,30 +63,27 @@ class FlatBlock:
     def _take_rows(self) -> None:
         """The part of X that the block looks at, and the pairs in it."""
         training = self.training
-        cost = training.cost if self.rows is None else training.cost[self.rows]
-        place = self.docs if self.rows is None else torch.searchsorted(self.rows, self.docs)
-        if self.rows is None:
-            self.X, self.features = training.X, None
-        else:
-            self.X, self.features = training.X.part(self.rows)
-        positive = training.cost[self.docs] * self.weight[self.columns]
-        pairs = Pairs(training.loss, cost[:, None], place, self.columns, positive)
-        self.system = Columns(self.X, pairs, training.storage)
+        place = (training.X, self.rows, training.cost)
+        self.system, self.features = self._positives.looked_at(*place, training.loss, training.storage)
 
-    def _at_start(self, start: Tensor) -> list[Tensor]:
+    def _at_start(self, start: Tensor) -> Tensor:
         start = start if self.rows is None else start[self.rows]
-        return [start[:, None].expand(-1, self.n_columns).contiguous()]
+        return start[:, None].expand(-1, self.n_columns).contiguous()
 
     def solve(self, tol: float, max_steps: int) -> tuple[Tensor, Tensor]:
         """(objective, gap) of every column, over all documents."""
+        training = self.training
         while True:
             objective, gap = self._newton(tol, max_steps)
             if self.rows is None:
                 return objective, gap
-            caught = self._caught()
-            if not len(caught):
+            more = caught(training.X, self.weights().to(training.storage), self.rows, training.engine)
+            if not len(more):
                 return objective, gap
-            self._join(caught)
+            self.rows, order = with_rows(self.rows, more)
+            self.A = grown(self.A, order)
+            self._take_rows()
+            self.S = self.system.apply(self.A)
 
     def _newton(self, tol: float, max_steps: int) -> tuple[Tensor, Tensor]:
         """Newton's method on the block's documents.
@@ -151,25 +102,6 @@ class FlatBlock:
             self.S = Columns(self.X, self.system.pairs).apply(self.A)
         return objective, gap
 
-    def _caught(self) -> Tensor:
-        """Documents within the margin of some column that the block does not look at."""
-        training = self.training
-        W = torch.zeros((training.X.n_columns, self.n_columns), device=training.device, dtype=training.storage)
-        W[self.features] = product(self.X.T, self.A[0]).to(training.storage)
-        hit = torch.zeros(training.X.n_rows, dtype=torch.bool, device=training.device)
-        for part in training.parts(self.n_columns):
-            hit[part] = (product(training.X.slice(part), W) > -1).any(1)
-        hit[self.rows] = False
-        return torch.nonzero(hit).flatten()
-
-    def _join(self, caught: Tensor) -> None:
-        assert self.rows is not None
-        rows, order = torch.sort(torch.cat([self.rows, caught]))
-        none = torch.zeros((len(caught), self.n_columns), device=self.training.device)
-        self.rows, self.A = rows, [torch.cat([self.A[0], none])[order]]
-        self._take_rows()
-        self.S = self.system.apply(self.A)
-
     def certificate(self) -> tuple[Tensor, Tensor]:
         """(objective, gap) of every column in float64, over all documents.
 
@@ -177,27 +109,22 @@ class FlatBlock:
         whatever they score; what others cost, if anything, is part of the gap.
         """
         training, X, pairs = self.training, self.X, self.system.pairs
-        weights = product(X.T, self.A[0].double(), exact=True)
+        weights = product(X.T, self.A.double(), exact=True)
         S = product(X, weights, exact=True)
-        rho = pairs.derivatives(S)[0] + self.A[0].double()
-        gradient = product(X.T, rho, exact=True)
-        gap = 0.5 * (gradient**2).sum(0)
+        rho = pairs.derivatives(S)[0] + self.A.double()
+        gap = 0.5 * (product(X.T, rho, exact=True) ** 2).sum(0)
         objective = 0.5 * (weights**2).sum(0) + pairs.value(S)
         if self.rows is not None:
-            W = torch.zeros((training.X.n_columns, self.n_columns), device=training.device)
-            W[self.features] = weights.float()
-            others = torch.ones(training.X.n_rows, dtype=torch.bool, device=training.device)
-            others[self.rows] = False
-            for part in training.parts(2 * self.n_columns):
-                beyond = torch.clamp(product(training.X.slice(part), W, exact=True) + 1, min=0)
-                cost = (training.cost[part] * others[part])[:, None]
-                more = (cost * beyond**2).sum(0)
-                objective, gap = objective + more, gap + more
+            more = beyond(training.X, self._everywhere(weights.float()), self.rows, training.cost, training.engine)
+            objective, gap = objective + more, gap + more
         return objective, gap
 
     def weights(self) -> Tensor:
         """n_features x n_columns, the constant feature last."""
-        found = product(self.X.T, self.A[0])
+        return self._everywhere(product(self.X.T, self.A))
+
+    def _everywhere(self, found: Tensor) -> Tensor:
+        """Weights of the block's features as weights of all features."""
         if self.features is None:
             return found
         W = torch.zeros((self.training.X.n_columns, self.n_columns), device=found.device)
@@ -214,17 +141,4 @@ class FlatTraining:
         self.X = placed(with_constant(X, bias), engine)
         self.cost = torch.as_tensor(bound.astype(np.float32), device=engine.device)
         self.start, self.scores = shared_negative(self.X, self.cost, loss, 0.3 * tol)
-        self.near: Tensor | None = None  # documents of every block; None: all
-        if loss == "squared_hinge":
-            self.near = torch.nonzero((self.scores > -1 - _NEAR) | (self.start != 0)).flatten()
-
-    def parts(self, n_columns: int) -> Iterator[slice]:
-        """Documents in pieces whose scores take an eighth of the free memory at most."""
-        return pieces(self.X.n_rows, 8 * n_columns + self.X.row_bytes, self.engine)
-
-
-def pieces(n_rows: int, row_bytes: int, engine: Any) -> Iterator[slice]:
-    """Rows in pieces that take an eighth of the device's free memory at most."""
-    rows = max(1, min(n_rows, engine.free_memory() // (8 * max(1, row_bytes))))
-    for first in range(0, n_rows, rows):
-        yield slice(first, min(first + rows, n_rows))
+        self.near = near_margin(loss, self.start, self.scores)  # documents of every block; None: all

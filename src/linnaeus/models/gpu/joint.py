@@ -22,73 +22,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
 from linnaeus.models.gpu.coarse import Regions, regions_of
+from linnaeus.models.gpu.columns import Positives, shared_negative
 from linnaeus.models.gpu.documents import SparseRows, Tensor, with_constant
-from linnaeus.models.gpu.flat import Columns, pieces, shared_negative
 from linnaeus.models.gpu.inner import Inner
-from linnaeus.models.gpu.losses import Pairs
+from linnaeus.models.gpu.leaves import LeafBlock
 from linnaeus.models.gpu.newton import Newton
 from linnaeus.models.gpu.products import product
-from linnaeus.models.gpu.streamed import Documents, placed, turned
+from linnaeus.models.gpu.screening import beyond, caught, grown, near_margin, with_rows
+from linnaeus.models.gpu.streamed import placed, turned
 from linnaeus.models.recursive.network import Network
 from linnaeus.typing import FloatArray, Matrix
 
-__all__ = ["JointTraining", "LeafBlock"]
+__all__ = ["JointTraining"]
 
-_NEAR = 0.1
 _START_TOLERANCE = 1e-2
 _FORCING = 0.2  # residual of a Newton step of the leaves; more is wasted while inner vertices move
 _SCREEN_FIRST, _SCREEN_EVERY = 2, 8  # rounds after which all documents are looked at, beside the end
 _REGIONS = 64
 _MOVE_EVERY = 2  # rounds from one move of the regions to the next
 _LOOSE = 0.1  # of its link, by which a leaf still holds where no document of it has the feature
-
-
-@dataclass
-class LeafBlock:
-    """Some leaves: their documents (None: all), features, pairs, links, dual variables A and own scores X u."""
-
-    columns: slice
-    docs: Tensor  # of the positives
-    labels: Tensor  # columns of the positives
-    positive_cost: Tensor
-    rows: Tensor | None
-    inner: Tensor  # inner vertices they are linked to
-    share: Tensor  # n_columns x these
-    own: Tensor  # 1 / r of every leaf
-    system: Columns
-    features: Tensor | None
-    A: Tensor
-    S: Tensor
-
-    @property
-    def n_columns(self) -> int:
-        return len(self.own)
-
-    @property
-    def X(self) -> Documents:
-        return self.system.X
-
-    def centres(self, M: Tensor, *, every: bool = False) -> Tensor:
-        """Shares of inner weights, features x leaves; of the block's features, or of all."""
-        part = M[self.inner] if every or self.features is None else M[self.inner[:, None], self.features[None, :]]
-        return part.T @ self.share.to(M.dtype).T
-
-    def pull(self, q: Tensor, gradients: Tensor, share: Tensor | None = None) -> None:
-        """Add to q what the leaves' gradients, features x leaves, pull at the inner vertices."""
-        if len(self.inner):
-            pulled = (gradients @ (self.share if share is None else share).to(q.dtype)).T
-            if self.features is None:
-                q[self.inner] += pulled
-            else:
-                where = (self.inner[:, None], self.features[None, :])
-                q[where] = q[where] + pulled
 
 
 class JointTraining:
@@ -106,7 +64,7 @@ class JointTraining:
         self.inner = Inner(E, network, device)
         self.positive_weight = torch.as_tensor(positive_weight.astype(np.float32), device=device)
         start, scores = shared_negative(self.X, self.cost * (n_all or network.n_leaves), loss, _START_TOLERANCE)
-        self.near = torch.nonzero((scores > -1 - _NEAR) | (start != 0)).flatten() if loss == "squared_hinge" else None
+        self.near = near_margin(loss, start, scores)
         self.M = torch.zeros((self.inner.n_inner, self.X.n_columns), device=device)
         self.M += product(self.X.T, start[:, None])[:, 0]
         self.blocks = [self._block(Y, network, part) for part in self._parts(network.n_leaves)]
@@ -125,9 +83,8 @@ class JointTraining:
 
     def _block(self, Y: Any, network: Network, part: slice) -> LeafBlock:
         found, device = Y[:, part].tocoo(), self.device
-        docs = torch.as_tensor(found.row.astype(np.int64), device=device)
-        labels = torch.as_tensor(found.col.astype(np.int64), device=device)
-        positive = self.cost[docs] * self.positive_weight[part][labels]
+        docs, labels = (torch.as_tensor(x.astype(np.int64), device=device) for x in (found.row, found.col))
+        positives = Positives(docs, labels, self.cost[docs] * self.positive_weight[part][labels])
         leaves = np.arange(part.start, part.stop)
         indptr, inner, share, _ = network.links(leaves)
         vertices, place = np.unique(inner, return_inverse=True)
@@ -137,21 +94,11 @@ class JointTraining:
         n_rows = self.X.n_rows if rows is None else len(rows)
         own = torch.as_tensor(1 / network.leaf_total[part].astype(np.float64), device=device)
         zero = torch.zeros((n_rows, len(leaves)), device=device)
-        system, features = self._looked_at(rows, docs, labels, positive, own)
+        system, features = positives.looked_at(self.X, rows, self.cost, self.loss, self.storage, own)
         return LeafBlock(
-            part, docs, labels, positive, rows, torch.as_tensor(vertices.astype(np.int64), device=device),
+            part, positives, rows, torch.as_tensor(vertices.astype(np.int64), device=device),
             torch.as_tensor(shares, device=device), own, system, features, zero, zero.clone(),
         )  # fmt: skip
-
-    def _looked_at(
-        self, rows: Tensor | None, docs: Tensor, labels: Tensor, positive_cost: Tensor, own: Tensor
-    ) -> tuple[Columns, Tensor | None]:
-        """(the part of X that a block looks at, with the pairs in it; its features, None: all)."""
-        X, cost, place, features = self.X, self.cost, docs, None
-        if rows is not None:
-            cost, place = self.cost[rows], torch.searchsorted(rows, docs)
-            X, features = self.X.part(rows)
-        return Columns(X, Pairs(self.loss, cost[:, None], place, labels, positive_cost), self.storage, own), features
 
     # -- the iteration -------------------------------------------------------------------------------------------------
 
@@ -244,10 +191,10 @@ class JointTraining:
         pulled = torch.zeros_like(self.M)
         for block in self.blocks:
             centre = product(block.X, block.centres(self.M).to(self.storage))
-            newton = Newton(block.system, [block.A], [block.S], centre=[centre])
+            newton = Newton(block.system, block.A, block.S, centre)
             newton.run(1e-5, 1 if self.n_rounds else 3, forcing=_FORCING, measure=False)
             self.n_products += newton.n_products
-            block.A, block.S = newton.A[0], newton.S[0]
+            block.A, block.S = newton.A, newton.S
             block.pull(pulled, product(block.X.T, block.A.to(self.storage)))
         return self.inner.times(self.M).sub_(pulled)
 
@@ -264,26 +211,16 @@ class JointTraining:
         """Documents within the margin of some leaf join its block; how many did."""
         n_joined = 0
         for number, block in enumerate(self.blocks):
-            hit = torch.zeros(self.X.n_rows, dtype=torch.bool, device=self.device)
-            W = self._weights(block, self.M, block.A).to(self.storage)
-            for part in self._pieces(block.n_columns):
-                hit[part] = (product(self.X.slice(part), W) > -1).any(1)
             assert block.rows is not None  # only blocks that look at some documents are asked
-            hit[block.rows] = False
-            caught = torch.nonzero(hit).flatten()
-            if len(caught):
-                n_joined += len(caught)
-                rows, order = torch.sort(torch.cat([block.rows, caught]))
-                none = torch.zeros((len(caught), block.n_columns), device=self.device)
-                block.rows, block.A = rows, torch.cat([block.A, none])[order]
-                self._bound_at[1][number] = torch.cat([self._bound_at[1][number], none])[order]
-                pairs = (block.docs, block.labels, block.positive_cost)
-                block.system, block.features = self._looked_at(rows, *pairs, block.own)
-                block.S = block.system.apply([block.A])[0]
+            more = caught(self.X, block.weights(self.M, block.A).to(self.storage), block.rows, self.engine)
+            if len(more):
+                n_joined += len(more)
+                block.rows, order = with_rows(block.rows, more)
+                block.A, self._bound_at[1][number] = grown(block.A, order), grown(self._bound_at[1][number], order)
+                place = (self.X, block.rows, self.cost)
+                block.system, block.features = block.positives.looked_at(*place, self.loss, self.storage, block.own)
+                block.S = block.system.apply(block.A)
         return n_joined
-
-    def _pieces(self, n_columns: int) -> Iterator[slice]:
-        return pieces(self.X.n_rows, 8 * n_columns + self.X.row_bytes, self.engine)
 
     def certificate(self) -> tuple[float, float]:
         """(objective, gap) in float64 over all documents; the bound is the better one of here and the best so far."""
@@ -305,34 +242,18 @@ class JointTraining:
             objective += float(0.5 * (XA**2 * own).sum() + block.system.pairs.value(S).sum())
             XR = product(block.X.T, block.system.pairs.derivatives(S)[0], exact=True)
             block.pull(losses, XR)
-            more = self._beyond(block, M, a) if block.rows is not None else 0.0
+            more = 0.0
+            if block.rows is not None:
+                more = float(beyond(self.X, block.weights(M.float(), a), block.rows, self.cost, self.engine).sum())
             gap += float(0.5 * ((XA + XR) ** 2 * own).sum()) + more
             objective += more
         gap += 0.5 * float((losses * self.inner.solve_E(losses.clone())).sum())
         return objective, gap
 
-    def _beyond(self, block: LeafBlock, M: Tensor, A: Tensor) -> float:
-        """What documents cost that a block does not look at."""
-        others = torch.ones(self.X.n_rows, dtype=torch.bool, device=self.device)
-        others[block.rows] = False
-        W, more = self._weights(block, M.float(), A), 0.0
-        for part in self._pieces(2 * block.n_columns):
-            beyond = torch.clamp(product(self.X.slice(part), W, exact=True) + 1, min=0)
-            more += float(((self.cost[part] * others[part])[:, None] * beyond**2).sum())
-        return more
-
-    def _weights(self, block: LeafBlock, M: Tensor, A: Tensor) -> Tensor:
-        W = block.centres(M, every=True)
-        own = product(block.X.T, A) * block.own.float()
-        if block.features is None:
-            return W.add_(own)
-        W[block.features] += own
-        return W
-
     def weights(self) -> Iterator[tuple[slice, Tensor]]:
         """Blocks of leaves and their weights, n_features x n_columns, the constant feature last."""
         for block in self.blocks:
-            yield block.columns, self._weights(block, self.M, block.A)
+            yield block.columns, block.weights(self.M, block.A)
 
 
 def _sized(X: SparseRows) -> SparseRows:

@@ -97,11 +97,9 @@ class StreamedRows:
         """As `SparseRows.part`."""
         return self.rows(wanted).with_own_features()
 
-    def times(self, W: Tensor, *, exact: bool = False, out: Tensor | None = None) -> Tensor:
+    def times(self, W: Tensor, *, exact: bool = False) -> Tensor:
         """X W."""
-        if out is None:
-            dtype = torch.float64 if exact else torch.float32
-            out = torch.empty((self.n_rows, W.shape[1]), dtype=dtype, device=W.device)
+        out = torch.empty((self.n_rows, W.shape[1]), dtype=_sums(exact), device=W.device)
         for part, chunk in self.chunks():
             out[part] = product(chunk, W, exact=exact)
         return out
@@ -123,12 +121,9 @@ class StreamedTranspose:
     def T(self) -> StreamedRows:
         return self._X
 
-    def times(self, A: Tensor, *, exact: bool = False, out: Tensor | None = None) -> Tensor:
+    def times(self, A: Tensor, *, exact: bool = False) -> Tensor:
         """X'A."""
-        if out is None:
-            dtype = torch.float64 if exact else torch.float32
-            out = torch.empty((self.n_rows, A.shape[1]), dtype=dtype, device=A.device)
-        out.zero_()
+        out = torch.zeros((self.n_rows, A.shape[1]), dtype=_sums(exact), device=A.device)
         for part, chunk in self._X.chunks():
             out += product(self._turn(chunk), A[part], exact=exact)
         return out
@@ -140,6 +135,10 @@ Documents = SparseRows | StreamedRows
 def turned(X: Documents, turn: Callable[[SparseRows], SparseRows]) -> SparseRows | StreamedTranspose:
     """What ``turn`` makes of documents, a transpose with values of its own: now, or chunk by chunk when it is used."""
     return turn(X) if isinstance(X, SparseRows) else StreamedTranspose(X, turn)
+
+
+def _sums(exact: bool) -> torch.dtype:
+    return torch.float64 if exact else torch.float32
 
 
 def _host(array: Any, *, pinned: bool) -> Tensor:

@@ -95,16 +95,13 @@ def _pieces(A: SparseRows) -> _Pieces:
     return A.layout
 
 
-def gathered_product(A: SparseRows, W: Tensor, *, exact: bool = False, out: Tensor | None = None) -> Tensor:
+def gathered_product(A: SparseRows, W: Tensor, *, exact: bool = False) -> Tensor:
     """A W with sums in float32, or in float64 where ``exact``; W is float32 or bfloat16."""
     pieces, n_columns = _pieces(A), W.shape[1]
     dtype = torch.float64 if exact else torch.float32
     if W.stride(1) != 1:
         W = W.contiguous()
-    if pieces.n_extra or out is None or out.stride(1) != 1:
-        whole = torch.empty((A.n_rows + pieces.n_extra, n_columns), dtype=dtype, device=W.device)
-    else:
-        whole = out
+    whole = torch.empty((A.n_rows + pieces.n_extra, n_columns), dtype=dtype, device=W.device)
     tile = min(_TILE, max(16, triton.next_power_of_2(n_columns)))
     options = {"TILE": tile, "AT_A_TIME": _AT_A_TIME, "EXACT": exact, "num_warps": max(1, tile // 128)}
 
@@ -119,5 +116,4 @@ def gathered_product(A: SparseRows, W: Tensor, *, exact: bool = False, out: Tens
     launch(pieces.start, pieces.end, pieces.target, A.indices, A.values, W)
     if pieces.n_extra:
         launch(pieces.long_start, pieces.long_end, pieces.long_target, pieces.extra, pieces.ones, whole)
-    found = whole[: A.n_rows]
-    return found if out is None or out is whole else out.copy_(found)
+    return whole[: A.n_rows]
