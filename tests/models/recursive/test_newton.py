@@ -42,7 +42,8 @@ def test_the_kernel_between_leaves_is_the_inverse_of_the_regulariser(seed, kind,
 def test_the_steps_reach_the_optimum_leaves_and_inner_vertices_alike(case, loss, C) -> None:
     setup = set_up(case, loss, C=C, sparse_rows=False)
     solver = setup.solver
-    assert newton_start(setup.leaves, solver.blocks, solver.inner, 1e-8, Clock(None)) >= 1
+    newton_start(solver, 1e-8, Clock(None))
+    assert solver.state.newton_done
     best, _ = optimum(links_kernel(setup.links), setup.X, setup.signs, C, loss)
     solver.certify()
     assert best * (1 - 1e-9) <= solver.objective <= best * (1 + 1.1e-8)
@@ -58,14 +59,17 @@ def test_the_steps_reach_the_optimum_leaves_and_inner_vertices_alike(case, loss,
 def test_steps_go_on_from_where_the_leaves_are(loss) -> None:
     case = random_case(4, "dag", n_nodes=12, n_docs=40, n_features=6)
     setup = set_up(case, loss, C=5.0, sparse_rows=False)
-    first = newton_start(setup.leaves, setup.solver.blocks, setup.solver.inner, 1e-6, Clock(None))
-    again = newton_start(setup.leaves, setup.solver.blocks, setup.solver.inner, 1e-6, Clock(None))
-    assert again == 1 < first
+    newton_start(setup.solver, 1e-6, Clock(None))
+    first = setup.solver.state.sweep
+    newton_start(setup.solver, 1e-6, Clock(None))
+    assert first > 1
+    assert setup.solver.state.sweep == first
 
 
 def test_out_of_time_leaves_a_point_that_can_be_certified() -> None:
     setup = set_up(random_case(4, "tree", n_nodes=12, n_docs=40), "logistic", sparse_rows=False)
-    newton_start(setup.leaves, setup.solver.blocks, setup.solver.inner, 1e-12, Clock(1e-9))
+    newton_start(setup.solver, 1e-12, Clock(1e-9))
+    assert not setup.solver.state.newton_done
     setup.solver.certify()
     assert np.isfinite(setup.solver.gap)
 

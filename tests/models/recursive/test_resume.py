@@ -18,6 +18,7 @@ from linnaeus import RRSVM, RRLogistic, Taxonomy
 from linnaeus.engine.memory import Forecast
 from linnaeus.errors import CheckpointError, ParameterError
 from linnaeus.models import checkpoint as checkpoint_module
+from linnaeus.models.recursive import joint
 
 EDGES = [("R", f"T{i}") for i in range(6)] + [(f"T{i}", f"T{i}.{j}") for i in range(6) for j in range(6)]
 
@@ -66,6 +67,48 @@ def test_a_fit_that_broke_off_goes_on_to_the_same_model(kind, settings, dense, t
     np.testing.assert_array_equal(again.weights_, expected.weights_)
     assert again.n_iter_ == expected.n_iter_
     assert again.objective_ == expected.objective_
+
+
+class Countdown:
+    """A clock that is over after a number of looks at it."""
+
+    looks = 0
+
+    def __init__(self, limit: object) -> None:
+        self.limit = np.inf
+
+    @property
+    def remaining(self) -> float:
+        Countdown.looks -= 1
+        return 1e9 if Countdown.looks > 0 else 0.0
+
+    @property
+    def over(self) -> bool:
+        return self.remaining <= 0
+
+
+@pytest.mark.parametrize("schedule", ["exact", "colours"])
+@pytest.mark.parametrize("dense", [True, False])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+def test_fits_that_a_time_limit_stops_add_up_to_the_same_model(loss, dense, schedule, tmp_path, monkeypatch) -> None:
+    tax, X, labels = problem(60)
+    X = X.toarray().astype(float) if dense else X
+    kind, settings = RRLogistic, {"schedule": schedule, "tol": 1e-4, "max_iter": 2000, "random_state": 0}
+    if loss != "logistic":
+        kind, settings = RRSVM, {"loss": loss, **settings}
+    expected = kind(tax, **settings).fit(X, labels)
+    limited = kind(tax, checkpoint=tmp_path / "kept", **settings)
+    monkeypatch.setattr(joint, "Clock", Countdown)
+    for looks in (2, 3, 4, 8, 17, 50):
+        Countdown.looks = looks
+        _quietly(limited, X, labels)
+    monkeypatch.undo()
+    for _ in range(2):  # once to the end, once from the finished checkpoint
+        limited.fit(X, labels)
+        np.testing.assert_array_equal(limited.weights_, expected.weights_)
+        np.testing.assert_array_equal(limited.intercept_, expected.intercept_)
+        assert (limited.n_iter_, limited.objective_) == (expected.n_iter_, expected.objective_)
+        assert limited.duality_gap_ == expected.duality_gap_
 
 
 def _quietly(model, X, labels):

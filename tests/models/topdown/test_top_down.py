@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
+from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
@@ -215,3 +217,70 @@ def test_thousands_of_inner_nodes_are_one_fit(data_dir) -> None:
     gold, answers = task.Y_test[::8], model.answers(task.X_test[::8])
     both = answers.multiply(gold).sum()
     assert 2 * both / (answers.sum() + gold.sum()) > 0.25
+
+
+def random_problem(seed: int):
+    """A random tree or DAG, documents, single labels or label sets (inner nodes, the root, empty sets), weights."""
+    rng = np.random.default_rng(seed)
+    names, dag = [f"n{i}" for i in range(rng.integers(4, 12))], rng.random() < 0.5
+    edges = [("R", names[0]), ("R", names[1])]
+    for i in range(2, len(names)):
+        above = rng.choice(i, size=1 + int(dag and rng.random() < 0.4), replace=False)
+        edges += [(names[p], names[i]) for p in above]
+        if dag and rng.random() < 0.2:
+            edges.append(("R", names[i]))
+    n_docs, sets = int(rng.integers(12, 40)), rng.random() < 0.6
+    X = rng.standard_normal((n_docs, 5)) * (rng.random((n_docs, 5)) < 0.7)
+    pool = [*names, "R"] if rng.random() < 0.3 else names
+    sizes = rng.integers(0, 4, n_docs)
+    y = [rng.choice(pool, size=k, replace=False).tolist() for k in sizes] if sets else rng.choice(pool, n_docs).tolist()
+    weights = rng.choice([0.0, 0.5, 1.0, 2.0], n_docs) if rng.random() < 0.5 else None
+    return edges, sparse.csr_array(X) if rng.random() < 0.5 else X, y, weights
+
+
+def binary_problems(edges, label_sets):
+    """(documents, which of them are positive) of every binary problem, as the module docstring says."""
+    parents: dict[str, set[str]] = {}
+    for parent, child in edges:
+        parents.setdefault(child, set()).add(parent)
+    parents = {v: above - {"R"} or above for v, above in parents.items()}
+
+    def above(v):
+        return {v}.union(*(above(p) for p in parents.get(v, ())))
+
+    closed = [{"R"}.union(*map(above, labels)) for labels in label_sets]
+    ends = [{v for v in labels if not any(v in above(u) - {u} for u in labels)} for labels in label_sets]
+    ends = [own - {"R"} or own for own in ends]
+    used = set().union(*closed) - {"R"}
+    for v in used:
+        rows = [i for i, nodes in enumerate(closed) if nodes & parents[v]]
+        yield rows, [v in closed[i] for i in rows]
+    inner = {p for v in used for p in parents[v]}
+    for v in (set().union(*ends) & inner) | (set().union(*ends) & {"R"}):
+        rows = [i for i, nodes in enumerate(closed) if v in nodes]
+        yield rows, [v in ends[i] for i in rows]
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_the_objective_is_the_sum_of_the_optima_over_the_documented_training_sets(seed) -> None:
+    edges, X, y, weights = random_problem(seed)
+    model = TopDownSVM(Taxonomy.from_edges(edges), tol=1e-7, max_iter=20000, random_state=0)
+    model.fit(X, y, sample_weight=weights)
+    used = np.ones(len(y), bool) if weights is None else weights > 0
+    c = (np.ones(len(y)) if weights is None else weights)[used]
+    A = np.hstack([X.toarray() if sparse.issparse(X) else X, np.ones((len(y), 1))])[used]
+    label_sets = [{labels} if isinstance(labels, str) else set(labels) for labels in y]
+    optimum = 0.0
+    for rows, positive in binary_problems(edges, [s for s, kept in zip(label_sets, used, strict=True) if kept]):
+        if all(positive) or not any(positive):
+            continue
+        signs, B, bound = np.where(positive, 1.0, -1.0), A[rows], c[rows]
+
+        def primal(w, signs=signs, B=B, bound=bound):
+            slack = np.maximum(0.0, 1 - signs * (B @ w))
+            return 0.5 * w @ w + bound @ slack**2, w - 2 * B.T @ (bound * slack * signs)
+
+        options = {"maxiter": 5000, "ftol": 1e-15, "gtol": 1e-10}
+        optimum += minimize(primal, np.zeros(B.shape[1]), jac=True, method="L-BFGS-B", options=options).fun
+    assert optimum <= model.objective_ * (1 + 1e-9)
+    np.testing.assert_allclose(model.objective_, optimum, rtol=1e-6)

@@ -257,13 +257,14 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
                 kept.save_if_due(solver)
 
             leaves, network = solver.leaves, solver.inner.network
-            if isinstance(leaves, DenseLeaves) and self.schedule == "exact" and fits_newton(len(leaves.X), network):
-                solver.state.sweep += newton_start(leaves, solver.blocks, solver.inner, self.tol, clock)
-                solver.near = True
-            converged = solver.run(self.tol, self.max_iter, clock, after)
-        kept.save(solver, finished=converged)
+            smooth = isinstance(leaves, DenseLeaves) and self.schedule == "exact" and not solver.state.newton_done
+            if smooth and fits_newton(len(leaves.X), network):
+                newton_start(solver, self.tol, clock)
+            converged = solver.run(self.tol, self.max_iter, clock, after, lambda: kept.save(solver, weights=True))
+        if solver.state.done:  # a fit that a limit stopped is continued, even if its gap happens to be small enough
+            kept.save(solver, finished=True)
         self.objective_, self.duality_gap_ = float(solver.objective), float(solver.gap)
-        self.n_iter_, self.time_limit_reached_ = solver.state.sweep, solver.out_of_time
+        self.n_iter_, self.time_limit_reached_ = max(1, solver.state.sweep), solver.out_of_time
         if not converged:
             self._tell_gap()
 

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from linnaeus.engine.clock import Clock
-from linnaeus.models.recursive.dense import DenseLeaves
-from linnaeus.models.recursive.inner import LANES, InnerWeights
+from linnaeus.models.recursive.inner import LANES
 from linnaeus.models.recursive.network import Network
+from linnaeus.models.recursive.solver import JointSolver
 from linnaeus.models.solvers.newton_cg import NewtonBlock
 from linnaeus.typing import FloatArray
 
@@ -57,14 +57,18 @@ def leaf_kernel(network: Network) -> tuple[FloatArray, FloatArray]:
     return 0.5 * (K + K.T), moved
 
 
-def newton_start(leaves: DenseLeaves, blocks: list[Any], inner: InnerWeights, tol: float, clock: Clock) -> int:
+def newton_start(solver: JointSolver, tol: float, clock: Clock) -> None:
     """Bring leaves (``U`` of the blocks) and inner vertices to a gap of ``tol``, from the leaves' ``U`` as they stand.
 
-    Returns the number of Newton steps.
+    Steps count as sweeps. Where time is over, the variables are kept in ``newton_pulls``, and a later call continues
+    with them to the same solution.
     """
+    leaves, blocks, inner = solver.leaves, solver.blocks, solver.inner
     network, dtype = inner.network, leaves.dtype
     K, moved = leaf_kernel(network)
-    V = np.hstack([block.U[:, : block.n_columns] for block in blocks]) * network.leaf_total
+    V = solver.newton_pulls
+    if V is None:
+        V = np.hstack([block.U[:, : block.n_columns] for block in blocks]) * network.leaf_total
     Y = np.full((len(leaves.X), network.n_leaves), -1, dtype)
     c = np.empty_like(Y)
     for block in blocks:
@@ -74,13 +78,14 @@ def newton_start(leaves: DenseLeaves, blocks: list[Any], inner: InnerWeights, to
         signs = Y[:, block.columns]
         c[:, block.columns] = leaves.bound[:, None] * np.where(signs > 0, weight[0], weight[1])
     problem = _Problem(NewtonBlock(leaves.X, Y, c, leaves.loss, dtype.type(leaves.bias)), K.astype(dtype))
-    V, steps = problem.solve(V.astype(dtype), tol, clock)
+    state = solver.state
+    V, state.sweep, state.newton_done = problem.solve(V.astype(dtype), state.sweep, tol, clock)
+    state.near, solver.newton_pulls = True, None if state.newton_done else V
     for block in blocks:
         block.U[:, : block.n_columns] = V[:, block.columns] / block.total
     M = np.zeros((len(inner.M) * LANES, network.n_inner), dtype)
     M[: len(V)] = V @ moved.T.astype(dtype)
     inner.solved[:] = inner.M[:] = M.reshape(-1, LANES, network.n_inner).transpose(0, 2, 1)
-    return steps
 
 
 @dataclass
@@ -90,30 +95,32 @@ class _Problem:
     losses: NewtonBlock
     K: FloatArray
 
-    def solve(self, V: FloatArray, tol: float, clock: Clock) -> tuple[FloatArray, int]:
+    def solve(self, V: FloatArray, taken: int, tol: float, clock: Clock) -> tuple[FloatArray, int, bool]:
+        """(V, steps taken so far, whether the iteration has ended); every step depends on V alone."""
         every = np.arange(V.shape[1])
-        W = V @ self.K
-        S = self.losses.product(W)
-        value, R, D = self.losses.losses_at(S, every)
-        for taken in range(_STEPS):  # noqa: B007
+        while taken < _STEPS:
+            W = V @ self.K
+            S = self.losses.product(W)
+            value, R, D = self.losses.losses_at(S, every)
             P = 0.5 * _dot(V, W) + float(value.sum())
             G = V + self.losses.transposed(R)
             GK = G @ self.K
-            if 0.5 * _dot(G, GK) <= 0.5 * tol * P or clock.over:
+            if 0.5 * _dot(G, GK) <= 0.5 * tol * P:
                 break
+            if clock.over:
+                return V, taken, False
             dV, dW, XdW = self._direction(G, GK, D)
             slope, step = _dot(G, dW), 1.0
             while step > 1e-10:
-                new, R, D = self.losses.losses_at(S + self._scale(step) * XdW, every)
+                new = self.losses.losses_at(S + self._scale(step) * XdW, every)[0]
                 trial = 0.5 * (_dot(V, W) + 2 * step * _dot(V, dW) + step**2 * _dot(dV, dW)) + float(new.sum())
                 if trial <= P + 1e-4 * step * slope:
                     break
                 step *= 0.5
             else:  # rounding leaves no descent
                 break
-            t = self._scale(step)
-            V, W, S, value = V + t * dV, W + t * dW, S + t * XdW, new
-        return V, max(1, taken)
+            V, taken = V + self._scale(step) * dV, taken + 1
+        return V, taken, True
 
     def _scale(self, step: float) -> Any:
         return self.K.dtype.type(step)

@@ -111,7 +111,7 @@ class ScreenedLeaves:
     def resume(self, block: LeafBlock, arrays: dict[str, Any]) -> ScreenedBlock:
         """A block from what `ScreenedBlock.arrays` gave, for this problem or for another of the same shape.
 
-        Labels and weights of documents may have changed since: positive documents are candidates, and dual variables
+        With weights ``U`` among them, these are taken instead of those that the dual variables give. Labels and weights of documents may have changed since: positive documents are candidates, and dual variables
         go to the nearest that their bounds allow.
         """
         found = ScreenedBlock(**block.__dict__)
@@ -127,7 +127,11 @@ class ScreenedLeaves:
             least, most = (1e-6 * upper, (1 - 1e-6) * upper) if self.loss == "logistic" else (0, upper)
             inside = (found.alpha > 0) & (found.alpha < upper) if self.loss == "logistic" else found.alpha <= upper
             found.alpha[:] = np.where(inside, found.alpha, np.clip(found.alpha, least, most))
-        return self._settle(found)
+        self._settle(found)
+        if "U" in arrays:
+            found.U = aligned_zeros(found.U.shape, self.dtype)
+            found.U[:] = arrays["U"]
+        return found
 
     def _upper(self, block: LeafBlock, rows: IntArray) -> FloatArray:
         """Bounds of the dual variables, rows x 16."""

@@ -51,6 +51,8 @@ class JointState:
     last_gap: float = 1.0
     best_dual: float = float(np.finfo(np.float64).min)
     last_objective: float = float(np.finfo(np.float64).max)
+    near: bool = False  # whether the start may be the solution already, and has not been measured yet
+    newton_done: bool = False  # whether Newton's method, where it gives the start, has ended
     done: bool = False
 
 
@@ -67,19 +69,31 @@ class JointSolver:
     objective: float = np.inf
     gap: float = np.inf
     out_of_time: bool = False
-    near: bool = False  # whether the start may be the solution already
+    newton_pulls: FloatArray | None = None  # where a time limit interrupted Newton's method
     certificate_seconds: float = 0.0  # what the last look at all documents took
     missed: float = 0.0  # what documents that were no candidates cost, when all were looked at last
     pairs: Any = None  # the blocks' own parts of the gap, as last measured
     awake: set[int] | None = None  # numbers of the blocks to visit; None: all
 
-    def run(self, tol: float, max_iter: int, clock: Clock, after: Callable[[float], None]) -> bool:
-        """Iterate until the certified gap is ``tol`` of the objective; False if it is not. ``after`` hears the gap."""
+    def run(
+        self,
+        tol: float,
+        max_iter: int,
+        clock: Clock,
+        after: Callable[[float], None],
+        stopped: Callable[[], None] = lambda: None,
+    ) -> bool:
+        """Iterate until the certified gap is ``tol`` of the objective; False if it is not.
+
+        ``after`` is called with the relative gap. ``stopped`` is called where a limit ends the iteration, before the last
+        certificate, which changes the state: a later run that continues from there does what this one would have done.
+        """
         state = self.state
         if state.done:  # a finished training that was taken up again
             self.certify()
             return self.gap <= tol * self.objective
-        if self.near:
+        if state.near and not clock.over:
+            state.near = False
             objective, gap = self._measure(False)
             if gap <= tol * objective:
                 self.certify()
@@ -117,6 +131,7 @@ class JointSolver:
                     self._measure(True)
             self._move_together()
             after(gap / max(objective, np.finfo(float).tiny))
+        stopped()
         self.certify()
         return self.gap <= tol * self.objective
 

@@ -6,7 +6,8 @@ For each inner node n and each child c, one binary support vector machine on the
 
 A document that carries n itself is under no child: the leaf ``n/self`` is a child of n then, with a classifier of its
 own, and is answered as n. On a DAG a node has one classifier, on the documents under any of its parents, and can be
-reached through any of them.
+reached through any of them; the root is a parent of a node only where the node has no other. A child that all or none
+of these documents belong to has no classifier and adds nothing to the objective. Documents of weight 0 are left out.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ class TopDownSVM(LocalClassifiers):
     weights_ : n_features x n_classes, dense or, where most are 0, CSR; ``intercept_`` n_classes. Scores are local:
         those of a node against its siblings.
     stop_nodes_ : inner nodes where a document may stop, with ``stop_weights_`` and ``stop_intercept_``.
-    objective_, duality_gap_ : sums over all binary problems; the optimum is at least ``objective_ - duality_gap_``.
+    objective_, duality_gap_ : float
+        Sums over the binary problems that have positive and negative documents, each document with its
+        ``sample_weight``; the optimum is at least ``objective_ - duality_gap_``.
 
     Examples
     --------
