@@ -39,6 +39,8 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
     @property
     def coef_(self) -> Any:
         """Weights as scikit-learn has them, n_classes x n_features: a view, but dense and made anew with a base."""
+        if not hasattr(self, "weights_"):
+            raise AttributeError(f"{type(self).__name__} has no coef_: with this kernel there are no feature weights.")
         if self.base_weights_ is None and self.subtrees_ is None:
             return self.weights_.T
         W = self.weights_.toarray()
@@ -178,6 +180,10 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
         (4, True)
         """
         check_is_fitted(self, "nodes_")
+        if not hasattr(self, "weights_"):
+            raise ParameterError(
+                f"{type(self).__name__} has no feature weights to prune with this kernel; 'linear' has."
+            )
         if (threshold is None) == (X is None or y is None):
             raise ParameterError("prune takes a threshold, or documents X and labels y to find one.")
         if threshold is None:

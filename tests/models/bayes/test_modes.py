@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -59,3 +61,12 @@ def test_the_gap_bounds_what_is_left() -> None:
     for steps in range(4):
         found = find_mode(X, losses, TREE, np.ones((5, 1)), np.zeros((3, 2)), 1e-13, max_steps=steps)
         assert best <= found.objective + 1e-12 <= best + found.gap + 1e-9
+
+
+def test_features_of_extreme_size_raise_no_warning() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for size in (1e8, 1e10, 1e12):
+            found = find_mode(size * X, Softmax(Y, ONES), TREE, np.full((5, 1), 0.1), np.zeros((3, 2)), 1e-4)
+            assert np.isfinite(found.objective)
+            assert np.isfinite(found.weights).all()

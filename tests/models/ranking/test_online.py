@@ -115,3 +115,14 @@ def test_kernel_values_too_large_to_add_up_are_refused() -> None:
     X, labels, tax = overlapping(30, seed=3)
     with pytest.raises(DataError, match="Kernel values reach .*; scale the features"):
         HierarchicalPerceptron(tax, kernel=Polynomial(degree=3, gamma=1.0)).fit(1e40 * X, labels)
+
+
+@pytest.mark.parametrize("kind", [Hieron, HierarchicalPerceptron])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+def test_a_stream_may_change_its_precision(kind, kernel, convert) -> None:
+    double, single = convert(X4.astype(np.float64)), convert(X4.astype(np.float32))
+    mixed, plain = (kind(kernel=kernel, random_state=0).fit(single, Y4) for _ in range(2))
+    mixed.partial_fit(double, Y4)
+    plain.partial_fit(single, Y4)
+    np.testing.assert_allclose(mixed.decision_function(double), plain.decision_function(single), rtol=1e-5, atol=1e-6)

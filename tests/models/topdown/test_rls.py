@@ -205,3 +205,12 @@ def test_sequences_are_learned_through_their_kernel(tmp_path) -> None:
     assert model.predict(sequences) == labels
     linnaeus.save(model, tmp_path / "model")
     assert linnaeus.load(tmp_path / "model").predict(["ACACACACAC"]) == [["AA"]]
+
+
+def test_a_kernel_model_says_that_it_has_no_feature_weights() -> None:
+    tax = taxonomy("tree")
+    X, labels = documents(tax)
+    model = HierarchicalRLS(tax, kernel="rbf").fit(X, labels)
+    with pytest.raises(ParameterError, match="no feature weights to prune"):
+        model.prune(0.1)
+    assert not hasattr(model, "coef_")

@@ -56,14 +56,16 @@ def move(
     value, gradient = at
     start = value + 0.5 * float((p**2 / mass).sum())
     new = q.copy()
-    for _ in range(n_steps):
-        p = p - 0.5 * size * gradient
-        new = new + size * p / mass
-        value, gradient = energy(new)
-        p = p - 0.5 * size * gradient
-        if not np.isfinite(value) or value - start > 1000:  # diverged: refused
-            return q, at, 0.0
-    chance = float(np.exp(min(0.0, start - value - 0.5 * float((p**2 / mass).sum()))))
+    with np.errstate(over="ignore", invalid="ignore"):  # a step that is too long diverges beyond every number
+        for _ in range(n_steps):
+            p = p - 0.5 * size * gradient
+            new = new + size * p / mass
+            value, gradient = energy(new)
+            p = p - 0.5 * size * gradient
+            if not np.isfinite(value) or value - start > 1000:  # diverged: refused
+                return q, at, 0.0
+        total = value + 0.5 * float((p**2 / mass).sum())
+    chance = float(np.exp(min(0.0, start - total))) if np.isfinite(total) else 0.0
     if rng.random() < chance:
         return new, (value, gradient), chance
     return q, at, chance

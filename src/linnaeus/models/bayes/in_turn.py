@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from linnaeus.engine.clock import Clock
 from linnaeus.engine.plan import blocks
 from linnaeus.models.bayes.partial_map import Round, inner_stiffness
 from linnaeus.models.label_tree import LabelTree
@@ -85,7 +86,7 @@ class InTurn:
         squares = X**2 if isinstance(X, np.ndarray) else X.multiply(X).tocsr()
         self.shared = Shared(X, squares, self.c.astype(dtype), *how)
 
-    def __call__(self, rho: FloatArray, tol: float) -> Round:
+    def __call__(self, rho: FloatArray, tol: float, clock: Clock) -> Round:
         tree, n = self.tree, self.tree.n_vertices
         trace, away, norm, loss = np.zeros(n), 0.0, 0.0, 0.0
         for part, (W, variance, value) in self._solved(rho):

@@ -17,12 +17,14 @@ from typing import Any
 
 import numpy as np
 
+from linnaeus.engine.clock import Clock
 from linnaeus.models.label_tree import LabelTree
 from linnaeus.typing import FloatArray, Matrix
 
 __all__ = ["Mode", "find_mode"]
 
 _STEPS, _PRODUCTS = 100, 250
+_FLAT = 1e-300
 
 
 @dataclass
@@ -38,9 +40,16 @@ class Mode:
 
 
 def find_mode(
-    X: Matrix, likelihood: Any, tree: LabelTree, rho: FloatArray, V: FloatArray, tol: float, max_steps: int = _STEPS
+    X: Matrix,
+    likelihood: Any,
+    tree: LabelTree,
+    rho: FloatArray,
+    V: FloatArray,
+    tol: float,
+    max_steps: int = _STEPS,
+    clock: Clock | None = None,
 ) -> Mode:
-    """From pulls V until the gap is ``tol`` of the objective; rho is n_vertices x 1 or x n_features.
+    """From pulls V until the gap is ``tol`` of the objective, or time is over; rho is n_vertices x 1 or x n_features.
 
     Examples
     --------
@@ -62,9 +71,9 @@ def find_mode(
         G = V + _transposed(R, X)
         KG = kernel(G)
         gap = 0.5 * _dot(G, KG)
-        if gap <= tol * objective or taken == max_steps:
+        if gap <= tol * objective or taken == max_steps or (clock is not None and clock.over):
             break
-        dV, dW, XdW = _direction(X, likelihood, kernel, G, KG, P)
+        dV, dW, XdW = _direction(X, likelihood, kernel, G, KG, P, clock)
         slope, step = _dot(G, dW), 1.0
         v_v, v_d, d_d = _dot(V, W), _dot(V, dW), _dot(dV, dW)
         while step > 1e-10:
@@ -81,9 +90,9 @@ def find_mode(
 
 
 def _direction(
-    X: Matrix, likelihood: Any, kernel: Any, G: FloatArray, KG: FloatArray, P: FloatArray
+    X: Matrix, likelihood: Any, kernel: Any, G: FloatArray, KG: FloatArray, P: FloatArray, clock: Clock | None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """(dV, dW = K dV, X dW') with a residual a tenth of the gradient, in the norm of K."""
+    """(dV, dW = K dV, X dW') with a residual a tenth of the gradient, in the norm of K, or as far as time allows."""
     residual, image = -G, -KG
     pV, pW = residual.copy(), image.copy()
     dV, dW, XdW = np.zeros_like(G), np.zeros_like(G), np.zeros_like(P)
@@ -92,14 +101,17 @@ def _direction(
     for _ in range(_PRODUCTS):
         Q = np.asarray(X @ pW.T)
         H = pV + _transposed(likelihood.curve(P, Q), X)
-        t = rho / max(_dot(pW, H), np.finfo(float).tiny)
+        bend = _dot(pW, H)
+        if not bend > rho * _FLAT:  # rounding has left nothing of the curvature: a step would be beyond every number
+            break
+        t = rho / bend
         dV += t * pV
         dW += t * pW
         XdW += t * Q
         residual -= t * H
         image = kernel(residual)
         before, rho = rho, _dot(residual, image)
-        if rho <= target:
+        if rho <= target or (clock is not None and clock.over):
             break
         pV, pW = residual + (rho / before) * pV, image + (rho / before) * pW
     return dV, dW, XdW

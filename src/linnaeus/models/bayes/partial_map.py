@@ -60,7 +60,7 @@ class Round:
 class Stage(Protocol):
     """Finds the mode for given precisions, from where it was the last time."""
 
-    def __call__(self, rho: FloatArray, tol: float) -> Round: ...
+    def __call__(self, rho: FloatArray, tol: float, clock: Clock) -> Round: ...
 
     @property
     def variance(self) -> FloatArray | None:
@@ -76,11 +76,14 @@ class Stage(Protocol):
 def maximise(
     stage: Stage, precisions: Precisions, *, learn: bool, tol: float, max_iter: int, clock: Clock, after: Any = None
 ) -> Posterior:
-    """Rounds until the largest relative change is ``tol``; ``learn`` False leaves the precisions as they are."""
+    """Rounds until the largest relative change is ``tol``; ``learn`` False leaves the precisions as they are.
+
+    No round is started that would take, like the last one, more time than is left.
+    """
     mix, history, objectives, converged = Anderson(), [], [], False
     for number in range(1, max_iter + 1):
-        rho = precisions.at_vertices()
-        found = stage(rho, tol)
+        rho, before = precisions.at_vertices(), clock.remaining
+        found = stage(rho, tol, clock)
         change = [0.0, found.moved]
         converged = not learn and (found.exact or found.moved <= tol)
         if learn:
@@ -91,7 +94,7 @@ def maximise(
         objectives.append(found.objective)
         if after is not None:
             after(max(change))
-        if converged or clock.over or number == max_iter:
+        if converged or number == max_iter or clock.over or clock.remaining < before - clock.remaining:
             break
         if learn:
             precisions = new.moved_to(np.exp(mix(np.log(precisions.mean), np.log(new.mean))))
@@ -117,8 +120,8 @@ class Together:
         self.weights = np.zeros((self.tree.n_vertices, self.X.shape[1]))
         self.squares = self.X**2 if isinstance(self.X, np.ndarray) else self.X.multiply(self.X)
 
-    def __call__(self, rho: FloatArray, tol: float) -> Round:
-        mode = find_mode(self.X, self.likelihood, self.tree, rho, self.V, 1e-3 * tol)
+    def __call__(self, rho: FloatArray, tol: float, clock: Clock) -> Round:
+        mode = find_mode(self.X, self.likelihood, self.tree, rho, self.V, 1e-3 * tol, clock=clock)
         away = moved(self.weights, mode.weights)
         self.V, self.weights = mode.V, mode.weights
         bend = self.likelihood.curvature(mode.probabilities)

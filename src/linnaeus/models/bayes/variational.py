@@ -70,13 +70,13 @@ class Variational:
 
     # -- steps ---------------------------------------------------------------------------------------------------------
 
-    def move_means(self, tol: float = 1e-10) -> None:
+    def move_means(self, tol: float = 1e-10, clock: Clock | None = None) -> None:
         """All means to where the bound is highest for these variances, up to ``tol`` of it; xi and beta with them."""
         tree, rho = self.tree, self.precisions.at_vertices()
         W = tree.between(self.mean, rho)
         V = (rho * (W - W[tree.parent]))[tree.leaves]  # the pulls under which the leaves are where they are
         seen = Bounded(self.Y, self.c, self.spread, copy.copy(self.local))
-        self.mean = find_mode(self.X, seen, tree, rho, V, tol).weights
+        self.mean = find_mode(self.X, seen, tree, rho, V, tol, clock=clock).weights
         self.local = seen.local
         self.move_local()
 
@@ -102,10 +102,10 @@ class Variational:
     def move_precisions(self) -> None:
         self.precisions = self.precisions.updated(link_spread(self.tree, self.mean, self.variance)[0])
 
-    def settle(self, tol: float) -> None:
+    def settle(self, tol: float, clock: Clock | None = None) -> None:
         """Everything but the precisions, once."""
         self.local = copy.copy(self.local)
-        self.move_means(tol)
+        self.move_means(tol, clock)
         self.move_covariances()
         self.move_local()
 
@@ -136,16 +136,18 @@ def infer(
     """Rounds until precisions and means move by at most ``tol``; the bounds after each, which never fall.
 
     Precisions go the quick way, accelerated. A round after which the bound is lower than before is taken back, and the
-    precisions take a plain step, which cannot lower it; so does the last round.
+    precisions take a plain step, which cannot lower it; so does the last round. No round is started that would take,
+    like the last one, more time than is left.
     """
     state.move_local()
     bounds, history, mix, converged, taken, plain = [state.bound()], [], Anderson(), False, 0, False
-    kept = state
-    while taken < max_iter and not converged and not clock.over:
+    kept, took = state, 0.0
+    while taken < max_iter and not converged and not clock.over and not clock.remaining < took:
         taken += 1
+        left = clock.remaining
         before, start = state.mean, state.precisions.mean
-        state.settle(1e-3 * tol)
-        value = state.bound()
+        state.settle(1e-3 * tol, clock)
+        value, took = state.bound(), left - clock.remaining
         if value < bounds[-1] and not plain:
             state.__dict__.update(kept.__dict__)
             state.move_precisions()

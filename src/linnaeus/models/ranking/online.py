@@ -262,6 +262,7 @@ class OnlineRanker(SharedWeights):
         known = self._weights()
         source: Source
         if self._linear:
+            X = X.astype(known.W.dtype, copy=False)  # a stream may bring documents in another precision
             documents, source = X, self._source(X, labels, weight)
             writable = known.W.flags.writeable and known.U.flags.writeable  # a loaded model is mapped read-only
             known = known if writable else known.only()

@@ -111,8 +111,9 @@ class ScreenedLeaves:
     def resume(self, block: LeafBlock, arrays: dict[str, Any]) -> ScreenedBlock:
         """A block from what `ScreenedBlock.arrays` gave, for this problem or for another of the same shape.
 
-        With weights ``U`` among them, these are taken instead of those that the dual variables give. Labels and weights of documents may have changed since: positive documents are candidates, and dual variables
-        go to the nearest that their bounds allow.
+        With weights ``U`` among them, these are taken instead of those that the dual variables give. Labels and weights
+        of documents may have changed since: positive documents are candidates, and dual variables go to the nearest
+        that their bounds allow.
         """
         found = ScreenedBlock(**block.__dict__)
         given = np.arange(self.rows.n_docs)

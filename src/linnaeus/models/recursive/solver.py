@@ -85,8 +85,8 @@ class JointSolver:
     ) -> bool:
         """Iterate until the certified gap is ``tol`` of the objective; False if it is not.
 
-        ``after`` is called with the relative gap. ``stopped`` is called where a limit ends the iteration, before the last
-        certificate, which changes the state: a later run that continues from there does what this one would have done.
+        ``after`` is called with the relative gap. ``stopped`` is called where a limit ends the iteration, before the
+        last certificate changes the state: a later run that continues from there repeats what this one would do.
         """
         state = self.state
         if state.done:  # a finished training that was taken up again
