@@ -252,10 +252,12 @@ def solve_blocks(floating[:, ::1] F, const double[:, ::1] gram, double[:, :, ::1
     cdef floating weight
     cdef Room room
     cdef double* old
+    cdef bint short_of_memory
     with nogil:
         room = make_room(n)
         old = <double*> malloc(4 * n * sizeof(double))
-        for j in range(batch):
+        short_of_memory = n > 0 and (room.h == NULL or room.best == NULL or old == NULL)
+        for j in range(0 if short_of_memory else batch):
             i = rows[j]
             scores(room.h, &F[j, 0], &loss[0, 0, 0], &truth[i, 0], n, columns, 1.0)
             for v in range(4 * n):
@@ -277,3 +279,5 @@ def solve_blocks(floating[:, ::1] F, const double[:, ::1] gram, double[:, :, ::1
                         F[k, c] += weight * change[j, c]
         free(old)
         close_room(room)
+    if short_of_memory:
+        raise MemoryError("the tables of a document do not fit into memory")

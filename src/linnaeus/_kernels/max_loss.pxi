@@ -30,6 +30,17 @@ cdef struct MaxLoss:
     int* reach_right
 
 
+cdef inline bint reserve(double** place, i64* room, i64 needed) noexcept nogil:
+    """Room for so many numbers; False, with what was there unchanged, where memory does not suffice."""
+    cdef double* grown
+    if needed > room[0]:
+        grown = <double*> realloc(place[0], needed * sizeof(double))
+        if grown == NULL:
+            return False
+        place[0], room[0] = grown, needed
+    return True
+
+
 cdef inline double bucket_score(MaxLoss* work, Py_ssize_t v, int k) noexcept nogil:
     return 0.0 if work.node == NULL else work.node[v * work.B + k] + work.shared[k]
 
@@ -76,15 +87,17 @@ cdef void add_child(MaxLoss* work, int c, double* P, double* spare, int t, i64 r
 
 
 cdef i64 add_children(MaxLoss* work, Py_ssize_t v, bint keep) noexcept nogil:
-    """States after all children of v, and where they begin in P; ``keep`` also leaves those after every child before."""
+    """States after all children of v, and where they begin in P; ``keep`` also leaves those after every child before.
+
+    -1 where memory does not suffice.
+    """
     cdef i64 e, T = work.indptr[v + 1] - work.indptr[v], at, to = 0
     cdef int c, J = labels_below(work, v), I = 0, t = 0
     for e in range(work.indptr[v], work.indptr[v + 1]):
         I += work.right[work.below[e]]
     cdef i64 row = I + 1, plane = (J + 1) * row, layer = work.B * plane, needed = (T + 1 if keep else 1) * layer + plane
-    if needed > work.room_P:
-        work.P = <double*> realloc(work.P, needed * sizeof(double))
-        work.room_P = needed
+    if not reserve(&work.P, &work.room_P, needed):
+        return -1
     for at in range(layer):
         work.P[at] = -INFINITY
     work.P[0] = 0.0
@@ -101,8 +114,8 @@ cdef i64 add_children(MaxLoss* work, Py_ssize_t v, bint keep) noexcept nogil:
     return to
 
 
-cdef void fill_table(MaxLoss* work, Py_ssize_t v) noexcept nogil:
-    """V of a node whose children have theirs."""
+cdef bint fill_table(MaxLoss* work, Py_ssize_t v) noexcept nogil:
+    """V of a node whose children have theirs; False where memory does not suffice."""
     cdef int j, i, k, n_j = labels_below(work, v), n_i = work.right[v], I = 0
     cdef i64 e, to, row, plane
     cdef double* table = work.V + work.offset[v]
@@ -113,8 +126,10 @@ cdef void fill_table(MaxLoss* work, Py_ssize_t v) noexcept nogil:
         i = 1 if work.is_label[v] else 0
         table[i] = work.s[v] + (bucket_score(work, v, 0) if work.indptr[v] < work.indptr[v + 1] else 0.0)
     if work.indptr[v] == work.indptr[v + 1]:
-        return
+        return True
     to = add_children(work, v, False)
+    if to < 0:
+        return False
     for e in range(work.indptr[v], work.indptr[v + 1]):
         I += work.right[work.below[e]]
     row = I + 1
@@ -127,10 +142,14 @@ cdef void fill_table(MaxLoss* work, Py_ssize_t v) noexcept nogil:
                 if value > best:
                     best = value
             table[(j - 1) * (n_i + 1) + i] = best
+    return True
 
 
 cdef int max_loss_set(MaxLoss* work, Py_ssize_t m, int n_gold, int* hat, unsigned char* is_hat, int* stack) noexcept nogil:
-    """Put the set of largest augmented score into ``hat``; gives back how many nodes it has, -1: there is none."""
+    """Put the set of largest augmented score into ``hat``; gives back how many nodes it has.
+
+    -1: there is none; -2: memory does not suffice.
+    """
     cdef Py_ssize_t v
     cdef i64 e, to, row, plane, layer, room = 0
     cdef int k, j, i, t, c, k1, jc, ic, n_i, found = 0, top = 0, I, best_k = 0, best_j = 0, best_i = 0
@@ -138,15 +157,17 @@ cdef int max_loss_set(MaxLoss* work, Py_ssize_t m, int n_gold, int* hat, unsigne
     for v in range(m):
         work.offset[v] = room
         room += labels_below(work, v) * (work.right[v] + 1)
-    if room > work.room_V:
-        work.V = <double*> realloc(work.V, room * sizeof(double))
-        work.room_V = room
+    if not reserve(&work.V, &work.room_V, room):
+        return -2
     for v in range(m - 1, -1, -1):
-        fill_table(work, v)
+        if not fill_table(work, v):
+            return -2
     I = work.right[m]
     row = I + 1
     plane = (labels_below(work, m) + 1) * row
     to = add_children(work, m, False)
+    if to < 0:
+        return -2
     for k in range(work.B):
         if k == 0 and not work.ends[m]:
             continue
@@ -168,6 +189,8 @@ cdef int max_loss_set(MaxLoss* work, Py_ssize_t m, int n_gold, int* hat, unsigne
         if work.indptr[v] == work.indptr[v + 1]:
             continue
         to = add_children(work, v, True)
+        if to < 0:
+            return -2
         t = <int> (work.indptr[v + 1] - work.indptr[v])
         row = work.reach_right[t] + 1
         plane = (labels_below(work, v) + 1) * row
@@ -210,7 +233,7 @@ cdef int augmented_set(
     MaxLoss* work, Py_ssize_t m, int spare, const int* gold, i64 n_gold_nodes, const int* k_gold, unsigned char* is_label,
     const int* tree_parent, const int* taken, int n_hat, int* hat, unsigned char* is_hat, int* stack
 ) noexcept nogil:
-    """Put the set of largest augmented score in the place of the best one, unless this has too many labels."""
+    """Put the set of largest augmented score in the place of the best one, unless this has too many labels; -1: no memory."""
     cdef i64 e
     cdef int j, v, a, n_gold = 0, n_labels = 0
     for e in range(n_gold_nodes):
@@ -239,4 +262,4 @@ cdef int augmented_set(
             while a >= 0:
                 work.right[a] = 0
                 a = tree_parent[a]
-    return max(n_hat, 0)
+    return -1 if n_hat == -2 else max(n_hat, 0)

@@ -103,7 +103,7 @@ def learn_sets(
     """
     cdef Py_ssize_t m = child_indptr.shape[0] - 2, R = node.shape[1] - 2, i, j, v, p, d
     cdef i64 e, f, out = coef_indptr[first]
-    cdef int q, found, n_positive, take, n_gold, n_hat, n_both, bucket, other
+    cdef int q, found, n_positive, take, n_gold, n_hat = 0, n_both, bucket, other
     cdef double value, total, prefix, positive, dot, score_gold, score_hat, rho, norm, tau, step
     cdef bint branching = scale > 0
     cdef double[::1] s = np.zeros(m + 1), gain = np.zeros(m + 1), best = np.zeros(R + 2), h = np.zeros(R + 2)
@@ -213,6 +213,8 @@ def learn_sets(
                     &augmented, m, spare, &gold[0] + gold_indptr[i], gold_indptr[i + 1] - gold_indptr[i], &k_gold[0],
                     &is_label[0], &tree_parent[0], &taken[0], n_hat, &hat[0], &is_hat[0], &stack[0],
                 )
+                if n_hat < 0:
+                    break
             j = 0
             while j < n_hat:
                 v = hat[j]
@@ -312,4 +314,6 @@ def learn_sets(
                     k_gold[parents[f]] = 0
     free(augmented.V)
     free(augmented.P)
+    if n_hat < 0:
+        raise MemoryError("the tables of the augmented best set do not fit into memory")
     return int(out)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.utils import check_random_state
 
 import linnaeus
 from linnaeus import HierarchicalPerceptron, Hieron, Taxonomy
@@ -126,3 +127,49 @@ def test_a_stream_may_change_its_precision(kind, kernel, convert) -> None:
     mixed.partial_fit(double, Y4)
     plain.partial_fit(single, Y4)
     np.testing.assert_allclose(mixed.decision_function(double), plain.decision_function(single), rtol=1e-5, atol=1e-6)
+
+
+def simulated(model, X, y, weights, rule: str):
+    """Weights of classes, steps, updates and passes of a learner that is written down step by step."""
+    L, names, cost = model.attributes_.toarray(), [str(c) for c in model.classes_], model._classes().cost.dense()
+    W, total, n_steps, n_updates = np.zeros((X.shape[1], L.shape[1])), 0.0, 0, 0
+    rng = check_random_state(0)
+    for n_iter in range(1, model.max_iter + 1):  # noqa: B007
+        before = n_updates
+        for i in rng.permutation(len(X)):
+            n_steps += 1
+            F, right = L @ (W.T @ X[i]), names.index(y[i])
+            root = np.sqrt(cost[right]) if rule == "augmented" else np.zeros(len(names))
+            wrong = max((c for c in range(len(names)) if c != right), key=lambda c: (F[c] + root[c], -c))
+            margin, D = F[right] - F[wrong], cost[right, wrong]
+            difference = L[right] - L[wrong]
+            tau = D if rule == "perceptron" else max(0.0, np.sqrt(D) - margin) / (difference @ difference * X[i] @ X[i])
+            ranked_wrongly = margin <= 0 if rule != "hieron" else margin < 0 or (margin == 0 and wrong < right)
+            if tau > 0 and (rule == "augmented" or ranked_wrongly):
+                W += weights[i] * tau * np.outer(X[i], difference)
+                n_updates += 1
+            total = total + W
+        if n_updates == before:
+            break
+    return (total / n_steps if model.variant == "averaged" else W) @ L.T, n_steps, n_updates, n_iter
+
+
+@pytest.mark.parametrize("variant", ["averaged", "online"])
+@pytest.mark.parametrize("rule", ["perceptron", "hieron", "augmented"])
+@pytest.mark.parametrize("seed", range(6))
+def test_fits_are_those_of_a_simulation_step_by_step(seed, rule, variant) -> None:
+    rng = np.random.default_rng(seed)
+    tax = Taxonomy.from_edges([("R", "A"), ("R", "B"), ("A", "AA"), ("A", "AB"), ("B", "BA"), ("B", "BB")])
+    n_docs = int(rng.integers(5, 20))
+    X, y = rng.standard_normal((n_docs, 4)), [*rng.choice(["AA", "AB", "BA", "BB"], n_docs - 2).tolist(), "AA", "BB"]
+    weights = rng.choice([0.5, 1.0, 2.0], n_docs) if seed % 2 else np.ones(n_docs)
+    settings = {"variant": variant, "random_state": 0}
+    if rule == "perceptron":
+        model = HierarchicalPerceptron(tax, **settings)
+    else:
+        model = Hieron(tax, augmented=rule == "augmented", **settings)
+    model.fit(X, y, sample_weight=weights)
+    W, n_steps, n_updates, n_iter = simulated(model, X, y, weights, rule)
+    np.testing.assert_allclose(model.weights_, W, atol=1e-12)
+    if rule != "augmented":  # there a margin that is exact up to rounding may count as an update, of size about 1e-16
+        assert (model.n_steps_, model.n_updates_, model.n_iter_) == (n_steps, n_updates, n_iter)
