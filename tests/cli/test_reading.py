@@ -142,3 +142,14 @@ def test_empty_lines_of_standard_input_are_empty_documents(linnaeus, table, tmp_
     assert linnaeus("train", "-d", file, "-o", tmp_path / "m").code == 0
     told = linnaeus("predict", tmp_path / "m", stdin="\n\n")
     assert [json.loads(line)["id"] for line in told.out.splitlines()] == ["1", "2"], told.err
+
+
+def test_the_header_of_a_gold_file_is_not_a_document(linnaeus, table):
+    gold = table("gold.csv", "protein,go_term", [("Q0P887", "GO:0001"), ("P12345", "GO:0002")])
+    predicted = table("predicted.csv", "Nummer,Antwort", [("Q0P887", "GO:0001"), ("P12345", "GO:0001")])
+    told = linnaeus("evaluate", "--gold", gold, "--predicted", predicted, "--json")
+    assert told.code == 0, told.err
+    assert "gold.csv: columns: id 'protein'; labels 'go_term'" in told.err
+    found = json.loads(told.out)
+    assert (found["n_docs"], found["metrics"]["micro_f1"]) == (2, 0.5)
+    assert found["columns"][str(predicted)]["id"] == ["Nummer"]

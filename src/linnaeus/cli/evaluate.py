@@ -157,20 +157,27 @@ def _answers_of_model(
 def _answers_of_files(
     tax: Any, gold: str, predicted: str, compare: str | None, reading: options.LabelledReading
 ) -> _Answers:
+    from linnaeus.data.describe import shown_columns
     from linnaeus.data.label_files import LabelFile, align, read_label_file
 
-    reading.refuse("means nothing for label files (--gold, --predicted)", allowed=("format", "labels"))
+    allowed = ("format", "labels", "encoding", "header")
+    reading.refuse("means nothing for label files (--gold, --predicted)", allowed=allowed)
     known = None if tax is None else tax.index_of
     labels = None if not reading.labels else reading.labels[0]
 
     def read(path: str, column: str | None = None) -> LabelFile:
-        return read_label_file(path, reading.format, known=known, labels=column)
+        how = {"encoding": reading.encoding, "header": reading.header}
+        return read_label_file(path, reading.format, known=known, labels=column, **how)
 
     with waiting(f"reading {gold} and {predicted}"):
         truth = read(gold)
-        first, n_missing = align(truth, read(predicted, labels))
+        answered = read(predicted, labels)
+        first, n_missing = align(truth, answered)
         other = None if compare is None else align(truth, read(compare))[0].labels
-    return _Answers(truth.labels, first.labels, first.ranked(), None, tax, other, n_missing)
+    columns = {path: dict(file.columns) for path, file in ((gold, truth), (predicted, answered)) if file.columns}
+    for path, roles in columns.items():
+        note(f"{path}: columns: {shown_columns(roles)}")
+    return _Answers(truth.labels, first.labels, first.ranked(), None, tax, other, n_missing, file_columns=columns)
 
 
 def _print(report: Any, tests: list[dict[str, Any]], nodes: list[dict[str, Any]], *, levels: bool) -> None:

@@ -33,7 +33,7 @@ def explain(
         str | None, typer.Option("--document", "-D", help="The text of the document; or use --data.")
     ] = None,
     data: Annotated[str | None, typer.Option("--data", "-d", help="File with the document; - is stdin.")] = None,
-    id_: Annotated[str | None, typer.Option("--id", help="Id of the document in --data, or its number from 0.")] = None,
+    id_: Annotated[str | None, typer.Option("--id", help="Id of the document in --data, or its number from 1.")] = None,
     node: Annotated[
         str | None, typer.Option("--node", help="Node to explain, or its display label (default: the best answer).")
     ] = None,

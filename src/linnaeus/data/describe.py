@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from linnaeus.data.duplicates import first_occurrence
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import IntArray
 
-__all__ = ["columns_line", "describe"]
+__all__ = ["columns_line", "describe", "shown_columns"]
 
 SHOWN = 8  # columns of one role that a line names
 
@@ -60,14 +61,17 @@ def columns_line(data: Dataset) -> str:
     >>> columns_line(Dataset(fields={"body": ["a goal"]}, columns=columns))
     "columns: text 'body'; labels 'category'; ignored 'subject', 'date'"
     """
-    if not data.columns:
-        return ""
+    unnamed = " (no header: columns are numbered from 0)" if "header" in data.notes else ""
+    return f"columns: {shown_columns(data.columns)}{unnamed}" if data.columns else ""
+
+
+def shown_columns(columns: Mapping[str, Sequence[str]]) -> str:
+    """Columns by their role: ``text 'body'; labels 'category'``."""
     parts = []
-    for role, names in data.columns.items():
+    for role, names in columns.items():
         shown = ", ".join(map(repr, names[:SHOWN]))
         parts.append(f"{role} {shown}" + (f" and {len(names) - SHOWN} others" if len(names) > SHOWN else ""))
-    unnamed = " (no header: columns are numbered from 0)" if "header" in data.notes else ""
-    return f"columns: {'; '.join(parts)}{unnamed}"
+    return "; ".join(parts)
 
 
 def _documents(data: Dataset) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from linnaeus.errors import DataError, nearest, place
@@ -24,6 +24,7 @@ class LabelFile:
     lines: list[int]
     ids: list[str] | None = None
     scores: list[list[float]] | None = None
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of a table: what each was read as
 
     def __len__(self) -> int:
         return len(self.labels)

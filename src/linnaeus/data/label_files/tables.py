@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Collection
+from dataclasses import replace
 from itertools import chain
 
 from linnaeus.data.label_files import lines as plain
@@ -38,11 +39,32 @@ def read(
     columns = None
     if has_header is not False:
         columns = header(rows[0][1], known) if labels is None else named(rows[0][1], labels, place(name, rows[0][0]))
+    names = [str(i) for i in range(len(rows[0][1]))]
     if columns is not None or has_header or (has_header is None and _starts_with_names(rows, known)):
+        names = rows[0][1]
         rows = rows[1:]
     if not rows:
         raise DataError(f"{name} has a header but no labels.")
-    id_at, label_at, score_at = columns or _by_position(rows, labels)
+    at = columns or _by_position(rows, labels)
+    is_open = columns is None and labels is None  # every cell after the id may be a label
+    return replace(_labels(rows, at, name, known, is_open=is_open), columns=_roles(names, at, is_open=is_open))
+
+
+def _roles(names: list[str], at: Columns, *, is_open: bool) -> dict[str, tuple[str, ...]]:
+    id_at, label_at, score_at = at
+    chosen = {"id": [id_at], "labels": range(label_at, len(names)) if is_open else [label_at], "score": [score_at]}
+    if score_at is not None:
+        chosen["labels"] = [label_at]
+    roles = {
+        role: tuple(names[i] for i in places if i is not None and i < len(names)) for role, places in chosen.items()
+    }
+    used = {name for found in roles.values() for name in found}
+    roles["ignored"] = tuple(name for name in names if name not in used)
+    return {role: found for role, found in roles.items() if found}
+
+
+def _labels(rows: list[Row], at: Columns, name: str, known: Collection[str] | None, *, is_open: bool) -> LabelFile:
+    id_at, label_at, score_at = at
     for line, row in rows:
         if len(row) <= max(id_at or 0, label_at) and not (len(row) == label_at == 1):
             raise DataError(f"{place(name, line)} has {len(row)} columns, expected an id and labels.")
@@ -51,7 +73,6 @@ def read(
     if score_at is not None:
         return _long(rows, id_at, label_at, score_at, name)
     ids = [row[id_at] for _, row in rows]
-    is_open = columns is None and labels is None  # every cell after the id may be a label
     cells = [row[label_at:] if is_open else row[label_at : label_at + 1] for _, row in rows]
     every = list(chain.from_iterable(cells))
     split = plain.Splitter(every, known)
