@@ -166,8 +166,9 @@ def _answers_of_files(
     labels = None if not reading.labels else reading.labels[0]
 
     def read(path: str, column: str | None = None) -> LabelFile:
-        how = {"encoding": reading.encoding, "header": reading.header}
-        return read_label_file(path, reading.format, known=known, labels=column, **how)
+        return read_label_file(
+            path, reading.format, known=known, labels=column, encoding=reading.encoding, header=reading.header
+        )
 
     with waiting(f"reading {gold} and {predicted}"):
         truth = read(gold)

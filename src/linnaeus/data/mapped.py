@@ -14,6 +14,7 @@ data use.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 from itertools import pairwise
@@ -59,6 +60,10 @@ def read_mapped(folder: Path, *, verify: bool = False) -> Dataset:
         return _read(folder, verify)
     except LinnaeusError:
         raise
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:  # the manifest names no such file; all others are about the disk
+            raise
+        raise DataError(f"{folder / MANIFEST} is damaged: it names a file that cannot exist.") from error
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, MemoryError) as error:
         raise DataError(f"{folder} is not a readable data set ({error}); convert the data again.") from error
 
