@@ -50,7 +50,7 @@ def test_a_text_of_unknown_words_is_noticed(linnaeus, trained) -> None:
 
 
 def test_a_document_by_its_number(linnaeus, trained) -> None:
-    result = linnaeus("explain", trained / "model", "--data", trained / "docs.jsonl", "--id", "2", "--json")
+    result = linnaeus("explain", trained / "model", "--data", trained / "docs.jsonl", "--id", "3", "--json")
     assert json.loads(result.out)[0]["node"] == "Trees"
 
 
