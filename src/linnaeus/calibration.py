@@ -1,7 +1,7 @@
 """Probabilities and promises for any model: curves from held-out scores, and how cautious a risk makes answers.
 
 Two ways. With documents that the model has not seen (``cv=None``), one half of them fits the curves and the other half
-measures the risk; the promise of `predict(..., risk=)` then holds exactly. With the training documents, copies of the
+measures the risk; the promises of `predict(..., risk=)` then hold exactly. With the training documents, copies of the
 model that have not seen a fold score it; nothing is held back from training, but the promise is approximate: the copies
 learned from fewer documents than the model that answers.
 """
@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from linnaeus.data.check import check_labels
-from linnaeus.decoding import TopDown, TopScores
-from linnaeus.decoding.backoff import RiskControl, fit_risk
+from linnaeus.decoding import BestLabel, TopDown, TopScores
+from linnaeus.decoding.backoff import fit_risk
 from linnaeus.decoding.calibrate import Calibrator, fit_calibrator
 from linnaeus.errors import DataError
+from linnaeus.models.promises import without_features
 from linnaeus.tuning import FOLDS, held_out_scores
 from linnaeus.typing import CSR, FloatArray, IntArray
 
@@ -37,16 +38,33 @@ def calibrate(
     """Give a fitted model or `Pipeline` calibrated, coherent probabilities; returns it.
 
     Afterwards ``predict_proba`` gives them, ``predict(X, risk=0.1)`` answers as deep as the risk allows, and
-    decoders of expected cost (`LeastCost`, `LeastHLoss`) work. They are saved with the model and end with the next fit.
+    decoders of expected cost (`LeastCost`, `LeastHLoss`) work. They are saved with the model and end with the next
+    ``fit``, ``partial_fit``, ``update`` or ``prune``, which make another model of it. The probabilities of the labels
+    sum to 1 where every document, of training and here, has one label.
 
     Parameters
     ----------
-    X, y : documents and labels, as for ``fit``: the training documents, or with ``cv=None`` others.
-    cv : folds, as for `fit_decoder`; None for documents that the model has not seen.
-    method : "isotonic" or "platt", the curves of single nodes.
-    coherent : "project", "min" or "product", how no child becomes more probable than its parent; default: "product" for
-        models that go down the taxonomy, whose scores compare siblings, else "project".
-    loss : "any_wrong" (risk: the probability of any wrong node) or "wrong_share" (risk: expected share of wrong nodes).
+    model : TaxonomyClassifier or Pipeline
+        A fitted model.
+    X, y : documents and labels
+        As for ``fit``: the training documents, or with ``cv=None`` others.
+    cv : int, float, iterable or None, default=5
+        Folds, as for `fit_decoder`; None for documents that the model has not seen.
+    method : {"isotonic", "platt"}, default="isotonic"
+        The curves of single nodes.
+    coherent : {"project", "min", "product", "softmax"}, default=None
+        How no child becomes more probable than its parent. None: "softmax" for models that answer the label of largest
+        score, which needs no curves of single nodes; "product" for models that go down the taxonomy, whose scores
+        compare siblings; else "project".
+    loss : {"any_wrong", "wrong_share"}, default="any_wrong"
+        What a risk is: the probability of any wrong node, or the expected share of wrong nodes.
+    random_state : int, default=0
+        Which documents fit the curves and which measure the risk.
+
+    Returns
+    -------
+    TaxonomyClassifier or Pipeline
+        The same model.
 
     Examples
     --------
@@ -57,29 +75,46 @@ def calibrate(
     >>> y = np.array(["AA", "AB", "BB"])[(X + 0.5 * rng.normal(size=X.shape)).argmax(axis=1)]
     >>> model = calibrate(OneVsRestSVM(tax, random_state=0).fit(X[:150], y[:150]), X[150:], y[150:], cv=None)
     >>> model.predict_proba([[3.0, 0, 0]]).round(1).tolist()          # AA, AB, BB
-    [[0.9, 0.0, 0.0]]
+    [[1.0, 0.0, 0.0]]
     >>> model.predict([[3.0, 0, 0], [1.0, 1.0, 0]], risk=0.2)
     [['AA'], ['A']]
     """
     inner = getattr(model, "model_", model)
     if not hasattr(inner, "nodes_"):
         raise DataError("calibrate needs a fitted model; fit it first.")
-    own = bool(inner.nested_)
-    if coherent is None:
-        coherent = "product" if isinstance(inner._decoder(None), TopDown) else "project"
-    curves: dict[str, Any] = {"method": method, "coherent": coherent, "own": own}
-    S, Y, nodes = _unseen(model, inner, X, y) if cv is None else _by_folds(model, X, y, cv, random_state)
-    gold = inner.taxonomy_.close(Y, keep_root=False)
-    halves = np.array_split(np.random.default_rng(random_state).permutation(len(S)), 2)
     if cv is None:
-        _need(len(S), 2)
-        inner.calibrator_ = fit_calibrator(S[halves[0]], Y[halves[0]], inner.taxonomy_, nodes, **curves)
-        P = inner.calibrator_(S[halves[1]], inner.taxonomy_, nodes)
-        inner.risk_control_ = fit_risk(P, gold[halves[1]], inner.calibrator_.nodes, loss)
-        return model
-    inner.calibrator_ = fit_calibrator(S, Y, inner.taxonomy_, nodes, **curves)
-    inner.risk_control_ = _crossed_risk(S, Y, gold, inner, nodes, halves, curves, loss)
+        X = inner._check_X(model.matrix(X) if hasattr(model, "matrix") else X, reset=False)
+    S, Y, nodes = _unseen(inner, X, y) if cv is None else _by_folds(model, X, y, cv, random_state)
+    Y = inner.taxonomy_.frontier(Y) if inner.closed_ or inner.nested_ else Y
+    gold = inner.taxonomy_.close(Y, keep_root=False)
+    single = inner.single_label and bool((np.diff(inner.taxonomy_.frontier(gold).indptr) == 1).all())
+    curves: dict[str, Any] = {"method": method, "coherent": coherent or _way(inner, single), "own": bool(inner.nested_)}
+    curves |= {"labels": inner.label_nodes, "single": single}
+    _need(len(S), 2)
+    inner.drop_calibration()
+    halves = np.array_split(np.random.default_rng(random_state).permutation(len(S)), 2)
+    ordering = np.zeros(len(S), dtype=bool)
+    ordering[halves[0]] = True
+    taxonomy, exact = inner.taxonomy_, cv is None
+    if exact:
+        inner.calibrator_ = fit_calibrator(S[halves[0]], Y[halves[0]], taxonomy, nodes, **curves)
+        P = inner.calibrator_(S, taxonomy, nodes)
+        P[without_features(X)] = 0.0  # nothing is promised of documents that the model knows nothing of
+    else:
+        inner.calibrator_ = fit_calibrator(S, Y, taxonomy, nodes, **curves)
+        P = _crossed(S, Y, inner, nodes, halves, curves)
+    inner.risk_control_ = fit_risk(
+        P, gold, inner.calibrator_.nodes, loss, ordering=ordering, exact=exact, single=single
+    )
     return model
+
+
+def _way(inner: Any, single: bool) -> str:
+    """How probabilities are made coherent, by how the model decides."""
+    decide = inner._decoder(None)
+    if single and isinstance(decide, BestLabel) and not decide.path_sum:
+        return "softmax"
+    return "product" if isinstance(decide, TopDown) else "project"
 
 
 def _need(n_docs: int, least: int) -> None:
@@ -87,9 +122,9 @@ def _need(n_docs: int, least: int) -> None:
         raise DataError(f"Calibration has {n_docs} documents; expected at least {least}, better hundreds.")
 
 
-def _unseen(model: Any, inner: Any, X: Any, y: Any) -> tuple[FloatArray, CSR, IntArray]:
+def _unseen(inner: Any, X: Any, y: Any) -> tuple[FloatArray, CSR, IntArray]:
     """Scores of documents that the model has not seen."""
-    S = np.concatenate([np.asarray(part, dtype=np.float64) for part in model.score_blocks(X)])
+    S = np.concatenate([np.asarray(part, dtype=np.float64) for part in inner._score_blocks(X)])
     return S, check_labels(y, inner.taxonomy_, len(S))[0], inner.nodes_
 
 
@@ -99,10 +134,10 @@ def _by_folds(model: Any, X: Any, y: Any, cv: Any, random_state: int | None) -> 
     return np.asarray(S, dtype=np.float64), held.Y, held.nodes
 
 
-def _crossed_risk(
-    S: FloatArray, Y: CSR, gold: CSR, inner: Any, nodes: IntArray, halves: list[Any], curves: dict[str, Any], loss: str
-) -> RiskControl:
-    """Losses of each half under curves fitted on the other one."""
+def _crossed(
+    S: FloatArray, Y: CSR, inner: Any, nodes: IntArray, halves: list[IntArray], curves: dict[str, Any]
+) -> FloatArray:
+    """Probabilities of each half under curves fitted on the other one."""
     taxonomy, wanted = inner.taxonomy_, inner.calibrator_.nodes
     P = np.zeros((len(S), len(wanted)))
     low = float(S[np.isfinite(S)].min(initial=0.0))
@@ -110,4 +145,4 @@ def _crossed_risk(
     for here, there in (halves, halves[::-1]):
         curve: Calibrator = fit_calibrator(S[there], Y[there], taxonomy, nodes, **curves)
         P[here] = curve(scores[here], taxonomy, nodes)
-    return fit_risk(P, gold, wanted, loss, exact=False)
+    return P

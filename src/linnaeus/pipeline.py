@@ -228,16 +228,20 @@ class Pipeline(BaseEstimator):
         probabilities: FloatArray = self.model_.predict_proba(X)
         return probabilities
 
-    def top(self, documents: Any, k: int = 5) -> tuple[Any, FloatArray]:
-        """The k best nodes of each document: labels and scores."""
+    def decisions(self, documents: Any, risk: float, **request: Any) -> Any:
+        """Answers under a promised risk, and what the others need that are left for review; see the model's."""
+        return self.model_.decisions(self.matrix(documents), risk, **request)
+
+    def top(self, documents: Any, k: int = 5, **request: Any) -> tuple[Any, FloatArray]:
+        """The k best nodes of each document: labels and scores, or ``probabilities``; see the model's ``top``."""
         X = self.matrix(documents)
-        found: tuple[Any, FloatArray] = self.model_.top(X, k)
+        found: tuple[Any, FloatArray] = self.model_.top(X, k, **request)
         return found
 
-    def top_nodes(self, documents: Any, k: int = 5) -> tuple[IntArray, FloatArray]:
-        """The k best nodes of each document: their numbers in the taxonomy, and scores."""
+    def top_nodes(self, documents: Any, k: int = 5, **request: Any) -> tuple[IntArray, FloatArray]:
+        """As `top`, with the numbers of the nodes in the taxonomy instead of labels."""
         X = self.matrix(documents)
-        found: tuple[IntArray, FloatArray] = self.model_.top_nodes(X, k)
+        found: tuple[IntArray, FloatArray] = self.model_.top_nodes(X, k, **request)
         return found
 
     def score(self, documents: Any, y: Any, sample_weight: Any = None) -> float:

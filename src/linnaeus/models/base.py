@@ -21,13 +21,13 @@ from linnaeus.data.matrices import as_matrix, check_values, is_sound_csr, short_
 from linnaeus.decoding import BestLabel, Decoder, Threshold
 from linnaeus.decoding import decoder as make_decoder
 from linnaeus.decoding.backoff import RiskControl
-from linnaeus.decoding.base import stacked
 from linnaeus.decoding.best_sets import RankedSets
 from linnaeus.decoding.calibrate import Calibrator
 from linnaeus.decoding.rules import Rules
 from linnaeus.decoding.set_weights import SetWeights
 from linnaeus.engine.plan import blocks, rows_that_fit
 from linnaeus.errors import DataError, LinnaeusError, ParameterError, check_number
+from linnaeus.models import promises
 from linnaeus.models.explaining import one_row
 from linnaeus.models.neighbours import KeptDocuments, Neighbour
 from linnaeus.models.requests import check_feasible, ranked_sets
@@ -51,6 +51,8 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
     some_empty_: bool = False  # models stored before it was kept had no empty sets to learn from
     calibrator_: Calibrator | None = None  # of `linnaeus.calibrate`, as the next one
     risk_control_: RiskControl | None = None
+    carried_nodes_: IntArray | None = None  # labels of the training documents, where ``nodes_`` holds more
+    one_path_: bool = False  # whether all of these had one label, beside what is above it
     kept_: KeptDocuments | None = None  # of `keep_documents`
     conditional_scores: ClassVar[bool] = False  # whether a score compares a node with its siblings only
 
@@ -74,11 +76,20 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
             X, Y, weights = X[weights > 0], Y[weights > 0], weights[weights > 0]
         problem = Problem(X, Y, taxonomy, weights, codec)
         self.taxonomy_, self.codec_, self.closed_ = taxonomy, codec, problem.is_closed and not codec.single_label
-        for name in ("calibrator_", "risk_control_", "kept_"):  # of an earlier fit
+        for name in ("kept_", "carried_nodes_", "one_path_"):  # of an earlier fit
             self.__dict__.pop(name, None)
+        self.drop_calibration()
         self._forget()
         self._fit(problem)
+        if self.nested_ or self.closed_:
+            self.carried_nodes_ = np.unique(problem.frontier.indices).astype(np.int32)
+            self.one_path_ = bool((np.diff(problem.frontier.indptr) == 1).all())
         return self
+
+    def drop_calibration(self) -> None:
+        """Drop probabilities and promises of `linnaeus.calibrate`: they do not hold for a model that has changed."""
+        for name in ("calibrator_", "risk_control_"):
+            self.__dict__.pop(name, None)
 
     def _forget(self) -> None:
         """Drop what an earlier fit, or what came after it, has left and the next one does not set again."""
@@ -143,6 +154,21 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         return self.codec_.values(self.taxonomy_.names[self.nodes_])
 
     @property
+    def single_label(self) -> bool:
+        """Whether every training document had one label, so that labels exclude each other."""
+        return bool(self.one_label_ or self.codec_.single_label or self.one_path_)
+
+    @property
+    def label_nodes(self) -> IntArray:
+        """Numbers of the nodes that training documents carried as labels, without those that only stand above them."""
+        carried: IntArray | None = getattr(self, "label_nodes_", self.carried_nodes_)
+        if carried is None:
+            return self.nodes_[self.nodes_ != self.taxonomy_.root]
+        met_later = self.nodes_[self.taxonomy_.is_leaf[self.nodes_]]
+        found = np.union1d(carried, met_later)
+        return found[found != self.taxonomy_.root].astype(np.int32)
+
+    @property
     def _binary(self) -> bool:
         """Two plain labels and no taxonomy: scikit-learn expects one score per document then, for the second label."""
         return self.taxonomy is None and self.codec_.kind == "labels" and len(self.nodes_) == 2
@@ -173,6 +199,8 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         closed: bool | None = None,
         rules: Rules | Mapping[str, Any] | None = None,
         risk: float | None = None,
+        risk_of: str = "all",
+        confidence: float | None = None,
     ) -> Any:
         """Answers in the kind of the labels that were learned from; lists of labels where one label cannot say it.
 
@@ -186,13 +214,17 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         rules : which label sets may be answered, `Rules` or a dictionary of them; answers are then the best closed sets
             that obey (`ranked_sets` also says whether they are proved to be).
         risk : answer only as deep as can be promised: the probability of any wrong node is at most this (see
-            `linnaeus.calibrate`, which has to be called first).
+            `linnaeus.calibrate`, which has to be called first). Where every training document had one label, an answer
+            is one node; it is right if it is the true label or stands above it.
+        risk_of : "all" documents, of which those without an answer count as right, or only those that are "answered".
+        confidence : the probability with which the promise holds, over the draw of the calibration documents; default:
+            an expectation for "all" documents, 0.9 for "answered" ones.
         """
         check_is_fitted(self, "nodes_")
         decoder = self._decoder(decoder)
-        request: dict[str, Any] = {
-            name: value for name, value in (("rules", rules), ("risk", risk)) if value is not None
-        }
+        request: dict[str, Any] = {} if rules is None else {"rules": rules}
+        if risk is not None:
+            request |= {"risk": risk, "risk_of": risk_of, "confidence": confidence}
         Y = self.answers(X, decoder=decoder, closed=closed, **request)
         if risk is not None or Rules.of(rules).at_least > 1:
             return self.codec_.decode(Y, self.taxonomy_, single=False)
@@ -207,11 +239,13 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         closed: bool | None = None,
         rules: Rules | Mapping[str, Any] | None = None,
         risk: float | None = None,
+        risk_of: str = "all",
+        confidence: float | None = None,
     ) -> CSR:
         """The answers of `predict` as 0/1 rows, n_docs x n_nodes, whatever kind the labels were."""
         check_is_fitted(self, "nodes_")
         if rules is not None or risk is not None:
-            Y = self._requested(X, decoder, rules, risk)
+            Y = self._requested(X, decoder, rules, risk, risk_of, confidence)
             return Y if (self.closed_ if closed is None else closed) else self.taxonomy_.frontier(Y)
         decide = self._decoder(decoder)
         if decide.on_probabilities:
@@ -280,20 +314,51 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         for S in parts:
             yield decide.set_weights(S, taxonomy, nodes), taxonomy.close(decide(S, taxonomy, nodes)), nodes
 
-    def _requested(self, X: Any, decoder: Decoder | str | None, rules: Any, risk: float | None) -> CSR:
-        if rules is not None and risk is not None:
-            raise ParameterError("rules and risk cannot be promised together; ask for one of them.")
+    def _requested(
+        self,
+        X: Any,
+        decoder: Decoder | str | None,
+        rules: Any,
+        risk: float | None,
+        risk_of: str,
+        confidence: float | None,
+    ) -> CSR:
         if risk is not None:
-            return self._at_risk(X, risk)
+            return self.decisions(X, risk, risk_of=risk_of, confidence=confidence, rules=rules).Y
         found = self.ranked_sets(X, rules=rules, decoder=decoder)
         check_feasible(found, rules)
         return found.best
 
-    def _at_risk(self, X: Any, risk: float) -> CSR:
-        if self.risk_control_ is None:
-            raise ParameterError("risk: the model is not calibrated; call linnaeus.calibrate first.")
-        P, taxonomy, nodes = self._probability_blocks(X)
-        return stacked([self.risk_control_.answers(part, risk, taxonomy, nodes) for part in P], taxonomy)
+    def decisions(
+        self,
+        X: Any,
+        risk: float,
+        *,
+        risk_of: str = "all",
+        confidence: float | None = None,
+        rules: Rules | Mapping[str, Any] | None = None,
+        k: int = 3,
+    ) -> promises.Decisions:
+        """The answers of ``predict(X, risk=risk)``, with what a person needs who decides the documents without one.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_docs, n_features)
+            Documents.
+        risk, risk_of, confidence, rules : as for `predict`
+            The promise.
+        k : int, default=3
+            The number of candidates for each document.
+
+        Returns
+        -------
+        Decisions
+            Answers, candidates with probabilities, margins and reasons.
+        """
+        check_number("k", k, least=1, whole=True)
+        check_is_fitted(self, "nodes_")
+        X = self._check_X(X, reset=False)
+        return promises.decide(self, X, risk, of=risk_of, confidence=confidence, rules=rules, k=int(k))
 
     def _probability_blocks(self, X: Any) -> tuple[Any, Taxonomy, IntArray]:
         """Coherent probabilities some documents at a time, the taxonomy, and the nodes of their columns."""
@@ -310,25 +375,70 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         return self._calibrated(X)
 
     def _calibrated(self, X: Any) -> FloatArray:
-        parts, taxonomy, nodes = self._probability_blocks(X)
-        P: FloatArray = np.concatenate(list(parts))
-        place = np.full(taxonomy.n_nodes, -1)
-        place[nodes] = np.arange(len(nodes))
-        P = np.where(place[self.nodes_] >= 0, P[:, place[self.nodes_]], 1.0)  # a root that is a label
+        curve, taxonomy = self.calibrator_, self.taxonomy_
+        if curve is not None and curve.single and curve.labels is not None and not self.nested_:
+            labels, blocks_of_labels = curve.labels, self.score_blocks(X)
+            P = np.concatenate([curve.label_probabilities(S, taxonomy, self.nodes_) for S in blocks_of_labels])
+            return self._in_columns(P, labels)
+        parts, _, nodes = self._probability_blocks(X)
+        P = self._in_columns(np.concatenate(list(parts)), nodes)
         if self.one_label_ and not taxonomy.n_edges:  # as scikit-learn expects
             P /= np.maximum(P.sum(axis=1, keepdims=True), np.finfo(P.dtype).tiny)
         return P
 
-    def top(self, X: Any, k: int = 5) -> tuple[Any, FloatArray]:
-        """The k best nodes of each document: labels and scores (n_docs x k each), best first, ties by node number."""
+    def _in_columns(self, P: FloatArray, nodes: IntArray) -> FloatArray:
+        """Probabilities of ``nodes`` in the order of ``nodes_``; 1 for a root that is a label, 0 for nodes without."""
+        place = np.full(self.taxonomy_.n_nodes, -1)
+        place[nodes] = np.arange(len(nodes))
+        missing = (self.nodes_ == self.taxonomy_.root).astype(P.dtype)
+        return np.where(place[self.nodes_] >= 0, P[:, place[self.nodes_]], missing)
+
+    def top(
+        self, X: Any, k: int = 5, *, probabilities: bool = False, ancestors: bool = False
+    ) -> tuple[Any, FloatArray]:
+        """The k best nodes of each document: labels and scores (n_docs x k each), best first, ties by node number.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_docs, n_features)
+            Documents.
+        k : int, default=5
+            How many.
+        probabilities : bool, default=False
+            Rank only nodes that training documents carried as labels, and give the probability that they are labels
+            instead of scores; for models that have probabilities, such as those that were calibrated.
+        ancestors : bool, default=False
+            With ``probabilities``: rank all nodes by the probability that they, or something below them, are labels.
+
+        Returns
+        -------
+        labels, values : ndarrays of shape (n_docs, k)
+        """
+        if probabilities or ancestors:
+            nodes, values = self.top_nodes(X, k, probabilities=probabilities, ancestors=ancestors)
+            return self._names(nodes), values
         columns, scores = self._best(X, k)
-        if columns.size < len(self.nodes_) and not (self.codec_.kind == "indicator" and self.taxonomy is None):
-            names = self.codec_.values(self.taxonomy_.names[self.nodes_[columns.ravel()]])  # not all for a document
-            return np.asarray(names, dtype=object).reshape(columns.shape), scores
+        if columns.size < len(self.nodes_):  # not all for a document
+            return self._names(self.nodes_[columns]), scores
         return np.asarray(self.classes_, dtype=object)[columns], scores
 
-    def top_nodes(self, X: Any, k: int = 5) -> tuple[IntArray, FloatArray]:
+    def _names(self, nodes: IntArray) -> Any:
+        if self.codec_.kind == "indicator" and self.taxonomy is None:
+            return np.asarray(nodes, dtype=object)
+        names = self.codec_.values(self.taxonomy_.names[nodes.ravel()])
+        return np.asarray(names, dtype=object).reshape(nodes.shape)
+
+    def top_nodes(
+        self, X: Any, k: int = 5, *, probabilities: bool = False, ancestors: bool = False
+    ) -> tuple[IntArray, FloatArray]:
         """As `top`, with the numbers of the nodes in the taxonomy instead of labels."""
+        if probabilities or ancestors:
+            check_number("k", k, least=1, whole=True)
+            check_is_fitted(self, "nodes_")
+            if not probabilities or not hasattr(self, "predict_proba"):
+                need = "probabilities=True" if not probabilities else "a model with probabilities; see calibrate"
+                raise ParameterError(f"{'probabilities' if probabilities else 'ancestors'}=True needs {need}.")
+            return promises.most_probable(self, self._check_X(X, reset=False), int(k), ancestors=ancestors)
         columns, scores = self._best(X, k)
         return self.nodes_[columns], scores
 

@@ -186,6 +186,7 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
             )
         if (threshold is None) == (X is None or y is None):
             raise ParameterError("prune takes a threshold, or documents X and labels y to find one.")
+        self.drop_calibration()
         if threshold is None:
             check_number("loss", loss, least=0)
             X = self._check_X(X, reset=False)

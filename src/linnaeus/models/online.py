@@ -103,6 +103,8 @@ class OnlineLinear(LinearTaxonomyClassifier):
         self.one_label_ = self.one_label_ and bool((sizes == 1).all())
         self.some_empty_ = self.some_empty_ or bool((sizes == 0).any())
         self.closed_ = self.closed_ and is_closed(taxonomy, Y)
+        self.drop_calibration()
+        self.one_path_ = self.one_path_ and self.one_label_
         targets = {"given": problem.Y, "closed": problem.closed, "frontier": problem.frontier}[self.learn]
         declared = taxonomy.close(declared) if self.learn == "closed" else declared
         self._place(np.union1d(targets.indices, declared.indices).astype(np.int32), X)

@@ -215,6 +215,8 @@ class OnlineRanker(SharedWeights):
             self.closed_, self.n_docs_, self.n_labels_ = taxonomy.n_edges > 0 and not codec.single_label, 0, 0
             self.n_updates_, self.n_iter_ = 0, 1
         self._note_labels(Y, codec)
+        self.drop_calibration()
+        self.one_path_ = self.one_path_ and self.one_label_
         Y = taxonomy.frontier(Y)
         self._grow(np.union1d(Y.indices, declared).astype(np.int32), X, first)
         self._go_on(X, self._labels(Y), np.ones(X.shape[0]) if weight is None else weight)

@@ -227,6 +227,7 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
         weights, clock = check_weights(sample_weight, X.shape[0]), Clock(self.max_time)
         with single_blas_thread():
             update_joint(self, X, Y, taxonomy, weights, clock)
+        self.drop_calibration()
         return self
 
     def node_weights(self, node: str | int) -> tuple[FloatArray, float]:

@@ -1,0 +1,154 @@
+"""Answers under a promised risk, which documents are left for review and why, and labels ranked by probability."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linnaeus.decoding.base import stacked
+from linnaeus.decoding.rules import Rules
+from linnaeus.errors import ParameterError
+from linnaeus.order import best_columns
+from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Matrix
+
+if TYPE_CHECKING:
+    from linnaeus.decoding.backoff import RiskControl
+    from linnaeus.decoding.calibrate import Calibrator
+    from linnaeus.models.base import TaxonomyClassifier
+
+__all__ = ["REASONS", "Decisions", "decide", "most_probable", "without_features"]
+
+REASONS = ("no known word", "two codes nearly equal", "below the threshold")
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """What is answered under a promise, and what a person needs who decides the rest.
+
+    Attributes
+    ----------
+    Y : CSR array of shape (n_docs, n_nodes)
+        Closed answers; empty rows are for review.
+    threshold : float
+        Nodes of larger probability were answered.
+    candidates : ndarray of int, shape (n_docs, k)
+        The k most probable labels that the rules allow, best first.
+    probabilities : ndarray of shape (n_docs, k)
+        Their probabilities.
+    reason : ndarray of int, shape (n_docs,)
+        The place in `REASONS` of why a document is for review; -1 where it is answered.
+    """
+
+    Y: CSR
+    threshold: float
+    candidates: IntArray
+    probabilities: FloatArray
+    reason: IntArray
+
+    @property
+    def margin(self) -> FloatArray:
+        """How much more probable the best candidate is than the second (n_docs)."""
+        first = self.probabilities[:, 0]
+        return first - self.probabilities[:, 1] if self.probabilities.shape[1] > 1 else first
+
+
+def decide(
+    model: TaxonomyClassifier,
+    X: Matrix,
+    risk: float,
+    *,
+    of: str = "all",
+    confidence: float | None = None,
+    rules: Any = None,
+    k: int = 3,
+) -> Decisions:
+    """Answer documents (checked X) under a promise; documents without any known feature are always for review."""
+    curve, control = calibration_of(model)
+    taxonomy = model.taxonomy_
+    threshold = control.threshold(risk, taxonomy, of=of, confidence=confidence, rules=rules)
+    bound = Rules.of(rules).bind(taxonomy)
+    allowed = (bound.allowed & bound.may_stop)[_labels(curve)]
+    unknown, first = without_features(X), 0
+    sets, nodes, values, reasons = [], [], [], []
+    for S in model._score_blocks(X):
+        P, Q = curve(S, taxonomy, model.nodes_), curve.label_probabilities(S, taxonomy, model.nodes_)
+        empty = unknown[first : first + len(S)]
+        P[empty] = 0.0
+        Y = control.answers(P, threshold, taxonomy, curve.nodes, rules)
+        best = best_columns(np.where(allowed, Q, 0.0), min(max(k, 2), Q.shape[1]))
+        top = np.take_along_axis(Q, best, axis=1)
+        sets.append(Y)
+        nodes.append(_labels(curve)[best[:, :k]])
+        values.append(top[:, : max(k, 2)])
+        reasons.append(_reason(empty, top, threshold, np.diff(Y.indptr) > 0))
+        first += len(S)
+    found = np.concatenate(values)
+    return Decisions(stacked(sets, taxonomy), threshold, np.concatenate(nodes), found, np.concatenate(reasons))
+
+
+def _reason(empty: BoolArray, top: FloatArray, threshold: float, answered: BoolArray) -> IntArray:
+    """Two labels are nearly equal if together they would have been probable enough, and none is twice the other."""
+    reason = np.full(len(top), 2)
+    if top.shape[1] > 1:
+        reason[(top[:, 0] + top[:, 1] > threshold) & (2 * top[:, 1] > top[:, 0])] = 1
+    reason[empty] = 0
+    reason[answered] = -1
+    return reason
+
+
+def calibration_of(model: TaxonomyClassifier) -> tuple[Calibrator, RiskControl]:
+    """The curves and the promises of a calibrated model."""
+    if model.calibrator_ is None or model.risk_control_ is None:
+        raise ParameterError("risk: the model is not calibrated; call linnaeus.calibrate first.")
+    return model.calibrator_, model.risk_control_
+
+
+def without_features(X: Any) -> BoolArray:
+    """Which documents have no feature that is not 0: texts without a known word."""
+    if hasattr(X, "indptr"):
+        return np.asarray(np.diff(X.indptr) == 0) | np.asarray(abs(X).sum(axis=1) == 0).ravel()
+    return ~np.asarray(X).any(axis=1) if np.ndim(X) == 2 else np.zeros(len(X), dtype=bool)
+
+
+def most_probable(
+    model: TaxonomyClassifier, X: Matrix, k: int, *, ancestors: bool = False
+) -> tuple[IntArray, FloatArray]:
+    """Nodes and probabilities (n_docs x k each), best first.
+
+    The k best labels, with the probability that they are labels: nodes that only stand above labels are left out. In
+    the order of the scores, which the probabilities keep, where scores of labels compare. ``ancestors`` ranks all nodes
+    by the probability that they, or something below them, are labels.
+    """
+    parts = list(_ranked(model, X, k, ancestors))
+    return np.concatenate([nodes for nodes, _ in parts]), np.concatenate([values for _, values in parts])
+
+
+def _ranked(model: TaxonomyClassifier, X: Matrix, k: int, ancestors: bool) -> Iterator[tuple[IntArray, FloatArray]]:
+    curve, taxonomy = model.calibrator_, model.taxonomy_
+    if curve is None:
+        if ancestors and not model.nested_:
+            raise ParameterError("ancestors: probabilities of inner nodes need a calibrated model; see calibrate.")
+        nodes = model.nodes_ if ancestors else np.intersect1d(model.nodes_, model.label_nodes)
+        order = np.argsort(model.nodes_, kind="stable")
+        P: FloatArray = model.predict_proba(X)[:, order[np.searchsorted(model.nodes_[order], nodes)]]
+        best = best_columns(P, min(k, len(nodes)))
+        yield nodes[best], np.take_along_axis(P, best, axis=1)
+        return
+    for S in model._score_blocks(X):
+        if ancestors:
+            nodes, values = curve.nodes, curve(S, taxonomy, model.nodes_)
+            by = values
+        else:
+            nodes, values = _labels(curve), curve.label_probabilities(S, taxonomy, model.nodes_)
+            by = curve.label_order(S, model.nodes_, values)
+        best = best_columns(by, min(k, len(nodes)))
+        yield nodes[best], np.take_along_axis(values, best, axis=1)
+
+
+def _labels(curve: Calibrator) -> IntArray:
+    if curve.labels is None:
+        raise ParameterError("The model was calibrated by an earlier version; calibrate it again.")
+    return curve.labels
