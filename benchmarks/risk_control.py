@@ -85,7 +85,8 @@ def _lifted(S: np.ndarray, model: Any, curve: Any) -> np.ndarray:
 def _at(risk: float, model: Any, P: np.ndarray, curve: Any, Y: Any) -> dict[str, float]:
     """What is answered at a risk: how often something is wrong, how many nodes, how many documents with none."""
     tax = model.taxonomy_
-    H = model.risk_control_.answers(P, risk, tax, curve.nodes)
+    control = model.risk_control_
+    H = control.answers(P, control.threshold(risk, tax), tax, curve.nodes)
     gold = tax.close(Y, keep_root=False)
     right = H.multiply(gold)
     wrong = np.asarray(H.sum(axis=1) - right.sum(axis=1)).ravel() > 0

@@ -17,7 +17,7 @@ from linnaeus.decoding import BestLabel, TopDown, TopScores
 from linnaeus.decoding.backoff import fit_risk
 from linnaeus.decoding.calibrate import Calibrator, fit_calibrator
 from linnaeus.errors import DataError
-from linnaeus.models.promises import without_features
+from linnaeus.models.promises import nonzero_features
 from linnaeus.tuning import FOLDS, held_out_scores
 from linnaeus.typing import CSR, FloatArray, IntArray
 
@@ -99,7 +99,7 @@ def calibrate(
     if exact:
         inner.calibrator_ = fit_calibrator(S[halves[0]], Y[halves[0]], taxonomy, nodes, **curves)
         P = inner.calibrator_(S, taxonomy, nodes)
-        P[without_features(X)] = 0.0  # nothing is promised of documents that the model knows nothing of
+        P[nonzero_features(X) == 0] = 0.0  # nothing is promised of documents that the model knows nothing of
     else:
         inner.calibrator_ = fit_calibrator(S, Y, taxonomy, nodes, **curves)
         P = _crossed(S, Y, inner, nodes, halves, curves)
@@ -135,7 +135,7 @@ def _by_folds(model: Any, X: Any, y: Any, cv: Any, random_state: int | None) -> 
 
 
 def _crossed(
-    S: FloatArray, Y: CSR, inner: Any, nodes: IntArray, halves: list[IntArray], curves: dict[str, Any]
+    S: FloatArray, Y: CSR, inner: Any, nodes: IntArray, halves: list[Any], curves: dict[str, Any]
 ) -> FloatArray:
     """Probabilities of each half under curves fitted on the other one."""
     taxonomy, wanted = inner.taxonomy_, inner.calibrator_.nodes

@@ -17,6 +17,7 @@ from linnaeus.data.check import check_labels
 from linnaeus.decoding import CutOff, Decoder
 from linnaeus.decoding import decoder as make_decoder
 from linnaeus.errors import DataError, ParameterError
+from linnaeus.models.promises import nonzero_features
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.tuning import FOLDS, DecoderComparison, held_out_scores, share_time
 from linnaeus.typing import CSR, FloatArray, IntArray
@@ -299,13 +300,6 @@ class Pipeline(BaseEstimator):
         if not isinstance(made.about_, Mapping):
             raise DataError(f"What a pipeline says about its training is a dictionary; got {made.about_!r}.")
         return made
-
-
-def nonzero_features(X: Any) -> IntArray:
-    """Number of features of each document that are not zero; of sequences, the characters."""
-    if not hasattr(X, "shape"):
-        return np.array([len(sequence) for sequence in X], dtype=np.int64)
-    return np.asarray((X != 0).sum(axis=1), dtype=np.int64).ravel()
 
 
 def _named(step: Any, names: Any) -> Any:

@@ -113,7 +113,7 @@ def texts_for(model: Any, texts: list[str]) -> Any:
 
 def known_terms(model: Any, documents: Any) -> Any:
     """Features of each document that the model knows, see `Pipeline.known_terms`; ``model`` may be without features."""
-    from linnaeus.pipeline import nonzero_features
+    from linnaeus.models.promises import nonzero_features
 
     given = documents.documents
     return model.known_terms(given) if hasattr(model, "known_terms") else nonzero_features(given)

@@ -6,8 +6,8 @@ wrong if it holds a wrong node, so that a code above the true one is right, thou
 the model nor its probabilities were fitted on, three promises can be derived. All assume that new documents are
 exchangeable with these n, and nothing about the model.
 
-``of="all"``, an expectation. With L_i(t) in {0, 1} (any wrong node) or in [0, 1] (the share of all nodes that is answered
-wrongly), never growing with t, conformal risk control (Angelopoulos et al. 2024) takes
+``of="all"``, an expectation. With L_i(t) in {0, 1} (any wrong node) or in [0, 1] (the share of all nodes that is
+answered wrongly), never growing with t, conformal risk control (Angelopoulos et al. 2024) takes
 
     t = inf{ t : (sum_i L_i(t) + 1) / (n + 1) <= risk },   then   E L(t) <= risk
 
@@ -17,12 +17,12 @@ over the n documents and the new one.
 (Clopper-Pearson) bound, t is the smallest threshold with P(Bin(n, risk) <= k(t)) <= 1 - confidence. As the risk never
 grows with t, one threshold decides, and with probability ``confidence`` over the n documents P(wrong) <= risk.
 
-``of="answered"``, selective risk R(t) = P(wrong | answered), which is not monotone in t. Learn then test (Angelopoulos et
-al. 2021) with fixed-sequence testing: a sequence of thresholds t_1 > t_2 > ... is fixed on *other* documents; H_j: R(t_j) >
-risk is tested by P(Bin(m_j, risk) <= k_j) <= 1 - confidence, with k_j wrong among the m_j answered ones, which are
-Bin(m_j, R(t_j)) given m_j; the last of the rejections before the first failure is t. A false one is among them only if the
-first true hypothesis of the sequence was rejected, which has probability at most 1 - confidence. The sequence starts
-where the other documents give the strongest evidence and goes down from there.
+``of="answered"``, selective risk R(t) = P(wrong | answered), which is not monotone in t. Learn then test (Angelopoulos
+et al. 2021) with fixed-sequence testing: a sequence of thresholds t_1 > t_2 > ... is fixed on *other* documents. H_j:
+R(t_j) > risk is tested by P(Bin(m_j, risk) <= k_j) <= 1 - confidence, with k_j wrong among the m_j answered ones, which
+are Bin(m_j, R(t_j)) given m_j; the last of the rejections before the first failure is t. A false one is among them only
+if the first true hypothesis of the sequence was rejected, which has probability at most 1 - confidence. The sequence
+starts where the other documents give the strongest evidence and goes down from there.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from linnaeus.errors import ParameterError
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
 
-__all__ = ["CONFIDENCE", "LOSSES", "OF", "RiskControl", "binomial_interval", "fit_risk"]
+__all__ = ["CONFIDENCE", "LOSSES", "OF", "RiskControl", "fit_risk"]
 
 LOSSES, OF = ("any_wrong", "wrong_share"), ("all", "answered")
 CONFIDENCE = 0.9  # of promises about answered documents, where none is given
@@ -80,9 +80,7 @@ class RiskControl:
     loss: str = "any_wrong"
     exact: bool = True
     single: bool = False
-    _kept: dict[str, tuple[FloatArray, FloatArray]] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
+    _kept: dict[str, tuple[FloatArray, FloatArray]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def n(self) -> int:
@@ -172,7 +170,8 @@ class RiskControl:
                 (C.max(axis=1, initial=0.0), (C * ~true).max(axis=1, initial=0.0))
                 for C, true in self._blocks(taxonomy, rules)
             ]
-            self._kept[key] = tuple(np.concatenate([part[i] for part in parts]).astype(np.float64) for i in (0, 1))
+            highest, wrong = (np.concatenate([part[i] for part in parts]).astype(np.float64) for i in (0, 1))
+            self._kept[key] = highest, wrong
         return self._kept[key]
 
     def _blocks(self, taxonomy: Taxonomy, rules: _Rules) -> Any:
@@ -225,7 +224,8 @@ def fit_risk(
     --------
     >>> tax = Taxonomy.flat("AB")
     >>> P = np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.6, 0.4]])
-    >>> control = fit_risk(P, tax.indicator(["A", "B", "A", "B"]), np.arange(2), ordering=np.zeros(4, bool), single=True)
+    >>> gold, testing = tax.indicator(["A", "B", "A", "B"]), np.zeros(4, dtype=bool)
+    >>> control = fit_risk(P, gold, np.arange(2), ordering=testing, single=True)
     >>> round(control.threshold(0.4, tax), 6), round(control.threshold(0.2, tax), 6)
     (0.0, 0.6)
     """
@@ -238,22 +238,6 @@ def fit_risk(
     if ordering is None:
         ordering = np.arange(len(P)) % 2 == 0
     return RiskControl(whole, gold, np.asarray(ordering), np.asarray(nodes), loss, exact, single)
-
-
-def binomial_interval(k: int, n: int, confidence: float = 0.9) -> tuple[float, float]:
-    """The exact (Clopper-Pearson) interval of a share of which k of n were seen; (0, 1) where n is 0.
-
-    Examples
-    --------
-    >>> tuple(round(bound, 4) for bound in binomial_interval(0, 10))
-    (0.0, 0.2589)
-    """
-    from scipy.stats import beta
-
-    tail = (1.0 - confidence) / 2.0
-    low = float(beta.ppf(tail, k, n - k + 1)) if k > 0 else 0.0
-    high = float(beta.ppf(1.0 - tail, k + 1, n - k)) if k < n else 1.0
-    return low, high
 
 
 def _check(risk: Any, of: str, confidence: Any, loss: str) -> None:

@@ -16,10 +16,10 @@ Coherent, no child above its parent:
     softmax     where every document has one label: Q_v = exp(a f_v) / sum_u exp(a f_u) over the labels, one slope a by
                 maximum likelihood, so that labels are ranked as by their scores; P_v is the sum of Q at and below v
 
-Q_v, the probability that v itself is a label (`label_probabilities`), is what suggestions show. Where every document has
-one label it sums to 1 over the labels: other ways than softmax take P_v less that of the children and divide by the sum,
-and P_v becomes the sum of Q again. For label sets it is one rising curve of the scores of all labels, which keeps their
-order, or P_v less the largest of the children where the model was taught closed sets.
+Q_v, the probability that v itself is a label (`label_probabilities`), is what suggestions show. Where every document
+has one label it sums to 1 over the labels: other ways than softmax take P_v less that of the children and divide by the
+sum, and P_v becomes the sum of Q again. For label sets it is one rising curve of the scores of all labels, which keeps
+their order, or P_v less the largest of the children where the model was taught closed sets.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ _POOL = 200_000  # pairs of a level that its slope is fitted on
 class Calibrator:
     """Curves of ``nodes`` (all that are scored, and their ancestors); make one with `fit_calibrator`.
 
-    ``slope`` and ``offset`` are of logistic curves; nodes with knots (rows of ``indptr``) have steps instead. ``labels``
-    are the nodes that documents were labelled with, of which each has one if ``single``; ``label_slope`` is the slope of
-    the soft-max over them, ``label_x`` and ``label_y`` are the knots of the one curve of their scores.
+    ``slope`` and ``offset`` are of logistic curves; nodes with knots (rows of ``indptr``) have steps instead.
+    ``labels`` are the nodes that documents were labelled with, of which each has one if ``single``; ``label_slope`` is
+    the slope of the soft-max over them, ``label_x`` and ``label_y`` are the knots of the one curve of their scores.
     """
 
     nodes: IntArray
@@ -182,7 +182,9 @@ def fit_calibrator(
     check_choice("method", method, METHODS)
     check_choice("coherent", coherent, COHERENT)
     if coherent == "softmax" and not single:
-        raise ParameterError("coherent='softmax' is for documents with one label each; expected 'project', 'min' or 'product'.")
+        raise ParameterError(
+            "coherent='softmax' is for documents with one label each; expected 'project', 'min' or 'product'."
+        )
     held = held_out(S, Y, taxonomy, columns, close=True)
     S = held.S.dense() if isinstance(held.S, TopScores) else held.S
     scored = held.columns[held.columns != taxonomy.root]

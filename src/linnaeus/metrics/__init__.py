@@ -57,6 +57,7 @@ from linnaeus.metrics.ranking_measures import (
 from linnaeus.metrics.report import Report, evaluate
 from linnaeus.metrics.resampling import bootstrap, bootstrap_metric, permutation_metric, permutation_test
 from linnaeus.metrics.score import Score
+from linnaeus.metrics.selective import binomial_interval, coverage_risk_curve, selective_risk
 from linnaeus.metrics.sets import as_sets
 from linnaeus.metrics.significance import (
     corrected_resampled_t,
@@ -80,6 +81,7 @@ __all__ = [
     "as_sets",
     "au_prc",
     "average_precision",
+    "binomial_interval",
     "bootstrap",
     "bootstrap_metric",
     "brier",
@@ -88,6 +90,7 @@ __all__ = [
     "compare",
     "corrected_resampled_t",
     "coverage",
+    "coverage_risk_curve",
     "decision_sign_test",
     "evaluate",
     "example_f1",
@@ -129,6 +132,7 @@ __all__ = [
     "ranking_loss",
     "recall_at_k",
     "reliability",
+    "selective_risk",
     "sign_test",
     "subset_accuracy",
     "symmetric_difference",

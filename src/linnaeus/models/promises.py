@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from linnaeus.decoding.calibrate import Calibrator
     from linnaeus.models.base import TaxonomyClassifier
 
-__all__ = ["REASONS", "Decisions", "decide", "most_probable", "without_features"]
+__all__ = ["REASONS", "Decisions", "decide", "most_probable", "nonzero_features"]
 
 REASONS = ("no known word", "two codes nearly equal", "below the threshold")
 
@@ -71,7 +71,7 @@ def decide(
     threshold = control.threshold(risk, taxonomy, of=of, confidence=confidence, rules=rules)
     bound = Rules.of(rules).bind(taxonomy)
     allowed = (bound.allowed & bound.may_stop)[_labels(curve)]
-    unknown, first = without_features(X), 0
+    unknown, first = nonzero_features(X) == 0, 0
     sets, nodes, values, reasons = [], [], [], []
     for S in model._score_blocks(X):
         P, Q = curve(S, taxonomy, model.nodes_), curve.label_probabilities(S, taxonomy, model.nodes_)
@@ -106,11 +106,11 @@ def calibration_of(model: TaxonomyClassifier) -> tuple[Calibrator, RiskControl]:
     return model.calibrator_, model.risk_control_
 
 
-def without_features(X: Any) -> BoolArray:
-    """Which documents have no feature that is not 0: texts without a known word."""
-    if hasattr(X, "indptr"):
-        return np.asarray(np.diff(X.indptr) == 0) | np.asarray(abs(X).sum(axis=1) == 0).ravel()
-    return ~np.asarray(X).any(axis=1) if np.ndim(X) == 2 else np.zeros(len(X), dtype=bool)
+def nonzero_features(X: Any) -> IntArray:
+    """Number of features of each document that are not zero; of sequences, the characters."""
+    if np.ndim(X) != 2 and not hasattr(X, "indptr"):
+        return np.array([len(sequence) for sequence in X], dtype=np.int64)
+    return np.asarray((X != 0).sum(axis=1), dtype=np.int64).ravel()
 
 
 def most_probable(
