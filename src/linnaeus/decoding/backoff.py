@@ -61,8 +61,8 @@ class RiskControl:
         Coherent probabilities; those below `LEAST` are left out.
     gold : CSR array of shape (n_docs, n_nodes)
         Closed labels.
-    ordering : ndarray of bool, shape (n_docs,)
-        Documents that fix the sequence of thresholds; the others test it.
+    ordering : ndarray of int, shape (n_docs,)
+        1 for documents that fix the sequence of thresholds; the others test it.
     nodes : ndarray of int
         The nodes that have probabilities.
     loss : {"any_wrong", "wrong_share"}
@@ -75,7 +75,7 @@ class RiskControl:
 
     P: CSR
     gold: CSR
-    ordering: BoolArray
+    ordering: IntArray
     nodes: IntArray
     loss: str = "any_wrong"
     exact: bool = True
@@ -89,7 +89,7 @@ class RiskControl:
 
     @property
     def _testing(self) -> BoolArray:
-        return ~self.ordering if self.exact else np.ones(len(self.ordering), dtype=bool)
+        return (self.ordering == 0) | (not self.exact)
 
     def threshold(
         self,
@@ -129,7 +129,7 @@ class RiskControl:
         if of == "all" and confidence is None:
             return _expected(np.sort(wrong[use])[::-1], np.arange(1.0, self.n + 1), self.n, risk)
         delta = 1.0 - (CONFIDENCE if confidence is None else confidence)
-        n_tested = self.n if of == "all" else int((~self.ordering).sum())
+        n_tested = self.n if of == "all" else int((self.ordering == 0).sum())
         least = int(np.ceil(np.log(delta) / np.log1p(-risk) - 1e-9))
         if n_tested < least:
             raise ParameterError(
@@ -138,7 +138,7 @@ class RiskControl:
             )
         if of == "all":
             return _bounded(np.sort(wrong[use])[::-1], risk, delta)
-        first, second = self.ordering, ~self.ordering
+        first, second = self.ordering == 1, self.ordering == 0
         return _selective((highest[first], wrong[first]), (highest[second], wrong[second]), risk, delta)
 
     def answered(self, threshold: float, taxonomy: Taxonomy, rules: _Rules = None) -> float:
@@ -237,7 +237,7 @@ def fit_risk(
     whole = sparse.csr_array((whole.data, nodes[whole.indices], whole.indptr), shape=(len(P), gold.shape[1]))
     if ordering is None:
         ordering = np.arange(len(P)) % 2 == 0
-    return RiskControl(whole, gold, np.asarray(ordering), np.asarray(nodes), loss, exact, single)
+    return RiskControl(whole, gold, np.asarray(ordering).astype(np.int8), np.asarray(nodes), loss, exact, single)
 
 
 def _check(risk: Any, of: str, confidence: Any, loss: str) -> None:

@@ -242,9 +242,11 @@ def _fitted(
 
 
 def _label_scores(S: FloatArray, columns: Any, labels: IntArray) -> FloatArray:
-    """The columns of the labels."""
-    order = np.argsort(np.asarray(columns), kind="stable")
-    return S[:, order[np.searchsorted(np.asarray(columns)[order], labels)]]
+    """The columns of the labels; the least score of the document where a label has none."""
+    columns = np.asarray(columns)
+    order = np.argsort(columns, kind="stable")
+    at = order[np.minimum(np.searchsorted(columns[order], labels), len(order) - 1)]
+    return np.where(columns[at] == labels, S[:, at], S.min(axis=1, keepdims=True))
 
 
 def _softmax_slope(S: FloatArray, held: HeldOut, labels: IntArray) -> float:

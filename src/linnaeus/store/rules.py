@@ -63,6 +63,12 @@ def _check_calibrator(curve: Any, sizes: Sizes) -> None:
         raise StoreError(f"Calibrator.coherent is {curve.coherent!r}; expected one of {', '.join(COHERENT)}")
     if not (np.diff(curve.nodes) > 0).all():
         raise StoreError("Calibrator.nodes do not rise")
+    if curve.coherent == "softmax" and (curve.labels is None or not curve.single):
+        raise StoreError("Calibrator.coherent is 'softmax', and the labels that it is over are missing")
+    if curve.labels is not None and not (np.diff(curve.labels) > 0).all():
+        raise StoreError("Calibrator.labels do not rise")
+    if curve.label_x is not None and not (len(curve.label_x) and (np.diff(curve.label_x) >= 0).all()):
+        raise StoreError("Calibrator.label_x does not rise")
 
 
 def _check_risk(control: Any, sizes: Sizes) -> None:
@@ -70,6 +76,12 @@ def _check_risk(control: Any, sizes: Sizes) -> None:
 
     if control.loss not in LOSSES:
         raise StoreError(f"RiskControl.loss is {control.loss!r}; expected one of {', '.join(LOSSES)}")
+    if not (hasattr(control.P, "indptr") and hasattr(control.gold, "indptr")):
+        raise StoreError("RiskControl.P and RiskControl.gold are not sparse")
+    if control.P.nnz and not (float(control.P.data.min()) >= 0 and float(control.P.data.max()) <= 1):
+        raise StoreError("RiskControl.P holds numbers outside 0 .. 1")
+    if not within(control.ordering, 0, 2):
+        raise StoreError("RiskControl.ordering holds numbers other than 0 and 1")
 
 
 def _check_label_tree(tree: Any, sizes: Sizes) -> None:

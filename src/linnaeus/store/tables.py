@@ -25,6 +25,8 @@ _TABLES: dict[str, str] = {
         feature_names_in_? str[features]
         calibrator_? Calibrator or null
         risk_control_? RiskControl or null
+        carried_nodes_? int[carried_nodes] below nodes unique or null
+        one_path_? bool
         kept_? KeptDocuments or null
         prune_threshold_? diagnostic
         objective_? diagnostic
@@ -167,13 +169,20 @@ _TABLES: dict[str, str] = {
         y float[knots]
         coherent str
         own bool
+        labels? int[carried] below nodes unique or null
+        single? bool
+        label_slope? float
+        label_x? float[label_knots] or null
+        label_y? float[label_knots] or null
         """,
     "RiskControl": """
-        level float[levels]
-        total float[levels]
-        n int
+        P float[documents, nodes] sparse
+        gold number[documents, nodes] sparse
+        ordering int[documents]
+        nodes int[levels] below nodes unique
         loss str
         exact bool
+        single bool
         """,
     "KeptDocuments": """
         X float[kept, features] sparse
