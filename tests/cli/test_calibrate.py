@@ -10,7 +10,10 @@ def test_a_calibrated_model_answers_at_a_risk(linnaeus, trained) -> None:
     assert result.code == 2
     assert "not calibrated" in result.err
     result = linnaeus("calibrate", trained / "model", trained / "docs.jsonl", "--method", "platt", "--json")
-    assert json.loads(result.out)["risk_documents"] == 20
+    found = json.loads(result.out)
+    assert found["risk_documents"] == 20
+    assert [row["threshold"] is None for row in found["promises"]] == [True, True, False, False, False, False]
+    assert found["promises"][0]["threshold_of_answered"] is None
     result = linnaeus("predict", trained / "model", trained / "docs.jsonl", "--risk", 0.2, "--probabilities")
     scores = [entry["score"] for line in result.out.splitlines() for entry in json.loads(line)["labels"]]
     assert scores

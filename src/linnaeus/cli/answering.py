@@ -2,7 +2,8 @@
 
 A record has the id of the document, its ``labels`` (best first; each with name, score and path), the number of
 ``known_terms`` and a ``status``: answered, empty (the model assigns no label), or unknown (the model knows no term of
-the document, so that its answer would say nothing about it).
+the document, so that its answer would say nothing about it). Under a promised risk it is coded, or review with the
+reason and the most probable labels.
 """
 
 from __future__ import annotations
@@ -14,14 +15,16 @@ from typing import Any
 
 import numpy as np
 
+from linnaeus.cli.risk import review_entry
 from linnaeus.errors import ParameterError
+from linnaeus.models.promises import nonzero_features
 from linnaeus.models.requests import candidates, check_feasible
 from linnaeus.order import best_columns
-from linnaeus.pipeline import nonzero_features
 
-__all__ = ["ANSWERED", "EMPTY", "UNKNOWN", "Answering"]
+__all__ = ["ANSWERED", "CODED", "EMPTY", "REVIEW", "UNKNOWN", "Answering"]
 
 ANSWERED, EMPTY, UNKNOWN = "answered", "empty", "unknown"
+CODED, REVIEW = "coded", "review"  # under a promised risk
 _BATCH = 4096
 Row = list[tuple[int, float | None]]  # (node, score) of the labels of a document, best first
 
@@ -37,7 +40,9 @@ class Answering:
     probabilities: bool = False
     rules: dict[str, Any] = field(default_factory=dict)
     n_best: int | None = None
-    risk: float | None = None
+    promise: dict[str, Any] = field(default_factory=dict)  # parameters of ``decisions``, rules included
+    n_candidates: int = 3
+    ancestors: bool = False
     answer_unknown: bool = False
     n_unknown: int = 0  # documents of which the model knows no term, counted while they are answered
 
@@ -62,6 +67,9 @@ class Answering:
 
     def _batch(self, X: Any, names: list[str]) -> Iterator[dict[str, Any]]:
         known = nonzero_features(X).tolist()
+        if self.promise:
+            yield from self._promised(X, names, known)
+            return
         sets = self._sets(X)
         for i, row in enumerate(self._ranked(X) if self.top else self._assigned(X, sets)):
             nothing = not known[i]
@@ -71,6 +79,20 @@ class Answering:
             status = UNKNOWN if silent else ANSWERED if labels else EMPTY
             record = {"id": names[i], "labels": labels, "known_terms": known[i], "status": status}
             yield record if sets is None else {**record, **self._proof(sets, i, silent)}
+
+    def _promised(self, X: Any, names: list[str], known: list[int]) -> Iterator[dict[str, Any]]:
+        """Records under a promised risk: coded, or left for review with candidates."""
+        found = self.inner.decisions(X, k=self.n_candidates, **self.promise)
+        closed = found.Y
+        shown = self._closed(closed)
+        for i, name in enumerate(names):
+            members = slice(closed.indptr[i], closed.indptr[i + 1])
+            value = dict(zip(closed.indices[members].tolist(), found.certainty[members].tolist(), strict=True))
+            row = [(v, value[v]) for v in shown.indices[shown.indptr[i] : shown.indptr[i + 1]].tolist()]
+            labels = [self._entry(v, p) for v, p in sorted(row, key=lambda pair: (-pair[1], pair[0]))]
+            self.n_unknown += not known[i]
+            record = {"id": name, "labels": labels, "known_terms": known[i], "status": CODED if labels else REVIEW}
+            yield record if labels else {**record, **review_entry(found, i, self.n_candidates, self.taxonomy)}
 
     # -- sets ----------------------------------------------------------------------------------------------------------
 
@@ -102,8 +124,7 @@ class Answering:
         if sets is not None:
             Y = self._closed(sets.best)
         else:
-            request = {} if self.risk is None else {"risk": self.risk}
-            Y = self.inner.answers(X, decoder=self.decoder, closed=self.closed, **request)
+            Y = self.inner.answers(X, decoder=self.decoder, closed=self.closed)
         first = 0
         for S in [self.inner.predict_proba(X)] if self.probabilities else self.inner.score_blocks(X):
             for i, scores in enumerate(S):
@@ -121,6 +142,10 @@ class Answering:
 
     def _ranked(self, X: Any) -> Iterator[Row]:
         """The best labels of each document by score; their probabilities do not change the order."""
+        if self.probabilities and not self.rules:
+            found = self.inner.top_nodes(X, self.top, probabilities=True, ancestors=self.ancestors)
+            yield from (list(zip(*row, strict=True)) for row in zip(*(part.tolist() for part in found), strict=True))
+            return
         nodes, scores = self._best(X)
         if self.probabilities:
             columns = [[self._column_of[node] for node in row] for row in nodes]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -37,12 +37,29 @@ def calibrate(
     calibrated(loaded, documents.documents, y, cv=None, method=method, loss=loss)
     save(loaded, output or model)
     control = getattr(loaded, "model_", loaded).risk_control_
-    least = 1.0 / (control.n + 1)
-    rows = [(risk, control.caution(risk)) for risk in (0.01, 0.02, 0.05, 0.1, 0.2, 0.3) if risk >= least]
+    rows = [(risk, *_promised(control, risk, loaded.taxonomy_)) for risk in (0.01, 0.02, 0.05, 0.1, 0.2, 0.3)]
     if as_json:
-        print_json(
-            {"documents": len(documents), "risk_documents": control.n, "caution": dict(rows), "output": output or model}
-        )
+        promises = [dict(zip(("risk", "threshold", "answered", *_OF_ANSWERED), row, strict=True)) for row in rows]
+        whole = {"documents": len(documents), "risk_documents": control.n, "promises": promises}
+        print_json({**whole, "output": output or model})
         return
-    print_table(["risk", "least probability answered"], rows)
-    note(f"saved to {output or model}; try: linnaeus predict {output or model} FILE --risk 0.1")
+    columns = ["risk", "of all: threshold", "answered", "of answered: threshold", "answered"]
+    print_table(columns, [["" if cell is None else cell for cell in row] for row in rows])
+    note(f"saved to {output or model}; try: linnaeus predict {output or model} FILE --risk 0.1 --risk-of answered")
+
+
+_OF_ANSWERED = ("threshold_of_answered", "answered_of_answered")
+
+
+def _promised(control: Any, risk: float, taxonomy: Any) -> list[float | None]:
+    """Thresholds and shares of answered documents for both promises; None where they cannot be made."""
+    from linnaeus.errors import ParameterError
+
+    cells: list[float | None] = []
+    for of in ("all", "answered"):
+        try:
+            threshold = control.threshold(risk, taxonomy, of=of)
+            cells += [threshold, control.answered(threshold, taxonomy)]
+        except ParameterError:
+            cells += [None, None]
+    return cells

@@ -11,7 +11,10 @@ import typer
 
 from linnaeus.cli import options
 from linnaeus.cli.console import JsonOption, note, print_json, print_table, waiting
+from linnaeus.cli.predict import Rules
+from linnaeus.cli.risk import Promise, check_plot, checked_promise, print_promise, write_plot
 from linnaeus.cli.tables import write_table
+from linnaeus.errors import DataError, ParameterError
 
 __all__ = ["evaluate"]
 
@@ -58,6 +61,16 @@ def evaluate(
     ] = "zero",
     decoder: Annotated[str | None, typer.Option("--decoder", help=options.DECODER)] = None,
     closed: Annotated[bool | None, typer.Option("--closed/--not-closed", help="Add all ancestors, or not.")] = None,
+    promise: Promise,
+    plot: Annotated[
+        str | None,
+        typer.Option(
+            "--plot",
+            help="Draw coverage and risk (.png, .svg).",
+            rich_help_panel="Promised risk, for calibrated models",
+        ),
+    ] = None,
+    rules: Rules,
     taxonomy: options.OptionalTaxonomy,
     reading: options.LabelledReading,
     as_json: JsonOption = False,
@@ -67,14 +80,28 @@ def evaluate(
     linnaeus evaluate model/ test.jsonl
 
     linnaeus evaluate --taxonomy topics.ttl --gold gold.tsv --predicted predicted.tsv
+
+    With --risk: whether the promise is kept on these documents, whether probabilities can be believed, and how many
+    documents could be answered at which risk. Rules belong to --risk here.
     """
     from linnaeus import metrics
 
+    if promise.risk is None:
+        promise.refuse("belongs to --risk, which is not given")
+        given = [name for name, value in rules.given().items() if value]
+        if plot is not None or given:
+            raise ParameterError(
+                f"{'--plot' if plot is not None else rules.option(given[0])} belongs to --risk, which is not given."
+            )
+    check_plot(plot)
     if model is not None and data is not None and not (gold or predicted or taxonomy.path):
         options.refuse_language(taxonomy.language)
         taxonomy.refuse("says how a --taxonomy is read; the model has its own")
+        if promise.risk is not None:
+            _evaluate_promise(model, data, promise, rules, reading, plot, as_json)
+            return
         answers = _answers_of_model(model, data, compare, reading, decoder, closed)
-    elif gold and predicted and model is None and decoder is None:
+    elif gold and predicted and model is None and decoder is None and promise.risk is None:
         answers = _answers_of_files(taxonomy.read_if_given(), gold, predicted, compare, reading)
     else:
         raise typer.BadParameter("Give a model and labelled documents, or --gold and --predicted (with --taxonomy).")
@@ -117,10 +144,34 @@ def evaluate(
         _print(report, tests, nodes if per_node else [], levels=levels)
 
 
+def _evaluate_promise(
+    model: str,
+    data: str,
+    promise: Promise,
+    rules: Rules,
+    reading: options.Reading,
+    plot: str | None,
+    as_json: bool,
+) -> None:
+    from linnaeus import store
+    from linnaeus.cli.predicting import documents_for
+
+    loaded = store.load(model)
+    inner = getattr(loaded, "model_", loaded)
+    request = promise.request(inner, rules.bound_to(loaded.taxonomy_), loaded.taxonomy_)
+    documents = documents_for(loaded, [data], reading)
+    if documents.labels is None:
+        raise DataError(f"{data} has no labels to compare with; name their column with --labels.")
+    _check_labels(documents.labels, loaded.taxonomy_, data)
+    with waiting("comparing"):
+        found = checked_promise(loaded, documents.documents, documents.labels, request)
+    if plot is not None:
+        write_plot(found, plot)
+    print_json(found) if as_json else print_promise(found)
+
+
 def _check_labels(gold: Any, taxonomy: Any, path: str | None) -> None:
     """A file of which no label is in the taxonomy was not meant: all its measures would be 0 without a word."""
-    from linnaeus.errors import DataError
-
     given = [label for row in gold for label in row] if taxonomy is not None else []
     if given and not any(label in taxonomy for label in given):
         hint = f"for example {given[0]!r}{taxonomy.hint(given[0])}"

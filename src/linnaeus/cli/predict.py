@@ -12,6 +12,7 @@ import typer
 
 from linnaeus.cli import options
 from linnaeus.cli.console import note
+from linnaeus.cli.risk import Promise, review_columns, review_row
 from linnaeus.errors import DataError, ParameterError
 
 __all__ = ["predict"]
@@ -90,9 +91,27 @@ def predict(
     n_best: Annotated[
         int | None, typer.Option("--n-best", min=1, help="Give the n best label sets with their scores.")
     ] = None,
-    risk: Annotated[
-        float | None, typer.Option("--risk", help="Answer only as deep as this risk allows; for calibrated models.")
+    ancestors: Annotated[
+        bool, typer.Option("--ancestors", help="With --top --probabilities: rank the nodes above labels, too.")
+    ] = False,
+    promise: Promise,
+    review: Annotated[
+        str | None,
+        typer.Option(
+            "--review",
+            help="Table of the documents left for review.",
+            rich_help_panel="Promised risk, for calibrated models",
+        ),
     ] = None,
+    candidates: Annotated[
+        int,
+        typer.Option(
+            "--candidates",
+            min=1,
+            help="Suggestions for each of them.",
+            rich_help_panel="Promised risk, for calibrated models",
+        ),
+    ] = 3,
     answer_unknown: Annotated[
         bool, typer.Option("--answer-unknown", help="Answer documents of which the model knows no term, too.")
     ] = False,
@@ -104,7 +123,8 @@ def predict(
     """Classify documents.
 
     Tables (--as csv, tsv, xlsx) have the columns id, label, name, score or probability, path and status: answered,
-    empty (no label fits) or unknown (the model knows no term of the document; see --answer-unknown).
+    empty (no label fits) or unknown (the model knows no term of the document; see --answer-unknown); with --risk coded
+    or review.
     """
     from linnaeus import store
     from linnaeus.cli import tables
@@ -119,28 +139,43 @@ def predict(
     if document:
         reading.refuse("says how files are read, and --document is the text itself")
     options.refuse_language(language)
-    _check_top(top, rules, decoder is not None or closed is not None, n_best, risk)
-    if risk is not None and (any(rules.given().values()) or n_best is not None):
-        raise ParameterError("--risk cannot be promised together with rules or --n-best.")
+    _check_top(top, rules, decoder is not None or closed is not None, n_best, promise.risk)
+    if promise.risk is not None and (n_best is not None or decoder is not None):
+        given = "--n-best" if n_best is not None else "--decoder"
+        raise ParameterError(
+            f"--risk decides by probabilities which label is answered; {given} means nothing beside it."
+        )
+    if review is not None and promise.risk is None:
+        raise ParameterError("--review collects what --risk leaves without an answer; give --risk.")
+    if ancestors and not (top and probabilities):
+        raise ParameterError("--ancestors belongs to --top and --probabilities.")
     decide = options.parse_decoder(decoder)
     loaded = store.load(model)
     inner = getattr(loaded, "model_", loaded)
-    if risk is not None and getattr(inner, "risk_control_", None) is None:
-        raise ParameterError("--risk: the model is not calibrated; `linnaeus calibrate MODEL UNSEEN` does it.")
     if probabilities and not hasattr(loaded, "predict_proba"):
         raise ParameterError("--probabilities: the model has none; `linnaeus calibrate` gives it some.")
     bound = rules.bound_to(loaded.taxonomy_)
+    promised = promise.request(inner, bound, loaded.taxonomy_)
     documents = texts_for(loaded, document) if document else _documents(loaded, data, reading)
-    answering = Answering(loaded, top, closed, decide, probabilities, bound, n_best, risk, answer_unknown)
-    columns = ["id", "label", "name", "probability" if probabilities else "score", "path", "status"]
+    answering = Answering(
+        loaded, top, closed, decide, probabilities, bound, n_best, promised, candidates, ancestors, answer_unknown
+    )
+    columns = ["id", "label", "name", "probability" if probabilities or promised else "score", "path", "status"]
     rows: Callable[[dict[str, Any]], Iterator[list[Any]]] = tables.table_rows
     if n_best is not None:
         columns = ["id", "set", "label", "name", "score", "path", "status"]
         rows = partial(tables.set_rows, entry=answering.entry)
     with tables.writing(output, format, columns, rows) as write:
+        unsure = []
         for record in answering.records(documents):
             write(record)
-    if answering.n_unknown:
+            if "reason" in record:
+                unsure.append(review_row(record, candidates))
+    if promised:
+        note(f"{len(documents) - len(unsure):,} documents coded, {len(unsure):,} left for review")
+    if review is not None:
+        tables.write_table(review, review_columns(candidates), unsure)
+    if answering.n_unknown and not promised:
         how = "answered from its constants" if answer_unknown else "not answered; --answer-unknown answers them"
         note(f"warning: the model knows no term of {answering.n_unknown:,} of {len(documents):,} documents ({how})")
 

@@ -206,15 +206,15 @@ def train(
     if after.keep_documents:
         pipe.keep_documents(documents.documents, y, documents.ids)
     training.save(pipe, output)  # before anything is measured: what was trained is not lost
-    if after.calibrate is not None:
-        from linnaeus.calibration import calibrate as calibrated
-
-        training.save(calibrated(pipe, documents.documents, y, method=after.calibrate), output)
     if run.checkpoint is not None:
         training.drop_finished(run.checkpoint)
     _measure(result, pipe, (documents, y), (held_out, gold), after, run, least)
     if least is not None:
         training.save(pipe, output)
+    if after.calibrate is not None:  # after pruning, which makes another model of it
+        from linnaeus.calibration import calibrate as calibrated
+
+        training.save(calibrated(pipe, documents.documents, y, method=after.calibrate), output)
     result["columns"] = dict(documents.columns)
     result["model_bytes"] = sum(file.stat().st_size for file in Path(output).rglob("*") if file.is_file())
     result["output"] = output

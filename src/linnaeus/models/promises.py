@@ -12,6 +12,7 @@ from linnaeus.decoding.base import stacked
 from linnaeus.decoding.rules import Rules
 from linnaeus.errors import ParameterError
 from linnaeus.order import best_columns
+from linnaeus.taxonomy.rows import row_numbers
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Matrix
 
 if TYPE_CHECKING:
@@ -36,10 +37,12 @@ class Decisions:
         Nodes of larger probability were answered.
     candidates : ndarray of int, shape (n_docs, k)
         The k most probable labels that the rules allow, best first.
-    probabilities : ndarray of shape (n_docs, k)
+    probabilities : ndarray of shape (n_docs, max(k, 2))
         Their probabilities.
     reason : ndarray of int, shape (n_docs,)
         The place in `REASONS` of why a document is for review; -1 where it is answered.
+    certainty : ndarray
+        The probability of every entry of Y, in the order of ``Y.indices``.
     """
 
     Y: CSR
@@ -47,6 +50,7 @@ class Decisions:
     candidates: IntArray
     probabilities: FloatArray
     reason: IntArray
+    certainty: FloatArray
 
     @property
     def margin(self) -> FloatArray:
@@ -72,7 +76,9 @@ def decide(
     bound = Rules.of(rules).bind(taxonomy)
     allowed = (bound.allowed & bound.may_stop)[_labels(curve)]
     unknown, first = nonzero_features(X) == 0, 0
-    sets, nodes, values, reasons = [], [], [], []
+    sets, nodes, values, reasons, certainty = [], [], [], [], []
+    place = np.zeros(taxonomy.n_nodes, dtype=np.int64)
+    place[curve.nodes] = np.arange(len(curve.nodes))
     for S in model._score_blocks(X):
         P, Q = curve(S, taxonomy, model.nodes_), curve.label_probabilities(S, taxonomy, model.nodes_)
         empty = unknown[first : first + len(S)]
@@ -81,12 +87,13 @@ def decide(
         best = best_columns(np.where(allowed, Q, 0.0), min(max(k, 2), Q.shape[1]))
         top = np.take_along_axis(Q, best, axis=1)
         sets.append(Y)
+        certainty.append(P[row_numbers(Y.indptr), place[Y.indices]])
         nodes.append(_labels(curve)[best[:, :k]])
-        values.append(top[:, : max(k, 2)])
+        values.append(top)
         reasons.append(_reason(empty, top, threshold, np.diff(Y.indptr) > 0))
         first += len(S)
-    found = np.concatenate(values)
-    return Decisions(stacked(sets, taxonomy), threshold, np.concatenate(nodes), found, np.concatenate(reasons))
+    parts = (np.concatenate(part) for part in (nodes, values, reasons, certainty))
+    return Decisions(stacked(sets, taxonomy), threshold, *parts)
 
 
 def _reason(empty: BoolArray, top: FloatArray, threshold: float, answered: BoolArray) -> IntArray:
