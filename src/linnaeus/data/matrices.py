@@ -46,7 +46,7 @@ def as_matrix(X: Any) -> Any:
     >>> from scipy import sparse
     >>> as_matrix(sparse.coo_array(np.eye(2, dtype=np.int8))).dtype
     dtype('float32')
-    >>> as_matrix(["a text"])
+    >>> as_matrix(["a text"])  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     linnaeus.errors.DataError: X holds text ('a text'); models take numbers: for text use Pipeline(model, ...
     """
@@ -118,7 +118,7 @@ def check_values(X: Matrix, name: str = "X") -> None:
 
     Examples
     --------
-    >>> check_values(np.array([[1.0, 1e300]]))
+    >>> check_values(np.array([[1.0, 1e300]]))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     linnaeus.errors.DataError: X holds 1e+300 (document 0, feature 1), too large to compute with in float64: values ...
     """
