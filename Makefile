@@ -7,7 +7,9 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # The package as a user would install it: rebuilt (incrementally, in build/) when a source changes.
 SOURCES := $(shell find src tools -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.pxi' -o -name '*.h' -o -name '*.css' -o -name '*.js' -o -name 'meson.build') meson.build pyproject.toml
 
-.PHONY: demo test test-all test-asan lint develop clean
+CASES ?= 20000
+
+.PHONY: demo test test-all test-asan fuzz lint develop clean
 
 demo: $(VENV)/installed
 	$(BIN)/linnaeus demo
@@ -17,6 +19,10 @@ test: $(VENV)/test-tools $(VENV)/installed lint
 
 test-all: $(VENV)/test-tools $(VENV)/installed lint
 	$(BIN)/python -m pytest -n auto --dist loadgroup
+
+# As many mutations as asked for of every kind of input: make fuzz CASES=100000
+fuzz: $(VENV)/test-tools $(VENV)/installed
+	LINNAEUS_FUZZ_CASES=$(CASES) $(BIN)/python -m pytest tests/fuzz -n auto
 
 lint: $(VENV)/test-tools $(VENV)/installed
 	$(BIN)/ruff check .

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import numbers
+import re
 from collections.abc import Iterable
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "closest",
     "nearest",
     "place",
+    "visible",
 ]
 
 
@@ -130,3 +132,17 @@ def place(source: str | None, line: int | None = None) -> str:
     if source is None:
         return "the input" if line is None else f"line {line}"
     return source if line is None else f"{source}:{line}"
+
+
+_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def visible(text: str) -> str:
+    """Text for a terminal or a page: characters that control either, or turn the direction of writing, are escaped.
+
+    Examples
+    --------
+    >>> visible("red \\x1b[31m")
+    'red \\\\x1b[31m'
+    """
+    return _HIDDEN.sub(lambda found: found.group().encode("unicode_escape").decode(), text)

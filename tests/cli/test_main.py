@@ -91,3 +91,14 @@ def test_an_interrupt_leaves_no_model_behind(tmp_path) -> None:
     assert rest.endswith("stopped\n")
     assert "Traceback" not in rest
     assert not (tmp_path / "model").exists()
+
+
+def test_control_characters_are_escaped_at_the_terminal(capsys) -> None:
+    from linnaeus.cli.console import note, print_table
+
+    print_table(["label\x1b"], [("evil\x1b[2J\u202ename",)])
+    note("saved to \x1b[31mred")
+    out, err = capsys.readouterr()
+    assert "\x1b" not in out.replace("label\x1b", "") + err
+    assert "evil\\x1b[2J\\u202ename" in out
+    assert err == "saved to \\x1b[31mred\n"

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from linnaeus.errors import visible
 from linnaeus.progress import progress, waiting
 
 __all__ = ["JsonOption", "note", "note_columns", "print_json", "print_table", "progress", "show", "waiting"]
@@ -65,7 +66,7 @@ def _cell(value: Any) -> str:
         return {True: "yes", False: "no", None: ""}[value]
     if isinstance(value, int):
         return f"{value:,}"
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
+    return f"{value:.4f}" if isinstance(value, float) else visible(str(value))
 
 
 def note_columns(documents: Any) -> None:
@@ -82,4 +83,4 @@ def note_columns(documents: Any) -> None:
 
 def note(message: str) -> None:
     """A line for the person at the terminal, on stderr."""
-    print(message, file=sys.stderr)
+    print(visible(message), file=sys.stderr)

@@ -19,7 +19,7 @@ from linnaeus.cli.models import models
 from linnaeus.cli.predict import predict
 from linnaeus.cli.shootout import shootout
 from linnaeus.cli.train import train
-from linnaeus.errors import LinnaeusError, ParameterError
+from linnaeus.errors import LinnaeusError, ParameterError, visible
 
 __all__ = ["app", "run"]
 
@@ -82,7 +82,7 @@ def _code(arguments: list[str] | None) -> int:
         error.show()
         return 2
     except LinnaeusError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {visible(str(error))}", file=sys.stderr)
         return 2 if isinstance(error, ParameterError) else 1
     except BrokenPipeError:  # `linnaeus ... | head`: the reader has enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -36,6 +36,7 @@ class Kept:
     def write(self, record: dict[str, Any], H: CSR | None = None, P: FloatArray | None = None) -> None:
         """Keep a run."""
         self.folder.mkdir(parents=True, exist_ok=True)
+        answers = None
         if H is not None:
             arrays = {"indices": H.indices, "indptr": H.indptr, "shape": np.array(H.shape)}
             if P is not None:
@@ -43,7 +44,8 @@ class Kept:
             content = io.BytesIO()
             np.savez_compressed(content, **arrays)
             replace_file(self._path(record["model"], "npz"), content.getvalue())
-        marked = {**record, "fingerprint": self._mark(record["model"])}
+            answers = _digest(content.getvalue())
+        marked = {**record, "fingerprint": self._mark(record["model"]), "answers": answers}
         replace_file(self._path(record["model"], "json"), json.dumps(marked, default=_plain).encode())
 
     def read(self, name: str, budget: float = 0.0) -> dict[str, Any] | None:
@@ -52,12 +54,18 @@ class Kept:
             record: dict[str, Any] = json.loads(self._path(name, "json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        if record.pop("fingerprint", None) != self._mark(name):
+        if not isinstance(record, dict) or record.pop("fingerprint", None) != self._mark(name):
             return None
+        answers = record.pop("answers", None)
         if record["status"] not in FINISHED and budget > _MORE * record.get("budget", 0.0):
             return None
-        if record["status"] in ("done", "stopped early") and not self._path(name, "npz").exists():
-            return None
+        if record["status"] in ("done", "stopped early"):  # the answers of this record: a kill may part the two
+            try:
+                content = self._path(name, "npz").read_bytes()
+            except OSError:
+                return None
+            if answers != _digest(content):
+                return None
         return record
 
     def answers(self, name: str) -> tuple[CSR, FloatArray | None]:
@@ -73,6 +81,10 @@ class Kept:
     def _mark(self, name: str) -> str:
         settings = json.dumps(dict(self.experiment.settings.get(name, {})), sort_keys=True, default=repr)
         return hashlib.blake2b(f"{self.experiment.fingerprint} {name} {settings}".encode(), digest_size=16).hexdigest()
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 def _plain(value: Any) -> Any:

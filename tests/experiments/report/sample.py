@@ -8,7 +8,7 @@ import numpy as np
 
 from linnaeus.experiments.report.schema import Result
 
-HOSTILE = '<script>alert(1)</script> & "quotes" </script> <!-- |*_`'
+HOSTILE = '<script>alert(1)</script> & "quotes" </script> <!-- |*_` \u202eneddih\u202c \x1b[31mred\x9b1m'
 MODELS = {
     "RRSVM": (0.842, 31.0, 410.0),
     "RRLogistic": (0.838, 64.0, 430.0),

@@ -40,3 +40,12 @@ def test_hostile_names_are_no_markup() -> None:
     result = make_result()
     result["runs"][0]["confusion"] = [{"gold": 3, "answered": 4, "n": 99}]
     assert "<script" not in markdown(result)
+
+
+def test_control_characters_of_names_are_escaped() -> None:
+    result = make_result()
+    result["runs"][0]["confusion"] = [{"gold": 3, "answered": 4, "n": 99}]
+    text = markdown(result)
+    assert not any(odd in text for odd in "\x1b\x9b\u202e\u202c")
+    assert "x1b" in text
+    assert "u202e" in text

@@ -120,3 +120,9 @@ def test_a_model_far_behind_is_named_instead_of_pressing_the_others_into_a_corne
     drawn = [attrs.get("data-model") for tag, attrs in reader.found if tag == "g"]
     assert "Hieron" not in drawn
     assert "OneVsRestPA" in drawn
+
+
+def test_control_characters_of_names_are_escaped_in_the_page() -> None:
+    text = html(make_result())
+    assert not any(odd in text for odd in "\x1b\x9b\u202e\u202c")
+    assert "u202eneddih" in text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from linnaeus.errors import visible
 from linnaeus.experiments.report.breakdown_values import by_level, by_size
 from linnaeus.experiments.report.page import facts
 from linnaeus.experiments.report.schema import Result
@@ -46,7 +47,7 @@ def plain(text: object) -> str:
     >>> plain("a|b <c>")
     'a\\\\|b &lt;c>'
     """
-    escaped = re.sub(r"([\\`*_\[\]|#~])", r"\\\1", " ".join(str(text).split()))
+    escaped = re.sub(r"([\\`*_\[\]|#~])", r"\\\1", visible(" ".join(str(text).split())))
     return escaped.replace("<", "&lt;")
 
 

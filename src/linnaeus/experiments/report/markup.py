@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
+from linnaeus.errors import visible
+
 __all__ = ["Markup", "embed_json", "join", "tag"]
 
 VOID = {"meta", "input", "br", "col"}
@@ -56,7 +58,7 @@ def _piece(item: object) -> str:
         return item
     if isinstance(item, (list, tuple)):
         return join(item)
-    return escape(str(item), quote=False)
+    return escape(visible(str(item)), quote=False)
 
 
 def _attribute(key: str, value: object) -> str:
@@ -66,7 +68,7 @@ def _attribute(key: str, value: object) -> str:
     if value is True:
         return f" {name}"
     written = f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
-    return f' {name}="{escape(written)}"'
+    return f' {name}="{escape(visible(written))}"'
 
 
 def embed_json(value: Any, identifier: str) -> Markup:
@@ -77,6 +79,15 @@ def embed_json(value: Any, identifier: str) -> Markup:
     >>> embed_json(["</script>"], "data")
     '<script type="application/json" id="data">["\\\\u003c/script>"]</script>'
     """
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    text = json.dumps(_shown(value), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     text = text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     return tag("script", Markup(text), type="application/json", id=identifier)
+
+
+def _shown(value: Any) -> Any:
+    """A value with all its texts as they are shown."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, dict):
+        return {key: _shown(item) for key, item in value.items()}
+    return [_shown(item) for item in value] if isinstance(value, (list, tuple)) else value

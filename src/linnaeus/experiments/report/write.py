@@ -9,6 +9,7 @@ from pathlib import Path
 from linnaeus.experiments.report.markdown import markdown
 from linnaeus.experiments.report.page import html
 from linnaeus.experiments.report.schema import Result, check_result
+from linnaeus.files import replace_file
 
 __all__ = ["write_report"]
 
@@ -35,5 +36,5 @@ def write_report(result: Result, folder: str | os.PathLike[str]) -> list[Path]:
         "report.md": markdown(result),
     }
     for name, text in texts.items():
-        (home / name).write_text(text, encoding="utf-8")
+        replace_file(home / name, text.encode())
     return [home / name for name in texts]
