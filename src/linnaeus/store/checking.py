@@ -50,6 +50,7 @@ def _check_pipeline(pipe: Any, deep: bool) -> None:
     names = pipe.feature_names_
     if names is not None and not (is_strings(names) and (expected is None or len(names) == expected)):
         raise StoreError(f"feature_names are not {expected} names")
+    check_names(dict(pipe.about_), "about")
     if pipe.decoder_ is not None:
         _try_decoder(pipe.decoder_, pipe.model_)
 
