@@ -105,7 +105,7 @@ def from_pairs(
     from linnaeus._kernels.graph import topological_depth
 
     names, above, below = pairs.names, pairs.parent, pairs.child
-    _check_names(pairs)
+    _check_names(pairs, display_labels)
     if kind not in (None, "tree", "dag", "graph"):
         raise TaxonomyError(
             f"kind={kind!r} is not one of 'tree', 'dag', 'graph'{nearest(str(kind), ['tree', 'dag', 'graph'])}"
@@ -134,12 +134,19 @@ def from_pairs(
     )
 
 
-def _check_names(pairs: Pairs) -> None:
+def _check_names(pairs: Pairs, display_labels: Sequence[str] | None) -> None:
     if not pairs.names:
         raise pairs.error("the taxonomy is empty: it needs at least one node.")
     odd = next((name for name in pairs.names if "\0" in name), None)
     if odd is not None:
-        raise pairs.error(f"the name {odd!r} holds a zero character; names are text.")
+        raise pairs.error(f"the name {odd[:60]!r} holds a zero character; names are text.")
+    for text in (pairs.names, display_labels or ()):
+        try:
+            "".join(text).encode()
+        except UnicodeEncodeError as wrong:
+            half = wrong.object[wrong.start]
+            odd = next(name for name in text if half in name)
+            raise pairs.error(f"{odd[:60]!r} holds half of a character ({half!r}), which is not text.") from None
 
 
 def _csr(row: IntArray, column: IntArray, n: int) -> tuple[IntArray, IntArray]:

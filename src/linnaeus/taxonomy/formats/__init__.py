@@ -22,7 +22,7 @@ from linnaeus.taxonomy.formats.graphs import from_networkx, to_networkx
 from linnaeus.taxonomy.formats.nested import note_of
 from linnaeus.taxonomy.formats.options import Options
 from linnaeus.taxonomy.formats.recognition import doubt, recognise_text
-from linnaeus.taxonomy.formats.source import add_note, decode, find_note, load, save, source_name
+from linnaeus.taxonomy.formats.source import add_note, checked_note, decode, find_note, load, save, source_name
 from linnaeus.taxonomy.taxonomy import Taxonomy
 
 __all__ = ["FORMATS", "Draft", "draft", "from_networkx", "knows", "read", "recognise", "to_networkx", "write"]
@@ -284,7 +284,7 @@ def _parse(text: str, source: str, name: str, options: Options) -> Draft:
     found: Draft = module.parse(text, source, name, options.only(module.KNOWN_OPTIONS, name))
     note = find_note(text)
     if not note and '"linnaeus"' in text[:40]:
-        note = note_of(json.loads(text))
+        note = checked_note(note_of(json.loads(text)))
     found.kind, found.order = note.get("kind"), note.get("order")
     found.root = note.get("root", found.root)
     return found

@@ -35,8 +35,9 @@ def parse(text: str, source: str, format: str, options: Options) -> Draft:
 def _add(draft: Draft, entries: list[str], number: int) -> None:
     parts = [entry.split("/") for entry in entries if entry]
     for entry in parts:
+        draft.refuse_long("/".join(entry), number)
         if "" in entry:
-            raise draft.error(f"a step of {'/'.join(entry)!r} is empty.", number)
+            raise draft.error(f"a step of {'/'.join(entry)[:60]!r} is empty.", number)
     if any(entry[0] == "root" for entry in parts) and all(len(entry) == 2 for entry in parts):
         draft.root = "root"
         for above, below in parts:

@@ -288,6 +288,7 @@ def _add_by_digits(draft: Draft, given: dict[str, int]) -> None:
 
 
 def _add_steps(draft: Draft, code: str, mark: str, number: int) -> None:
+    draft.refuse_long(code, number)
     steps = code.split(mark)
     if "" in steps:
         raise draft.error(f"step {steps.index('') + 1} of the code {code!r} is empty.", number)

@@ -45,7 +45,7 @@ def document_sign(text: str) -> str | None:
 def _json_sign(start: str) -> str | None:
     try:
         first, end = json.JSONDecoder().raw_decode(start[start.index("{") :])
-    except ValueError:  # longer than the sample, or broken: for the reader to say
+    except (ValueError, RecursionError):  # longer than the sample, broken or too deep: for the reader to say
         return None
     if not isinstance(first, dict) or any(key in first for key in (*CHILDREN, *PARENTS)):
         return None

@@ -21,6 +21,8 @@ from linnaeus.typing import IntArray
 
 __all__ = ["Draft"]
 
+LONGEST_PATH = 20_000  # characters of a name that is a whole path; the names of n nested nodes take n^2 characters
+
 
 class Draft:
     """Numbered names and (parent, child) pairs with their lines.
@@ -87,6 +89,11 @@ class Draft:
     def error(self, message: str, line: int = 0) -> TaxonomyError:
         """An error that starts with the place."""
         return TaxonomyError(f"{place(self.source, line or None)}: {message}")
+
+    def refuse_long(self, name: str, line: int = 0) -> None:
+        """An error if a name made of a whole path is so long that a deep file would fill the memory with such names."""
+        if len(name) > LONGEST_PATH:
+            raise self.error(f"the path {name[:40]!r}... has {len(name):,} characters; at most {LONGEST_PATH:,}.", line)
 
     def taxonomy(
         self, *, kind: str | None = None, root: str | None = "auto", order: Sequence[str] | None = None

@@ -43,6 +43,8 @@ def parse(text: str, source: str, format: str, options: Options) -> Draft:
             raise draft.error(f"{step!r} is indented by {len(margin)}, which is no level open above it.", number)
         parent = above[-1][1] if above else ""
         name = f"{parent}/{step}" if whole and parent else step
+        if whole:
+            draft.refuse_long(name, number)
         if (parent, name) in under:
             raise draft.error(f"{step!r} was given before at this place, in line {under[parent, name]}.", number)
         under[parent, name] = number

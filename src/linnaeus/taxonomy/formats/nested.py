@@ -31,7 +31,14 @@ KNOWN_OPTIONS = ("names",)
 def parse(text: str, source: str, format: str, options: Options) -> Draft:
     """Names and pairs of nested JSON."""
     draft = Draft(source, repeats=True)
-    content = _load(text, draft)
+    try:
+        _take_all(_load(text, draft), draft, text, options)
+    except RecursionError:
+        raise draft.error("nested too deep for the JSON reader; use 'edges' or 'indented'.") from None
+    return draft
+
+
+def _take_all(content: Any, draft: Draft, text: str, options: Options) -> None:
     note_of(content, remove=True)
     walk = _Walk(draft, text, options.choose("names", ("name", "path")) == "path")
     flat = child_to_parent(content)
@@ -40,7 +47,6 @@ def parse(text: str, source: str, format: str, options: Options) -> Draft:
     else:
         walk.down(Member(name, parents=() if above in (None, "") else (str(above),)) for name, above in flat.items())
     walk.declare()
-    return draft
 
 
 class _Walk:
@@ -75,6 +81,8 @@ class _Walk:
         """Add a node found below another one (or at the top) and return what it is called."""
         draft, step = self.draft, member.name
         name = f"{above}/{step}" if self.whole and above else step
+        if self.whole:
+            draft.refuse_long(name)
         if (above, name, member.parents) in self.given:
             where = f" under {above!r}" if above else ""
             raise draft.error(f"{step!r} is given twice{where}.", _line(self.text, step))
@@ -115,8 +123,10 @@ def _load(text: str, draft: Draft) -> Any:
         return json.loads(text, object_pairs_hook=unique)
     except json.JSONDecodeError as error:
         raise draft.error(f"not JSON: {error.msg}, column {error.colno}.", error.lineno) from None
-    except RecursionError:
-        raise draft.error("nested too deep for the JSON reader; use 'edges' or 'indented'.") from None
+    except TaxonomyError:
+        raise
+    except ValueError as error:  # an integer of thousands of digits
+        raise draft.error(f"not JSON that can be read: {error}.") from None
 
 
 def _line(text: str, word: str) -> int:

@@ -20,7 +20,7 @@ __all__ = ["KNOWN_OPTIONS", "compose", "parse"]
 KNOWN_OPTIONS = ("relations", "namespaces", "obsolete")
 
 _COMMENT = re.compile(r"(?<!\\)\s!\s.*$")
-_MODIFIERS = re.compile(r"(?<!\\)\{.*(?<!\\)\}\s*$")
+_OPENED = re.compile(r"(?<!\\)\{")
 _ESCAPES = {"n": "\n", "t": "\t", "W": " "}
 
 
@@ -130,7 +130,10 @@ def _close(terms: dict[str, _Term], term: _Term | None, draft: Draft) -> None:
 
 def _bare(value: str) -> str:
     """The value without a comment at its end and without modifiers in braces; escapes stay."""
-    return _MODIFIERS.sub("", _COMMENT.sub("", " " + value)).strip()
+    value = _COMMENT.sub("", " " + value).strip()
+    if value.endswith("}") and not value.endswith("\\}") and (opened := _OPENED.search(value)):
+        return value[: opened.start()].rstrip()
+    return value
 
 
 def _fill(term: _Term, tag: str, value: str, number: int) -> None:

@@ -41,6 +41,8 @@ def parse(text: str, source: str, format: str, options: Options) -> Draft:
             cells.pop()
         if "" in cells:
             raise draft.error(f"step {cells.index('') + 1} of the path is empty: {cells!r}.", number)
+        if whole:
+            draft.refuse_long("/".join(cells), number)
         names = ["/".join(cells[: i + 1]) for i in range(len(cells))] if whole else cells
         for name, step in zip(names, cells, strict=True):
             draft.node(name, step if whole else None)

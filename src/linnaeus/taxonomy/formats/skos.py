@@ -33,6 +33,9 @@ REPLACES = "http://purl.org/dc/terms/replaces"
 CALL_BY_IRI = "call the nodes by their IRI (names='iri')"
 OURS = "urn:linnaeus:"  # names that are no IRI travel as urn:linnaeus:<percent-encoded> and come back as they were
 _DECLARED = re.compile(r"""(<\?xml[^>]{0,80}?)(\sencoding\s*=\s*["'][\w.:-]+["'])([^>]*\?>)""")
+_ENTITY = re.compile(r"""<!ENTITY\s+(?:%\s+)?([^\s"'%&;<>]+)\s+("[^"]*"|'[^']*')""")
+_REFERENCE = re.compile(r"[&%]([^\s&;#%]{1,100});")
+LARGEST_ENTITY = 1 << 20
 _IRI = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://|urn:)[^\x00-\x20<>\"{}|\\^`]+")
 
 
@@ -51,12 +54,29 @@ def _triples(text: str, source: str, format: str) -> Any:
     kinds = {"turtle": ox.RdfFormat.TURTLE, "rdf-xml": ox.RdfFormat.RDF_XML, "n-triples": ox.RdfFormat.N_TRIPLES}
     if format == "rdf-xml":  # decoded by now, whatever the declaration says
         text = _DECLARED.sub(r"\1\3", text, count=1)
+        _refuse_expansion(text, source)
     try:
         for quad in ox.parse(text, format=kinds[format], base_iri=OURS):
             if isinstance(quad.subject, ox.NamedNode):
                 yield quad.subject.value, quad.predicate.value, quad.object
     except SyntaxError as error:
         raise Draft(source).error(f"not {format}: {error.msg}.", error.lineno or 0) from None
+
+
+def _refuse_expansion(text: str, source: str) -> None:
+    """An error if the entities that an XML file declares would make it much longer than it is."""
+    if "<!ENTITY" not in text:
+        return
+    size: dict[str, int] = {}  # of entities when expanded; one may refer only to those before it
+    for found in _ENTITY.finditer(text):
+        value = found.group(2)[1:-1]
+        size[found.group(1)] = len(value) + sum(size.get(name, 0) for name in _REFERENCE.findall(value))
+        if size[found.group(1)] > LARGEST_ENTITY:
+            break
+    total = sum(size.get(name, 0) for name in _REFERENCE.findall(text))
+    if max(size.values(), default=0) > LARGEST_ENTITY or total > max(LARGEST_ENTITY, 20 * len(text)):
+        line = text.count("\n", 0, text.index("<!ENTITY")) + 1
+        raise Draft(source).error("the entities that the XML file declares expand to more than is reasonable.", line)
 
 
 class _Concepts:

@@ -22,6 +22,7 @@ from linnaeus.errors import TaxonomyError, place
 __all__ = [
     "add_note",
     "body_lines",
+    "checked_note",
     "column_mark",
     "decode",
     "delimiter",
@@ -76,7 +77,10 @@ def decode(data: bytes, source: str, encoding: str | None = None) -> str:
         named = declared.group(1).decode()
         # The declaration itself was read byte by byte: it cannot be true of UTF-16 and UTF-32.
         encoding = None if named.lower().startswith(("utf-16", "utf-32")) else named
-    text = files.decode(data, source, encoding, TaxonomyError)
+    try:
+        text = files.decode(data, source, encoding, TaxonomyError)
+    except UnicodeError as error:  # of codecs that are not for files, such as 'idna'
+        raise TaxonomyError(f"{source}: the encoding {encoding!r} does not read it ({error}).") from None
     if "\x00" in text:
         line = text.count("\n", 0, text.index("\x00")) + 1
         raise TaxonomyError(
@@ -92,10 +96,22 @@ def find_note(text: str) -> dict[str, Any]:
     if found is None:
         return {}
     try:
-        note = json.loads(found.group(1))
-    except json.JSONDecodeError:
+        return checked_note(json.loads(found.group(1)))
+    except (ValueError, RecursionError):
         return {}
-    return note if isinstance(note, dict) else {}
+
+
+def checked_note(note: object) -> dict[str, Any]:
+    """Those entries of a note that are what a writer writes; a file may be edited by hand."""
+    if not isinstance(note, dict):
+        return {}
+    good = {
+        "format": lambda value: isinstance(value, str),
+        "kind": lambda value: value in ("tree", "dag", "graph"),
+        "root": lambda value: value is None or isinstance(value, str),
+        "order": lambda value: isinstance(value, list) and all(isinstance(name, str) for name in value),
+    }
+    return {key: note[key] for key, fits in good.items() if key in note and fits(note[key])}
 
 
 def add_note(text: str, note: dict[str, Any], mark: str) -> str:
