@@ -19,10 +19,11 @@ from linnaeus.taxonomy.formats.source import body_lines, column_mark, find_note,
 __all__ = ["doubt", "recognise_text"]
 
 _MESH = re.compile(r".+;\s*[A-Z]\d{2,}(\.\d+)*\s*")
-_TRIPLE = re.compile(r"(<[^>]*>|_:\S+)\s+<[^>]*>\s+.+\.\s*(#.*)?")
+_TRIPLE = re.compile(r"(<[^<>]*>|_:\S+)\s+<[^<>]*>\s+\S")
+_TRIPLE_END = re.compile(r"\.\s*#")
 _TURTLE = re.compile(r"^\s*(@prefix|@base|prefix\s+\S*:\s*<|base\s+<)", re.IGNORECASE | re.MULTILINE)
 # A statement that begins with an IRI (XML tags have no colon and nothing but tags behind them): ``<urn:a> a <urn:B> .``
-_STATEMENT = re.compile(r"(<[^<>\s]*[:#][^<>\s]*>|_:\S+)\s+(a\s|<[^<>\s]*[:#][^<>\s]*>\s)")
+_STATEMENT = re.compile(r"(<[^<>\s:#]*[:#][^<>\s]*>|_:\S+)\s+(a\s|<[^<>\s:#]*[:#][^<>\s]*>\s)")
 LINES = 2000  # as many as are looked at
 TABLE_ENDINGS = (".csv", ".tsv", ".tab")
 _INTEGERS = re.compile(r"-?\d+ +-?\d+\s*")
@@ -89,9 +90,14 @@ def _by_sign(text: str) -> str | None:
         return "arff"
     if _TURTLE.match(said[0]):
         return "turtle"
-    if _TRIPLE.fullmatch(said[0]):
-        return "n-triples" if all(_TRIPLE.fullmatch(line) for line in said[:20]) else "turtle"
+    if _is_triple(said[0]):
+        return "n-triples" if all(map(_is_triple, said[:20])) else "turtle"
     return "turtle" if _STATEMENT.match("\n".join(said)) else None
+
+
+def _is_triple(line: str) -> bool:
+    # In two steps: one expression for both ends takes quadratic time on a long line.
+    return bool(_TRIPLE.match(line)) and (line.endswith(".") or bool(_TRIPLE_END.search(line)))
 
 
 def _by_shape(lines: list[str], mark: str | None, ending: str) -> str | None:

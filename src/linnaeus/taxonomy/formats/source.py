@@ -44,7 +44,7 @@ SAMPLE = 200  # lines that are looked at for a delimiter
 def load(path: str | os.PathLike[str], size: int = -1) -> bytes:
     """The first ``size`` bytes of a file (all by default; ``-`` is the standard input), unpacked if it is packed."""
     name = source_name(path)
-    with files.intact(name, TaxonomyError), _opened(path) as raw, files.unpacked(raw) as file:
+    with files.intact(name, TaxonomyError), _opened(path) as raw, files.unpacked(raw, name, TaxonomyError) as file:
         return file.read(size)
 
 
@@ -56,11 +56,7 @@ def source_name(path: str | os.PathLike[str]) -> str:
 def _opened(path: str | os.PathLike[str]) -> BinaryIO:
     if str(path) == "-":
         return io.BytesIO(sys.stdin.buffer.read())  # not the stream itself, which must stay open
-    raw = open(path, "rb")  # noqa: SIM115
-    if raw.seekable():
-        return raw
-    with raw:  # a pipe, as of <(command)
-        return io.BytesIO(raw.read())
+    return open(path, "rb")
 
 
 def save(path: str | os.PathLike[str], text: str) -> None:
