@@ -240,3 +240,14 @@ def test_promised_risks_are_kept_on_news_and_probabilities_hold(data_dir: Path) 
         assert row["ece"] < 0.02
         assert row["brier"] < row["brier_before"]
     assert result["violations"][1] == 0
+
+
+def test_logarithms_of_probabilities_are_there_where_probabilities_are() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    y = np.where(X[:, 0] > 0, "a", "b")
+    model = OneVsRestSVM(random_state=0).fit(X, y)
+    assert not hasattr(model, "predict_log_proba")
+    pipe = Pipeline(OneVsRestLogistic(random_state=0)).fit(X, y)
+    np.testing.assert_allclose(np.exp(pipe.predict_log_proba(X)), pipe.predict_proba(X))
+    linnaeus.calibrate(model, X, y, cv=3)
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))

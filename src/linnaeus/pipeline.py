@@ -229,6 +229,12 @@ class Pipeline(BaseEstimator):
         probabilities: FloatArray = self.model_.predict_proba(X)
         return probabilities
 
+    @available_if(lambda self: hasattr(getattr(self, "model_", self.model), "predict_proba"))
+    def predict_log_proba(self, documents: Any) -> FloatArray:
+        """Logarithms of `predict_proba`."""
+        logarithms: FloatArray = self.model_.predict_log_proba(self.matrix(documents))
+        return logarithms
+
     def decisions(self, documents: Any, risk: float, **request: Any) -> Any:
         """Answers under a promised risk, and what the others need that are left for review; see the model's."""
         return self.model_.decisions(self.matrix(documents), risk, **request)

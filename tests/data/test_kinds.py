@@ -77,3 +77,35 @@ def test_a_document_without_its_one_label_is_refused_in_training() -> None:
     for y in (["a", None, "c"], ["a", "", "c"], pd.Series(["a", float("nan"), "c"])):
         with pytest.raises(DataError, match="Document 1 has no label"):
             check_labels(y, None)
+
+
+def test_a_data_frame_of_zeros_and_ones_comes_back_with_its_own_columns(tmp_path) -> None:
+    from sklearn.metrics import f1_score
+    from sklearn.model_selection import cross_val_score
+
+    import linnaeus
+    from linnaeus import NodeSVM, OneVsRestSVM
+
+    tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"], ["B", "BA"], ["B", "BB"]])
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    y = pd.DataFrame((X[:, [2, 0, 1]] > 0).astype(int), columns=["BA", "AA", "AB"])
+    for kind in (OneVsRestSVM, NodeSVM):
+        model = kind(tax, random_state=0).fit(X, y)
+        answers = model.predict(X)
+        assert isinstance(answers, pd.DataFrame)
+        assert answers.columns.tolist() == y.columns.tolist()
+        assert f1_score(y, answers, average="micro") > 0.9
+        linnaeus.save(model, tmp_path / kind.__name__)
+        assert linnaeus.load(tmp_path / kind.__name__).predict(X).equals(answers)
+    assert cross_val_score(OneVsRestSVM(tax, random_state=0), X, y, cv=3, scoring="f1_micro").min() > 0.8
+
+
+def test_numbered_labels_of_voting_and_stacking_name_the_limit() -> None:
+    from sklearn.ensemble import VotingClassifier
+
+    from linnaeus import OneVsRestSVM
+
+    tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"]])
+    voting = VotingClassifier([("svm", OneVsRestSVM(tax))])
+    with pytest.raises(DataError, match="voting, stacking and bagging number the labels"):
+        voting.fit(np.eye(4), ["AA", "AB", "AA", "AB"])

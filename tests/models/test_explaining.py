@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linnaeus
-from linnaeus import HM3, RRSVM, OneVsRestSVM, Pipeline, TopDownSVM
+from linnaeus import HM3, RRSVM, OneVsRestSVM, Pipeline, Taxonomy, TopDownSVM
 from linnaeus.errors import LinnaeusError
 from linnaeus.features.text import TextFeatures
 from tests.contracts.configurations import documents, taxonomy
@@ -18,11 +18,15 @@ def test_contributions_add_up_for_every_step_and_against_the_rival(kind, shape) 
     tax = taxonomy(shape)
     X, labels = documents(tax)
     model = kind(tax).fit(X, labels)
-    weights, _ = model._set_weights(X[:1], model._decoder(None))
-    S = np.concatenate(list(weights))[0] if kind is HM3 else model.decision_function(X[:1])[0]
+    S = model.decision_function(X[:1])[0]
+    if kind is HM3:  # explained by what nodes add to the score of the set
+        ((weights, _, _),) = model._set_weights(X[:1], model._decoder(None))
+        S = weights.nodes[0]
     column = {str(name): i for i, name in enumerate(model.classes_)}
     steps = model.explain(X[[0]], node="AAB")
+    flat = kind in (OneVsRestSVM, RRSVM)
     assert [step.node for step in steps][-1] == "AAB"
+    assert len(steps) == 1 or not flat
     for step in steps:
         assert step.score == pytest.approx(step.intercept + step.contributions.sum(), abs=1e-5)
         assert step.score == pytest.approx(S[column[step.node]], abs=1e-4)
@@ -30,11 +34,28 @@ def test_contributions_add_up_for_every_step_and_against_the_rival(kind, shape) 
         assert rival.margin == pytest.approx(rival.intercept + rival.contributions.sum(), abs=1e-5)
         assert rival.margin == pytest.approx(step.score - rival.rival_score)
         family = {str(tax.names[c]) for p in tax.parents(step.node) for c in tax.children(int(p))} - {step.node}
+        if flat:
+            family = set(column) - set(tax.names[tax.ancestors(step.node)])
         known = [name for name in family if name in column]
         assert rival.rival in (known or column)
         if known:
             assert rival.rival_score == pytest.approx(max(S[column[name]] for name in known), abs=1e-4)
     assert len(model.explain(X[[0]], k=2)[-1].against.features) == 2
+
+
+def test_a_flat_model_explains_its_label_against_the_best_other_label_and_nothing_above_it() -> None:
+    tax = Taxonomy.from_paths([["python", "scipy", "sparse"], ["python", "numpy"], ["r", "dplyr"]])
+    texts = ["sparse solve", "array shape", "frame pipe", "scipy signal", "sparse matrix", "array sum"]
+    pipe = Pipeline(OneVsRestSVM(tax, random_state=0), TextFeatures())
+    pipe.fit(texts, ["sparse", "numpy", "dplyr", "scipy", "sparse", "numpy"])
+    (step,) = pipe.explain("solve sparse array")
+    assert step.node == pipe.predict(["solve sparse array"])[0] == "sparse"
+    names, _ = pipe.top(["solve sparse array"], 3)
+    assert step.against.rival == next(name for name in names[0] if name not in ("sparse", "scipy"))
+    assert step.against.margin > 0
+    assert list(np.abs(step.contributions)) == sorted(np.abs(step.contributions), reverse=True)
+    with pytest.raises(LinnaeusError, match="'python' has no score: it was not trained"):
+        pipe.explain("solve sparse array", node="python")
 
 
 def test_kept_documents_are_found_again(tmp_path) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from linnaeus.data.kinds import GivenLabels, LabelCodec, check_width, recognise
 from linnaeus.data.matrices import short_message
-from linnaeus.errors import DataError
+from linnaeus.errors import DataError, UnknownLabelError
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import is_closed
 from linnaeus.typing import CSR, FloatArray, Matrix
@@ -66,12 +66,27 @@ def check_labels(y: Any, taxonomy: Taxonomy | None, n_docs: int | None = None) -
     if given.codec.kind == "labels" and not all(given.rows or []):
         missing = next(i for i, row in enumerate(given.rows or []) if not row)
         raise DataError(f"Document {missing} has no label; leave it out, or give lists of labels, which may be empty.")
-    Y = taxonomy.indicator(given.rows) if given.indicator is None else given.over(taxonomy)
+    Y = _over(given, taxonomy)
     if n_docs is not None and Y.shape[0] != n_docs:
         raise DataError(
             f"y has labels of {Y.shape[0]} documents, but X has {n_docs} rows: inconsistent numbers of samples."
         )
     return Y, taxonomy, given.codec
+
+
+def _over(given: GivenLabels, taxonomy: Taxonomy) -> CSR:
+    """Labels as 0/1 rows over the nodes of a taxonomy."""
+    if given.indicator is not None:
+        return given.over(taxonomy)
+    try:
+        return taxonomy.indicator(given.rows)
+    except UnknownLabelError as error:
+        if given.codec.kind == "labels" and given.codec.dtype.startswith(("int", "uint")):
+            error.args = (
+                f"{error.args[0]} The labels are whole numbers: scikit-learn's voting, stacking and bagging number the "
+                "labels before they fit, so they take linnaeus models only without a taxonomy.",
+            )
+        raise
 
 
 def _taxonomy_of(given: GivenLabels) -> Taxonomy:

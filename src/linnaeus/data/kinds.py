@@ -31,12 +31,15 @@ class LabelCodec:
 
     ``kind`` is one of labels, sets, paths, indicator; ``dtype`` the type of the label values ("int64", "str", ...) or
     of the indicator's entries; ``width`` the number of columns of paths or indicator; ``sparse`` whether it was.
+    ``columns`` are the column names of an indicator that was a data frame: answers are data frames with the same
+    columns then, and labels that have no column are left out.
     """
 
     kind: str
     dtype: str = "str"
     width: int = 0
     sparse: bool = False
+    columns: list[str] | None = None
 
     @property
     def single_label(self) -> bool:
@@ -59,11 +62,18 @@ class LabelCodec:
         """Label sets (n_docs x n_nodes) in the kind of y; labels and paths only where each set is ``single``."""
         if self.kind == "indicator":
             Y = Y.astype(np.dtype(self.dtype))
-            return Y if self.sparse else Y.toarray()
+            return self._frame(Y, taxonomy) if self.columns is not None else Y if self.sparse else Y.toarray()
         if self.single_label and single:
             return self.values(taxonomy.names[Y.indices]) if self.kind == "labels" else self._paths(Y.indices, taxonomy)
         flat = self.values(taxonomy.names[Y.indices]).tolist()
         return [flat[a:b] for a, b in zip(Y.indptr[:-1], Y.indptr[1:], strict=True)]
+
+    def _frame(self, Y: CSR, taxonomy: Taxonomy) -> Any:
+        """Label sets as a data frame with the columns of y."""
+        import pandas as pd
+
+        names = self.columns or []
+        return pd.DataFrame(Y[:, [taxonomy.index(name) for name in names]].toarray(), columns=names)
 
     def _paths(self, nodes: IntArray, taxonomy: Taxonomy) -> Any:
         """Paths to the nodes as rows of at least the given width; shorter ones end in empty strings."""
@@ -142,7 +152,8 @@ def recognise(y: Any, n_nodes: int | None = None) -> GivenLabels:
     columns = _named_columns(y)
     y = _plain(y)
     if columns is not None and y.ndim == 2 and _is_indicator(y, None):
-        return replace(_indicator(y), columns=columns)
+        given = _indicator(y)
+        return replace(given, columns=columns, codec=replace(given.codec, columns=columns))
     if isinstance(y, list) or (y.ndim == 1 and _ragged(y)):
         return _sets(y)
     if y.ndim == 2:

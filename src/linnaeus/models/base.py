@@ -374,6 +374,12 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         """Calibrated, coherent probabilities of all answerable nodes, n_docs x len(classes_)."""
         return self._calibrated(X)
 
+    @available_if(lambda self: hasattr(self, "predict_proba"))
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Logarithms of `predict_proba`, n_docs x len(classes_); minus infinity where a probability is 0."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
     def _calibrated(self, X: Any) -> FloatArray:
         curve, taxonomy = self.calibrator_, self.taxonomy_
         if curve is not None and curve.single and curve.labels is not None and not self.nested_:

@@ -1,8 +1,11 @@
 """Why a document went where it did: exact contributions of its features to every node of a path, and against a rival.
 
 For scores that are sums over features, s_v = b_v + sum_j x_j w_jv, the contributions are the terms of the sum. Why v
-and not its sibling u is the difference  s_v - s_u = (b_v - b_u) + sum_j x_j (w_jv - w_ju);  the rival shown is the
-sibling of largest score, or, where no sibling has a score, the best other node.
+and not its rival u is the difference  s_v - s_u = (b_v - b_u) + sum_j x_j (w_jv - w_ju).
+
+A model whose scores decide along the path explains every scored node of it, each against the sibling of largest score
+or, where no sibling has a score, against the best other node. A flat model decides by the score of the label alone: it
+explains the label, against the best node outside its path; what is above the label had no part in the decision.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from linnaeus.typing import FloatArray, IntArray, Matrix
 
 __all__ = ["Contrast", "NodeExplanation", "explain_path", "one_row"]
 
+_FEW = 8  # rivals that are scored one by one
 Weights = Callable[[IntArray, int], FloatArray]
 
 
@@ -38,7 +42,8 @@ class NodeExplanation:
     """Why a node scored as it did: ``score`` is exactly ``intercept`` plus the sum of all contributions.
 
     ``features`` and ``contributions`` (the feature's value times its weight) are sorted by size, largest first.
-    ``against`` compares with the runner-up among the siblings; None where nothing else has a score.
+    ``against`` compares with the runner-up: among the siblings, or of a flat model among all nodes outside the path;
+    None where nothing else has a score.
     """
 
     node: str
@@ -66,11 +71,14 @@ def explain_path(
     """
     taxonomy = model.taxonomy_
     column_of = {int(v): i for i, v in enumerate(model.nodes_)}
-    path = [v for v in taxonomy.path(target).tolist() if v in column_of]
+    flat = not model.nested_
+    way = taxonomy.path(target).tolist()
+    path = [v for v in ([target] if flat else way) if v in column_of]
     if not path:
         names = taxonomy.names
         hint = nearest(str(names[target]), names[model.nodes_])
-        raise DataError(f"Node {names[target]!r} has no score: neither it nor a node above it was trained{hint}")
+        what = "it was not trained" if flat else "neither it nor a node above it was trained"
+        raise DataError(f"Node {names[target]!r} has no score: {what}{hint}")
     if hasattr(X, "indices"):
         features, values = X.indices, X.data
     else:
@@ -86,13 +94,16 @@ def explain_path(
         return known[v]
 
     found = []
+    outside = {target, *taxonomy.ancestors(target).tolist()} if flat else set(path)
     for v in path:
         score, parts = terms(v)
         constant = float(intercept[column_of[v]])
-        rivals = [u for u in _siblings(taxonomy, v) if u in column_of] or [u for u in column_of if u not in path]
+        near = [] if flat else [u for u in _siblings(taxonomy, v) if u in column_of]
+        rivals = near or [u for u in column_of if u not in outside]
         against = None
         if rivals:
-            rival = max(rivals, key=lambda u: (terms(u)[0], -u)) if len(rivals) < 2000 else _best(model, X, rivals)
+            few = len(rivals) <= (_FEW if flat else 2000)
+            rival = max(rivals, key=lambda u: (terms(u)[0], -u)) if few else _best(model, X, rivals)
             other, others = terms(rival)
             order = _largest(features, parts - others, k)
             away = constant - float(intercept[column_of[rival]])

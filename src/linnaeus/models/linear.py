@@ -120,8 +120,9 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
         """Exact contributions of the features of one document to every scored node of the path, and against rivals.
 
         ``x`` is one row; ``node`` the node to explain (default: the best of the most specific labels of the answer);
-        ``k`` keeps the k largest contributions. Nodes of the path that the model does not score are left out. Each step
-        also says what spoke for the node and not for its runner-up among the siblings (``against``).
+        ``k`` keeps the k largest contributions. Nodes of the path that the model does not score are left out. A flat
+        model, which decides by the score of the label alone, explains only the label. Each step also says what spoke
+        for the node and not for its runner-up (``against``).
         """
         check_is_fitted(self, "nodes_")
         X = self._check_X(one_row(x), reset=False)
@@ -141,8 +142,10 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
 
     def _weights_of(self, features: IntArray, column: int) -> FloatArray:
         """Weights of some features for one label."""
-        weights = self.weights_[:, [column]]
-        weights = (weights.toarray() if hasattr(weights, "toarray") else weights)[features, 0]
+        if hasattr(self.weights_, "toarray"):
+            weights = self.weights_[features][:, [column]].toarray()[:, 0]
+        else:
+            weights = self.weights_[features, column]
         if self.base_weights_ is not None:
             weights = weights + self.base_weights_[features]
         if self.subtrees_ is not None:

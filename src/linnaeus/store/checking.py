@@ -143,6 +143,10 @@ def check_codec(codec: LabelCodec, taxonomy: Taxonomy, nodes: Any) -> None:
         raise StoreError(f"codec_.dtype is {codec.dtype!r}; expected the type of a label")
     if codec.kind == "indicator" and not numeric:
         raise StoreError(f"codec_.dtype is {codec.dtype!r}; expected the type of a number")
+    if codec.columns is not None:
+        unknown = [name for name in codec.columns if not isinstance(name, str) or name not in taxonomy]
+        if codec.kind != "indicator" or unknown:
+            raise StoreError(f"codec_.columns has {unknown[:1]}; expected names of nodes, for an indicator")
     if codec.width > 2**31:
         raise StoreError(f"codec_.width is {codec.width}")
     codec.values(taxonomy.names)
