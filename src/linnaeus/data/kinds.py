@@ -70,7 +70,7 @@ class LabelCodec:
 
     def _frame(self, Y: CSR, taxonomy: Taxonomy) -> Any:
         """Label sets as a data frame with the columns of y."""
-        import pandas as pd
+        import pandas as pd  # type: ignore[import-untyped]
 
         names = self.columns or []
         return pd.DataFrame(Y[:, [taxonomy.index(name) for name in names]].toarray(), columns=names)
