@@ -227,7 +227,7 @@ def test_a_killed_shootout_leaves_whole_files_and_goes_on(data, tmp_path) -> Non
         "--models",
         "MulticlassSVM,SoftmaxRegression",
         "--budget",
-        "60",
+        "2h",
         "--jobs",
         "1",
         "--output",
