@@ -20,7 +20,7 @@ from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import is_closed
 from linnaeus.typing import CSR, FloatArray, Matrix
 
-__all__ = ["Problem", "check_labels", "check_weights"]
+__all__ = ["Problem", "check_labels", "check_weights", "with_weight"]
 
 _WEIGHTS = 1e-30, 1e8  # of documents; products with values and losses stay within single precision
 
@@ -120,6 +120,20 @@ def _check_paths(paths: list[list[str]], taxonomy: Taxonomy | None) -> None:
 
 def _is_above(taxonomy: Taxonomy, above: int, below: int) -> bool:
     return above == taxonomy.root or above in taxonomy.ancestors(below)
+
+
+def with_weight(X: Any, Y: CSR, weights: FloatArray | None) -> tuple[Any, CSR, FloatArray | None]:
+    """Only the documents that have a weight above 0: one of weight 0 is not a document.
+
+    Examples
+    --------
+    >>> X, Y, weights = with_weight(np.eye(3), np.eye(3), np.array([1.0, 0.0, 2.0]))
+    >>> X.shape, weights.tolist()
+    ((2, 3), [1.0, 2.0])
+    """
+    if weights is None or weights.all():
+        return X, Y, weights
+    return X[weights > 0], Y[weights > 0], weights[weights > 0]
 
 
 def check_weights(sample_weight: Any, n_docs: int) -> FloatArray | None:

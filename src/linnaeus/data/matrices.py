@@ -22,7 +22,8 @@ from linnaeus.typing import CSR, FloatArray, Matrix
 
 __all__ = ["LARGEST", "as_csr", "as_matrix", "check_values", "is_sound_csr", "short_message"]
 
-LARGEST = {"float32": 1e8, "float64": 1e50}  # squared losses sum fourth powers of values; kernels have sixth ones
+# Squared losses sum fourth powers of values; models that compute in single precision with double data sum third ones.
+LARGEST = {"float32": 1e8, "float64": 1e10}
 _MOST_COLUMNS = 2**31 - 1  # kernels count features in 32 bits
 _USE_TEXT = "for text use Pipeline(model, TextFeatures())"
 _CONVERSION = (ValueError, TypeError, IndexError, AttributeError, OverflowError, NotImplementedError)

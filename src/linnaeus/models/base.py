@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from linnaeus.data.check import Problem, check_labels, check_weights
+from linnaeus.data.check import Problem, check_labels, check_weights, with_weight
 from linnaeus.data.kinds import LabelCodec
 from linnaeus.data.matrices import as_matrix, check_values, is_sound_csr, short_message
 from linnaeus.decoding import BestLabel, Decoder, Threshold
@@ -71,9 +71,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         self._check_parameters()
         X = self._check_X(X, reset=True)
         Y, taxonomy, codec = check_labels(y, self.taxonomy, X.shape[0])
-        weights = check_weights(sample_weight, X.shape[0])
-        if weights is not None and not weights.all():  # a document of weight 0 is no document
-            X, Y, weights = X[weights > 0], Y[weights > 0], weights[weights > 0]
+        X, Y, weights = with_weight(X, Y, check_weights(sample_weight, X.shape[0]))
         problem = Problem(X, Y, taxonomy, weights, codec)
         self.taxonomy_, self.codec_, self.closed_ = taxonomy, codec, problem.is_closed and not codec.single_label
         for name in ("kept_", "carried_nodes_", "one_path_"):  # of an earlier fit

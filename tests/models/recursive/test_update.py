@@ -96,3 +96,16 @@ def test_what_cannot_be_updated_says_so(labels, tmp_path) -> None:
     save(model, tmp_path / "model")
     with pytest.raises(NotFittedError, match="loaded"):
         load(tmp_path / "model").update(X[:1], labels[:1])
+
+
+def test_documents_of_weight_zero_do_not_take_part_in_an_update() -> None:
+    X = np.eye(6, 4) + 0.1
+    labels = ["a", "b", "c", "a", "b", "c"]
+    weights = np.array([1.0, 0.0, 1.0, 0.0, 2.0, 1.0])
+    scores = []
+    for rows, given in ((slice(None), weights), (weights > 0, weights[weights > 0])):
+        model = RRLogistic(random_state=0).fit(X, labels)
+        model.update(X[rows], np.array(labels)[rows].tolist(), sample_weight=given)
+        scores.append(model.decision_function(X))
+    np.testing.assert_array_equal(*scores)
+    assert np.isfinite(scores[0]).all()

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from linnaeus.data.check import Problem, check_labels, check_weights
+from linnaeus.data.check import Problem, check_labels, check_weights, with_weight
 from linnaeus.engine import GPUEngine, SerialEngine, ThreadEngine, get_engine, single_blas_thread
 from linnaeus.engine.clock import Clock
 from linnaeus.engine.memory import Forecast
@@ -224,7 +224,8 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
         taxonomy = self.taxonomy_ if taxonomy is None else taxonomy
         X = self._check_X(X, reset=False)
         Y, _, _ = check_labels(y, taxonomy, X.shape[0])
-        weights, clock = check_weights(sample_weight, X.shape[0]), Clock(self.max_time)
+        X, Y, weights = with_weight(X, Y, check_weights(sample_weight, X.shape[0]))
+        clock = Clock(self.max_time)
         with single_blas_thread():
             update_joint(self, X, Y, taxonomy, weights, clock)
         self.drop_calibration()
