@@ -204,7 +204,7 @@ def test_rules_bind_every_answer(linnaeus, trained) -> None:
     assert "did you mean 'Dogs'" in result.err
     result = linnaeus("predict", trained / "model", trained / "docs.jsonl", "--only-under", "Cats", "--exclude", "Cats")
     assert result.code != 0
-    assert "No label set" in result.err
+    assert "No label set of document 0 obeys --only-under Cats, --exclude Cats" in result.err
 
 
 def test_n_best_sets_come_with_their_scores(linnaeus, trained) -> None:

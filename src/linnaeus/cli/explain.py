@@ -86,7 +86,9 @@ def explain(
         if step.against is not None:
             _show_rival(step, loaded.taxonomy_, k)
         if near.get(step.node):
-            found = [(n.name, n.similarity, ", ".join(n.labels)) for n in near[step.node]]
+            found = [
+                (n.name, n.similarity, ", ".join(map(loaded.taxonomy_.display, n.labels))) for n in near[step.node]
+            ]
             title = f"nearest documents at or below {loaded.taxonomy_.display(step.node)}"
             print_table(["document", "similarity", "labels"], found, title=title)
 
@@ -132,6 +134,7 @@ def _plain(step: Any, taxonomy: Any, k: int, near: Any = None) -> dict[str, Any]
         shown = zip(rival.features[:k], rival.contributions[:k], strict=True)
         more["against"] = {
             "rival": rival.rival,
+            "display": taxonomy.display(rival.rival),
             "score": rival.rival_score,
             "margin": rival.margin,
             "constant": rival.intercept,

@@ -89,10 +89,12 @@ class Group:
 
     def _in_options(self, message: str) -> str:
         names = "|".join(_options(type(self)))
-        return re.sub(rf"(?<![\w'\"=-])({names})=(\.\.\.|'[^']*'|\w+)", self._as_option, message)
+        return re.sub(rf"(?<![\w'\"=-])({names})=(\.\.\.|'[^']*'|\([^)]*\)|\w+)", self._as_option, message)
 
     def _as_option(self, found: re.Match[str]) -> str:
         option, value = self.option(found[1]), found[2].strip("'")
+        if value.startswith("("):  # several values: the option is repeated
+            return " ".join(f"{option} {one}" for one in re.findall(r"'([^']*)'", value))
         if value == "False":
             return option.replace("--", "--no-")
         return option if value in ("...", "True") else f"{option} {value}"

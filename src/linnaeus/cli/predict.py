@@ -165,7 +165,7 @@ def predict(
     if n_best is not None:
         columns = ["id", "set", "label", "name", "score", "path", "status"]
         rows = partial(tables.set_rows, entry=answering.entry)
-    with tables.writing(output, format, columns, rows) as write:
+    with rules.named(), tables.writing(output, format, columns, rows) as write:
         unsure = []
         for record in answering.records(documents):
             write(record)
