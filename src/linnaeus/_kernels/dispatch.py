@@ -35,8 +35,12 @@ def best(name: str) -> ModuleType:
 
 
 def levels() -> list[str]:
-    """Suffixes of the kernels that this machine can run beside the baseline, best first."""
-    return [suffix for suffix, needed in _NEEDS.items() if needed <= _cpu_flags()]
+    """Suffixes of the kernels that were compiled and that this machine can run beside the baseline, best first."""
+    return [
+        suffix
+        for suffix, needed in _NEEDS.items()
+        if needed <= _cpu_flags() and importlib.util.find_spec(f"{_PACKAGE}.dual_cd{suffix}")
+    ]
 
 
 @cache
