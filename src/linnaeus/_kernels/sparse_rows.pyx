@@ -8,14 +8,18 @@ Columns begin .. end only, so that threads can share an addition. Sums of a docu
 
 from cython cimport floating
 
+ctypedef fused result:
+    float
+    double
+
 
 def times(const long long[::1] indptr, const int[::1] indices, const float[::1] data, const long long[::1] rows,
-          const floating[:, ::1] W, floating[:, ::1] F):
-    """F (len(rows) x n_columns) of some rows of X."""
+          const floating[:, ::1] W, result[:, ::1] F):
+    """F (len(rows) x n_columns) of some rows of X, summed in the precision of F."""
     cdef Py_ssize_t n_columns = W.shape[1], b, k, c
-    cdef floating x
+    cdef result x
     cdef const floating* w
-    cdef floating* f
+    cdef result* f
     with nogil:
         for b in range(rows.shape[0]):
             f = &F[b, 0]

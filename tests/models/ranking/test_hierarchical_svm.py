@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 import linnaeus
 from linnaeus import HierarchicalSVM, MulticlassSVM, Taxonomy
 from linnaeus.errors import DataError, ParameterError
+from linnaeus.losses.pair_cost import pair_cost
 from linnaeus.metrics import maximal_loss, top_loss
 from linnaeus.models.kernels import RBF, Linear
 from tests.contracts.configurations import documents, taxonomy
 from tests.models.ranking.oracles import CASES, T4, X4, Y4
+from tests.models.structured.oracles import solve_qp
 
 TIGHT = {"tol": 2e-7, "random_state": 0, "set_size": "mean", "max_iter": 20_000}
 
@@ -200,3 +205,41 @@ def test_time_is_over_with_a_valid_certificate() -> None:
 def test_wrong_parameters_are_named(wrong, message) -> None:
     with pytest.raises(ParameterError, match=message):
         HierarchicalSVM(T4, **wrong).fit(X4, Y4)
+
+
+@pytest.mark.parametrize("slack", ["example", "pair"])
+@pytest.mark.parametrize("C", [0.1, 1.0, 10.0, 100.0])
+@pytest.mark.parametrize("dense", [False, True])
+def test_a_fit_converges_or_warns_and_its_gap_is_that_of_the_stored_weights(slack, C, dense) -> None:
+    rng = np.random.default_rng(int(10 * C) + dense)
+    names, X = ["A", "B", "AA", "AB", "BA"], 0.5 * rng.standard_normal((6, 3)).astype(np.float32)
+    tax = Taxonomy.from_edges([("R", "A"), ("R", "B"), ("A", "AA"), ("A", "AB"), ("B", "BA")])
+    labels = [[names[v] for v in rng.choice(5, size=1 + i % 2, replace=False)] for i in range(5)] + [["AA", "BA"]]
+    model = HierarchicalSVM(tax, C=C, slack=slack, learn="given", set_size="mean", max_iter=100, random_state=0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X if dense else sparse.csr_array(X), labels)
+    A, cost = model.class_attributes_.toarray(), pair_cost(tax, model.nodes_, "half").dense()
+    place, rows = {name: k for k, name in enumerate(tax.names[model.nodes_])}, X.astype(np.float64)
+    F, loss, vectors, linear, owners = rows @ model.weights_.astype(np.float64), 0.0, [], [], []
+    for i, names_of in enumerate(labels):
+        right, losses = [place[name] for name in names_of], [0.0]
+        for y, z in [(y, z) for y in right for z in range(len(A)) if z not in right]:
+            losses.append(max(0.0, cost[y, z] * (1 - F[i, y] + F[i, z])))
+            vectors.append(cost[y, z] * np.outer(A[y] - A[z], rows[i]).ravel())
+            linear.append(cost[y, z])
+            owners.append(i)
+        loss += max(losses) if slack == "example" else sum(losses)
+    of_nodes = model.weights_.astype(np.float64) @ np.linalg.pinv(A.T)  # of all that give these weights, the shortest
+    primal = 0.5 * float(np.square(of_nodes).sum()) + C * loss
+    assert model.objective_ == pytest.approx(primal, rel=1e-6)
+
+    n, V, per_pair = vectors[0].size, np.array(vectors), slack == "pair"
+    S = np.eye(len(V)) if per_pair else np.eye(len(X))[owners]
+    m = S.shape[1]
+    G = np.vstack([-np.hstack([V, S]), -np.hstack([np.zeros((m, n)), np.eye(m)])])
+    q = np.append(np.zeros(n), np.full(m, C))
+    optimum = solve_qp(np.diag(np.append(np.ones(n), np.zeros(m))), q, G, np.append(-np.array(linear), np.zeros(m)))[1]
+    assert model.objective_ - model.duality_gap_ <= optimum * (1 + 1e-6)
+    warned = any(issubclass(w.category, ConvergenceWarning) for w in caught)
+    assert warned == (model.duality_gap_ > 1e-3 * model.objective_ * 1.1)

@@ -83,7 +83,7 @@ def additive_map(x: np.ndarray, pairs: list[int]) -> np.ndarray:
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 def test_features_tied_to_nodes_have_the_optimum_of_the_generic_solver(kind, cost) -> None:
     at = structure()
-    face = LocalFace(kind(documents()), at.width, at.columns, np.float64, local())
+    face = LocalFace(kind(documents()), at.width, at.columns, local())
     assert solved(face, cost).history[-1].primal == pytest.approx(generic_optimum(orthogonal_map, cost), abs=1e-6)
 
 
@@ -91,14 +91,14 @@ def test_features_tied_to_nodes_have_the_optimum_of_the_generic_solver(kind, cos
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 def test_additive_features_have_the_optimum_of_the_generic_solver(kind, cost) -> None:
     at = structure()
-    face = AdditiveFace(kind(documents()), at.width, at.columns, np.float64, local())
+    face = AdditiveFace(kind(documents()), at.width, at.columns, local())
     assert solved(face, cost).history[-1].primal == pytest.approx(generic_optimum(additive_map, cost), abs=1e-6)
 
 
 @pytest.mark.parametrize("Kind", [LocalFace, AdditiveFace])
 def test_weights_score_documents_as_the_face_does(Kind) -> None:
     at, X = structure(), documents()
-    face = Kind(X, at.width, at.columns, np.float64, local())
+    face = Kind(X, at.width, at.columns, local())
     solved(face)
     F = face.rows(np.arange(3))
     np.testing.assert_allclose(X @ face.weights(), F, atol=1e-12)
@@ -124,7 +124,7 @@ def test_wrong_columns_are_named() -> None:
         local_columns([1, 2], tax, nodes, 10)
     at = structure()
     with pytest.raises(ParameterError, match="equally many columns"):
-        AdditiveFace(documents(), at.width, at.columns, np.float64, local_columns({"n1": [4]}, tax, nodes, 10))
+        AdditiveFace(documents(), at.width, at.columns, local_columns({"n1": [4]}, tax, nodes, 10))
 
 
 def test_columns_of_nodes_that_are_not_learned_count_nowhere() -> None:

@@ -65,7 +65,8 @@ class HierarchicalSVM(LabelSets, KernelInput, LinearTaxonomyClassifier):
         from the "training" documents, or the "mean" for all.
     fit_intercept : add a constant feature, regularised like the others.
     algorithm : "sweep", or Algorithm 2 of Cai's thesis, step "8a" or "8b"; all end at the same model.
-    tol : relative duality gap at which training is finished.
+    tol : relative duality gap at which training is finished; a fit that does not reach it ends with a
+        ConvergenceWarning.
     epsilon : finish when no document violates its optimality by more than this, instead; the rule of the thesis.
     max_iter : passes over the documents, at most. ``max_time`` limits the time ("10m").
     n_jobs, engine : taken as everywhere; the classes are one problem, which one thread solves.
@@ -74,7 +75,9 @@ class HierarchicalSVM(LabelSets, KernelInput, LinearTaxonomyClassifier):
     ----------
     weights_ : n_features x n_classes; ``intercept_`` n_classes. With a kernel on documents instead ``dual_coef_``
         (support documents x n_classes, sparse), ``support_documents_`` and ``kernel_``.
-    objective_ : the optimum is at least ``objective_ - duality_gap_``. ``violation_``: the largest of a document.
+    objective_ : the optimum is at least ``objective_ - duality_gap_``. Both are those of ``weights_`` as they are
+        stored, summed in double precision. Weights of sparse documents are in single precision, and their gap may
+        exceed ``tol`` by rounding. ``violation_``: the largest of a document.
     objective_curve_ : passes, objective and lower bound at every certificate.
     active_ratio_ : share of dual variables that are not 0.
     mean_slack_ : bounds the mean maximal loss and the mean top loss of the training documents.

@@ -1,7 +1,8 @@
 """What both kinds of slack share: the weights of nodes, when to stop, and certificates.
 
-A certificate makes w anew from the dual variables, panel by panel in double precision, and compares the dual objective
-with the primal one of w as it is stored; its losses are summed in double precision.
+A certificate recomputes w from the dual variables, panel by panel in double precision, and compares the dual objective
+with the primal one of w as it is stored; its losses are summed in double precision. The objective and the gap of the
+solution have the losses of the weights of classes, as they are stored.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from linnaeus._kernels import dispatch
+from linnaeus.models.ranking.arrays import class_arrays
 from linnaeus.models.ranking.problem import Pairs, RankingProblem, RankingSolution, matrix_of
 from linnaeus.models.solvers.rows import aligned_zeros
 from linnaeus.typing import CSR, FloatArray
@@ -77,10 +79,14 @@ class Run(ABC):
                 break
         if epsilon is None and self.order.size:
             violation = self.worst()
-        weights, intercept = self.weights()
+        W = self.class_weights()
+        if not self.problem.gram:
+            exact = self.stored_objective(W, objective)
+            objective, gap = exact, max(gap + exact - objective, 0.0)
+        weights, intercept = self.problem.rows.to_features(W), W[-1] * self.dtype.type(self.problem.rows.bias)
         return RankingSolution(
-            weights, intercept, objective, gap, violation, n_iter, bool(converged), self.active(), self.loss.copy(),
-            np.array(self.curve),
+            np.ascontiguousarray(weights), intercept, objective, gap, violation, n_iter, bool(converged), self.active(),
+            self.loss.copy(), np.array(self.curve),
         )  # fmt: skip
 
     def stands_still(self) -> bool:
@@ -135,12 +141,31 @@ class Run(ABC):
             after += float(np.square(self.W[q], dtype=np.float64).sum())
         return before, after
 
-    def weights(self) -> tuple[FloatArray, FloatArray]:
-        """Weights of classes from those of nodes; n_features x n_classes and n_classes."""
-        A, rows = self.problem.classes.attributes, self.problem.rows
+    def class_weights(self) -> FloatArray:
+        """Weights of classes from those of nodes, n_features + 1 x n_classes, features in the order of the kernels."""
+        A = self.problem.classes.attributes
         nodes = np.concatenate(list(self.W), axis=1)[:, : A.shape[1]]
-        W = np.ascontiguousarray((A.astype(self.dtype) @ nodes.T).T)
-        return np.ascontiguousarray(rows.to_features(W)), W[-1] * self.dtype.type(rows.bias)
+        return np.ascontiguousarray((A.astype(self.dtype) @ nodes.T).T)
+
+    def stored_objective(self, W: FloatArray, objective: float) -> float:
+        """The objective with the losses of the weights of classes W, which are rounded once more than those of nodes.
+
+        The losses are kept. Where they are small and C is large, the difference can be 1e-4 of the objective.
+        """
+        rows, problem = self.problem.rows, self.problem
+        n_classes = problem.classes.n_classes
+        own = class_arrays(sparse.eye_array(n_classes, format="csr"), problem.classes.cost)
+        panels = aligned_zeros((-(-n_classes // PANEL), len(W), PANEL), self.dtype)
+        for q, panel in enumerate(panels):
+            part = W[:, q * PANEL : (q + 1) * PANEL]
+            panel[:, : part.shape[1]] = part
+        before = float(self.bound @ self.loss)
+        room = np.zeros(3 * PANEL * len(panels) + 2 * n_classes)
+        self.pairs_kernel.losses(
+            *rows.matrix, rows.bias, own.arrays, *self.labels, problem.per_pair, False, panels, self.loss, self.norm,
+            room, self.relevant,
+        )  # fmt: skip
+        return objective - before + float(self.bound @ self.loss)
 
     def room(self) -> FloatArray:
         """Scratch for the kernels that need no room for pairs."""

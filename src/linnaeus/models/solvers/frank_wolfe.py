@@ -8,15 +8,16 @@ know the labellings; here is only who takes a turn when, and when to stop:
 * two passes in random order, then documents are drawn in proportion to their gaps (A. Osokin et al. 2016), without
   repetition within half a pass, and with a share for those whose gap looks closed, since gaps of documents that wait
   grow stale;
-* the gap P - D is certified now and then, with weights made anew from the dual variables, at the best of a few
-  multiples a w of the weights: every one gives an upper bound, and far from the optimum w is too short.
+* the gap P - D is certified now and then, with weights recomputed from the dual variables, at the best of a few
+  multiples a w of the weights: every one gives an upper bound, and far from the optimum w is too short. All sums of a
+  certificate are in double precision: P is that of the weights as they are stored, whatever their precision.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -128,19 +129,32 @@ class BlockAscent:
 
     def certify(self) -> Measure:
         """Primal and dual value of the weights that belong to the dual variables exactly; appended to the history."""
-        self.face.restart(self.blocks.coefficients(slice(None)))
-        half = 0.5 * self.face.squared_norm()
-        parts = list(parts_of(len(self.blocks.C), _PART))
-        slacks = np.concatenate(list(self.engine.map(_slacks, parts, self)))
-        primal = half * _SCALES**2 + self.blocks.C @ slacks
+        exact_norm = self.face.restart(self.blocks.coefficients(slice(None)))
+        primal = self._primal(_SCALES)
         best = int(np.argmin(primal))
-        dual = self.blocks.linear_term() - half
+        dual = self.blocks.linear_term() - 0.5 * exact_norm
         seconds = time.perf_counter() - self._start
         self.history.append(Measure(self.passes, seconds, float(primal[best]), float(dual), float(_SCALES[best])))
         return self.history[-1]
 
+    def finish(self) -> Measure:
+        """Multiply the weights of the face by the scale of the last certificate, which becomes that of the product."""
+        last = self.history[-1]
+        if last.scale != 1:
+            self.face.restart(last.scale * self.blocks.coefficients(slice(None)))
+            self.history[-1] = replace(last, primal=float(self._primal(_SCALES[:1])[0]))
+        return self.history[-1]
 
-def _slacks(solver: BlockAscent, part: slice) -> FloatArray:
+    def _primal(self, scales: FloatArray) -> FloatArray:
+        """Primal values of multiples of the weights, as the face stores them."""
+        parts = [(part, scales) for part in parts_of(len(self.blocks.C), _PART)]
+        slacks = np.concatenate(list(self.engine.map(_slacks, parts, self)))
+        found: FloatArray = 0.5 * self.face.squared_norm() * scales**2 + self.blocks.C @ slacks
+        return found
+
+
+def _slacks(solver: BlockAscent, task: tuple[slice, FloatArray]) -> FloatArray:
+    part, scales = task
     batch = np.arange(part.start, part.stop, dtype=np.int64)
-    found: FloatArray = solver.blocks.slacks(solver.face.rows(batch), batch, _SCALES)
+    found: FloatArray = solver.blocks.slacks(solver.face.exact_rows(batch), batch, scales)
     return found

@@ -6,8 +6,10 @@ an edge are minus their sum); F (n_docs x width) the scores of the training docu
     rows(batch)          F of some documents, batch x width
     gram(batch)          kernel values among them, batch x batch
     add(batch, change)   D[batch] += change
-    squared_norm()       |w|^2, dependent columns included
-    restart(D)           begin anew at given coefficients; also mends what rounding has done
+    squared_norm()       |w|^2 of the weights as they are stored, dependent columns included
+    restart(D)           begin again at given coefficients, which also removes accumulated rounding; returns |w|^2
+                         before the weights are rounded to the precision of the face
+    exact_rows(batch)    F of some documents in double precision, from the weights as they are stored
 
 `SparseFace` and `DenseFace` keep W = X'D (features x width) and never make the Gram matrix; `GramFace` keeps D.
 """
@@ -30,7 +32,9 @@ from linnaeus.typing import FloatArray, IntArray, Kernel, Matrix
 __all__ = ["DenseFace", "Face", "GramFace", "SparseFace", "dependent", "make_face", "squares", "with_constant"]
 
 _GRAM_BYTES = 2 * 2**30  # a Gram matrix up to this size is computed once
+_EXACT_GRAM = 4000  # documents up to which a Gram matrix is held in double precision
 _PART = 4096
+_COLUMNS = 96  # of scores at a time in double precision: whole edges, of 2 or 3 columns
 
 
 class Face(ABC):
@@ -54,7 +58,10 @@ class Face(ABC):
     def squared_norm(self) -> float: ...
 
     @abstractmethod
-    def restart(self, D: FloatArray) -> None: ...
+    def restart(self, D: FloatArray) -> float: ...
+
+    @abstractmethod
+    def exact_rows(self, batch: IntArray) -> FloatArray: ...
 
 
 class SparseFace(Face):
@@ -87,9 +94,13 @@ class SparseFace(Face):
     def squared_norm(self) -> float:
         return sum(squares(part, self.columns) for part in _double(self.W))
 
-    def restart(self, D: FloatArray) -> None:
-        self.W[:] = 0
-        self.add(np.arange(self.n_docs), np.ascontiguousarray(D, dtype=self.dtype))
+    def restart(self, D: FloatArray) -> float:
+        return _restart(self.W, self.csr, D, self.columns)
+
+    def exact_rows(self, batch: IntArray) -> FloatArray:
+        F = np.zeros((len(batch), self.width))
+        self.kernel.times(self.indptr, self.indices, self.data, batch, self.W, F)
+        return F
 
     def weights(self) -> FloatArray:
         """W in the order of X's features, n_features x width."""
@@ -101,7 +112,7 @@ class DenseFace(Face):
 
     def __init__(self, X: Any, width: int, columns: int, dtype: Any) -> None:
         self.n_docs, self.width, self.columns, self.dtype = X.shape[0], width, columns, np.dtype(dtype)
-        self.X = np.ascontiguousarray(X, dtype=dtype)
+        self.given, self.X = X, np.ascontiguousarray(X, dtype=dtype)
         self.W = aligned_zeros((X.shape[1], width), dtype)
 
     def rows(self, batch: IntArray) -> FloatArray:
@@ -119,8 +130,12 @@ class DenseFace(Face):
     def squared_norm(self) -> float:
         return sum(squares(part, self.columns) for part in _double(self.W))
 
-    def restart(self, D: FloatArray) -> None:
-        self.W[:] = self.X.T @ D.astype(self.dtype)
+    def restart(self, D: FloatArray) -> float:
+        return _restart(self.W, self.given, D, self.columns)
+
+    def exact_rows(self, batch: IntArray) -> FloatArray:
+        some = self.given[batch].astype(np.float64)
+        return np.hstack([some @ self.W[:, part].astype(np.float64) for part in blocks(self.width, _COLUMNS)])
 
     def weights(self) -> FloatArray:
         """W, n_features x width."""
@@ -131,9 +146,13 @@ class GramFace(Face):
     """Any kernel: D is kept, and kernel values are kept too where they fit, or computed batch by batch."""
 
     def __init__(self, kernel: Kernel, documents: Any, width: int, columns: int, dtype: Any, bias: float = 0.0) -> None:
-        self.n_docs, self.width, self.columns, self.dtype = len_of(documents), width, columns, np.dtype(dtype)
+        self.n_docs, self.width, self.columns = len_of(documents), width, columns
+        self.dtype = np.dtype(np.float64 if self.n_docs <= _EXACT_GRAM else dtype)
         self.kernel, self.documents, self.constant = kernel, documents, bias**2
-        self.D = np.zeros((self.n_docs, width), dtype)
+        self.D = np.zeros((self.n_docs, width), self.dtype)
+        self.exact = (
+            self.D
+        )  # in double precision, as `restart` was given it; D itself where that is in double precision
         self.K = self._whole() if self.n_docs**2 * self.dtype.itemsize <= _GRAM_BYTES else None
 
     def _whole(self) -> FloatArray:
@@ -163,12 +182,18 @@ class GramFace(Face):
         total = 0.0
         for part in blocks(self.n_docs, 512):
             batch = np.arange(part.start, part.stop)
-            F, D = self.rows(batch).astype(np.float64), self.D[batch].astype(np.float64)
+            F, D = self._some(batch).astype(np.float64) @ self.exact, self.exact[batch]
             total += float(np.vdot(D, F)) + float(np.vdot(dependent(D, self.columns), dependent(F, self.columns)))
         return total
 
-    def restart(self, D: FloatArray) -> None:
+    def restart(self, D: FloatArray) -> float:
         self.D[:] = D
+        self.exact = self.D if self.dtype == np.float64 else D
+        return self.squared_norm()
+
+    def exact_rows(self, batch: IntArray) -> FloatArray:
+        F: FloatArray = self._some(batch).astype(np.float64) @ self.exact
+        return F
 
 
 def make_face(kernel: Kernel, documents: Any, width: int, columns: int, dtype: Any, bias: float = 0.0) -> Face:
@@ -211,6 +236,16 @@ def dependent(A: FloatArray, columns: int) -> FloatArray:
         return np.zeros((len(A), 0))
     edges = A[:, : A.shape[1] // columns * columns].reshape(len(A), -1, columns)
     return -edges.sum(axis=2)
+
+
+def _restart(W: FloatArray, X: Matrix, D: FloatArray, columns: int) -> float:
+    """W = X'D, summed in double precision and rounded to that of W; the squared norm before rounding."""
+    total = 0.0
+    for part in blocks(W.shape[1], _COLUMNS):
+        V = np.asarray(X.T @ np.ascontiguousarray(D[:, part], dtype=np.float64))
+        W[:, part] = V
+        total += squares(V, columns)
+    return total
 
 
 def _double(W: FloatArray) -> Iterator[FloatArray]:

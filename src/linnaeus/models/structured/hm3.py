@@ -55,8 +55,9 @@ class HM3(MaxMarginModel):
     Attributes
     ----------
     weights_ : n_features x scores, with a linear kernel; else ``documents_`` and ``coefficients_`` of those that count.
-    objective_ : of the model; the optimum is at least ``objective_ - duality_gap_``. With ``tol`` of 1e-4 or more the
-        sums are in single precision: both are accurate to about 1e-5 of the objective.
+    objective_ : of the model; the optimum is at least ``objective_ - duality_gap_``. Both are computed in double
+        precision from the model as it is stored, also where training is in single precision (``tol`` of 1e-4 or more).
+        A fit whose gap is above ``tol`` ends with a ConvergenceWarning.
     history_ : certificates on the way: passes, seconds, primal value, dual value, multiple of the weights.
     n_iter_ : passes over the documents.
 

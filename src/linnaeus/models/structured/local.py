@@ -74,13 +74,16 @@ def local_columns(given: Any, taxonomy: Taxonomy, nodes: IntArray, n_features: i
 
 
 class _OneByOne(Face):
-    """What both faces share: there are kernel values of single documents only, or bounds of them."""
+    """What both faces share: double precision; there are kernel values of single documents only, or bounds of them."""
 
     bound: FloatArray  # of K(x, x), n_docs
 
-    def __init__(self, X: Matrix, width: int, columns: int, dtype: Any) -> None:
-        self.n_docs, self.width, self.columns, self.dtype = X.shape[0], width, columns, np.dtype(dtype)
+    def __init__(self, X: Matrix, width: int, columns: int) -> None:
+        self.n_docs, self.width, self.columns, self.dtype = X.shape[0], width, columns, np.dtype(np.float64)
         self.X = X
+
+    def exact_rows(self, batch: IntArray) -> FloatArray:
+        return self.rows(batch)
 
     def gram(self, batch: IntArray) -> FloatArray:
         if len(batch) != 1:
@@ -98,8 +101,8 @@ class LocalFace(_OneByOne):
     Edge v has the columns v * per_node .. of a row.
     """
 
-    def __init__(self, X: Matrix, width: int, columns: int, dtype: Any, local: LocalColumns) -> None:
-        super().__init__(X, width, columns, dtype)
+    def __init__(self, X: Matrix, width: int, columns: int, local: LocalColumns) -> None:
+        super().__init__(X, width, columns)
         self.owner, self.per_node = local.owner, max(columns, 1)
         self.W = np.zeros((X.shape[1], width))
         squared = X.multiply(X).tocsc() if hasattr(X, "multiply") else np.square(X, dtype=np.float64)
@@ -130,11 +133,12 @@ class LocalFace(_OneByOne):
     def squared_norm(self) -> float:
         return squares(self.W, self.columns)
 
-    def restart(self, D: FloatArray) -> None:
+    def restart(self, D: FloatArray) -> float:
         self.W[:] = self._seen(np.asarray(self.X.T @ np.asarray(D, dtype=np.float64)), np.arange(len(self.W)))
+        return self.squared_norm()
 
     def weights(self) -> FloatArray:
-        return self.W.astype(self.dtype)
+        return self.W
 
 
 class AdditiveFace(_OneByOne):
@@ -143,10 +147,8 @@ class AdditiveFace(_OneByOne):
     w (n_own + n_global) x columns; ``tied`` is 0 at a node whose edge has no features.
     """
 
-    def __init__(
-        self, X: Matrix, width: int, columns: int, dtype: Any, local: LocalColumns, tied: IntArray | None = None
-    ) -> None:
-        super().__init__(X, width, columns, dtype)
+    def __init__(self, X: Matrix, width: int, columns: int, local: LocalColumns, tied: IntArray | None = None) -> None:
+        super().__init__(X, width, columns)
         if local.table is None:
             raise ParameterError(
                 "features='additive' needs local_features with equally many columns for every node that is learned."
@@ -183,10 +185,11 @@ class AdditiveFace(_OneByOne):
     def squared_norm(self) -> float:
         return squares(self.w, self.columns)
 
-    def restart(self, D: FloatArray) -> None:
+    def restart(self, D: FloatArray) -> float:
         self.w[:] = 0.0
         for part in blocks(self.n_docs, _PART):
             self.add(np.arange(part.start, part.stop), D[part])
+        return self.squared_norm()
 
     def weights(self) -> FloatArray:
         n, c, own = len(self.table), self.columns, self.table.shape[1]

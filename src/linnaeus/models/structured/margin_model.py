@@ -155,7 +155,7 @@ class MaxMarginModel(KernelInput):
                 shown = now
 
             converged = solver.run(self.tol, self.max_iter, clock, after)
-        last = solver.history[-1]
+        last = solver.finish()
         self.objective_, self.duality_gap_ = last.primal, last.primal - last.dual
         self.n_iter_, self.time_limit_reached_ = solver.passes, solver.out_of_time
         self.history_ = np.array([astuple(measure) for measure in solver.history])
@@ -173,8 +173,8 @@ class MaxMarginModel(KernelInput):
         for name in ("weights_", "intercept_", "documents_", "coefficients_"):
             self.__dict__.pop(name, None)
         if not isinstance(face, GramFace):
-            W = face.weights() * face.dtype.type(scale)  # type: ignore[attr-defined]
-            self.weights_ = np.ascontiguousarray(W[:-1] if self.fit_intercept else W)
+            W = face.weights()  # type: ignore[attr-defined]
+            self.weights_ = np.array(W[:-1] if self.fit_intercept else W, order="C")
             self.intercept_ = W[-1].copy() if self.fit_intercept else np.zeros(face.width, face.dtype)
             return
         D = found.coefficients(slice(None)) * scale

@@ -96,7 +96,7 @@ def variant_face(
         X, local = with_constant(X, bias), LocalColumns(np.append(local.owner, -1), local.table)
     if model.features == "additive":
         tied = structure.layout.tied  # type: ignore[attr-defined]
-        shared = AdditiveFace(X, structure.width, structure.columns, dtype, local, tied)
+        shared = AdditiveFace(X, structure.width, structure.columns, local, tied)
         blocks.products = shared.products
         return shared, 1
-    return LocalFace(X, structure.width, structure.columns, dtype, local), 1
+    return LocalFace(X, structure.width, structure.columns, local), 1
