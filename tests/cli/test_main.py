@@ -80,7 +80,14 @@ def test_an_interrupt_leaves_no_model_behind(tmp_path) -> None:
         "1",
     ]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=environment)
+    process = subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
+    )
     assert process.stderr is not None
     while "training" not in (line := process.stderr.readline()):
         assert line, "the command ended before training began"

@@ -190,7 +190,8 @@ def test_a_reader_that_has_enough_is_no_error(trained, command) -> None:
     found = subprocess.run(
         ["bash", "-c", f"set -o pipefail; {command}"], cwd=trained, capture_output=True, text=True, env=environment
     )
-    assert (found.returncode, found.stderr) == (0, "")
+    assert found.returncode == 0
+    assert [line for line in found.stderr.splitlines() if not line.startswith("columns:")] == []
     assert len(found.stdout.splitlines()) == 1
 
 
