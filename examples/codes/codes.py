@@ -52,7 +52,7 @@ for risk in (None, 0.2, 0.1, 0.05):
 
 # 3. What comes out for one that is clear and one that is not.
 for text in ("rotor and stator with a magnet on a shaft", "a device for a vehicle on the road"):
-    answer = model.predict([text], risk=0.1)[0]
+    answer = model.predict([text], risk=0.05)[0]
     print(f"{text}: {', '.join(f'{code} {codes.display(code)}' for code in answer) or 'nothing that can be promised'}")
 
 # 4. With no promise, but a cost: a wrong code costs thrice what a missing one does.

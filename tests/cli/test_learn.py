@@ -98,7 +98,11 @@ def test_labels_outside_the_taxonomy_are_named_or_dropped(linnaeus, learner) -> 
     assert result.code == 1
     assert "'Catz'" in result.err
     assert "did you mean 'Cats'" in result.err
-    assert linnaeus("learn", learner / "model", learner / "odd.jsonl", "--unknown", "drop").code == 0
+    result = linnaeus("learn", learner / "model", learner / "odd.jsonl", "--unknown", "drop")
+    assert result.code == 1
+    assert "--unlabelled drop" in result.err
+    drop = ["--unknown", "drop", "--unlabelled", "drop"]
+    assert linnaeus("learn", learner / "model", learner / "odd.jsonl", *drop).code == 0
 
 
 # -- taxonomy learn ----------------------------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ def test_documents_without_an_answer_are_rows_too(linnaeus, trained):
     for command in ([], ["--top", 2], ["--n-best", 2]):
         out = linnaeus("predict", trained / "model", *texts, "--as", "csv", *command).out
         last = list(csv.DictReader(io.StringIO(out)))[-1]
-        assert (last["id"], last["label"], last["status"]) == ("1", "", "unknown")
+        assert (last["id"], last["label"], last["status"]) == ("2", "", "unknown")
 
 
 def test_the_n_best_sets_have_a_table(linnaeus, trained):

@@ -52,6 +52,7 @@ def learn(
     note_columns(documents)
     documents, y, _ = training.labels_of(documents, loaded.taxonomy_, checks, reading)
     before = _figures(learner)
+    calibrated = learner.calibrator_ is not None
     start, unsaved = time.perf_counter(), 0
     with progress("learning", len(documents)) as advance:
         for part in blocks(len(documents), batch):
@@ -59,11 +60,11 @@ def learn(
             loaded.partial_fit(some.documents, y[part])
             unsaved += part.stop - part.start
             if save_every is not None and unsaved >= save_every and part.stop < len(documents):
-                _drop_calibration(learner)
                 training.save(loaded, target)
                 unsaved = 0
             advance(part.stop - part.start)
-    _drop_calibration(learner)
+    if calibrated:
+        note("note: the calibration was of the model before and is dropped; `linnaeus calibrate` makes a new one")
     if getattr(loaded, "about_", {}).get("documents") is not None:
         loaded.about_ = {**loaded.about_, "documents": loaded.about_["documents"] + len(documents)}
     training.save(loaded, target)
@@ -83,13 +84,6 @@ def learn(
         return
     print_table(["learning", ""], [(key.replace("_", " "), value) for key, value in result.items()])
     note(f"saved to {target}")
-
-
-def _drop_calibration(learner: Any) -> None:
-    """Probabilities and promises are of the model that was calibrated, not of the one that has learned more."""
-    if learner.calibrator_ is not None or learner.risk_control_ is not None:
-        learner.calibrator_ = learner.risk_control_ = None
-        note("note: the calibration was of the model before and is dropped; `linnaeus calibrate` makes a new one")
 
 
 def _figures(learner: Any) -> dict[str, Any]:
