@@ -80,6 +80,19 @@ def test_a_batch_answers_as_its_documents_do_one_by_one(name, settings) -> None:
         np.testing.assert_array_equal(model.predict_proba(X)[:10], single)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@each_model
+def test_a_dense_batch_has_the_labels_of_its_documents_and_their_scores_up_to_rounding(name, settings) -> None:
+    X, labels = documents(taxonomy(), name=name)
+    X = X.toarray().astype(np.float64) if sparse.issparse(X) else X
+    model = make(name, settings, taxonomy=taxonomy()).fit(X, labels)
+    whole = model.decision_function(X[:10])
+    single = np.concatenate([model.decision_function(X[[i]]) for i in range(10)])
+    np.testing.assert_allclose(whole, single, rtol=1e-12, atol=1e-12 * np.abs(whole[np.isfinite(whole)]).max())
+    alone = [model.predict(X[[i]])[0] for i in range(10)]
+    assert [np.atleast_1d(a).tolist() for a in model.predict(X[:10])] == [np.atleast_1d(a).tolist() for a in alone]
+
+
 @pytest.mark.parametrize("dense", [False, True])
 @each_model
 def test_one_thread_and_several_give_the_same_model_bit_for_bit(name, settings, dense) -> None:

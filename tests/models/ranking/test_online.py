@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -173,3 +175,100 @@ def test_fits_are_those_of_a_simulation_step_by_step(seed, rule, variant) -> Non
     np.testing.assert_allclose(model.weights_, W, atol=1e-12)
     if rule != "augmented":  # there a margin that is exact up to rounding may count as an update, of size about 1e-16
         assert (model.n_steps_, model.n_updates_, model.n_iter_) == (n_steps, n_updates, n_iter)
+
+
+def simulated_sets(model, K, learned, norms, sets, weights, rule: str):
+    """As `simulated`, for label sets, and for documents that are scored by rows of K and learned as other rows."""
+    L, names, cost = model.attributes_.toarray(), [str(c) for c in model.classes_], model._classes().cost.dense()
+    W, total, n_steps = np.zeros((K.shape[1], L.shape[1])), 0.0, 0
+    rng = check_random_state(0)
+    for _ in range(model.max_iter):
+        before = W.copy()
+        for i in rng.permutation(len(K)):
+            n_steps += 1
+            F, right = L @ (W.T @ K[i]), [names.index(name) for name in sets[i]]
+            pairs = [(y, z) for y in sorted(right) for z in range(len(names)) if z not in right]
+            if rule == "augmented":
+                y, z = max(pairs, key=lambda p: F[p[1]] - F[p[0]] + np.sqrt(cost[p]))
+            else:
+                y, z = min(pairs, key=lambda p: (F[p[0]] - F[p[1]], p))
+            margin, difference = F[y] - F[z], L[y] - L[z]
+            if rule == "perceptron":
+                tau = cost[y, z] if margin <= 0 else 0.0
+            else:
+                tau = max(0.0, np.sqrt(cost[y, z]) - margin) / (difference @ difference * norms[i])
+                if rule == "hieron" and (margin > 0 or (margin == 0 and y < z)):
+                    tau = 0.0
+            W += weights[i] * tau * np.outer(learned[i], difference)
+            total = total + W
+        if np.abs(W - before).max() <= 1e-12:
+            break
+    return (total / n_steps if model.variant == "averaged" else W) @ L.T
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("variant", ["averaged", "online"])
+@pytest.mark.parametrize("rule", ["perceptron", "hieron", "augmented"])
+@pytest.mark.parametrize("seed", range(4))
+def test_fits_of_label_sets_and_kernels_are_those_of_a_simulation(seed, rule, variant, kernel) -> None:
+    rng = np.random.default_rng(seed)
+    tax = Taxonomy.from_edges([("R", "A"), ("R", "B"), ("A", "AA"), ("A", "AB"), ("B", "BA"), ("B", "BB")])
+    names, n_docs = ["AA", "AB", "BA", "BB"], int(rng.integers(5, 12))
+    sets = [rng.choice(names, size=1 + int(rng.integers(2)), replace=False).tolist() for _ in range(n_docs)]
+    X, sets = rng.standard_normal((n_docs + 2, 4)), [*sets, ["AA", "BA"], ["AB", "BB"]]
+    weights = rng.choice([0.5, 1.0, 2.0], len(X)) if seed % 2 else np.ones(len(X))
+    settings = {"variant": variant, "set_size": "mean", "random_state": 0, "max_iter": 5}
+    settings["kernel"] = kernel if kernel == "linear" else RBF(gamma=0.3)
+    if rule == "perceptron":
+        model = HierarchicalPerceptron(tax, **settings)
+    else:
+        model = Hieron(tax, augmented=rule == "augmented", **settings)
+    model.fit(X, sets, sample_weight=weights)
+    if kernel == "linear":
+        W = simulated_sets(model, X, X, (X * X).sum(axis=1), sets, weights, rule)
+        np.testing.assert_allclose(model.decision_function(X), X @ W, atol=1e-11)
+    else:
+        K = np.exp(-0.3 * np.square(X[:, None] - X).sum(axis=2))
+        W = simulated_sets(model, K, np.eye(len(X)), np.ones(len(X)), sets, weights, rule)
+        np.testing.assert_allclose(model.decision_function(X), K @ W, atol=1e-11)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("seed", range(6))
+def test_minover_takes_the_steps_of_a_simulation(seed, kernel) -> None:
+    rng = np.random.default_rng(seed)
+    tax = Taxonomy.from_edges([("R", "A"), ("R", "B"), ("A", "AA"), ("A", "AB"), ("B", "BA"), ("B", "BB")])
+    names, n_docs = ["AA", "AB", "BA", "BB"], int(rng.integers(4, 9))
+    sets = [rng.choice(names, size=1 + int(rng.integers(2)), replace=False).tolist() for _ in range(n_docs)]
+    X, sets = rng.standard_normal((n_docs + 2, 5)), [*sets, ["AA", "BA"], ["AB", "BB"]]
+    kind = kernel if kernel == "linear" else RBF(gamma=0.3)
+    model = HierarchicalPerceptron(tax, variant="minover", kernel=kind, set_size="mean", max_iter=10)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, sets)
+    K = X @ X.T if kernel == "linear" else np.exp(-0.3 * np.square(X[:, None] - X).sum(axis=2))
+    L, classes, cost = model.attributes_.toarray(), [str(c) for c in model.classes_], model._classes().cost.dense()
+    B, best, reached, n_steps = np.zeros((len(X), len(L))), None, -np.inf, 0
+    triples = [
+        (i, y, z)
+        for i, names_of in enumerate(sets)
+        for y in range(len(L))
+        if classes[y] in names_of
+        for z in range(len(L))
+        if classes[z] not in names_of
+    ]
+    while True:
+        F = K @ B @ (L @ L.T)
+        margins = [F[i, y] - F[i, z] for i, y, z in triples]
+        length = np.sqrt(max(np.vdot(B, K @ B @ (L @ L.T)), 0.0))
+        if n_steps and length > 1e-6 and min(margins) / length > reached:
+            best, reached = F.copy(), min(margins) / length
+        if min(margins) > 0 or n_steps == 10 * len(X):
+            break
+        i, y, z = triples[int(np.argmin(margins))]
+        B[i, y] += cost[y, z]
+        B[i, z] -= cost[y, z]
+        n_steps += 1
+    assert model.n_steps_ == n_steps
+    assert model.converged_ == (min(margins) > 0)
+    np.testing.assert_allclose(model.decision_function(X), F if model.converged_ else best, atol=1e-9)

@@ -35,7 +35,9 @@ class Hieron(OnlineRanker):
 
     Attributes
     ----------
-    weights_, n_iter_, n_steps_, n_updates_, converged_, active_ratio_ : as in `HierarchicalPerceptron`.
+    weights_, n_iter_, n_steps_, n_updates_, converged_, active_ratio_ : as in `HierarchicalPerceptron`. A step makes a
+        margin equal to the desired one up to rounding: with ``augmented`` a later visit may find it too small by
+        rounding, and counts as an update although the weights do not change noticeably.
 
     Examples
     --------
