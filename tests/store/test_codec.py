@@ -52,3 +52,9 @@ def test_a_taxonomy_survives_and_is_made_once() -> None:
 def test_foreign_objects_are_refused() -> None:
     with pytest.raises(StoreError, match="cannot be saved"):
         encode(object(), {})
+
+
+def test_promises_of_an_earlier_version_are_dropped_with_a_warning():
+    fields = {"level": [0.8, 0.6], "total": [1.0, 2.0], "n": 9, "loss": "any_wrong", "exact": True}
+    with pytest.warns(UserWarning, match="calibrate the model again"):
+        assert decode({"$object": "RiskControl", "fields": {"$dict": list(fields.items())}}, {}) is None

@@ -12,6 +12,7 @@ Plain values stay JSON. Everything else is an object with one key that begins wi
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -123,7 +124,15 @@ def _decode_object(value: dict[str, Any], arrays: dict[str, Any], taxonomies: di
     if "state" in value:
         return kind.from_state(*decode(value["state"], arrays, taxonomies))
     if "fields" in value:
-        return kind(**decode(value["fields"], arrays, taxonomies))
+        fields = decode(value["fields"], arrays, taxonomies)
+        if name == "RiskControl" and "level" in fields:  # written before promises followed rules
+            warnings.warn(
+                "The promised risks of this model were fixed by an earlier version of linnaeus and are dropped; "
+                "calibrate the model again to have them.",
+                stacklevel=2,
+            )
+            return None
+        return kind(**fields)
     made = kind(**decode(value["parameters"], arrays, taxonomies))
     learned = decode(value["learned"], arrays, taxonomies)
     strange = [key for key in learned if not key.endswith("_") or key.startswith("_")]
