@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from linnaeus.errors import visible
 from linnaeus.experiments.report import write_report
 from tests.experiments.report.sample import HOSTILE, make_result
 
@@ -131,7 +132,7 @@ def test_another_model_in_focus_changes_nodes_siblings_and_pictures(open_page, r
 
 def test_hostile_names_are_text_and_nothing_else(open_page, report) -> None:
     page = open_page(report)
-    assert page.locator("#tree .row", has_text="alert(1)").first.inner_text().startswith(HOSTILE)
+    assert page.locator("#tree .row", has_text="alert(1)").first.inner_text().startswith(visible(HOSTILE))
     assert page.locator("script").count() == 2  # the data and the script of the page itself
 
 
