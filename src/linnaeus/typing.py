@@ -34,7 +34,7 @@ class Engine(Protocol):
 class Kernel(Protocol):
     """A kernel on documents of any kind: vectors, sequences, rows of a Gram matrix.
 
-    ``prepare`` doubts raw documents once; what it returns has a length and takes slices and arrays of row numbers.
+    ``prepare`` validates raw documents once; what it returns has a length and takes slices and arrays of row numbers.
     """
 
     def prepare(self, X: Any) -> Any: ...

@@ -24,7 +24,8 @@ def learn(
     ] = None,
     batch: Annotated[int, typer.Option("--batch", min=1, help="Documents that are learned at a time.")] = 4096,
     save_every: Annotated[
-        int | None, typer.Option("--save-every", min=1, help="Save after so many documents, too.")
+        int | None,
+        typer.Option("--save-every", min=1, help="Also save after each block of this size."),
     ] = None,
     reading: options.LabelledReading,
     checks: options.LabelChecks,

@@ -40,8 +40,8 @@ class Rules(options.Group):
         list[str] | None,
         _rule("--require", help="This node is in every answer. May be repeated."),
     ] = None
-    at_least: Annotated[int | None, _rule("--at-least", min=0, help="At least so many labels.")] = None
-    at_most: Annotated[int | None, _rule("--at-most", min=1, help="At most so many labels.")] = None
+    at_least: Annotated[int | None, _rule("--at-least", min=0, help="Minimum number of labels.")] = None
+    at_most: Annotated[int | None, _rule("--at-most", min=1, help="Maximum number of labels.")] = None
     at_most_under: Annotated[
         list[str] | None,
         _rule("--at-most-under", help="NODE=K: at most K labels at or below a node."),
@@ -54,7 +54,7 @@ class Rules(options.Group):
     depth: Annotated[int | None, _rule("--depth", min=1, help="Labels at exactly this depth.")] = None
     max_children: Annotated[
         int | None,
-        _rule("--max-children", min=1, help="Follow at most so many children of any node."),
+        _rule("--max-children", min=1, help="Maximum number of children of a node to follow."),
     ] = None
     leaves_only: Annotated[bool, _rule("--leaves-only", help="Labels are leaves.")] = False
 

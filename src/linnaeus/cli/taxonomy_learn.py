@@ -23,7 +23,7 @@ def learn(
         str, typer.Option("--levels", help="Levels below the root, that of the labels included; or auto.")
     ] = "2",
     branching: Annotated[
-        int, typer.Option("--branching", min=1, help="With --levels auto: stop at a level of so many nodes.")
+        int, typer.Option("--branching", min=1, help="With --levels auto: number of nodes of a level at which to stop.")
     ] = 10,
     linkage: Annotated[str, typer.Option("--linkage", help="average, complete or ward.")] = "average",
     metric: Annotated[str, typer.Option("--metric", help="Distance of labels: euclidean or cosine.")] = "euclidean",

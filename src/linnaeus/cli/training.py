@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 # Where joint models were measured to be better than flat ones (docs/which-model.md): thousands of labels, one for each
-# document, and half of the labels with at most so many documents.
+# document, and half of the labels with at most this number of documents.
 _RARE, _MANY = 5, 2000
 
 

@@ -1,4 +1,4 @@
-"""The one border where training input is doubted: X, y and taxonomy become a `Problem`, or an error says what is wrong.
+"""Validation of training input: X, y and taxonomy become a `Problem`, or an error says what is wrong.
 
 Labels of any of the four kinds (see `kinds`) become 0/1 rows over the nodes of the taxonomy; without a taxonomy a flat
 one is made from the labels, or a tree from the paths.

@@ -43,7 +43,7 @@ class StringKernel(ABC):
 
     def __post_init__(self) -> None:
         check_lengths(self.p, self.q, self.weights)
-        encode([], unit=self.unit, alphabet=self.alphabet, unknown=self.unknown)  # doubts the three
+        encode([], unit=self.unit, alphabet=self.alphabet, unknown=self.unknown)  # validates the three
 
     @property
     def lengths(self) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Gram matrices that callers bring: rows with the numbers of their documents, and the doubts of the border.
+"""Gram matrices that callers bring: rows with the numbers of their documents, and their validation.
 
 A training Gram matrix must be symmetric and positive semi-definite: otherwise the dual problems are not concave, and
 no gap certifies anything.

@@ -1,8 +1,8 @@
 """Documents of models that take a kernel: vectors, rows of a Gram matrix, or whatever the kernel prepares.
 
 A model adds the parameter ``kernel`` to its constructor; the checks of its input are here, which also set ``kernel_``,
-the kernel with everything fixed that it takes from the training documents. Vectors and Gram blocks are doubted as those
-of every model; documents of any other kind, such as sequences, by the kernel alone.
+the kernel with everything fixed that it takes from the training documents. Vectors and Gram blocks are validated as
+those of every model; documents of any other kind, such as sequences, by the kernel alone.
 """
 
 from __future__ import annotations

@@ -190,7 +190,7 @@ class Precomputed:
         return GramRows(block, np.arange(len(block)))
 
     def fixed(self, A: GramRows) -> Precomputed:
-        """This kernel bound to a training Gram matrix, which is doubted (and mended, if asked) here."""
+        """This kernel bound to a training Gram matrix, which is validated (and repaired, if asked) here."""
         A.block = check_gram(A.block, self.psd)
         return replace(self, n_docs=A.block.shape[1])
 

@@ -16,7 +16,7 @@ from linnaeus.decoding import decoder as make_decoder
 from linnaeus.errors import LinnaeusError, StoreError
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.pipeline import Pipeline
-from linnaeus.store.declared import Declared, Sizes, check_array, check_plain, check_table, told, within
+from linnaeus.store.declared import Declared, Sizes, check_array, check_plain, check_table, described, within
 from linnaeus.store.rules import RULES, check_features, check_names, is_strings
 from linnaeus.store.tables import KERNELS, ON_SEQUENCES, TABLES, tables_of
 from linnaeus.taxonomy import Taxonomy
@@ -32,7 +32,7 @@ def check_model(model: Any, *, deep: bool = False) -> None:
         elif isinstance(model, TaxonomyClassifier):
             _check_classifier(model, deep)
         else:
-            raise StoreError(f"expected a model, found {told(model)}")
+            raise StoreError(f"expected a model, found {described(model)}")
     except StoreError:
         raise
     except LinnaeusError as error:
@@ -41,7 +41,7 @@ def check_model(model: Any, *, deep: bool = False) -> None:
 
 def _check_pipeline(pipe: Any, deep: bool) -> None:
     if not isinstance(pipe.model_, TaxonomyClassifier):
-        raise StoreError(f"the model of the pipeline is {told(pipe.model_)}")
+        raise StoreError(f"the model of the pipeline is {described(pipe.model_)}")
     _check_classifier(pipe.model_, deep)
     width = check_features(pipe.features_, deep)
     expected = getattr(pipe.model_, "n_features_in_", None)
@@ -59,7 +59,7 @@ def _check_classifier(model: Any, deep: bool) -> None:
     name = type(model).__name__
     model._check_parameters()
     if not isinstance(model.taxonomy, (Taxonomy, type(None))):
-        raise StoreError(f"taxonomy is {told(model.taxonomy)}")
+        raise StoreError(f"taxonomy is {described(model.taxonomy)}")
     learned = {key: value for key, value in vars(model).items() if key.endswith("_")}
     taxonomy, nodes = learned.get("taxonomy_"), learned.get("nodes_")
     if not isinstance(taxonomy, Taxonomy) or not isinstance(nodes, np.ndarray):
@@ -106,7 +106,7 @@ def _check_object(kind: str, value: Any, where: str, sizes: Sizes, beside: dict[
         _check_documents(value, beside.get("kernel_"), sizes, where, deep)
         return
     if name not in (KERNELS if kind == "Kernel" else (kind,)):
-        raise StoreError(f"{where} is {told(value)}; expected a {kind}")
+        raise StoreError(f"{where} is {described(value)}; expected a {kind}")
     if kind == "Taxonomy":
         return
     own = {key: size for key, size in sizes.items() if key in ("nodes", "labels", "features", "inputs")}
@@ -125,7 +125,7 @@ def _check_documents(value: Any, kernel: Any, sizes: Sizes, where: str, deep: bo
         check_array(Declared.of("documents float[support, features] sparse"), value, sizes, where, deep)
         return
     if given != expected:
-        raise StoreError(f"{where} is {told(value)}; expected {expected}")
+        raise StoreError(f"{where} is {described(value)}; expected {expected}")
     if expected == "Sequences":
         RULES["Sequences"](value, sizes)
     elif not isinstance(kernel.n_docs, int) or not within(value.numbers, 0, kernel.n_docs):

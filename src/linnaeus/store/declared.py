@@ -23,7 +23,7 @@ import numpy as np
 
 from linnaeus.errors import StoreError
 
-__all__ = ["LARGE", "Declared", "Sizes", "check_array", "check_plain", "check_table", "lines", "told", "within"]
+__all__ = ["LARGE", "Declared", "Sizes", "check_array", "check_plain", "check_table", "described", "lines", "within"]
 
 LARGE = 2**30  # bytes of an array above which its values are checked only when that is asked for
 MOST = {"float16": 65504.0, "float32": 1e18, "float64": 1e100}  # products and sums of larger numbers are not finite
@@ -112,14 +112,14 @@ def check_plain(line: Declared, value: Any, where: str) -> None:
     if good and line.kind in ("int", "float"):
         good = bool(np.isfinite(float(value))) and (line.kind == "float" or 0 <= value < 2**63)
     if not good:
-        raise StoreError(f"{where} is {told(value)}; expected {line.kind}")
+        raise StoreError(f"{where} is {described(value)}; expected {line.kind}")
 
 
 def check_array(line: Declared, value: Any, sizes: Sizes, where: str, deep: bool) -> None:
     shape = line.shape or ()
     is_sparse = hasattr(value, "indptr")
     if not (isinstance(value, np.ndarray) or (is_sparse and line.sparse)):
-        raise StoreError(f"{where} is {told(value)}; expected an array of {line.kind}")
+        raise StoreError(f"{where} is {described(value)}; expected an array of {line.kind}")
     if line.kind == "str":
         good = value.dtype == object and all(isinstance(text, str) for text in value.ravel())
     else:
@@ -161,7 +161,7 @@ def within(values: Any, least: int, limit: int) -> bool:
     return not values.size or (int(values.min()) >= least and int(values.max()) < limit)
 
 
-def told(value: Any) -> str:
+def described(value: Any) -> str:
     """A value in a message: its type, and itself where it is short."""
     shown = repr(value)
     return f"a {type(value).__name__}" if len(shown) > 40 else f"{shown} ({type(value).__name__})"

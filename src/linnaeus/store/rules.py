@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from linnaeus.errors import StoreError, check_number
-from linnaeus.store.declared import Declared, Sizes, check_array, check_plain, check_table, lines, told, within
+from linnaeus.store.declared import Declared, Sizes, check_array, check_plain, check_table, described, lines, within
 from linnaeus.taxonomy import Taxonomy
 
 __all__ = ["RULES", "check_features", "check_names", "check_taxonomy", "is_strings"]
@@ -40,7 +40,7 @@ def check_taxonomy(taxonomy: Taxonomy) -> None:
     if root is not None:
         top = isinstance(root, int) and not isinstance(root, bool) and 0 <= root < n and taxonomy.kind != "graph"
         if not top or np.flatnonzero(np.diff(indptr) == 0).tolist() != [root]:
-            raise StoreError(f"root is {told(root)}; expected the only node without parents, or null")
+            raise StoreError(f"root is {described(root)}; expected the only node without parents, or null")
 
 
 def check_pointers(indptr: Any, n_rows: int, n_entries: int, what: str) -> None:
@@ -135,7 +135,7 @@ def _check_ridge(model: Any, sizes: Sizes) -> None:
     rows = sizes["features"] if "weights_" in vars(model) else sizes["support"]
     for entry in model.leverage_ if isinstance(model.leverage_, list) else [None]:
         if not (isinstance(entry, list) and len(entry) == 3 and all(isinstance(a, np.ndarray) for a in entry)):
-            raise StoreError(f"HierarchicalRLS.leverage_ is {told(entry)}; expected columns, rows and a factor")
+            raise StoreError(f"HierarchicalRLS.leverage_ is {described(entry)}; expected columns, rows and a factor")
         columns, documents, root = entry
         own: Sizes = {"labels": sizes["labels"], "rows": rows if "weights_" in vars(model) else len(documents)}
         table = lines("root float[rows, rank]\ncolumns int[some] below labels")
@@ -190,7 +190,7 @@ def check_features(features: Any, deep: bool) -> int | None:
         return _spectrum_width(features)
     if name in ("DenseFeatures", "FillMissing"):
         return _dense_width(features, deep)
-    raise StoreError(f"the features of the pipeline are {told(features)}")
+    raise StoreError(f"the features of the pipeline are {described(features)}")
 
 
 def _text_width(features: Any) -> int:
@@ -257,4 +257,4 @@ def is_strings(values: Any) -> bool:
 def check_names(value: Any, where: str) -> None:
     """Refuse what is not a dictionary with strings as keys."""
     if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
-        raise StoreError(f"{where} is {told(value)}; expected values by name")
+        raise StoreError(f"{where} is {described(value)}; expected values by name")

@@ -1,4 +1,4 @@
-"""What ``shootout.json`` holds (format 1), as types, and the one border where it is doubted.
+"""What ``shootout.json`` holds (format 1), as types, and the one place where it is validated.
 
 A result is a plain dictionary, as ``json.load`` gives it. Nodes are numbers: places in ``taxonomy["names"]``, which has
 only nodes that documents use, and their ancestors.

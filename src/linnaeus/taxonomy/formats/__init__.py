@@ -21,7 +21,7 @@ from linnaeus.taxonomy.formats.draft import Draft
 from linnaeus.taxonomy.formats.graphs import from_networkx, to_networkx
 from linnaeus.taxonomy.formats.nested import note_of
 from linnaeus.taxonomy.formats.options import Options
-from linnaeus.taxonomy.formats.recognition import doubt, recognise_text
+from linnaeus.taxonomy.formats.recognition import ambiguity, recognise_text
 from linnaeus.taxonomy.formats.source import add_note, checked_note, decode, find_note, load, save, source_name
 from linnaeus.taxonomy.taxonomy import Taxonomy
 
@@ -89,7 +89,7 @@ def _recognised(text: str, source: str, whole: bool = True) -> str:
         raise TaxonomyError(f"{source}: the file is empty; expected a taxonomy.")
     found = recognise_text(text, whole=whole, ending=Path(_unpacked_name(source)).suffix)
     if found not in FORMATS:
-        raise TaxonomyError(f"{source}: {doubt(text)}; {NAME_FORMAT} (one of {', '.join(FORMATS)}).")
+        raise TaxonomyError(f"{source}: {ambiguity(text)}; {NAME_FORMAT} (one of {', '.join(FORMATS)}).")
     return found
 
 

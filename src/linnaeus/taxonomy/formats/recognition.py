@@ -16,7 +16,7 @@ from linnaeus.taxonomy.formats.edges import header_columns
 from linnaeus.taxonomy.formats.paths import is_header
 from linnaeus.taxonomy.formats.source import body_lines, column_mark, find_note, table
 
-__all__ = ["doubt", "recognise_text"]
+__all__ = ["ambiguity", "recognise_text"]
 
 _MESH = re.compile(r".+;\s*[A-Z]\d{2,}(\.\d+)*\s*")
 _TRIPLE = re.compile(r"(<[^<>]*>|_:\S+)\s+<[^<>]*>\s+\S")
@@ -52,7 +52,7 @@ def _first_lines(text: str) -> list[str]:
     return [line for _, line in itertools.islice(body_lines(text), LINES)]
 
 
-def doubt(text: str) -> str:
+def ambiguity(text: str) -> str:
     """Why a text was not recognised, as far as that can be said."""
     sign = document_sign(text)
     if sign is not None:
