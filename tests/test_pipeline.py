@@ -65,3 +65,16 @@ def test_misuse_is_explained(tax) -> None:
         Pipeline(TextFeatures(), "text").fit(TEXTS, LABELS)
     with pytest.raises(NotFittedError):
         Pipeline(OneVsRestSVM(tax)).predict(np.eye(2))
+
+
+def test_answers_as_a_data_frame_have_the_index_of_the_documents(tax) -> None:
+    pd = pytest.importorskip("pandas")
+    texts = pd.Series(TEXTS, index=np.arange(len(TEXTS))[::-1] + 100)
+    columns = ["Cats", "Dogs", "Plants"]
+    Y = pd.DataFrame([[int(name in row) for name in columns] for row in LABELS], columns=columns, index=texts.index)
+    pipe = Pipeline(OneVsRestSVM(tax, random_state=0), TextFeatures()).fit(texts, Y)
+    pd.testing.assert_index_equal(pipe.predict(texts[3:7]).index, texts.index[3:7])
+    X = pd.DataFrame(pipe.matrix(texts).toarray(), index=texts.index)
+    model = OneVsRestSVM(tax, random_state=0).fit(X, Y)
+    pd.testing.assert_index_equal(model.predict(X).index, X.index)
+    assert model.predict(X.to_numpy()).index.tolist() == list(range(len(TEXTS)))

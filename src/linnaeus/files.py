@@ -280,7 +280,7 @@ def replacing(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     """
     mode = _mode(path)
     if mode is not None and not stat.S_ISREG(mode):
-        with open(path, "wb") as through:
+        with naming(path), open(path, "wb") as through:
             yield through
         return
     target = os.path.realpath(path)  # behind a link, so that the link stays one

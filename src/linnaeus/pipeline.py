@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.data.check import check_labels
+from linnaeus.data.kinds import with_index_of
 from linnaeus.decoding import CutOff, Decoder
 from linnaeus.decoding import decoder as make_decoder
 from linnaeus.errors import DataError, ParameterError
@@ -183,7 +184,8 @@ class Pipeline(BaseEstimator):
     ) -> Any:
         """Answers in the kind of the training labels; see the model's ``predict``, for ``rules`` and ``risk``, too."""
         X = self.matrix(documents)
-        return self.model_.predict(X, decoder=decoder or self.decoder_, closed=closed, **request)
+        answers = self.model_.predict(X, decoder=decoder or self.decoder_, closed=closed, **request)
+        return with_index_of(documents, answers)
 
     def answers(
         self, documents: Any, *, decoder: Decoder | str | None = None, closed: bool | None = None, **request: Any

@@ -19,3 +19,21 @@ def test_a_calibrated_model_answers_at_a_risk(linnaeus, trained) -> None:
     assert scores
     assert all(score is None or 0 <= score <= 1 for score in scores)
     assert linnaeus("predict", trained / "model", trained / "docs.jsonl", "--risk", 0.001).code == 2
+
+
+def test_calibrating_or_measuring_with_training_documents_is_warned_of(linnaeus, trained) -> None:
+    for command in ("calibrate", "evaluate"):
+        result = linnaeus(command, trained / "model", trained / "docs.jsonl")
+        assert result.code == 0, result.err
+        assert "warning: about 100% of the documents of" in result.err
+    lines = (trained / "docs.jsonl").read_text().splitlines()
+    fresh = [json.loads(line) for line in lines]
+    for place, record in enumerate(fresh):
+        record["text"] += f" new{place}"
+    (trained / "fresh.jsonl").write_text("\n".join(map(json.dumps, fresh)))
+    result = linnaeus("calibrate", trained / "model", trained / "fresh.jsonl")
+    assert result.code == 0, result.err
+    assert "training documents" not in result.err
+    (trained / "mixed.jsonl").write_text("\n".join([*map(json.dumps, fresh), *lines]))
+    result = linnaeus("calibrate", trained / "model", trained / "mixed.jsonl")
+    assert "warning: about 50% of the documents of" in result.err

@@ -191,7 +191,8 @@ def test_a_reader_that_has_enough_is_no_error(trained, command) -> None:
         ["bash", "-c", f"set -o pipefail; {command}"], cwd=trained, capture_output=True, text=True, env=environment
     )
     assert found.returncode == 0
-    assert [line for line in found.stderr.splitlines() if "columns:" not in line] == []
+    notes = ("columns:", "are training documents")
+    assert [line for line in found.stderr.splitlines() if not any(words in line for words in notes)] == []
     assert len(found.stdout.splitlines()) == 1
 
 
@@ -292,3 +293,16 @@ def test_decoders_take_parameters(linnaeus, trained):
     ]:
         refused = linnaeus(*command, wrong)
         assert (refused.code, message in refused.err, f"--decoder {wrong}" in refused.err) == (2, True, True)
+
+
+@pytest.mark.parametrize("name", ["answers.xls", "answers.pdf", "answers.csv.gz"])
+def test_an_ending_that_cannot_be_written_is_refused(linnaeus, trained, name) -> None:
+    result = linnaeus("predict", trained / "model", trained / "docs.jsonl", "-o", trained / name)
+    assert result.code == 2
+    assert "cannot be written; expected .jsonl" in result.err
+    assert not (trained / name).exists()
+
+
+def test_documents_given_instead_of_a_model_are_called_a_file(linnaeus, trained) -> None:
+    result = linnaeus("predict", trained / "docs.jsonl", trained / "model")
+    assert (result.code, "is a file, not a model; expected a model folder" in result.err) == (1, True)

@@ -153,3 +153,19 @@ def test_the_header_of_a_gold_file_is_not_a_document(linnaeus, table):
     found = json.loads(told.out)
     assert (found["n_docs"], found["metrics"]["micro_f1"]) == (2, 0.5)
     assert found["columns"][str(predicted)]["id"] == ["Nummer"]
+
+
+def test_the_example_for_a_label_column_is_not_the_subject_of_e_mails(linnaeus, tmp_path) -> None:
+    (tmp_path / "mail.csv").write_text("subject,body,category\nLunch,See you at noon,private\nVote,Today,work\n")
+    result = linnaeus("data", "describe", tmp_path / "mail.csv")
+    assert result.code == 1
+    assert "for example --labels category" in result.err
+
+
+def test_an_archive_of_several_files_is_refused_with_their_names(linnaeus, tmp_path) -> None:
+    with zipfile.ZipFile(tmp_path / "two.zip", "w") as archive:
+        archive.writestr("a.csv", "text,labels\nx,A\n")
+        archive.writestr("b.csv", "text,labels\ny,B\n")
+    result = linnaeus("data", "describe", tmp_path / "two.zip")
+    assert result.code == 1
+    assert "two.zip holds 2 files (a.csv, b.csv) and no files in folders; expected one file" in result.err

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from linnaeus.cli.shootout import train_command
+
 
 def test_documents_become_a_report(linnaeus, files) -> None:
     result = linnaeus(
@@ -24,6 +26,27 @@ def test_documents_become_a_report(linnaeus, files) -> None:
         "--min-df", 1, "--output", files / "report", "--json",
     )  # fmt: skip
     assert json.loads(again.out)["runs"] == found["runs"], "kept, not repeated"
+
+
+def test_the_last_line_is_a_command_that_trains_the_recommended_model(linnaeus, files, monkeypatch) -> None:
+    given = ["shootout", "-t", files / "topics.tsv", "-d", files / "docs.jsonl", "--models", "BSVM", "--min-df", 1]
+    given += ["--budget=1m", "-o", files / "report"]
+    monkeypatch.setattr("sys.argv", ["linnaeus", *map(str, given)])
+    result = linnaeus(*given)
+    assert result.code == 0, result.err
+    command = json.loads((files / "report" / "shootout.json").read_text())["next_step"]
+    assert command in result.out
+    assert command in (files / "report" / "report.md").read_text()
+    assert "linnaeus train" in (files / "report" / "report.html").read_text()
+    trained = linnaeus(*command.split()[1:-1], files / "model")
+    assert trained.code == 0, trained.err
+
+
+def test_the_next_command_keeps_what_training_needs() -> None:
+    given = ["shootout", "-ddocs.csv", "--labels", "my label", "-m", "RRSVM", "-b2m", "--json", "-j", "2", "--folds=3"]
+    run = {"model": "RRSVM", "parameters": {"C": [1.0, 3.0, 10.0], "loss": "hinge"}}
+    expected = "linnaeus train -ddocs.csv --labels 'my label' --model RRSVM --set C=3 --set loss=hinge --output model"
+    assert train_command(given, run) == expected
 
 
 def test_a_given_test_file_is_measured_on(linnaeus, files) -> None:

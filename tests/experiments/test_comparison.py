@@ -1,4 +1,4 @@
-"""Differences: a real one is found, none is claimed between equals, and each family is corrected."""
+"""Differences: a real one is found, none is claimed between equals, and all comparisons are corrected together."""
 
 from __future__ import annotations
 
@@ -45,6 +45,16 @@ def test_a_large_difference_is_found_and_a_small_one_is_not(tmp_path) -> None:
     assert best_beside_flat["difference"] > 0
     assert all(group["difference"] > 0 for group in best_beside_flat["by_size"])
     assert all(row["p"] >= row["p_alone"] for row in found)
+
+
+def test_the_best_and_the_flat_model_have_one_p_value_in_both_comparisons(tmp_path) -> None:
+    found = compare_runs(*_runs(tmp_path, RRSVM=0.05, HM3=0.2, NodeSVM=0.3, OneVsRestSVM=0.22, TopDownSVM=0.4))
+    (mine,) = (row for row in found if row["kind"] == "flat" and row["model"] == "RRSVM")
+    (other,) = (row for row in found if row["kind"] == "best" and row["model"] == "OneVsRestSVM")
+    assert other["against"] == "RRSVM"
+    assert mine["p"] == other["p"]
+    assert mine["difference"] == -other["difference"]
+    assert mine["interval"] == [-other["interval"][1], -other["interval"][0]]
 
 
 def test_nothing_is_compared_where_nothing_ran(tmp_path) -> None:

@@ -102,3 +102,5 @@ def test_without_flat_models_the_next_one_is_compared() -> None:
 def test_one_model_or_none_is_compared_with_nothing() -> None:
     assert sentence(runs(A=0.8), [], F).startswith("Only A was measured: 80.0 points")
     assert sentence([], [], F) == "No model could be measured."
+    late = [{"model": "RRSVM", "status": "no time", "measures": {}, "seconds": {}}]
+    assert sentence(late, [], F) == "No model could be measured; increase the budget."

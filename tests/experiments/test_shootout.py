@@ -51,8 +51,14 @@ def test_a_model_that_fails_is_a_row_and_stops_nobody(tmp_path) -> None:
 def test_without_time_models_say_so(tmp_path) -> None:
     found = shootout(toy(), tmp_path, models=MODELS, budget=0.2)
     assert status(found)["NodeSVM"] == "no time"
-    assert found["sentence"] == "No model could be measured."
+    assert found["sentence"] == "No model could be measured; increase the budget."
     check_result(found, "found")
+
+
+def test_models_run_though_no_time_was_left_for_forecasts(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("linnaeus.experiments.shootout._LATEST_PILOT", 0.0)
+    found = shootout(toy(), tmp_path, models=["OneVsRestSVM"], budget=60)
+    assert status(found) == {"OneVsRestSVM": "done"}
 
 
 def test_unknown_models_are_refused_before_anything_runs(tmp_path) -> None:

@@ -27,12 +27,13 @@ def calibrate(
     """Give a model calibrated probabilities (predict --probabilities) and promises (predict --risk)."""
     from linnaeus import store
     from linnaeus.calibration import calibrate as calibrated
-    from linnaeus.cli.predicting import documents_for
+    from linnaeus.cli.predicting import documents_for, note_seen
     from linnaeus.cli.training import labels_of, save
 
     loaded = store.load(model)
     documents = documents_for(loaded, [data], reading)
     note_columns(documents)
+    note_seen(loaded, documents, "the probabilities and promised risks do not hold for new documents")
     documents, y, _ = labels_of(documents, loaded.taxonomy_, checks, reading)
     calibrated(loaded, documents.documents, y, cv=None, method=method, loss=loss)
     save(loaded, output or model)

@@ -154,7 +154,7 @@ def _evaluate_promise(
     as_json: bool,
 ) -> None:
     from linnaeus import store
-    from linnaeus.cli.predicting import documents_for
+    from linnaeus.cli.predicting import documents_for, note_seen
 
     loaded = store.load(model)
     inner = getattr(loaded, "model_", loaded)
@@ -163,6 +163,7 @@ def _evaluate_promise(
     if documents.labels is None:
         raise DataError(f"{data} has no labels to compare with; name their column with --labels.")
     _check_labels(documents.labels, loaded.taxonomy_, data)
+    note_seen(loaded, documents, "the figures are not those of new documents")
     with waiting("comparing"):
         found = checked_promise(loaded, documents.documents, documents.labels, request)
     if plot is not None:

@@ -67,7 +67,11 @@ def learn(
     if calibrated:
         note("note: the calibration was of the model before and is dropped; `linnaeus calibrate` makes a new one")
     if getattr(loaded, "about_", {}).get("documents") is not None:
-        loaded.about_ = {**loaded.about_, "documents": loaded.about_["documents"] + len(documents)}
+        from linnaeus.data.duplicates import SKETCH, sketch
+
+        seen = sorted({*loaded.about_.get("document_sketch", []), *sketch(documents)})[:SKETCH]
+        n_documents = loaded.about_["documents"] + len(documents)
+        loaded.about_ = {**loaded.about_, "documents": n_documents, "document_sketch": seen}
     training.save(loaded, target)
     after = _figures(learner)
     result = {

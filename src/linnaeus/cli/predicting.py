@@ -44,6 +44,22 @@ def documents_for(model: Any, paths: list[str], reading: Reading, *, labelled: b
     return fit_to(model, concatenate(parts if labelled else [replace(part, labels=None) for part in parts]))
 
 
+_MANY_SEEN = 0.2
+
+
+def note_seen(model: Any, documents: Any, effect: str) -> None:
+    """Warn where many of the documents are training documents of the model, as far as its sketch of them tells."""
+    from linnaeus.data.duplicates import share_seen
+
+    about = getattr(model, "about_", {})
+    seen, n_seen = about.get("document_sketch"), about.get("documents")
+    if not isinstance(seen, list) or not isinstance(n_seen, int):
+        return
+    share = share_seen(documents, seen, n_seen)
+    if share >= _MANY_SEEN:
+        note(f"warning: about {share:.0%} of the documents of {documents.source} are training documents; {effect}")
+
+
 def _read_like(features: Any, path: str, reading: Reading, taxonomy: Any, *, labelled: bool) -> Any:
     """Read a file with the model's own text columns, where the file has them."""
     own = list(features.weights_) if hasattr(features, "weights_") else None
@@ -147,6 +163,7 @@ def answers(model: Any, data_path: str, reading: Reading, decoder: Any = None, c
     if data.labels is None:
         raise DataError(f"{data_path} has no labels to compare with; name their column with --labels.")
     note_columns(data)
+    note_seen(model, data, "the figures are not those of new documents")
     tax = model.taxonomy_
     with waiting("predicting"):
         start = time.perf_counter()

@@ -101,8 +101,45 @@ def shootout(
         command=shlex.join(["linnaeus", *sys.argv[1:]]),
         say=(lambda message: None) if as_json else note,
     )
+    from linnaeus.experiments.results import recommended
+
+    run_of = recommended(found)
+    if run_of is not None and data:
+        found["next_step"] = train_command(sys.argv[1:], run_of)
     written = write_report(cast(Any, found), Path(output))
     print_json({**found, "columns": dict(documents.columns)}) if as_json else _show(found, written)
+
+
+_NOT_OF_TRAIN = {
+    *("--models", "-m", "--budget", "-b", "--jobs", "-j", "--folds", "--test-size", "--measure", "--output", "-o"),
+    *("--curves", "--demo", "--json"),
+}
+_FLAGS = {"--curves", "--demo", "--json"}
+
+
+def train_command(arguments: list[str], run: dict[str, Any]) -> str:
+    """The command that trains the model of a run, from the arguments of the shoot-out.
+
+    Examples
+    --------
+    >>> run = {"model": "RRSVM", "parameters": {"C": 3.0}}
+    >>> train_command(["shootout", "-d", "a.csv", "--budget=2m", "-j", "2"], run)
+    'linnaeus train -d a.csv --model RRSVM --set C=3 --output model'
+    """
+    kept: list[str] = []
+    rest = iter(arguments[1:])
+    for argument in rest:
+        long = argument.startswith("--")
+        name = argument.partition("=")[0] if long else argument[:2]
+        if name not in _NOT_OF_TRAIN:
+            kept.append(argument)
+        elif name == argument and name not in _FLAGS:  # its value is the next argument
+            next(rest, None)
+    settings = []
+    for key, value in run["parameters"].items():
+        one = sorted(value)[len(value) // 2] if isinstance(value, list) else value  # a value per fold: the middle one
+        settings += ["--set", f"{key}={one:g}" if isinstance(one, float) else f"{key}={one}"]
+    return shlex.join(["linnaeus", "train", *kept, "--model", run["model"], *settings, "--output", "model"])
 
 
 def _check_output(output: str) -> None:
@@ -171,4 +208,6 @@ def _show(found: dict[str, Any], written: list[Path]) -> None:
         rows.append((run["model"], *figures, "" if row is None else f"{row['p']:.3f}", seconds, run["status"]))
     print_table(["model", *(key.replace("_", " ") for key in shown), "p vs best", "seconds", ""], rows)
     print(found["sentence"])
+    if "next_step" in found:
+        print(f"To train the recommended model: {found['next_step']}")
     note(f"written: {', '.join(str(path) for path in written)}")

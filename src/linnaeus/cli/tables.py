@@ -14,6 +14,7 @@ import re
 import sys
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 from xml.sax.saxutils import escape
 
@@ -24,6 +25,7 @@ __all__ = ["FORMATS", "format_of", "set_rows", "table_rows", "write_table", "wri
 
 FORMATS = ("jsonl", "csv", "tsv", "xlsx")
 _ENDINGS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".tsv": "tsv", ".xlsx": "xlsx"}
+_FOREIGN = {".xls", ".ods", ".pdf", ".doc", ".docx", ".parquet", ".html", ".xml", ".zip", ".gz", ".xz", ".bz2"}
 _MOST_ROWS = 1_048_576  # of a sheet, as Excel reads it
 _FORMULA = re.compile(r"[=+\-@\t\r]")
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?\Z")
@@ -34,8 +36,10 @@ def format_of(output: str | None, given: str | None) -> str:
     """The format to write: as given, else by the ending of the file, else JSON lines."""
     if given is not None and given not in FORMATS:
         raise ParameterError(f"--as {given}: expected {', '.join(FORMATS)}{nearest(given, FORMATS)}")
-    ending = next((e for e in _ENDINGS if output is not None and output.lower().endswith(e)), ".jsonl")
-    format = given or _ENDINGS[ending]
+    ending = "" if output is None else Path(output).suffix.lower()
+    if given is None and ending in _FOREIGN:
+        raise ParameterError(f"--output {output}: {ending} cannot be written; expected {', '.join(_ENDINGS)}, or --as.")
+    format = given or _ENDINGS.get(ending, "jsonl")
     if format == "xlsx" and output is None:
         raise ParameterError("--as xlsx writes a file: name it with --output.")
     return format

@@ -168,6 +168,7 @@ def train(
     2 wrong usage, or too small a --max-memory; 130 stopped by Ctrl-C (with --checkpoint the same command goes on).
     """
     from linnaeus import store
+    from linnaeus.data.duplicates import sketch
     from linnaeus.pipeline import Pipeline
 
     after.check()
@@ -201,7 +202,7 @@ def train(
     training.advise(pipe, documents, y, reading.split)
     start = time.perf_counter()
     pipe.fit(documents.documents, y, feature_names=documents.feature_names)
-    pipe.about_ = {"documents": len(documents), "language": taxonomy.language}
+    pipe.about_ = {"documents": len(documents), "language": taxonomy.language, "document_sketch": sketch(documents)}
     result = training.summary(pipe, documents, time.perf_counter() - start)
     if after.keep_documents:
         pipe.keep_documents(documents.documents, y, documents.ids)

@@ -223,6 +223,8 @@ def save(pipe: Any, output: str) -> None:
 def check_room(model: Any, labels: int, output: str) -> Callable[[Any], None]:
     """A check before the model is trained: whether the folder has room for the weights of a linear model."""
 
+    from linnaeus.engine.memory import format_bytes
+
     def check(X: Any) -> None:
         if not hasattr(model, "prune") or not hasattr(X, "shape"):
             return
@@ -230,8 +232,6 @@ def check_room(model: Any, labels: int, output: str) -> Callable[[Any], None]:
         folder = Path(output).absolute()
         free = shutil.disk_usage(next(path for path in (folder, *folder.parents) if path.exists())).free
         if needed > free:
-            raise StoreError(
-                f"{output} will take up to {needed / 1e6:,.0f} MB, but only {free / 1e6:,.0f} MB are free there."
-            )
+            raise StoreError(f"{output} may need {format_bytes(needed)}, but only {format_bytes(free)} are free there.")
 
     return check

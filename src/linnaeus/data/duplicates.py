@@ -6,7 +6,8 @@ Documents are compared by a 128-bit hash, so that n_docs x 16 bytes are held and
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import heapq
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -18,8 +19,9 @@ from linnaeus.data.dataset import Dataset
 from linnaeus.errors import ParameterError
 from linnaeus.typing import IntArray
 
-__all__ = ["drop_duplicates", "drop_overlap", "first_occurrence"]
+__all__ = ["drop_duplicates", "drop_overlap", "first_occurrence", "share_seen", "sketch"]
 
+SKETCH = 64  # hashes that stand for a set of documents
 BLOCK = 4096  # dense rows made comparable at a time
 
 
@@ -71,6 +73,56 @@ def drop_overlap(train: Dataset, test: Dataset) -> Dataset:
     precision = min((_precision(data) for data in (train, test)), key=lambda dtype: dtype.itemsize)
     known = set(_digests(train, precision))
     return test.take(np.array([digest not in known for digest in _digests(test, precision)], dtype=bool))
+
+
+def sketch(data: Dataset, size: int = SKETCH) -> list[str]:
+    """The smallest hashes of the documents, a sample that `share_seen` looks for among other documents.
+
+    Parameters
+    ----------
+    data : Dataset
+        Documents.
+    size : int, default=64
+        Maximum number of hashes.
+
+    Returns
+    -------
+    list of str
+        Hashes in hexadecimal digits, in increasing order.
+
+    Examples
+    --------
+    >>> len(sketch(Dataset(fields={"text": ["a goal", "a vote", "A goal"]})))
+    2
+    """
+    return [digest.hex() for digest in heapq.nsmallest(size, set(_digests(data)))]
+
+
+def share_seen(data: Dataset, seen: Sequence[str], n_seen: int) -> float:
+    """An estimate of the share of documents that occur among others, of which only the `sketch` is known.
+
+    Parameters
+    ----------
+    data : Dataset
+        Documents.
+    seen : sequence of str
+        The sketch of the other documents.
+    n_seen : int
+        Number of the other documents.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> train = Dataset(fields={"text": ["a goal", "a vote"]})
+    >>> share_seen(Dataset(fields={"text": ["A goal", "a vote", "rain", "snow"]}), sketch(train), 2)
+    0.5
+    """
+    found = {digest.hex() for digest in _digests(data)}.intersection(seen)
+    return min(1.0, len(found) / max(1, len(seen)) * n_seen / max(1, len(data)))
 
 
 def _precision(data: Dataset) -> np.dtype[Any]:

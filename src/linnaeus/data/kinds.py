@@ -22,7 +22,14 @@ from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import pattern
 from linnaeus.typing import CSR, IntArray
 
-__all__ = ["GivenLabels", "LabelCodec", "check_width", "is_indicator", "recognise"]
+__all__ = ["GivenLabels", "LabelCodec", "check_width", "is_indicator", "recognise", "with_index_of"]
+
+
+def with_index_of(X: Any, answers: Any) -> Any:
+    """Answers that are a data frame get the index of the documents, where these are a Series or a data frame."""
+    if hasattr(answers, "iloc") and hasattr(X, "iloc"):
+        answers.index = X.index
+    return answers
 
 
 @dataclass(frozen=True)

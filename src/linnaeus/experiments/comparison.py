@@ -2,9 +2,9 @@
 
 F1 is compared by a paired permutation test over documents with a bootstrap interval. AU(PRC) is compared by the paired
 bootstrap: the difference against its deviation over the same resamples of documents for all models, taken as normal, so
-that few resamples are enough. Within each of the two families p-values are corrected for their number (Holm). Best and
-best flat are chosen on the same test documents; the nodes of few and of many training documents are looked at for the
-best beside flat.
+that few resamples are enough. All pairs are corrected together for their number (Holm); the pair of the best and the
+best flat model, which belongs to both comparisons, is tested once and has one p-value. Best and best flat are chosen on
+the same test documents; the nodes of few and of many training documents are looked at for the best beside flat.
 """
 
 from __future__ import annotations
@@ -54,19 +54,34 @@ def compare_runs(experiment: Experiment, kept: Kept, runs: list[dict[str, Any]])
     best = order[0]["model"]
     flat = next((run["model"] for run in order if run["model"] in flat_models()), None)
     sides = _Sides(experiment, kept)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for kind, against in (("best", best), ("flat", flat)):
         if against is None:
             continue
-        others = [run["model"] for run in order if run["model"] != against]
-        family = [{"model": name, "against": against, "kind": kind, **sides.compare(name, against)} for name in others]
-        for row, p in zip(family, metrics.holm([row["p_alone"] for row in family]) if family else [], strict=True):
-            row["p"] = float(p)
-        rows += family
+        names = [run["model"] for run in order if run["model"] != against]
+        rows += [{"model": name, "against": against, "kind": kind} for name in names]
+    tested = {pair: sides.compare(*sorted(pair)) for pair in dict.fromkeys(map(_pair, rows))}
+    corrected = (
+        dict(zip(tested, metrics.holm([found["p_alone"] for found in tested.values()]), strict=True)) if tested else {}
+    )
+    for row in rows:
+        found = tested[_pair(row)]
+        row |= found if row["model"] < row["against"] else _reversed(found)
+        row["p"] = float(corrected[_pair(row)])
     if flat is not None and best != flat:
         row = next(row for row in rows if row["kind"] == "flat" and row["model"] == best)
         row["by_size"] = sides.by_size(best, flat)
     return rows
+
+
+def _pair(row: dict[str, Any]) -> frozenset[str]:
+    return frozenset((row["model"], row["against"]))
+
+
+def _reversed(found: dict[str, Any]) -> dict[str, Any]:
+    """The same comparison seen from the other model."""
+    low, high = found["interval"]
+    return {**found, "difference": -found["difference"], "interval": [-high, -low]}
 
 
 class _Sides:

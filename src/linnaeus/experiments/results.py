@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus.experiments.comparison import compare_runs, ranked
+from linnaeus.experiments.comparison import SIGNIFICANT, compare_runs, ranked
 from linnaeus.experiments.experiment import Experiment
 from linnaeus.experiments.kept import Kept
 from linnaeus.experiments.measures import measures_of
 from linnaeus.experiments.sentence import sentence
 
-__all__ = ["results"]
+__all__ = ["recommended", "results"]
 
 FORMAT = 1
 
@@ -42,6 +42,21 @@ def results(experiment: Experiment, kept: Kept, runs: list[dict[str, Any]], *, c
         "flat": flat,
         "sentence": sentence(runs, comparisons, experiment.measure),
     }
+
+
+def recommended(found: dict[str, Any]) -> dict[str, Any] | None:
+    """The run to continue with: of the best model, or of the best flat one where the best is not clearly better.
+
+    Examples
+    --------
+    >>> row = {"kind": "flat", "model": "RRSVM", "against": "OneVsRestSVM", "p": 0.3}
+    >>> runs = [{"model": "RRSVM"}, {"model": "OneVsRestSVM"}]
+    >>> recommended({"best": "RRSVM", "flat": "OneVsRestSVM", "comparisons": [row], "runs": runs})
+    {'model': 'OneVsRestSVM'}
+    """
+    rows = [row for row in found["comparisons"] if row["kind"] == "flat" and row["model"] == found["best"]]
+    name = found["flat"] if rows and rows[0]["p"] >= SIGNIFICANT else found["best"]
+    return next((run for run in found["runs"] if run["model"] == name), None)
 
 
 def _problem(experiment: Experiment) -> dict[str, Any]:

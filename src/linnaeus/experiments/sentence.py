@@ -30,7 +30,8 @@ def sentence(runs: list[dict[str, Any]], comparisons: list[dict[str, Any]], meas
     """
     order = [run["model"] for run in ranked(runs, measure)]
     if not order:
-        return "No model could be measured."
+        no_time = any(run.get("status") == "no time" for run in runs)
+        return f"No model could be measured{'; increase the budget' if no_time else ''}."
     best, value = order[0], ranked(runs, measure)[0]["measures"][measure]
     if len(order) == 1:
         return (

@@ -28,6 +28,7 @@ __all__ = ["shootout"]
 
 _RESERVE = 0.05  # of the budget, for the comparison and the report
 _FOR_PILOTS = 0.15  # of the budget
+_LATEST_PILOT = 0.35  # of the budget, after which no pilot begins: on a busy machine starting processes takes the time
 _LONGEST_PILOT = 8.0
 _GRACE = 1.3  # times its limit, after which a run is ended from outside
 _SHARE = 3  # times its fair part of what is left that a run may take: most take less
@@ -110,7 +111,10 @@ class _Shootout:
         seconds = self.clock.limit * _FOR_PILOTS * self.jobs / max(1, len(waiting))
         seconds = min(_LONGEST_PILOT, max(0.5, seconds))
 
-        def begin(name: str, left: int) -> tuple[tuple[Any, ...], float]:
+        def begin(name: str, left: int) -> tuple[tuple[Any, ...], float] | None:
+            if self.clock.remaining < (1 - _LATEST_PILOT) * self.clock.limit:
+                self.forecasts[name] = Forecast(self.clock.limit, 0.0)  # unknown: after all others, while time is left
+                return None
             return (self.experiment, name, seconds), 1.5 * seconds + 2
 
         for name, outcome in in_children(pilot, waiting, begin, jobs=self.jobs):

@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linnaeus.data.check import Problem, check_labels, check_weights, with_weight
-from linnaeus.data.kinds import LabelCodec
+from linnaeus.data.kinds import LabelCodec, with_index_of
 from linnaeus.data.matrices import as_matrix, check_values, is_sound_csr, short_message
 from linnaeus.decoding import BestLabel, Decoder, Threshold
 from linnaeus.decoding import decoder as make_decoder
@@ -225,9 +225,9 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
             request |= {"risk": risk, "risk_of": risk_of, "confidence": confidence}
         Y = self.answers(X, decoder=decoder, closed=closed, **request)
         if risk is not None or Rules.of(rules).at_least > 1:
-            return self.codec_.decode(Y, self.taxonomy_, single=False)
+            return with_index_of(X, self.codec_.decode(Y, self.taxonomy_, single=False))
         with_ancestors = self.closed_ if closed is None else closed
-        return self.codec_.decode(Y, self.taxonomy_, single=decoder.single and not with_ancestors)
+        return with_index_of(X, self.codec_.decode(Y, self.taxonomy_, single=decoder.single and not with_ancestors))
 
     def answers(
         self,

@@ -186,6 +186,8 @@ def _load(folder: Path, manifest: dict[str, Any], verify: bool | None) -> Any:
 def read_manifest(folder: str | PathLike[str]) -> dict[str, Any]:
     """The manifest of a model folder, checked for format and version."""
     path = Path(folder) / MANIFEST
+    if Path(folder).is_file():
+        raise StoreError(f"{folder} is a file, not a model; expected a model folder.")
     if not Path(folder).is_dir():
         raise StoreError(f"{folder} is not a model: no such folder.")
     if not path.is_file():

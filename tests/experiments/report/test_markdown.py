@@ -20,7 +20,8 @@ def test_every_row_has_as_many_cells_as_the_head() -> None:
     result = make_result()
     result["runs"][0]["confusion"].insert(0, {"gold": 3, "answered": 4, "n": 99})  # the hostile name
     found = tables(markdown(result))
-    assert len(found) == 6
+    assert len(found) == 9
+    assert max(cells(table[0]) for table in found) < 20
     for table in found:
         assert len({cells(row) for row in table}) == 1
 

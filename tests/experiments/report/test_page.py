@@ -126,3 +126,14 @@ def test_control_characters_of_names_are_escaped_in_the_page() -> None:
     text = html(make_result())
     assert not any(odd in text for odd in "\x1b\x9b\u202e\u202c")
     assert "u202eneddih" in text
+
+
+def test_models_without_parameters_have_an_empty_cell_of_what_was_tried() -> None:
+    result = make_result()
+    result["runs"][0]["tried"] = [{"value": 0.1234, "seconds": 1.0}]
+    assert ": 0.123" not in html(result)
+
+
+def test_the_command_of_the_recommended_model_is_shown() -> None:
+    assert "linnaeus train --model RRSVM" in html({**make_result(), "next_step": "linnaeus train --model RRSVM"})
+    assert "recommended" not in html(make_result())

@@ -208,9 +208,12 @@ def _labels(candidates: list[str], where: str) -> tuple[str, ...]:
     if sure is not None:
         return (sure,)
     if len(candidates) > 1:
+        example = next(
+            (name for name in candidates if name.strip().lower() != "subject"), candidates[0]
+        )  # as of e-mails
         raise DataError(
             f"{where} has several columns that may hold the labels, {_shown(candidates)}; name the one that does, "
-            f"for example labels={candidates[-1]!r}."
+            f"for example labels={example!r}."
         )
     return tuple(candidates)
 

@@ -43,9 +43,11 @@ def read(source: Source, options: Options) -> Dataset:
         return _beside(source, options, found, labelled=bool(beside))
     paths = [path for path in found if "/" in path][: options.limit]
     if not paths:
+        names = [] if source.is_folder else sorted(name for name, _ in members(source))
+        several = f"{len(names)} files ({', '.join(names[:3])}) and " if len(names) > 1 else ""
         raise DataError(
-            f"{source.name} holds no files in folders; LABEL/FILE was expected, or text files NAME.txt with their "
-            f"labels in NAME.tsv or NAME.key."
+            f"{source.name} holds {several}no files in folders; expected one file, or LABEL/FILE, or text files "
+            "NAME.txt with their labels in NAME.tsv or NAME.key."
         )
     texts = [_text(found[path], options) for path in paths]
     folders = [path.split("/")[:-1] for path in paths]

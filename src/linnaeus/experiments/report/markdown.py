@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from linnaeus.errors import visible
 from linnaeus.experiments.report.breakdown_values import by_level, by_size
 from linnaeus.experiments.report.page import facts
-from linnaeus.experiments.report.schema import Result
+from linnaeus.experiments.report.schema import Measure, Result, Run
 from linnaeus.experiments.report.standing import best_values, comparison, interval, main_measure, ranked, total_seconds
 from linnaeus.experiments.report.tables import settings
 from linnaeus.experiments.report.wording import (
@@ -62,6 +62,9 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) 
 def _lines(result: Result) -> Iterator[str]:
     yield f"# {plain(result['title'])}\n"
     yield f"**{plain(result['sentence'])}**\n"
+    if result.get("next_step"):
+        yield "To train the recommended model:\n"
+        yield f"    {' '.join(result['next_step'].split())}\n"
     yield "; ".join(f"{name}: {plain(value)}" for name, value in facts(result)) + ".\n"
     yield from _models(result)
     yield from _absent(result)
@@ -72,28 +75,34 @@ def _lines(result: Result) -> Iterator[str]:
 
 
 def _models(result: Result) -> Iterator[str]:
-    runs, main, best = ranked(result), main_measure(result), best_values(result)
+    runs, main = ranked(result), main_measure(result)
     if not runs:
         return
-    measures = [main, *(measure for measure in result["measures"] if not measure["main"])]
-    heads = ["model", "95% interval", "to the best", "to flat", "time", "model size"]
-    heads += [plain(m["name"]) + ("" if m["higher_is_better"] else " ↓") for m in measures]
-    heads.insert(1, heads.pop(6))
+    heads = ["model", plain(main["name"]), "95% interval", "to the best", "to flat", "time", "model size"]
     rows = []
     for run in runs:
-        values = [run["measures"].get(measure["key"]) for measure in measures]
-        shown = [
-            f"**{figure(value)}**" if value is not None and value == best.get(measure["key"]) else figure(value)
-            for value, measure in zip(values, measures, strict=True)
-        ]
         ends = interval(run, main["key"])
         spread = f"{figure(ends[0])} to {figure(ends[1])}" if ends else figure(None)
         differences = [_difference(result, run["model"], kind) for kind in ("best", "flat")]
         cost = [duration(total_seconds(run)), megabytes(run["model_mb"])]
-        rows.append([plain(run["model"]), shown[0], spread, *differences, *cost, *shown[1:]])
+        rows.append([plain(run["model"]), *_values(result, run, [main]), spread, *differences, *cost])
     yield "## Which model is best?\n"
     yield from _table(heads, rows)
     yield "Bold: best of its column. ↓: lower is better. \\* p < 0.05, \\*\\* p < 0.01, \\*\\*\\* p < 0.001.\n"
+    for group in dict.fromkeys(measure["group"] for measure in result["measures"]):
+        measures = [measure for measure in result["measures"] if measure["group"] == group]
+        yield f"### All {plain(group)} measures\n"
+        names = [plain(m["name"]) + ("" if m["higher_is_better"] else " ↓") for m in measures]
+        yield from _table(["model", *names], [[plain(run["model"]), *_values(result, run, measures)] for run in runs])
+
+
+def _values(result: Result, run: Run, measures: Sequence[Measure]) -> list[str]:
+    """Values of a run, the best of their column in bold."""
+    best, values = best_values(result), [(measure["key"], run["measures"].get(measure["key"])) for measure in measures]
+    return [
+        f"**{figure(value)}**" if value is not None and value == best.get(key) else figure(value)
+        for key, value in values
+    ]
 
 
 def _difference(result: Result, model: str, kind: str) -> str:

@@ -63,7 +63,16 @@ def _opening(result: Result) -> Markup:
         tag("p", f"linnaeus · {moment(result['made'])}", class_="kicker"),
         tag("h1", result["title"]),
         tag("p", result["sentence"], class_="sentence"),
+        _next_step(result),
         tag("dl", *strip, class_="facts"),
+    )
+
+
+def _next_step(result: Result) -> Markup | None:
+    if not result.get("next_step"):
+        return None
+    return tag(
+        "div", tag("p", "To train the recommended model:"), tag("pre", tag("code", result["next_step"]), tabindex="0")
     )
 
 
@@ -130,7 +139,7 @@ def _models(result: Result) -> Section:
         return "models", "Which model is best?", [tag("p", "No model has figures."), tables.absent_table(result)]
     note = (
         "Bold: best of its column. ↓: lower is better. Differences are on the same documents: "
-        "* p < 0.05, ** p < 0.01, *** p < 0.001, corrected for the number of models; 0.010 is one point. "
+        "* p < 0.05, ** p < 0.01, *** p < 0.001, corrected for the number of comparisons; 0.010 is one point. "
         "Point at a difference for its interval and p value; click a column head to sort."
     )
     return (

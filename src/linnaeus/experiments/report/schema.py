@@ -10,7 +10,7 @@ import json
 import math
 import os
 from pathlib import Path
-from typing import Any, TypedDict, cast
+from typing import Any, NotRequired, TypedDict, cast
 
 from linnaeus.errors import DataError, place
 
@@ -162,6 +162,7 @@ class Result(TypedDict):
     best: str | None
     flat: str | None
     sentence: str
+    next_step: NotRequired[str]  # a command that trains the recommended model
 
 
 EMPTY: Result = {
@@ -229,7 +230,7 @@ def check_result(result: Any, source: str) -> Result:
     if not isinstance(result, dict) or result.get("format") != FORMAT:
         found = result.get("format") if isinstance(result, dict) else type(result).__name__
         raise DataError(f"{source} has format {found!r}; expected the result of a shoot-out, format {FORMAT}.")
-    missing = [key for key in Result.__annotations__ if key not in result]
+    missing = [key for key in EMPTY if key not in result]
     if missing:
         raise DataError(f"{source} has no {', '.join(map(repr, missing))}; expected a whole result of a shoot-out.")
     mains = [measure["key"] for measure in result["measures"] if measure["main"]]

@@ -107,9 +107,10 @@ def settings(parameters: dict[str, object]) -> str:
 
 
 def _tried(run: Run) -> str:
-    """Each setting with the value it reached."""
+    """Each setting with the value it reached; nothing for a model without parameters to choose."""
     parts = []
     for trial in run["tried"]:
         given = {key: value for key, value in trial.items() if key not in ("value", "seconds")}
-        parts.append(f"{settings(given)}: {figure(trial.get('value'))}")
+        if given:
+            parts.append(f"{settings(given)}: {figure(trial.get('value'))}")
     return "; ".join(parts)
