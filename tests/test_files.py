@@ -140,3 +140,14 @@ def test_what_is_not_a_regular_file_is_written_through(tmp_path: Path) -> None:
 def test_a_missing_folder_is_reported_with_the_name_that_was_given(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"nowhere/a\.txt"):
         files.replace_file(tmp_path / "nowhere" / "a.txt", b"")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+def test_a_full_device_is_named() -> None:
+    def write() -> None:
+        with files.replacing("/dev/full") as file:
+            file.write(b"x")
+            file.flush()
+
+    with pytest.raises(OSError, match="/dev/full"):
+        write()
