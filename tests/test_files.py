@@ -62,7 +62,7 @@ def test_a_given_encoding_decides_before_the_mark() -> None:
 
 
 def test_a_wrong_byte_is_named_with_its_line() -> None:
-    hint = r"name the encoding \(encoding= in Python, --encoding on the command line\), for example 'latin-1'\."
+    hint = r"name the encoding with encoding=\.\.\., for example 'latin-1'\."
     with pytest.raises(StoreError, match=rf"^f:2: byte 0xe9 is not UTF-8; {hint}$"):
         files.decode(b"a\nb\xe9d\n", "f", None, StoreError)
     # 0x0a is half of a letter here, not the end of a line.

@@ -52,7 +52,7 @@ MAGIC: tuple[tuple[bytes, Any], ...] = ((b"\x1f\x8b", gzip), (b"\xfd7zXZ\x00", l
 ZIP = b"PK\x03\x04"
 UNPACKED_BYTES, UNPACKED_RATIO = 256 << 20, 250  # text is rarely packed to less than a hundredth
 ENDINGS: dict[str, Any] = {".gz": gzip, ".xz": lzma, ".bz2": bz2}
-NAME_ENCODING = "name the encoding (encoding= in Python, --encoding on the command line)"
+NAME_ENCODING = "name the encoding with encoding=..."  # the command line puts its option there
 DAMAGE = (EOFError, lzma.LZMAError, zlib.error, OSError, zipfile.BadZipFile, NotImplementedError, struct.error)
 # UTF-32 first: its little-endian mark begins with that of UTF-16.
 MARKS = (

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+from linnaeus.cli.calibrate import _suggested
+
 
 def test_a_calibrated_model_answers_at_a_risk(linnaeus, trained) -> None:
     result = linnaeus("predict", trained / "model", trained / "docs.jsonl", "--risk", 0.2)
@@ -37,3 +39,12 @@ def test_calibrating_or_measuring_with_training_documents_is_warned_of(linnaeus,
     (trained / "mixed.jsonl").write_text("\n".join([*map(json.dumps, fresh), *lines]))
     result = linnaeus("calibrate", trained / "model", trained / "mixed.jsonl")
     assert "warning: about 50% of the documents of" in result.err
+
+
+def test_the_suggested_risk_answers_documents() -> None:
+    none, some = (1.0, 0.0), (0.3, 0.8)
+    assert _suggested([(0.01, *some, *some), (0.05, *some, *none), (0.1, *some, *some)]) == (
+        "--risk 0.1 --risk-of answered"
+    )
+    assert _suggested([(0.05, *none, *none), (0.1, *some, *none)]) == "--risk 0.1"
+    assert _suggested([(0.05, *none, None, None)]) == "--top 5 --probabilities"

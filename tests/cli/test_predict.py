@@ -306,3 +306,16 @@ def test_an_ending_that_cannot_be_written_is_refused(linnaeus, trained, name) ->
 def test_documents_given_instead_of_a_model_are_called_a_file(linnaeus, trained) -> None:
     result = linnaeus("predict", trained / "docs.jsonl", trained / "model")
     assert (result.code, "is a file, not a model; expected a model folder" in result.err) == (1, True)
+
+
+def test_tables_that_cannot_be_written_are_refused_before_the_work(linnaeus, trained) -> None:
+    output = trained / "table.docx"
+    for command in (("predict", "--risk", 0.1, "--review", output), ("evaluate", "-o", output)):
+        result = linnaeus(command[0], trained / "model", trained / "missing.jsonl", *command[1:])
+        assert (result.code, ".docx cannot be written" in result.err) == (2, True)
+
+
+def test_a_text_given_as_a_file_name_is_told_apart(linnaeus, trained) -> None:
+    result = linnaeus("predict", trained / "model", "a cat on a leash")
+    assert result.code == 1
+    assert "No such file or directory: a cat on a leash (the text of a document is given as --document)" in result.err

@@ -169,3 +169,31 @@ def test_an_archive_of_several_files_is_refused_with_their_names(linnaeus, tmp_p
     result = linnaeus("data", "describe", tmp_path / "two.zip")
     assert result.code == 1
     assert "two.zip holds 2 files (a.csv, b.csv) and no files in folders; expected one file" in result.err
+
+
+def test_errors_of_encodings_name_the_option_of_the_file(linnaeus, files) -> None:
+    (files / "latin.csv").write_bytes("Code;Bezeichnung\n1;Milit\u00e4r\n11;Offiziere\n12;Soldaten\n".encode("latin-1"))
+    for command in (("taxonomy", "check"), ("train", "-d", files / "docs.jsonl", "-o", files / "m", "-t")):
+        result = linnaeus(*command, files / "latin.csv")
+        assert result.code == 1
+        assert "latin.csv:2: byte 0xe4 is not UTF-8; name the encoding with --taxonomy-encoding, for" in result.err
+    shown = linnaeus("taxonomy", "show", files / "latin.csv", "--taxonomy-encoding", "latin-1")
+    assert (shown.code, "Militär" in shown.out) == (0, True)
+    (files / "docs.csv").write_bytes("text,labels\nV\u00f6gel,Cats\n".encode("latin-1"))
+    for command in (("data", "describe"), ("evaluate", "--predicted", files / "docs.csv", "--gold")):
+        assert "name the encoding with --encoding, for example" in linnaeus(*command, files / "docs.csv").err
+
+
+def test_errors_of_missing_labels_name_the_columns_not_used(linnaeus, trained) -> None:
+    (trained / "jobs.csv").write_text("id,text,KldB\n1,cat purr,Cats\n2,dog bark,Dogs\n")
+    for command in (("calibrate",), ("evaluate",), ("evaluate", "--decoder", "best_leaf")):
+        result = linnaeus(*command, trained / "model", trained / "jobs.csv")
+        assert result.code == 1
+        assert "has no labels; name their column with --labels (not used: 'KldB'), or a file with" in result.err
+
+
+def test_a_table_without_usual_names_is_refused_with_all_columns(linnaeus, files) -> None:
+    (files / "jobs.csv").write_text("LfdNr;Beruf;KldB\n1;Maurer;3111\n2;Arzt;8111\n")
+    result = linnaeus("data", "describe", files / "jobs.csv")
+    assert "no text column with a usual name among 'LfdNr', 'Beruf', 'KldB', and 'Beruf' does not hold" in result.err
+    assert "name the text column with --text, the labels with --labels, the ids with --id" in result.err

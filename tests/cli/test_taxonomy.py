@@ -145,7 +145,7 @@ def test_errors_name_the_options_of_python_and_of_the_command_line(tmp_path: Pat
     file = tmp_path / "t.tsv"
     file.write_bytes("Tiere\tV\u00f6gel\n".encode("latin-1"))
     result = runner.invoke(app, ["show", str(file)])
-    assert "name the encoding (encoding= in Python, --encoding on the command line)" in str(result.exception)
+    assert "name the encoding with --encoding, for example 'latin-1'" in str(result.exception)
     assert runner.invoke(app, ["show", str(file), "--encoding", "latin-1"]).exit_code == 0
     file.write_text("R\tA\n")
     result = runner.invoke(app, ["convert", str(file), str(tmp_path / "t.docx")])

@@ -292,3 +292,49 @@ def test_a_loaded_model_can_be_pruned_and_updated_as_documented(linnaeus, files)
     assert not hasattr(model, "update")
     linnaeus(*arguments(files, "--min-df", 1, "--test-size", 0, "--model", "RRSVM"))
     assert hasattr(package.load(files / "model"), "update")
+
+
+SKOS = """@prefix s: <http://www.w3.org/2004/02/skos/core#> . @prefix x: <x:> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix dct: <http://purl.org/dc/terms/> .
+x:A a s:Concept . x:B a s:Concept . x:Cats a s:Concept ; s:broader x:A . x:Dogs a s:Concept ; s:broader x:A .
+x:Trees a s:Concept ; s:broader x:B . x:Flowers a s:Concept ; s:broader x:B .
+x:old a s:Concept ; owl:deprecated true ; dct:isReplacedBy x:Cats . x:gone a s:Concept ; owl:deprecated true .
+"""
+
+
+def test_deprecated_labels_are_refused_replaced_and_evaluated_as_their_replacement(linnaeus, files) -> None:
+    (files / "topics.ttl").write_text(SKOS)
+    current = (files / "docs.jsonl").read_text().replace('"labels": ["', '"labels": ["x:')
+    (files / "new.jsonl").write_text(current)
+    (files / "old.jsonl").write_text(current.replace("x:Cats", "x:old"))
+    train = ("train", "-t", files / "topics.ttl", "-o", files / "model", "--min-df", 1, "--test-size", 0)
+    refused = linnaeus(*train, "-d", files / "old.jsonl")
+    assert "(--unknown replace takes the replacements of deprecated labels, --unknown drop leaves" in refused.err
+    (files / "gone.jsonl").write_text(current.replace("x:Cats", "x:gone"))
+    assert "--unknown replace" not in linnaeus(*train, "-d", files / "gone.jsonl").err
+    assert linnaeus(*train, "-d", files / "old.jsonl", "--unknown", "replace").code == 0
+    results = [linnaeus("evaluate", files / "model", files / f"{name}.jsonl", "--json") for name in ("old", "new")]
+    assert "note: replaced: 10 deprecated labels by their replacements" in results[0].err
+    first, second = (json.loads(result.out)["metrics"] for result in results)
+    assert first == second
+    (files / "gone.jsonl").write_text('{"text": "cat purr", "labels": ["x:gone"]}\n')
+    assert ".." not in linnaeus("evaluate", files / "model", files / "gone.jsonl").err
+
+
+def test_few_labels_in_answers_are_noted_with_a_decoder(linnaeus, files) -> None:
+    labels = [[f"L{(i * step + i) % 12}" for step in (1, 4, 7)] for i in range(60)]
+    lines = [json.dumps({"text": f"thing{i % 2} word", "labels": row}) for i, row in enumerate(labels)]
+    (files / "sets.jsonl").write_text("\n".join(lines))
+    train = ("train", "-d", files / "sets.jsonl", "-o", files / "m")
+    result = linnaeus(*train)
+    scores = json.loads(linnaeus(*train, "--json").out)["scores"]
+    assert 2 * scores["predicted_per_document"] < scores["labels_per_document"]
+    assert "--decoder set_size learns how many labels to answer" in result.err
+    assert "labels on average" not in linnaeus(*train, "--decoder", "rcut").err
+
+
+def test_unknown_features_are_refused_with_an_example(linnaeus, files) -> None:
+    train = ("train", "-t", files / "topics.tsv", "-d", files / "docs.jsonl", "-o", files / "m", "--features")
+    result = linnaeus(*train, "char:2-4")
+    assert (result.code, "expected spectrum:N, for example spectrum:4 for substrings" in result.err) == (2, True)
+    assert linnaeus(*train, "spectrum:2-4", "--test-size", 0).code == 0

@@ -23,7 +23,7 @@ def test_names_give_lengths_and_parameters() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("spektrum:4", "expected spectrum:4 or subsequence:4; did you mean 'spectrum'"),
+        ("spektrum:4", "expected spectrum:N or subsequence:N, for example spectrum:4 .*; did you mean 'spectrum'"),
         ("spectrum:four", "'four' is not a length"),
         ("spectrum:4,gap=1", "spectrum has the parameters p, q"),
         ("spectrum:4-2", "q=4, p=2"),

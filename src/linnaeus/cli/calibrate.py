@@ -46,10 +46,19 @@ def calibrate(
         return
     columns = ["risk", "of all: threshold", "answered", "of answered: threshold", "answered"]
     print_table(columns, [["" if cell is None else cell for cell in row] for row in rows])
-    note(f"saved to {output or model}; try: linnaeus predict {output or model} FILE --risk 0.1 --risk-of answered")
+    note(f"saved to {output or model}; try: linnaeus predict {output or model} FILE {_suggested(rows)}")
 
 
 _OF_ANSWERED = ("threshold_of_answered", "answered_of_answered")
+
+
+def _suggested(rows: list[tuple[float | None, ...]]) -> str:
+    """Options for the smallest of the risks from 5 % on at which some document is answered."""
+    for column, of in ((4, " --risk-of answered"), (2, "")):
+        for row in rows:
+            if row[0] is not None and row[0] >= 0.05 and row[column]:
+                return f"--risk {row[0]:g}{of}"
+    return "--top 5 --probabilities"
 
 
 def _promised(control: Any, risk: float, taxonomy: Any) -> list[float | None]:

@@ -71,7 +71,7 @@ def convert_command(
     elif reading.given().keys() - {"format", "encoding"}:
         data = write_mapped(reading.read(files), output)
     else:
-        with waiting(f"converting {', '.join(files)}"):
+        with reading.named(), waiting(f"converting {', '.join(files)}"):
             data = convert(files, output, reading.format, encoding=reading.encoding)
     X: Any = data.X
     about = {"output": output, "kind": data.kind, "documents": len(data), "features": int(X.shape[1])}

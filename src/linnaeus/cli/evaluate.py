@@ -13,7 +13,7 @@ from linnaeus.cli import options
 from linnaeus.cli.console import JsonOption, note, print_json, print_table, waiting
 from linnaeus.cli.predict import Rules
 from linnaeus.cli.risk import Promise, check_plot, checked_promise, print_promise, write_plot
-from linnaeus.cli.tables import write_table
+from linnaeus.cli.tables import format_of, write_table
 from linnaeus.errors import DataError, ParameterError
 
 __all__ = ["evaluate"]
@@ -94,6 +94,8 @@ def evaluate(
                 f"{'--plot' if plot is not None else rules.option(given[0])} belongs to --risk, which is not given."
             )
     check_plot(plot)
+    if output is not None:
+        format_of(output, None)  # before the work, not after it
     if model is not None and data is not None and not (gold or predicted or taxonomy.path):
         options.refuse_language(taxonomy.language)
         taxonomy.refuse("says how a --taxonomy is read; the model has its own")
@@ -154,14 +156,12 @@ def _evaluate_promise(
     as_json: bool,
 ) -> None:
     from linnaeus import store
-    from linnaeus.cli.predicting import documents_for, note_seen
+    from linnaeus.cli.predicting import labelled_documents, note_seen
 
     loaded = store.load(model)
     inner = getattr(loaded, "model_", loaded)
     request = promise.request(inner, rules.bound_to(loaded.taxonomy_), loaded.taxonomy_)
-    documents = documents_for(loaded, [data], reading)
-    if documents.labels is None:
-        raise DataError(f"{data} has no labels to compare with; name their column with --labels.")
+    documents = labelled_documents(loaded, data, reading)
     _check_labels(documents.labels, loaded.taxonomy_, data)
     note_seen(loaded, documents, "the figures are not those of new documents")
     with waiting("comparing"):
@@ -175,8 +175,10 @@ def _check_labels(gold: Any, taxonomy: Any, path: str | None) -> None:
     """A file of which no label is in the taxonomy was not meant: all its measures would be 0 without a word."""
     given = [label for row in gold for label in row] if taxonomy is not None else []
     if given and not any(label in taxonomy for label in given):
-        hint = f"for example {given[0]!r}{taxonomy.hint(given[0])}"
-        raise DataError(f"None of the {len(given):,} labels of {path} is in the taxonomy, {hint}.")
+        hint = taxonomy.hint(given[0]) or "."
+        raise DataError(
+            f"None of the {len(given):,} labels of {path} is in the taxonomy, for example {given[0]!r}{hint}"
+        )
 
 
 def _answers_of_model(
@@ -222,7 +224,7 @@ def _answers_of_files(
             path, reading.format, known=known, labels=column, encoding=reading.encoding, header=reading.header
         )
 
-    with waiting(f"reading {gold} and {predicted}"):
+    with reading.named(), waiting(f"reading {gold} and {predicted}"):
         truth = read(gold)
         answered = read(predicted, labels)
         first, n_missing = align(truth, answered)

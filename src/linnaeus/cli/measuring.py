@@ -50,6 +50,9 @@ class _Answered:
             sets = [{row} if isinstance(row, str) else set(row) for row in self.gold]
             hits = sum(first in labels for first, labels in zip(self.best, sets, strict=True))
             found["precision_at_1"] = hits / max(1, len(sets))
+        if self.gold and not all(isinstance(row, str) for row in self.gold):
+            found["labels_per_document"] = sum(map(len, self.gold)) / len(self.gold)
+            found["predicted_per_document"] = sum(map(len, self.predicted)) / len(self.gold)
         return found
 
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -147,6 +148,8 @@ def predict(
         )
     if review is not None and promise.risk is None:
         raise ParameterError("--review collects what --risk leaves without an answer; give --risk.")
+    if review is not None:
+        tables.format_of(review, None)  # before the work, not after it
     if ancestors and not (top and probabilities):
         raise ParameterError("--ancestors belongs to --top and --probabilities.")
     decide = options.parse_decoder(decoder)
@@ -197,6 +200,9 @@ def _documents(model: Any, data: list[str] | None, reading: options.Reading) -> 
     """The documents of files, or of standard input; a text that was given as --text is noticed there."""
     from linnaeus.cli.predicting import documents_for
 
+    for path in data or []:
+        if " " in path.strip() and not Path(path).exists():
+            raise DataError(f"No such file or directory: {path} (the text of a document is given as --document)")
     if data or not reading.text:
         return documents_for(model, data or ["-"], reading, labelled=False)
     hint = f"--text {reading.text[0]} names a column; the text itself is given as --document"

@@ -9,11 +9,11 @@ from typing import Any
 
 from linnaeus.cli.console import note, note_columns
 from linnaeus.cli.options import Reading
-from linnaeus.cli.training import takes_sequences
+from linnaeus.cli.training import no_labels, takes_sequences
 from linnaeus.errors import DataError, ParameterError, nearest
 from linnaeus.progress import waiting
 
-__all__ = ["Answers", "answers", "documents_for", "fit_to", "known_terms", "texts_for"]
+__all__ = ["Answers", "answers", "documents_for", "fit_to", "known_terms", "labelled_documents", "texts_for"]
 
 # Documents x nodes up to which whole rankings are kept (0.4 GB); beyond, the best of each document.
 _WHOLE_RANKINGS = 50_000_000
@@ -58,6 +58,18 @@ def note_seen(model: Any, documents: Any, effect: str) -> None:
     share = share_seen(documents, seen, n_seen)
     if share >= _MANY_SEEN:
         note(f"warning: about {share:.0%} of the documents of {documents.source} are training documents; {effect}")
+
+
+def labelled_documents(model: Any, path: str, reading: Reading) -> Any:
+    """Documents to compare answers with; deprecated labels, which no answer can hold, are read as their replacement."""
+    documents = documents_for(model, [path], reading)
+    if documents.labels is None:
+        raise no_labels(documents)
+    labels, replaced = model.taxonomy_.replaced(documents.labels)
+    notes = dict(documents.notes)
+    if replaced:
+        notes["replaced"] = f"{replaced.total():,} deprecated labels by their replacements"
+    return replace(documents, labels=labels, notes=notes)
 
 
 def _read_like(features: Any, path: str, reading: Reading, taxonomy: Any, *, labelled: bool) -> Any:
@@ -159,9 +171,7 @@ def answers(model: Any, data_path: str, reading: Reading, decoder: Any = None, c
     """Answers and rankings of a model on labelled documents, and the seconds that the answers took."""
     import numpy as np
 
-    data = documents_for(model, [data_path], reading)
-    if data.labels is None:
-        raise DataError(f"{data_path} has no labels to compare with; name their column with --labels.")
+    data = labelled_documents(model, data_path, reading)
     note_columns(data)
     note_seen(model, data, "the figures are not those of new documents")
     tax = model.taxonomy_

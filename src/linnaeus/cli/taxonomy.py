@@ -36,7 +36,12 @@ class FileReading(TaxonomyReading):
 
     encoding: Annotated[
         str | None,
-        typer.Option("--encoding", help="Encoding of the taxonomy (default: UTF-8).", rich_help_panel=TAXONOMY),
+        typer.Option(
+            "--encoding",
+            "--taxonomy-encoding",
+            help="Encoding of the taxonomy (default: UTF-8).",
+            rich_help_panel=TAXONOMY,
+        ),
     ] = None
 
 

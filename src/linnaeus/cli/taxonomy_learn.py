@@ -9,7 +9,7 @@ import typer
 
 from linnaeus.cli import options
 from linnaeus.cli.console import JsonOption, note, print_json, print_table, waiting
-from linnaeus.errors import DataError, ParameterError
+from linnaeus.errors import ParameterError
 
 __all__ = ["learn"]
 
@@ -39,6 +39,7 @@ def learn(
 
     linnaeus taxonomy learn docs.jsonl --output learned.tsv --picture learned.png
     """
+    from linnaeus.cli.training import no_labels
     from linnaeus.features.defaults import default_features
     from linnaeus.models.learn_taxonomy import learn_dendrogram
 
@@ -46,7 +47,7 @@ def learn(
         raise ParameterError(f"--levels {levels}: expected a whole number, or auto.")
     documents = reading.read(data)
     if documents.labels is None:
-        raise DataError(f"{documents.source} has no labels; name their column with --labels.")
+        raise no_labels(documents)
     with waiting("comparing labels"):
         fields = options.weighted_fields(reading.text)
         features = default_features(documents.kind, **({} if fields is None else {"fields": fields}))

@@ -16,6 +16,7 @@ from linnaeus.errors import DataError, ParameterError
 __all__ = ["train"]
 
 _LARGE = 100_000_000  # bytes of a model folder from which pruning is worth a word
+_FEW_LABELS = 0.5  # labels per answer over labels per document, below which a learned cut-off is suggested
 
 
 def _model(*names: str, help: str) -> Any:
@@ -72,7 +73,9 @@ class FeatureOptions(options.Group):
     features: Annotated[
         str | None,
         _features(
-            "--features", help="Of sequences: spectrum:4 (substrings), spectrum:2-4, spectrum:4,max_gap=1,decay=0.5."
+            "--features",
+            help="Substrings of sequences, or of one text column with typos or compound words: spectrum:4, "
+            "spectrum:2-4, spectrum:4,max_gap=1,decay=0.5.",
         ),
     ] = None
     min_df: Annotated[int | None, _features("--min-df", help="Leave out terms of fewer documents (2).")] = None
@@ -220,6 +223,8 @@ def train(
     result["model_bytes"] = sum(file.stat().st_size for file in Path(output).rglob("*") if file.is_file())
     result["output"] = output
     print_json(result) if as_json else _show(result)
+    if pipe.decoder is None and result["scores"] is not None:
+        _advise_decoder(result["scores"])
     if least is None and result["model_bytes"] > _LARGE and hasattr(pipe.model_, "prune"):
         megabytes = result["model_bytes"] / 1e6
         note(f"note: the model takes {megabytes:,.0f} MB; --prune auto drops the weights that hardly matter")
@@ -264,6 +269,16 @@ def _measure(
     result["seconds_measuring"] = round(found.seconds, 3)
     if found.pruned is not None:
         result["pruned"]["scores"] = found.pruned
+
+
+def _advise_decoder(scores: dict[str, float]) -> None:
+    """A note where answers hold few of the labels that documents have."""
+    given, answered = scores.get("labels_per_document", 0.0), scores.get("predicted_per_document", 0.0)
+    if answered < _FEW_LABELS * given:
+        note(
+            f"note: documents have {given:.1f} labels on average and answers {answered:.1f}; --decoder set_size learns "
+            "how many labels to answer (in five more trainings)"
+        )
 
 
 def _show(result: dict[str, Any]) -> None:

@@ -22,6 +22,7 @@ __all__ = [
     "limits",
     "make_features",
     "make_model",
+    "no_labels",
     "save",
     "summary",
     "takes_sequences",
@@ -41,7 +42,7 @@ def labels_of(documents: Any, taxonomy: Any, checks: LabelChecks, reading: Label
     from linnaeus.data.labelled import prepare_labels
 
     if documents.labels is None:
-        raise DataError(f"{documents.source} has no labels; name their column with --labels, or their --labels-file.")
+        raise no_labels(documents)
     if taxonomy is None:
         note("no taxonomy given: the labels are taken as a flat list (use --taxonomy)")
         taxonomy = Taxonomy.flat(sorted({label for row in documents.labels for label in row}))
@@ -53,11 +54,32 @@ def labels_of(documents: Any, taxonomy: Any, checks: LabelChecks, reading: Label
         with reading.named():
             kept, Y = prepare_labels(documents, taxonomy, unknown=checks.unknown, unlabelled=unlabelled)
     except UnknownLabelError as error:
-        raise type(error)(f"{error} (--unknown drop leaves such labels out)") from None
+        raise type(error)(f"{error} ({_ways_out(documents, taxonomy)})") from None
     if len(kept) < len(documents):
         note(f"note: {len(documents) - len(kept):,} of {len(documents):,} documents have no label and are left out")
     sets = taxonomy.labels(Y)
     return kept, ([row[0] for row in sets] if all(len(row) == 1 for row in sets) else sets), taxonomy
+
+
+def no_labels(documents: Any) -> DataError:
+    """The error for documents without labels, with the columns that were not used."""
+    from linnaeus.data.readers.fasta import DESCRIPTION
+
+    ignored = [name for name in documents.columns.get("ignored", ()) if name != DESCRIPTION][:20]
+    among = f" (not used: {', '.join(map(repr, ignored))})" if ignored else ""
+    return DataError(
+        f"{documents.source} has no labels; name their column with --labels{among}, or a file with --labels-file."
+    )
+
+
+def _ways_out(documents: Any, taxonomy: Any) -> str:
+    """Values of --unknown that accept the labels."""
+    unknown = documents.unknown_labels(taxonomy)
+    said = [taxonomy.deprecated[label] for label in unknown if label in taxonomy.deprecated]
+    drop = "--unknown drop leaves such labels out"
+    if not any(len(deprecated.replaced_by) == 1 for deprecated in said):
+        return drop
+    return f"--unknown replace takes the replacements of deprecated labels, {drop}"
 
 
 def hold_out(documents: Any, y: Any, share: float, seed: int) -> tuple[Any, Any, Any, Any]:

@@ -65,7 +65,10 @@ def is_string_kernel(text: Any) -> bool:
 def _name(text: str, known: tuple[str, ...]) -> str:
     name = text.partition(":")[0].strip()
     if name not in known:
-        raise ParameterError(f"{text!r}: expected {' or '.join(f'{k}:4' for k in known)}{nearest(name, known)}")
+        expected = " or ".join(f"{kind}:N" for kind in known)
+        raise ParameterError(
+            f"{text!r}: expected {expected}, for example {known[0]}:4 for substrings of 4 tokens{nearest(name, known)}"
+        )
     return name
 
 

@@ -182,7 +182,10 @@ def test_a_text_longer_than_the_limit_of_the_csv_module_is_read(tmp_path: Path) 
         ('text,labels\na,A\n"b"c,B\n', "docs:3 is not a row"),
         ("x,y1,label\n1,2,A\n1,two,B\n", "docs:3: 'two' in column 'y1' is not a number"),
         ("foo,label\nabc,A\n", "no text column .*name it with text="),
-        ("f1,f2,what\n1,2,A\n", "no numbers in 'what'; say what they are with text=..., labels="),
+        (
+            "f1,f2,what\n1,2,A\n",
+            "'what' does not hold numbers; name the text column with text=..., the labels with labels=",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_with_file_and_line(tmp_path: Path, content: str, message: str) -> None:

@@ -174,3 +174,10 @@ def test_a_wrong_byte_far_from_the_cut_is_still_named(tmp_path: Path) -> None:
 )
 def test_real_files_are_recognised(data_dir: Path, name: str, format: str) -> None:
     assert recognise(data_dir / name) == format
+
+
+def test_fasta_files_are_not_taxonomies(tmp_path: Path) -> None:
+    path = tmp_path / "proteins.fasta"
+    path.write_text(">sp|Q0P887|A_CAMJE Some protein OS=X\nMKKLLAV\nMAAQ\n>sp|P12345|B_RABIT Another\nMAAQ\n")
+    with pytest.raises(TaxonomyError, match="this looks like documents .FASTA sequences."):
+        read(path)

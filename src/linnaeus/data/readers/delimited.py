@@ -90,8 +90,9 @@ def _read(
         )
     if words:
         raise DataError(
-            f"{source.name} has no text column with a usual name, and no numbers in {', '.join(map(repr, words))}; "
-            f"say what they are with text=..., labels=... or id=..."
+            f"{source.name} has no text column with a usual name among {', '.join(map(repr, names[:20]))}, and "
+            f"{', '.join(map(repr, words[:20]))} {'does' if len(words) == 1 else 'do'} not hold numbers; name the text "
+            f"column with text=..., the labels with labels=..., the ids with id=..."
         )
     return _read_numbers(source, options, names, numeric, chosen, rows)
 

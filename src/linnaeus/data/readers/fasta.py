@@ -22,8 +22,9 @@ from linnaeus.data.readers.labels import split_cell, split_cells
 from linnaeus.data.readers.source import Options, Source
 from linnaeus.errors import DataError, place
 
-__all__ = ["read"]
+__all__ = ["DESCRIPTION", "read"]
 
+DESCRIPTION = "description in the header"
 UNIPROT = re.compile(r"(?:sp|tr)\|([A-Za-z0-9-]+)\|\S*")
 CODE = re.compile(r"(?=\S*\d)[\w.:;,|@/-]+")
 
@@ -60,7 +61,7 @@ def read(source: Source, options: Options) -> Dataset:
     if labels is not None and any(labels):
         columns["labels"] = (f"header after {options.labels[0]}" if options.labels else "second word of the header",)
     elif any(rests):
-        columns["ignored"] = ("description in the header",)
+        columns["ignored"] = (DESCRIPTION,)
     return Dataset(
         sequences=["".join(chunk) for chunk in chunks],
         labels=labels if labels is not None and any(labels) else None,

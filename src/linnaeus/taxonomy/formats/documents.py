@@ -20,6 +20,8 @@ LABELS = ("labels", "label", "topics", "topic", "subjects", "subject", "categori
 SAMPLE = 1 << 16
 _VECTOR = re.compile(r"\S*(\s+\d+:[-+.\deE]+)+\s*")
 
+_FASTA = re.compile(r">\S.*\n[A-Za-z*-]+\s*\Z")
+
 
 def document_sign(text: str) -> str | None:
     """What makes a text look like documents, in a few words, or None.
@@ -37,6 +39,8 @@ def document_sign(text: str) -> str | None:
     lines = [line for _, line in zip(range(20), (line for _, line in body_lines(start)), strict=False)]
     if not lines:
         return None
+    if _FASTA.match("\n".join(lines[:2])):
+        return "FASTA sequences"
     if all(_VECTOR.fullmatch(line) for line in lines[: max(1, len(lines) - 1)]):
         return "lines of feature:value"
     return _header_sign(lines[0])
