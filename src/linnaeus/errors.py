@@ -11,6 +11,7 @@ from collections.abc import Iterable
 __all__ = [
     "CheckpointError",
     "DataError",
+    "DataTypeError",
     "EngineError",
     "LinnaeusError",
     "ParameterError",
@@ -52,6 +53,10 @@ class TaxonomyError(LinnaeusError):
 
 class DataError(LinnaeusError):
     """Documents, labels or features cannot be used as they are."""
+
+
+class DataTypeError(DataError, TypeError):
+    """Features are of a type that is not a number; a `TypeError`, too, as scikit-learn's conventions ask for."""
 
 
 class UnknownLabelError(DataError):

@@ -300,3 +300,9 @@ def test_unknown_ids_are_named_with_file_and_line():
     gold = LabelFile("gold", [["A"]], [1], ids=["doc-1"])
     with pytest.raises(DataError, match=r"'doc-l' \(p.tsv:9\) is not in gold; did you mean 'doc-1'"):
         align(gold, LabelFile("p.tsv", [["A"]], [9], ids=["doc-l"]))
+
+
+def test_a_table_of_nothing_but_a_separator_line_is_refused(tmp_path) -> None:
+    (tmp_path / "labels.csv").write_text("sep=;\n")
+    with pytest.raises(DataError, match="holds no rows"):
+        read_label_file(tmp_path / "labels.csv")

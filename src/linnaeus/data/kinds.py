@@ -152,6 +152,8 @@ def recognise(y: Any, n_nodes: int | None = None) -> GivenLabels:
         raise DataError("requires y to be passed, but the target y is None")
     if isinstance(y, (str, bytes)):
         raise DataError(f"Labels are a list with one entry per document; got the string {y[:40]!r}.")
+    if not hasattr(y, "__iter__") and hasattr(y, "__array__"):
+        y = np.asarray(y)
     if isinstance(y, (Mapping, set, frozenset)) or not (hasattr(y, "__iter__") or sparse.issparse(y)):
         raise DataError(f"Labels are a list with one entry per document; got {type(y).__name__}.")
     if sparse.issparse(y):

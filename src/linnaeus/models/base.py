@@ -26,7 +26,7 @@ from linnaeus.decoding.calibrate import Calibrator
 from linnaeus.decoding.rules import Rules
 from linnaeus.decoding.set_weights import SetWeights
 from linnaeus.engine.plan import blocks, rows_that_fit
-from linnaeus.errors import DataError, LinnaeusError, ParameterError, check_number
+from linnaeus.errors import DataError, DataTypeError, LinnaeusError, ParameterError, check_number
 from linnaeus.models import promises
 from linnaeus.models.explaining import one_row
 from linnaeus.models.neighbours import KeptDocuments, Neighbour
@@ -113,7 +113,8 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         except LinnaeusError:
             raise
         except (ValueError, TypeError, OverflowError) as error:  # scikit-learn's words, as an error of ours
-            raise DataError(short_message(error)) from error
+            kind = DataTypeError if isinstance(error, TypeError) else DataError
+            raise kind(short_message(error)) from error
         if not hasattr(X, "indptr"):
             check_values(X)
         return X

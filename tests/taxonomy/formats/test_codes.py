@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from linnaeus import Taxonomy
@@ -151,6 +152,19 @@ def test_nace_classes_are_below_their_groups_and_divisions_below_the_letters_in_
     assert "A" not in found
     without = "\n".join(line for line in NACE.splitlines() if line[0].isdigit())
     assert {code: parent for code, parent in found.items() if parent not in "AB"} == parents(read(without))
+
+
+def test_groups_without_classes_do_not_hide_that_codes_nest(read: Any) -> None:
+    codes = ["A", "01", "01.1", "01.11", "01.12", "01.2", "01.21", "02", "02.1", "02.10", "02.2", "B", "05", "05.1"]
+    found = parents(read("Code;Name\n" + "\n".join(f"{code};title of {code}" for code in codes)))
+    assert (found["01.11"], found["01.1"], found["01"], found["05.1"], found["05"]) == ("01.1", "01", "A", "05", "B")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_steps_with_gaps_stay_steps(read: Any, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    steps = [f"{a}.{b}" for a in range(1, 6) for b in range(1, 40) if rng.random() < 0.4]
+    assert not digits_nest([*map(str, range(1, 6)), *steps])
 
 
 def test_letters_that_do_not_stand_in_front_of_codes_stay_alone(read: Any, tmp_path: Path) -> None:

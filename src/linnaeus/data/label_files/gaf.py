@@ -30,7 +30,7 @@ def recognised(lines: list[str]) -> bool:
     >>> recognised(["!gaf-version: 2.2"]), recognised(["P1\\tGO:0006412"])
     (True, False)
     """
-    if lines[0].lower().startswith("!gaf-version"):
+    if lines and lines[0].lower().startswith("!gaf-version"):
         return True
     rows = [line.split("\t") for line in lines if not line.startswith("!")]
     return bool(rows) and all(len(row) in WIDTH and TERM.fullmatch(row[LABEL]) for row in rows)

@@ -36,6 +36,8 @@ def read(
 ) -> LabelFile:
     """Read a wide or a long table."""
     rows = cut([line for line in lines if line[1].strip()], delimiter, name)
+    if not rows:
+        raise DataError(f"{name} holds no rows; expected ids and their labels.")
     columns = None
     if has_header is not False:
         columns = header(rows[0][1], known) if labels is None else named(rows[0][1], labels, place(name, rows[0][0]))

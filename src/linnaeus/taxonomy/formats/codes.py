@@ -67,7 +67,7 @@ def digits_nest(codes: Sequence[str]) -> bool:
     """Whether codes nest by their digits: most begin with another code, and most that could be parents are.
 
     Numbers in sequence (1, 2, ..., 10, 11) do not, and codes of steps (1.1, 1.2, ..., 1.10) do not either: where codes
-    have marks, nearly all codes of a length that has children must have children.
+    have marks, nearly all codes of a length that has children must have children, or last steps must not count on.
 
     Examples
     --------
@@ -93,7 +93,23 @@ def digits_nest(codes: Sequence[str]) -> bool:
     nested = {p for code, p in above.items() if p is not None and _steps_parent(code, mark) != p}
     lengths = {len(_key(code)) for code in nested}
     inner = [code for code, key in zip(codes, keys, strict=True) if len(key) in lengths]
-    return bool(nested) and linked >= 0.6 * len(deeper) and len(parents.intersection(inner)) >= 0.8 * len(inner)
+    share = len(parents.intersection(inner)) / max(1, len(inner))
+    # Groups without classes are common in parts of a classification; then no class may lack its group.
+    classes = [code for code in codes if len(code.rpartition(mark)[2]) > 1 and mark in code]
+    grouped = all(_steps_parent(code, mark) != above[code] for code in classes)
+    enough = share >= 0.8 or (share >= 0.3 and grouped and not _counted(codes, mark))
+    return bool(nested) and linked >= 0.6 * len(deeper) and enough
+
+
+def _counted(codes: Sequence[str], mark: str) -> bool:
+    """Whether last steps count on (1.8, 1.9, 1.10, 1.11): most numbers up to the largest of a family are there."""
+    families: dict[str, set[int]] = {}
+    for code in codes:
+        family, _, step = code.rpartition(mark)
+        if family and step.isdecimal():
+            families.setdefault(family, set()).add(int(step))
+    long = [steps for steps in families.values() if max(steps) > 9]
+    return sum(map(len, long)) >= 0.5 * sum(map(max, long))
 
 
 def code_columns(rows: Sequence[Sequence[str]], header: bool | None = None) -> Columns | None:
