@@ -53,7 +53,13 @@ def test_the_language_of_the_vocabulary_is_that_of_the_paths(linnaeus, files) ->
     assert record["labels"][0]["path"] == ["x:A", "x:Cats"]
     assert record["labels"][0]["display_path"] == ["Tiere", "x:Cats"]
     refused = linnaeus("predict", files / "model", files / "iris.jsonl", "--language", "en")
-    assert (refused.code, "train --language" in refused.err) == (2, True)
+    assert (refused.code, "as --taxonomy" in refused.err) == (2, True)
+    english = ("--taxonomy", files / "topics.ttl", "--language", "en")
+    out = linnaeus("predict", files / "model", files / "iris.jsonl", "--as", "tsv", *english).out
+    assert out.splitlines()[1].split("\t")[4] == "Beasts > x:Cats"
+    assert linnaeus("explain", files / "model", "--document", "cat purr", *english).code == 0
+    strange = linnaeus("predict", files / "model", files / "iris.jsonl", "--taxonomy", files / "topics.tsv")
+    assert "has no node of the model" in strange.err
     assert "--language says how a --taxonomy is read" in linnaeus(*train).err
     under = ("predict", files / "model", files / "iris.jsonl", "--as", "tsv", "--only-under")
     assert linnaeus(*under, "Tiere").out == linnaeus(*under, "x:A").out

@@ -97,7 +97,6 @@ def evaluate(
     if output is not None:
         format_of(output, None)  # before the work, not after it
     if model is not None and data is not None and not (gold or predicted or taxonomy.path):
-        options.refuse_language(taxonomy.language)
         taxonomy.refuse("says how a --taxonomy is read; the model has its own")
         if promise.risk is not None:
             _evaluate_promise(model, data, promise, rules, reading, plot, as_json)

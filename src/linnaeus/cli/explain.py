@@ -42,18 +42,18 @@ def explain(
         int, typer.Option("--neighbours", min=0, help="Similar training documents to show, where the model kept them.")
     ] = 3,
     reading: _Reading,
-    language: options.NoLanguage = None,
+    taxonomy: options.OptionalTaxonomy,
     as_json: JsonOption = False,
 ) -> None:
     """Show which words speak for and against each node of the path."""
     from linnaeus import store
 
-    options.refuse_language(language)
     if data is None and reading.text:
         raise ParameterError(f"--text {reading.text[0]} is a column of --data; the text itself is given as --document.")
     if (document is None) == (data is None):
         raise ParameterError("Give the document either as --document TEXT or as --data FILE.")
     loaded = store.load(model)
+    taxonomy.show_labels(loaded)
     if not hasattr(loaded, "explain"):
         raise DataError(f"{type(loaded).__name__} has no explanations.")
     if document is not None:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from linnaeus.errors import LinnaeusError, ParameterError
+from linnaeus.errors import DataError, LinnaeusError, ParameterError
 from linnaeus.progress import waiting
 
 if TYPE_CHECKING:
@@ -40,14 +40,12 @@ __all__ = [
     "TrainingReading",
     "node_meant",
     "parse_decoder",
-    "refuse_language",
     "weighted_fields",
     "with_groups",
 ]
 
 DOCUMENTS, TAXONOMY = "Reading documents", "Reading the taxonomy"  # headings of these options in --help
 DECODER = "Another way from scores to sets; with parameters as scut,average=micro."
-NoLanguage = Annotated[str | None, typer.Option("--language", hidden=True)]  # accepted to say why it is refused
 
 
 def _documents(*names: str, help: str) -> Any:
@@ -246,6 +244,22 @@ class OptionalTaxonomy(TaxonomyReading):
             return None
         return TaxonomyReading(**given).read(path)
 
+    def show_labels(self, loaded: Any) -> None:
+        """Show the nodes of a model with the display labels of the file, where one is given."""
+        if self.path is None and self.language is not None:
+            raise ParameterError(
+                f"--language {self.language}: a model keeps the display labels of its training; "
+                "give the file that has others as --taxonomy."
+            )
+        given = self.read_if_given()
+        if given is None:
+            return
+        model = getattr(loaded, "model_", loaded)
+        labels = {str(name): given.display(v) for v, name in enumerate(given.names) if name in model.taxonomy_}
+        if not labels:
+            raise DataError(f"{self.path} has no node of the model, such as {str(model.taxonomy_.names[-1])!r}.")
+        model.taxonomy_ = model.taxonomy_.with_display_labels(labels)
+
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     """A command whose parameters that are groups of options become one option per field.
@@ -301,14 +315,6 @@ def parse_decoder(given: str | None) -> Decoder | None:
         return decoder(name.strip(), **parameters)
     except LinnaeusError as error:
         raise ParameterError(f"--decoder {given}: {error}") from error
-
-
-def refuse_language(language: str | None) -> None:
-    """A saved model keeps one display label per node: another language needs another training."""
-    if language is not None:
-        raise ParameterError(
-            f"--language {language}: a saved model keeps its labels in the language of `linnaeus train --language`."
-        )
 
 
 def weighted_fields(text: list[str] | None) -> dict[str, float] | None:

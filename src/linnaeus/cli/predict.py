@@ -118,7 +118,7 @@ def predict(
     ] = False,
     rules: Rules,
     reading: options.Reading,
-    language: options.NoLanguage = None,
+    taxonomy: options.OptionalTaxonomy,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --as jsonl.")] = False,
 ) -> None:
     """Classify documents.
@@ -139,7 +139,6 @@ def predict(
         raise ParameterError("Give documents as --document TEXT or as files, not both.")
     if document:
         reading.refuse("says how files are read, and --document is the text itself")
-    options.refuse_language(language)
     _check_top(top, rules, decoder is not None or closed is not None, n_best, promise.risk)
     if promise.risk is not None and (n_best is not None or decoder is not None):
         given = "--n-best" if n_best is not None else "--decoder"
@@ -154,6 +153,7 @@ def predict(
         raise ParameterError("--ancestors belongs to --top and --probabilities.")
     decide = options.parse_decoder(decoder)
     loaded = store.load(model)
+    taxonomy.show_labels(loaded)
     inner = getattr(loaded, "model_", loaded)
     if probabilities and not hasattr(loaded, "predict_proba"):
         raise ParameterError("--probabilities: the model has none; `linnaeus calibrate` gives it some.")

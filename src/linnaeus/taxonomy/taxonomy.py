@@ -224,6 +224,32 @@ class Taxonomy:
         made.__dict__.update(aliases=MappingProxyType(aliases), deprecated=MappingProxyType(deprecated))
         return made
 
+    def with_display_labels(self, labels: Mapping[str, str]) -> Taxonomy:
+        """The same taxonomy with other display labels, for example in another language.
+
+        Parameters
+        ----------
+        labels : mapping of str to str
+            Names of nodes and what to show for them; other nodes keep what they have.
+
+        Returns
+        -------
+        Taxonomy
+
+        Examples
+        --------
+        >>> tax = Taxonomy.from_edges([("m", "m1")], display_labels={"m1": "Opera"})
+        >>> tax.with_display_labels({"m1": "Oper"}).display("m1")
+        'Oper'
+        """
+        before = [""] * self.n_nodes if self.display_labels is None else self.display_labels
+        shown = [str(labels.get(name) or label or "") for name, label in zip(self.names, before, strict=True)]
+        made = Taxonomy.__new__(Taxonomy)
+        made.__dict__.update(self.__dict__)
+        made.__dict__.pop("_displayed", None)  # nodes by their former labels
+        made.__dict__.update(display_labels=_frozen(_object_array(shown)))
+        return made
+
     def random_like(self, seed: Any = None) -> Taxonomy:
         """A random hierarchy on the same nodes with the same level sizes; see `linnaeus.taxonomy.random`."""
         from linnaeus.taxonomy import random
