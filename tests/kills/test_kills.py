@@ -218,6 +218,7 @@ def test_a_killed_command_leaves_the_old_model_or_the_new_one(data, tmp_path, na
     killed_and_finished(name, arguments, tmp_path, target.prepare, check, kills)
 
 
+@pytest.mark.slow
 def test_a_killed_shootout_leaves_whole_files_and_goes_on(data, tmp_path) -> None:
     import shutil
 

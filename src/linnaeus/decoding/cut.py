@@ -83,7 +83,7 @@ class CutOff(Decoder):
         """
         held = held_out(S, Y, taxonomy, columns, close=self.closed)
         if self.along_paths and not isinstance(held.S, TopScores):
-            held = replace(held, S=path_minima(held.S, taxonomy, held.columns))
+            held = replace(held, S=self._minima(held.S, taxonomy, held.columns))
         with single_blas_thread():  # the matrices are small: threads would only wait for each other
             return self._fit(held, metric or micro_f1)
 
@@ -95,8 +95,11 @@ class CutOff(Decoder):
         if self.closed and (columns == taxonomy.root).any():  # a bare set may hold the root, as labels may
             S, columns = S[:, columns != taxonomy.root], columns[columns != taxonomy.root]
         if self.along_paths:
-            S = path_minima(S, taxonomy, columns)
+            S = self._minima(S, taxonomy, columns)
         return self._cut(S, taxonomy, columns)
+
+    def _minima(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> FloatArray:
+        return path_minima(S, taxonomy, columns)
 
     def _check_fitted(self) -> None:
         if not self.fitted:

@@ -145,6 +145,13 @@ class RCut(CutOff):
         scores = np.sort(top.scores[:, last].astype(np.float64))[::-1]
         return replace(self, r=r, theta=between(scores, math.floor((r - last) * len(scores) + 0.5)))
 
+    def _minima(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> FloatArray:
+        """Least scores on the way to the top; nodes held down by one ancestor rank below it by their own scores."""
+        least = super()._minima(S, taxonomy, columns)
+        place = np.argsort(np.argsort(-S, axis=1, kind="stable"), axis=1) + 1.0
+        held_down = np.isfinite(least) & (least < S)
+        return np.where(held_down, least - np.spacing(np.abs(np.where(held_down, least, 0.0))) * place, least)
+
     def _cut(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
         assert self.r is not None
         if self.per == "parent":

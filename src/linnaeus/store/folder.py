@@ -157,7 +157,7 @@ def load(folder: str | PathLike[str], *, verify: bool | None = None) -> Any:
         manifest = read_manifest(folder)
         try:
             return _load(folder, manifest, verify)
-        except StoreError:
+        except (StoreError, FileNotFoundError):
             if read_manifest(folder) == manifest:
                 raise  # else another process has replaced the model meanwhile
 

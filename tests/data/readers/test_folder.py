@@ -62,7 +62,7 @@ def test_an_encoding_that_was_given_is_not_guessed(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_texts_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="LABEL/FILE was expected"):
+    with pytest.raises(DataError, match="or LABEL/FILE"):
         read_dataset(tmp_path)
 
 
