@@ -116,7 +116,7 @@ def test_broken_matrices_and_counts_are_refused(fitted) -> None:
     broken = X.copy()
     broken.indices[3] = 10_000
     for use in (model.top, model.decision_function):
-        with pytest.raises(DataError, match="outside its 30 features"):
+        with pytest.raises(DataError, match="outside its 30 columns"):
             use(broken)
     odd = X.copy()
     odd.data[0] = np.nan
