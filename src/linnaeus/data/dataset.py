@@ -19,7 +19,7 @@ from scipy import sparse
 
 from linnaeus.errors import DataError, ParameterError, UnknownLabelError, place
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import CSR, IntArray, Matrix
+from linnaeus.typing import CSR, IntArray, Matrix, is_sparse
 
 __all__ = ["Dataset", "concatenate"]
 
@@ -291,7 +291,7 @@ def _joined_matrix(parts: Sequence[Dataset]) -> Matrix | None:
         widened = [
             sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], max(widths)))
             for X in matrices
-            if X is not None
+            if is_sparse(X)
         ]
         return sparse.csr_array(sparse.vstack(widened))
     if min(widths) != max(widths):

@@ -112,11 +112,12 @@ class GivenLabels:
     def over(self, taxonomy: Taxonomy) -> CSR:
         """The indicator over the nodes of a taxonomy: named columns are put in their places."""
         Y = self.indicator
+        assert Y is not None
         if self.columns is None:
-            check_width(Y.shape[1], taxonomy)  # type: ignore[union-attr]
+            check_width(Y.shape[1], taxonomy)
             return Y
         nodes = np.array([taxonomy.index(name) for name in self.columns], dtype=np.int32)
-        Y = pattern(Y.indptr, nodes[Y.indices], taxonomy.n_nodes)  # type: ignore[union-attr]
+        Y = pattern(Y.indptr, nodes[Y.indices], taxonomy.n_nodes)
         Y.sort_indices()
         return Y
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from linnaeus.errors import DataError
-from linnaeus.typing import CSR, FloatArray, Matrix
+from linnaeus.typing import CSR, FloatArray, Matrix, is_sparse
 
 __all__ = ["LARGEST", "as_csr", "as_matrix", "check_values", "is_sound_csr", "short_message"]
 
@@ -123,12 +123,12 @@ def check_values(X: Matrix, name: str = "X") -> None:
     Traceback (most recent call last):
     linnaeus.errors.DataError: X holds 1e+300 (document 0, feature 1), too large to compute with in float64: values ...
     """
-    values = X.data if hasattr(X, "indptr") else X
+    values = X.data if is_sparse(X) else X
     if _within_limits(values):
         return
     limit = LARGEST[values.dtype.name]
     at = int(np.flatnonzero(~(np.abs(values) <= limit).ravel())[0])
-    if hasattr(X, "indptr"):
+    if is_sparse(X):
         row, column = int(np.searchsorted(X.indptr, at, side="right")) - 1, int(X.indices[at])
     else:
         row, column = divmod(at, X.shape[1])

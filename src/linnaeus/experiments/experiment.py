@@ -24,7 +24,7 @@ from linnaeus.errors import DataError, ParameterError
 from linnaeus.models.fingerprint import digest
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.tuning import take_documents
-from linnaeus.typing import CSR, IntArray, Matrix
+from linnaeus.typing import CSR, IntArray, Matrix, is_sparse
 
 __all__ = ["HELD_OUT", "Experiment", "Part", "make_parts"]
 
@@ -105,7 +105,7 @@ class Experiment:
     def squared_length(self) -> float:
         """Mean squared length of the training documents, to one digit: what C has to be measured against."""
         X = self.parts[0].X
-        values = X.data if sparse.issparse(X) else X
+        values = X.data if is_sparse(X) else X
         mean = float(np.square(values, dtype=np.float64).sum()) / max(self.n_train, 1)
         return float(f"{mean:.0e}") if np.isfinite(mean) and mean > 0 else 1.0
 

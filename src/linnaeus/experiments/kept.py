@@ -38,7 +38,7 @@ class Kept:
         self.folder.mkdir(parents=True, exist_ok=True)
         answers = None
         if H is not None:
-            arrays = {"indices": H.indices, "indptr": H.indptr, "shape": np.array(H.shape)}
+            arrays: dict[str, Any] = {"indices": H.indices, "indptr": H.indptr, "shape": np.array(H.shape)}
             if P is not None:
                 arrays["P"] = P.astype(np.float16)
             content = io.BytesIO()

@@ -92,7 +92,9 @@ def label_lists(labels: Any) -> list[list[str]]:
 
 
 def _indicator(labels: Any) -> CSR:
-    return recognise(labels).indicator
+    indicator = recognise(labels).indicator
+    assert indicator is not None
+    return indicator
 
 
 def _flatten(labels: Any) -> tuple[list[str], IntArray]:

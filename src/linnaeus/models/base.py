@@ -33,7 +33,7 @@ from linnaeus.models.neighbours import KeptDocuments, Neighbour
 from linnaeus.models.requests import check_feasible, ranked_sets
 from linnaeus.order import best_columns
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
+from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, is_sparse
 
 __all__ = ["TaxonomyClassifier"]
 
@@ -104,7 +104,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         if not reset and self._is_ready(X):
             return X
         X = as_matrix(X)
-        dtype = np.float32 if hasattr(X, "indptr") else (np.float64, np.float32)
+        dtype = np.float32 if is_sparse(X) else (np.float64, np.float32)
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # numbers too large for the type are refused below
                 X = validate_data(
@@ -115,13 +115,13 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         except (ValueError, TypeError, OverflowError) as error:  # scikit-learn's words, as an error of ours
             kind = DataTypeError if isinstance(error, TypeError) else DataError
             raise kind(short_message(error)) from error
-        if not hasattr(X, "indptr"):
+        if not is_sparse(X):
             check_values(X)
         return X
 
     def _is_ready(self, X: Any) -> bool:
         """Whether X needs no conversion and is in order; for a single document the full check costs more than top."""
-        if not hasattr(X, "indptr") or hasattr(self, "feature_names_in_"):
+        if not is_sparse(X) or hasattr(self, "feature_names_in_"):
             return False
         return X.shape[0] > 0 and X.shape[1:] == (getattr(self, "n_features_in_", None),) and is_sound_csr(X)
 

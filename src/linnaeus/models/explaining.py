@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from linnaeus.errors import DataError, nearest
-from linnaeus.typing import FloatArray, IntArray, Matrix
+from linnaeus.typing import FloatArray, IntArray, Matrix, is_sparse
 
 __all__ = ["Contrast", "NodeExplanation", "explain_path", "one_row"]
 
@@ -79,7 +79,7 @@ def explain_path(
         hint = nearest(str(names[target]), names[model.nodes_])
         what = "it was not trained" if flat else "neither it nor a node above it was trained"
         raise DataError(f"Node {names[target]!r} has no score: {what}{hint}")
-    if hasattr(X, "indices"):
+    if is_sparse(X):
         features, values = X.indices, X.data
     else:
         features = np.flatnonzero(X[0])

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from linnaeus.data.check import Problem
-from linnaeus.typing import Matrix
+from linnaeus.typing import Matrix, is_sparse
 
 __all__ = ["RUN_ONLY", "differences", "digest", "fingerprint"]
 
@@ -75,7 +75,7 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 def digest(A: Matrix) -> str:
     """Shape, type and a hash of the content of a dense or CSR matrix; a memory-mapped one is read piece by piece."""
     state = hashlib.blake2b(digest_size=16)
-    parts = (A.indptr, A.indices, A.data) if hasattr(A, "indptr") else (A,)
+    parts = (A.indptr, A.indices, A.data) if is_sparse(A) else (A,)
     for part in parts:
         part = np.asarray(part)
         # The width of indices depends on where they came from, their values do not.

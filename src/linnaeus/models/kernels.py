@@ -20,7 +20,7 @@ import numpy as np
 
 from linnaeus.errors import DataError, ParameterError, check_number, nearest
 from linnaeus.models.gram import GramRows, check_gram
-from linnaeus.typing import FloatArray, IntArray, Kernel, Matrix
+from linnaeus.typing import FloatArray, IntArray, Kernel, Matrix, is_sparse
 
 __all__ = ["RBF", "Linear", "Polynomial", "Precomputed", "fitted", "kept_documents", "kernel_of", "normalise_gram"]
 
@@ -275,7 +275,7 @@ def _products(A: Matrix, B: Matrix) -> FloatArray:
 
 
 def _squared_norms(A: Matrix) -> FloatArray:
-    if hasattr(A, "multiply"):
+    if is_sparse(A):
         squares = A.astype(np.float64)
         squares.data **= 2
         return np.asarray(squares.sum(axis=1)).ravel()

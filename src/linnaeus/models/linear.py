@@ -15,7 +15,7 @@ from linnaeus.models.explaining import NodeExplanation, explain_path, one_row
 from linnaeus.models.pruning import Kept, find_threshold
 from linnaeus.models.scoring import MOST_BEST, Scorer
 from linnaeus.models.subtrees import Subtrees, branching
-from linnaeus.typing import FloatArray, IntArray, Matrix
+from linnaeus.typing import FloatArray, IntArray, Matrix, is_sparse
 
 __all__ = ["LinearTaxonomyClassifier", "NodeExplanation"]
 
@@ -59,11 +59,11 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
             del self.prune_threshold_
 
     def _scores(self, X: Matrix) -> FloatArray:
-        if hasattr(X, "indptr"):
+        if is_sparse(X):
             on_device = self._device_scorer()
             return self._linear_scorer().scores(X) if on_device is None else on_device.scores(X)
         # From the other side: a sparse matrix times a dense one is dense at once.
-        S = (self.weights_.T @ X.T).T if hasattr(self.weights_, "indptr") else X @ self.weights_
+        S = (self.weights_.T @ X.T).T if is_sparse(self.weights_) else X @ self.weights_
         S = np.ascontiguousarray(S)
         S += self.intercept_
         if self.base_weights_ is not None:
@@ -74,7 +74,7 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
 
     def _best_of(self, X: Matrix, k: int) -> tuple[IntArray, FloatArray]:
         linear = type(self)._scores is LinearTaxonomyClassifier._scores
-        if not linear or not hasattr(X, "indptr") or k > MOST_BEST:
+        if not linear or not is_sparse(X) or k > MOST_BEST:
             return super()._best_of(X, k)
         on_device = self._device_scorer()
         return self._linear_scorer().top(X, k, self.n_jobs) if on_device is None else on_device.top(X, k)

@@ -9,7 +9,7 @@ import numpy as np
 
 from linnaeus.errors import DataError
 from linnaeus.order import best_columns
-from linnaeus.typing import CSR, FloatArray, Matrix
+from linnaeus.typing import CSR, FloatArray, Matrix, is_sparse
 
 __all__ = ["KeptDocuments", "Neighbour"]
 
@@ -63,7 +63,7 @@ class KeptDocuments:
 
 def _normed(X: Matrix) -> Matrix:
     """Rows of length 1, in single precision."""
-    if hasattr(X, "indptr"):
+    if is_sparse(X):
         from scipy import sparse
 
         lengths = np.sqrt(np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64)).ravel()

@@ -13,7 +13,7 @@ from linnaeus.decoding.rules import Rules
 from linnaeus.errors import ParameterError
 from linnaeus.order import best_columns
 from linnaeus.taxonomy.rows import row_numbers
-from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Matrix
+from linnaeus.typing import CSR, Array, BoolArray, FloatArray, IntArray, Matrix, is_sparse
 
 if TYPE_CHECKING:
     from linnaeus.decoding.backoff import RiskControl
@@ -92,8 +92,8 @@ def decide(
         values.append(top)
         reasons.append(_reason(empty, top, threshold, np.diff(Y.indptr) > 0))
         first += len(S)
-    parts = (np.concatenate(part) for part in (nodes, values, reasons, certainty))
-    return Decisions(stacked(sets, taxonomy), threshold, *parts)
+    joined: list[Array] = [np.concatenate(part) for part in (nodes, values, reasons, certainty)]
+    return Decisions(stacked(sets, taxonomy), threshold, *joined)
 
 
 def _reason(empty: BoolArray, top: FloatArray, threshold: float, answered: BoolArray) -> IntArray:
@@ -115,7 +115,7 @@ def calibration_of(model: TaxonomyClassifier) -> tuple[Calibrator, RiskControl]:
 
 def nonzero_features(X: Any) -> IntArray:
     """Number of features of each document that are not zero; of sequences, the characters."""
-    if np.ndim(X) != 2 and not hasattr(X, "indptr"):
+    if np.ndim(X) != 2 and not is_sparse(X):
         return np.array([len(sequence) for sequence in X], dtype=np.int64)
     return np.asarray((X != 0).sum(axis=1), dtype=np.int64).ravel()
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from linnaeus.engine.plan import blocks, rows_that_fit
 from linnaeus.models.subtrees import Subtrees, branching, split_along
-from linnaeus.typing import CSR, FloatArray, IntArray
+from linnaeus.typing import CSR, FloatArray, IntArray, is_sparse
 
 __all__ = ["Kept", "best_precision", "find_threshold", "half_of_each", "rounded", "split_weights", "thinned"]
 
@@ -47,7 +47,7 @@ class Kept(NamedTuple):
 
     @property
     def is_sparse(self) -> bool:
-        return hasattr(self.weights, "indptr")
+        return is_sparse(self.weights)
 
     @property
     def size(self) -> int:
@@ -192,7 +192,7 @@ def find_threshold(model: Any, X: Any, Y: CSR, loss: float, *, half: bool, seen:
 def half_of_each(X: Any) -> Any:
     """X with a random half of its entries."""
     rng = np.random.default_rng(0)
-    if not hasattr(X, "indptr"):
+    if not is_sparse(X):
         return X * (rng.random(X.shape) < 0.5)
     from scipy import sparse
 
@@ -203,7 +203,7 @@ def half_of_each(X: Any) -> Any:
 
 def _first_threshold(W: Any) -> float:
     """The size that few weights exceed, two digits of it."""
-    if hasattr(W, "indptr"):
+    if is_sparse(W):
         return 0.0
     some = np.linspace(0, W.shape[0] - 1, min(W.shape[0], 2000)).astype(int)
     rows = np.asarray(W[some])

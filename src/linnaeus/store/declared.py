@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from linnaeus.errors import StoreError
+from linnaeus.typing import is_sparse
 
 __all__ = ["LARGE", "Declared", "Sizes", "check_array", "check_plain", "check_table", "described", "lines", "within"]
 
@@ -117,8 +118,8 @@ def check_plain(line: Declared, value: Any, where: str) -> None:
 
 def check_array(line: Declared, value: Any, sizes: Sizes, where: str, deep: bool) -> None:
     shape = line.shape or ()
-    is_sparse = hasattr(value, "indptr")
-    if not (isinstance(value, np.ndarray) or (is_sparse and line.sparse)):
+    in_rows = is_sparse(value)
+    if not (isinstance(value, np.ndarray) or (in_rows and line.sparse)):
         raise StoreError(f"{where} is {described(value)}; expected an array of {line.kind}")
     if line.kind == "str":
         good = value.dtype == object and all(isinstance(text, str) for text in value.ravel())
@@ -134,7 +135,7 @@ def check_array(line: Declared, value: Any, sizes: Sizes, where: str, deep: bool
         wanted = ", ".join(name if name.isdecimal() else f"{name} ({sizes.get(name, '?')})" for name in shape)
         raise StoreError(f"{where} has the shape {tuple(value.shape)}; expected [{wanted}]")
     if value.dtype.kind == "f":
-        _check_finite(value.data if is_sparse else value, where, deep)
+        _check_finite(value.data if in_rows else value, where, deep)
 
 
 def _check_finite(values: Any, where: str, deep: bool) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from linnaeus.errors import StoreError, check_number
 from linnaeus.store.declared import Declared, Sizes, check_array, check_plain, check_table, described, lines, within
 from linnaeus.taxonomy import Taxonomy
+from linnaeus.typing import is_sparse
 
 __all__ = ["RULES", "check_features", "check_names", "check_taxonomy", "is_strings"]
 
@@ -76,7 +77,7 @@ def _check_risk(control: Any, sizes: Sizes) -> None:
 
     if control.loss not in LOSSES:
         raise StoreError(f"RiskControl.loss is {control.loss!r}; expected one of {', '.join(LOSSES)}")
-    if not (hasattr(control.P, "indptr") and hasattr(control.gold, "indptr")):
+    if not (is_sparse(control.P) and is_sparse(control.gold)):
         raise StoreError("RiskControl.P and RiskControl.gold are not sparse")
     if control.P.nnz and not (float(control.P.data.min()) >= 0 and float(control.P.data.max()) <= 1):
         raise StoreError("RiskControl.P holds numbers outside 0 .. 1")

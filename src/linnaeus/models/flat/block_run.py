@@ -27,7 +27,7 @@ from linnaeus.models.solvers.binary import BinaryTraining, solve_columns
 from linnaeus.models.solvers.solution import BlockSolution
 from linnaeus.models.weights_on_disk import block_arrays, block_weights, pruned
 from linnaeus.progress import progress
-from linnaeus.typing import Engine, FloatArray
+from linnaeus.typing import Engine, FloatArray, is_sparse
 
 __all__ = ["BlockRun", "Outcome", "block_key"]
 
@@ -191,7 +191,7 @@ class BlockRun:
         before = self.outcomes.get(number)
         if before is not None and not final and before.gap.sum() <= found.gap.sum():
             return
-        is_pruned = hasattr(found.weights, "indptr")  # where it was solved
+        is_pruned = is_sparse(found.weights)  # where it was solved
         kept = found.weights if is_pruned else pruned(found.weights, self.prune_below)
         self._note(number, found.intercept, found.objective, found.gap, found.n_iter, found.converged, final)
         self.weights.put(number, kept)

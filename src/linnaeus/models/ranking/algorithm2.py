@@ -72,7 +72,7 @@ class _Run:
         self.D = problem.classes.cost.dense()
         self.bound, self.trained = problem.bound, problem.trained
         self.relevant = problem.labels.toarray() > 0
-        self.F = np.zeros(self.relevant.shape)
+        self.F: FloatArray = np.zeros(self.relevant.shape)
         self.sets: dict[int, dict[tuple[int, int], float]] = {int(i): {} for i in self.trained}
 
     def H(self, i: int) -> FloatArray:

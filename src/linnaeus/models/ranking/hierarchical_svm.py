@@ -39,7 +39,7 @@ from linnaeus.models.ranking.problem import RankingProblem, RankingSolution
 from linnaeus.models.ranking.training import Training, gram_matrix
 from linnaeus.models.scoring import MOST_BEST
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import FloatArray, IntArray, Matrix
+from linnaeus.typing import FloatArray, IntArray, Matrix, is_sparse
 
 __all__ = ["HierarchicalSVM"]
 
@@ -265,7 +265,7 @@ class HierarchicalSVM(LabelSets, KernelInput, LinearTaxonomyClassifier):
         return row_products(row_products(row_products(K, self.dual_coef_), A), A.T)
 
     def _best_of(self, X: Matrix, k: int) -> tuple[IntArray, FloatArray]:
-        if self._linear and hasattr(X, "indptr") and k <= MOST_BEST:
+        if self._linear and is_sparse(X) and k <= MOST_BEST:
             return self._linear_scorer().top(X, k, self.n_jobs)
         return TaxonomyClassifier._best_of(self, X, k)
 

@@ -208,7 +208,7 @@ class OnlineRanker(SharedWeights):
             taxonomy = check_labels(classes, None)[1]
         Y, taxonomy, codec = check_labels(y, taxonomy, X.shape[0])
         weight = check_weights(sample_weight, X.shape[0])
-        declared = [] if classes is None else check_labels(classes, taxonomy)[0].indices
+        declared: list[int] | IntArray = [] if classes is None else check_labels(classes, taxonomy)[0].indices
         if first:
             self.taxonomy_, self.codec_ = taxonomy, codec
             self.one_label_, self.nested_, self.some_empty_ = True, False, False

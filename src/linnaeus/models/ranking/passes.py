@@ -16,12 +16,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from linnaeus._kernels import dispatch
 from linnaeus.engine.plan import blocks
 from linnaeus.losses.pair_cost import PairCost
-from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
+from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, is_sparse
 
 __all__ = ["AUGMENTED", "HIERON", "PERCEPTRON", "Classes", "Documents", "Visits", "Weights", "visit"]
 
@@ -173,7 +172,7 @@ def visit(documents: Documents, order: IntArray, classes: Classes, weights: Weig
 
 def _rows(X: Matrix) -> tuple[Any, ...]:
     """(indptr, indices, data, dense) of CSR or C-ordered dense rows."""
-    if sparse.issparse(X):
+    if is_sparse(X):
         return X.indptr.astype(np.int64), _some(X.indices.astype(np.int32, copy=False)), _some(X.data), False
     indptr = np.arange(X.shape[0] + 1, dtype=np.int64) * X.shape[1]
     return indptr, np.zeros(1, np.int32), _some(np.ascontiguousarray(X).reshape(-1)), True

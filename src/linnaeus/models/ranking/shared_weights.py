@@ -22,7 +22,7 @@ from linnaeus.models.ranking.label_sets import stored_decoder
 from linnaeus.models.ranking.passes import Weights
 from linnaeus.models.ranking.sources import kernel_scores
 from linnaeus.models.scoring import MOST_BEST
-from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
+from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, is_sparse
 
 __all__ = ["SharedWeights"]
 
@@ -98,7 +98,7 @@ class SharedWeights(KernelInput, LinearTaxonomyClassifier):
         return kernel_scores(self.kernel_(X, self.support_documents_), self._weights().answer, self.attributes_)
 
     def _best_of(self, X: Matrix, k: int) -> tuple[IntArray, FloatArray]:
-        if self._linear and hasattr(X, "indptr") and k <= MOST_BEST:
+        if self._linear and is_sparse(X) and k <= MOST_BEST:
             return self._linear_scorer().top(X, k, self.n_jobs)
         return TaxonomyClassifier._best_of(self, X, k)
 

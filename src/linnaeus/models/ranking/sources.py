@@ -17,7 +17,7 @@ from linnaeus.errors import ParameterError
 from linnaeus.models.kernel_input import row_products
 from linnaeus.models.kernels import Linear
 from linnaeus.models.ranking.passes import Documents
-from linnaeus.typing import CSR, FloatArray, IntArray, Kernel, Matrix
+from linnaeus.typing import CSR, FloatArray, IntArray, Kernel, Matrix, is_sparse
 
 __all__ = ["FeatureSource", "GramSource", "Source", "kernel_scores", "stacked", "with_constant"]
 
@@ -63,14 +63,14 @@ class FeatureSource:
 
     def column(self, i: int) -> FloatArray:
         X = self.X
-        if not sparse.issparse(X):
+        if not is_sparse(X):
             return np.asarray(X @ X[i], dtype=np.float64)
         row = np.zeros(X.shape[1])
         np.add.at(row, X.indices[X.indptr[i] : X.indptr[i + 1]], X.data[X.indptr[i] : X.indptr[i + 1]])
         return np.asarray(X @ row, dtype=np.float64)
 
     def key(self, i: int) -> bytes:
-        if not sparse.issparse(self.X):
+        if not is_sparse(self.X):
             return bytes(np.ascontiguousarray(self.X[i]).tobytes())
         entries = slice(self.X.indptr[i], self.X.indptr[i + 1])
         return bytes(self.X.indices[entries].tobytes() + b"/" + self.X.data[entries].tobytes())
@@ -127,15 +127,15 @@ def kernel_scores(K: FloatArray, weights: FloatArray, attributes: CSR) -> FloatA
 def with_constant(X: Matrix) -> Matrix:
     """X with a last feature that is 1 in every document."""
     ones = np.ones((X.shape[0], 1), X.dtype)
-    return sparse.csr_array(sparse.hstack([X, ones], format="csr")) if sparse.issparse(X) else np.hstack([X, ones])
+    return sparse.csr_array(sparse.hstack([X, ones], format="csr")) if is_sparse(X) else np.hstack([X, ones])
 
 
 def stacked(A: Any, B: Any) -> Any:
     """Prepared documents of A, then of B; vectors are sparse or dense as those of A are."""
-    if sparse.issparse(A):
+    if is_sparse(A):
         return sparse.csr_array(sparse.vstack([A, sparse.csr_array(B, dtype=A.dtype)], format="csr"))
     if isinstance(A, np.ndarray):
-        return np.concatenate([A, B.toarray() if sparse.issparse(B) else B])
+        return np.concatenate([A, B.toarray() if is_sparse(B) else B])
     if isinstance(A, list):
         return [*A, *B]
     if hasattr(A, "stack"):

@@ -12,7 +12,7 @@ from linnaeus.models.solvers import newton_cg
 from linnaeus.models.solvers.dual_cd import PANEL
 from linnaeus.models.solvers.footprint import binary_footprint
 from linnaeus.models.weights_on_disk import MERGE_BYTES
-from linnaeus.typing import Matrix
+from linnaeus.typing import Matrix, is_sparse
 
 __all__ = ["joint_forecast"]
 
@@ -32,7 +32,7 @@ def joint_forecast(X: Matrix, loss: str, network: Network, n_workers: int, *, in
         block = dual + 2 * whole
     else:
         candidates = min(n_docs, SAMPLE + MOST)
-        entries = candidates * max(1, X.nnz // max(1, n_docs))
+        entries = candidates * max(1, (X.nnz if is_sparse(X) else X.size) // max(1, n_docs))
         block = candidates * (PANEL * size + 24) + entries * (size + 4) + min(n_features, entries) * (PANEL * size + 4)
         if loss == "squared_hinge" and not in_turns:  # half of the pairs near the margin, when all move together
             block += candidates * PANEL // 2 * (2 * size + 4)

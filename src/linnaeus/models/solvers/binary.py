@@ -9,15 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from linnaeus.engine.plan import rows_that_fit
 from linnaeus.models.solvers import newton_cg
 from linnaeus.models.solvers.dual_cd import PANEL, negative_start, solve_block
 from linnaeus.models.solvers.newton_cg import solve_dense_block
 from linnaeus.models.solvers.rows import Rows, prepare_rows
 from linnaeus.models.solvers.solution import BlockSolution
-from linnaeus.typing import FloatArray, Matrix
+from linnaeus.typing import FloatArray, Matrix, is_sparse
 
 __all__ = ["BinaryTraining", "prepare_training", "solve_columns"]
 
@@ -54,11 +52,10 @@ def prepare_training(
     Dense documents have correlated features, on which coordinate descent crawls: smooth losses go to Newton-CG. Where
     there are many columns the problem in which every document is negative is solved first, as a start for all of them.
     """
-    dense = isinstance(X, np.ndarray)
     bound = bound.astype(X.dtype)
-    documents = X if dense and loss in newton_cg.LOSSES else prepare_rows(X, bias)
+    documents = X if not is_sparse(X) and loss in newton_cg.LOSSES else prepare_rows(X, bias)
     start = None
-    if isinstance(documents, Rows) and not dense and n_columns >= _MANY:
+    if isinstance(documents, Rows) and is_sparse(X) and n_columns >= _MANY:
         stop: dict[str, Any] = {"loss": loss, "tol": 0.3 * tol, "max_iter": min(max_iter, 100)}
         start = negative_start(documents, bound, seed=0, **stop)
     return BinaryTraining(documents, bound, loss, bias, tol, max_iter, start)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from linnaeus.engine.plan import blocks
-from linnaeus.typing import FloatArray, IntArray, Matrix
+from linnaeus.typing import FloatArray, IntArray, Matrix, is_sparse
 
 __all__ = ["Rows", "aligned_zeros", "prepare_rows"]
 
@@ -51,7 +51,7 @@ def prepare_rows(X: Matrix, bias: float, rank: IntArray | None = None) -> Rows:
     from scipy import sparse
 
     n_docs, n_features = X.shape
-    if not sparse.issparse(X):
+    if not is_sparse(X):
         data = np.ascontiguousarray(X).reshape(-1)
         indptr = np.arange(n_docs + 1, dtype=np.int64) * n_features
         squared = np.einsum("ij,ij->i", X, X, dtype=X.dtype) + X.dtype.type(bias**2)

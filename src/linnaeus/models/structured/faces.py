@@ -27,7 +27,7 @@ from linnaeus._kernels import dispatch
 from linnaeus.engine.plan import blocks
 from linnaeus.models.kernels import Linear
 from linnaeus.models.solvers.rows import aligned_zeros, prepare_rows
-from linnaeus.typing import FloatArray, IntArray, Kernel, Matrix
+from linnaeus.typing import FloatArray, IntArray, Kernel, Matrix, is_sparse
 
 __all__ = ["DenseFace", "Face", "GramFace", "SparseFace", "dependent", "make_face", "squares", "with_constant"]
 
@@ -205,13 +205,13 @@ def make_face(kernel: Kernel, documents: Any, width: int, columns: int, dtype: A
         return GramFace(kernel, documents, width, columns, dtype, bias)
     if bias:
         documents = with_constant(documents, bias)
-    return (SparseFace if sparse.issparse(documents) else DenseFace)(documents, width, columns, dtype)
+    return (SparseFace if is_sparse(documents) else DenseFace)(documents, width, columns, dtype)
 
 
 def with_constant(X: Matrix, bias: float) -> Matrix:
     """X with one more feature, ``bias`` in every document."""
     column = np.full((X.shape[0], 1), bias, X.dtype)
-    return sparse.csr_array(sparse.hstack([X, column], format="csr")) if sparse.issparse(X) else np.hstack([X, column])
+    return sparse.csr_array(sparse.hstack([X, column], format="csr")) if is_sparse(X) else np.hstack([X, column])
 
 
 def len_of(documents: Any) -> int:

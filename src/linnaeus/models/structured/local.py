@@ -26,7 +26,7 @@ from linnaeus.engine.plan import blocks
 from linnaeus.errors import ParameterError, UnknownLabelError
 from linnaeus.models.structured.faces import Face, squares
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import FloatArray, IntArray, Matrix
+from linnaeus.typing import FloatArray, IntArray, Matrix, is_sparse
 
 __all__ = ["AdditiveFace", "LocalColumns", "LocalFace", "local_columns"]
 
@@ -204,7 +204,7 @@ class AdditiveFace(_OneByOne):
 
 def _entries(X: Matrix, i: int) -> tuple[IntArray, FloatArray]:
     """Features of a document and their values."""
-    if hasattr(X, "indptr"):
+    if is_sparse(X):
         part = slice(int(X.indptr[i]), int(X.indptr[i + 1]))
         return X.indices[part], X.data[part].astype(np.float64)
     features = np.flatnonzero(X[i])

@@ -9,11 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from linnaeus._kernels import dispatch
 from linnaeus.engine.plan import blocks
-from linnaeus.typing import FloatArray, Kernel, Matrix
+from linnaeus.typing import FloatArray, Kernel, Matrix, is_sparse
 
 __all__ = ["kernel_scores", "linear_scores"]
 
@@ -22,7 +21,7 @@ _ROWS = 64  # BLAS sums a row in an order that depends on how many there are: pr
 
 def linear_scores(X: Matrix, W: FloatArray) -> FloatArray:
     """X W for CSR (float32) or dense X; W is n_features x width."""
-    if not sparse.issparse(X):
+    if not is_sparse(X):
         return _steady_product(X, W)
     F = np.empty((X.shape[0], W.shape[1]), W.dtype)
     rows, indptr = np.arange(X.shape[0]), X.indptr.astype(np.int64, copy=False)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -36,7 +37,7 @@ from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import parent_sets
 from linnaeus.taxonomy.terminals import terminals
-from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
+from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, is_sparse
 
 __all__ = ["DivideAndConquerSVM"]
 
@@ -200,10 +201,11 @@ class DivideAndConquerSVM(LabelSets, TaxonomyClassifier):
                 self.duality_gap_ += numbers[1]
                 self.n_iter_, self.unfinished_ = max(self.n_iter_, numbers[2]), self.unfinished_ + (not numbers[3])
                 advance(1)
-        data, rows, columns = (np.concatenate([np.zeros(0, kind), *store]) for kind, store in
-                               zip((X.dtype, np.int64, np.int64), entries, strict=True))  # fmt: skip
+        kinds: tuple[npt.DTypeLike, ...] = (X.dtype, np.int64, np.int64)
+        joined = (np.concatenate([np.zeros(0, kind), *store]) for kind, store in zip(kinds, entries, strict=True))
+        data, rows, columns = joined
         W = sparse.csr_array((data, (rows, columns)), shape=shape)
-        few = sparse.issparse(X) and W.nnz < 0.25 * shape[0] * shape[1]
+        few = is_sparse(X) and W.nnz < 0.25 * shape[0] * shape[1]
         self.weights_ = W if few else W.toarray()
 
     # -- answering -----------------------------------------------------------------------------------------------------
@@ -244,7 +246,7 @@ def _solve_node(shared: _Shared, task: tuple[IntArray, list[int]]) -> tuple[Any,
     labels.sort_indices()
     X = shared.X[rows]
     features = np.arange(X.shape[1])
-    if sparse.issparse(X):  # only the features that occur here
+    if is_sparse(X):  # only the features that occur here
         features = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]))
         X = X[:, features]
     flat = Taxonomy.flat(range(len(children)))
