@@ -97,7 +97,7 @@ def _on_dag() -> dict[str, Any]:
         "best set with branching": lambda S, tax: BestBranching(shared=(-0.05, -0.3, -0.45, -0.6), stop="anywhere")(
             S, tax
         ),
-        "1 to 3 labels (integer programme)": lambda S, tax: best_sets(S, tax, rules=Rules(at_least=1, at_most=3)).best,
+        "1 to 3 labels (integer program)": lambda S, tax: best_sets(S, tax, rules=Rules(at_least=1, at_most=3)).best,
         "smoothing": lambda S, tax: _above(smoothed(S, tax), tax),
     }
 

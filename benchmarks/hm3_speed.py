@@ -1,7 +1,7 @@
-"""How fast H-M3 trains: seconds to a certified gap, the dynamic programme beside a linear programme, memory.
+"""How fast H-M3 trains: seconds to a certified gap, the dynamic program beside a linear program, memory.
 
 Rows: ``mesh`` (MeSH branch D01, symmetric difference and the subtree-scaled hierarchical loss, one thread), ``paper``
-(the same with the paper's algorithm), ``programme`` (update directions by dynamic programme and by HiGHS) and
+(the same with the paper's algorithm), ``program`` (update directions by dynamic program and by HiGHS) and
 ``rcv1v2`` (14,401 documents, 2 threads). Seconds are those of the processor, but for rcv1v2, where threads share the
 work: there they are those of a clock. All with C = 1 and without a constant feature, as in the paper.
 """
@@ -21,7 +21,7 @@ from benchmarks import machine, problems
 from linnaeus import HM3
 from linnaeus.engine import single_blas_thread
 
-ROWS = ("mesh", "paper", "programme", "rcv1v2")
+ROWS = ("mesh", "paper", "program", "rcv1v2")
 COSTS = {"symmetric": {"cost": "symmetric"}, "subtree": {"cost": "hierarchical", "scaling": "subtree"}}
 
 
@@ -33,7 +33,7 @@ def run(arguments: list[str]) -> dict[str, Any]:
     parser.add_argument("--max-time", type=float, default=120.0, help="seconds, where 2%% or 1%% may not be reached")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
-    measure = {"mesh": mesh, "paper": paper, "programme": programme, "rcv1v2": rcv1v2}[options.row]
+    measure = {"mesh": mesh, "paper": paper, "program": program, "rcv1v2": rcv1v2}[options.row]
     with single_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # limits are reached on purpose
         rows = measure(options)
@@ -113,7 +113,7 @@ def figures(seconds: float, model: HM3) -> dict[str, Any]:
     return {"tol": model.tol, "seconds": seconds, "gap": gap, "passes": model.n_iter_, "objective": model.objective_}
 
 
-def programme(options: argparse.Namespace) -> list[dict[str, Any]]:
+def program(options: argparse.Namespace) -> list[dict[str, Any]]:
     """Best labellings of documents under random slopes on the tree of mesh_d01; both ways must agree."""
     from linnaeus.decoding.subtree import max_edge_labelling
 
@@ -123,7 +123,7 @@ def programme(options: argparse.Namespace) -> list[dict[str, Any]]:
     dynamic = min(timed(lambda: max_edge_labelling(G, taxonomy, consistent=False)) for _ in range(options.repeats))
     values = max_edge_labelling(G, taxonomy, consistent=False)[1]
     matrix, bounds = polytope(taxonomy)
-    linear = timed(lambda: by_linear_programme(G[:20], taxonomy, matrix, bounds, values[:20]))
+    linear = timed(lambda: by_linear_program(G[:20], taxonomy, matrix, bounds, values[:20]))
     ratio = (linear / 20) / (dynamic / 200)
     row = {"problem": "mesh_d01", "dynamic_microseconds": dynamic / 200 * 1e6, "linear_microseconds": linear / 20 * 1e6}
     return [row | {"ratio": ratio, "within_budget": ratio >= 10}]
@@ -158,7 +158,7 @@ def polytope(taxonomy: Any) -> tuple[Any, Any]:
     return matrix, np.array(right)
 
 
-def by_linear_programme(G: Any, taxonomy: Any, matrix: Any, right: Any, expected: Any) -> None:
+def by_linear_program(G: Any, taxonomy: Any, matrix: Any, right: Any, expected: Any) -> None:
     from scipy.optimize import linprog
 
     for g, value in zip(G, expected, strict=True):

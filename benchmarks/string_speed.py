@@ -4,7 +4,7 @@
 
 The substring spectrum is measured on all sequences. The gap-weighted subsequence kernel costs p |s| |t| steps, so its
 speed is stated per pair, from the Gram matrix of a random sample, and per step; beside it stands the same dynamic
-programme in NumPy, one pair at a time. Seconds are those of a clock; of processors beside them.
+program in NumPy, one pair at a time. Seconds are those of a clock; of processors beside them.
 """
 
 from __future__ import annotations

@@ -27,11 +27,12 @@ HABITS = {
 
 # Folders and files that have been read through; those of the sources are relative to src/linnaeus.
 SOURCES: list[str] = []
-PAGES: list[str] = []
+PAGES_LEFT = {"decoding.md", "hm3-variants.md"}
 
 
 def _files() -> list[Path]:
-    found = [ROOT / page for page in PAGES]
+    found = [ROOT / "README.md", ROOT / "CHANGELOG.md"]
+    found += [page for page in (ROOT / "docs").rglob("*.md") if page.name not in PAGES_LEFT]
     for room in SOURCES:
         path = ROOT / "src" / "linnaeus" / room
         found += [path] if path.is_file() else [p for p in path.rglob("*.*") if p.suffix in (".py", ".pyx", ".pxi")]
