@@ -17,9 +17,8 @@ from scipy import sparse
 
 from linnaeus import registry
 from linnaeus.engine.clock import Clock
-from linnaeus.experiments.applicability import parameters_of
 from linnaeus.experiments.experiment import Experiment, Part
-from linnaeus.experiments.trial import Trial
+from linnaeus.experiments.trial import Trial, parameters_of
 
 __all__ = ["best"]
 
@@ -47,7 +46,7 @@ def _quality(experiment: Experiment) -> float:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         trial.search()
-    return max(row["value"] for row in trial.tried)
+    return max(attempt.value or 0.0 for attempt in trial.tried)
 
 
 def _drawn(experiment: Experiment) -> Experiment:

@@ -113,7 +113,7 @@ def run(arguments: list[str]) -> dict[str, Any]:
         say=lambda message: print(message, file=sys.stderr, flush=True),
     )
     write_report(found, output)
-    small = summary(found)
+    small = summary(found.to_json())
     options.summaries.mkdir(parents=True, exist_ok=True)
     (options.summaries / f"{options.problem}.json").write_text(json.dumps(small, indent=1) + "\n")
     (options.summaries / f"{options.problem}.md").write_text(markdown(small))

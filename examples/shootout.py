@@ -23,11 +23,11 @@ def main() -> None:
 
     # Parameters are chosen on training documents alone; every model runs in a process of its own, within the budget.
     # What is finished is kept in report/runs: after a kill, the same call goes on.
-    found = shootout(experiment, "report", models=MODELS, budget=60.0, jobs=2, say=print)
-    for run in found["runs"]:
-        print(f"{run['model']:14} hierarchical F1 {run['measures']['hierarchical_f1']:.3f}")
-    print(found["sentence"])
-    print("written:", ", ".join(str(path) for path in write_report(found, Path("report"))))
+    result = shootout(experiment, "report", models=MODELS, budget=60.0, jobs=2, say=print)
+    for run in result.ranked():
+        print(f"{run.model:14} hierarchical F1 {run.measures['hierarchical_f1']:.3f}")
+    print(result.sentence)
+    print("written:", ", ".join(str(path) for path in write_report(result, Path("report"))))
 
 
 if __name__ == "__main__":  # children are started from here

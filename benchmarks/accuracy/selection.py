@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from linnaeus.data.splits import kfold, train_test_split
-from linnaeus.experiments.search import Choice, choose
+from linnaeus.experiments import search
+from linnaeus.experiments.search import Choice
 
 __all__ = ["DECADES", "HALF_DECADES", "Choice", "Folds", "choose", "quiet"]
 
@@ -86,3 +89,19 @@ def quiet() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         yield
+
+
+def choose(
+    quality: Callable[[float], dict[str, float]], grid: Sequence[float], start: float = 1.0, name: str | None = None
+) -> Choice:
+    """The search of `linnaeus.experiments.search`; with a ``name``, every value is printed."""
+
+    def reported(C: float) -> dict[str, float]:
+        began = time.perf_counter()
+        values = quality(C)
+        if name:
+            text = ", ".join(f"{criterion} {100 * value:.2f}" for criterion, value in values.items())
+            print(f"{name}, C={C:g}: {text} ({time.perf_counter() - began:.0f} s)", file=sys.stderr, flush=True)
+        return values
+
+    return search.choose(reported, grid, start)

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from linnaeus.cli.shootout import train_command
+from linnaeus.experiments.records import Run
 
 
 def test_documents_become_a_report(linnaeus, files) -> None:
@@ -44,7 +45,7 @@ def test_the_last_line_is_a_command_that_trains_the_recommended_model(linnaeus, 
 
 def test_the_next_command_keeps_what_training_needs() -> None:
     given = ["shootout", "-ddocs.csv", "--labels", "my label", "-m", "RRSVM", "-b2m", "--json", "-j", "2", "--folds=3"]
-    run = {"model": "RRSVM", "parameters": {"C": [1.0, 3.0, 10.0], "loss": "hinge"}}
+    run = Run(model="RRSVM", status="done", parameters={"C": [1.0, 3.0, 10.0], "loss": "hinge"})
     expected = "linnaeus train -ddocs.csv --labels 'my label' --model RRSVM --set C=3 --set loss=hinge --output model"
     assert train_command(given, run) == expected
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from linnaeus.experiments.children import Outcome, in_children
+from linnaeus.experiments.children import ChildOutcome, in_children
 from tests.experiments import work
 
 
-def outcome(function: object, limit: float = 60.0) -> Outcome:
+def outcome(function: object, limit: float = 60.0) -> ChildOutcome[object]:
     return dict(in_children(function, ["one"], lambda name, left: ((7,), limit)))["one"]  # type: ignore[arg-type]
 
 

@@ -6,8 +6,10 @@ import numpy as np
 from scipy import sparse
 
 from linnaeus.experiments.comparison import _Area, compare_runs
-from linnaeus.experiments.kept import Kept
-from linnaeus.experiments.measures import Answers, measure
+from linnaeus.experiments.measures import measure
+from linnaeus.experiments.records import Run
+from linnaeus.experiments.run_folder import RunFolder
+from linnaeus.experiments.scores import ModelAnswers
 from linnaeus.metrics.auprc import area
 from tests.experiments.toy import toy
 
@@ -21,40 +23,40 @@ def _worse(Y, share, seed):
 
 def _runs(tmp_path, **shares):
     experiment = toy(n_docs=400)
-    kept = Kept(tmp_path, experiment)
+    kept = RunFolder(tmp_path, experiment)
     runs = []
     for seed, (name, share) in enumerate(shares.items()):
         H = _worse(experiment.gold, share, seed)
         P = experiment.taxonomy.close(H).toarray().astype(np.float32)
         S = P[:, experiment.label_nodes]
-        record = {"model": name, "status": "done", "seconds": {"fit": 1.0}}
-        record |= measure(experiment, Answers(H, S, P))
-        kept.write(record, H, P)
-        runs.append(record)
+        figures = measure(experiment, ModelAnswers(H, S, P))
+        run = Run(model=name, status="done", seconds={"fit": 1.0}, **vars(figures))
+        kept.write(run, H, P)
+        runs.append(run)
     return experiment, kept, runs
 
 
 def test_a_large_difference_is_found_and_a_small_one_is_not(tmp_path) -> None:
     found = compare_runs(*_runs(tmp_path, RRSVM=0.1, HM3=0.2, OneVsRestSVM=0.6))
-    against_best = {row["model"]: row for row in found if row["kind"] == "best"}
+    against_best = {row.model: row for row in found if row.kind == "best"}
     assert set(against_best) == {"HM3", "OneVsRestSVM"}
-    assert against_best["OneVsRestSVM"]["p"] < 0.01
-    assert against_best["OneVsRestSVM"]["interval"][1] < 0
-    assert against_best["HM3"]["p"] > 0.05
-    best_beside_flat = next(row for row in found if row["kind"] == "flat" and row["model"] == "RRSVM")
-    assert best_beside_flat["difference"] > 0
-    assert all(group["difference"] > 0 for group in best_beside_flat["by_size"])
-    assert all(row["p"] >= row["p_alone"] for row in found)
+    assert against_best["OneVsRestSVM"].p < 0.01
+    assert against_best["OneVsRestSVM"].interval[1] < 0
+    assert against_best["HM3"].p > 0.05
+    best_beside_flat = next(row for row in found if row.kind == "flat" and row.model == "RRSVM")
+    assert best_beside_flat.difference > 0
+    assert all(group.difference > 0 for group in best_beside_flat.by_size)
+    assert all(row.p >= row.p_alone for row in found)
 
 
 def test_the_best_and_the_flat_model_have_one_p_value_in_both_comparisons(tmp_path) -> None:
     found = compare_runs(*_runs(tmp_path, RRSVM=0.05, HM3=0.2, NodeSVM=0.3, OneVsRestSVM=0.22, TopDownSVM=0.4))
-    (mine,) = (row for row in found if row["kind"] == "flat" and row["model"] == "RRSVM")
-    (other,) = (row for row in found if row["kind"] == "best" and row["model"] == "OneVsRestSVM")
-    assert other["against"] == "RRSVM"
-    assert mine["p"] == other["p"]
-    assert mine["difference"] == -other["difference"]
-    assert mine["interval"] == [-other["interval"][1], -other["interval"][0]]
+    (mine,) = (row for row in found if row.kind == "flat" and row.model == "RRSVM")
+    (other,) = (row for row in found if row.kind == "best" and row.model == "OneVsRestSVM")
+    assert other.against == "RRSVM"
+    assert mine.p == other.p
+    assert mine.difference == -other.difference
+    assert mine.interval == [-other.interval[1], -other.interval[0]]
 
 
 def test_nothing_is_compared_where_nothing_ran(tmp_path) -> None:
@@ -76,5 +78,5 @@ def test_areas_are_compared_where_they_are_the_measure(tmp_path) -> None:
     experiment, kept, runs = _runs(tmp_path, RRSVM=0.1, OneVsRestSVM=0.6)
     object.__setattr__(experiment, "measure", "au_prc")
     found = compare_runs(experiment, kept, runs)
-    assert {row["measure"] for row in found} == {"au_prc"}
-    assert all(row["p"] < 0.05 for row in found)
+    assert {row.measure for row in found} == {"au_prc"}
+    assert all(row.p < 0.05 for row in found)

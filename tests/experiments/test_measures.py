@@ -7,8 +7,10 @@ import pytest
 
 from linnaeus import Taxonomy
 from linnaeus.experiments.experiment import Experiment, Part
-from linnaeus.experiments.measures import Answers, measure, pooled_f1, size_groups
-from linnaeus.experiments.results import _taxonomy
+from linnaeus.experiments.measures import measure, pooled_f1, size_groups
+from linnaeus.experiments.records import Figures
+from linnaeus.experiments.scores import ModelAnswers
+from linnaeus.experiments.shootout import node_table
 
 #        R(A(AA, AB), B(BA, BB)): six training documents of AA, one each of AB and BA
 TRAIN = ["AA"] * 6 + ["AB", "BA"]
@@ -24,58 +26,58 @@ def experiment(abc: Taxonomy) -> Experiment:
 
 
 @pytest.fixture
-def found(experiment: Experiment) -> dict:
+def found(experiment: Experiment) -> Figures:
     H = experiment.taxonomy.indicator(SAID)
     P = experiment.taxonomy.close(H, keep_root=False).toarray().astype(np.float32)
-    return measure(experiment, Answers(H, P[:, experiment.label_nodes], P))
+    return measure(experiment, ModelAnswers(H, P[:, experiment.label_nodes], P))
 
 
 def test_measures_are_those_of_the_answers(found) -> None:
-    assert found["measures"]["micro_f1"] == 0.5
-    assert found["measures"]["hierarchical_f1"] == 0.75
-    assert found["measures"]["one_accuracy"] == 0.5
-    assert found["measures"]["brier"] == pytest.approx(4 / 24), "four wrong decisions over four documents and six nodes"
+    assert found.measures["micro_f1"] == 0.5
+    assert found.measures["hierarchical_f1"] == 0.75
+    assert found.measures["one_accuracy"] == 0.5
+    assert found.measures["brier"] == pytest.approx(4 / 24), "four wrong decisions over four documents and six nodes"
 
 
 def test_nodes_are_grouped_by_their_training_documents(experiment, found) -> None:
     groups = {(low, high): experiment.taxonomy.names[nodes].tolist() for low, high, nodes in size_groups(experiment)}
     assert groups == {(1, 5): ["B", "AB", "BA"], (6, 20): ["A", "AA"]}
-    by_size = {row["low"]: row["f1"] for row in found["by_size"]}
+    by_size = {row.low: row.f1 for row in found.by_size}
     assert by_size == {1: pytest.approx(2 * 2 / (3 + 3)), 6: pytest.approx(2 * 4 / (5 + 5))}
 
 
 def test_siblings_that_are_confused_are_counted_both_ways(experiment, found) -> None:
     names = experiment.taxonomy.names[experiment.shown].tolist()
-    told = [(names[row["gold"]], names[row["answered"]], row["n"]) for row in found["confusion"]]
+    told = [(names[row.gold], names[row.answered], row.n) for row in found.confusion]
     assert told == [("AA", "AB", 1), ("AB", "AA", 1)]
 
 
 def test_nodes_are_rows_of_those_that_are_shown(experiment, found) -> None:
-    tree = _taxonomy(experiment)
-    assert tree["names"] == ["R", "A", "B", "AA", "AB", "BA"], "BB has no documents"
-    assert tree["parent"] == [-1, 0, 0, 1, 1, 2]
-    rows = {tree["names"][row["node"]]: row for row in found["by_node"]}
+    tree = node_table(experiment)
+    assert tree.names == ["R", "A", "B", "AA", "AB", "BA"], "BB has no documents"
+    assert tree.parent == [-1, 0, 0, 1, 1, 2]
+    rows = {tree.names[row.node]: row for row in found.by_node}
     assert set(rows) == {"A", "B", "AA", "AB", "BA"}
-    assert (rows["AA"]["n_train"], rows["AA"]["n_test"], rows["AA"]["f1"]) == (6, 2, 0.5)
+    assert (rows["AA"].n_train, rows["AA"].n_test, rows["AA"].f1) == (6, 2, 0.5)
 
 
 def test_levels_count_gold_documents(found) -> None:
-    assert [(row["level"], row["n_documents"], row["f1"]) for row in found["by_level"]] == [(1, 4, 1.0), (2, 4, 0.5)]
+    assert [(row.level, row.n_documents, row.f1) for row in found.by_level] == [(1, 4, 1.0), (2, 4, 0.5)]
 
 
 def test_reliability_has_bins_with_bounds(found) -> None:
-    assert found["reliability"][0]["low"] == 0.0
-    assert found["reliability"][-1]["high"] == 1.0
-    assert sum(row["n"] for row in found["reliability"]) == 4 * 6
+    assert found.reliability[0].low == 0.0
+    assert found.reliability[-1].high == 1.0
+    assert sum(row.n for row in found.reliability) == 4 * 6
 
 
 def test_without_probabilities_there_is_no_area(experiment) -> None:
     H = experiment.taxonomy.indicator(SAID)
     best = np.array([[0], [1], [0], [2]])
-    told = measure(experiment, Answers(H, (best, np.ones((4, 1)))))
-    assert told["measures"]["au_prc"] is None
-    assert told["reliability"] is None
-    assert told["measures"]["one_accuracy"] == 0.5
+    told = measure(experiment, ModelAnswers(H, (best, np.ones((4, 1)))))
+    assert told.measures["au_prc"] is None
+    assert told.reliability is None
+    assert told.measures["one_accuracy"] == 0.5
 
 
 def test_f1_of_nothing_is_0() -> None:

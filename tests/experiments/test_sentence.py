@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from linnaeus.experiments.records import Comparison, Run, SizeComparison
 from linnaeus.experiments.sentence import sentence
 
 F = "hierarchical_f1"
 
 
-def runs(**values: float) -> list[dict[str, Any]]:
-    return [{"model": name, "measures": {F: value}, "seconds": {"fit": 1.0}} for name, value in values.items()]
+def runs(**values: float) -> list[Run]:
+    return [Run(model=name, status="done", measures={F: value}) for name, value in values.items()]
 
 
-def row(kind: str, model: str, against: str, difference: float, p: float, by_size: Any = ()) -> dict[str, Any]:
-    return {"kind": kind, "model": model, "against": against, "difference": difference, "p": p, "by_size": by_size}
+def row(
+    kind: str, model: str, against: str, difference: float, p: float, by_size: list[SizeComparison] | None = None
+) -> Comparison:
+    return Comparison(model, against, kind, F, difference, p, by_size=by_size)
 
 
-def sizes(*groups: tuple[int, int | None, float, float]) -> list[dict[str, Any]]:
-    return [{"low": low, "high": high, "difference": d, "p": p} for low, high, d, p in groups]
+def sizes(*groups: tuple[int, int | None, float, float]) -> list[SizeComparison]:
+    return [SizeComparison(*group) for group in groups]
 
 
 def test_a_clear_winner_is_named_with_points_and_p() -> None:
@@ -102,5 +103,5 @@ def test_without_flat_models_the_next_one_is_compared() -> None:
 def test_one_model_or_none_is_compared_with_nothing() -> None:
     assert sentence(runs(A=0.8), [], F).startswith("Only A was measured: 80.0 points")
     assert sentence([], [], F) == "No model could be measured."
-    late = [{"model": "RRSVM", "status": "no time", "measures": {}, "seconds": {}}]
+    late = [Run(model="RRSVM", status="no time")]
     assert sentence(late, [], F) == "No model could be measured; increase the budget."

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from linnaeus.errors import ParameterError
-from linnaeus.experiments.report.schema import check_result
+from linnaeus.experiments.records import Result
 from linnaeus.experiments.shootout import shootout
 from tests.experiments.toy import toy
 from tests.experiments.work import Broken
@@ -21,18 +21,18 @@ MODELS = ["OneVsRestSVM", "NodeSVM", "MulticlassSVM"]
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def status(found: dict) -> dict[str, str]:
-    return {run["model"]: run["status"] for run in found["runs"]}
+def status(found: Result) -> dict[str, str]:
+    return {run.model: run.status for run in found.runs}
 
 
 def test_every_model_has_a_row_and_the_result_is_what_reports_take(tmp_path) -> None:
     said: list[str] = []
     found = shootout(toy(), tmp_path, models=MODELS, budget=120, jobs=2, say=said.append)
     assert status(found) == {"OneVsRestSVM": "done", "NodeSVM": "done", "MulticlassSVM": "does not apply"}
-    check_result(found, "found")
-    assert found["best"] in MODELS
-    assert found["flat"] == "OneVsRestSVM"
-    assert found["best"] in found["sentence"]
+    assert Result.from_json(found.to_json()) == found
+    assert found.best in MODELS
+    assert found.flat == "OneVsRestSVM"
+    assert found.best in found.sentence
     assert any("about" in line and "left" in line for line in said), "a forecast before each run"
     assert any(line.startswith("MulticlassSVM: does not apply because it learns exactly one label") for line in said)
 
@@ -40,19 +40,19 @@ def test_every_model_has_a_row_and_the_result_is_what_reports_take(tmp_path) -> 
 def test_a_model_that_fails_is_a_row_and_stops_nobody(tmp_path) -> None:
     settings = {"OneVsRestPA": {"engine": Broken()}, "NodeSVM": {"tol": -1.0}}
     found = shootout(toy(settings=settings), tmp_path, models=["OneVsRestPA", "NodeSVM", "OneVsRestSVM"], budget=120)
-    rows = {run["model"]: run for run in found["runs"]}
+    rows = {run.model: run for run in found.runs}
     assert status(found) == {"OneVsRestPA": "failed", "NodeSVM": "does not apply", "OneVsRestSVM": "done"}
-    assert rows["OneVsRestPA"]["reason"] == "RuntimeError: the engine is broken"
-    assert "tol=-1.0" in rows["NodeSVM"]["reason"]
-    assert found["sentence"].startswith("Only OneVsRestSVM was measured")
-    check_result(found, "found")
+    assert rows["OneVsRestPA"].reason == "RuntimeError: the engine is broken"
+    assert "tol=-1.0" in rows["NodeSVM"].reason
+    assert found.sentence.startswith("Only OneVsRestSVM was measured")
+    assert Result.from_json(found.to_json()) == found
 
 
 def test_without_time_models_say_so(tmp_path) -> None:
     found = shootout(toy(), tmp_path, models=MODELS, budget=0.2)
     assert status(found)["NodeSVM"] == "no time"
-    assert found["sentence"] == "No model could be measured; increase the budget."
-    check_result(found, "found")
+    assert found.sentence == "No model could be measured; increase the budget."
+    assert Result.from_json(found.to_json()) == found
 
 
 def test_models_run_though_no_time_was_left_for_forecasts(tmp_path, monkeypatch) -> None:

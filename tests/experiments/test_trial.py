@@ -9,10 +9,11 @@ import pytest
 
 from linnaeus import registry
 from linnaeus.experiments import scores
-from linnaeus.experiments.applicability import why_not
+from linnaeus.experiments.candidates import why_not
 from linnaeus.experiments.experiment import Experiment, Part
-from linnaeus.experiments.kept import Kept
 from linnaeus.experiments.measures import measures_of
+from linnaeus.experiments.records import Run
+from linnaeus.experiments.run_folder import RunFolder
 from linnaeus.experiments.trial import grid_of, make_model, try_model
 from linnaeus.metrics import hierarchical_f1
 from tests.experiments.toy import toy
@@ -20,19 +21,20 @@ from tests.experiments.toy import toy
 
 def test_the_record_holds_every_group_of_measures_as_plain_values() -> None:
     experiment = toy()
-    record, H, P = try_model(experiment, "RRSVM", 60)
-    assert record["status"] == "done"
-    assert record["measures"]["hierarchical_f1"] == hierarchical_f1(experiment.gold, H, experiment.taxonomy)
-    low, high = record["intervals"]["hierarchical_f1"]
-    assert low < record["measures"]["hierarchical_f1"] < high
-    groups = {row["group"] for row in measures_of(record["measures"], "hierarchical_f1")}
+    run, H, P = try_model(experiment, "RRSVM", 60)
+    assert run.status == "done"
+    assert run.measures["hierarchical_f1"] == hierarchical_f1(experiment.gold, H, experiment.taxonomy)
+    low, high = run.intervals["hierarchical_f1"]
+    assert low < run.measures["hierarchical_f1"] < high
+    groups = {row.group for row in measures_of(run.measures, "hierarchical_f1")}
     assert groups == {"flat", "hierarchical", "ranking"}
-    assert {row["C"] for row in record["tried"]} >= {1.0, 3.0}
-    assert record["parameters"]["C"] == max(record["tried"], key=lambda row: (row["value"], -row["C"]))["C"]
+    assert {row.C for row in run.tried} >= {1.0, 3.0}
+    assert run.parameters["C"] == max(run.tried, key=lambda row: (row.value, -row.C)).C
     assert P is not None
     assert P.shape == (experiment.n_test, experiment.taxonomy.n_nodes)
-    assert all(record[key] > 0 for key in ("peak_memory_mb", "model_mb"))
-    json.dumps({key: record[key] for key in ("measures", "by_level", "by_size", "by_node", "confusion", "reliability")})
+    assert run.peak_memory_mb > 0
+    assert run.model_mb > 0
+    json.dumps(run.to_json(), allow_nan=False)
 
 
 @pytest.mark.parametrize("name", sorted(registry.MODELS))
@@ -40,10 +42,10 @@ def test_every_model_runs_through(name: str) -> None:
     quick = {"CorrMNL": {"n_iter": 20, "burn_in": 10}, "HBLR": {"tol": 1e-1}, "HM3": {"tol": 1e-1}}
     experiment = toy(one_label=True, n_docs=80, settings=quick)
     assert why_not(name, experiment) is None
-    record, H, _ = try_model(experiment, name, 60)
-    assert record["status"] == "done", record["reason"]
+    run, H, _ = try_model(experiment, name, 60)
+    assert run.status == "done", run.reason
     assert H.shape == experiment.gold.shape
-    assert record["measures"]["hierarchical_f1"] > 0
+    assert run.measures["hierarchical_f1"] > 0
 
 
 def test_test_labels_have_no_say() -> None:
@@ -52,27 +54,27 @@ def test_test_labels_have_no_say() -> None:
     first, second = (
         try_model(Experiment("x", toy().taxonomy, (one,), "given split"), "OneVsRestSVM", 60) for one in (part, other)
     )
-    assert first[0]["parameters"] == second[0]["parameters"]
+    assert first[0].parameters == second[0].parameters
     assert (first[1] != second[1]).nnz == 0
 
 
 def test_folds_are_answered_part_by_part() -> None:
-    record, H, _ = try_model(toy(n_parts=3), "OneVsRestSVM", 60)
+    run, H, _ = try_model(toy(n_parts=3), "OneVsRestSVM", 60)
     assert H.shape[0] == 160
-    assert record["measures"]["micro_f1"] > 0.2
+    assert run.measures["micro_f1"] > 0.2
 
 
 def test_a_search_without_time_still_ends_in_a_model() -> None:
-    record, _, _ = try_model(toy(), "OneVsRestPA", 1e-3)
-    assert record["status"] == "done"
-    assert len(record["tried"]) >= 1
+    run, _, _ = try_model(toy(), "OneVsRestPA", 1e-3)
+    assert run.status == "done"
+    assert len(run.tried) >= 1
 
 
 def test_curves_rise_with_documents_and_end_at_the_run() -> None:
-    record, _, _ = try_model(toy(curves=True), "OneVsRestSVM", 60)
-    assert [point["share"] for point in record["curve"]] == [0.125, 0.25, 0.5, 1.0]
-    assert record["curve"][-1]["value"] == record["measures"]["hierarchical_f1"]
-    assert record["curve"][0]["value"] < record["curve"][-1]["value"]
+    run, _, _ = try_model(toy(curves=True), "OneVsRestSVM", 60)
+    assert [point.share for point in run.curve] == [0.125, 0.25, 0.5, 1.0]
+    assert run.curve[-1].value == run.measures["hierarchical_f1"]
+    assert run.curve[0].value < run.curve[-1].value
 
 
 def test_dense_documents_get_rbf_kernels_where_there_are_kernels() -> None:
@@ -87,30 +89,30 @@ def test_dense_documents_get_rbf_kernels_where_there_are_kernels() -> None:
 
 def test_runs_are_kept_with_their_problem(tmp_path) -> None:
     experiment = toy()
-    kept = Kept(tmp_path, experiment)
-    record, H, P = try_model(experiment, "OneVsRestSVM", 60)
-    kept.write(record, H, P)
+    kept = RunFolder(tmp_path, experiment)
+    run, H, P = try_model(experiment, "OneVsRestSVM", 60)
+    kept.write(run, H, P)
     again = kept.read("OneVsRestSVM")
     assert again is not None
-    assert again["measures"] == record["measures"]
+    assert again.measures == run.measures
     sets, probabilities = kept.answers("OneVsRestSVM")
     assert (sets != H).nnz == 0
     assert np.abs(probabilities - P).max() < 1e-3
-    assert Kept(tmp_path, toy(n_docs=80)).read("OneVsRestSVM") is None, "other documents"
-    fixed = Kept(tmp_path, toy(settings={"OneVsRestSVM": {"C": 2.0}}))
+    assert RunFolder(tmp_path, toy(n_docs=80)).read("OneVsRestSVM") is None, "other documents"
+    fixed = RunFolder(tmp_path, toy(settings={"OneVsRestSVM": {"C": 2.0}}))
     assert fixed.read("OneVsRestSVM") is None, "other settings"
 
 
 def test_runs_that_had_no_time_are_tried_again_with_more(tmp_path) -> None:
-    kept = Kept(tmp_path, toy())
-    kept.write({"model": "HM3", "status": "no time", "budget": 10.0})
+    kept = RunFolder(tmp_path, toy())
+    kept.write(Run(model="HM3", status="no time", budget=10.0))
     assert kept.read("HM3", 10.0) is not None
     assert kept.read("HM3", 60.0) is None
 
 
-def test_damaged_records_are_no_records(tmp_path) -> None:
+def test_damaged_runs_are_no_runs(tmp_path) -> None:
     (tmp_path / "HM3.json").write_text('{"model": ')
-    assert Kept(tmp_path, toy()).read("HM3") is None
+    assert RunFolder(tmp_path, toy()).read("HM3") is None
 
 
 def test_C_is_measured_against_the_length_of_documents() -> None:
@@ -125,7 +127,7 @@ def test_C_is_measured_against_the_length_of_documents() -> None:
 
 def test_too_many_pairs_are_ranked_by_their_best_and_closed_sets_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scores, "_WHOLE", 10)
-    flat, local = (try_model(toy(), name, 60)[0]["measures"] for name in ("OneVsRestSVM", "NodeSVM"))
+    flat, local = (try_model(toy(), name, 60)[0].measures for name in ("OneVsRestSVM", "NodeSVM"))
     assert flat["au_prc"] is local["au_prc"] is None
     assert flat["precision_at_1"] > 0.3
     assert "precision_at_1" not in local

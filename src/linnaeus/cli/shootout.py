@@ -6,13 +6,16 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from linnaeus.cli import options, training
 from linnaeus.cli.console import JsonOption, note, note_columns, print_json, print_table
 from linnaeus.errors import DataError, ParameterError, nearest
+
+if TYPE_CHECKING:
+    from linnaeus.experiments.records import Result, Run
 
 __all__ = ["shootout"]
 
@@ -92,24 +95,23 @@ def shootout(
     if not as_json:
         note(_about(experiment))
     from linnaeus.experiments.report import write_report
+    from linnaeus.experiments.shootout import recommended
     from linnaeus.experiments.shootout import shootout as run
 
-    found = run(
+    result = run(
         experiment,
         output,
         models=chosen,
         budget=seconds,
         jobs=workers,
         command=shlex.join(["linnaeus", *sys.argv[1:]]),
-        say=(lambda message: None) if as_json else note,
+        say=None if as_json else note,
     )
-    from linnaeus.experiments.results import recommended
-
-    run_of = recommended(found)
-    if run_of is not None and data:
-        found["next_step"] = train_command(sys.argv[1:], run_of)
-    written = write_report(cast(Any, found), Path(output))
-    print_json({**found, "columns": dict(documents.columns)}) if as_json else _show(found, written)
+    best = recommended(result)
+    if best is not None and data:
+        result.next_step = train_command(sys.argv[1:], best)
+    written = write_report(result, Path(output))
+    print_json({**result.to_json(), "columns": dict(documents.columns)}) if as_json else _show(result, written)
 
 
 _NOT_OF_TRAIN = {
@@ -119,12 +121,13 @@ _NOT_OF_TRAIN = {
 _FLAGS = {"--curves", "--demo", "--json"}
 
 
-def train_command(arguments: list[str], run: dict[str, Any]) -> str:
+def train_command(arguments: list[str], run: Run) -> str:
     """The command that trains the model of a run, from the arguments of the shoot-out.
 
     Examples
     --------
-    >>> run = {"model": "RRSVM", "parameters": {"C": 3.0}}
+    >>> from linnaeus.experiments.records import Run
+    >>> run = Run(model="RRSVM", status="done", parameters={"C": 3.0})
     >>> train_command(["shootout", "-d", "a.csv", "--budget=2m", "-j", "2"], run)
     'linnaeus train -d a.csv --model RRSVM --set C=3 --output model'
     """
@@ -138,10 +141,10 @@ def train_command(arguments: list[str], run: dict[str, Any]) -> str:
         elif name == argument and name not in _FLAGS:  # its value is the next argument
             next(rest, None)
     settings = []
-    for key, value in run["parameters"].items():
+    for key, value in run.parameters.items():
         one = sorted(value)[len(value) // 2] if isinstance(value, list) else value  # a value per fold: the middle one
         settings += ["--set", f"{key}={one:g}" if isinstance(one, float) else f"{key}={one}"]
-    return shlex.join(["linnaeus", "train", *kept, "--model", run["model"], *settings, "--output", "model"])
+    return shlex.join(["linnaeus", "train", *kept, "--model", run.model, *settings, "--output", "model"])
 
 
 def _check_output(output: str) -> None:
@@ -197,19 +200,18 @@ def _about(experiment: Any) -> str:
     )
 
 
-def _show(found: dict[str, Any], written: list[Path]) -> None:
-    main = next(row for row in found["measures"] if row["main"])
-    against = {row["model"]: row for row in found["comparisons"] if row["kind"] == "best"}
+def _show(result: Result, written: list[Path]) -> None:
     shown = ["micro_f1", "macro_f1", "hierarchical_f1", "au_prc", "precision_at_1"]
     rows = []
-    done = [run for run in found["runs"] if run["measures"].get(main["key"]) is not None]
-    for run in sorted(done, key=lambda run: -run["measures"][main["key"]]):
-        row = against.get(run["model"])
-        figures = ["" if run["measures"].get(key) is None else f"{run['measures'][key]:.4f}" for key in shown]
-        seconds = f"{sum(run['seconds'].values()):.1f}"
-        rows.append((run["model"], *figures, "" if row is None else f"{row['p']:.3f}", seconds, run["status"]))
+    for run in result.ranked():
+        row = result.comparison(run.model, "best")
+        values = [run.measures.get(key) for key in shown]
+        figures = ["" if value is None else f"{value:.4f}" for value in values]
+        rows.append(
+            (run.model, *figures, "" if row is None else f"{row.p:.3f}", f"{run.total_seconds:.1f}", run.status)
+        )
     print_table(["model", *(key.replace("_", " ") for key in shown), "p vs best", "seconds", ""], rows)
-    print(found["sentence"])
-    if "next_step" in found:
-        print(f"To train the recommended model: {found['next_step']}")
+    print(result.sentence)
+    if result.next_step:
+        print(f"To train the recommended model: {result.next_step}")
     note(f"written: {', '.join(str(path) for path in written)}")

@@ -104,7 +104,8 @@ def make_features(
 
     A ``model`` (its parameters) with a kernel on sequences takes them as they are.
     """
-    from linnaeus.features.named import default_features, string_features
+    from linnaeus.features.defaults import default_features
+    from linnaeus.features.named import string_features
 
     if takes_sequences(model.get("kernel")):
         if named is not None:

@@ -1,7 +1,7 @@
-"""Work in child processes, some at once, each with a time limit: what crashes or never ends takes nothing with it.
+"""Tasks in child processes, several at once, each with a time limit: a crash or an endless loop affects nothing else.
 
-A child is forked from a clean server (or started anew, where there is none), so that its peak memory is its own. It
-sends back one plain value. It ends with its parent, however that one ends.
+A child is forked from a clean server (or a new process, where there is none), so that its peak memory is its own. It
+sends back one picklable value. It ends with its parent, however that one ends.
 """
 
 from __future__ import annotations
@@ -13,30 +13,35 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing import connection, get_all_start_methods, get_context, parent_process
-from typing import Any
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from linnaeus.engine.memory import available_memory
 from linnaeus.errors import LinnaeusError
 
-__all__ = ["Outcome", "in_children", "memory_of_each"]
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkServerContext, ForkServerProcess, SpawnContext, SpawnProcess
 
-_PRELOAD = ["linnaeus.experiments.trial", "linnaeus.experiments.forecast"]
+__all__ = ["ChildOutcome", "in_children", "memory_of_each"]
+
+T = TypeVar("T")
+
+_PRELOAD = ["linnaeus.experiments.trial", "linnaeus.experiments.candidates"]
 _NO_MEMORY = "out of memory"
 _POLL = 0.5  # seconds between looks at the clock
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of a child: its value, or why there is none: "time", "memory", "refused", "error", and in words."""
+class ChildOutcome(Generic[T]):
+    """The value that a child returned, or its failure: "time", "memory", "refused" or "error", and a message."""
 
-    value: Any = None
+    value: T | None = None
     failure: str | None = None
     words: str = ""
     seconds: float = 0.0
 
 
 def memory_of_each(jobs: int) -> float:
-    """Bytes that each of so many children may take: half of what is there, shared out, so that others can live.
+    """Bytes that each of ``jobs`` children may use: half of the available memory, shared.
 
     Examples
     --------
@@ -48,30 +53,41 @@ def memory_of_each(jobs: int) -> float:
 
 @dataclass
 class _Child:
-    process: Any
-    answer: Any
+    process: SpawnProcess | ForkServerProcess
+    answer: connection.Connection
     began: float
     limit: float
 
 
 def in_children(
-    work: Callable[..., Any],
+    work: Callable[..., T],
     tasks: Sequence[str],
-    arguments: Callable[[str, int], tuple[tuple[Any, ...], float] | None],
+    arguments: Callable[[str, int], tuple[tuple[object, ...], float] | None],
     *,
     jobs: int = 1,
-) -> Iterator[tuple[str, Outcome]]:
-    """Yields (task, outcome) as children end.
+) -> Iterator[tuple[str, ChildOutcome[T]]]:
+    """Run tasks in child processes.
 
     Parameters
     ----------
-    work : a function of a module, called in the child with the arguments of the task.
-    arguments : called just before a task begins with its name and the number of tasks not yet begun; its arguments and
-        time limit in seconds, or None to leave it out.
-    jobs : how many run at once.
+    work : callable
+        A function of a module, called in the child with the arguments of the task.
+    tasks : sequence of str
+        Names of the tasks.
+    arguments : callable
+        Called just before a task starts, with its name and the number of tasks not yet started; returns its arguments
+        and time limit in seconds, or None to leave the task out.
+    jobs : int, default=1
+        Number of children at once.
+
+    Yields
+    ------
+    tuple of (str, ChildOutcome)
+        A task and its outcome, as children end.
     """
-    context: Any = get_context("forkserver" if "forkserver" in get_all_start_methods() else "spawn")
-    if hasattr(context, "set_forkserver_preload"):
+    context: SpawnContext | ForkServerContext = get_context("spawn")
+    if "forkserver" in get_all_start_methods():
+        context = get_context("forkserver")
         context.set_forkserver_preload(_PRELOAD)
     waiting, running = list(tasks), dict[str, _Child]()
     share = memory_of_each(jobs)
@@ -89,7 +105,13 @@ def in_children(
             _kill(child)
 
 
-def _start(context: Any, work: Callable[..., Any], arguments: tuple[Any, ...], limit: float, memory: float) -> _Child:
+def _start(
+    context: SpawnContext | ForkServerContext,
+    work: Callable[..., object],
+    arguments: tuple[object, ...],
+    limit: float,
+    memory: float,
+) -> _Child:
     here, there = context.Pipe(duplex=False)
     process = context.Process(target=_in_child, args=(there, work, arguments, memory), daemon=True)
     process.start()
@@ -98,30 +120,30 @@ def _start(context: Any, work: Callable[..., Any], arguments: tuple[Any, ...], l
 
 
 def _ended(running: dict[str, _Child]) -> list[str]:
-    """Names of children with an answer, without a life, or without time; waits a moment for one."""
+    """Names of children that are finished, dead or timed out; waits a moment for one."""
     if not running:
         return []
-    watched = {child.answer: name for name, child in running.items()}
-    ready = [watched[found] for found in connection.wait(list(watched), timeout=_POLL)]
+    watched: dict[object, str] = {child.answer: name for name, child in running.items()}
+    ready = [watched[end] for end in connection.wait([child.answer for child in running.values()], timeout=_POLL)]
     late = [name for name, child in running.items() if time.monotonic() - child.began > child.limit]
     return list(dict.fromkeys([*ready, *late]))
 
 
-def _outcome(child: _Child) -> Outcome:
+def _outcome(child: _Child) -> ChildOutcome[T]:
     seconds = time.monotonic() - child.began
     if not child.answer.poll():
         _kill(child)
-        return Outcome(failure="time", seconds=seconds)
+        return ChildOutcome(failure="time", seconds=seconds)
     try:
-        found = child.answer.recv()
-    except (EOFError, OSError):  # it died without a word
+        value, failure, words = child.answer.recv()
+    except (EOFError, OSError):  # it died without an answer
         child.process.join(5)
         code = child.process.exitcode
-        found = (None, "memory", _NO_MEMORY) if code == -9 else (None, "error", f"the process ended with code {code}")
+        value = None
+        failure, words = ("memory", _NO_MEMORY) if code == -9 else ("error", f"the process ended with code {code}")
     child.process.join(5)
     _kill(child)
-    value, failure, words = found
-    return Outcome(value, failure, words, seconds)
+    return ChildOutcome(value, failure, words, seconds)
 
 
 def _kill(child: _Child) -> None:
@@ -134,20 +156,22 @@ def _kill(child: _Child) -> None:
 # -- in the child ------------------------------------------------------------------------------------------------------
 
 
-def _in_child(answer: Any, work: Callable[..., Any], arguments: tuple[Any, ...], memory: float) -> None:
+def _in_child(
+    answer: connection.Connection, work: Callable[..., object], arguments: tuple[object, ...], memory: float
+) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _limit_memory(memory)
-    found: tuple[Any, str | None, str]
+    outcome: tuple[object, str | None, str]
     try:
-        found = work(*arguments), None, ""
+        outcome = work(*arguments), None, ""
     except MemoryError:
-        found = None, "memory", _NO_MEMORY
+        outcome = None, "memory", _NO_MEMORY
     except LinnaeusError as refusal:
-        found = None, "refused", str(refusal)
+        outcome = None, "refused", str(refusal)
     except Exception as error:
-        found = None, "error", " ".join(f"{type(error).__name__}: {error}".split())
+        outcome = None, "error", " ".join(f"{type(error).__name__}: {error}".split())
     with contextlib.suppress(BrokenPipeError):
-        answer.send(found)
+        answer.send(outcome)
 
 
 def _end_with_parent() -> None:

@@ -8,17 +8,26 @@ probabilities of all nodes, where documents x nodes are few enough.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 
 from linnaeus import metrics
 from linnaeus.experiments.experiment import Experiment
+from linnaeus.experiments.records import (
+    Confusion,
+    Figures,
+    LevelFigures,
+    MeasureInfo,
+    NodeFigures,
+    ReliabilityBin,
+    SizeFigures,
+)
+from linnaeus.experiments.scores import ModelAnswers
 from linnaeus.metrics.counts import by_document, by_node
-from linnaeus.typing import CSR, FloatArray
+from linnaeus.typing import CSR, FloatArray, IntArray
 
-__all__ = ["MAIN", "SIZES", "Answers", "document_tables", "measure", "measures_of", "pooled_f1", "size_groups"]
+__all__ = ["MAIN", "SIZES", "document_tables", "measure", "measures_of", "pooled_f1", "size_groups"]
 
 # Training documents of a node, from - to.
 SIZES: tuple[tuple[int, int | None], ...] = ((1, 5), (6, 20), (21, 100), (101, None))
@@ -31,64 +40,48 @@ _FLAT = ("micro_", "macro_", "example_", "jaccard", "subset_", "predicted_per", 
 _HIERARCHICAL = ("hierarchical_", "symmetric_", "hamming_", "h_loss")
 
 
-@dataclass(frozen=True, eq=False)
-class Answers:
-    """What a model said of all test documents.
-
-    ``H`` are label sets (n_docs x n_nodes), ``S`` scores of the label nodes (n_docs x n_labels) or their best columns
-    and scores (n_docs x k each) or None, ``P`` probabilities of all nodes (n_docs x n_nodes) or None.
-    """
-
-    H: CSR
-    S: Any
-    P: FloatArray | None = None
-
-
-def measures_of(found: dict[str, Any], main: str) -> list[dict[str, Any]]:
-    """The measures by which runs are told apart, with group and direction.
+def measures_of(keys: Iterable[str], main: str) -> list[MeasureInfo]:
+    """Names of measures, with their group and direction.
 
     Examples
     --------
-    >>> measures_of({"micro_f1": 0.5, "ranking_loss": 0.1}, "micro_f1")[1]["higher_is_better"]
+    >>> measures_of(["micro_f1", "ranking_loss"], "micro_f1")[1].higher_is_better
     False
     """
     rows = []
-    for key in found:
+    for key in keys:
         group = "flat" if key.startswith(_FLAT) else "hierarchical" if key.startswith(_HIERARCHICAL) else "ranking"
         name = MAIN.get(key, key.replace("_", " ").replace("f1", "F1"))
         better = not any(word in key for word in _LOWER)
-        rows.append({"key": key, "name": name, "group": group, "higher_is_better": better, "main": key == main})
+        rows.append(MeasureInfo(key, name, group, better, main=key == main))
     return rows
 
 
-def measure(experiment: Experiment, answers: Answers) -> dict[str, Any]:
-    """Measures, intervals and breakdowns, as plain values."""
+def measure(experiment: Experiment, answers: ModelAnswers) -> Figures:
+    """Measures, intervals and breakdowns."""
     tax, gold = experiment.taxonomy, experiment.gold
     names = tax.names[experiment.label_nodes].tolist()
     report = metrics.evaluate(gold, answers.H, tax, scores=answers.S, labels=names)
-    found = report.to_dict()["metrics"]
+    measured: dict[str, float | None] = report.to_dict()["metrics"]
     reliability = None
-    found["au_prc"] = None
+    measured["au_prc"] = None
     if answers.P is not None:
-        found["au_prc"] = float(metrics.au_prc(gold, answers.P, tax, exclude=experiment.exclude))
-        found["brier"] = float(metrics.brier(gold, answers.P, tax))
+        measured["au_prc"] = float(metrics.au_prc(gold, answers.P, tax, exclude=experiment.exclude))
+        measured["brier"] = float(metrics.brier(gold, answers.P, tax))
         reliability = _reliability(experiment, answers.P)
     closed = [tax.close(Y, keep_root=False) for Y in (gold, answers.H)]
-    return {
-        "measures": found,
-        "intervals": _intervals(experiment, answers.H),
-        "by_level": [
-            {
-                "n_documents": row["n_gold"],
-                **{key: row[key] for key in ("level", "n_nodes", "precision", "recall", "f1")},
-            }
+    return Figures(
+        measures=measured,
+        intervals=_intervals(experiment, answers.H),
+        by_level=[
+            LevelFigures(row["level"], row["n_nodes"], row["n_gold"], row["precision"], row["recall"], row["f1"])
             for row in report.levels
         ],
-        "by_size": _by_size(experiment, *closed),
-        "by_node": _by_node(experiment, *closed),
-        "confusion": _confusion(experiment, *closed),
-        "reliability": reliability,
-    }
+        by_size=_by_size(experiment, *closed),
+        by_node=_by_node(experiment, *closed),
+        confusion=_confusion(experiment, *closed),
+        reliability=reliability,
+    )
 
 
 # -- by document -------------------------------------------------------------------------------------------------------
@@ -115,18 +108,18 @@ def document_tables(experiment: Experiment, H: CSR) -> dict[str, FloatArray]:
 
 def _intervals(experiment: Experiment, H: CSR) -> dict[str, list[float]]:
     """Bootstrap intervals over documents."""
-    found = {}
+    intervals = {}
     for name, table in document_tables(experiment, H).items():
         drawn = metrics.bootstrap(table, statistic=pooled_f1, n_resamples=_RESAMPLES, random_state=experiment.seed)
         assert drawn.interval is not None
-        found[name] = list(drawn.interval)
-    return found
+        intervals[name] = list(drawn.interval)
+    return intervals
 
 
 # -- by node -----------------------------------------------------------------------------------------------------------
 
 
-def size_groups(experiment: Experiment) -> list[tuple[int, int | None, Any]]:
+def size_groups(experiment: Experiment) -> list[tuple[int, int | None, IntArray]]:
     """(from, to, nodes) by the number of training documents at or below a node; only groups with nodes."""
     n_docs = experiment.n_documents.copy()
     if experiment.taxonomy.root is not None:
@@ -135,42 +128,34 @@ def size_groups(experiment: Experiment) -> list[tuple[int, int | None, Any]]:
     return [group for group in groups if len(group[2])]
 
 
-def _by_size(experiment: Experiment, Y: CSR, H: CSR) -> list[dict[str, Any]]:
+def _by_size(experiment: Experiment, Y: CSR, H: CSR) -> list[SizeFigures]:
     counts = by_node(Y, H)
     rows = []
     for low, high, nodes in size_groups(experiment):
         f1 = float(pooled_f1(counts.take(nodes).total().table())[0])
-        rows.append({"low": low, "high": high, "n_nodes": len(nodes), "f1": f1})
+        rows.append(SizeFigures(low, high, len(nodes), f1))
     return rows
 
 
-def _by_node(experiment: Experiment, Y: CSR, H: CSR) -> list[dict[str, Any]]:
-    """One row per node that is shown; ``node`` counts the nodes shown."""
+def _by_node(experiment: Experiment, Y: CSR, H: CSR) -> list[NodeFigures]:
+    """One row per node that is shown; ``node`` is its position among the nodes shown."""
     counts = by_node(Y, H).take(experiment.shown)
     n_train = experiment.n_documents[experiment.shown]
-    columns = (counts.precision(0.0), counts.recall(0.0), counts.f1(0.0))
+    shares = [np.round(values, 4).tolist() for values in (counts.precision(0.0), counts.recall(0.0), counts.f1(0.0))]
     return [
-        {
-            "node": int(i),
-            "n_train": int(n_train[i]),
-            "n_test": int(counts.gold[i]),
-            **{
-                name: round(float(column[i]), 4)
-                for name, column in zip(("precision", "recall", "f1"), columns, strict=True)
-            },
-        }
+        NodeFigures(int(i), int(n_train[i]), int(counts.gold[i]), *(values[i] for values in shares))
         for i in np.flatnonzero((counts.gold + counts.predicted > 0) & (experiment.shown != experiment.taxonomy.root))
     ]
 
 
-def _confusion(experiment: Experiment, Y: CSR, H: CSR) -> list[dict[str, Any]]:
+def _confusion(experiment: Experiment, Y: CSR, H: CSR) -> list[Confusion]:
     """How often one node was missed and a sibling of it answered instead, most frequent first."""
     missed, wrong = Y > Y.multiply(H), H > Y.multiply(H)
     pairs = (missed.astype(np.int32).T @ wrong.astype(np.int32)).tocoo()
     place = np.full(experiment.taxonomy.n_nodes, -1)
     place[experiment.shown] = np.arange(len(experiment.shown))
     order = np.lexsort((pairs.col, pairs.row, -pairs.data))
-    rows: list[dict[str, Any]] = []
+    rows: list[Confusion] = []
     above: dict[int, set[int]] = {}
     for gold, answered, n in zip(
         pairs.row[order].tolist(), pairs.col[order].tolist(), pairs.data[order].tolist(), strict=True
@@ -178,16 +163,15 @@ def _confusion(experiment: Experiment, Y: CSR, H: CSR) -> list[dict[str, Any]]:
         for v in (gold, answered):
             above.setdefault(v, set(experiment.taxonomy.parents(v).tolist()) or {-1})
         if above[gold] & above[answered] and place[gold] >= 0 and place[answered] >= 0:
-            rows.append({"gold": int(place[gold]), "answered": int(place[answered]), "n": int(n)})
+            rows.append(Confusion(int(place[gold]), int(place[answered]), int(n)))
         if len(rows) == _MOST_CONFUSED:
             break
     return rows
 
 
-def _reliability(experiment: Experiment, P: FloatArray) -> list[dict[str, Any]]:
+def _reliability(experiment: Experiment, P: FloatArray) -> list[ReliabilityBin]:
     rows = []
     for row in metrics.reliability(experiment.gold, P, experiment.taxonomy, n_bins=_BINS):
         k = min(int(row["probability"] * _BINS), _BINS - 1)
-        bounds = {"low": k / _BINS, "high": (k + 1) / _BINS}
-        rows.append({**bounds, "n": row["n"], "confidence": row["probability"], "accuracy": row["frequency"]})
+        rows.append(ReliabilityBin(k / _BINS, (k + 1) / _BINS, int(row["n"]), row["probability"], row["frequency"]))
     return rows

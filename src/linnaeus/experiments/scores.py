@@ -1,11 +1,12 @@
-"""Scores of a fitted model in the forms that are measured: of label nodes, and as probabilities of all nodes.
+"""Answers of a fitted model in the forms that are measured: label sets, scores of label nodes, probabilities.
 
-Curves of probabilities are fitted on scores of documents that the model has not seen. Where documents x nodes are too
-many to be kept, the best nodes of each document are ranked, and there are no probabilities.
+Calibration curves are fitted on scores of documents that the model has not seen. If documents x nodes are too many to
+be kept in memory, the best nodes of each document are ranked, and there are no probabilities.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,32 +15,49 @@ import numpy as np
 from linnaeus.decoding import TopDown
 from linnaeus.decoding.calibrate import Calibrator, fit_calibrator
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import CSR, FloatArray, IntArray
+from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
 
-__all__ = ["all_scores", "curves_of", "label_scores", "probabilities", "too_many"]
+__all__ = ["LabelScores", "ModelAnswers", "all_scores", "curves_of", "label_scores", "probabilities", "too_many"]
+
+LabelScores = FloatArray | tuple[IntArray, FloatArray]
 
 _WHOLE = 10_000_000  # documents x nodes up to which all scores and probabilities are kept
 _TOP = 100
 
 
-def too_many(X: Any, taxonomy: Taxonomy) -> bool:
+@dataclass(frozen=True, eq=False)
+class ModelAnswers:
+    """The answers of a model to all test documents.
+
+    ``H`` are label sets (n_docs x n_nodes), ``S`` scores of the label nodes (n_docs x n_labels), or their best columns
+    and scores (n_docs x k each), or None, ``P`` probabilities of all nodes (n_docs x n_nodes) or None.
+    """
+
+    H: CSR
+    S: LabelScores | None
+    P: FloatArray | None = None
+
+
+def too_many(X: Matrix, taxonomy: Taxonomy) -> bool:
     """Whether scores of all nodes are too many to be kept."""
     return bool(X.shape[0] * taxonomy.n_nodes > _WHOLE)
 
 
-def all_scores(model: Any, X: Any) -> FloatArray:
+def all_scores(model: Any, X: Matrix) -> FloatArray:
     """Scores of all nodes that the model can answer (n_docs x len(nodes_))."""
     return np.concatenate([np.asarray(block, dtype=np.float64) for block in model.score_blocks(X)])
 
 
 def curves_of(model: Any, S: FloatArray, Y: CSR) -> partial[Calibrator]:
-    """How to get curves from the scores of documents with these labels, once they are wanted."""
+    """A function without arguments that fits calibration curves to the scores of documents with these labels."""
     coherent = "product" if isinstance(model._decoder(None), TopDown) else "project"
-    how: dict[str, Any] = {"method": "platt", "coherent": coherent, "own": bool(model.nested_)}
-    return partial(fit_calibrator, S, Y, model.taxonomy_, model.nodes_, **how)
+    own = bool(model.nested_)
+    return partial(fit_calibrator, S, Y, model.taxonomy_, model.nodes_, method="platt", coherent=coherent, own=own)
 
 
-def label_scores(model: Any, X: Any, labels: IntArray, calibrator: Calibrator | None) -> tuple[Any, FloatArray | None]:
+def label_scores(
+    model: Any, X: Matrix, labels: IntArray, calibrator: Calibrator | None
+) -> tuple[LabelScores | None, FloatArray | None]:
     """Scores of the label nodes, all or the best of each document, and probabilities of all nodes."""
     taxonomy: Taxonomy = model.taxonomy_
     if too_many(X, taxonomy):  # scores of closed sets rank what is above a label before it: without curves, no ranking
@@ -62,7 +80,7 @@ def probabilities(calibrator: Calibrator, S: FloatArray, model: Any) -> FloatArr
 
 
 def _most_specific(P: FloatArray, taxonomy: Taxonomy) -> FloatArray:
-    """How probable it is that a node holds and nothing below it: P of a node less the largest of its children's.
+    """Probability that a node holds and nothing below it: P of a node minus the largest of its children's.
 
     Models that learn closed sets score a node at least as high as what is below it; where documents are labelled with
     the most specific nodes, these are what is to be ranked.
@@ -73,7 +91,7 @@ def _most_specific(P: FloatArray, taxonomy: Taxonomy) -> FloatArray:
     return P - below
 
 
-def _best_labels(model: Any, X: Any, labels: IntArray) -> tuple[IntArray, FloatArray]:
+def _best_labels(model: Any, X: Matrix, labels: IntArray) -> tuple[IntArray, FloatArray]:
     """Columns among the label nodes, -1 for others, and scores, of the best nodes of each document."""
     nodes, scores = model.top_nodes(X, _TOP)
     place = np.full(model.taxonomy_.n_nodes, -1)

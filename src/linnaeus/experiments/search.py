@@ -1,15 +1,13 @@
 """Which C? Held-out quality along a grid, from its middle outwards, as far as it pays to look.
 
 The quality of a regularised model rises and falls once along C, give or take noise, and the far ends of the grid are
-the slowest to train. A direction is left when the quality has been ``clear`` below the best so far, or below it twice.
-There may be several criteria, such as micro-F1 and macro-F1, which peak at different C: each has its own best value,
-and a direction is left when none has hope.
+the slowest to train. A direction is abandoned when the quality has been ``clear`` below the best so far, or below it
+twice. There may be several criteria, such as micro-F1 and macro-F1, which peak at different C: each has its own best
+value, and a direction is abandoned when no criterion may improve.
 """
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -38,34 +36,24 @@ def choose(
     grid: Sequence[float],
     start: float = 1.0,
     clear: float = 0.005,
-    name: str | None = None,
 ) -> Choice:
-    """Try ``start``, then larger values, then smaller ones, each while there is hope; ``name`` tells how it goes.
+    """Try ``start``, then larger values, then smaller ones, each direction while it may improve.
 
     Examples
     --------
-    >>> found = choose(lambda C: {"f1": -abs(C - 3.0)}, GRID)
-    >>> found.best("f1"), list(found.quality)
+    >>> choice = choose(lambda C: {"f1": -abs(C - 3.0)}, GRID)
+    >>> choice.best("f1"), list(choice.quality)
     (3.0, [0.3, 1.0, 3.0, 10.0])
     """
-    values = sorted(grid)
-
-    def tell(C: float) -> dict[str, float]:
-        began = time.perf_counter()
-        found = quality(C)
-        if name:
-            told = ", ".join(f"{criterion} {100 * value:.2f}" for criterion, value in found.items())
-            print(f"{name}, C={C:g}: {told} ({time.perf_counter() - began:.0f} s)", file=sys.stderr, flush=True)
-        return found
-
-    at = values.index(start)
-    tried = {start: tell(start)}
-    for direction in (values[at + 1 :], values[:at][::-1]):
+    order = sorted(grid)
+    at = order.index(start)
+    tried = {start: quality(start)}
+    for direction in (order[at + 1 :], order[:at][::-1]):
         below = dict.fromkeys(tried[start], 0)
         for C in direction:
-            best = {criterion: max(found[criterion] for found in tried.values()) for criterion in below}
+            best = {criterion: max(values[criterion] for values in tried.values()) for criterion in below}
             try:
-                tried[C] = tell(C)
+                tried[C] = quality(C)
             except NoTime:
                 return Choice(dict(sorted(tried.items())))
             for criterion, value in tried[C].items():

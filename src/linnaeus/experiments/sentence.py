@@ -7,103 +7,102 @@ No model is clearly better than a flat one: ...
 
 from __future__ import annotations
 
-from typing import Any
-
-from linnaeus.experiments.applicability import flat_models
-from linnaeus.experiments.comparison import SIGNIFICANT, ranked
+from linnaeus.experiments.candidates import flat_models
+from linnaeus.experiments.comparison import SIGNIFICANT
 from linnaeus.experiments.measures import MAIN
+from linnaeus.experiments.records import Comparison, Run, SizeComparison, ranked_by
 
 __all__ = ["sentence"]
 
 _MOST_NAMED = 3
 
 
-def sentence(runs: list[dict[str, Any]], comparisons: list[dict[str, Any]], measure: str) -> str:
+def sentence(runs: list[Run], comparisons: list[Comparison], measure: str) -> str:
     """One sentence from the runs and their comparisons.
 
     Examples
     --------
-    >>> runs = [{"model": m, "measures": {"micro_f1": v}, "seconds": {}} for m, v in (("RRSVM", 0.5), ("BSVM", 0.4))]
-    >>> row = {"kind": "flat", "model": "RRSVM", "against": "BSVM", "difference": 0.1, "p": 0.0001}
+    >>> values = {"RRSVM": 0.5, "BSVM": 0.4}
+    >>> runs = [Run(model=name, status="done", measures={"micro_f1": value}) for name, value in values.items()]
+    >>> row = Comparison("RRSVM", "BSVM", "flat", "micro_f1", difference=0.1, p=0.0001)
     >>> sentence(runs, [row], "micro_f1")
     'RRSVM is best: 10.0 points of micro-F1 above flat BSVM (p < 0.001).'
     """
-    order = [run["model"] for run in ranked(runs, measure)]
+    order = ranked_by(runs, measure)
     if not order:
-        no_time = any(run.get("status") == "no time" for run in runs)
+        no_time = any(run.status == "no time" for run in runs)
         return f"No model could be measured{'; increase the budget' if no_time else ''}."
-    best, value = order[0], ranked(runs, measure)[0]["measures"][measure]
+    best = order[0].model
     if len(order) == 1:
-        return (
-            f"Only {best} was measured: {100 * value:.1f} points of {MAIN[measure]}, with nothing to compare it with."
-        )
-    flat = next((row["against"] for row in comparisons if row["kind"] == "flat"), None)
+        points = f"{100 * (order[0].measures[measure] or 0.0):.1f} points of {MAIN[measure]}"
+        return f"Only {best} was measured: {points}, with nothing to compare it with."
+    flat = next((row.against for row in comparisons if row.kind == "flat"), None)
     if flat is None:
         return _without_flat(best, comparisons, measure)
     if best == flat:
         return _flat_best(best, comparisons, measure)
-    row = next(row for row in comparisons if row["kind"] == "flat" and row["model"] == best)
-    if row["p"] < SIGNIFICANT:
+    row = next(row for row in comparisons if row.kind == "flat" and row.model == best)
+    if row.p < SIGNIFICANT:
         return _clear(best, row, comparisons, measure)
     return _unclear(best, row, measure)
 
 
-def _clear(best: str, row: dict[str, Any], comparisons: list[dict[str, Any]], measure: str) -> str:
-    said = f"{best} is best: {_points(row['difference'])} of {MAIN[measure]} above flat {row['against']} ({_p(row)})"
-    groups = row.get("by_size", [])
-    same = [group for group in groups if group["p"] >= SIGNIFICANT]
-    better = [group for group in groups if group["p"] < SIGNIFICANT and group["difference"] > 0]
-    worse = [group for group in groups if group["p"] < SIGNIFICANT and group["difference"] < 0]
+def _clear(best: str, row: Comparison, comparisons: list[Comparison], measure: str) -> str:
+    said = f"{best} is best: {_points(row.difference)} of {MAIN[measure]} above flat {row.against} ({_p(row)})"
+    groups = row.by_size or []
+    same = [group for group in groups if group.p >= SIGNIFICANT]
+    better = [group for group in groups if group.p < SIGNIFICANT and group.difference > 0]
+    worse = [group for group in groups if group.p < SIGNIFICANT and group.difference < 0]
     by = " by F1" if measure == "au_prc" else ""
     if worse:
         said += f"; on nodes with {_sizes(worse)} the flat model is better{by}"
     elif better and same:
         said += f"; on nodes with {_sizes(same)} the flat model may be as good{by}"
-    return f"{said}{_beside(best, comparisons, row['against'])}."
+    return f"{said}{_beside(best, comparisons, row.against)}."
 
 
-def _unclear(best: str, row: dict[str, Any], measure: str) -> str:
+def _unclear(best: str, row: Comparison, measure: str) -> str:
     said = "No model is clearly better than a flat one: "
-    if round(row["difference"], 3) == 0:
-        said += f"{best} and flat {row['against']} are equal in {MAIN[measure]}"
+    if round(row.difference, 3) == 0:
+        said += f"{best} and flat {row.against} are equal in {MAIN[measure]}"
     else:
-        lead = f"{_points(row['difference'])} of {MAIN[measure]}"
-        said += f"{best} leads flat {row['against']} by {lead}, which may be chance ({_p(row)})"
-    groups = [group for group in row.get("by_size", []) if group["p"] < SIGNIFICANT]
+        lead = f"{_points(row.difference)} of {MAIN[measure]}"
+        said += f"{best} leads flat {row.against} by {lead}, which may be chance ({_p(row)})"
+    groups = [group for group in (row.by_size or []) if group.p < SIGNIFICANT]
     for group in groups[:1]:
-        side = "better" if group["difference"] > 0 else "worse"
-        said += f"; only on nodes with {_sizes([group])} is it {side}, by {_points(abs(group['difference']))} of F1"
+        side = "better" if group.difference > 0 else "worse"
+        said += f"; only on nodes with {_sizes([group])} is it {side}, by {_points(abs(group.difference))} of F1"
     return f"{said}."
 
 
-def _flat_best(best: str, comparisons: list[dict[str, Any]], measure: str) -> str:
-    rows = [row for row in comparisons if row["kind"] == "flat"]
-    others = [row for row in rows if row["model"] not in flat_models()]
-    nearest = max(others or rows, key=lambda row: row["difference"])
-    if round(nearest["difference"], 3) == 0:
-        return f"A flat model is enough: none is better than {best}; {nearest['model']} is as good."
-    gap = f"{_points(-nearest['difference'])} of {MAIN[measure]}"
+def _flat_best(best: str, comparisons: list[Comparison], measure: str) -> str:
+    rows = [row for row in comparisons if row.kind == "flat"]
+    others = [row for row in rows if row.model not in flat_models()]
+    nearest = max(others or rows, key=lambda row: row.difference)
+    if round(nearest.difference, 3) == 0:
+        return f"A flat model is enough: none is better than {best}; {nearest.model} is as good."
+    gap = f"{_points(-nearest.difference)} of {MAIN[measure]}"
     which = "the best of those with a hierarchy" if others else "the next"
-    if nearest["p"] < SIGNIFICANT:
-        return f"A flat model is enough: {best} is best, {gap} above {nearest['model']}, {which} ({_p(nearest)})."
+    if nearest.p < SIGNIFICANT:
+        return f"A flat model is enough: {best} is best, {gap} above {nearest.model}, {which} ({_p(nearest)})."
     return (
-        f"A flat model is enough: none is better than {best}; {nearest['model']} is behind by {gap}, which may be "
+        f"A flat model is enough: none is better than {best}; {nearest.model} is behind by {gap}, which may be "
         f"chance ({_p(nearest)})."
     )
 
 
-def _without_flat(best: str, comparisons: list[dict[str, Any]], measure: str) -> str:
-    row = max((row for row in comparisons if row["kind"] == "best"), key=lambda row: row["difference"])
-    gap = f"{_points(-row['difference'])} of {MAIN[measure]}"
-    if row["p"] < SIGNIFICANT:
-        return f"{best} is best: {gap} above {row['model']}, the next ({_p(row)}); no flat model was measured."
-    return f"{best} leads {row['model']} by {gap}, which may be chance ({_p(row)}); no flat model was measured."
+def _without_flat(best: str, comparisons: list[Comparison], measure: str) -> str:
+    row = max((row for row in comparisons if row.kind == "best"), key=lambda row: row.difference)
+    gap = f"{_points(-row.difference)} of {MAIN[measure]}"
+    if row.p < SIGNIFICANT:
+        return f"{best} is best: {gap} above {row.model}, the next ({_p(row)}); no flat model was measured."
+    return f"{best} leads {row.model} by {gap}, which may be chance ({_p(row)}); no flat model was measured."
 
 
-def _beside(best: str, comparisons: list[dict[str, Any]], flat: str) -> str:
+def _beside(best: str, comparisons: list[Comparison], flat: str) -> str:
     """Models that are not told apart from the best."""
-    rows = [row for row in comparisons if row["kind"] == "best" and row["p"] >= SIGNIFICANT and row["model"] != flat]
-    names = [row["model"] for row in sorted(rows, key=lambda row: -row["difference"])]
+    rows = [row for row in comparisons if row.kind == "best" and row.p >= SIGNIFICANT and row.model != flat]
+    names = [row.model for row in sorted(rows, key=lambda row: -row.difference)]
     if not names:
         return ""
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
@@ -120,17 +119,17 @@ def _points(difference: float) -> str:
     return f"{value} point" if value == "1.0" else f"{value} points"
 
 
-def _p(row: dict[str, Any]) -> str:
-    return "p < 0.001" if row["p"] < 0.001 else f"p = {row['p']:.3f}" if row["p"] < 0.1 else f"p = {row['p']:.2f}"
+def _p(row: Comparison) -> str:
+    return "p < 0.001" if row.p < 0.001 else f"p = {row.p:.3f}" if row.p < 0.1 else f"p = {row.p:.2f}"
 
 
-def _sizes(groups: list[dict[str, Any]]) -> str:
+def _sizes(groups: list[SizeComparison]) -> str:
     """Groups of training documents, neighbours joined: "1 to 20 or more than 100 training documents"."""
     spans: list[list[int | None]] = []
-    for group in sorted(groups, key=lambda group: group["low"]):
-        if spans and spans[-1][1] is not None and group["low"] == spans[-1][1] + 1:
-            spans[-1][1] = group["high"]
+    for group in sorted(groups, key=lambda group: group.low):
+        if spans and spans[-1][1] is not None and group.low == spans[-1][1] + 1:
+            spans[-1][1] = group.high
         else:
-            spans.append([group["low"], group["high"]])
+            spans.append([group.low, group.high])
     told = [f"more than {low - 1 if low else 0}" if high is None else f"{low} to {high}" for low, high in spans]
     return f"{' or '.join(told)} training documents"

@@ -1,30 +1,37 @@
 """The shoot-out: every model that fits a problem, the cheap ones first, within a budget of time; then the comparison.
 
-Models are tried on a few documents to forecast what they take, and run in the order of the forecasts, each in a process
-of its own. A run may take three times its part of what is left. A model that is forecast to take longer and cannot be
-stopped in between is left out, and says so. Finished runs are kept (`kept`): the same call goes on from them.
+Models are tried on a few documents to forecast their time, and run in the order of the forecasts, each in a process of
+its own. A run may take three times its part of what is left. A model that is forecast to take longer and cannot be
+stopped in between is left out, with the reason. Finished runs are kept (`run_folder`): the same call reads them.
 """
 
 from __future__ import annotations
 
+import datetime
+import os
+import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
-from typing import Any
+
+import numpy as np
 
 from linnaeus import registry
 from linnaeus.engine.clock import Clock, format_seconds
 from linnaeus.engine.memory import format_bytes
-from linnaeus.experiments.applicability import parameters_of, why_not
-from linnaeus.experiments.children import Outcome, in_children
+from linnaeus.experiments.candidates import RunForecast, forecast, pilot, why_not
+from linnaeus.experiments.children import ChildOutcome, in_children
+from linnaeus.experiments.comparison import SIGNIFICANT, compare_runs
 from linnaeus.experiments.experiment import Experiment
-from linnaeus.experiments.forecast import Forecast, forecast, pilot
-from linnaeus.experiments.kept import Kept
-from linnaeus.experiments.measures import MAIN
-from linnaeus.experiments.results import results
-from linnaeus.experiments.trial import try_model
+from linnaeus.experiments.measures import MAIN, measures_of
+from linnaeus.experiments.records import MEASURED, NodeTable, ProblemSummary, Result, Run, ranked_by
+from linnaeus.experiments.run_folder import RunFolder
+from linnaeus.experiments.sentence import sentence
+from linnaeus.experiments.trial import parameters_of, try_model
+from linnaeus.typing import CSR, FloatArray
 
-__all__ = ["shootout"]
+__all__ = ["node_table", "recommended", "shootout"]
 
 _RESERVE = 0.05  # of the budget, for the comparison and the report
 _FOR_PILOTS = 0.15  # of the budget
@@ -44,32 +51,48 @@ def shootout(
     budget: float = 600.0,
     jobs: int = 1,
     command: str = "",
-    say: Callable[[str], None] = lambda message: None,
-) -> dict[str, Any]:
-    """Run, compare, and return everything that the report shows; runs are kept in ``output``/runs.
+    say: Callable[[str], None] | None = None,
+) -> Result:
+    """Run models on the same documents and compare them; finished runs are kept in ``output``/runs.
 
     Parameters
     ----------
-    models : names, or None for all that are registered.
-    budget : seconds in all; what has no time left says so.
-    jobs : how many models run at once, each with one thread.
-    say : is told what happens, line by line.
+    experiment : Experiment
+        Documents, taxonomy and split.
+    output : str or path-like
+        Folder of the shoot-out; runs that it holds already are not repeated.
+    models : sequence of str, default=None
+        Names of models; None for all that are registered.
+    budget : float, default=600.0
+        Seconds for everything; models without time left are listed as such.
+    jobs : int, default=1
+        Number of models that run at once, each with one thread.
+    command : str, default=""
+        The command to show in the report.
+    say : callable, default=None
+        Called with a line of progress at a time.
+
+    Returns
+    -------
+    Result
+        Everything that the report shows.
     """
     names = list(registry.MODELS) if models is None else list(dict.fromkeys(registry.find_model(m) for m in models))
-    run = _Shootout(experiment, Kept(Path(output) / "runs", experiment), Clock(budget), jobs, say)
-    run.all(names)
-    return results(experiment, run.kept, [run.records[name] for name in names], command=command)
+    folder = RunFolder(Path(output) / "runs", experiment)
+    shoot_out = _Shootout(experiment, folder, Clock(budget), jobs, say or (lambda message: None))
+    shoot_out.run(names)
+    return _result(experiment, folder, [shoot_out.runs[name] for name in names], command)
 
 
 @dataclass
 class _Shootout:
     experiment: Experiment
-    kept: Kept
+    folder: RunFolder
     clock: Clock
     jobs: int
     say: Callable[[str], None]
-    records: dict[str, dict[str, Any]] = field(default_factory=dict)
-    forecasts: dict[str, Forecast] = field(default_factory=dict)
+    runs: dict[str, Run] = field(default_factory=dict)
+    forecasts: dict[str, RunForecast] = field(default_factory=dict)
     begun: set[str] = field(default_factory=set)
     slow: dict[str, float] = field(default_factory=dict)
 
@@ -78,7 +101,7 @@ class _Shootout:
         """Seconds for runs."""
         return self.clock.remaining - _RESERVE * self.clock.limit
 
-    def all(self, names: list[str]) -> None:
+    def run(self, names: list[str]) -> None:
         waiting = [name for name in names if not self._finished(name)]
         self._pilots(waiting)
         waiting.sort(key=lambda name: self.forecasts[name].likely)
@@ -91,18 +114,18 @@ class _Shootout:
 
     def _finished(self, name: str) -> bool:
         """Whether nothing is left to do for a model: it does not apply, or its run is kept."""
-        record = self.kept.read(name, self.clock.limit)
-        if record is None:
+        run = self.folder.read(name, self.clock.limit)
+        if run is None:
             reason = why_not(name, self.experiment, jobs=self.jobs)
             if reason is None:
                 return False
-            record = _without(name, "does not apply", reason)
-            self.kept.write(record)
-        elif record["status"] in ("done", "stopped early"):
-            self.say(f"{name}: kept from before, {self._value(record)}")
-        if record["status"] == "does not apply":
-            self.say(f"{name}: does not apply because {record['reason']}")
-        self.records[name] = record
+            run = Run(model=name, status="does not apply", reason=reason)
+            self.folder.write(run)
+        elif run.status in MEASURED:
+            self.say(f"{name}: kept from before, {self._value(run)}")
+        if run.status == "does not apply":
+            self.say(f"{name}: does not apply because {run.reason}")
+        self.runs[name] = run
         return True
 
     # -- forecasts -----------------------------------------------------------------------------------------------------
@@ -111,9 +134,11 @@ class _Shootout:
         seconds = self.clock.limit * _FOR_PILOTS * self.jobs / max(1, len(waiting))
         seconds = min(_LONGEST_PILOT, max(0.5, seconds))
 
-        def begin(name: str, left: int) -> tuple[tuple[Any, ...], float] | None:
+        def begin(name: str, left: int) -> tuple[tuple[object, ...], float] | None:
             if self.clock.remaining < (1 - _LATEST_PILOT) * self.clock.limit:
-                self.forecasts[name] = Forecast(self.clock.limit, 0.0)  # unknown: after all others, while time is left
+                self.forecasts[name] = RunForecast(
+                    self.clock.limit, 0.0
+                )  # unknown: after all others, while time is left
                 return None
             return (self.experiment, name, seconds), 1.5 * seconds + 2
 
@@ -121,14 +146,14 @@ class _Shootout:
             if outcome.value is not None:
                 self.forecasts[name] = forecast(self.experiment, name, *outcome.value)
             elif outcome.failure == "time":  # not even a few documents
-                self.forecasts[name] = Forecast(*(times * outcome.seconds for times in _UNKNOWN))
+                self.forecasts[name] = RunForecast(*(times * outcome.seconds for times in _UNKNOWN))
                 self.slow[name] = outcome.seconds
             else:
-                self.forecasts[name] = Forecast(0.0, 0.0)  # what a run says of it is said at once
+                self.forecasts[name] = RunForecast(0.0, 0.0)  # what a run says of it is said at once
 
     # -- runs ----------------------------------------------------------------------------------------------------------
 
-    def _begin(self, name: str, left: int) -> tuple[tuple[Any, ...], float] | None:
+    def _begin(self, name: str, left: int) -> tuple[tuple[object, ...], float] | None:
         """Arguments and the last moment of a run, or None where there is no time for it."""
         later = [self.forecasts[other].least for other in self.forecasts if other not in self.begun]
         self.begun.add(name)
@@ -143,45 +168,140 @@ class _Shootout:
             if name in self.slow:
                 reason = f"a few documents alone took more than {format_seconds(round(self.slow[name]))}, and {there}"
                 reason += " were left for it"
-            self._keep(_without(name, "no time", reason, budget=self.clock.limit))
+            self._keep(Run(model=name, status="no time", reason=reason, budget=self.clock.limit))
             return None
         budget = format_seconds(max(1.0, round(self.left)))
         models = "1 model" if left == 1 else f"{left} models"
         self.say(f"{name}: about {about}; {models} and {budget} left")
         return (self.experiment, name, limit), _GRACE * limit + 5
 
-    def _end(self, name: str, outcome: Outcome) -> None:
+    def _end(self, name: str, outcome: ChildOutcome[tuple[Run, CSR, FloatArray | None]]) -> None:
         if outcome.value is not None:
-            record, H, P = outcome.value
-            record["budget"] = self.clock.limit
-            self.kept.write(record, H, P)
-            self.records[name] = record
+            run, H, P = outcome.value
+            run.budget = self.clock.limit
+            self.folder.write(run, H, P)
+            self.runs[name] = run
             took = format_seconds(max(0.1, round(outcome.seconds, 1)))
-            memory = format_bytes(1e6 * record["peak_memory_mb"]) if record["peak_memory_mb"] else "unknown memory"
-            self.say(f"{name}: {self._value(record)} in {took}, {memory}")
+            memory = format_bytes(1e6 * run.peak_memory_mb) if run.peak_memory_mb else "unknown memory"
+            self.say(f"{name}: {self._value(run)} in {took}, {memory}")
             return
         if outcome.failure == "time":
             took = format_seconds(round(outcome.seconds))
-            self._keep(_without(name, "no time", f"it was ended after {took}", budget=self.clock.limit))
+            self._keep(Run(model=name, status="no time", reason=f"it was ended after {took}", budget=self.clock.limit))
         elif outcome.failure == "refused":
-            self._keep(_without(name, "does not apply", outcome.words))
+            self._keep(Run(model=name, status="does not apply", reason=outcome.words))
         else:
-            self._keep(_without(name, "failed", outcome.words))
+            self._keep(Run(model=name, status="failed", reason=outcome.words))
 
-    def _keep(self, record: dict[str, Any]) -> None:
-        self.kept.write(record)
-        self.records[record["model"]] = record
-        status = "does not apply because" if record["status"] == "does not apply" else f"{record['status']}:"
-        self.say(f"{record['model']}: {status} {record['reason']}")
+    def _keep(self, run: Run) -> None:
+        self.folder.write(run)
+        self.runs[run.model] = run
+        status = "does not apply because" if run.status == "does not apply" else f"{run.status}:"
+        self.say(f"{run.model}: {status} {run.reason}")
 
-    def _value(self, record: dict[str, Any]) -> str:
-        value = record["measures"].get(self.experiment.measure)
+    def _value(self, run: Run) -> str:
+        value = run.measures.get(self.experiment.measure)
         return f"{MAIN[self.experiment.measure]} {'unknown' if value is None else format(value, '.4f')}"
 
 
-def _without(name: str, status: str, reason: str, **more: Any) -> dict[str, Any]:
-    """The record of a model that has no figures."""
-    nothing: dict[str, Any] = {"parameters": {}, "tried": [], "seconds": {}, "peak_memory_mb": None, "model_mb": None}
-    lists: dict[str, Any] = {"by_level": [], "by_size": [], "by_node": [], "confusion": [], "reliability": None}
-    figures = {"measures": {}, "intervals": {}, **lists, "curve": None}
-    return {"model": name, "status": status, "reason": reason, "note": None, **nothing, **figures, **more}
+# -- the result --------------------------------------------------------------------------------------------------------
+
+
+def _result(experiment: Experiment, folder: RunFolder, runs: list[Run], command: str) -> Result:
+    comparisons = compare_runs(experiment, folder, runs)
+    order = ranked_by(runs, experiment.measure)
+    measured = dict.fromkeys(key for run in order for key in run.measures)  # some have more than others
+    return Result(
+        title=f"Shoot-out: {experiment.name}",
+        made=datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+        command=command,
+        versions=_versions(),
+        machine=_machine(),
+        problem=_problem(experiment),
+        taxonomy=node_table(experiment),
+        measures=measures_of(measured or [experiment.measure], experiment.measure),
+        runs=runs,
+        comparisons=comparisons,
+        best=order[0].model if order else None,
+        flat=next((row.against for row in comparisons if row.kind == "flat"), None),
+        sentence=sentence(runs, comparisons, experiment.measure),
+    )
+
+
+def recommended(result: Result) -> Run | None:
+    """The run to continue with: of the best model, or of the best flat one if the best is not clearly better.
+
+    Parameters
+    ----------
+    result : Result
+        A finished shoot-out.
+
+    Returns
+    -------
+    Run or None
+        None if nothing was measured.
+
+    Examples
+    --------
+    >>> from linnaeus.experiments.records import Comparison
+    >>> row = Comparison("RRSVM", "OneVsRestSVM", "flat", "hierarchical_f1", difference=0.01, p=0.3)
+    >>> runs = [Run(model=name, status="done") for name in ("RRSVM", "OneVsRestSVM")]
+    >>> recommended(Result(best="RRSVM", flat="OneVsRestSVM", comparisons=[row], runs=runs)).model
+    'OneVsRestSVM'
+    """
+    rows = [row for row in result.comparisons if row.kind == "flat" and row.model == result.best]
+    name = result.flat if rows and rows[0].p >= SIGNIFICANT else result.best
+    return next((run for run in result.runs if run.model == name), None)
+
+
+def _problem(experiment: Experiment) -> ProblemSummary:
+    tax, part = experiment.taxonomy, experiment.parts[0]
+    return ProblemSummary(
+        name=experiment.name,
+        n_train=experiment.n_train,
+        n_test=experiment.n_test,
+        n_nodes=tax.n_nodes,
+        n_leaves=len(tax.leaves),
+        depth=int(tax.depth.max(initial=0)),
+        kind=tax.kind,
+        n_features=experiment.n_features,
+        labels_per_document=float(np.diff(part.Y.indptr).mean()),
+        split=experiment.split,
+        features=experiment.features,
+    )
+
+
+def node_table(experiment: Experiment) -> NodeTable:
+    """The nodes that a report shows."""
+    tax, shown = experiment.taxonomy, experiment.shown
+    place = np.full(tax.n_nodes, -1)
+    place[shown] = np.arange(len(shown))
+    displayed = [tax.display(int(v)) for v in shown]
+    names = tax.names[shown].astype(str).tolist()
+    return NodeTable(
+        names=names,
+        labels=[None if label == name else label for label, name in zip(displayed, names, strict=True)],
+        parent=[int(place[above[0]]) if len(above := tax.parents(int(v))) else -1 for v in shown],
+        level=tax.depth[shown].tolist(),
+    )
+
+
+def _versions() -> dict[str, str]:
+    packages = ("linnaeus", "numpy", "scipy", "scikit-learn")
+    versions = {"python": platform.python_version()}
+    for name in packages:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            versions[name] = "not installed"
+    return versions
+
+
+def _machine() -> str:
+    model = platform.processor() or platform.machine()
+    try:
+        with open("/proc/cpuinfo", encoding="ascii", errors="ignore") as file:
+            model = next(line.split(":")[1].strip() for line in file if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    return f"{model}, {os.cpu_count()} cores"

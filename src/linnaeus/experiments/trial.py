@@ -6,6 +6,7 @@ Scores of the inner held-out documents also calibrate: their probabilities are w
 
 from __future__ import annotations
 
+import inspect
 import os
 import tempfile
 import time
@@ -22,18 +23,31 @@ from linnaeus import metrics, registry, store
 from linnaeus.decoding.calibrate import Calibrator
 from linnaeus.engine import single_blas_thread
 from linnaeus.engine.clock import Clock, format_seconds
-from linnaeus.experiments.applicability import parameters_of
 from linnaeus.experiments.experiment import Experiment, Part
-from linnaeus.experiments.measures import Answers, measure
-from linnaeus.experiments.scores import all_scores, curves_of, label_scores, probabilities, too_many
+from linnaeus.experiments.measures import measure
+from linnaeus.experiments.records import Attempt, CurvePoint, Run
+from linnaeus.experiments.scores import (
+    LabelScores,
+    ModelAnswers,
+    all_scores,
+    curves_of,
+    label_scores,
+    probabilities,
+    too_many,
+)
 from linnaeus.experiments.search import GRID, NoTime, choose
-from linnaeus.typing import CSR, FloatArray
+from linnaeus.typing import CSR, FloatArray, Matrix
 
-__all__ = ["Trial", "grid_of", "make_model", "try_model"]
+__all__ = ["Trial", "grid_of", "make_model", "parameters_of", "try_model"]
 
 _SHARES = (0.125, 0.25, 0.5)  # of a learning curve
 _FOR_SEARCH = 0.4  # of the time, at most, for the first fit of a search
 _ON_ALL = 1.7  # times a fit of the search that the last one takes, on all documents
+
+
+def parameters_of(name: str) -> dict[str, object]:
+    """Parameters of a model with their defaults."""
+    return {key: p.default for key, p in inspect.signature(registry.resolve(name)).parameters.items()}
 
 
 def grid_of(name: str, experiment: Experiment) -> list[float]:
@@ -49,13 +63,13 @@ def grid_of(name: str, experiment: Experiment) -> list[float]:
     return [float(f"{C / scale:.3g}") for C in GRID]
 
 
-def make_model(name: str, experiment: Experiment, **more: Any) -> Any:
+def make_model(name: str, experiment: Experiment, **more: object) -> Any:
     """An unfitted model with the usual parameters it has: one thread, the seed, RBF kernels for dense documents.
 
     Where AU(PRC) decides, which is of closed sets, models that can learn closed sets do.
     """
     known = parameters_of(name)
-    usual: dict[str, Any] = {"taxonomy": experiment.taxonomy, "random_state": experiment.seed, "n_jobs": 1}
+    usual: dict[str, object] = {"taxonomy": experiment.taxonomy, "random_state": experiment.seed, "n_jobs": 1}
     if experiment.is_dense:
         usual["kernel"] = "rbf"
     if experiment.measure == "au_prc" and known.get("learn") == "given":
@@ -66,30 +80,30 @@ def make_model(name: str, experiment: Experiment, **more: Any) -> Any:
     return registry.resolve(name)(**{key: value for key, value in given.items() if key in known})
 
 
-def try_model(experiment: Experiment, name: str, limit: float) -> tuple[dict[str, Any], CSR, FloatArray | None]:
-    """The record of a run (as in the report), the answers to all test documents, and probabilities."""
+def try_model(experiment: Experiment, name: str, limit: float) -> tuple[Run, CSR, FloatArray | None]:
+    """The run of a model, its label sets of all test documents, and probabilities."""
     trial = Trial(experiment, name, Clock(limit))
     with single_blas_thread(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", DeprecationWarning)
         answers = trial.answers()
-        found = measure(experiment, answers)
-        curve = trial.curve(found["measures"]) if experiment.curves else None
+        figures = measure(experiment, answers)
+        curve = trial.curve(figures.measures) if experiment.curves else None
     stopped = trial.stopped
-    record = {
-        "model": name,
-        "status": "stopped early" if stopped else "done",
-        "reason": f"its time of {format_seconds(limit)} was over before it had converged" if stopped else None,
-        "note": _note(caught, trial),
-        "parameters": trial.parameters,
-        "tried": trial.tried,
-        "seconds": {key: round(value, 3) for key, value in trial.seconds.items()},
-        "peak_memory_mb": _peak_memory(),
-        "model_mb": trial.size,
-        **found,
-        "curve": curve,
-    }
-    return record, answers.H, answers.P
+    run = Run(
+        model=name,
+        status="stopped early" if stopped else "done",
+        reason=f"its time of {format_seconds(limit)} was over before it had converged" if stopped else None,
+        note=_note(caught, trial),
+        parameters=trial.parameters,
+        tried=trial.tried,
+        seconds={key: round(value, 3) for key, value in trial.seconds.items()},
+        peak_memory_mb=_peak_memory(),
+        model_mb=trial.size,
+        curve=curve,
+        **vars(figures),
+    )
+    return run, answers.H, answers.P
 
 
 @dataclass
@@ -99,8 +113,8 @@ class Trial:
     experiment: Experiment
     name: str
     clock: Clock
-    tried: list[dict[str, Any]] = field(default_factory=list)
-    parameters: dict[str, Any] = field(default_factory=dict)
+    tried: list[Attempt] = field(default_factory=list)
+    parameters: dict[str, object] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=lambda: {"search": 0.0, "fit": 0.0, "predict": 0.0})
     size: float | None = None
     stopped: bool = False
@@ -112,33 +126,36 @@ class Trial:
         """Whether the model ends by itself when its time is over."""
         return "max_time" in parameters_of(self.name)
 
-    def answers(self) -> Answers:
+    def answers(self) -> ModelAnswers:
         """Answers of all parts."""
         parts = self.experiment.parts
-        found = [self._part(part, self.clock.remaining / (len(parts) - i)) for i, part in enumerate(parts)]
-        H = sparse.csr_array(sparse.vstack([one.H for one in found]))
-        return Answers(H, _stacked([one.S for one in found]), _stacked([one.P for one in found]))
+        answers = [self._part(part, self.clock.remaining / (len(parts) - i)) for i, part in enumerate(parts)]
+        H = sparse.csr_array(sparse.vstack([one.H for one in answers]))
+        P = [one.P for one in answers if one.P is not None]
+        return ModelAnswers(
+            H, _stacked([one.S for one in answers]), np.concatenate(P) if len(P) == len(parts) else None
+        )
 
     def search(self) -> float | None:
         """The best C of the first part, without learning from all of it."""
         return self._search(self.experiment.parts[0], self.clock)[0]
 
-    def _part(self, part: Part, seconds: float) -> Answers:
+    def _part(self, part: Part, seconds: float) -> ModelAnswers:
         clock = Clock(max(seconds, 1.0))
         C, calibrator = self._search(part, clock)
         self.chosen.append(C)
         model = self._fitted(part.X, part.Y, C, clock.remaining, "fit")
-        self.parameters = _told(model, self.chosen)
+        self.parameters = _changed_parameters(model, self.chosen)
         if self.size is None:
             self.size = _size(model)
         began = time.perf_counter()
         H = model.answers(part.X_test)
         S, P = label_scores(model, part.X_test, self.experiment.label_nodes, calibrator)
         self.seconds["predict"] += time.perf_counter() - began
-        return Answers(H, S, P)
+        return ModelAnswers(H, S, P)
 
-    def _fitted(self, X: Any, Y: CSR, C: float | None, seconds: float, what: str, model: Any = None) -> Any:
-        """A model fitted within these seconds, if it can be told to; ``model`` goes on from an earlier C."""
+    def _fitted(self, X: Matrix, Y: CSR, C: float | None, seconds: float, what: str, model: Any = None) -> Any:
+        """A model fitted within these seconds, if it has a time limit; ``model`` continues from an earlier C."""
         model = make_model(self.name, self.experiment) if model is None else model
         given: dict[str, Any] = {} if C is None else {"C": C}
         model.set_params(**given, **({"max_time": max(seconds, 1.0)} if self.can_stop else {}))
@@ -164,29 +181,30 @@ class Trial:
             if "warm_start" in parameters_of(self.name)
             else None
         )
-        kept: dict[str, Any] = {"best": (-np.inf, 0.0), "curves": lambda: None, "took": 0.0}
+        best, longest = (-np.inf, 0.0), 0.0
+        curves: Callable[[], Calibrator | None] = lambda: None  # noqa: E731
 
         def quality(C: float | None) -> dict[str, float]:
-            if kept["took"] * (1.0 + _ON_ALL) > clock.remaining:
+            nonlocal best, curves, longest
+            if longest * (1.0 + _ON_ALL) > clock.remaining:
                 self.cut_short = True
                 raise NoTime
             began = time.perf_counter()
             model = self._fitted(X, Y, C, clock.remaining * _FOR_SEARCH, "search", warm)
-            kept["took"] = max(kept["took"], time.perf_counter() - began)
-            value, curves = self._held_out(model, X_held, Y_held)
-            if (value, -(C or 0.0)) > kept["best"]:
-                kept.update(best=(value, -(C or 0.0)), curves=curves)
-            took = round(time.perf_counter() - began, 3)
-            self.tried.append(({} if C is None else {"C": C}) | {"value": value, "seconds": took})
+            longest = max(longest, time.perf_counter() - began)
+            value, of_model = self._held_out(model, X_held, Y_held)
+            if (value, -(C or 0.0)) > best:
+                best, curves = (value, -(C or 0.0)), of_model
+            self.tried.append(Attempt(value, round(time.perf_counter() - began, 3), C))
             return {"value": value}
 
         if not grid:
             quality(None)
-            return None, kept["curves"]()
-        best = choose(quality, grid, start=grid[len(grid) // 2]).best("value")
-        return best, kept["curves"]()
+            return None, curves()
+        chosen = choose(quality, grid, start=grid[len(grid) // 2]).best("value")
+        return chosen, curves()
 
-    def _held_out(self, model: Any, X: Any, Y: CSR) -> tuple[float, Callable[[], Calibrator | None]]:
+    def _held_out(self, model: Any, X: Matrix, Y: CSR) -> tuple[float, Callable[[], Calibrator | None]]:
         """The main measure on held-out documents, and how to get curves of probabilities from the scores there."""
         tax, by = self.experiment.taxonomy, self.experiment.measure
         if not Y.nnz or too_many(X, tax):
@@ -199,13 +217,13 @@ class Trial:
         P = probabilities(calibrator, S, model)
         return float(metrics.au_prc(Y, P, tax, exclude=self.experiment.exclude)), lambda: calibrator
 
-    def _value(self, model: Any, X: Any, Y: CSR) -> float:
+    def _value(self, model: Any, X: Matrix, Y: CSR) -> float:
         named = metrics.micro_f1 if self.experiment.measure == "micro_f1" else metrics.hierarchical_f1
         return float(named(Y, model.answers(X), taxonomy=self.experiment.taxonomy))
 
     # -- learning curves -----------------------------------------------------------------------------------------------
 
-    def curve(self, measured: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    def curve(self, measured: Mapping[str, float | None]) -> list[CurvePoint]:
         """The main measure after learning from parts of the documents of the first part, while there is time."""
         experiment, part = self.experiment, self.experiment.parts[0]
         key = experiment.measure if experiment.measure != "au_prc" else "hierarchical_f1"
@@ -217,33 +235,33 @@ class Trial:
                 break
             began = self.seconds["fit"], self.stopped
             model = self._fitted(part.X[rows], part.Y[rows], self.chosen[0], self.clock.remaining, "fit")
-            self.seconds["fit"], self.stopped = began  # the curve is no part of the run
+            self.seconds["fit"], self.stopped = began  # the curve is not part of the run
             value = self._value(model, part.X_test, part.Y_test)
-            points.append({"share": share, "n_documents": len(rows), "value": value})
-        return [*points, {"share": 1.0, "n_documents": len(order), "value": measured[key]}]
+            points.append(CurvePoint(share, len(rows), value))
+        return [*points, CurvePoint(1.0, len(order), measured[key])]
 
 
-def _stacked(parts: list[Any]) -> Any:
+def _stacked(parts: list[LabelScores | None]) -> LabelScores | None:
     """Arrays or pairs of arrays one below the other; None where one is missing."""
-    if any(part is None for part in parts):
-        return None
-    if isinstance(parts[0], tuple):
-        return tuple(np.concatenate(both) for both in zip(*parts, strict=True))
-    return np.concatenate(parts)
+    pairs = [part for part in parts if isinstance(part, tuple)]
+    if len(pairs) == len(parts):
+        return np.concatenate([columns for columns, _ in pairs]), np.concatenate([scores for _, scores in pairs])
+    arrays = [part for part in parts if isinstance(part, np.ndarray)]
+    return np.concatenate(arrays) if len(arrays) == len(parts) else None
 
 
-def _told(model: Any, chosen: list[float | None]) -> dict[str, Any]:
+def _changed_parameters(model: Any, chosen: list[float | None]) -> dict[str, object]:
     """Parameters that are not the defaults of the model, as plain values."""
     defaults = parameters_of(type(model).__name__)
     left_out = {"taxonomy", "n_jobs", "random_state", "max_time", "verbose"}
-    told: dict[str, Any] = {
+    changed: dict[str, object] = {
         key: value if isinstance(value, (int, float, str, bool)) else repr(value)
         for key, value in model.get_params(deep=False).items()
         if key not in left_out and (key == "C" or value != defaults[key])
     }
     if len(set(chosen)) > 1:
-        told["C"] = chosen  # of the parts
-    return told
+        changed["C"] = chosen  # of the parts
+    return changed
 
 
 def _size(model: Any) -> float | None:
@@ -263,7 +281,7 @@ def _peak_memory() -> float | None:
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6, 1)
 
 
-def _note(caught: list[Any], trial: Trial) -> str | None:
+def _note(caught: list[warnings.WarningMessage], trial: Trial) -> str | None:
     said = [f"time for {len(trial.tried)} values of C only"] if trial.cut_short and trial.tried else []
     warned = dict.fromkeys(str(one.message).split("\n")[0].rstrip(".") for one in caught)
     said += [message for message in warned if "max_time=" not in message]  # the status says it

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus.experiments.report.schema import Result
+from linnaeus.experiments.records import Result
 
 HOSTILE = '<script>alert(1)</script> & "quotes" </script> <!-- |*_` \u202eneddih\u202c \x1b[31mred\x9b1m'
 MODELS = {
@@ -42,6 +42,11 @@ PARTS = ["general", "policy", "history", "markets", "methods", "regions", "peopl
 
 def make_result(n_nodes: int = 180, seed: int = 0) -> Result:
     """A whole result over a tree of ``n_nodes`` nodes; one name is hostile."""
+    return Result.from_json(make_json(n_nodes, seed))
+
+
+def make_json(n_nodes: int = 180, seed: int = 0) -> dict[str, Any]:
+    """The same as plain values, as ``shootout.json`` holds them."""
     random = np.random.default_rng(seed)
     tree = _tree(n_nodes)
     train = np.sort(np.maximum(1, random.pareto(0.8, n_nodes) * 6).astype(int))[::-1]

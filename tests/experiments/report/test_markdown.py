@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from linnaeus.experiments.records import Confusion
 from linnaeus.experiments.report import markdown
 from tests.experiments.report.sample import MODELS, make_result
 
@@ -18,7 +19,7 @@ def cells(row: str) -> int:
 
 def test_every_row_has_as_many_cells_as_the_head() -> None:
     result = make_result()
-    result["runs"][0]["confusion"].insert(0, {"gold": 3, "answered": 4, "n": 99})  # the hostile name
+    result.runs[0].confusion.insert(0, Confusion(3, 4, 99))  # the hostile name
     found = tables(markdown(result))
     assert len(found) == 9
     assert max(cells(table[0]) for table in found) < 20
@@ -39,13 +40,13 @@ def test_differences_carry_their_marks() -> None:
 
 def test_hostile_names_are_no_markup() -> None:
     result = make_result()
-    result["runs"][0]["confusion"] = [{"gold": 3, "answered": 4, "n": 99}]
+    result.runs[0].confusion = [Confusion(3, 4, 99)]
     assert "<script" not in markdown(result)
 
 
 def test_control_characters_of_names_are_escaped() -> None:
     result = make_result()
-    result["runs"][0]["confusion"] = [{"gold": 3, "answered": 4, "n": 99}]
+    result.runs[0].confusion = [Confusion(3, 4, 99)]
     text = markdown(result)
     assert not any(odd in text for odd in "\x1b\x9b\u202e\u202c")
     assert "x1b" in text

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 
 import pytest
 
+from linnaeus.experiments.records import Attempt, Result
 from linnaeus.experiments.report import html
-from linnaeus.experiments.report.schema import EMPTY
+from linnaeus.experiments.report.page import node_data
 from tests.experiments.report.sample import MODELS, make_result
 
 VOID = {"meta", "input", "br", "col"}
@@ -91,10 +93,10 @@ def test_levels_of_headings_leave_none_out(page) -> None:
 
 def test_a_result_without_figures_still_makes_a_page() -> None:
     result = make_result()
-    result["runs"] = [run for run in result["runs"] if run["status"] != "done"]
-    result["best"] = result["flat"] = None
-    result["comparisons"] = []
-    for kept in (result, EMPTY):
+    result.runs = [run for run in result.runs if run.status != "done"]
+    result.best = result.flat = None
+    result.comparisons = []
+    for kept in (result, Result()):
         reader = Reader()
         reader.feed(html(kept))
         assert reader.open == []
@@ -102,8 +104,8 @@ def test_a_result_without_figures_still_makes_a_page() -> None:
 
 def test_one_model_alone_and_one_node_make_a_page() -> None:
     result = make_result(1)
-    result["runs"] = [run | {"curve": None, "reliability": None, "confusion": []} for run in result["runs"][:1]]
-    result["flat"], result["comparisons"] = None, []
+    result.runs = [replace(run, curve=None, reliability=None, confusion=[]) for run in result.runs[:1]]
+    result.flat, result.comparisons = None, []
     reader = Reader()
     reader.feed(html(result))
     assert reader.open == []
@@ -112,8 +114,8 @@ def test_one_model_alone_and_one_node_make_a_page() -> None:
 
 def test_a_model_far_behind_is_named_instead_of_pressing_the_others_into_a_corner() -> None:
     result = make_result()
-    result["runs"][-3]["measures"]["hierarchical_f1"] = 0.1
-    result["runs"][-3]["intervals"] = {}
+    result.runs[-3].measures["hierarchical_f1"] = 0.1
+    result.runs[-3].intervals = {}
     reader = Reader()
     reader.feed(html(result))
     assert any("Far behind and not shown: Hieron." in text for text in reader.text)
@@ -130,10 +132,30 @@ def test_control_characters_of_names_are_escaped_in_the_page() -> None:
 
 def test_models_without_parameters_have_an_empty_cell_of_what_was_tried() -> None:
     result = make_result()
-    result["runs"][0]["tried"] = [{"value": 0.1234, "seconds": 1.0}]
+    result.runs[0].tried = [Attempt(0.1234, 1.0)]
     assert ": 0.123" not in html(result)
 
 
 def test_the_command_of_the_recommended_model_is_shown() -> None:
-    assert "linnaeus train --model RRSVM" in html({**make_result(), "next_step": "linnaeus train --model RRSVM"})
+    assert "linnaeus train --model RRSVM" in html(replace(make_result(), next_step="linnaeus train --model RRSVM"))
     assert "recommended" not in html(make_result())
+
+
+def test_figures_are_thousandths_and_missing_ones_minus_one() -> None:
+    result = make_result(60)
+    packed = node_data(result)
+    run = result.runs[2]
+    rows = {row.node: row for row in run.by_node}
+    for node, value in enumerate(packed["models"][run.model]["f1"]):
+        expected = rows[node].f1
+        assert value == (-1 if expected is None else round(1000 * expected))
+    assert packed["test"] == [rows[node].n_test for node in range(60)]
+
+
+def test_a_node_without_a_row_has_no_figure() -> None:
+    result = make_result(12)
+    for run in result.runs:
+        run.by_node = [row for row in run.by_node if row.node != 5]
+    packed = node_data(result)
+    assert packed["models"]["RRSVM"]["recall"][5] == -1
+    assert packed["train"][5] == 0

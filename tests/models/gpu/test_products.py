@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from linnaeus.models.gpu.documents import on_device, product
+from linnaeus.models.gpu.documents import on_device
+from linnaeus.models.gpu.products import product
 from tests.models.gpu.worked import random_csr
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from linnaeus.models.solvers.binary import binary_footprint, prepare_training
+from linnaeus.models.solvers.binary import prepare_training
+from linnaeus.models.solvers.footprint import binary_footprint
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])

@@ -6,21 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from linnaeus.errors import visible
-from linnaeus.experiments.report.breakdown_values import by_level, by_size
+from linnaeus.experiments.records import MeasureInfo, Result, Run
 from linnaeus.experiments.report.page import facts
-from linnaeus.experiments.report.schema import Measure, Result, Run
-from linnaeus.experiments.report.standing import best_values, comparison, interval, main_measure, ranked, total_seconds
-from linnaeus.experiments.report.tables import settings
-from linnaeus.experiments.report.wording import (
-    count,
-    duration,
-    figure,
-    megabytes,
-    moment,
-    node_path,
-    signed,
-    stars,
-)
+from linnaeus.experiments.report.tables import by_level, by_size, settings
+from linnaeus.experiments.report.text import count, duration, figure, megabytes, moment, signed, stars
 
 __all__ = ["markdown"]
 
@@ -32,8 +21,7 @@ def markdown(result: Result) -> str:
 
     Examples
     --------
-    >>> from linnaeus.experiments.report.schema import EMPTY
-    >>> markdown(EMPTY).splitlines()[:3]
+    >>> markdown(Result()).splitlines()[:3]
     ['# Shoot-out', '', '**No model has run yet.**']
     """
     return "\n".join(_lines(result)).rstrip() + "\n"
@@ -60,45 +48,45 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) 
 
 
 def _lines(result: Result) -> Iterator[str]:
-    yield f"# {plain(result['title'])}\n"
-    yield f"**{plain(result['sentence'])}**\n"
-    if result.get("next_step"):
+    yield f"# {plain(result.title)}\n"
+    yield f"**{plain(result.sentence)}**\n"
+    if result.next_step:
         yield "To train the recommended model:\n"
-        yield f"    {' '.join(result['next_step'].split())}\n"
+        yield f"    {' '.join(result.next_step.split())}\n"
     yield "; ".join(f"{name}: {plain(value)}" for name, value in facts(result)) + ".\n"
     yield from _models(result)
     yield from _absent(result)
-    if ranked(result):
+    if result.ranked():
         yield from _breakdowns(result)
         yield from _confusions(result)
     yield from _method(result)
 
 
 def _models(result: Result) -> Iterator[str]:
-    runs, main = ranked(result), main_measure(result)
+    runs, main = result.ranked(), result.main
     if not runs:
         return
-    heads = ["model", plain(main["name"]), "95% interval", "to the best", "to flat", "time", "model size"]
+    heads = ["model", plain(main.name), "95% interval", "to the best", "to flat", "time", "model size"]
     rows = []
     for run in runs:
-        ends = interval(run, main["key"])
+        ends = run.interval(main.key)
         spread = f"{figure(ends[0])} to {figure(ends[1])}" if ends else figure(None)
-        differences = [_difference(result, run["model"], kind) for kind in ("best", "flat")]
-        cost = [duration(total_seconds(run)), megabytes(run["model_mb"])]
-        rows.append([plain(run["model"]), *_values(result, run, [main]), spread, *differences, *cost])
+        differences = [_difference(result, run.model, kind) for kind in ("best", "flat")]
+        cost = [duration(run.total_seconds), megabytes(run.model_mb)]
+        rows.append([plain(run.model), *_values(result, run, [main]), spread, *differences, *cost])
     yield "## Which model is best?\n"
     yield from _table(heads, rows)
     yield "Bold: best of its column. ↓: lower is better. \\* p < 0.05, \\*\\* p < 0.01, \\*\\*\\* p < 0.001.\n"
-    for group in dict.fromkeys(measure["group"] for measure in result["measures"]):
-        measures = [measure for measure in result["measures"] if measure["group"] == group]
+    for group in dict.fromkeys(measure.group for measure in result.measures):
+        measures = [measure for measure in result.measures if measure.group == group]
         yield f"### All {plain(group)} measures\n"
-        names = [plain(m["name"]) + ("" if m["higher_is_better"] else " ↓") for m in measures]
-        yield from _table(["model", *names], [[plain(run["model"]), *_values(result, run, measures)] for run in runs])
+        names = [plain(m.name) + ("" if m.higher_is_better else " ↓") for m in measures]
+        yield from _table(["model", *names], [[plain(run.model), *_values(result, run, measures)] for run in runs])
 
 
-def _values(result: Result, run: Run, measures: Sequence[Measure]) -> list[str]:
+def _values(result: Result, run: Run, measures: Sequence[MeasureInfo]) -> list[str]:
     """Values of a run, the best of their column in bold."""
-    best, values = best_values(result), [(measure["key"], run["measures"].get(measure["key"])) for measure in measures]
+    best, values = result.best_values(), [(measure.key, run.measures.get(measure.key)) for measure in measures]
     return [
         f"**{figure(value)}**" if value is not None and value == best.get(key) else figure(value)
         for key, value in values
@@ -106,17 +94,15 @@ def _values(result: Result, run: Run, measures: Sequence[Measure]) -> list[str]:
 
 
 def _difference(result: Result, model: str, kind: str) -> str:
-    row = comparison(result, model, kind)
-    if row is None or row["against"] == model:
+    row = result.comparison(model, kind)
+    if row is None or row.against == model:
         return ""
-    return signed(row["difference"]) + "\\*" * len(stars(row["p"]))
+    return signed(row.difference) + "\\*" * len(stars(row.p))
 
 
 def _absent(result: Result) -> Iterator[str]:
     rows = [
-        [plain(run["model"]), plain(run["status"]), plain(run["reason"] or "")]
-        for run in result["runs"]
-        if run["status"] != "done"
+        [plain(run.model), plain(run.status), plain(run.reason or "")] for run in result.runs if run.status != "done"
     ]
     if rows:
         yield "## Models without figures or not trained to their end\n"
@@ -124,34 +110,31 @@ def _absent(result: Result) -> Iterator[str]:
 
 
 def _breakdowns(result: Result) -> Iterator[str]:
-    for title, found in (("level", by_level(result)), ("training examples of a node", by_size(result))):
-        if found.places:
+    for title, breakdown in (("level", by_level(result)), ("training documents of a node", by_size(result))):
+        if breakdown.places:
             yield f"## F1 by {title}\n"
-            rows = [[plain(model), *map(figure, values)] for model, values in found.values.items()]
-            yield from _table(["model", *found.heads()], rows)
+            rows = [[plain(model), *map(figure, values)] for model, values in breakdown.values.items()]
+            yield from _table(["model", *breakdown.heads()], rows)
 
 
 def _confusions(result: Result) -> Iterator[str]:
-    first = ranked(result)[0]
-    if not first["confusion"]:
+    first = result.ranked()[0]
+    if not first.confusion:
         return
-    tree = result["taxonomy"]
+    tree = result.taxonomy
     rows = [
-        [plain(node_path(tree, row["gold"])), plain(node_path(tree, row["answered"])), count(row["n"])]
-        for row in first["confusion"][:CONFUSIONS]
+        [plain(tree.path(row.gold)), plain(tree.path(row.answered)), count(row.n)]
+        for row in first.confusion[:CONFUSIONS]
     ]
-    yield f"## Siblings that {plain(first['model'])} takes for each other\n"
+    yield f"## Siblings that {plain(first.model)} takes for each other\n"
     yield from _table(["belongs to", "was answered with", "documents"], rows, words=2)
 
 
 def _method(result: Result) -> Iterator[str]:
     yield "## How it was measured\n"
-    versions = ", ".join(f"{name} {version}" for name, version in result["versions"].items())
-    yield f"{plain(moment(result['made']))}; {plain(result['machine'])}; {plain(versions)}.\n"
-    yield f"    {' '.join(result['command'].split())}\n"
-    rows = [
-        [plain(run["model"]), plain(settings(run["parameters"])), duration(total_seconds(run))]
-        for run in ranked(result)
-    ]
+    versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
+    yield f"{plain(moment(result.made))}; {plain(result.machine)}; {plain(versions)}.\n"
+    yield f"    {' '.join(result.command.split())}\n"
+    rows = [[plain(run.model), plain(settings(run.parameters)), duration(run.total_seconds)] for run in result.ranked()]
     if rows:
         yield from _table(["model", "parameters", "time"], rows, words=2)

@@ -9,15 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib.resources import files
 
-from linnaeus.experiments.report import breakdown_values, breakdowns, tables
-from linnaeus.experiments.report.main_table import main_table, measures_tables
-from linnaeus.experiments.report.markup import Markup, embed_json, join, tag
-from linnaeus.experiments.report.node_data import node_data
-from linnaeus.experiments.report.reliability import reliability
-from linnaeus.experiments.report.scatter import against_time
-from linnaeus.experiments.report.schema import Result
-from linnaeus.experiments.report.standing import far_behind, interval, main_measure, ranked, role
-from linnaeus.experiments.report.wording import count, figure, moment
+from linnaeus.experiments.records import Result, Run
+from linnaeus.experiments.report import charts, tables
+from linnaeus.experiments.report.text import Markup, count, embed_json, figure, join, moment, tag
 
 __all__ = ["facts", "html"]
 
@@ -30,12 +24,11 @@ def html(result: Result) -> str:
 
     Examples
     --------
-    >>> from linnaeus.experiments.report.schema import EMPTY
-    >>> html(EMPTY).splitlines()[0]
+    >>> html(Result()).splitlines()[0]
     '<!doctype html>'
     """
     parts = [section for section in _sections(result) if section is not None]
-    title = result["title"]
+    title = result.title
     top = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -60,49 +53,47 @@ def _opening(result: Result) -> Markup:
     strip = [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts(result)]
     return tag(
         "header",
-        tag("p", f"linnaeus · {moment(result['made'])}", class_="kicker"),
-        tag("h1", result["title"]),
-        tag("p", result["sentence"], class_="sentence"),
+        tag("p", f"linnaeus · {moment(result.made)}", class_="kicker"),
+        tag("h1", result.title),
+        tag("p", result.sentence, class_="sentence"),
         _next_step(result),
         tag("dl", *strip, class_="facts"),
     )
 
 
 def _next_step(result: Result) -> Markup | None:
-    if not result.get("next_step"):
+    if not result.next_step:
         return None
     return tag(
-        "div", tag("p", "To train the recommended model:"), tag("pre", tag("code", result["next_step"]), tabindex="0")
+        "div", tag("p", "To train the recommended model:"), tag("pre", tag("code", result.next_step), tabindex="0")
     )
 
 
 def facts(result: Result) -> list[tuple[str, str]]:
     """What was run on what, as names and values."""
-    problem = result["problem"]
-    kind = {"tree": "a tree", "dag": "nodes with several parents", "graph": "a graph"}.get(
-        problem["kind"], problem["kind"]
-    )
-    features = problem["features"]
-    if problem["n_features"]:
-        features = f"{count(problem['n_features'])} · {features}" if features else count(problem["n_features"])
+    problem = result.problem
+    kind = {"tree": "a tree", "dag": "nodes with several parents", "graph": "a graph"}.get(problem.kind, problem.kind)
+    features = problem.features
+    if problem.n_features:
+        features = f"{count(problem.n_features)} · {features}" if features else count(problem.n_features)
     return [
-        ("documents", f"{count(problem['n_train'])} training, {count(problem['n_test'])} test"),
-        ("nodes", f"{count(problem['n_nodes'])} ({count(problem['n_leaves'])} leaves)"),
-        ("levels", f"{problem['depth']}, {kind}"),
-        ("labels per document", figure(problem["labels_per_document"], 2)),
+        ("documents", f"{count(problem.n_train)} training, {count(problem.n_test)} test"),
+        ("nodes", f"{count(problem.n_nodes)} ({count(problem.n_leaves)} leaves)"),
+        ("levels", f"{problem.depth}, {kind}"),
+        ("labels per document", figure(problem.labels_per_document, 2)),
         ("features", features or "–"),
-        ("measured by", problem["split"]),
+        ("measured by", problem.split),
     ]
 
 
 def _focus(result: Result) -> Markup | None:
     """The model looked at: it stands out in all pictures and fills the part on nodes."""
-    runs = ranked(result)
+    runs = result.ranked()
     if not runs:
         return None
     words = {"best": " (best)", "flat": " (flat)", "other": ""}
     options = [
-        tag("option", run["model"] + words[role(result, run["model"])], value=run["model"], selected=not place)
+        tag("option", run.model + words[result.role(run.model)], value=run.model, selected=not place)
         for place, run in enumerate(runs)
     ]
     legend = [tag("span", tag("i", class_=name), words, class_="key") for name, words in _legend(result)]
@@ -112,9 +103,9 @@ def _focus(result: Result) -> Markup | None:
 
 
 def _legend(result: Result) -> Iterator[tuple[str, str]]:
-    yield "best", f"best: {result['best']}"
-    if result["flat"] and result["flat"] != result["best"]:
-        yield "flat", f"flat: {result['flat']}"
+    yield "best", f"best: {result.best}"
+    if result.flat and result.flat != result.best:
+        yield "flat", f"flat: {result.flat}"
     yield "other", "others"
 
 
@@ -123,7 +114,7 @@ Section = tuple[str, str, list[object]]
 
 def _sections(result: Result) -> Iterator[Section | None]:
     yield _models(result)
-    if not ranked(result):
+    if not result.ranked():
         yield _method(result)
         return
     yield _breakdowns(result)
@@ -135,7 +126,7 @@ def _sections(result: Result) -> Iterator[Section | None]:
 
 
 def _models(result: Result) -> Section:
-    if not ranked(result):
+    if not result.ranked():
         return "models", "Which model is best?", [tag("p", "No model has figures."), tables.absent_table(result)]
     note = (
         "Bold: best of its column. ↓: lower is better. Differences are on the same documents: "
@@ -146,9 +137,9 @@ def _models(result: Result) -> Section:
         "models",
         "Which model is best?",
         [
-            main_table(result),
+            tables.main_table(result),
             tag("p", note, class_="note"),
-            measures_tables(result),
+            tables.measures_tables(result),
             tables.absent_table(result),
         ],
     )
@@ -156,32 +147,32 @@ def _models(result: Result) -> Section:
 
 def _breakdowns(result: Result) -> Section | None:
     pictures = [
-        (breakdowns.by_level(result), breakdown_values.by_level(result), "By level of the taxonomy"),
-        (breakdowns.by_size(result), breakdown_values.by_size(result), "By training examples of a node"),
+        (charts.by_level(result), tables.by_level(result), "By level of the taxonomy"),
+        (charts.by_size(result), tables.by_size(result), "By training documents of a node"),
     ]
     shown = [
         tag(
             "figure",
             tag("figcaption", words),
             picture,
-            tag("details", tag("summary", "The figures"), tables.breakdown_table(f"F1, {words.lower()}", found)),
+            tag("details", tag("summary", "The figures"), tables.breakdown_table(f"F1, {words.lower()}", breakdown)),
         )
-        for picture, found, words in pictures
+        for picture, breakdown, words in pictures
         if picture is not None
     ]
     if not shown:
         return None
-    lead = "Deep nodes and nodes with few examples are where a hierarchy can help." + _left_out(result)
+    lead = "Deep nodes and nodes with few training documents are where a hierarchy can help." + _left_out(result)
     return "where", "Where do they differ?", [tag("p", lead), tag("div", *shown, class_="pair")]
 
 
 def _time(result: Result) -> Section | None:
-    picture = against_time(result)
+    picture = charts.against_time(result)
     if picture is None:
         return None
-    name = main_measure(result)["name"]
-    better = "Left and up" if main_measure(result)["higher_is_better"] else "Left and down"
-    known = any(interval(run, main_measure(result)["key"]) for run in ranked(result))
+    name = result.main.name
+    better = "Left and up" if result.main.higher_is_better else "Left and down"
+    known = any(run.interval(result.main.key) for run in result.ranked())
     lines = "; lines are 95% intervals" if known else ""
     lead = f"A point per model: its {name} against all time spent on it{lines}. {better} is better."
     lead += _left_out(result)
@@ -189,12 +180,12 @@ def _time(result: Result) -> Section | None:
 
 
 def _left_out(result: Result) -> str:
-    far = far_behind(result)
+    far = result.far_behind()
     return f" Far behind and not shown: {', '.join(far)}." if far else ""
 
 
 def _learning(result: Result) -> Section | None:
-    picture = breakdowns.curves(result)
+    picture = charts.curves(result)
     if picture is None:
         return None
     lead = "A curve that still rises at its right end says: more documents would help."
@@ -202,7 +193,7 @@ def _learning(result: Result) -> Section | None:
 
 
 def _reliability(result: Result) -> Section | None:
-    panels = reliability(result)
+    panels = charts.reliability(result)
     if not panels:
         return None
     lead = "On the diagonal, answers given with 80% are right 8 times in 10. Below it, a model is too sure of itself."
@@ -210,7 +201,7 @@ def _reliability(result: Result) -> Section | None:
 
 
 def _nodes(result: Result) -> Section | None:
-    if not result["taxonomy"]["names"]:
+    if not result.taxonomy.names:
         return None
     bare = tag(
         "noscript", tag("p", "This part is drawn by a script; the same figures are in shootout.json.", class_="note")
@@ -261,19 +252,57 @@ def _filter() -> Markup:
 
 
 def _method(result: Result) -> Section:
-    versions = ", ".join(f"{name} {version}" for name, version in result["versions"].items())
+    versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
     rows = [
-        ("made", moment(result["made"])),
-        ("machine", result["machine"]),
+        ("made", moment(result.made)),
+        ("machine", result.machine),
         ("versions", versions),
-        ("documents", result["problem"]["name"]),
+        ("documents", result.problem.name),
     ]
     listed = tag("dl", [[tag("dt", name), tag("dd", value)] for name, value in rows], class_="method")
-    command = tag("pre", tag("code", result["command"]), tabindex="0")
-    how = tables.search_table(result) if ranked(result) else None
+    command = tag("pre", tag("code", result.command), tabindex="0")
+    how = tables.search_table(result) if result.ranked() else None
     return "method", "How it was measured", [listed, tag("p", "The command:"), command, how]
 
 
 def _closing(result: Result) -> Markup:
-    foot = tag("footer", tag("p", f"Made by linnaeus, {moment(result['made'])}."))
+    foot = tag("footer", tag("p", f"Made by linnaeus, {moment(result.made)}."))
     return join([foot, tag("script", _resource("page.js"))])
+
+
+# -- figures of nodes --------------------------------------------------------------------------------------------------
+
+
+def node_data(result: Result) -> dict[str, object]:
+    """Everything the page shows of nodes: the tree, their documents, and each model's figures and confusions.
+
+    Packed for the script of the page, since thousands of nodes x models would be megabytes otherwise: shares are whole
+    thousandths, in lists as long as that of nodes, with -1 where there is no value.
+    """
+    tree = result.taxonomy
+    n_nodes = len(tree.names)
+    runs = result.ranked()
+    train, test = [0] * n_nodes, [0] * n_nodes
+    for run in runs:
+        for row in run.by_node:
+            train[row.node], test[row.node] = row.n_train, row.n_test
+    return {
+        "names": tree.names,
+        "labels": [tree.label(node) for node in range(n_nodes)],
+        "parent": tree.parent,
+        "level": tree.level,
+        "train": train,
+        "test": test,
+        "best": result.best,
+        "flat": result.flat,
+        "models": {run.model: _packed(run, n_nodes) for run in runs},
+    }
+
+
+def _packed(run: Run, n_nodes: int) -> dict[str, object]:
+    precision, recall, f1 = ([-1] * n_nodes for _ in range(3))
+    for row in run.by_node:
+        for values, share in ((precision, row.precision), (recall, row.recall), (f1, row.f1)):
+            values[row.node] = -1 if share is None else round(1000 * share)
+    confusion = [[row.gold, row.answered, row.n] for row in run.confusion]
+    return {"precision": precision, "recall": recall, "f1": f1, "confusion": confusion}

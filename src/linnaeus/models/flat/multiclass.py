@@ -24,8 +24,9 @@ from linnaeus.errors import DataError
 from linnaeus.models.linear import LinearTaxonomyClassifier
 from linnaeus.models.parameters import check_training
 from linnaeus.models.solvers.crammer_singer import solve_crammer_singer
-from linnaeus.models.solvers.rows import BlockSolution, prepare_rows
+from linnaeus.models.solvers.rows import prepare_rows
 from linnaeus.models.solvers.softmax import solve_softmax
+from linnaeus.models.solvers.solution import BlockSolution
 from linnaeus.progress import waiting
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import FloatArray, IntArray, Matrix

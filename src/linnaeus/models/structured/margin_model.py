@@ -27,7 +27,7 @@ from linnaeus.models.kernel_input import KernelInput
 from linnaeus.models.kernels import kept_documents
 from linnaeus.models.parameters import check_choice, check_training
 from linnaeus.models.requests import known_ends
-from linnaeus.models.solvers.block_ascent import BlockAscent, Measure
+from linnaeus.models.solvers.frank_wolfe import BlockAscent, Measure
 from linnaeus.models.structured.blocks import Blocks
 from linnaeus.models.structured.faces import Face, GramFace
 from linnaeus.models.structured.graph import GraphStructure

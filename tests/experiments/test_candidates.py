@@ -1,12 +1,12 @@
-"""Models that do not fit a problem say why."""
+"""Models that do not fit a problem say why; forecasts grow with documents as the pilots did."""
 
 from __future__ import annotations
 
 import pytest
 
 from linnaeus import registry
-from linnaeus.experiments import applicability
-from linnaeus.experiments.applicability import flat_models, why_not
+from linnaeus.experiments import candidates
+from linnaeus.experiments.candidates import extrapolate, flat_models, forecast, pilot, why_not
 from tests.contracts.configurations import ONE_LABEL
 from tests.experiments.toy import toy
 
@@ -28,7 +28,7 @@ def test_models_of_trees_do_not_take_dags() -> None:
 
 
 def test_weights_that_do_not_fit_into_memory_are_forecast(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(applicability, "memory_of_each", lambda jobs: 1000.0)
+    monkeypatch.setattr(candidates, "memory_of_each", lambda jobs: 1000.0)
     assert "weights of" in (why_not("NodeSVM", toy()) or "")
     assert why_not("RRSVM", toy()) is None, "it keeps weights on disk"
 
@@ -36,3 +36,21 @@ def test_weights_that_do_not_fit_into_memory_are_forecast(monkeypatch: pytest.Mo
 def test_flat_models_are_those_of_the_flat_room() -> None:
     assert {"OneVsRestSVM", "OneVsRestLogistic", "OneVsRestPA"} <= set(flat_models())
     assert "TopDownSVM" not in flat_models()
+
+
+def test_growth_is_that_of_the_last_two_fits_within_reason() -> None:
+    assert extrapolate([(10, 1.0), (20, 2.0)], 80) == pytest.approx(8.0)
+    assert extrapolate([(10, 1.0), (20, 64.0)], 40) == pytest.approx(64 * 2**2.2), "noise is not extrapolated"
+
+
+def test_a_run_with_a_search_takes_longer_than_one_without() -> None:
+    found = [(100, 2.0)]
+    assert forecast(toy(), "RRSVM", found, 1.0).likely > forecast(toy(), "Hieron", found, 1.0).likely
+    assert forecast(toy(n_parts=3), "RRSVM", found, 1.0).least > 2 * forecast(toy(), "RRSVM", found, 1.0).least
+    assert forecast(toy(), "RRSVM", found, 2.0).least == 2 * forecast(toy(), "RRSVM", found, 1.0).least
+
+
+def test_pilots_are_of_growing_size() -> None:
+    found, busy = pilot(toy(n_docs=400), "OneVsRestSVM", 5.0)
+    assert [size for size, _ in found] == sorted({50, 300 // 4})
+    assert busy >= 1

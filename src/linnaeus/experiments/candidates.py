@@ -1,0 +1,154 @@
+"""Which models fit a problem, why the others do not, and how long a run will take.
+
+Reasons finish the sentence "does not apply because ...". Most follow from what models declare: whether they learn label
+sets (their tags), whether they have a parameter for nodes with several parents, whether they can keep weights on disk.
+What a model itself refuses when it is tried on a few documents is a reason as well.
+
+Time is extrapolated from fits on a few documents, then on more:
+
+    seconds(n) = seconds(m) (n / m)^a,   a from the last two fits, between 0.8 and 2.2
+
+in processor time, which hardly depends on other load; wall-clock time divided by it, over all fits, says how busy the
+machine is. A run fits its model on three quarters of the documents for every value of C that it tries, at least once,
+and then on all.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+
+from linnaeus import registry
+from linnaeus.engine import single_blas_thread
+from linnaeus.engine.memory import format_bytes
+from linnaeus.experiments.children import memory_of_each
+from linnaeus.experiments.experiment import Experiment
+from linnaeus.experiments.trial import grid_of, make_model, parameters_of
+
+__all__ = ["RunForecast", "extrapolate", "flat_models", "forecast", "pilot", "why_not"]
+
+_STEPS = (64, 16, 4)  # parts of the documents that are fitted
+_FEW = 50  # documents, at least
+_TRIED = 4  # values of C, as far as experience goes
+_ONCE = 1.0  # seconds for starting, measuring and saving
+_COPIES = 2  # of the weights, while a model learns: what is learned, and what is averaged or changed
+
+
+def flat_models() -> list[str]:
+    """Names of the models that do not use the hierarchy.
+
+    Examples
+    --------
+    >>> "OneVsRestSVM" in flat_models(), "RRSVM" in flat_models()
+    (True, False)
+    """
+    return [name for name, entry in registry.MODELS.items() if ".models.flat." in entry.home]
+
+
+def why_not(name: str, experiment: Experiment, *, jobs: int = 1) -> str | None:
+    """Why a model does not apply to a problem, or None if it may.
+
+    Examples
+    --------
+    >>> from linnaeus import Taxonomy
+    >>> from linnaeus.experiments.experiment import Part
+    >>> X, Y = np.eye(8, dtype=np.float32), Taxonomy.flat(["a", "b"]).indicator([["a"], ["a", "b"]] * 4)
+    >>> sets = Experiment("toy", Taxonomy.flat(["a", "b"]), (Part.of(X, Y, X[:2], Y[:2]),), "given split")
+    >>> why_not("MulticlassSVM", sets)
+    'it learns exactly one label per document, and 4 of 8 documents have another number'
+    >>> why_not("RRSVM", sets) is None
+    True
+    """
+    return _label_sets(name, experiment) or _parents(name, experiment) or _memory(name, experiment, jobs)
+
+
+def _label_sets(name: str, experiment: Experiment) -> str | None:
+    if registry.resolve(name)().__sklearn_tags__().classifier_tags.multi_label or experiment.one_label:
+        return None
+    sizes = np.diff(experiment.parts[0].Y.indptr)
+    return (
+        f"it learns exactly one label per document, and {int((sizes != 1).sum()):,} of {len(sizes):,} documents have "
+        "another number"
+    )
+
+
+def _parents(name: str, experiment: Experiment) -> str | None:
+    kind = experiment.taxonomy.kind
+    if kind == "tree" or parameters_of(name).get("parents") != "only":
+        return None
+    return f"it learns trees, and the taxonomy is a {kind.replace('dag', 'DAG')}, with nodes that have several parents"
+
+
+def _memory(name: str, experiment: Experiment, jobs: int) -> str | None:
+    if "max_memory" in parameters_of(name):  # keeps weights on disk where it must
+        return None
+    need = _COPIES * experiment.parts[0].X.dtype.itemsize * experiment.n_features * len(experiment.label_nodes)
+    available = memory_of_each(jobs)
+    if need <= available:
+        return None
+    return (
+        f"weights of {experiment.n_features:,} features for {len(experiment.label_nodes):,} labels take "
+        f"{format_bytes(need)} while it learns, and it may take {format_bytes(available)}"
+    )
+
+
+# -- time -------------------------------------------------------------------------------------------------------------
+
+
+class RunForecast(NamedTuple):
+    """Seconds of a run: with the whole search, and the minimum that yields a result."""
+
+    likely: float
+    least: float
+
+
+def pilot(experiment: Experiment, name: str, seconds: float) -> tuple[list[tuple[int, float]], float]:
+    """(documents, processor seconds) of fits of growing size while another one is likely to end in time; how busy."""
+    part = experiment.parts[0]
+    n_docs = part.Y.shape[0]
+    order = np.random.default_rng(experiment.seed).permutation(n_docs)
+    sizes = sorted({min(n_docs, max(_FEW, n_docs // step)) for step in _STEPS})
+    limit = {"max_time": max(seconds, 1.0)} if "max_time" in parameters_of(name) else {}
+    fits: list[tuple[int, float]] = []
+    began = time.perf_counter(), time.process_time()
+    with single_blas_thread(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for size in (sizes[0], *sizes):  # the first one twice: what is loaded on first use is not counted
+            rows = np.sort(order[:size])
+            model = make_model(name, experiment, **limit)
+            start = time.process_time()
+            model.fit(part.X[rows], part.Y[rows])
+            fits.append((size, time.process_time() - start))
+            spent = time.perf_counter() - began[0]
+            if size != sizes[0] and spent + extrapolate(fits, size * 4) > seconds:
+                break
+    busy = (time.perf_counter() - began[0]) / max(time.process_time() - began[1], 1e-3)
+    return fits[1:], max(1.0, busy)
+
+
+def extrapolate(fits: list[tuple[int, float]], n_docs: int) -> float:
+    """Seconds of one fit on ``n_docs`` documents.
+
+    Examples
+    --------
+    >>> extrapolate([(100, 1.0), (200, 4.0)], 400)
+    16.0
+    """
+    size, seconds = fits[-1]
+    power = 1.3
+    if len(fits) > 1 and fits[-2][0] < size:
+        before, less = fits[-2]
+        power = math.log(max(seconds, 5e-3) / max(less, 5e-3)) / math.log(size / before)
+    return seconds * (n_docs / size) ** min(max(power, 0.8), 2.2)
+
+
+def forecast(experiment: Experiment, name: str, fits: list[tuple[int, float]], busy: float) -> RunForecast:
+    """Seconds of a whole run of all parts."""
+    searched = bool(grid_of(name, experiment))
+    fit = busy * len(experiment.parts) * extrapolate(fits, experiment.n_train)
+    least = busy * _ONCE + 1.75 * fit
+    return RunForecast(busy * _ONCE + (1 + 0.75 * _TRIED) * fit if searched else least, least)
