@@ -111,6 +111,7 @@ def test_the_tree_opens_and_folds(open_page, report) -> None:
     branch = page.locator("#tree details").first
     assert page.locator("#tree .row:visible").count() == 10
     branch.locator("summary").first.click()
+    page.locator("#tree .row:visible").nth(16).wait_for()  # branches are filled by an event after the click
     assert page.locator("#tree .row:visible").count() == 17
     branch.locator("summary").first.click()
     assert page.locator("#tree .row:visible").count() == 10
