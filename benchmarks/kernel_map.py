@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from linnaeus import registry
-from linnaeus.engine.clock import Clock
+from linnaeus.engine.limits import Clock
 from linnaeus.experiments.experiment import Experiment, Part
 from linnaeus.experiments.trial import Trial, parameters_of
 

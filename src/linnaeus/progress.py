@@ -8,9 +8,20 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-__all__ = ["progress", "waiting"]
+__all__ = ["note", "progress", "waiting"]
 
 _PATIENCE = 2.0  # seconds of silence that nobody minds
+
+
+def note(text: str) -> None:
+    """Write one line to stderr: what a model reports with ``verbose``.
+
+    Parameters
+    ----------
+    text : str
+        The line.
+    """
+    sys.stderr.write(f"{text}\n")
 
 
 @contextlib.contextmanager

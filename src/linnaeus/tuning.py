@@ -21,7 +21,7 @@ from linnaeus.decoding import decoder as make_decoder
 from linnaeus.decoding.base import stacked
 from linnaeus.decoding.cut import path_minima
 from linnaeus.decoding.held_out import HeldOut
-from linnaeus.engine.clock import parse_seconds
+from linnaeus.engine.limits import parse_seconds
 from linnaeus.errors import DataError, ParameterError, nearest
 from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy

@@ -33,7 +33,7 @@ def test_a_stopped_training_says_how_to_go_on_and_goes_on(linnaeus, files, monke
     monkeypatch.setattr(block_run, "solve_in_time", interrupted)
     stopped = linnaeus(*arguments(files, "--checkpoint", files / "saved"))
     assert stopped.code == 130
-    assert f"kept in {files / 'saved'}, and the same fit with it goes on" in stopped.err
+    assert f"kept in {files / 'saved'}, and the same fit with this checkpoint continues" in stopped.err
     assert not (files / "model").exists()
     monkeypatch.setattr(block_run, "solve_in_time", solve)
     assert linnaeus(*arguments(files, "--checkpoint", files / "saved", "--C", 2)).code == 1  # another fit

@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.utils.class_weight import compute_class_weight
 
 from linnaeus.errors import ParameterError
-from linnaeus.models.class_weight import check_class_weight, positive_weights
+from linnaeus.models.fitting import check_class_weight, positive_weights
 
 Y = sparse.csc_array(np.eye(3, dtype=np.int8)[[0, 0, 0, 1, 2, 2]])
 LABELS = np.array(["a", "b", "c"], dtype=object)

@@ -105,7 +105,7 @@ def test_an_interrupted_fit_keeps_what_is_finished(tmp_path, kind, settings, den
     X, labels = problem()
     X = X.toarray() if dense else X
     model = kind(WIDE, checkpoint=tmp_path / "c", **settings)
-    with pytest.raises(KeyboardInterrupt, match="is kept in .*, and the same fit with it goes on"):
+    with pytest.raises(KeyboardInterrupt, match="is kept in .*, and the same fit with this checkpoint continues"):
         clone(model).set_params(engine=Interrupted(2)).fit(X, labels)
     counting = Interrupted(1000)
     resumed = clone(model).set_params(engine=counting).fit(X, labels)
@@ -158,7 +158,7 @@ class Slow:
     def __init__(self, monkeypatch, seconds: float) -> None:
         self.now, self.seconds = 1000.0, seconds
         self.budgets: list[int] = []
-        for module in ("linnaeus.engine.clock", "linnaeus.models.flat.block_run"):
+        for module in ("linnaeus.engine.limits", "linnaeus.models.flat.block_run"):
             monkeypatch.setattr(f"{module}.time", self)
 
     def time(self) -> float:
@@ -188,7 +188,7 @@ def test_time_is_shared_out_over_all_labels_and_the_certificate_stays_true(monke
     X, labels = problem()
     exact = OneVsRestSVM(WIDE, **HARD).fit(X, labels)
     slow = Slow(monkeypatch, 5.0)
-    with pytest.warns(UserWarning, match="max_time=10m is over: .* labels are not at their optimum"):
+    with pytest.warns(UserWarning, match="max_time=10m is over, .* labels are not at their optimum"):
         model = OneVsRestSVM(WIDE, **HARD, max_time="10m", engine=slow).fit(X, labels)
     assert 590 < slow.now - 1000 < 640  # the time is used, and exceeded by little
     assert model.time_limit_reached_
@@ -203,7 +203,7 @@ def test_labels_that_were_not_reached_are_counted_and_never_answered() -> None:
     X, labels = problem()
     exact = OneVsRestSVM(WIDE, **HARD).fit(X, labels)
     missing = len(exact.classes_) - 16
-    with pytest.warns(UserWarning, match=f"{missing} were not reached and cannot be answered"):
+    with pytest.warns(UserWarning, match=f"{missing} were not reached and cannot be predicted"):
         model = OneVsRestSVM(WIDE, **HARD, max_time=1e-6).fit(X, labels)
     assert len(model.classes_) == model.weights_.shape[1] == len(model.intercept_) == 16
     assert {label for row in model.predict(X) for label in row} <= set(model.classes_)
@@ -244,7 +244,7 @@ def test_threads_stop_in_time_too() -> None:
 @pytest.fixture
 def steady(monkeypatch) -> None:
     """A process that holds 100 MB at any time."""
-    monkeypatch.setattr("linnaeus.engine.memory.own_memory", lambda: 10**8)
+    monkeypatch.setattr("linnaeus.engine.limits.own_memory", lambda: 10**8)
 
 
 @pytest.mark.parametrize("settings", [{}, {"prune_below": 0.05}, {"n_jobs": 2}])
@@ -278,7 +278,7 @@ def test_a_limit_that_cannot_be_kept_is_refused_with_the_least(tmp_path) -> None
 
 def test_a_machine_that_is_too_small_is_noticed(monkeypatch) -> None:
     X, labels = problem()
-    monkeypatch.setattr("linnaeus.models.long_fit.available_memory", lambda: 1000.0)
+    monkeypatch.setattr("linnaeus.models.fitting.available_memory", lambda: 1000.0)
     with pytest.warns(UserWarning, match="only 1.00 kB are available; max_memory keeps weights on disk"):
         OneVsRestSVM(WIDE).fit(X, labels)
 
@@ -300,7 +300,7 @@ MEASURED = """
     import numpy as np
     from scipy import sparse
     from linnaeus import OneVsRestSVM, OneVsRestLogistic, Taxonomy
-    from linnaeus.engine.memory import own_memory
+    from linnaeus.engine.limits import own_memory
 
     kind, n_jobs, limit = sys.argv[1], int(sys.argv[2]), sys.argv[3]
     rng = np.random.default_rng(0)

@@ -54,7 +54,7 @@ class Answering:
     def records(self, documents: Any) -> Iterator[dict[str, Any]]:
         """One record per document."""
         from linnaeus.cli.console import progress
-        from linnaeus.engine.plan import blocks
+        from linnaeus.engine.limits import blocks
 
         whole = not self.top and getattr(self.decoder, "whole_batch", False)
         with progress("predicting", len(documents)) as advance:

@@ -42,7 +42,7 @@ def learn(
     from linnaeus import store
     from linnaeus.cli.console import progress
     from linnaeus.cli.predicting import documents_for
-    from linnaeus.engine.plan import blocks
+    from linnaeus.engine.limits import blocks
 
     target = model if output is None else output
     store.check_target(target)

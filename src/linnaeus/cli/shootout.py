@@ -65,7 +65,7 @@ def shootout(
     1 a problem with the input; 2 wrong usage; 130 stopped by Ctrl-C.
     """
     from linnaeus.engine import n_workers
-    from linnaeus.engine.clock import parse_seconds
+    from linnaeus.engine.limits import parse_seconds
     from linnaeus.registry import find_model
 
     if demo and data:

@@ -189,8 +189,7 @@ def make_model(name: str, settings: list[str] | None, **usual: Any) -> Any:
 def limits(name: str, **given: str | None) -> dict[str, str]:
     """The limits of a training that were given, checked before anything is read; a model without them is refused."""
     from linnaeus import registry
-    from linnaeus.engine.clock import parse_seconds
-    from linnaeus.engine.memory import parse_bytes
+    from linnaeus.engine.limits import parse_bytes, parse_seconds
 
     chosen = {key: value for key, value in given.items() if value is not None}
     name = registry.find_model(name)
@@ -245,7 +244,7 @@ def save(pipe: Any, output: str) -> None:
 def check_room(model: Any, labels: int, output: str) -> Callable[[Any], None]:
     """A check before the model is trained: whether the folder has room for the weights of a linear model."""
 
-    from linnaeus.engine.memory import format_bytes
+    from linnaeus.engine.limits import format_bytes
 
     def check(X: Any) -> None:
         if not hasattr(model, "prune") or not hasattr(X, "shape"):

@@ -37,7 +37,7 @@ from linnaeus.decoding.candidates import LEAST, candidates, check_rules
 from linnaeus.decoding.cut import check_choice
 from linnaeus.decoding.rules import Rules
 from linnaeus.decoding.threshold import members
-from linnaeus.engine.plan import blocks, rows_that_fit
+from linnaeus.engine.limits import blocks, rows_that_fit
 from linnaeus.errors import ParameterError
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from linnaeus.engine import plan
+from linnaeus.engine import limits
 from linnaeus.errors import DataError, ParameterError
 from linnaeus.taxonomy.closure import parent_sets, pattern
 from linnaeus.taxonomy.rows import pointers, row_numbers
@@ -210,7 +210,7 @@ def in_blocks(kernel: Callable[[FloatArray], tuple[IntArray, IntArray]], S: Floa
 
 def blocks(n_docs: int, n_nodes: int) -> Iterator[slice]:
     """Slices of documents whose dense label rows would fit the block size."""
-    return plan.blocks(n_docs, plan.rows_that_fit(4 * n_nodes, _BLOCK))
+    return limits.blocks(n_docs, limits.rows_that_fit(4 * n_nodes, _BLOCK))
 
 
 def plain_theta(theta: Any) -> Theta:

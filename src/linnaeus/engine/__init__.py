@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 
 from linnaeus.engine.gpu import GPUEngine
 from linnaeus.engine.ray import RayEngine
-from linnaeus.engine.serial import SerialEngine
-from linnaeus.engine.threads import ThreadEngine
 from linnaeus.errors import ParameterError, check_number, nearest
-from linnaeus.typing import Engine
+from linnaeus.typing import Engine, R, S, T
 
 __all__ = ["GPUEngine", "RayEngine", "SerialEngine", "ThreadEngine", "get_engine", "n_workers", "single_blas_thread"]
 
@@ -19,6 +20,35 @@ _ON_GPU = (
     "OneVsRestSVM, OneVsRestLogistic, RRSVM and RRLogistic with the squared hinge or the logistic loss, "
     "and HBLR(model='M3', inference='map', likelihood='binary')"
 )
+
+
+class SerialEngine:
+    """Runs every task in the calling thread."""
+
+    n_workers = 1
+
+    def map(self, function: Callable[[S, T], R], tasks: Iterable[T], shared: S) -> Iterator[R]:
+        return (function(shared, task) for task in tasks)
+
+
+class ThreadEngine:
+    """Runs tasks on ``n_workers`` threads; at most twice as many results wait at a time, so memory stays bounded."""
+
+    def __init__(self, n_workers: int) -> None:
+        self.n_workers = n_workers
+
+    def map(self, function: Callable[[S, T], R], tasks: Iterable[T], shared: S) -> Iterator[R]:
+        pool = ThreadPoolExecutor(self.n_workers, thread_name_prefix="linnaeus")
+        waiting: deque[Future[R]] = deque()
+        try:
+            for task in tasks:
+                waiting.append(pool.submit(function, shared, task))
+                if len(waiting) > 2 * self.n_workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:  # also on Ctrl-C: tasks that have not begun never begin
+            pool.shutdown(wait=True, cancel_futures=True)
 
 
 def n_workers(n_jobs: int | None) -> int:
@@ -38,11 +68,12 @@ def n_workers(n_jobs: int | None) -> int:
     return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
 
 
-def single_blas_thread() -> Any:
+def single_blas_thread() -> AbstractContextManager[object]:
     """A context in which BLAS uses one thread: the engine alone decides how many run, and no result depends on it."""
     from threadpoolctl import threadpool_limits
 
-    return threadpool_limits(1, user_api="blas")
+    limited: AbstractContextManager[object] = threadpool_limits(1, user_api="blas")
+    return limited
 
 
 def get_engine(engine: str | Engine | None, n_jobs: int | None, *, gpu: bool = False) -> Engine:

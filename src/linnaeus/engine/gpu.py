@@ -10,7 +10,7 @@ import copy
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from linnaeus.engine.memory import available_memory, parse_bytes
+from linnaeus.engine.limits import available_memory, parse_bytes
 from linnaeus.engine.ray import RayEngine
 from linnaeus.errors import EngineError, ParameterError, check_number, nearest
 from linnaeus.typing import R, S, T

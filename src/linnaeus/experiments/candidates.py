@@ -24,7 +24,7 @@ import numpy as np
 
 from linnaeus import registry
 from linnaeus.engine import single_blas_thread
-from linnaeus.engine.memory import format_bytes
+from linnaeus.engine.limits import format_bytes
 from linnaeus.experiments.children import memory_of_each
 from linnaeus.experiments.experiment import Experiment
 from linnaeus.experiments.trial import grid_of, make_model, parameters_of

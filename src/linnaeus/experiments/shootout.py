@@ -18,8 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from linnaeus import registry
-from linnaeus.engine.clock import Clock, format_seconds
-from linnaeus.engine.memory import format_bytes
+from linnaeus.engine.limits import Clock, format_bytes, format_seconds
 from linnaeus.experiments.candidates import RunForecast, forecast, pilot, why_not
 from linnaeus.experiments.children import ChildOutcome, in_children
 from linnaeus.experiments.comparison import SIGNIFICANT, compare_runs

@@ -22,7 +22,7 @@ from scipy import sparse
 from linnaeus import metrics, registry, store
 from linnaeus.decoding.calibrate import Calibrator
 from linnaeus.engine import single_blas_thread
-from linnaeus.engine.clock import Clock, format_seconds
+from linnaeus.engine.limits import Clock, format_seconds
 from linnaeus.experiments.experiment import Experiment, Part
 from linnaeus.experiments.measures import measure
 from linnaeus.experiments.records import Attempt, CurvePoint, Run

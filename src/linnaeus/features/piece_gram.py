@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linnaeus._kernels import dispatch
-from linnaeus.engine.plan import blocks, rows_that_fit
+from linnaeus.engine.limits import blocks, rows_that_fit
 from linnaeus.features.pieces import PieceMap, Vocabulary
 from linnaeus.features.sequences import Sequences
 from linnaeus.typing import Engine, FloatArray, IntArray

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from linnaeus.engine.plan import rows_that_fit
+from linnaeus.engine.limits import rows_that_fit
 from linnaeus.errors import ParameterError
 from linnaeus.features.sequences import Sequences
 from linnaeus.typing import CSR, BoolArray, Engine, FloatArray, IntArray

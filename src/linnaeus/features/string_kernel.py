@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from linnaeus.engine import get_engine
-from linnaeus.engine.plan import blocks, rows_that_fit
+from linnaeus.engine.limits import blocks, rows_that_fit
 from linnaeus.errors import ParameterError, check_number
 from linnaeus.features.sequences import Sequences, encode
 from linnaeus.typing import Engine, FloatArray

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from linnaeus.engine.plan import blocks, rows_that_fit
+from linnaeus.engine.limits import blocks, rows_that_fit
 from linnaeus.errors import DataError, ParameterError
 from linnaeus.metrics.score import Score
 from linnaeus.metrics.sets import as_sets, is_indicator, label_lists, rows_over

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus.engine.plan import blocks, rows_that_fit
+from linnaeus.engine.limits import blocks, rows_that_fit
 from linnaeus.errors import DataError, ParameterError
 from linnaeus.metrics.sets import is_indicator, label_lists
 from linnaeus.metrics.significance import Test

@@ -25,7 +25,7 @@ from linnaeus.decoding.best_sets import RankedSets
 from linnaeus.decoding.calibrate import Calibrator
 from linnaeus.decoding.rules import Rules
 from linnaeus.decoding.set_weights import SetWeights
-from linnaeus.engine.plan import blocks, rows_that_fit
+from linnaeus.engine.limits import blocks, rows_that_fit
 from linnaeus.errors import DataError, DataTypeError, LinnaeusError, ParameterError, check_number
 from linnaeus.models import promises
 from linnaeus.models.explaining import one_row

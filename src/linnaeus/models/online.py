@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from linnaeus.data.check import Problem, check_labels, check_weights
+from linnaeus.data.check import Problem
 from linnaeus.errors import DataError, ParameterError, check_number
+from linnaeus.models.fitting import begin_stream, check_choice, check_seed
 from linnaeus.models.linear import LinearTaxonomyClassifier
-from linnaeus.models.parameters import check_choice
-from linnaeus.taxonomy.closure import is_closed
 from linnaeus.typing import CSR, FloatArray, IntArray
 
 __all__ = ["OnlineLinear"]
@@ -37,18 +36,13 @@ class OnlineLinear(LinearTaxonomyClassifier):
     learn: str
 
     def _check_parameters(self) -> None:
-        from sklearn.utils import check_random_state
-
         super()._check_parameters()
         check_number("C", self.C, above=0)
         check_number("max_iter", self.max_iter, least=1, whole=True)
         check_choice("average", self.average, ("trajectory", "none"))
         if self.fit_intercept not in (True, False):
             raise ParameterError(f"fit_intercept={self.fit_intercept!r}; expected True or False.")
-        try:
-            check_random_state(self.random_state)
-        except ValueError as error:
-            raise ParameterError(str(error)) from None
+        check_seed(self.random_state)
 
     def _start(self) -> CSR:
         """The weights now, the intercept as a last feature if there is one, float64."""
@@ -76,38 +70,13 @@ class OnlineLinear(LinearTaxonomyClassifier):
         ``classes`` declares labels before they are met, at the first call; others join when they are met, with weights
         of 0, as long as they are in the taxonomy. A mean of the weights is over the visits of this call.
         """
-        first = not hasattr(self, "nodes_")
-        if first:
-            self._check_parameters()
-        elif self.base_weights_ is not None or self.subtrees_ is not None:
-            raise DataError("The model was pruned and cannot go on learning; keep a whole one for it.")
-        X = self._check_X(X, reset=first)
-        taxonomy = self.taxonomy if first else self.taxonomy_
-        if first and taxonomy is None and classes is not None:
-            taxonomy = check_labels(classes, None)[1]
-        Y, taxonomy, codec = check_labels(y, taxonomy, X.shape[0])
-        weights = check_weights(sample_weight, X.shape[0])
-        declared = check_labels(classes, taxonomy)[0] if classes is not None else Y[:0]
-        problem = Problem(X, Y, taxonomy, weights, codec)
-        if first:
-            self.taxonomy_, self.codec_ = taxonomy, codec
-            self.closed_, self.one_label_, self.some_empty_ = (
-                taxonomy.n_edges > 0 and not codec.single_label,
-                True,
-                False,
-            )
-            self.nested_ = self.learn == "closed" and taxonomy.n_edges > 0
-        elif self.codec_.single_label and not codec.single_label:
-            self.codec_ = codec
-        sizes = np.diff(problem.frontier.indptr)
-        self.one_label_ = self.one_label_ and bool((sizes == 1).all())
-        self.some_empty_ = self.some_empty_ or bool((sizes == 0).any())
-        self.closed_ = self.closed_ and is_closed(taxonomy, Y)
-        self.drop_calibration()
-        self.one_path_ = self.one_path_ and self.one_label_
+        if hasattr(self, "nodes_") and (self.base_weights_ is not None or self.subtrees_ is not None):
+            raise DataError("The model was pruned and cannot be trained further; keep the unpruned model for that.")
+        stream = begin_stream(self, X, y, classes, sample_weight, nested=self.learn == "closed")
+        problem, taxonomy = stream.problem, self.taxonomy_
         targets = {"given": problem.Y, "closed": problem.closed, "frontier": problem.frontier}[self.learn]
-        declared = taxonomy.close(declared) if self.learn == "closed" else declared
-        self._place(np.union1d(targets.indices, declared.indices).astype(np.int32), X)
+        declared = taxonomy.close(stream.declared) if self.learn == "closed" else stream.declared
+        self._place(np.union1d(targets.indices, declared.indices).astype(np.int32), problem.X)
         self._pass(problem, np.union1d(problem.frontier.indices, taxonomy.frontier(declared).indices))
         return self
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linnaeus.engine.plan import blocks, rows_that_fit
+from linnaeus.engine.limits import blocks, rows_that_fit
 from linnaeus.models.subtrees import Subtrees, branching, split_along
 from linnaeus.typing import CSR, FloatArray, IntArray, is_sparse
 

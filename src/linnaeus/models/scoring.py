@@ -15,7 +15,7 @@ import numpy as np
 
 from linnaeus._kernels import dispatch
 from linnaeus.engine import get_engine
-from linnaeus.engine.plan import blocks
+from linnaeus.engine.limits import blocks
 from linnaeus.models.subtrees import Subtrees
 from linnaeus.typing import CSR, FloatArray, IntArray
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus.engine.plan import blocks, rows_that_fit
+from linnaeus.engine.limits import blocks, rows_that_fit
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus.engine.plan import rows_that_fit
+from linnaeus.engine.limits import rows_that_fit
 from linnaeus.models.checkpoint import Checkpoint
 from linnaeus.typing import CSR, FloatArray, IntArray
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus.engine.plan import blocks
+from linnaeus.engine.limits import blocks
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, IntArray
 

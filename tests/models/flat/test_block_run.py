@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from linnaeus.engine import ThreadEngine
-from linnaeus.engine.clock import Clock
-from linnaeus.engine.plan import blocks
+from linnaeus.engine.limits import Clock, blocks
 from linnaeus.models.checkpoint import Checkpoint
 from linnaeus.models.flat import block_run
 from linnaeus.models.flat.block_run import BlockRun, block_key
@@ -68,7 +67,7 @@ def ticking(monkeypatch) -> Ticking:
         gap = np.full(WIDTH, 1.0 - passes / NEEDED)
         return BlockSolution(np.full((3, WIDTH), passes), np.zeros(WIDTH), gap + 1, gap, passes, passes == NEEDED)
 
-    monkeypatch.setattr("linnaeus.engine.clock.time", clock)
+    monkeypatch.setattr("linnaeus.engine.limits.time", clock)
     monkeypatch.setattr(block_run, "time", clock)
     monkeypatch.setattr(block_run, "solve_columns", solve)
 

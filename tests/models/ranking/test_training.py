@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from linnaeus import HierarchicalSVM
-from linnaeus.engine.clock import Clock
+from linnaeus.engine.limits import Clock
 from linnaeus.losses.pair_cost import pair_cost
 from linnaeus.models.kernels import Linear
 from linnaeus.models.ranking.arrays import class_arrays

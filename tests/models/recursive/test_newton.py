@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linnaeus.engine.clock import Clock
+from linnaeus.engine.limits import Clock
 from linnaeus.models.recursive import newton
 from linnaeus.models.recursive.network import make_network
 from linnaeus.models.recursive.newton import fits_newton, leaf_kernel, newton_start

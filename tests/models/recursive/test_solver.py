@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linnaeus import Taxonomy
-from linnaeus.engine.clock import Clock
+from linnaeus.engine.limits import Clock
 from linnaeus.models.recursive import screened
 from tests.models.recursive.oracles import (
     KINDS,

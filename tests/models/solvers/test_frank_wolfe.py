@@ -5,7 +5,7 @@ import pytest
 
 from linnaeus import Taxonomy
 from linnaeus.engine import SerialEngine, ThreadEngine
-from linnaeus.engine.clock import Clock
+from linnaeus.engine.limits import Clock
 from linnaeus.models.solvers.frank_wolfe import BlockAscent, Measure
 from linnaeus.models.structured.faces import DenseFace
 from linnaeus.models.structured.tree import TreeStructure

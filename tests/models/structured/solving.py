@@ -8,7 +8,7 @@ import numpy as np
 
 from linnaeus import Taxonomy
 from linnaeus.engine import SerialEngine
-from linnaeus.engine.clock import Clock
+from linnaeus.engine.limits import Clock
 from linnaeus.models.kernels import Precomputed
 from linnaeus.models.solvers.frank_wolfe import BlockAscent
 from linnaeus.models.structured.faces import GramFace

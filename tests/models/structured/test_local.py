@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from linnaeus.engine import SerialEngine
-from linnaeus.engine.clock import Clock
+from linnaeus.engine.limits import Clock
 from linnaeus.errors import ParameterError, UnknownLabelError
 from linnaeus.models.solvers.frank_wolfe import BlockAscent
 from linnaeus.models.structured.local import AdditiveFace, LocalFace, local_columns

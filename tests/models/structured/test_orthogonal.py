@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 from linnaeus import OrthogonalTransfer
-from linnaeus.engine.clock import Clock
+from linnaeus.engine.limits import Clock
 from linnaeus.models.structured.orthogonal import Orthogonal, pair_weights
 from tests.models.bayes.test_hblr import images
 

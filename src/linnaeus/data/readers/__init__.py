@@ -13,7 +13,7 @@ from linnaeus.data.duplicates import drop_duplicates
 from linnaeus.data.labelled import UNLABELLED, join_labels, keep_labelled
 from linnaeus.data.readers.recognition import FORMATS, format_of
 from linnaeus.data.readers.source import Options, Source
-from linnaeus.engine.memory import parse_bytes
+from linnaeus.engine.limits import parse_bytes
 from linnaeus.errors import DataError, ParameterError, check_number, nearest
 from linnaeus.taxonomy import Taxonomy
 

@@ -17,14 +17,14 @@ from sklearn.utils import check_random_state
 
 from linnaeus.data.check import Problem
 from linnaeus.engine import get_engine, single_blas_thread
-from linnaeus.engine.clock import Clock
+from linnaeus.engine.limits import Clock
 from linnaeus.errors import DataError, ParameterError, check_number
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.bayes.chains import effective_sample_size, split_r_hat
 from linnaeus.models.bayes.path_sum import Chain, PathSum, Sampling, sample_chain
 from linnaeus.models.bayes.posterior_views import with_constant
+from linnaeus.models.fitting import check_choice
 from linnaeus.models.label_tree import label_tree
-from linnaeus.models.parameters import check_choice
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import FloatArray, Matrix
 

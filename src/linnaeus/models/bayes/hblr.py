@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from linnaeus.data.check import Problem
 from linnaeus.engine import GPUEngine, get_engine, single_blas_thread
-from linnaeus.engine.clock import Clock
+from linnaeus.engine.limits import Clock
 from linnaeus.errors import DataError, ParameterError, check_number
 from linnaeus.models.bayes.covariances import fits
 from linnaeus.models.bayes.fisher import gamma_priors, widths_at_probabilities, widths_at_shares
@@ -26,8 +26,8 @@ from linnaeus.models.bayes.partial_map import Posterior, Stage, Together, maximi
 from linnaeus.models.bayes.posterior_views import LearnedPrecision, PosteriorViews, with_constant
 from linnaeus.models.bayes.precisions import MODELS, Owners, Precisions
 from linnaeus.models.bayes.variational import Variational, infer
+from linnaeus.models.fitting import check_choice
 from linnaeus.models.label_tree import label_tree
-from linnaeus.models.parameters import check_choice
 from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import Engine, FloatArray, Matrix

@@ -18,8 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus.engine.clock import Clock
-from linnaeus.engine.plan import blocks
+from linnaeus.engine.limits import Clock, blocks
 from linnaeus.models.bayes.partial_map import Round, inner_stiffness
 from linnaeus.models.label_tree import LabelTree
 from linnaeus.typing import Engine, FloatArray, IntArray, Matrix

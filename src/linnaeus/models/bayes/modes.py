@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus.engine.clock import Clock
+from linnaeus.engine.limits import Clock
 from linnaeus.models.label_tree import LabelTree
 from linnaeus.typing import FloatArray, Matrix
 

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from linnaeus.engine.gpu import GPUEngine
-from linnaeus.engine.memory import format_bytes
-from linnaeus.engine.plan import blocks
+from linnaeus.engine.limits import blocks, format_bytes
 from linnaeus.errors import EngineError, ParameterError
 from linnaeus.models.bayes.in_turn import InTurn
 from linnaeus.typing import FloatArray

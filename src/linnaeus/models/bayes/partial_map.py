@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from linnaeus.engine.clock import Clock
+from linnaeus.engine.limits import Clock
 from linnaeus.models.bayes.covariances import leaf_covariances
 from linnaeus.models.bayes.fixed_point import Anderson
 from linnaeus.models.bayes.modes import find_mode

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus.engine.clock import Clock
+from linnaeus.engine.limits import Clock
 from linnaeus.models.bayes.hamiltonian import Step, move
 from linnaeus.models.bayes.likelihoods import Softmax
 from linnaeus.models.bayes.modes import find_mode

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus.engine.clock import Clock
+from linnaeus.engine.limits import Clock
 from linnaeus.models.bayes.bouchard import Bounded, Local, curvature_of
 from linnaeus.models.bayes.covariances import leaf_covariances
 from linnaeus.models.bayes.fixed_point import Anderson

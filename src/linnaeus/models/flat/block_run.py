@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus.engine.clock import Clock, format_seconds
+from linnaeus.engine.limits import Clock, format_seconds
 from linnaeus.models.checkpoint import Checkpoint
 from linnaeus.models.solvers.binary import BinaryTraining, solve_columns
 from linnaeus.models.solvers.solution import BlockSolution

@@ -10,19 +10,17 @@ with none, are refused. The labels compete within a document, so they are one pr
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from linnaeus.data.check import Problem
 from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.errors import DataError
+from linnaeus.models.fitting import check_training, document_weights, gap_above, require_two_classes, warn_not_converged
 from linnaeus.models.linear import LinearTaxonomyClassifier
-from linnaeus.models.parameters import check_training
 from linnaeus.models.solvers.crammer_singer import solve_crammer_singer
 from linnaeus.models.solvers.rows import prepare_rows
 from linnaeus.models.solvers.softmax import solve_softmax
@@ -81,19 +79,16 @@ class _OneOfMany(LinearTaxonomyClassifier):
 
     def _fit(self, problem: Problem) -> None:
         target = self._classes_of(problem)
-        weights = np.ones(problem.n_docs) if problem.weights is None else problem.weights
         with single_blas_thread(), _waiting(f"training {len(self.nodes_)} labels together", self.verbose):
-            found = self._solve(problem.X, target, self.C * weights, 1.0 if self.fit_intercept else 0.0)
+            bound, bias = self.C * document_weights(problem), 1.0 if self.fit_intercept else 0.0
+            found = self._solve(problem.X, target, bound, bias)
         self.weights_, self.intercept_ = np.ascontiguousarray(found.weights), found.intercept
         self.objective_, self.duality_gap_ = float(found.objective.sum()), float(found.gap.sum())
         self.n_iter_ = found.n_iter
         if not found.converged:
-            warnings.warn(
-                f"Training stopped at max_iter={self.max_iter} before the gap was {self.tol:g} of the objective; "
-                "raise max_iter or tol, or scale the features.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+            gap = self.duality_gap_ / max(self.objective_, 1e-300)
+            reason = gap_above(self.tol, gap, f"max_iter={self.max_iter}")
+            warn_not_converged(reason, advice="increase max_iter or tol, or scale the features")
 
     def _classes_of(self, problem: Problem) -> IntArray:
         """The class (column) of every document: its one most specific label."""
@@ -106,9 +101,7 @@ class _OneOfMany(LinearTaxonomyClassifier):
                 f"{type(self).__name__} learns exactly one label per document, but document {document} has "
                 f"{sizes[document]} ({given}); {self._alternatives} learn label sets."
             )
-        if len(self.nodes_) < 2:
-            only = problem.taxonomy.names[self.nodes_[0]]
-            raise DataError(f"y has only one class, {only!r}; a classifier needs two.")
+        require_two_classes(problem, self.nodes_, one_label_each=True)
         column = np.empty(problem.taxonomy.n_nodes, np.int32)
         column[self.nodes_] = np.arange(len(self.nodes_), dtype=np.int32)
         return column[Y.indices]

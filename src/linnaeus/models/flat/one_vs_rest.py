@@ -10,28 +10,33 @@ run on threads, every label's gap is certified.
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from linnaeus.data.check import Problem
-from linnaeus.engine import GPUEngine, SerialEngine, ThreadEngine, get_engine, single_blas_thread
-from linnaeus.engine.clock import Clock
-from linnaeus.engine.memory import Forecast, format_bytes
-from linnaeus.engine.plan import blocks
-from linnaeus.errors import DataError, check_number
+from linnaeus.engine import GPUEngine, get_engine, single_blas_thread
+from linnaeus.engine.limits import Clock, Forecast, blocks, format_bytes
+from linnaeus.errors import check_number
 from linnaeus.models.checkpoint import Checkpoint
-from linnaeus.models.class_weight import check_class_weight, positive_weights
+from linnaeus.models.fitting import (
+    LongFit,
+    check_choice,
+    check_class_weight,
+    check_training,
+    document_weights,
+    engine_within_memory,
+    positive_weights,
+    require_two_classes,
+    warn_not_converged,
+)
 from linnaeus.models.flat.block_run import BlockRun, block_key
 from linnaeus.models.linear import LinearTaxonomyClassifier
-from linnaeus.models.long_fit import LongFit
-from linnaeus.models.parameters import check_choice, check_training
 from linnaeus.models.solvers import newton_cg
 from linnaeus.models.solvers.binary import prepare_training
 from linnaeus.models.solvers.footprint import binary_footprint
 from linnaeus.models.weights_on_disk import MERGE_BYTES, InMemory, OnDisk
+from linnaeus.progress import note
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, Engine, FloatArray, Matrix
 
@@ -69,10 +74,9 @@ class _OneVsRest(LongFit, LinearTaxonomyClassifier):
     def _fit(self, problem: Problem) -> None:
         clock = Clock(self.max_time)
         Y = self._targets(problem, self.learn).tocsc()
-        if problem.codec.single_label and len(self.nodes_) < 2:
-            only = problem.taxonomy.names[self.nodes_[0]]
-            raise DataError(f"y has only one class, {only!r}; a classifier needs two.")
-        engine, plan = self._engine_within_memory(problem.X)
+        require_two_classes(problem, self.nodes_)
+        engine = get_engine(self.engine, self.n_jobs, gpu=self.loss in newton_cg.LOSSES)
+        engine, plan = engine_within_memory(self, engine, self._memory_needed(problem.X, engine.n_workers))
         with single_blas_thread(), self._checkpointed(problem) as checkpoint:
             with self._block_store(checkpoint, plan) as store:
                 run = self._block_run(problem, Y, clock, engine, store, self._fit_seed(checkpoint))
@@ -81,33 +85,25 @@ class _OneVsRest(LongFit, LinearTaxonomyClassifier):
             if checkpoint is not None and run.complete:
                 checkpoint.finish()
 
-    def _engine_within_memory(self, X: Matrix) -> tuple[Engine, Forecast]:
-        """The engine, with as many workers as memory allows, and the forecast."""
-        engine = get_engine(self.engine, self.n_jobs, gpu=self.loss in newton_cg.LOSSES)
+    def _memory_needed(self, X: Matrix, n_workers: int) -> Forecast:
         size = binary_footprint(X, self.loss)
         # Pruned weights take twice the memory each, and once more while they are stacked: as much as dense ones if a
         # quarter of them stays.
         weights = X.shape[1] * len(self.nodes_) * X.dtype.itemsize
-        plan = self._plan_memory(
-            Forecast(
-                once={"documents": size.rows},
-                each_worker={"blocks": size.panels + 3 * size.result},  # one in work, up to three waiting to be kept
-                n_workers=engine.n_workers,
-                weights=weights,
-                merging=min(MERGE_BYTES, max(2**20, weights // 4)),
-                preparing=size.preparing,
-            ),
-            fewer_workers=self.engine in (None, "threads"),
+        return Forecast(
+            once={"documents": size.rows},
+            each_worker={"blocks": size.panels + 3 * size.result},  # one in work, up to three waiting to be stored
+            n_workers=n_workers,
+            weights=weights,
+            merging=min(MERGE_BYTES, max(2**20, weights // 4)),
+            preparing=size.preparing,
         )
-        if plan.n_workers != engine.n_workers:
-            engine = SerialEngine() if plan.n_workers == 1 else ThreadEngine(plan.n_workers)
-        return engine, plan
 
     def _block_run(
         self, problem: Problem, Y: CSR, clock: Clock, engine: Engine, store: Checkpoint | None, seed: int
     ) -> BlockRun:
         X, nodes = problem.X, self.nodes_
-        bound = self.C * (np.ones(problem.n_docs) if problem.weights is None else problem.weights)
+        bound = self.C * document_weights(problem)
         stop: dict[str, Any] = {"loss": self.loss, "tol": self.tol, "max_iter": self.max_iter}
         stop["bias"] = 1.0 if self.fit_intercept else 0.0
         if isinstance(engine, GPUEngine):
@@ -142,7 +138,7 @@ class _OneVsRest(LongFit, LinearTaxonomyClassifier):
         if self.verbose:
             free = engine.free_memory()
             parts = ", ".join(f"{name} {format_bytes(n)}" for name, n in forecast(X, size, free, self.loss).items())
-            print(f"{engine.device}: {format_bytes(free)} free; {parts} of {size} labels")
+            note(f"{engine.device}: {format_bytes(free)} free; {parts} of {size} labels")
         return DeviceTraining(
             X, bound, engine=engine.here(), block_size=size, prune_below=float(self.prune_below), **stop
         )
@@ -173,21 +169,21 @@ class _OneVsRest(LongFit, LinearTaxonomyClassifier):
     def _warn(self, run: BlockRun, n_missing: int) -> None:
         if not run.complete:
             drafts = sum(len(block.gap) for block in run.outcomes.values() if not block.final)
-            more = f", {n_missing} were not reached and cannot be answered" if n_missing else ""
-            further = f"checkpoint={str(self.checkpoint)!r} goes on" if self.checkpoint is not None else "give more"
-            message = (
-                f"max_time={self.max_time} is over: {drafts} labels are not at their optimum yet{more}; the gap is "
-                f"{self.duality_gap_ / max(self.objective_, 1e-300):.2g} of the objective ({further})."
+            missing = f", {n_missing} were not reached and cannot be predicted" if n_missing else ""
+            gap = self.duality_gap_ / max(self.objective_, 1e-300)
+            resumed = f"fit again with checkpoint={str(self.checkpoint)!r} to continue, or increase max_time"
+            warn_not_converged(
+                f"max_time={self.max_time} is over, {drafts} labels are not at their optimum{missing}, and the gap is "
+                f"{gap:.2g} of the objective",
+                advice="increase max_time" if self.checkpoint is None else resumed,
             )
         elif not all(block.converged for block in run.outcomes.values()):
             unfinished = sum(not block.converged for block in run.outcomes.values())
-            message = (
-                f"{unfinished} of {len(run.parts)} blocks of labels stopped at max_iter={self.max_iter} before the gap "
-                f"was {self.tol:g} of the objective; raise max_iter or tol, or scale the features."
+            warn_not_converged(
+                f"{unfinished} of {len(run.parts)} blocks of labels stopped at max_iter={self.max_iter} with a gap "
+                f"above tol={self.tol:g} of the objective",
+                advice="increase max_iter or tol, or scale the features",
             )
-        else:
-            return
-        warnings.warn(message, ConvergenceWarning, stacklevel=5)
 
 
 class OneVsRestSVM(_OneVsRest):

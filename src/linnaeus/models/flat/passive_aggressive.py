@@ -15,9 +15,8 @@ import numpy as np
 
 from linnaeus.data.check import Problem
 from linnaeus.engine import get_engine
-from linnaeus.errors import DataError
+from linnaeus.models.fitting import check_choice, document_weights, require_two_classes
 from linnaeus.models.online import OnlineLinear
-from linnaeus.models.parameters import check_choice
 from linnaeus.models.solvers.passive_aggressive import Visits, learn_columns, prepared
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, IntArray
@@ -101,9 +100,7 @@ class OneVsRestPA(OnlineLinear):
 
     def _fit(self, problem: Problem) -> None:
         Y = self._targets(problem, self.learn)
-        if problem.codec.single_label and len(self.nodes_) < 2:
-            only = problem.taxonomy.names[self.nodes_[0]]
-            raise DataError(f"y has only one class, {only!r}; a classifier needs two.")
+        require_two_classes(problem, self.nodes_)
         self.n_updates_, self.n_iter_ = 0, int(self.max_iter)
         self._learn(problem, Y, visit_orders(self.random_state, problem.n_docs, int(self.max_iter)), None)
 
@@ -113,7 +110,7 @@ class OneVsRestPA(OnlineLinear):
         self._learn(problem, Y, [np.arange(problem.n_docs)], self._start())
 
     def _learn(self, problem: Problem, Y: CSR, orders: list[IntArray], start: Any) -> None:
-        weight = np.ones(problem.n_docs) if problem.weights is None else problem.weights.astype(np.float64)
+        weight = document_weights(problem)
         X = prepared(problem.X, constant=self.fit_intercept)
         visits = Visits(X, weight, orders, float(self.C), self.average == "trajectory")
         columns = Y.tocsc()[:, self.nodes_]

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from linnaeus.engine.gpu import GPUEngine
-from linnaeus.engine.memory import format_bytes
+from linnaeus.engine.limits import format_bytes
 from linnaeus.errors import EngineError
 from linnaeus.models.gpu.documents import Tensor
 from linnaeus.models.gpu.flat import FlatBlock, FlatTraining

@@ -20,7 +20,7 @@ import numpy as np
 from scipy import sparse
 
 from linnaeus._kernels import dispatch
-from linnaeus.engine.memory import available_memory, format_bytes
+from linnaeus.engine.limits import available_memory, format_bytes
 from linnaeus.errors import DataError, ParameterError
 from linnaeus.models.ranking.passes import Classes
 from linnaeus.typing import CSR, FloatArray, IntArray

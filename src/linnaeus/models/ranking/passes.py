@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from linnaeus._kernels import dispatch
-from linnaeus.engine.plan import blocks
+from linnaeus.engine.limits import blocks
 from linnaeus.losses.pair_cost import PairCost
 from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, is_sparse
 

@@ -24,7 +24,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from linnaeus.errors import ParameterError, check_number
-from linnaeus.models.parameters import check_choice
+from linnaeus.models.fitting import check_choice
 from linnaeus.models.ranking.minover import contradictions, minover
 from linnaeus.models.ranking.online import OnlineRanker, Outcome
 from linnaeus.models.ranking.passes import PERCEPTRON, Weights

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
-from linnaeus.engine.plan import blocks, rows_that_fit
+from linnaeus.engine.limits import blocks, rows_that_fit
 from linnaeus.errors import ParameterError
 from linnaeus.models.kernel_input import row_products
 from linnaeus.models.kernels import Linear

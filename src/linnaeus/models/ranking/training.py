@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus.engine.clock import Clock
-from linnaeus.engine.memory import available_memory, format_bytes
+from linnaeus.engine.limits import Clock, available_memory, format_bytes
 from linnaeus.errors import DataError
 from linnaeus.models.ranking.algorithm2 import solve_by_worst
 from linnaeus.models.ranking.arrays import ClassArrays

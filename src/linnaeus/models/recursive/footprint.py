@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from linnaeus.engine.memory import Forecast
+from linnaeus.engine.limits import Forecast
 from linnaeus.models.recursive.network import Network
 from linnaeus.models.recursive.newton import fits_newton
 from linnaeus.models.recursive.screened import MOST, SAMPLE

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from linnaeus._kernels import dispatch
-from linnaeus.engine.plan import blocks
+from linnaeus.engine.limits import blocks
 from linnaeus.models.recursive.network import Network
 from linnaeus.models.solvers.rows import aligned_zeros
 from linnaeus.typing import Engine, FloatArray, IntArray

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import tempfile
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.data.check import Problem, check_labels, check_weights, with_weight
 from linnaeus.engine import GPUEngine, SerialEngine, ThreadEngine, get_engine, single_blas_thread
-from linnaeus.engine.clock import Clock
-from linnaeus.engine.memory import Forecast
-from linnaeus.errors import DataError, check_number
+from linnaeus.engine.limits import Clock, Forecast
+from linnaeus.errors import check_number
 from linnaeus.models.checkpoint import Checkpoint
-from linnaeus.models.class_weight import check_class_weight, positive_weights
+from linnaeus.models.fitting import (
+    LongFit,
+    check_choice,
+    check_class_weight,
+    check_training,
+    document_weights,
+    engine_within_memory,
+    gap_above,
+    gap_progress,
+    positive_weights,
+    require_two_classes,
+    warn_not_converged,
+)
 from linnaeus.models.linear import LinearTaxonomyClassifier
-from linnaeus.models.long_fit import LongFit
-from linnaeus.models.parameters import check_choice, check_training
 from linnaeus.models.recursive.dense import DenseLeaves
 from linnaeus.models.recursive.footprint import joint_forecast
 from linnaeus.models.recursive.inner import InnerWeights
@@ -40,7 +48,6 @@ from linnaeus.models.recursive.update import Joint, update_joint
 from linnaeus.models.solvers import newton_cg
 from linnaeus.models.solvers.rows import Rows, aligned_zeros, prepare_rows
 from linnaeus.models.weights_on_disk import MERGE_BYTES, InMemory, OnDisk, block_arrays
-from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, Engine, FloatArray, IntArray
 
@@ -87,16 +94,17 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
     def _fit(self, problem: Problem) -> None:
         clock = Clock(self.max_time)
         Y = self._targets(problem, self.learn).tocsc()
-        if problem.codec.single_label and len(self.nodes_) < 2:
-            only = problem.taxonomy.names[self.nodes_[0]]
-            raise DataError(f"y has only one class, {only!r}; a classifier needs two.")
+        require_two_classes(problem, self.nodes_)
         labels, network, schedule = self._network(problem)
         device = get_engine(self.engine, self.n_jobs, gpu=self.loss in newton_cg.LOSSES)
         if isinstance(device, GPUEngine):
             check_device_fit(self, device)
             self._fit_on_device(problem, Y[:, labels], labels, network, device)
             return
-        engine, plan = self._engine_within_memory(problem.X, network)
+        engine = get_engine(self.engine, self.n_jobs)
+        in_turns = self.schedule != "exact"
+        forecast = joint_forecast(problem.X, self.loss, network, engine.n_workers, in_turns=in_turns)
+        engine, plan = engine_within_memory(self, engine, forecast)
         with single_blas_thread(), self._checkpointed(problem) as checkpoint:
             leaves, documents = self._leaves(problem, self._fit_seed(checkpoint))
             blocks = self._blocks(problem, Y[:, labels], labels, network, schedule)
@@ -114,7 +122,7 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
     def _fit_on_device(self, problem: Problem, Y: CSR, labels: IntArray, network: Network, engine: GPUEngine) -> None:
         training, converged = joint_on_device(self, problem, Y, labels, network, engine)
         if not converged:
-            self._tell_gap()
+            self._warn_gap()
         self._joint = None
         dtype, n_features = problem.X.dtype, problem.X.shape[1]
         size = n_features * len(labels) * dtype.itemsize
@@ -164,8 +172,7 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
 
     def _leaves(self, problem: Problem, seed: int, rank: Any = None) -> tuple[Any, Any]:
         X = problem.X
-        weights = np.ones(problem.n_docs) if problem.weights is None else problem.weights
-        bound = (self.C * weights).astype(X.dtype)
+        bound = (self.C * document_weights(problem)).astype(X.dtype)
         bias = 1.0 if self.fit_intercept else 0.0
         if isinstance(X, np.ndarray) and self.loss in newton_cg.LOSSES:
             return DenseLeaves(X, bound, self.loss, bias), X
@@ -178,14 +185,6 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
         weight = positive_weights(self.class_weight, Y, problem.codec.values(problem.taxonomy.names[labels]))
         turn = None if schedule is None else schedule.leaf_turn
         return list(leaf_blocks(Y, network.leaf_total, weight.astype(problem.X.dtype), turn))
-
-    def _engine_within_memory(self, X: Any, network: Network) -> tuple[Engine, Forecast]:
-        engine = get_engine(self.engine, self.n_jobs)
-        forecast = joint_forecast(X, self.loss, network, engine.n_workers, in_turns=self.schedule != "exact")
-        plan = self._plan_memory(forecast, fewer_workers=self.engine in (None, "threads"))
-        if plan.n_workers != engine.n_workers:
-            engine = SerialEngine() if plan.n_workers == 1 else ThreadEngine(plan.n_workers)
-        return engine, plan
 
     def _solver(
         self, leaves: Any, network: Network, schedule: Schedule | None, engine: Engine, plan: Forecast
@@ -248,14 +247,10 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
     # -- solving -------------------------------------------------------------------------------------------------------
 
     def _run(self, solver: JointSolver, clock: Clock, kept: JointCheckpoint) -> None:
-        with progress("training", 100, show=self.verbose > 0) as advance:
-            shown = 0
+        with gap_progress(self.tol, show=self.verbose > 0) as show:
 
             def after(gap: float) -> None:
-                nonlocal shown
-                now = int(np.clip(100 * np.log(max(gap, 1e-300)) / np.log(min(self.tol, 0.5)), shown, 100))
-                advance(now - shown)
-                shown = now
+                show(gap)
                 kept.save_if_due(solver)
 
             leaves, network = solver.leaves, solver.inner.network
@@ -268,17 +263,13 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
         self.objective_, self.duality_gap_ = float(solver.objective), float(solver.gap)
         self.n_iter_, self.time_limit_reached_ = max(1, solver.state.sweep), solver.out_of_time
         if not converged:
-            self._tell_gap()
+            self._warn_gap()
 
-    def _tell_gap(self) -> None:
-        """Warn that the gap is not what was asked for."""
+    def _warn_gap(self) -> None:
+        """Warn that the gap is above ``tol``."""
         limit = f"max_time={self.max_time}" if self.time_limit_reached_ else f"max_iter={self.max_iter}"
-        warnings.warn(
-            f"stopped at {limit} with a gap of {self.duality_gap_ / max(self.objective_, 1e-300):.2g} of the "
-            f"objective, before it was {self.tol:g}; give more, or raise tol.",
-            ConvergenceWarning,
-            stacklevel=6,
-        )
+        gap = self.duality_gap_ / max(self.objective_, 1e-300)
+        warn_not_converged(gap_above(self.tol, gap, limit), advice="increase the limit or tol")
 
     def _take_weights(self, solver: JointSolver, labels: IntArray, documents: Any, store: Checkpoint | None) -> None:
         """Weights of the leaves, relatives together; sorted by label where each document has one plain label."""

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus.engine.clock import Clock
+from linnaeus.engine.limits import Clock
 from linnaeus.models.recursive.inner import LANES
 from linnaeus.models.recursive.network import Network
 from linnaeus.models.recursive.solver import JointSolver

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from linnaeus.data.check import Problem
-from linnaeus.engine.clock import Clock
 from linnaeus.engine.gpu import GPUEngine
-from linnaeus.engine.memory import format_bytes
+from linnaeus.engine.limits import Clock, format_bytes
 from linnaeus.errors import EngineError, ParameterError
-from linnaeus.models.class_weight import positive_weights
+from linnaeus.models.fitting import document_weights, gap_progress, positive_weights
 from linnaeus.models.recursive.links import links_of
 from linnaeus.models.recursive.network import Network, in_order, reduce_links
-from linnaeus.progress import progress
+from linnaeus.progress import note
 from linnaeus.typing import CSR, IntArray
 
 __all__ = ["check_device_fit", "joint_on_device"]
@@ -42,22 +39,17 @@ def joint_on_device(model: Any, problem: Problem, Y: CSR, labels: IntArray, netw
     clock = Clock(model.max_time)
     options = {"spawn": model.spawn, "root": float(model.root)}
     E = inner_matrix(in_order(reduce_links(links_of(problem.taxonomy, labels, **options))))
-    bound = model.C * (np.ones(problem.n_docs) if problem.weights is None else problem.weights)
+    bound = model.C * document_weights(problem)
     weight = positive_weights(model.class_weight, Y, problem.codec.values(problem.taxonomy.names[labels]))
     bias = 1.0 if model.fit_intercept else 0.0
     _check_memory(problem.X, network, model, engine)
     training = JointTraining(
         problem.X, Y, bound, network, E, loss=model.loss, bias=bias, positive_weight=weight, engine=engine
     )
-    with progress("training", 100, show=model.verbose > 0) as advance:
-        shown = 0
+    with gap_progress(model.tol, show=model.verbose > 0) as show:
 
         def go_on(objective: float, gap: float) -> bool:
-            nonlocal shown
-            relative = max(gap / max(objective, 1e-300), 1e-300)
-            now = int(np.clip(100 * np.log(relative) / np.log(min(model.tol, 0.5)), shown, 100))
-            advance(now - shown)
-            shown = now
+            show(gap / max(objective, 1e-300))
             return not clock.over
 
         training.run(model.tol, model.max_iter, go_on)
@@ -86,7 +78,7 @@ def _check_memory(X: Any, network: Network, model: Any, engine: GPUEngine) -> No
     needed = sum(sizes.values())
     parts = ", ".join(f"{name} {format_bytes(size)}" for name, size in sizes.items())
     if model.verbose:
-        print(f"{engine.device}: {format_bytes(free)} free, {format_bytes(needed)} needed: {parts}")
+        note(f"{engine.device}: {format_bytes(free)} free, {format_bytes(needed)} needed: {parts}")
     if needed > free:
         fits = int(network.n_leaves * free / needed)
         raise EngineError(

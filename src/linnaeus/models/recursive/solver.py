@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from linnaeus.engine import SerialEngine
-from linnaeus.engine.clock import Clock
+from linnaeus.engine.limits import Clock
 from linnaeus.models.recursive.inner import InnerWeights
 from linnaeus.models.recursive.leaves import measure_block, near_block, screen_block, visit_block
 from linnaeus.models.recursive.together import common_move

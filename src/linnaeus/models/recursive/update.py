@@ -15,9 +15,9 @@ import numpy as np
 
 from linnaeus.data.check import Problem
 from linnaeus.engine import SerialEngine, ThreadEngine, get_engine
-from linnaeus.engine.clock import Clock
+from linnaeus.engine.limits import Clock
 from linnaeus.errors import DataError, ParameterError, nearest
-from linnaeus.models.class_weight import positive_weights
+from linnaeus.models.fitting import positive_weights
 from linnaeus.models.recursive.inner import InnerWeights
 from linnaeus.models.recursive.leaves import leaf_blocks
 from linnaeus.models.recursive.links import links_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from linnaeus.engine.plan import rows_that_fit
+from linnaeus.engine.limits import rows_that_fit
 from linnaeus.models.solvers import newton_cg
 from linnaeus.models.solvers.dual_cd import PANEL, negative_start, solve_block
 from linnaeus.models.solvers.newton_cg import solve_dense_block

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linnaeus.engine.plan import rows_that_fit
+from linnaeus.engine.limits import rows_that_fit
 from linnaeus.models.solvers import newton_cg
 from linnaeus.models.solvers.dual_cd import PANEL
 from linnaeus.typing import Matrix

@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus.engine.clock import Clock
-from linnaeus.engine.plan import blocks as parts_of
+from linnaeus.engine.limits import Clock
+from linnaeus.engine.limits import blocks as parts_of
 from linnaeus.typing import Engine, FloatArray, IntArray
 
 __all__ = ["BlockAscent", "Measure"]

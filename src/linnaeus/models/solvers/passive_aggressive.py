@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from linnaeus._kernels import dispatch
-from linnaeus.engine.plan import blocks
+from linnaeus.engine.limits import blocks
 from linnaeus.taxonomy.rows import pointers
 from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Matrix
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus.engine.plan import blocks
+from linnaeus.engine.limits import blocks
 from linnaeus.typing import FloatArray, IntArray, Matrix, is_sparse
 
 __all__ = ["Rows", "aligned_zeros", "prepare_rows"]

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus.engine.plan import blocks, rows_that_fit
+from linnaeus.engine.limits import blocks, rows_that_fit
 from linnaeus.models.solvers.solution import BlockSolution
 from linnaeus.typing import FloatArray, IntArray, Matrix
 

@@ -26,8 +26,8 @@ from linnaeus.decoding.rules import Rules
 from linnaeus.decoding.set_weights import SetWeights
 from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.errors import DataError, check_number
+from linnaeus.models.fitting import check_choice
 from linnaeus.models.online import OnlineLinear
-from linnaeus.models.parameters import check_choice
 from linnaeus.models.requests import best_labels, known_ends
 from linnaeus.models.solvers.passive_aggressive import BELOW, prepared
 from linnaeus.models.structured.set_visits import Branching, Shards, TreeOfNodes, visit_shard

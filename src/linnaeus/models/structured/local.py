@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus.engine.plan import blocks
+from linnaeus.engine.limits import blocks
 from linnaeus.errors import ParameterError, UnknownLabelError
 from linnaeus.models.structured.faces import Face, squares
 from linnaeus.taxonomy import Taxonomy

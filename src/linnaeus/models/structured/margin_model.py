@@ -17,15 +17,13 @@ from linnaeus.decoding import BestLabel, Decoder, RankedSets, Rules, Threshold, 
 from linnaeus.decoding.base import stacked
 from linnaeus.decoding.set_weights import SetWeights
 from linnaeus.engine import get_engine, single_blas_thread
-from linnaeus.engine.clock import Clock
-from linnaeus.engine.plan import blocks, rows_that_fit
+from linnaeus.engine.limits import Clock, blocks, rows_that_fit
 from linnaeus.errors import DataError, check_number
 from linnaeus.losses.cost import SCALINGS
-from linnaeus.models.class_weight import check_class_weight, positive_weights
 from linnaeus.models.explaining import NodeExplanation, explain_path, one_row
+from linnaeus.models.fitting import check_choice, check_class_weight, check_training, positive_weights
 from linnaeus.models.kernel_input import KernelInput
 from linnaeus.models.kernels import kept_documents
-from linnaeus.models.parameters import check_choice, check_training
 from linnaeus.models.requests import known_ends
 from linnaeus.models.solvers.frank_wolfe import BlockAscent, Measure
 from linnaeus.models.structured.blocks import Blocks

@@ -22,7 +22,7 @@ from functools import cached_property
 
 import numpy as np
 
-from linnaeus.engine.clock import Clock
+from linnaeus.engine.limits import Clock
 from linnaeus.typing import FloatArray, IntArray
 
 __all__ = ["Orthogonal", "pair_weights"]

@@ -19,9 +19,9 @@ from sklearn.utils import check_random_state
 from linnaeus.data.check import Problem
 from linnaeus.decoding import Decoder
 from linnaeus.engine import get_engine, single_blas_thread
-from linnaeus.engine.clock import Clock
+from linnaeus.engine.limits import Clock
 from linnaeus.errors import DataError, check_number
-from linnaeus.models.parameters import check_training
+from linnaeus.models.fitting import check_training
 from linnaeus.models.structured.orthogonal import Orthogonal, pair_weights
 from linnaeus.models.topdown.base import Descent
 from linnaeus.models.topdown.local import Family

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from linnaeus._kernels import dispatch
-from linnaeus.engine.plan import blocks
+from linnaeus.engine.limits import blocks
 from linnaeus.typing import FloatArray, Kernel, Matrix, is_sparse
 
 __all__ = ["kernel_scores", "linear_scores"]

@@ -23,7 +23,7 @@ import numpy as np
 from scipy import sparse
 
 from linnaeus._kernels import dispatch
-from linnaeus.engine.plan import blocks, rows_that_fit
+from linnaeus.engine.limits import blocks, rows_that_fit
 from linnaeus.models.scoring import Scorer
 from linnaeus.models.solvers.passive_aggressive import squared_norms
 from linnaeus.taxonomy import Taxonomy

@@ -16,8 +16,8 @@ import numpy as np
 
 from linnaeus.decoding.base import hierarchy
 from linnaeus.errors import ParameterError
+from linnaeus.models.fitting import check_choice
 from linnaeus.models.kernels import Linear
-from linnaeus.models.parameters import check_choice
 from linnaeus.models.structured.active import ActiveBlocks
 from linnaeus.models.structured.closures import ClosureStructure
 from linnaeus.models.structured.faces import Face, make_face, with_constant

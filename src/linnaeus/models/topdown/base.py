@@ -28,10 +28,10 @@ from linnaeus.decoding.base import stacked, theta_per_node
 from linnaeus.decoding.search import Descent, ExactSearch
 from linnaeus.decoding.set_weights import SetWeights, by_suppression
 from linnaeus.engine import get_engine, single_blas_thread
-from linnaeus.engine.plan import blocks, rows_that_fit
+from linnaeus.engine.limits import blocks, rows_that_fit
 from linnaeus.errors import DataError
+from linnaeus.models.fitting import check_choice, check_training
 from linnaeus.models.linear import LinearTaxonomyClassifier
-from linnaeus.models.parameters import check_choice, check_training
 from linnaeus.models.topdown.local import Family, LocalSolution, LocalTraining, packs, solve_pack
 from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy

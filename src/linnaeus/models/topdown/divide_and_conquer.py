@@ -26,7 +26,7 @@ from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.errors import DataError
 from linnaeus.losses.pair_cost import pair_cost
 from linnaeus.models.base import TaxonomyClassifier
-from linnaeus.models.parameters import check_choice, check_training
+from linnaeus.models.fitting import check_choice, check_training
 from linnaeus.models.ranking.arrays import class_arrays
 from linnaeus.models.ranking.attributes import class_attributes
 from linnaeus.models.ranking.label_sets import SET_SIZES, LabelSets

@@ -22,9 +22,9 @@ from sklearn.utils.validation import check_is_fitted
 from linnaeus.data.check import Problem, check_labels
 from linnaeus.decoding import Decoder, ExactSearch, LocalSearch, PathClassifier
 from linnaeus.engine import get_engine
+from linnaeus.models.fitting import check_choice
 from linnaeus.models.flat.passive_aggressive import visit_orders
 from linnaeus.models.online import OnlineLinear
-from linnaeus.models.parameters import check_choice
 from linnaeus.models.solvers.passive_aggressive import PANEL, Visits, assembled, learn_panels, prepared
 from linnaeus.models.topdown.base import LocalClassifiers, union
 from linnaeus.models.topdown.fitted_search import fit_search, leaves_of

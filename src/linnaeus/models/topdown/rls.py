@@ -26,9 +26,9 @@ from linnaeus.data.check import Problem
 from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.errors import ParameterError, check_number
 from linnaeus.models.explaining import NodeExplanation
+from linnaeus.models.fitting import check_choice
 from linnaeus.models.kernel_input import KernelInput, row_products
 from linnaeus.models.kernels import Linear, kept_documents, kernel_of
-from linnaeus.models.parameters import check_choice
 from linnaeus.models.topdown.base import LocalClassifiers, _undecided
 from linnaeus.models.topdown.local import Family, LocalSolution
 from linnaeus.models.topdown.node_svm import NodeSVM

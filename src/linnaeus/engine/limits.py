@@ -1,11 +1,12 @@
-"""How much memory a fit will take, before it starts, and how to stay below a limit.
+"""Limits of a fit: how large blocks may be, how much memory it will take before it starts, how much time is left.
+
+Sizes of blocks follow from memory, never from the number of threads, and so do results. The forecast is
 
     peak = now + max(preparing, once + n_workers x each worker + weights)
 
-``now`` is what the process holds already (the documents among it), ``preparing`` what laying them out takes for a
-moment. Where a limit is given, weights go to disk first, which costs little; then fewer workers run, which costs time;
-then an error says what the least is. Pages of memory-mapped files are not counted: the system takes them back when it
-needs them.
+where ``now`` is what the process holds already (the documents among it) and ``preparing`` what laying them out takes
+for a moment. Under a limit weights go to disk first, which costs little; then fewer workers run, which costs time; then
+an error says what the minimum is. Pages of memory-mapped files are not counted: the system takes them back on demand.
 """
 
 from __future__ import annotations
@@ -13,20 +14,61 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from linnaeus.errors import ParameterError
 
-__all__ = ["Forecast", "available_memory", "format_bytes", "own_memory", "parse_bytes", "plan_memory"]
+__all__ = [
+    "Clock",
+    "Forecast",
+    "available_memory",
+    "blocks",
+    "format_bytes",
+    "format_seconds",
+    "own_memory",
+    "parse_bytes",
+    "parse_seconds",
+    "plan_memory",
+    "rows_that_fit",
+]
 
-_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-_UNITS |= {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-_UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+_BYTES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_BYTES |= {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_BYTES |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+_SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "min": 60.0, "s": 1.0, "": 1.0}
 
 
-def parse_bytes(value: Any, name: str = "max_memory") -> int:
+# -- blocks ------------------------------------------------------------------------------------------------------------
+
+
+def rows_that_fit(row_bytes: int, budget: int = 64 * 2**20, *, least: int = 1) -> int:
+    """How many rows of ``row_bytes`` fit into ``budget`` bytes.
+
+    Examples
+    --------
+    >>> rows_that_fit(1024, budget=10_240)
+    10
+    """
+    return max(least, budget // max(1, row_bytes))
+
+
+def blocks(n: int, size: int) -> Iterator[slice]:
+    """Slices of at most ``size`` that cover 0..n.
+
+    Examples
+    --------
+    >>> list(blocks(5, 2))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    return (slice(a, min(a + size, n)) for a in range(0, n, size))
+
+
+# -- memory ------------------------------------------------------------------------------------------------------------
+
+
+def parse_bytes(value: object, name: str = "max_memory") -> int:
     """Bytes from a number or a text such as "4GB" (10^9) or "512 MiB" (2^20).
 
     Examples
@@ -35,9 +77,9 @@ def parse_bytes(value: Any, name: str = "max_memory") -> int:
     (4000000000, 1536, 1000)
     """
     found = re.fullmatch(r"\s*([0-9]*\.?[0-9]+(?:e[0-9]+)?)\s*([A-Za-z]*)\s*", str(value))
-    if isinstance(value, bool) or found is None or found[2].upper() not in _UNITS or not float(found[1]) > 0:
+    if isinstance(value, bool) or found is None or found[2].upper() not in _BYTES or not float(found[1]) > 0:
         raise ParameterError(f"{name}={value!r}; expected bytes as a number, or as '4GB' or '512MiB'.")
-    return int(float(found[1]) * _UNITS[found[2].upper()])
+    return int(float(found[1]) * _BYTES[found[2].upper()])
 
 
 def format_bytes(n_bytes: float) -> str:
@@ -152,7 +194,7 @@ class Forecast:
         told = f"memory: {format_bytes(self.peak)} at the peak = {' + '.join(terms)}"
         return f"{told}; {format_bytes(self.weights)} on disk" if self.on_disk else told
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """All figures as plain values, for JSON."""
         return {
             "peak_bytes": self.peak,
@@ -192,3 +234,70 @@ def plan_memory(forecast: Forecast, limit: int | None, *, fewer_workers: bool = 
     raise ParameterError(
         f"max_memory is {format_bytes(limit)}, but the fit takes at least {format_bytes(least.peak)} ({least}); {how}."
     )
+
+
+# -- time --------------------------------------------------------------------------------------------------------------
+
+
+def parse_seconds(value: object, name: str = "max_time") -> float:
+    """Seconds from a number or a text such as "90", "10m" or "1h30m".
+
+    Examples
+    --------
+    >>> parse_seconds("10m"), parse_seconds("1h30m"), parse_seconds(2.5)
+    (600.0, 5400.0, 2.5)
+    """
+    text = str(value).replace(" ", "").lower()
+    parts = re.findall(r"(\d+\.?\d*|\.\d+)(d|h|min|m|s|)", text)
+    good = not isinstance(value, bool) and parts and "".join(a + b for a, b in parts) == text
+    good = good and (len(parts) == 1 or all(unit for _, unit in parts))
+    seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts) if good else 0.0
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        seconds = float(value)
+    if not (seconds > 0 and math.isfinite(seconds)):
+        raise ParameterError(f"{name}={value!r}; expected seconds above 0, or a text such as '10m' or '1h30m'.")
+    return seconds
+
+
+def format_seconds(seconds: float) -> str:
+    """Seconds for people.
+
+    Examples
+    --------
+    >>> format_seconds(5400), format_seconds(90), format_seconds(2.5)
+    ('1h30m', '1m30s', '2.5s')
+    """
+    if seconds < 60:
+        return f"{seconds:.3g}s"
+    parts, rest = [], round(seconds)
+    for unit in ("d", "h", "m", "s"):
+        count, rest = divmod(rest, int(_SECONDS[unit]))
+        parts.append(f"{count}{unit}" if count else "")
+    return "".join(parts)
+
+
+class Clock:
+    """Runs from its making on; without a limit there is always time left.
+
+    Examples
+    --------
+    >>> Clock(None).remaining, Clock("1h").over
+    (inf, False)
+    """
+
+    def __init__(self, limit: object = None) -> None:
+        self.limit = math.inf if limit is None else parse_seconds(limit)
+        self._start = time.time()  # not the monotonic clock: workers on other machines compare with `deadline`
+
+    @property
+    def deadline(self) -> float:
+        """Seconds since the epoch at which the time is over."""
+        return self._start + self.limit
+
+    @property
+    def remaining(self) -> float:
+        return max(0.0, self.deadline - time.time())
+
+    @property
+    def over(self) -> bool:
+        return self.remaining <= 0

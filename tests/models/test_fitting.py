@@ -1,0 +1,96 @@
+"""Steps that models share: warnings point at the user's line, progress never moves backwards, streams are validated."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+import linnaeus
+from linnaeus import registry
+from linnaeus.data.check import Problem, check_labels
+from linnaeus.errors import DataError
+from linnaeus.models import fitting
+from linnaeus.models.fitting import document_weights, gap_progress, require_two_classes
+
+X = sparse.random_array((60, 20), density=0.4, rng=0, format="csr")
+LABELS = ["a", "b", "c"] * 20
+
+
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [
+        ("RRSVM", {"max_iter": 1, "tol": 1e-9}),
+        ("RRLogistic", {"max_iter": 1, "tol": 1e-9}),
+        ("RRSVM", {"max_iter": 1, "tol": 1e-9, "schedule": "colours"}),
+        ("OneVsRestSVM", {"max_iter": 1, "tol": 1e-9}),
+        ("MulticlassSVM", {"max_iter": 1, "tol": 1e-9}),
+        ("SoftmaxRegression", {"max_iter": 1, "tol": 1e-9}),
+    ],
+)
+def test_convergence_warnings_point_at_the_line_of_the_user(model, options):
+    estimator = registry.resolve(model)(**options)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        estimator.fit(X, LABELS)
+    found = [w for w in caught if issubclass(w.category, ConvergenceWarning)]
+    assert len(found) == 1
+    assert found[0].filename == __file__
+    assert str(found[0].message).startswith("The fit did not converge: ")
+
+
+def test_an_update_that_does_not_converge_warns_at_the_line_of_the_user():
+    model = linnaeus.RRSVM(tol=1e-2).fit(X, LABELS)
+    model.set_params(max_iter=1, tol=1e-12)
+    with pytest.warns(ConvergenceWarning) as caught:
+        model.update(X[:30], LABELS[30:])
+    assert caught[0].filename == __file__
+
+
+def test_a_memory_warning_points_at_the_line_of_the_user(monkeypatch):
+    monkeypatch.setattr(fitting, "available_memory", lambda: 1000.0)
+    with pytest.warns(UserWarning, match="are available") as caught:
+        linnaeus.OneVsRestSVM().fit(X, LABELS)
+    assert caught[0].filename == __file__
+
+
+def test_progress_from_the_gap_is_linear_in_its_logarithm_and_never_moves_backwards(monkeypatch):
+    moved: list[int] = []
+
+    class Bar:
+        def __enter__(self):
+            return moved.append
+
+        def __exit__(self, *error):
+            return None
+
+    monkeypatch.setattr(fitting, "progress", lambda *_, **__: Bar())
+    with gap_progress(1e-4, show=True) as measured:
+        for gap in (1.0, 1e-2, 1e-1, 0.0):
+            measured(gap)
+    assert moved == [0, 50, 0, 50]
+
+
+def test_one_class_is_refused_for_single_labels_and_allowed_for_sets():
+    for y, refused in ((["a", "a"], True), ([["a"], ["a"]], False)):
+        Y, tax, codec = check_labels(y, None)
+        problem = Problem(np.eye(2), Y, tax, None, codec)
+        nodes = np.unique(Y.indices)
+        if refused:
+            with pytest.raises(DataError, match="only one class, 'a'"):
+                require_two_classes(problem, nodes)
+        else:
+            require_two_classes(problem, nodes)
+        with pytest.raises(DataError, match="only one class, 'a'"):
+            require_two_classes(problem, nodes, one_label_each=True)
+
+
+def test_document_weights_are_a_copy():
+    Y, tax, codec = check_labels(["a", "b"], None)
+    given = np.array([1.0, 2.0])
+    weights = document_weights(Problem(np.eye(2), Y, tax, given, codec))
+    weights[:] = 0
+    assert given.tolist() == [1.0, 2.0]
