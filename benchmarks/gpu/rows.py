@@ -32,8 +32,7 @@ def products(device: str) -> list[dict[str, Any]]:
     """The two products at the size of DMOZ-2010, beside cuSPARSE."""
     import torch
 
-    from linnaeus.models.gpu.documents import on_device
-    from linnaeus.models.gpu.products import product
+    from linnaeus.models.gpu.documents import on_device, product
 
     made = synthetic.make(synthetic.DMOZ_2010, device)
     X = on_device(made.X, device)
@@ -68,8 +67,8 @@ def flat(device: str, problem: Any) -> list[dict[str, Any]]:
 
     from linnaeus import OneVsRestSVM
     from linnaeus.engine import GPUEngine
+    from linnaeus.models.gpu.documents import product
     from linnaeus.models.gpu.flat import FlatBlock, FlatTraining
-    from linnaeus.models.gpu.products import product
 
     X, Y = problem.X, problem.Y.tocsc()
     Y = Y[:, np.flatnonzero(np.diff(Y.indptr))]

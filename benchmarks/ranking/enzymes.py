@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks import problems
 from benchmarks.ranking.measures import measured, with_own_leaves
 from linnaeus import HierarchicalSVM
-from linnaeus.features.strings import SpectrumFeatures
+from linnaeus.features.spectrum import SpectrumFeatures
 
 COLUMNS = ("accuracy", "precision", "maximal loss", "ranking loss", "parent accuracy")
 PUBLISHED = {"flat": (34.2, 44.3, 1.94, 13.2, 38.3), "hierarchical": (33.6, 43.7, 1.84, 11.6, 40.4)}

@@ -122,7 +122,7 @@ MODELS: dict[str, ModelEntry] = {
 STORABLE: dict[str, str] = {
     "Calibrator": "linnaeus.decoding.calibrate:Calibrator",
     "DenseFeatures": "linnaeus.features.dense:DenseFeatures",
-    "FillMissing": "linnaeus.features.missing:FillMissing",
+    "FillMissing": "linnaeus.features.dense:FillMissing",
     "GramRows": "linnaeus.models.gram:GramRows",
     "KeptDocuments": "linnaeus.models.neighbours:KeptDocuments",
     "LabelCodec": "linnaeus.data.kinds:LabelCodec",

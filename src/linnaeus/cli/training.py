@@ -104,8 +104,7 @@ def make_features(
 
     A ``model`` (its parameters) with a kernel on sequences takes them as they are.
     """
-    from linnaeus.features.defaults import default_features
-    from linnaeus.features.named import string_features
+    from linnaeus.features.named import default_features, string_features
 
     if takes_sequences(model.get("kernel")):
         if named is not None:

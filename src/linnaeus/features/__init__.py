@@ -6,9 +6,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from linnaeus.features.defaults import default_features as default_features
     from linnaeus.features.dense import DenseFeatures as DenseFeatures
-    from linnaeus.features.missing import FillMissing as FillMissing
+    from linnaeus.features.dense import FillMissing as FillMissing
+    from linnaeus.features.named import default_features as default_features
     from linnaeus.features.spectrum import SpectrumFeatures as SpectrumFeatures
     from linnaeus.features.spectrum import SpectrumKernel as SpectrumKernel
     from linnaeus.features.subsequence import SubsequenceKernel as SubsequenceKernel
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "DenseFeatures": "linnaeus.features.dense",
-    "FillMissing": "linnaeus.features.missing",
+    "FillMissing": "linnaeus.features.dense",
     "SpectrumFeatures": "linnaeus.features.spectrum",
     "SpectrumKernel": "linnaeus.features.spectrum",
     "SubsequenceKernel": "linnaeus.features.subsequence",
     "TextFeatures": "linnaeus.features.text",
-    "default_features": "linnaeus.features.defaults",
+    "default_features": "linnaeus.features.named",
 }
 __all__ = [
     "DenseFeatures",

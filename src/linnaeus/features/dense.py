@@ -1,7 +1,7 @@
 """Dense vectors made ready for a linear model: missing values filled, every feature to mean 0 and deviation 1.
 
-What is learned comes from the training documents only: x -> (fill(x) - mean) / deviation, column by column. A feature
-that never varies is only centred.
+What is learned comes from the training documents only: x -> (fill(x) - mean) / deviation, column by column. A NaN
+becomes a number learned from its column. A feature that never varies is only centred.
 """
 
 from __future__ import annotations
@@ -13,10 +13,61 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from linnaeus.features.missing import FillMissing
+from linnaeus.errors import DataError, ParameterError
 from linnaeus.typing import FloatArray
 
-__all__ = ["DenseFeatures"]
+__all__ = ["DenseFeatures", "FillMissing"]
+
+
+class FillMissing(TransformerMixin, BaseEstimator):
+    """Replace NaN by the mean or median of the column in the training documents, or by zero.
+
+    A column that is missing everywhere in training is filled with zero, so that the number of columns stays.
+    scikit-learn's SimpleImputer does the same with more options; this one survives saving as one array.
+
+    Examples
+    --------
+    >>> FillMissing().fit([[1.0], [3.0]]).transform(np.array([[np.nan], [5.0]])).tolist()
+    [[2.0], [5.0]]
+    """
+
+    def __init__(self, how: str = "mean") -> None:
+        self.how = how
+
+    def fit(self, X: Any, y: object = None) -> FillMissing:
+        """Learn one value per column."""
+        if self.how not in ("mean", "median", "zero"):
+            raise ParameterError(f"how must be 'mean', 'median' or 'zero'; got {self.how!r}.")
+        X = np.asarray(X)
+        if self.how == "zero":
+            self.values_ = np.zeros(X.shape[1])
+            return self
+        present = ~np.isnan(X).all(axis=0)  # the mean of nothing would be NaN, with a warning
+        self.values_ = np.zeros(X.shape[1])
+        middle = np.nanmean if self.how == "mean" else np.nanmedian
+        self.values_[present] = middle(X[:, present].astype(np.float64), axis=0)
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """A copy of X without NaN."""
+        check_is_fitted(self, "values_")
+        X = np.array(X, copy=True)
+        if X.ndim != 2 or X.shape[1] != len(self.values_):
+            raise DataError(f"{len(self.values_)} columns were learned; got an array of shape {X.shape}.")
+        rows, columns = np.nonzero(np.isnan(X))
+        X[rows, columns] = self.values_[columns]
+        return X
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What `transform` needs as (values, arrays)."""
+        return {"how": self.how}, {"values": self.values_}
+
+    @classmethod
+    def from_state(cls, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> FillMissing:
+        """The inverse of `state`."""
+        model = cls(values["how"])
+        model.values_ = np.asarray(arrays["values"])
+        return model
 
 
 class DenseFeatures(TransformerMixin, BaseEstimator):

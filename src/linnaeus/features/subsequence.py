@@ -20,10 +20,9 @@ import numpy as np
 
 from linnaeus._kernels import dispatch
 from linnaeus.errors import DataError, ParameterError, check_number
-from linnaeus.features.piece_gram import piece_gram
 from linnaeus.features.pieces import PieceMap
 from linnaeus.features.sequences import Sequences
-from linnaeus.features.string_kernel import StringKernel
+from linnaeus.features.string_kernel import StringKernel, piece_gram
 from linnaeus.typing import Engine, FloatArray, IntArray
 
 __all__ = ["SubsequenceKernel"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from linnaeus.models.bayes.chains import effective_sample_size, split_r_hat
+from linnaeus.models.bayes.corr_mnl import effective_sample_size, split_r_hat
 
 
 def walk(correlation: float, n_draws: int, seed: int) -> np.ndarray:

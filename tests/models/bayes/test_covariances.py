@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from linnaeus.engine import SerialEngine, ThreadEngine
-from linnaeus.models.bayes.covariances import fits, leaf_covariances
+from linnaeus.models.bayes.stages import fits, leaf_covariances
 from tests.models.bayes.worked import TREE
 
 

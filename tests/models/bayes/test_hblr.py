@@ -9,8 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from linnaeus import HBLR, RRLogistic, Taxonomy, calibrate
 from linnaeus.errors import LinnaeusError
-from linnaeus.models.bayes.fisher import gamma_priors, widths_at_probabilities, widths_at_shares
-from linnaeus.models.bayes.precisions import Owners
+from linnaeus.models.bayes.precisions import Owners, gamma_priors, widths_at_probabilities, widths_at_shares
 from tests.models.bayes.worked import TREE
 
 

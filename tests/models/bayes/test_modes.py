@@ -9,8 +9,7 @@ import pytest
 from scipy import sparse
 from scipy.optimize import minimize
 
-from linnaeus.models.bayes.likelihoods import Binary, Softmax
-from linnaeus.models.bayes.modes import find_mode
+from linnaeus.models.bayes.modes import Binary, Softmax, find_mode
 from tests.models.bayes.worked import ONES, TREE, X, Y, random_tree
 
 SOFTMAX = [(0, 0), (0.546004, 0.261924), (1.324044, 0.195366), (0.313969, 0.590405), (-0.546004, -0.261924)]

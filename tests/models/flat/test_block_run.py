@@ -10,7 +10,7 @@ from linnaeus.engine.limits import Clock, blocks
 from linnaeus.models.checkpoint import Checkpoint
 from linnaeus.models.flat import block_run
 from linnaeus.models.flat.block_run import BlockRun, block_key
-from linnaeus.models.solvers.solution import BlockSolution
+from linnaeus.models.solvers.rows import BlockSolution
 from linnaeus.models.weights_on_disk import InMemory
 
 N_BLOCKS, WIDTH, NEEDED = 10, 4, 50

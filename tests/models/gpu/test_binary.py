@@ -11,7 +11,7 @@ import linnaeus
 from linnaeus import OneVsRestSVM
 from linnaeus.engine import GPUEngine
 from linnaeus.errors import EngineError
-from linnaeus.models.gpu.binary import DeviceTraining, device_block_size, forecast
+from linnaeus.models.gpu.flat import DeviceTraining, device_block_size, forecast
 from tests.models.gpu.worked import CPU, problem
 
 TAX, X, Y = problem()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from scipy import sparse
 
-from linnaeus.models.gpu.documents import SparseRows, on_device, squares, with_constant
+from linnaeus.models.gpu.documents import SparseRows, on_device, squares
+from linnaeus.models.solvers.rows import with_constant
 from tests.models.gpu.worked import random_csr
 
 X = random_csr(13, 9)
@@ -41,5 +43,5 @@ def test_a_part_has_only_the_features_that_occur_in_it() -> None:
 @pytest.mark.parametrize("make", [lambda X: X, lambda X: X.toarray()])
 def test_a_constant_feature_comes_last(make) -> None:
     found = with_constant(make(X), 2.0)
-    np.testing.assert_array_equal(found.toarray(), np.hstack([X.toarray(), np.full((13, 1), 2.0)]))
+    np.testing.assert_array_equal(sparse.csr_array(found).toarray(), np.hstack([X.toarray(), np.full((13, 1), 2.0)]))
     assert with_constant(make(X), 0.0).shape == X.shape

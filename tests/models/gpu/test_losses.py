@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from linnaeus.models.gpu.losses import Pairs
+from linnaeus.models.gpu.columns import Pairs
 
 LOSS = {"squared_hinge": lambda m: max(0.0, 1 - m) ** 2, "logistic": lambda m: float(np.log1p(np.exp(-m)))}
 

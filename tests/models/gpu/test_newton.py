@@ -7,9 +7,8 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
-from linnaeus.models.gpu.columns import Columns
+from linnaeus.models.gpu.columns import Columns, Pairs
 from linnaeus.models.gpu.documents import on_device
-from linnaeus.models.gpu.losses import Pairs
 from linnaeus.models.gpu.newton import Newton
 from tests.models.gpu.worked import random_csr
 

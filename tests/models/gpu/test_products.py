@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from linnaeus.models.gpu.documents import on_device
-from linnaeus.models.gpu.products import product
+from linnaeus.models.gpu.documents import on_device, product
 from tests.models.gpu.worked import random_csr
 
 

@@ -9,8 +9,7 @@ import torch
 from linnaeus import RRSVM, OneVsRestLogistic, OneVsRestSVM, RRLogistic
 from linnaeus.engine import GPUEngine
 from linnaeus.models.gpu import flat, joint, streamed
-from linnaeus.models.gpu.documents import SparseRows, on_device, squares
-from linnaeus.models.gpu.products import product
+from linnaeus.models.gpu.documents import SparseRows, on_device, product, squares
 from linnaeus.models.gpu.streamed import StreamedRows, placed, turned
 from tests.models.gpu.worked import CPU, problem, random_csr
 

@@ -7,9 +7,8 @@ import pytest
 import torch
 from scipy import sparse
 
-from linnaeus.models.gpu import vectors
-from linnaeus.models.gpu.documents import on_device
-from linnaeus.models.gpu.products import reference_product
+from linnaeus.models.gpu import newton
+from linnaeus.models.gpu.documents import on_device, reference_product
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")  # nor Triton, maybe
 
@@ -27,7 +26,7 @@ def documents(n_docs: int = 900, n_features: int = 300):
 @pytest.mark.parametrize("storage", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("exact", [True, False])
 def test_products(n_columns, storage, exact) -> None:
-    from linnaeus.models.gpu.triton_products import gathered_product
+    from linnaeus.models.gpu.triton_kernels import gathered_product
 
     X = documents()
     for A in (X, X.T):
@@ -38,23 +37,23 @@ def test_products(n_columns, storage, exact) -> None:
 
 @pytest.mark.parametrize("per_column", [True, False])
 def test_vectors(per_column) -> None:
-    from linnaeus.models.gpu import triton_vectors
+    from linnaeus.models.gpu import triton_kernels
 
     there = [torch.randn((333, 130), device="cuda") for _ in range(7)]
     here = [x.cpu() for x in there]
     t = torch.rand(130, dtype=torch.float64) if per_column else torch.tensor(0.3, dtype=torch.float64)
-    for module, (p, xp, d, b, xb, r, xr), length in ((vectors, here, t), (triton_vectors, there, t.cuda())):
+    for module, (p, xp, d, b, xb, r, xr), length in ((newton, here, t), (triton_kernels, there, t.cuda())):
         sums = [module.dots(p, r), module.bend(p, xp, d)]
         module.follow(length, p, xp, d, b, xb, r)
         sums.append(module.turn(length, r, xr, d, p, xp))
-        (here if module is vectors else there).append(torch.stack(sums))
+        (here if module is newton else there).append(torch.stack(sums))
     for one, other in zip(there, here, strict=True):
         torch.testing.assert_close(one.cpu(), other, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("k", [1, 5, 200])
 def test_top(k) -> None:
-    from linnaeus.models.gpu.triton_top import top_by_tiles
+    from linnaeus.models.gpu.triton_kernels import top_by_tiles
 
     X, n_columns = documents(50), 300
     W, intercept = torch.randn((X.n_columns, 384), device="cuda"), torch.randn(n_columns, device="cuda")

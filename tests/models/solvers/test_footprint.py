@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from linnaeus.models.solvers.binary import prepare_training
-from linnaeus.models.solvers.footprint import binary_footprint
+from linnaeus.models.solvers.binary import binary_footprint, prepare_training
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])

@@ -10,7 +10,7 @@ from linnaeus import Taxonomy
 from linnaeus.engine import SerialEngine
 from linnaeus.engine.limits import Clock
 from linnaeus.models.kernels import Precomputed
-from linnaeus.models.solvers.frank_wolfe import BlockAscent
+from linnaeus.models.solvers.block_ascent import BlockAscent
 from linnaeus.models.structured.faces import GramFace
 from linnaeus.models.structured.layout import Layout, edge_losses, make_layout
 from tests.models.structured.oracles import Case, taxonomy_of

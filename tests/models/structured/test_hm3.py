@@ -9,7 +9,7 @@ import linnaeus
 from linnaeus import HM3, Taxonomy
 from linnaeus.decoding.subtree import max_edge_labelling
 from linnaeus.errors import DataError, LinnaeusError, ParameterError, TaxonomyError
-from linnaeus.features.strings import SpectrumKernel
+from linnaeus.features.spectrum import SpectrumKernel
 from linnaeus.models.kernels import RBF, Linear, Precomputed
 from linnaeus.models.structured.tree import edge_scores
 from tests.contracts.configurations import documents, taxonomy

@@ -10,7 +10,7 @@ from scipy import sparse
 from linnaeus.engine import SerialEngine
 from linnaeus.engine.limits import Clock
 from linnaeus.errors import ParameterError, UnknownLabelError
-from linnaeus.models.solvers.frank_wolfe import BlockAscent
+from linnaeus.models.solvers.block_ascent import BlockAscent
 from linnaeus.models.structured.local import AdditiveFace, LocalFace, local_columns
 from linnaeus.models.structured.slack import SlackTree
 from linnaeus.models.structured.tree import TreeStructure, edge_scores

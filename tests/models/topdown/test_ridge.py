@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from linnaeus.models.topdown import ridge
-from linnaeus.models.topdown.ridge import solve_features, solve_gram
+from linnaeus.models.topdown import rls
+from linnaeus.models.topdown.rls import solve_features, solve_gram
 
 
 def problem(n_docs: int, n_features: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -26,7 +26,7 @@ def objective(Z: np.ndarray, R: np.ndarray, W: np.ndarray) -> float:
 @pytest.mark.parametrize("shape", [(30, 8), (8, 30)])
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 def test_every_way_leads_to_the_same_weights(kind, shape, direct, monkeypatch) -> None:
-    monkeypatch.setattr(ridge, "DIRECT", direct)
+    monkeypatch.setattr(rls, "DIRECT", direct)
     Z, R = problem(*shape)
     found = solve_features(kind(Z), R, tol=1e-12, max_iter=500)
     np.testing.assert_allclose(found.weights, by_definition(Z, R), atol=1e-5)
@@ -42,7 +42,7 @@ def test_coefficients_of_documents_give_the_same_weights() -> None:
 
 
 def test_the_gap_of_an_early_stop_bounds_the_distance_from_the_optimum(monkeypatch) -> None:
-    monkeypatch.setattr(ridge, "DIRECT", 1)
+    monkeypatch.setattr(rls, "DIRECT", 1)
     Z, R = problem(40, 12)
     best = objective(Z, R, by_definition(Z, R))
     for steps in range(1, 8):

@@ -196,7 +196,7 @@ def test_documents_of_norm_zero_change_nothing_but_the_objective() -> None:
 
 
 def test_sequences_are_learned_through_their_kernel(tmp_path) -> None:
-    from linnaeus.features.strings import SpectrumKernel
+    from linnaeus.features.spectrum import SpectrumKernel
 
     tax = Taxonomy.from_edges([("R", "A"), ("R", "B"), ("A", "AA"), ("A", "AB")])
     sequences = np.array(["ACACACAC", "ACACGGGG", "TTTTTTGT", "CACACACA", "ACACGGGA", "TTTTGTTT"], dtype=object)

@@ -3,7 +3,12 @@
     beta_n = sum of phi_a over the branches to label n,      phi ~ N(0, sigma^2 tau^2),      p(n | x) ~ e^{beta_n'x}
 
 B. Shahbaba and R. M. Neal, Bayesian Analysis 2(1), 2007. Labels that share branches have correlated coefficients.
-Probabilities are averaged over samples of the posterior. See `path_sum` for the sampler.
+Probabilities are averaged over samples of the posterior. See `path_sum` for the sampler. Chains are compared by
+
+    R-hat   chains cut in halves; sqrt of (pooled variance / variance within), 1 where all agree
+    ESS     draws / (1 + 2 sum of autocorrelations), summed in pairs while these are positive (Geyer)
+
+A. Gelman et al., "Bayesian Data Analysis", 3rd edition, section 11.
 """
 
 from __future__ import annotations
@@ -20,11 +25,10 @@ from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.engine.limits import Clock
 from linnaeus.errors import DataError, ParameterError, check_number
 from linnaeus.models.base import TaxonomyClassifier
-from linnaeus.models.bayes.chains import effective_sample_size, split_r_hat
 from linnaeus.models.bayes.path_sum import Chain, PathSum, Sampling, sample_chain
-from linnaeus.models.bayes.posterior_views import with_constant
 from linnaeus.models.fitting import check_choice
 from linnaeus.models.label_tree import label_tree
+from linnaeus.models.solvers.rows import with_constant
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import FloatArray, Matrix
 
@@ -145,7 +149,7 @@ class CorrMNL(TaxonomyClassifier):
         c = np.ones(problem.n_docs) if problem.weights is None else np.asarray(problem.weights, np.float64)
         priors = [(float(a), float(b)) for a, b in (self.tau_prior, self.sigma_prior)]
         dtype = np.float32 if problem.n_docs * len(self.nodes_) > _LIGHT else np.float64
-        posterior = PathSum(with_constant(problem.X, self.fit_intercept, dtype), Y.indices, c, tree, *priors)
+        posterior = PathSum(with_constant(problem.X, float(self.fit_intercept), dtype), Y.indices, c, tree, *priors)
         engine = get_engine(self.engine, self.n_jobs)
         together = min(getattr(engine, "n_workers", None) or self.n_chains, self.n_chains)
         seconds = Clock(self.max_time).limit * together / self.n_chains
@@ -206,3 +210,49 @@ class CorrMNL(TaxonomyClassifier):
         tags.classifier_tags.multi_label = False
         tags.non_deterministic = False
         return tags
+
+
+def split_r_hat(draws: FloatArray) -> FloatArray:
+    """R-hat of every quantity; ``draws`` is n_chains x n_draws x n_quantities.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> draws = rng.normal(size=(4, 500, 1))
+    >>> bool(split_r_hat(draws)[0] < 1.02), bool(split_r_hat(draws + np.arange(4)[:, None, None])[0] > 1.3)
+    (True, True)
+    """
+    halves = _halves(draws)
+    n = halves.shape[1]
+    within = halves.var(axis=1, ddof=1).mean(axis=0)
+    between = n * halves.mean(axis=1).var(axis=0, ddof=1)
+    pooled = (n - 1) / n * within + between / n
+    return np.sqrt(pooled / np.maximum(within, np.finfo(float).tiny))
+
+
+def effective_sample_size(draws: FloatArray) -> FloatArray:
+    """How many independent draws all chains together are worth, for every quantity.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> bool(1500 < effective_sample_size(rng.normal(size=(4, 500, 1)))[0] < 2600)
+    True
+    """
+    halves = _halves(draws)
+    m, n, _ = halves.shape
+    centred = halves - halves.mean(axis=1, keepdims=True)
+    size = 1 << (2 * n - 1).bit_length()
+    spectrum = np.fft.rfft(centred, size, axis=1)
+    covariance = np.fft.irfft(np.abs(spectrum) ** 2, size, axis=1)[:, :n] / n
+    within = covariance[:, 0].mean(axis=0) * n / (n - 1)
+    pooled = within * (n - 1) / n + halves.mean(axis=1).var(axis=0, ddof=1)
+    rho = 1 - (within - covariance.mean(axis=0)) / np.maximum(pooled, np.finfo(float).tiny)
+    pairs = rho[: n // 2 * 2].reshape(n // 2, 2, -1).sum(axis=1)
+    pairs = np.minimum.accumulate(np.where(np.minimum.accumulate(pairs > 0, axis=0), pairs, 0), axis=0)
+    return m * n / np.maximum(2 * pairs.sum(axis=0) - 1, 1 / np.log10(m * n))
+
+
+def _halves(draws: FloatArray) -> FloatArray:
+    n = draws.shape[1] // 2
+    return np.concatenate([draws[:, :n], draws[:, -n:]]).astype(np.float64)

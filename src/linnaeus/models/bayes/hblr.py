@@ -3,6 +3,10 @@
     w_root ~ N(0, I),    w_n ~ N(w_parent, 1 / prec),    prec ~ Gamma(a, b),    y | x ~ soft-max or logistic of w_n'x
 
 M1, M2 and M3 differ in who owns a precision (see `precisions`). S. Gopal and Y. Yang, ACM TKDD 9(3), 2015.
+
+    score variance  x' Psi_n x,      corrected score  w_n'x / sqrt(1 + pi/8 x' Psi_n x)
+
+The second is MacKay's: the logistic function of it is nearly the expected logistic function of the uncertain score.
 """
 
 from __future__ import annotations
@@ -12,32 +16,42 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.data.check import Problem
 from linnaeus.engine import GPUEngine, get_engine, single_blas_thread
 from linnaeus.engine.limits import Clock
 from linnaeus.errors import DataError, ParameterError, check_number
-from linnaeus.models.bayes.covariances import fits
-from linnaeus.models.bayes.fisher import gamma_priors, widths_at_probabilities, widths_at_shares
-from linnaeus.models.bayes.in_turn import InTurn
-from linnaeus.models.bayes.likelihoods import make_likelihood
+from linnaeus.models.bayes.modes import make_likelihood
 from linnaeus.models.bayes.on_device import OnDevice
-from linnaeus.models.bayes.partial_map import Posterior, Stage, Together, maximise
-from linnaeus.models.bayes.posterior_views import LearnedPrecision, PosteriorViews, with_constant
-from linnaeus.models.bayes.precisions import MODELS, Owners, Precisions
+from linnaeus.models.bayes.partial_map import Posterior, Stage, maximise
+from linnaeus.models.bayes.precisions import (
+    MODELS,
+    LearnedPrecision,
+    Owners,
+    Precisions,
+    draw,
+    gamma_priors,
+    widths_at_probabilities,
+    widths_at_shares,
+)
+from linnaeus.models.bayes.stages import InTurn, Together, fits
 from linnaeus.models.bayes.variational import Variational, infer
 from linnaeus.models.fitting import check_choice
-from linnaeus.models.label_tree import label_tree
+from linnaeus.models.label_tree import LabelTree, label_tree
+from linnaeus.models.linear import LinearTaxonomyClassifier
+from linnaeus.models.solvers.rows import with_constant
 from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import Engine, FloatArray, Matrix
 
-__all__ = ["HBLR", "LearnedPrecision"]
+__all__ = ["HBLR"]
+
 
 _TOGETHER, _THIN = 10**7, 10**6  # documents x labels, dense and sparse, from which leaves and inner vertices take turns
 
 
-class HBLR(PosteriorViews):
+class HBLR(LinearTaxonomyClassifier):
     """Hierarchical Bayesian logistic regression: how much a node differs from its parent is learned.
 
     Parameters
@@ -85,6 +99,12 @@ class HBLR(PosteriorViews):
     ['A', 'B', 'AA', 'AB']
     """
 
+    std_: FloatArray | None
+    intercept_std_: FloatArray | None
+    covariance_: FloatArray | None  # n_leaves x n_features x n_features, the constant last; where it is full
+    tree_: LabelTree
+    link_precisions_: FloatArray
+    likelihood_: str
     lower_bounds_: FloatArray
 
     def __init__(
@@ -160,7 +180,7 @@ class HBLR(PosteriorViews):
         Y = self._targets(problem, self.learn)[:, self.nodes_]
         self.likelihood_ = self._likelihood_for(problem, Y)
         self.tree_ = label_tree(problem.taxonomy, self.nodes_, flat=self.flat, parents=self.parents)
-        X = with_constant(problem.X, self.fit_intercept)
+        X = with_constant(problem.X, float(self.fit_intercept), np.float64)
         c = np.ones(problem.n_docs) if problem.weights is None else np.asarray(problem.weights, np.float64)
         with single_blas_thread():
             precisions = self._start(X, Y, c, problem)
@@ -258,6 +278,73 @@ class HBLR(PosteriorViews):
                 ConvergenceWarning,
                 stacklevel=4,
             )
+
+    # -- what is known ------------------------------------------------------------------------------------------------
+
+    def predict_proba(self, X: Any, *, corrected: bool = False) -> FloatArray:
+        """Probability of every label, n_docs x len(classes_).
+
+        Rows sum to 1 under the soft-max, and for binary likelihoods where every document has one label.
+        ``corrected`` takes the posterior's variance into account: scores are divided by sqrt(1 + pi/8 x'Psi x), so
+        that what is little known is nearer to even odds. After `linnaeus.calibrate` the probabilities are those of
+        its curves, which were fitted to scores as they are; ``corrected`` still asks the model itself.
+        """
+        from scipy.special import expit, softmax
+
+        check_is_fitted(self, "nodes_")
+        if not corrected and (self.calibrator_ is not None or self.likelihood_ == "binary"):
+            return self._logistic_probabilities(X)
+        S = self._all_scores(X)
+        if corrected:
+            S = S / np.sqrt(1 + np.pi / 8 * self.score_variances(X))
+        if self.likelihood_ == "softmax":
+            return softmax(S, axis=1)
+        P = expit(S)
+        return P / P.sum(axis=1, keepdims=True) if self.one_label_ else P
+
+    def score_variances(self, X: Any) -> FloatArray:
+        """Posterior variance of every score, n_docs x len(classes_)."""
+        check_is_fitted(self, "nodes_")
+        X = self._check_X(X, reset=False)
+        if self.covariance_ is not None:
+            X = with_constant(X, float(self.fit_intercept), np.float64)
+            X = X if isinstance(X, np.ndarray) else X.toarray()
+            return np.stack([np.einsum("ij,ij->i", X @ psi, X) for psi in self.covariance_], axis=1)
+        if self.std_ is None or self.intercept_std_ is None:
+            raise ParameterError("The model was fitted with posterior=False and has kept no standard deviations.")
+        squares = X**2 if isinstance(X, np.ndarray) else X.multiply(X).tocsr()
+        return np.asarray(squares @ self.std_**2) + self.intercept_std_**2
+
+    def node_weights(self, node: str | int) -> tuple[FloatArray, float]:
+        """Posterior mean and intercept of any node at or above a label; other nodes have those of the node above."""
+        check_is_fitted(self, "nodes_")
+        number = self.taxonomy_.index(node)
+        above = [number, *self.taxonomy_.path(number)[::-1].tolist(), -1]
+        vertex = next((i for v in above for i in np.flatnonzero(self.tree_.node == v)[:1]), 0)
+        W = np.zeros((self.tree_.n_vertices, self.n_features_in_ + self.fit_intercept))
+        W[self.tree_.leaves, : self.n_features_in_] = self.weights_.T
+        if self.fit_intercept:
+            W[self.tree_.leaves, -1] = self.intercept_
+        found = self.tree_.between(W, self.link_precisions_)[vertex]
+        return found[: self.n_features_in_], float(found[-1]) if self.fit_intercept else 0.0
+
+    def precisions(self) -> list[LearnedPrecision]:
+        """How strongly each node is held to its parent (M2: the geometric mean over features), parents first.
+
+        A node with a low precision goes its own way; families whose nodes are all low gain little from the hierarchy.
+        """
+        check_is_fitted(self, "nodes_")
+        tree, names = self.tree_, self.taxonomy_.names
+        called = ["" if v < 0 else str(names[v]) for v in tree.node]
+        means = np.exp(np.log(self.link_precisions_).mean(axis=1))
+        return [
+            LearnedPrecision(called[v], called[tree.parent[v]], float(means[v]), int(tree.n_children[v]))
+            for v in range(1, tree.n_vertices)
+        ]
+
+    def plot_precisions(self, target: Any) -> None:
+        """Draw the precisions family by family to a file, or to matplotlib axes; needs ``linnaeus[plots]``."""
+        draw(self.precisions(), target)
 
 
 def _parts(A: FloatArray, d: int, dtype: Any) -> tuple[FloatArray, FloatArray]:

@@ -2,7 +2,15 @@
 
     min over all weights   1/2 sum_n |w_n - w_pi(n)|^2_{Diag(rho_n)} - log p(y | X W'),       W the leaves' weights
 
-In pulls V (n_leaves x n_features; see `tree`) the weights are W = K V and the prior is 1/2 <V, K V>:
+What documents say about the weights is a soft-max over all leaves, or a logistic function for each:
+
+    softmax   -sum_i c_i log p(y_i | x_i),                    p(n | x) = e^{s_n} / sum_m e^{s_m},       S = X W'
+    binary    -sum_i c_i sum_n log sigma(y_in s_in),          y_in = +1 for the labels of i, else -1
+
+Both give the value, R = its derivative by S, what a second derivative makes of a direction, and p(1 - p), the curvature
+by which the posterior is as narrow as it is. All arrays are n_docs x n_leaves.
+
+In pulls V (n_leaves x n_features; see `label_tree`) the weights are W = K V and the prior is 1/2 <V, K V>:
 
     gradient  G = V + R'X,      Hessian  dV + curve(X K dV)'X,      gap to the optimum at most  1/2 <G, K G>
 
@@ -21,7 +29,60 @@ from linnaeus.engine.limits import Clock
 from linnaeus.models.label_tree import LabelTree
 from linnaeus.typing import FloatArray, Matrix
 
-__all__ = ["Mode", "find_mode"]
+__all__ = ["Binary", "Mode", "Softmax", "find_mode", "make_likelihood"]
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """``Y`` is 0/1 with one label per row; ``c`` are the documents' weights."""
+
+    Y: FloatArray
+    c: FloatArray
+
+    def at(self, S: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """(value, R, probabilities)."""
+        high = S.max(axis=1, keepdims=True)
+        P = np.exp(S - high)
+        total = P.sum(axis=1, keepdims=True)
+        P /= total
+        value = self.c @ (np.log(total) + high)[:, 0] - np.einsum("ij,ij,i->", self.Y, S, self.c)
+        return float(value), self.c[:, None] * (P - self.Y), P
+
+    def curve(self, P: FloatArray, Q: FloatArray) -> FloatArray:
+        """The second derivative times Q."""
+        return self.c[:, None] * P * (Q - np.einsum("ij,ij->i", P, Q)[:, None])
+
+    def curvature(self, P: FloatArray) -> FloatArray:
+        """c p (1 - p)."""
+        return self.c[:, None] * P * (1 - P)
+
+
+@dataclass(frozen=True)
+class Binary:
+    """As `Softmax`, with any number of labels per row."""
+
+    Y: FloatArray
+    c: FloatArray
+
+    def at(self, S: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        from scipy.special import expit
+
+        value = self.c @ np.logaddexp(0, S).sum(axis=1) - np.einsum("ij,ij,i->", self.Y, S, self.c)
+        P = expit(S)
+        return float(value), self.c[:, None] * (P - self.Y), P
+
+    def curve(self, P: FloatArray, Q: FloatArray) -> FloatArray:
+        return self.curvature(P) * Q
+
+    def curvature(self, P: FloatArray) -> FloatArray:
+        return self.c[:, None] * P * (1 - P)
+
+
+def make_likelihood(kind: str, Y: Any, c: FloatArray) -> Softmax | Binary:
+    """By name, from sparse labels (n_docs x n_leaves)."""
+    dense = np.asarray(Y.toarray(), np.float64)
+    return Softmax(dense, c) if kind == "softmax" else Binary(dense, c)
+
 
 _STEPS, _PRODUCTS = 100, 250
 _FLAT = 1e-300
@@ -53,7 +114,7 @@ def find_mode(
 
     Examples
     --------
-    >>> from linnaeus.models.bayes.likelihoods import Softmax
+    >>> from linnaeus.models.bayes.modes import Softmax
     >>> tree = LabelTree(np.array([-1, 0, 0]), np.array([1, 2]), np.arange(3))
     >>> found = find_mode(np.eye(2), Softmax(np.eye(2), np.ones(2)), tree, np.ones((3, 1)), np.zeros((2, 2)), 1e-9)
     >>> found.weights[1:].round(3).tolist()

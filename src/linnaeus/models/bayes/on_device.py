@@ -1,4 +1,4 @@
-"""Modes by parts on a GPU: `in_turn` with blocks of a thousand leaves, solved in dual variables.
+"""Modes by parts on a GPU: `stages.InTurn` with blocks of a thousand leaves, solved in dual variables.
 
 A leaf is w = w_parent + X'a / prec. The dual variables a of all leaves stay on the device from round to round and are
 the start of the next, whatever has become of parents and precisions.
@@ -15,7 +15,7 @@ import numpy as np
 from linnaeus.engine.gpu import GPUEngine
 from linnaeus.engine.limits import blocks, format_bytes
 from linnaeus.errors import EngineError, ParameterError
-from linnaeus.models.bayes.in_turn import InTurn
+from linnaeus.models.bayes.stages import InTurn
 from linnaeus.typing import FloatArray
 
 __all__ = ["OnDevice"]
@@ -55,17 +55,16 @@ class OnDevice(InTurn):
 
     def _block(self, part: slice, rho: FloatArray) -> tuple[FloatArray, FloatArray, float]:
         import torch
+        from scipy import sparse
 
-        from linnaeus.models.gpu.columns import Columns
-        from linnaeus.models.gpu.documents import on_device, squares, with_constant
-        from linnaeus.models.gpu.losses import Pairs
+        from linnaeus.models.gpu.columns import Columns, Pairs
+        from linnaeus.models.gpu.documents import on_device, product, squares
         from linnaeus.models.gpu.newton import Newton
-        from linnaeus.models.gpu.products import product
 
         assert isinstance(self.engine, GPUEngine)
         device = self.engine.device
         if self.documents is None:
-            X = on_device(with_constant(self.X, 0.0), device)
+            X = on_device(sparse.csr_array(self.X), device)
             cost = torch.as_tensor(self.c.astype(np.float32), device=device)
             self.documents = X, squares(X), cost
         X, X_squares, cost = self.documents

@@ -1,30 +1,63 @@
 """Partial maximum a posteriori: weights at their mode, Laplace's variances, posteriors of the precisions.
 
-    repeat   1  all weights := the mode for the expected precisions              (`Together`, or `in_turn` on threads)
+    repeat   1  all weights := the mode for the expected precisions              (`stages`)
              2  leaves: Psi = (X' Diag(p (1 - p)) X + prec)^-1, or 1 / its diagonal where there are many features;
                 inner: Psi_i = 1 / (prec + sum of the children's)
              3  precisions := their posterior, given means and variances         (`precisions`)
     until neither weights nor precisions move
 
-The third step is taken in its quick form, and the rounds are accelerated: the fixed points are the same.
+The third step is taken in its quick form, and the rounds are accelerated by Anderson's method: the next point mixes the
+last few, with the same fixed points. For an iteration x <- F(x) with residuals f_k = F(x_k) - x_k, the mixture is the
+one whose residual, if F were linear, would be least:
+
+    min over gamma |f_k - D gamma|,      x_{k+1} = F(x_k) - (E + D) gamma,      D, E: differences of f and of x
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from linnaeus.engine.limits import Clock
-from linnaeus.models.bayes.covariances import leaf_covariances
-from linnaeus.models.bayes.fixed_point import Anderson
-from linnaeus.models.bayes.modes import find_mode
 from linnaeus.models.bayes.precisions import Precisions
 from linnaeus.models.label_tree import LabelTree
-from linnaeus.typing import Engine, FloatArray, Matrix
+from linnaeus.typing import FloatArray
 
-__all__ = ["Posterior", "Round", "Stage", "Together", "inner_stiffness", "laplace", "link_spread", "maximise", "moved"]
+__all__ = ["Anderson", "Posterior", "Round", "Stage", "link_spread", "maximise", "moved"]
+
+
+class Anderson:
+    """Feed it x and F(x), it answers where to look next; steps are never longer than ``most`` in any coordinate.
+
+    Examples
+    --------
+    >>> mix, x = Anderson(), np.array([0.0, 0.0])
+    >>> for _ in range(5):
+    ...     x = mix(x, np.array([0.9 * x[0] + 0.1, 0.5 * x[1] - 1]))
+    >>> x.round(6).tolist()
+    [1.0, -2.0]
+    """
+
+    def __init__(self, memory: int = 6, most: float = 2.0) -> None:
+        self.memory, self.most = memory, most
+        self.points: list[FloatArray] = []
+        self.residuals: list[FloatArray] = []
+
+    def __call__(self, x: FloatArray, image: FloatArray) -> FloatArray:
+        residual = (image - x).ravel()
+        if self.residuals and np.linalg.norm(residual) > 2 * np.linalg.norm(self.residuals[-1]):
+            self.points, self.residuals = [], []  # too bold: begin anew
+        self.points.append(x.ravel().copy())
+        self.residuals.append(residual)
+        del self.points[: -self.memory], self.residuals[: -self.memory]
+        step = residual
+        if len(self.points) > 1:
+            E, D = (np.diff(np.array(A), axis=0).T for A in (self.points, self.residuals))
+            gamma = np.linalg.lstsq(D, residual, rcond=1e-8)[0]
+            step = residual - (E + D) @ gamma
+        return x + np.clip(step, -self.most, self.most).reshape(x.shape)
 
 
 @dataclass
@@ -102,59 +135,9 @@ def maximise(
     return Posterior(found.weights, stage.variance, precisions, *how, stage.covariance)
 
 
-@dataclass
-class Together:
-    """All leaves and inner vertices in one problem: the mode to a gap far below the tolerance."""
-
-    X: Matrix
-    likelihood: Any
-    tree: LabelTree
-    engine: Engine | None = None  # for full covariances; None keeps to their diagonals
-    V: FloatArray = field(init=False)
-    weights: FloatArray = field(init=False)
-    variances: FloatArray = field(init=False)
-    covariance: FloatArray | None = field(init=False, default=None)
-
-    def __post_init__(self) -> None:
-        self.V = np.zeros((self.tree.n_leaves, self.X.shape[1]))
-        self.weights = np.zeros((self.tree.n_vertices, self.X.shape[1]))
-        self.squares = self.X**2 if isinstance(self.X, np.ndarray) else self.X.multiply(self.X)
-
-    def __call__(self, rho: FloatArray, tol: float, clock: Clock) -> Round:
-        mode = find_mode(self.X, self.likelihood, self.tree, rho, self.V, 1e-3 * tol, clock=clock)
-        away = moved(self.weights, mode.weights)
-        self.V, self.weights = mode.V, mode.weights
-        bend = self.likelihood.curvature(mode.probabilities)
-        if self.engine is None:
-            self.variances = laplace(self.squares, bend, self.tree, rho)
-        else:
-            stiff = np.broadcast_to(inner_stiffness(self.tree, rho), self.weights.shape)
-            self.covariance = leaf_covariances(self.X, bend, stiff[self.tree.leaves], self.engine)[0]
-            self.variances = 1 / stiff
-            self.variances[self.tree.leaves] = np.einsum("nii->ni", self.covariance)
-        q, own = link_spread(self.tree, self.weights, self.variances)
-        return Round(self.weights, q, own, mode.objective, away, mode.gap <= 1e-3 * tol * mode.objective)
-
-    @property
-    def variance(self) -> FloatArray:
-        return self.variances[self.tree.leaves]
-
-
 def moved(before: FloatArray, now: FloatArray) -> float:
     """How far weights have moved, relative to their norm."""
     return float(np.linalg.norm(now - before)) / max(float(np.linalg.norm(now)), 1e-300)
-
-
-def laplace(squares: Matrix, curvature: FloatArray, tree: LabelTree, rho: FloatArray) -> FloatArray:
-    """Diagonal Laplace variances of all vertices; ``squares`` are X_i^2, ``curvature`` c p (1 - p) of the leaves."""
-    own = np.zeros((tree.n_vertices, squares.shape[1]))
-    own[tree.leaves] = np.asarray(squares.T @ curvature).T
-    return 1 / (own + inner_stiffness(tree, rho))
-
-
-def inner_stiffness(tree: LabelTree, rho: FloatArray) -> FloatArray:
-    """What the prior alone says about every vertex, as a precision: its link and those of its children."""
-    return rho + tree.children_sum(rho)
 
 
 def link_spread(tree: LabelTree, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:

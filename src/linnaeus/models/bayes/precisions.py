@@ -1,4 +1,4 @@
-"""How strongly weights are held to their parent's: Gamma precisions, and who owns them.
+"""How strongly weights are held to their parent's: Gamma precisions, who owns them, their priors, and their picture.
 
     M1   one for all children of a vertex                  owners: inner vertices
     M2   one per feature for all children of a vertex      owners: inner vertices, each feature its own
@@ -14,18 +14,39 @@ Where most features say nothing, nu creeps: what is unknown about w_n is itself 
     prec = (2a + gamma) / (2b + sum [Psi_pi + (mu_n - mu_pi)^2]),      gamma = sum (1 - prec Psi_n)
 
 has the same fixed points and is there in some ten steps (`well_determined`).
+
+Priors come from the observed Fisher information: as wide as the data alone would leave the weights.
+
+    leaf       I(n)_i = sum_x p_n(x) (1 - p_n(x)) x_i^2,      (a_n, b_n) = (1, 1 / I(n)_i)
+    vertex     (a_n, b_n) = sums over its children
+
+p_n is the share of the label, the same for all documents, or the probability that a one-vs-rest logistic model gives
+each document. Models with one precision for all features take one b_n: the inverse of the mean information over the
+features that occur (the mean of the inverses would be ruled by the rarest).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from linnaeus.errors import LinnaeusError
 from linnaeus.models.label_tree import LabelTree
-from linnaeus.typing import FloatArray, IntArray
+from linnaeus.typing import FloatArray, IntArray, Matrix
 
-__all__ = ["MODELS", "Owners", "Precisions"]
+__all__ = [
+    "MODELS",
+    "LearnedPrecision",
+    "Owners",
+    "Precisions",
+    "draw",
+    "gamma_priors",
+    "widths_at_probabilities",
+    "widths_at_shares",
+]
 
 MODELS = ("M1", "M2", "M3")
 
@@ -110,3 +131,103 @@ class Precisions:
         gamma = np.maximum(self.owners.counts() - self.mean * variance, 0)
         rest = np.maximum(self.owners.collect(q) - variance, 0)
         return Precisions(self.owners, self.a, self.b, tau, tau * (2 * self.b + rest) / (2 * self.a + gamma))
+
+
+_FLOOR = 1e-6  # of the largest information: a feature that never occurs has none
+_LEAST = 1e-30  # information where no feature occurs at all
+
+
+def widths_at_shares(X: Matrix, Y: Any, c: FloatArray, *, per_feature: bool) -> FloatArray:
+    """b_n of every leaf (n_leaves x 1, or x n_features), all documents as probable as the label's share.
+
+    Y is n_docs x n_leaves, sparse. The information is p (1 - p) times what all labels have in common: no matrix of
+    labels and features is made where one b_n is enough.
+    """
+    n = c.sum()
+    least = 0.5 / max(n, 1.0)  # half a document; weights may sum to less than one
+    share = np.clip(np.asarray(Y.T @ c) / n, least, 1 - least)
+    return _widths((_squares(X).T @ c)[None], per_feature) / (share * (1 - share))[:, None]
+
+
+def widths_at_probabilities(X: Matrix, P: FloatArray, c: FloatArray, *, per_feature: bool) -> FloatArray:
+    """The same for probabilities P (n_docs x n_leaves)."""
+    return _widths(np.asarray(_squares(X).T @ (c[:, None] * P * (1 - P))).T, per_feature)
+
+
+def _widths(information: FloatArray, per_feature: bool) -> FloatArray:
+    kept = np.maximum(information, _FLOOR * information.max(axis=1, keepdims=True).clip(_LEAST))
+    occurs = information.max(axis=0) > 0
+    return 1 / kept if per_feature or not occurs.any() else 1 / kept[:, occurs].mean(axis=1, keepdims=True)
+
+
+def gamma_priors(widths: FloatArray, owners: Owners, *, scale: float = 1.0) -> tuple[FloatArray, FloatArray]:
+    """(a, b) of every owner, n_owners x 1 or x features; ``scale`` multiplies the variances b / a."""
+    tree = owners.tree
+    a = np.zeros((tree.n_vertices, 1))
+    b = np.zeros((tree.n_vertices, widths.shape[1]))
+    a[tree.leaves], b[tree.leaves] = 1.0, widths
+    for v in range(tree.n_vertices - 1, 0, -1):  # spawned leaves come last, children after their parents
+        a[tree.parent[v]] += a[v]
+        b[tree.parent[v]] += b[v]
+    a = np.broadcast_to(a, b.shape)
+    return a[owners.vertices].copy(), scale * b[owners.vertices]
+
+
+def _squares(X: Matrix) -> Matrix:
+    return X**2 if isinstance(X, np.ndarray) else X.multiply(X)
+
+
+_NAMED = 40  # nodes up to which every dot has its name
+
+
+@dataclass(frozen=True)
+class LearnedPrecision:
+    """How strongly a node (or the leaf of a label with children) is held to its parent: 1 / variance of the weights."""
+
+    node: str
+    parent: str
+    precision: float
+    n_children: int
+
+
+def draw(rows: Sequence[LearnedPrecision], target: Any, *, title: str | None = None) -> None:
+    """Draw rows (node, parent, precision) to a file (its ending says the format) or to matplotlib axes.
+
+    Examples
+    --------
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> draw([LearnedPrecision("A", "R", 2.0, 0), LearnedPrecision("B", "R", 40.0, 0)], file)
+    >>> file.getvalue()[1:4]
+    b'PNG'
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise LinnaeusError("A picture needs matplotlib: pip install linnaeus[plots]") from None
+    families: dict[str, list[LearnedPrecision]] = {}
+    for row in rows:
+        families.setdefault(row.parent, []).append(row)
+    if hasattr(target, "plot"):
+        _on(families, target, title)
+        return
+    figure = Figure(figsize=(8, max(2.0, 0.8 + 0.28 * len(families))), layout="constrained")
+    _on(families, figure.add_subplot(), title)
+    figure.savefig(target, dpi=150)
+
+
+def _on(families: dict[str, list[LearnedPrecision]], axes: Any, title: str | None) -> None:
+    named = sum(map(len, families.values())) <= _NAMED
+    for y, members in enumerate(families.values()):
+        leaves = [row.precision for row in members if not row.n_children]
+        inner = [row.precision for row in members if row.n_children]
+        axes.plot(leaves, [y] * len(leaves), "o", color="C0", alpha=0.7)
+        axes.plot(inner, [y] * len(inner), "s", color="C1", alpha=0.7)
+        for row in members if named else ():
+            axes.annotate(row.node, (row.precision, y), (0, 5), textcoords="offset points", fontsize="x-small")
+    axes.set_xscale("log")
+    axes.set_yticks(range(len(families)), [name or "(root)" for name in families], fontsize="small")
+    axes.set_ylim(len(families) - 0.5, -0.5)
+    axes.set_xlabel("precision: far from the parent ... close to it (squares: inner nodes)")
+    if title:
+        axes.set_title(title)

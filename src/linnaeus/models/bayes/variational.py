@@ -21,11 +21,10 @@ import numpy as np
 
 from linnaeus.engine.limits import Clock
 from linnaeus.models.bayes.bouchard import Bounded, Local, curvature_of
-from linnaeus.models.bayes.covariances import leaf_covariances
-from linnaeus.models.bayes.fixed_point import Anderson
 from linnaeus.models.bayes.modes import find_mode
-from linnaeus.models.bayes.partial_map import Posterior, link_spread, moved
+from linnaeus.models.bayes.partial_map import Anderson, Posterior, link_spread, moved
 from linnaeus.models.bayes.precisions import Precisions
+from linnaeus.models.bayes.stages import leaf_covariances
 from linnaeus.models.label_tree import LabelTree
 from linnaeus.typing import Engine, FloatArray, Matrix
 

@@ -24,7 +24,7 @@ import numpy as np
 from linnaeus.engine.limits import Clock, format_seconds
 from linnaeus.models.checkpoint import Checkpoint
 from linnaeus.models.solvers.binary import BinaryTraining, solve_columns
-from linnaeus.models.solvers.solution import BlockSolution
+from linnaeus.models.solvers.rows import BlockSolution
 from linnaeus.models.weights_on_disk import block_arrays, block_weights, pruned
 from linnaeus.progress import progress
 from linnaeus.typing import Engine, FloatArray, is_sparse

@@ -22,9 +22,8 @@ from linnaeus.errors import DataError
 from linnaeus.models.fitting import check_training, document_weights, gap_above, require_two_classes, warn_not_converged
 from linnaeus.models.linear import LinearTaxonomyClassifier
 from linnaeus.models.solvers.crammer_singer import solve_crammer_singer
-from linnaeus.models.solvers.rows import prepare_rows
+from linnaeus.models.solvers.rows import BlockSolution, prepare_rows
 from linnaeus.models.solvers.softmax import solve_softmax
-from linnaeus.models.solvers.solution import BlockSolution
 from linnaeus.progress import waiting
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import FloatArray, IntArray, Matrix

@@ -33,8 +33,7 @@ from linnaeus.models.fitting import (
 from linnaeus.models.flat.block_run import BlockRun, block_key
 from linnaeus.models.linear import LinearTaxonomyClassifier
 from linnaeus.models.solvers import newton_cg
-from linnaeus.models.solvers.binary import prepare_training
-from linnaeus.models.solvers.footprint import binary_footprint
+from linnaeus.models.solvers.binary import binary_footprint, prepare_training
 from linnaeus.models.weights_on_disk import MERGE_BYTES, InMemory, OnDisk
 from linnaeus.progress import note
 from linnaeus.taxonomy import Taxonomy
@@ -132,7 +131,7 @@ class _OneVsRest(LongFit, LinearTaxonomyClassifier):
 
     def _device_training(self, X: Matrix, bound: FloatArray, engine: GPUEngine, stop: dict[str, Any]) -> Any:
         """The blocks' common part for a device, sized to its memory."""
-        from linnaeus.models.gpu.binary import DeviceTraining, device_block_size, forecast
+        from linnaeus.models.gpu.flat import DeviceTraining, device_block_size, forecast
 
         size = device_block_size(X, engine, len(self.nodes_), self.loss)
         if self.verbose:

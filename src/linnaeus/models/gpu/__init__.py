@@ -1,15 +1,14 @@
 """The linear core in PyTorch, on a GPU or, for tests, on the processor.
 
-    documents        X on the device, rows and features of it, its transpose; `streamed`: X that does not fit there
-    products         the two products of sparse documents and dense blocks; `triton_products` writes them out for CUDA
-    vectors          what conjugate gradients do to arrays, with a twin in Triton as `products` has
-    losses           squared hinge and logistic loss over blocks of pairs document x label
+    documents        X on the device, parts of it, its transpose and its product; `streamed`: X that does not fit
+    triton_kernels   products, vectors and best columns written out for CUDA
+    columns          blocks of labels as Newton's method sees them: losses over pairs document x label, leaves
     newton           Newton's method by conjugate gradients, many columns in lock-step, over dual variables
+    screening        which documents a block looks at
     inner            the vertices between the leaves, solved exactly
-    flat             blocks of labels that know nothing of each other
+    flat             blocks of labels that know nothing of each other, as an engine runs them
     coarse           regions of the taxonomy, moved at once
     joint            all leaves of a network together
-    binary           blocks of labels as an engine runs them
     top              the best k nodes of documents
 
 Everything here imports torch, which is an extra: nothing outside imports these modules but inside functions.

@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from linnaeus.models.gpu.documents import Tensor, squares
-from linnaeus.models.gpu.products import product
+from linnaeus.models.gpu.documents import Tensor, product, squares
 from linnaeus.models.gpu.streamed import Documents, turned
 from linnaeus.models.recursive.network import Network
 from linnaeus.typing import IntArray

@@ -1,4 +1,13 @@
-"""Columns of labels over some documents, as Newton's method sees them, and the one column that starts them all."""
+"""Columns of labels over some documents, as Newton's method sees them, and the one column that starts them all.
+
+Nearly all pairs document x label are negative. A block of losses is computed as if all were, and its positives, a short
+list, are corrected (`Pairs`):
+
+    squared hinge   negative: c (1 + s)_+^2       positive: c (1 - s)_+^2
+    logistic        negative: c log(1 + e^s)      positive: c log(1 + e^-s)
+
+A block of leaves of the joint problem (`LeafBlock`) has the weights w_n = sum_p s_np m_p + u_n, with u_n = X'a_n / r_n.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +16,62 @@ from typing import Any
 
 import torch
 
-from linnaeus.models.gpu.documents import Tensor
-from linnaeus.models.gpu.losses import Pairs
+from linnaeus.models.gpu.documents import Tensor, product
 from linnaeus.models.gpu.newton import Newton
-from linnaeus.models.gpu.products import product
 from linnaeus.models.gpu.streamed import Documents
 
-__all__ = ["Columns", "Positives", "shared_negative"]
+__all__ = ["Columns", "LeafBlock", "Pairs", "Positives", "shared_negative"]
+
+
+@dataclass
+class Pairs:
+    """The pairs of some documents and labels: costs of the documents, and where the positives are."""
+
+    loss: str
+    cost: Tensor  # n_rows x 1
+    rows: Tensor  # of the positives
+    columns: Tensor
+    positive_cost: Tensor
+
+    def value(self, S: Tensor) -> Tensor:
+        """The loss of every column, in float64."""
+        if S.is_cuda and S.dtype == torch.float32:
+            from linnaeus.models.gpu import triton_kernels
+
+            value = triton_kernels.losses(S.contiguous(), self.cost, self.loss == "logistic")
+        else:
+            value = (self.cost * self._loss(S)).sum(0, dtype=torch.float64)
+        s, c = S[self.rows, self.columns], self.cost[self.rows, 0]
+        more = self.positive_cost.double() * self._loss(-s).double() - c.double() * self._loss(s).double()
+        return value.index_add_(0, self.columns, more)
+
+    def derivatives(self, S: Tensor) -> tuple[Tensor, Tensor]:
+        """(first, second) derivatives by the scores, as S is."""
+        if S.is_cuda and S.dtype == torch.float32:
+            from linnaeus.models.gpu import triton_kernels
+
+            R, D = triton_kernels.slopes(S.contiguous(), self.cost, self.loss == "logistic")
+        else:
+            R, D = self._derivatives(S)
+            R, D = R * self.cost, D * self.cost
+        r, d = self._derivatives(-S[self.rows, self.columns])
+        R[self.rows, self.columns] = -(r * self.positive_cost).to(R.dtype)
+        D[self.rows, self.columns] = (d * self.positive_cost).to(D.dtype)
+        return R, D
+
+    def _loss(self, s: Tensor) -> Tensor:
+        """Of negatives."""
+        if self.loss == "logistic":
+            return torch.nn.functional.softplus(s)
+        return torch.clamp(s + 1, min=0) ** 2
+
+    def _derivatives(self, s: Tensor) -> tuple[Tensor, Tensor]:
+        if self.loss == "logistic":
+            p = torch.sigmoid(s)
+            return p, p * (1 - p)
+        z = torch.clamp(s + 1, min=0)
+        return 2 * z, 2 * (z > 0).to(s.dtype)
+
 
 _STEPS_AT_START = 30
 
@@ -84,3 +142,51 @@ def shared_negative(X: Documents, cost: Tensor, loss: str, tol: float) -> tuple[
     # At the optimum A = -R. Documents beyond the margin have R = 0, and nearly 0 shall be nothing.
     A = torch.where(system.derivatives(newton.S)[0] == 0, 0, newton.A)
     return A[:, 0].float(), system.apply(A)[:, 0].float()
+
+
+@dataclass
+class LeafBlock:
+    """Some leaves: their documents (None: all), features, pairs, links, dual variables A and own scores X u."""
+
+    columns: slice
+    positives: Positives
+    rows: Tensor | None
+    inner: Tensor  # inner vertices they are linked to
+    share: Tensor  # n_columns x these
+    own: Tensor  # 1 / r of every leaf
+    system: Columns
+    features: Tensor | None
+    A: Tensor
+    S: Tensor
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.own)
+
+    @property
+    def X(self) -> Documents:
+        return self.system.X
+
+    def centres(self, M: Tensor, *, every: bool = False) -> Tensor:
+        """Shares of inner weights, features x leaves; of the block's features, or of all."""
+        part = M[self.inner] if every or self.features is None else M[self.inner[:, None], self.features[None, :]]
+        return part.T @ self.share.to(M.dtype).T
+
+    def pull(self, q: Tensor, gradients: Tensor, share: Tensor | None = None) -> None:
+        """Add to q what the leaves' gradients, features x leaves, pull at the inner vertices."""
+        if len(self.inner):
+            pulled = (gradients @ (self.share if share is None else share).to(q.dtype)).T
+            if self.features is None:
+                q[self.inner] += pulled
+            else:
+                where = (self.inner[:, None], self.features[None, :])
+                q[where] = q[where] + pulled
+
+    def weights(self, M: Tensor, A: Tensor) -> Tensor:
+        """All features x leaves, given inner weights and dual variables."""
+        W = self.centres(M, every=True)
+        own = product(self.X.T, A) * self.own.float()
+        if self.features is None:
+            return W.add_(own)
+        W[self.features] += own
+        return W

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from linnaeus.models.gpu.documents import SparseRows, Tensor, on_device
-from linnaeus.models.gpu.products import product
+from linnaeus.models.gpu.documents import SparseRows, Tensor, on_device, product
 from linnaeus.models.recursive.links import Links
 from linnaeus.models.recursive.network import Network
 from linnaeus.typing import IntArray

@@ -26,17 +26,17 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy import sparse
 
 from linnaeus.models.gpu.coarse import Regions, regions_of
-from linnaeus.models.gpu.columns import Positives, shared_negative
-from linnaeus.models.gpu.documents import SparseRows, Tensor, with_constant
+from linnaeus.models.gpu.columns import LeafBlock, Positives, shared_negative
+from linnaeus.models.gpu.documents import SparseRows, Tensor, product
 from linnaeus.models.gpu.inner import Inner
-from linnaeus.models.gpu.leaves import LeafBlock
 from linnaeus.models.gpu.newton import Newton
-from linnaeus.models.gpu.products import product
 from linnaeus.models.gpu.screening import beyond, caught, grown, near_margin, with_rows
 from linnaeus.models.gpu.streamed import placed, turned
 from linnaeus.models.recursive.network import Network
+from linnaeus.models.solvers.rows import with_constant
 from linnaeus.typing import FloatArray, Matrix
 
 __all__ = ["JointTraining"]
@@ -59,7 +59,7 @@ class JointTraining:
         device = engine.device
         self.loss, self.device, self.engine, self.bias = loss, device, engine, bias
         self.storage = torch.bfloat16 if engine.storage == "bfloat16" else torch.float32
-        self.X = placed(with_constant(X, bias), engine)
+        self.X = placed(with_constant(sparse.csr_array(X), bias), engine)
         self.cost = torch.as_tensor(bound.astype(np.float32), device=device)
         self.inner = Inner(E, network, device)
         self.positive_weight = torch.as_tensor(positive_weight.astype(np.float32), device=device)

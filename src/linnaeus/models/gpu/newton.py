@@ -12,7 +12,14 @@ All vectors have the shape of the scores. One product with X', one with K, one w
 Hessian's own product needs none, since X (K X'p) is carried along. Nothing of size features x labels is ever kept.
 
 Columns are problems of their own, in lock-step: sums, lengths and gaps are numbers for every column, and columns that
-are done rest.
+are done rest. What conjugate gradients do to arrays takes one pass over memory each:
+
+    dots      <a, b> of every column, in float64
+    follow    b += t p,  xb += t xp,  r -= t (p + d xp)
+    turn      p = r + t p,  xp = xr + t xp,  and <xp, p + d xp> of every column for the next step
+
+t is a number for every column, or one for all. On CUDA these are Triton kernels (`triton_kernels`), which read and
+write each array once.
 """
 
 from __future__ import annotations
@@ -22,10 +29,57 @@ from typing import Protocol
 
 import torch
 
-from linnaeus.models.gpu import vectors
 from linnaeus.models.gpu.documents import Tensor
 
-__all__ = ["Newton", "System"]
+__all__ = ["Newton", "System", "bend", "dots", "follow", "turn"]
+
+
+def _fused(a: Tensor) -> bool:
+    return a.is_cuda and a.dtype == torch.float32
+
+
+def dots(a: Tensor, b: Tensor) -> Tensor:
+    """<a, b> of every column."""
+    if _fused(a):
+        from linnaeus.models.gpu import triton_kernels
+
+        return triton_kernels.dots(a, b)
+    return (a * b).sum(0, dtype=torch.float64)
+
+
+def bend(p: Tensor, xp: Tensor, d: Tensor) -> Tensor:
+    """<xp, p + d xp> of every column."""
+    if _fused(p):
+        from linnaeus.models.gpu import triton_kernels
+
+        return triton_kernels.bend(p, xp, d)
+    return (xp * torch.addcmul(p, d, xp)).sum(0, dtype=torch.float64)
+
+
+def follow(t: Tensor, p: Tensor, xp: Tensor, d: Tensor, b: Tensor, xb: Tensor, r: Tensor) -> None:
+    """A step of length t along p."""
+    if _fused(p):
+        from linnaeus.models.gpu import triton_kernels
+
+        triton_kernels.follow(t, p, xp, d, b, xb, r)
+        return
+    t = t.to(p.dtype)
+    b.addcmul_(t, p)
+    xb.addcmul_(t, xp)
+    r.addcmul_(t, torch.addcmul(p, d, xp), value=-1)
+
+
+def turn(t: Tensor, r: Tensor, xr: Tensor, d: Tensor, p: Tensor, xp: Tensor) -> Tensor:
+    """The next direction, in p and xp; returns its `bend`."""
+    if _fused(p):
+        from linnaeus.models.gpu import triton_kernels
+
+        return triton_kernels.turn(t, r, xr, d, p, xp)
+    t = t.to(p.dtype)
+    p.mul_(t).add_(r)
+    xp.mul_(t).add_(xr)
+    return bend(p, xp, d)
+
 
 _ARMIJO, _HALVINGS = 1e-4, 30
 _TINY = 1e-300
@@ -66,13 +120,13 @@ class Newton:
         system = self.system
         while True:
             scores = self._scores(self.S)
-            objective = 0.5 * vectors.dots(self.A, self.S) + system.losses(scores)
+            objective = 0.5 * dots(self.A, self.S) + system.losses(scores)
             R, D = system.derivatives(scores)
             del scores
             rho = -(self.A + R)
             del R
             image = self._apply(rho)
-            gamma = vectors.dots(rho, image)
+            gamma = dots(rho, image)
             gap = 0.5 * gamma
             done = gap <= tol * objective
             if self.n_steps >= max_steps or bool(done.all()):
@@ -99,27 +153,27 @@ class Newton:
 
         Columns whose squared residual is below ``target`` rest.
         """
-        gamma = vectors.dots(rho, image)
+        gamma = dots(rho, image)
         fall = torch.zeros_like(gamma)
         way, image_of_way = rho.clone(), image
         B, XB = torch.zeros_like(rho), torch.zeros_like(rho)
-        curvature = vectors.bend(way, image_of_way, D)
+        curvature = bend(way, image_of_way, D)
         for _ in range(max_products):
             length = torch.where(gamma > target, gamma / curvature.clamp(min=_TINY), 0)
             fall += length * gamma
-            vectors.follow(length, way, image_of_way, D, B, XB, rho)
+            follow(length, way, image_of_way, D, B, XB, rho)
             image = self._apply(rho)
-            before, gamma = gamma, vectors.dots(rho, image)
+            before, gamma = gamma, dots(rho, image)
             done = _Flag((gamma <= target).all())
             share = gamma / before.clamp(min=_TINY)
-            curvature = vectors.turn(share, rho, image, D, way, image_of_way)
+            curvature = turn(share, rho, image, D, way, image_of_way)
             if done:  # asked for only now: the device turns while the answer travels
                 break
         return B, XB, fall
 
     def _move(self, objective: Tensor, fall: Tensor, B: Tensor, XB: Tensor) -> bool:
         """Go along B, every column by a length of its own, halved until the objective falls; False if none moves."""
-        a_s, b_s, b_b = vectors.dots(self.A, self.S), vectors.dots(B, self.S), vectors.dots(B, XB)
+        a_s, b_s, b_b = dots(self.A, self.S), dots(B, self.S), dots(B, XB)
         length = torch.ones_like(objective)
         for _ in range(_HALVINGS):
             t = length.to(B.dtype)

@@ -12,8 +12,7 @@ from typing import Any
 
 import torch
 
-from linnaeus.models.gpu.documents import Tensor
-from linnaeus.models.gpu.products import product
+from linnaeus.models.gpu.documents import Tensor, product
 from linnaeus.models.gpu.streamed import Documents
 
 __all__ = ["beyond", "caught", "grown", "near_margin", "with_rows"]

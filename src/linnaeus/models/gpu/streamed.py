@@ -17,8 +17,7 @@ import numpy as np
 import torch
 
 from linnaeus.engine.gpu import GPUEngine
-from linnaeus.models.gpu.documents import SparseRows, Tensor, on_device
-from linnaeus.models.gpu.products import product
+from linnaeus.models.gpu.documents import SparseRows, Tensor, on_device, product
 
 __all__ = ["Documents", "StreamedRows", "StreamedTranspose", "placed", "resident_bytes", "turned"]
 

@@ -14,8 +14,7 @@ import numpy as np
 import torch
 
 from linnaeus.engine.gpu import GPUEngine
-from linnaeus.models.gpu.documents import SparseRows, Tensor, on_device
-from linnaeus.models.gpu.products import product
+from linnaeus.models.gpu.documents import SparseRows, Tensor, on_device, product
 from linnaeus.typing import CSR, FloatArray, IntArray
 
 __all__ = ["DeviceScorer"]
@@ -87,7 +86,7 @@ class DeviceScorer:
         for rows in self._batches(X, W.shape[1] if not W.is_cuda else W.shape[1] // _COLUMNS + k * _COLUMNS):
             documents = X.slice(rows)
             if W.is_cuda:
-                from linnaeus.models.gpu.triton_top import top_by_tiles
+                from linnaeus.models.gpu.triton_kernels import top_by_tiles
 
                 columns, values = top_by_tiles(documents, W, intercept, k)
             else:

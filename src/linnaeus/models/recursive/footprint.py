@@ -9,8 +9,8 @@ from linnaeus.models.recursive.network import Network
 from linnaeus.models.recursive.newton import fits_newton
 from linnaeus.models.recursive.screened import MOST, SAMPLE
 from linnaeus.models.solvers import newton_cg
+from linnaeus.models.solvers.binary import binary_footprint
 from linnaeus.models.solvers.dual_cd import PANEL
-from linnaeus.models.solvers.footprint import binary_footprint
 from linnaeus.models.weights_on_disk import MERGE_BYTES
 from linnaeus.typing import Matrix, is_sparse
 

@@ -1,7 +1,14 @@
-"""Many binary problems over the same documents, some columns at a time: which solver, and how many columns it takes.
+"""Many binary problems over the same documents, some columns at a time: which solver, how many columns, what memory.
 
 A `BinaryTraining` is everything the blocks share; `solve_columns` is the task that an engine runs. Both are plain data
 and a plain function, so that a block can be solved in this thread, in another, or on another machine.
+`binary_footprint` says how much memory they take, from the shape of the documents alone:
+
+    rows       the documents laid out: once; making them takes about as much again for a moment
+    panels     what one worker holds while it solves a block
+    result     the weights of one finished block (n_features x columns)
+
+The figures follow the arrays that `rows`, `dual_cd` and `newton_cg` make; a test measures whether they still do.
 """
 
 from __future__ import annotations
@@ -13,12 +20,10 @@ from linnaeus.engine.limits import rows_that_fit
 from linnaeus.models.solvers import newton_cg
 from linnaeus.models.solvers.dual_cd import PANEL, negative_start, solve_block
 from linnaeus.models.solvers.newton_cg import solve_dense_block
-from linnaeus.models.solvers.rows import Rows, prepare_rows
-from linnaeus.models.solvers.solution import BlockSolution
+from linnaeus.models.solvers.rows import BlockSolution, Rows, prepare_rows
 from linnaeus.typing import FloatArray, Matrix, is_sparse
 
-__all__ = ["BinaryTraining", "prepare_training", "solve_columns"]
-
+__all__ = ["BinaryTraining", "Footprint", "binary_footprint", "prepare_training", "solve_columns"]
 
 _MANY = 8 * PANEL  # columns that pay for a common start
 
@@ -75,3 +80,41 @@ def solve_columns(training: Any, task: tuple[Any, ...]) -> BlockSolution:
     if isinstance(training.documents, Rows):
         return solve_block(training.documents, positives, training.bound, seed=seed, start=training.start, **stop)
     return solve_dense_block(training.documents, positives, training.bound, bias=training.bias, **stop)
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """Bytes of the parts of a training by blocks of ``columns``."""
+
+    columns: int
+    rows: int
+    preparing: int
+    panels: int
+    result: int
+
+
+def binary_footprint(X: Matrix, loss: str) -> Footprint:
+    """The footprint of `solvers.binary` on checked X.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = binary_footprint(np.zeros((1000, 50), np.float32), "hinge")
+    >>> found.columns, found.result
+    (16, 3200)
+    """
+    n_docs, n_features = X.shape
+    size = X.dtype.itemsize
+    per_document = n_docs * (8 + 3 * size)  # row pointers, norms, bounds
+    if not is_sparse(X) and loss in newton_cg.LOSSES:
+        columns = min(32, rows_that_fit(8 * size * max(X.shape), least=16))
+        panels = columns * size * (16 * n_docs + 14 * n_features)
+        return Footprint(columns, per_document, per_document, panels, columns * size * n_features)
+    if not is_sparse(X):
+        rows = preparing = per_document
+    else:
+        rows = X.nnz * (size + 4) + per_document + 4 * n_features
+        preparing = 2 * X.nnz * (size + 4) + per_document + 20 * n_features
+    # W and the result; V and its squares in double precision while the gap is certified; alpha; the order of the rows.
+    panels = PANEL * n_features * (2 * size + 16) + n_docs * (PANEL * size + 12)
+    return Footprint(PANEL, rows, preparing, panels, PANEL * size * n_features)

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from linnaeus._kernels import dispatch
-from linnaeus.models.solvers.rows import Rows, aligned_zeros
-from linnaeus.models.solvers.solution import BlockSolution
+from linnaeus.models.solvers.rows import BlockSolution, Rows, aligned_zeros
 from linnaeus.typing import FloatArray, IntArray
 
 __all__ = ["solve_crammer_singer"]

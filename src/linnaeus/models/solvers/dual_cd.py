@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from linnaeus._kernels import dispatch
-from linnaeus.models.solvers.rows import Rows, aligned_zeros
-from linnaeus.models.solvers.solution import BlockSolution
+from linnaeus.models.solvers.rows import BlockSolution, Rows, aligned_zeros
 from linnaeus.typing import CSR, FloatArray
 
 __all__ = ["LOSSES", "PANEL", "column_weights", "kernel_labels", "negative_start", "solve_block"]

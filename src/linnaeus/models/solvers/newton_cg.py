@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus.models.solvers.solution import BlockSolution
+from linnaeus.models.solvers.rows import BlockSolution
 from linnaeus.typing import CSR, FloatArray
 
 __all__ = ["LOSSES", "NewtonBlock", "solve_dense_block"]

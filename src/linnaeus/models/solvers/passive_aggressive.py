@@ -19,6 +19,7 @@ from scipy import sparse
 
 from linnaeus._kernels import dispatch
 from linnaeus.engine.limits import blocks
+from linnaeus.models.solvers.rows import with_constant
 from linnaeus.taxonomy.rows import pointers
 from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Matrix
 
@@ -52,9 +53,7 @@ class Visits:
 
 def prepared(X: Matrix, *, constant: bool) -> CSR:
     """Documents as sorted CSR of float64, with a last feature that is 1 if asked for."""
-    rows = sparse.csr_array(X, dtype=np.float64)
-    if constant:
-        rows = sparse.csr_array(sparse.hstack([rows, np.ones((rows.shape[0], 1))], format="csr"))
+    rows = sparse.csr_array(with_constant(sparse.csr_array(X), float(constant), np.float64))
     return rows.sorted_indices()  # a copy: the arrays of indices may still be those of X
 
 

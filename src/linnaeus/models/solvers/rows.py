@@ -1,6 +1,7 @@
 """Documents laid out for the kernels: features sorted by document frequency, plain arrays, the constant feature apart.
 
 Frequent features come first, so that the rows of W that every document touches share pages and stay in cache.
+`BlockSolution` is what every solver of a block of columns returns.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from linnaeus.engine.limits import blocks
 from linnaeus.typing import FloatArray, IntArray, Matrix, is_sparse
 
-__all__ = ["Rows", "aligned_zeros", "prepare_rows"]
+__all__ = ["BlockSolution", "Rows", "aligned_zeros", "prepare_rows", "with_constant"]
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,27 @@ def _squared_norms(indptr: IntArray, data: FloatArray, bias: float) -> FloatArra
     return squared
 
 
+def with_constant(X: Matrix, value: float, dtype: npt.DTypeLike | None = None) -> Matrix:
+    """X, CSR or dense, of a dtype (None keeps its own), with a last feature that is ``value`` in every document.
+
+    Where ``value`` is 0 no feature is added.
+
+    Examples
+    --------
+    >>> with_constant(np.eye(2), 1.0).tolist()
+    [[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]]
+    """
+    from scipy import sparse
+
+    dtype = X.dtype if dtype is None else dtype
+    column: FloatArray = np.full((X.shape[0], 1), value, dtype)
+    if isinstance(X, np.ndarray):
+        X = np.asarray(X, dtype)
+        return np.hstack([X, column]) if value else X
+    X = sparse.csr_array(X, dtype=dtype)
+    return sparse.csr_array(sparse.hstack([X, column], format="csr")) if value else X
+
+
 def aligned_zeros(shape: tuple[int, ...], dtype: Any) -> FloatArray:
     """Zeros that begin on a cache line: a row of 16 floats is then one line, not two halves."""
     dtype = np.dtype(dtype)
@@ -93,3 +116,15 @@ def aligned_zeros(shape: tuple[int, ...], dtype: Any) -> FloatArray:
     raw = np.zeros(n_bytes + 64, dtype=np.uint8)
     start = -raw.ctypes.data % 64
     return raw[start : start + n_bytes].view(dtype).reshape(shape)
+
+
+@dataclass(frozen=True)
+class BlockSolution:
+    """What a block of columns came to: weights, objective and gap per column, passes over the documents used."""
+
+    weights: Any  # n_features x n_columns, an array; CSR where the solver has pruned it already
+    intercept: FloatArray  # n_columns
+    objective: FloatArray
+    gap: FloatArray
+    n_iter: int
+    converged: bool

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from linnaeus.engine.limits import blocks, rows_that_fit
-from linnaeus.models.solvers.solution import BlockSolution
+from linnaeus.models.solvers.rows import BlockSolution
 from linnaeus.typing import FloatArray, IntArray, Matrix
 
 __all__ = ["solve_softmax"]

@@ -25,7 +25,7 @@ from linnaeus.models.fitting import check_choice, check_class_weight, check_trai
 from linnaeus.models.kernel_input import KernelInput
 from linnaeus.models.kernels import kept_documents
 from linnaeus.models.requests import known_ends
-from linnaeus.models.solvers.frank_wolfe import BlockAscent, Measure
+from linnaeus.models.solvers.block_ascent import BlockAscent, Measure
 from linnaeus.models.structured.blocks import Blocks
 from linnaeus.models.structured.faces import Face, GramFace
 from linnaeus.models.structured.graph import GraphStructure

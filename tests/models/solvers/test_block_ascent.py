@@ -6,7 +6,7 @@ import pytest
 from linnaeus import Taxonomy
 from linnaeus.engine import SerialEngine, ThreadEngine
 from linnaeus.engine.limits import Clock
-from linnaeus.models.solvers.frank_wolfe import BlockAscent, Measure
+from linnaeus.models.solvers.block_ascent import BlockAscent, Measure
 from linnaeus.models.structured.faces import DenseFace
 from linnaeus.models.structured.tree import TreeStructure
 
