@@ -115,7 +115,7 @@ def figures(seconds: float, model: HM3) -> dict[str, Any]:
 
 def program(options: argparse.Namespace) -> list[dict[str, Any]]:
     """Best labellings of documents under random slopes on the tree of mesh_d01; both ways must agree."""
-    from linnaeus.decoding.subtree import max_edge_labelling
+    from linnaeus.decoding.sets.closures import max_edge_labelling
 
     taxonomy = problems.load("mesh_d01").taxonomy
     G = np.random.default_rng(0).normal(size=(200, taxonomy.n_nodes, 4))

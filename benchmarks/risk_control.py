@@ -77,7 +77,7 @@ def run(arguments: list[str]) -> dict[str, Any]:
 
 
 def _lifted(S: np.ndarray, model: Any, curve: Any) -> np.ndarray:
-    from linnaeus.decoding.smoothing import lifted
+    from linnaeus.decoding.probability.coherence import lifted
 
     return lifted(S.astype(np.float64), model.taxonomy_, model.nodes_, own=curve.own)[:, curve.nodes]
 

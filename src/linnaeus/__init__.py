@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from linnaeus import metrics as metrics
-    from linnaeus.calibration import calibrate as calibrate
     from linnaeus.models.bayes.corr_mnl import CorrMNL as CorrMNL
     from linnaeus.models.bayes.hblr import HBLR as HBLR
     from linnaeus.models.flat.multiclass import MulticlassSVM as MulticlassSVM
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from linnaeus.store import load as load
     from linnaeus.store import save as save
     from linnaeus.taxonomy import Taxonomy as Taxonomy
+    from linnaeus.tuning import calibrate as calibrate
     from linnaeus.tuning import fit_decoder as fit_decoder
 
 __version__ = "0.1.0"
@@ -61,7 +61,7 @@ _HOMES = {
     "CorrMNL": "linnaeus.models.bayes.corr_mnl",
     "OrthogonalTransfer": "linnaeus.models.structured.orthogonal_transfer",
     "Pipeline": "linnaeus.pipeline",
-    "calibrate": "linnaeus.calibration",
+    "calibrate": "linnaeus.tuning",
     "fit_decoder": "linnaeus.tuning",
     "learn_taxonomy": "linnaeus.models.learn_taxonomy",
     "load": "linnaeus.store",

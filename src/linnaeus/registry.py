@@ -120,7 +120,7 @@ MODELS: dict[str, ModelEntry] = {
 
 # What a model file may name besides models. Nothing else is ever imported on load.
 STORABLE: dict[str, str] = {
-    "Calibrator": "linnaeus.decoding.calibrate:Calibrator",
+    "Calibrator": "linnaeus.decoding.probability.curves:Calibrator",
     "DenseFeatures": "linnaeus.features.dense:DenseFeatures",
     "FillMissing": "linnaeus.features.dense:FillMissing",
     "GramRows": "linnaeus.models.gram:GramRows",
@@ -132,7 +132,7 @@ STORABLE: dict[str, str] = {
     "Precomputed": "linnaeus.models.kernels:Precomputed",
     "LabelTree": "linnaeus.models.label_tree:LabelTree",
     "RBF": "linnaeus.models.kernels:RBF",
-    "RiskControl": "linnaeus.decoding.backoff:RiskControl",
+    "RiskControl": "linnaeus.decoding.probability.risk:RiskControl",
     "Sequences": "linnaeus.features.sequences:Sequences",
     "SpectrumFeatures": "linnaeus.features.spectrum:SpectrumFeatures",
     "SpectrumKernel": "linnaeus.features.spectrum:SpectrumKernel",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from linnaeus._kernels import best_changes, best_sets, branching, max_flow, smoothing
 from linnaeus.decoding.base import hierarchy, positions
-from linnaeus.decoding.best_sets import allowed_children
+from linnaeus.decoding.sets.best_sets import allowed_children
 from tests.decoding.oracles import exact_scores, some_columns
 from tests.kernels.twins import sets as reference_sets
 from tests.strategies import taxonomies

@@ -26,9 +26,9 @@ def calibrate(
 ) -> None:
     """Give a model calibrated probabilities (predict --probabilities) and promises (predict --risk)."""
     from linnaeus import store
-    from linnaeus.calibration import calibrate as calibrated
     from linnaeus.cli.predicting import documents_for, note_seen
     from linnaeus.cli.training import labels_of, save
+    from linnaeus.tuning import calibrate as calibrated
 
     loaded = store.load(model)
     documents = documents_for(loaded, [data], reading)

@@ -216,7 +216,7 @@ def train(
     if least is not None:
         training.save(pipe, output)
     if after.calibrate is not None:  # after pruning, which makes another model of it
-        from linnaeus.calibration import calibrate as calibrated
+        from linnaeus.tuning import calibrate as calibrated
 
         training.save(calibrated(pipe, documents.documents, y, method=after.calibrate), output)
     result["columns"] = dict(documents.columns)

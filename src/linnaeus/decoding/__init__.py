@@ -9,26 +9,22 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from linnaeus.decoding.argmax import BestLabel, BestLeaf
 from linnaeus.decoding.base import Decoder
-from linnaeus.decoding.best_sets import RankedSets, best_sets
-from linnaeus.decoding.branching import BestBranching, branching_counts, branching_table
-from linnaeus.decoding.closure_cut import BestClosure, best_closures, closure_weights
-from linnaeus.decoding.cut import CutOff
-from linnaeus.decoding.expected_cost import LeastCost, LeastHLoss, least_risk
-from linnaeus.decoding.held_out import TopScores
-from linnaeus.decoding.instance_cut import InstanceCut
-from linnaeus.decoding.path_classifier import PathClassifier
-from linnaeus.decoding.pcut import PCut
-from linnaeus.decoding.rcut import RCut
+from linnaeus.decoding.cutoffs.by_document import InstanceCut, SetSize
+from linnaeus.decoding.cutoffs.cut_off import CutOff
+from linnaeus.decoding.cutoffs.held_out import TopScores
+from linnaeus.decoding.cutoffs.pcut import PCut
+from linnaeus.decoding.cutoffs.rcut import RCut
+from linnaeus.decoding.cutoffs.scut import SCut
+from linnaeus.decoding.probability.coherence import smoothed
+from linnaeus.decoding.probability.expected_cost import LeastCost, LeastHLoss, least_risk
 from linnaeus.decoding.rules import Rules
-from linnaeus.decoding.scut import SCut
-from linnaeus.decoding.search import ExactSearch, LocalSearch
-from linnaeus.decoding.set_size import SetSize
-from linnaeus.decoding.smoothing import smoothed
-from linnaeus.decoding.subtree import BestSubtree, max_edge_labelling
-from linnaeus.decoding.threshold import Threshold, suppress
-from linnaeus.decoding.topdown import TopDown
+from linnaeus.decoding.sets.best_sets import BestBranching, RankedSets, best_sets, branching_counts, branching_table
+from linnaeus.decoding.sets.closures import BestClosure, BestSubtree, best_closures, closure_weights, max_edge_labelling
+from linnaeus.decoding.sets.path_classifier import PathClassifier
+from linnaeus.decoding.sets.search import ExactSearch, LocalSearch
+from linnaeus.decoding.simple.threshold import BestLabel, BestLeaf, Threshold, suppress
+from linnaeus.decoding.simple.top_down import TopDown
 from linnaeus.errors import ParameterError, nearest
 
 __all__ = [
@@ -60,6 +56,7 @@ __all__ = [
     "branching_counts",
     "branching_table",
     "closure_weights",
+    "cut_off",
     "decoder",
     "least_risk",
     "max_edge_labelling",
@@ -133,6 +130,21 @@ def decoder(name: str, **parameters: Any) -> Decoder:
             hint = f"its parameters are {', '.join(known)}{nearest(key, known)}"
             raise ParameterError(f"Decoder {name!r} has no parameter {key!r}: {hint}")
     return DECODERS[name](**parameters)
+
+
+def cut_off(given: Decoder | str) -> CutOff:
+    """A cut-off by name, or the one that is given; other decoders are refused.
+
+    Examples
+    --------
+    >>> cut_off("rcut,r=2")
+    RCut(repair=None, r=2, per='document', path_sum=False, theta=None)
+    """
+    cut = decoder(given) if isinstance(given, str) else given
+    if not isinstance(cut, CutOff):
+        names = ", ".join(name for name, kind in DECODERS.items() if issubclass(kind, CutOff))
+        raise ParameterError(f"decoder={given!r} learns nothing from held-out scores; those that do are {names}.")
+    return cut
 
 
 def _value(text: str) -> Any:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from linnaeus.decoding.base import Hierarchy, hierarchy
-from linnaeus.errors import ParameterError, TaxonomyError, check_number
+from linnaeus.errors import ParameterError, TaxonomyError, check_number, nearest
 from linnaeus.taxonomy.closure import pattern
 from linnaeus.taxonomy.rows import pointers, row_numbers
 from linnaeus.taxonomy.taxonomy import Taxonomy
@@ -92,8 +92,6 @@ class Rules:
         known = [f.name for f in fields(cls)]
         for name in given:
             if name not in known:
-                from linnaeus.errors import nearest
-
                 raise ParameterError(
                     f"There is no rule {name!r}; the rules are {', '.join(known)}{nearest(name, known)}"
                 )

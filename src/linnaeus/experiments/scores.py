@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from linnaeus.decoding import TopDown
-from linnaeus.decoding.calibrate import Calibrator, fit_calibrator
+from linnaeus.decoding.probability.curves import Calibrator, fit_calibrator
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
 

@@ -20,7 +20,7 @@ import numpy as np
 from scipy import sparse
 
 from linnaeus import metrics, registry, store
-from linnaeus.decoding.calibrate import Calibrator
+from linnaeus.decoding.probability.curves import Calibrator
 from linnaeus.engine import single_blas_thread
 from linnaeus.engine.limits import Clock, format_seconds
 from linnaeus.experiments.experiment import Experiment, Part

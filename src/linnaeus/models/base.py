@@ -20,11 +20,11 @@ from linnaeus.data.kinds import LabelCodec, with_index_of
 from linnaeus.data.matrices import as_matrix, check_values, is_sound_csr, short_message
 from linnaeus.decoding import BestLabel, Decoder, Threshold
 from linnaeus.decoding import decoder as make_decoder
-from linnaeus.decoding.backoff import RiskControl
-from linnaeus.decoding.best_sets import RankedSets
-from linnaeus.decoding.calibrate import Calibrator
+from linnaeus.decoding.probability.curves import Calibrator
+from linnaeus.decoding.probability.risk import RiskControl
 from linnaeus.decoding.rules import Rules
 from linnaeus.decoding.set_weights import SetWeights
+from linnaeus.decoding.sets.best_sets import RankedSets
 from linnaeus.engine.limits import blocks, rows_that_fit
 from linnaeus.errors import DataError, DataTypeError, LinnaeusError, ParameterError, check_number
 from linnaeus.models import promises

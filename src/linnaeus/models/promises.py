@@ -16,8 +16,8 @@ from linnaeus.taxonomy.rows import row_numbers
 from linnaeus.typing import CSR, Array, BoolArray, FloatArray, IntArray, Matrix, is_sparse
 
 if TYPE_CHECKING:
-    from linnaeus.decoding.backoff import RiskControl
-    from linnaeus.decoding.calibrate import Calibrator
+    from linnaeus.decoding.probability.curves import Calibrator
+    from linnaeus.decoding.probability.risk import RiskControl
     from linnaeus.models.base import TaxonomyClassifier
 
 __all__ = ["REASONS", "Decisions", "decide", "most_probable", "nonzero_features"]

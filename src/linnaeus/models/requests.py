@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from linnaeus.decoding import Decoder
-from linnaeus.decoding.best_sets import RankedSets, best_sets
-from linnaeus.decoding.branching import branching_scores
 from linnaeus.decoding.rules import BoundRules, Rules
+from linnaeus.decoding.sets.best_sets import RankedSets, best_sets, branching_scores
 from linnaeus.errors import ParameterError
 from linnaeus.order import best_columns
 from linnaeus.taxonomy import Taxonomy

@@ -57,7 +57,7 @@ def _check_sequences(made: Any, sizes: Sizes) -> None:
 
 
 def _check_calibrator(curve: Any, sizes: Sizes) -> None:
-    from linnaeus.decoding.calibrate import COHERENT
+    from linnaeus.decoding.probability.curves import COHERENT
 
     check_pointers(curve.indptr, len(curve.nodes), len(curve.x), "Calibrator.indptr")
     if curve.coherent not in COHERENT:
@@ -73,7 +73,7 @@ def _check_calibrator(curve: Any, sizes: Sizes) -> None:
 
 
 def _check_risk(control: Any, sizes: Sizes) -> None:
-    from linnaeus.decoding.backoff import LOSSES
+    from linnaeus.decoding.probability.risk import LOSSES
 
     if control.loss not in LOSSES:
         raise StoreError(f"RiskControl.loss is {control.loss!r}; expected one of {', '.join(LOSSES)}")

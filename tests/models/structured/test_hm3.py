@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import linnaeus
 from linnaeus import HM3, Taxonomy
-from linnaeus.decoding.subtree import max_edge_labelling
+from linnaeus.decoding.sets.closures import max_edge_labelling
 from linnaeus.errors import DataError, LinnaeusError, ParameterError, TaxonomyError
 from linnaeus.features.spectrum import SpectrumKernel
 from linnaeus.models.kernels import RBF, Linear, Precomputed

@@ -7,7 +7,7 @@ import pytest
 
 import linnaeus
 from linnaeus import EdgePA, OneVsRestPA, Taxonomy
-from linnaeus.decoding.search import ExactSearch
+from linnaeus.decoding.sets.search import ExactSearch
 from linnaeus.models.topdown import edge_pa
 from tests.contracts.configurations import documents, taxonomy
 

@@ -20,10 +20,9 @@ from scipy import sparse
 from linnaeus.data.check import Problem
 from linnaeus.decoding import BestClosure, Decoder
 from linnaeus.decoding.base import as_given, hierarchy
-from linnaeus.decoding.best_sets import best_sets
-from linnaeus.decoding.branching import branching_scores
 from linnaeus.decoding.rules import Rules
 from linnaeus.decoding.set_weights import SetWeights
+from linnaeus.decoding.sets.best_sets import best_sets, branching_scores
 from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.errors import DataError, check_number
 from linnaeus.models.fitting import check_choice

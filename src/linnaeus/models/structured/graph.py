@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus.decoding.best_sets import RankedSets
 from linnaeus.decoding.rules import BoundRules
+from linnaeus.decoding.sets.best_sets import RankedSets
 from linnaeus.errors import ParameterError
 from linnaeus.models.structured.active import ActiveBlocks, LabelingOracle
 from linnaeus.models.structured.blocks import Blocks

@@ -17,7 +17,7 @@ from itertools import count
 
 import numpy as np
 
-from linnaeus.decoding.junction import JunctionTree, junction_tree
+from linnaeus.decoding.sets.junction import JunctionTree, junction_tree
 from linnaeus.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["PairLabelings"]

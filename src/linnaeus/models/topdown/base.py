@@ -25,8 +25,8 @@ from sklearn.utils.validation import check_is_fitted
 from linnaeus.data.check import Problem
 from linnaeus.decoding import Decoder, PathClassifier
 from linnaeus.decoding.base import stacked, theta_per_node
-from linnaeus.decoding.search import Descent, ExactSearch
 from linnaeus.decoding.set_weights import SetWeights, by_suppression
+from linnaeus.decoding.sets.search import Descent, ExactSearch
 from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.engine.limits import blocks, rows_that_fit
 from linnaeus.errors import DataError

@@ -1,0 +1,1 @@
+"""Decoders that learn from held-out scores where to cut."""

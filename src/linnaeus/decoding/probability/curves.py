@@ -1,0 +1,369 @@
+"""Probabilities from scores: for every node a rising curve fitted on held-out scores, then made coherent.
+
+Truth is the closed label set, so P_v is the probability that v or something below it is a label. The score of a node
+is its own where the model was taught closed sets, else the largest of its own and of those below. Curves of one node:
+
+    platt       P = 1 / (1 + exp(-(a f + b))),  a > 0, by maximum likelihood, targets (N+ + 1)/(N+ + 2) and 1/(N- + 2)
+    isotonic    the nearest rising steps, joined by lines; with at least 200 documents and 20 positives, else platt
+    pooled      where a node has too few positives: a of all nodes of its level, b such that the node's share is met
+
+Coherent, no child above its parent:
+
+    project     the nearest coherent values (`smoothed`): never farther from the truth
+    min         the least on the way down
+    product     curves of p_v = P(v | all parents), fitted where these are true, multiplied along the path; for scores
+                that compare a node with its siblings
+    softmax     where every document has one label: Q_v = exp(a f_v) / sum_u exp(a f_u) over the labels, one slope a by
+                maximum likelihood, so that labels are ranked as by their scores; P_v is the sum of Q at and below v
+
+Q_v, the probability that v itself is a label (`label_probabilities`), is what suggestions show. Where every document
+has one label it sums to 1 over the labels: other ways than softmax take P_v less that of the children and divide by the
+sum, and P_v becomes the sum of Q again. For label sets it is one rising curve of the scores of all labels, which keeps
+their order, or P_v less the largest of the children where the model was taught closed sets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from linnaeus.decoding.base import hierarchy
+from linnaeus.decoding.cutoffs.cut_off import check_choice
+from linnaeus.decoding.cutoffs.held_out import HeldOut, TopScores, held_out
+from linnaeus.decoding.probability.coherence import lifted, lowered, smoothed
+from linnaeus.errors import DataError, ParameterError
+from linnaeus.taxonomy.rows import row_numbers
+from linnaeus.taxonomy.taxonomy import Taxonomy
+from linnaeus.typing import BoolArray, FloatArray, IntArray
+
+__all__ = ["COHERENT", "METHODS", "Calibrator", "fit_calibrator"]
+
+METHODS, COHERENT = ("isotonic", "platt"), ("project", "min", "product", "softmax")
+_ENOUGH_DOCS, _ENOUGH_POSITIVES, _FEW = 200, 20, 5
+_EDGE = 1e-6  # probabilities stay so far from 0 and 1
+_POOL = 200_000  # pairs of a level that its slope is fitted on
+
+
+@dataclass(frozen=True)
+class Calibrator:
+    """Curves of ``nodes`` (all that are scored, and their ancestors); make one with `fit_calibrator`.
+
+    ``slope`` and ``offset`` are of logistic curves; nodes with knots (rows of ``indptr``) have steps instead.
+    ``labels`` are the nodes that documents were labelled with, of which each has one if ``single``; ``label_slope`` is
+    the slope of the soft-max over them, ``label_x`` and ``label_y`` are the knots of the one curve of their scores.
+    """
+
+    nodes: IntArray
+    slope: FloatArray
+    offset: FloatArray
+    indptr: IntArray
+    x: FloatArray
+    y: FloatArray
+    coherent: str
+    own: bool
+    labels: IntArray | None = None
+    single: bool = False
+    label_slope: float = 0.0
+    label_x: FloatArray | None = None
+    label_y: FloatArray | None = None
+
+    def __call__(self, S: Any, taxonomy: Taxonomy, columns: Any) -> FloatArray:
+        """Coherent probabilities of ``nodes`` (n_docs x len(nodes)); every document on its own."""
+        if self.labels is None or not self.single:
+            return self._nodewise(S, taxonomy, columns)
+        above = taxonomy.ancestor_matrix[self.labels][:, self.nodes].astype(np.float64)
+        return np.minimum(self.label_probabilities(S, taxonomy, columns) @ above, 1.0)
+
+    def label_probabilities(self, S: Any, taxonomy: Taxonomy, columns: Any) -> FloatArray:
+        """Probabilities that a node itself is a label, of ``labels`` (n_docs x len(labels))."""
+        if self.labels is None:
+            raise DataError("The model was calibrated by an earlier version; calibrate it again.")
+        if self.coherent == "softmax":
+            F = self.label_slope * _label_scores(np.asarray(S, dtype=np.float64), columns, self.labels)
+            E = np.exp(F - F.max(axis=1, keepdims=True))
+            return np.asarray(E / E.sum(axis=1, keepdims=True))
+        if self.label_x is not None and self.label_y is not None:
+            F = _label_scores(np.asarray(S, dtype=np.float64), columns, self.labels)
+            return np.asarray(np.interp(F, self.label_x, self.label_y))
+        whole = np.zeros((len(S), taxonomy.n_nodes))
+        whole[:, self.nodes] = self._nodewise(S, taxonomy, columns)
+        Q = np.maximum(whole - _below(whole, taxonomy, np.add if self.single else np.maximum), _EDGE * whole)
+        Q = Q[:, self.labels]
+        return Q / Q.sum(axis=1, keepdims=True) if self.single else Q
+
+    def label_order(self, S: Any, columns: Any, Q: FloatArray) -> FloatArray:
+        """What ranks labels as their probabilities Q do: the scores behind them, where Q rises with these.
+
+        Probabilities of two labels may be equal where their scores are not.
+        """
+        if self.labels is None or not (self.coherent == "softmax" or self.label_x is not None):
+            return Q
+        return _label_scores(np.asarray(S, dtype=np.float64), columns, self.labels)
+
+    def _nodewise(self, S: Any, taxonomy: Taxonomy, columns: Any) -> FloatArray:
+        """The curves of all nodes, made coherent."""
+        columns = np.asarray(columns)
+        F = lifted(np.asarray(S, dtype=np.float64), taxonomy, columns, own=self.own)[:, self.nodes]
+        P = self._curves(F)
+        if self.coherent == "project":
+            P = smoothed(P, taxonomy, self.nodes)
+        else:
+            whole: FloatArray = np.ones((len(P), taxonomy.n_nodes))
+            whole[:, self.nodes] = P
+            whole = lowered(whole, taxonomy) if self.coherent == "min" else _multiplied(whole, taxonomy)
+            P = whole[:, self.nodes]
+        return np.clip(P, 0.0, 1.0)
+
+    def _curves(self, F: FloatArray) -> FloatArray:
+        from scipy.special import expit
+
+        P = expit(self.slope * F + self.offset)
+        for j in np.flatnonzero(np.diff(self.indptr)).tolist():
+            knots = slice(self.indptr[j], self.indptr[j + 1])
+            P[:, j] = np.interp(F[:, j], self.x[knots], self.y[knots])
+        return np.clip(P, _EDGE, 1.0 - _EDGE)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its fields, for the store."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+def fit_calibrator(
+    S: Any,
+    Y: Any,
+    taxonomy: Taxonomy,
+    columns: Any = None,
+    *,
+    method: str = "isotonic",
+    coherent: str = "project",
+    own: bool = False,
+    labels: Any = None,
+    single: bool = False,
+) -> Calibrator:
+    """Curves fitted on scores of documents that the model has not seen.
+
+    Parameters
+    ----------
+    S : array-like of shape (n_docs, n_scored)
+        Scores; minus infinity means that a node has no score.
+    Y : labels
+        Labels of any kind; their closures are the truth.
+    taxonomy : Taxonomy
+        The taxonomy of the nodes.
+    columns : array-like of int, default=None
+        Node numbers of the columns of S; None: all nodes in order.
+    method : {"isotonic", "platt"}, default="isotonic"
+        The curves of single nodes.
+    coherent : {"project", "min", "product", "softmax"}, default="project"
+        How probabilities are made coherent; "softmax" needs ``single``, and no curves of single nodes.
+    own : bool, default=False
+        Whether inner nodes have scores of closed sets, which need no help of those below.
+    labels : array-like of int, default=None
+        The nodes that documents are labelled with; None: those that have scores.
+    single : bool, default=False
+        Whether every document has one label, so that their probabilities sum to 1.
+
+    Returns
+    -------
+    Calibrator
+
+    Examples
+    --------
+    >>> tax = Taxonomy.flat(["A"])
+    >>> f = np.linspace(-2, 2, 40)[:, None]
+    >>> gold = [["A"] if value > 0.5 else [] for value in f[:, 0]]
+    >>> curve = fit_calibrator(f, gold, tax, method="platt")
+    >>> P = curve(np.array([[-2.0], [0.5], [2.0]]), tax, [0])[:, 0]
+    >>> bool(P[0] < 0.1 < 0.3 < P[1] < 0.7 < 0.9 < P[2])
+    True
+    """
+    check_choice("method", method, METHODS)
+    check_choice("coherent", coherent, COHERENT)
+    if coherent == "softmax" and not single:
+        raise ParameterError(
+            "coherent='softmax' is for documents with one label each; expected 'project', 'min' or 'product'."
+        )
+    held = held_out(S, Y, taxonomy, columns, close=True)
+    S = held.S.dense() if isinstance(held.S, TopScores) else held.S
+    scored = held.columns[held.columns != taxonomy.root]
+    nodes = np.unique(taxonomy.ancestor_matrix[scored].indices).astype(np.int32)
+    if not len(nodes):
+        raise DataError("There is no node to calibrate: only the root has scores.")
+    carried = scored if labels is None else np.intersect1d(np.asarray(labels), scored)
+    low = float(S[np.isfinite(S)].min(initial=0.0))
+    if coherent == "softmax":  # a label that has no score here, as in no fold, is one of them all the same
+        slope = _softmax_slope(np.where(np.isfinite(S), S, low), held, carried)
+        carried = carried if labels is None else np.unique(labels)
+        nodes = np.unique(taxonomy.ancestor_matrix[carried].indices).astype(np.int32)
+        none, knots, empty = np.zeros(len(nodes)), np.zeros(len(nodes) + 1, dtype=np.int64), np.empty(0)
+        return Calibrator(nodes, none, none, knots, empty, empty, coherent, own, carried, True, slope)
+    known = lifted(np.where(np.isfinite(S), 1.0, -1.0), taxonomy, held.columns, own=own or coherent == "product")
+    F = lifted(np.where(np.isfinite(S), S, low), taxonomy, held.columns, own=own or coherent == "product")
+    gold = held.gold.toarray().astype(bool)
+    use = known > 0
+    if coherent == "product":
+        use &= _parents_hold(gold, taxonomy)
+    curves = _fitted(F[:, nodes], gold[:, nodes], use[:, nodes], taxonomy.depth[nodes], nodes, method, coherent, own)
+    if single or curves.own:
+        return replace(curves, labels=carried, single=single)
+    x, y = _label_curve(S, held, carried)
+    return replace(curves, labels=carried, label_x=x, label_y=y)
+
+
+def _fitted(
+    F: FloatArray,
+    gold: BoolArray,
+    use: BoolArray,
+    depth: IntArray,
+    nodes: IntArray,
+    method: str,
+    coherent: str,
+    own: bool,
+) -> Calibrator:
+    m = len(nodes)
+    slope, offset = np.zeros(m), np.zeros(m)
+    knots: list[tuple[FloatArray, FloatArray]] = [(np.empty(0), np.empty(0))] * m
+    levels = {int(d): _level_slope(F, gold, use, depth == d) for d in np.unique(depth)}
+    for j in range(m):
+        f, y = F[use[:, j], j], gold[use[:, j], j]
+        n_positive = int(y.sum())
+        if min(n_positive, len(y) - n_positive) >= _FEW:
+            slope[j], offset[j] = platt(f, y)
+        if slope[j] <= 0:
+            slope[j] = levels[int(depth[j])]
+            offset[j] = _offset(f, slope[j], (n_positive + 1) / (len(y) + 2))
+        if method == "isotonic" and len(y) >= _ENOUGH_DOCS and _ENOUGH_POSITIVES <= n_positive < len(y):
+            knots[j] = _steps(f, y)
+    indptr = np.cumsum([0, *(len(x) for x, _ in knots)])
+    x, y = (np.concatenate([pair[i] for pair in knots]) for i in (0, 1))
+    return Calibrator(nodes, slope, offset, indptr, x, y, coherent, own or coherent == "product")
+
+
+def _label_scores(S: FloatArray, columns: Any, labels: IntArray) -> FloatArray:
+    """The columns of the labels; the least score of the document where a label has none."""
+    columns = np.asarray(columns)
+    order = np.argsort(columns, kind="stable")
+    at = order[np.minimum(np.searchsorted(columns[order], labels), len(order) - 1)]
+    return np.where(columns[at] == labels, S[:, at], S.min(axis=1, keepdims=True))
+
+
+def _softmax_slope(S: FloatArray, held: HeldOut, labels: IntArray) -> float:
+    """The slope a of largest likelihood of soft-max(a S), over documents whose label has a score."""
+    from scipy.optimize import minimize_scalar
+    from scipy.special import logsumexp
+
+    F = _label_scores(S, held.columns, labels)
+    truth = held.taxonomy.frontier(held.gold)[:, labels]
+    rows, target = row_numbers(truth.indptr), truth.indices
+    if not len(rows) or len(labels) < 2:
+        return 1.0
+    F = F[rows] - F[rows].max(axis=1, keepdims=True)
+    scale = float(F.std()) or 1.0
+
+    def loss(t: float) -> float:
+        a = np.exp(t) / scale
+        return float((logsumexp(a * F, axis=1) - a * F[np.arange(len(F)), target]).mean())
+
+    return float(np.exp(minimize_scalar(loss, bounds=(-6.0, 6.0), method="bounded").x) / scale)
+
+
+def _label_curve(S: FloatArray, held: HeldOut, labels: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Knots of one rising curve from the scores of all labels to how often they are given."""
+    from sklearn.isotonic import IsotonicRegression
+
+    F = _label_scores(S, held.columns, labels).ravel()
+    y = held.given[:, labels].toarray().ravel() > 0
+    known = np.isfinite(F)
+    positive, negative = np.flatnonzero(known & y), np.flatnonzero(known & ~y)
+    step = len(negative) // _POOL + 1
+    at = np.concatenate([positive, negative[::step]])
+    weight = np.where(y[at], 1.0, float(step))
+    fitted = IsotonicRegression(y_min=_EDGE, y_max=1.0 - _EDGE, out_of_bounds="clip").fit(F[at], y[at], weight)
+    return fitted.X_thresholds_, fitted.y_thresholds_
+
+
+def platt(f: FloatArray, y: BoolArray) -> tuple[float, float]:
+    """Slope and offset of the logistic curve of largest likelihood, by Newton's method with halved steps."""
+    n_positive = int(y.sum())
+    t = np.where(y, (n_positive + 1) / (n_positive + 2), 1 / (len(y) - n_positive + 2))
+    centre, scale = float(f.mean()), float(f.std()) or 1.0
+    z = (f - centre) / scale
+    a, b = 0.0, float(np.log(t.mean() / (1 - t.mean())))
+
+    def loss(a: float, b: float) -> float:
+        margin = a * z + b
+        return float(np.logaddexp(0.0, margin).sum() - (t * margin).sum())
+
+    now = loss(a, b)
+    for _ in range(50):
+        p = 1.0 / (1.0 + np.exp(-np.clip(a * z + b, -500, 500)))
+        g_a, g_b = float(((p - t) * z).sum()), float((p - t).sum())
+        h = p * (1 - p)
+        h_aa, h_ab, h_bb = float((h * z * z).sum()) + 1e-9, float((h * z).sum()), float(h.sum()) + 1e-9
+        det = h_aa * h_bb - h_ab * h_ab
+        if det <= 0 or max(abs(g_a), abs(g_b)) < 1e-8 * len(y):
+            break
+        step_a, step_b, size = (h_bb * g_a - h_ab * g_b) / det, (h_aa * g_b - h_ab * g_a) / det, 1.0
+        while size > 1e-6 and (new := loss(a - size * step_a, b - size * step_b)) > now:
+            size /= 2
+        if size <= 1e-6 or now - new < 1e-10 * max(1.0, abs(now)):
+            break
+        a, b, now = a - size * step_a, b - size * step_b, new
+    return a / scale, b - a * centre / scale
+
+
+def _steps(f: FloatArray, y: BoolArray) -> tuple[FloatArray, FloatArray]:
+    from sklearn.isotonic import IsotonicRegression
+
+    fitted = IsotonicRegression(y_min=_EDGE, y_max=1.0 - _EDGE, out_of_bounds="clip").fit(f, y.astype(np.float64))
+    return fitted.X_thresholds_, fitted.y_thresholds_
+
+
+def _level_slope(F: FloatArray, gold: BoolArray, use: BoolArray, here: BoolArray) -> float:
+    """One slope for all nodes of a level together; 1 where they teach none."""
+    at = np.flatnonzero((use & here).ravel())
+    if len(at) > _POOL:
+        at = at[:: len(at) // _POOL + 1]
+    f, y = F.ravel()[at], gold.ravel()[at]
+    a = platt(f, y)[0] if _FEW <= y.sum() <= len(y) - _FEW else 1.0
+    return a if a > 0 else 1.0
+
+
+def _offset(f: FloatArray, slope: float, share: float) -> float:
+    """b with which the mean of the curve is ``share``."""
+    if not len(f):
+        return float(np.log(share / (1 - share)))
+    low, high = -float(np.abs(slope * f).max()) - 20.0, float(np.abs(slope * f).max()) + 20.0
+    for _ in range(60):
+        b = 0.5 * (low + high)
+        mean = float((1.0 / (1.0 + np.exp(-np.clip(slope * f + b, -500, 500)))).mean())
+        low, high = (b, high) if mean < share else (low, b)
+    return 0.5 * (low + high)
+
+
+def _parents_hold(gold: BoolArray, taxonomy: Taxonomy) -> BoolArray:
+    """Where all parents of a node are true."""
+    edges, hold = hierarchy(taxonomy), np.ones(gold.shape, dtype=bool)
+    for v in range(taxonomy.n_nodes):
+        for p in edges.parent_indices[edges.parent_indptr[v] : edges.parent_indptr[v + 1]].tolist():
+            hold[:, v] &= gold[:, p]
+    return hold
+
+
+def _below(P: FloatArray, taxonomy: Taxonomy, join: np.ufunc) -> FloatArray:
+    """What the children of every node have together (n_docs x n_nodes)."""
+    edges, below = hierarchy(taxonomy), np.zeros_like(P)
+    join.at(below.T, edges.parent_indices, P.T[row_numbers(edges.parent_indptr)])
+    return below
+
+
+def _multiplied(P: FloatArray, taxonomy: Taxonomy) -> FloatArray:
+    """Conditional probabilities times that of the parents; of several the least, which bounds that all hold."""
+    edges, V = hierarchy(taxonomy), P.T.copy()
+    for v in range(taxonomy.n_nodes):
+        above = edges.parent_indices[edges.parent_indptr[v] : edges.parent_indptr[v + 1]]
+        if len(above):
+            V[v] *= V[above].min(axis=0)
+    return np.ascontiguousarray(V.T)

@@ -1,0 +1,1 @@
+"""Decoders that decide node by node: the best label, thresholds, greedy descent."""

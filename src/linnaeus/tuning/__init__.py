@@ -1,0 +1,23 @@
+"""What is fitted on scores of documents that a model has not seen: cut-offs and calibrated probabilities."""
+
+from linnaeus.tuning.calibration import calibrate
+from linnaeus.tuning.cutoffs import fit_decoder
+from linnaeus.tuning.held_out import (
+    FOLDS,
+    DecoderComparison,
+    HeldOutScores,
+    held_out_scores,
+    share_time,
+    take_documents,
+)
+
+__all__ = [
+    "FOLDS",
+    "DecoderComparison",
+    "HeldOutScores",
+    "calibrate",
+    "fit_decoder",
+    "held_out_scores",
+    "share_time",
+    "take_documents",
+]

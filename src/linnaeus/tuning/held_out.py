@@ -1,0 +1,335 @@
+"""Cut-offs for any model: scores of documents that the model has not seen, by cross-validation, and what they teach.
+
+The documents are split into folds that keep the share of every label. A model learns from all folds but one and scores
+that one; together these are scores of all documents by models that have not seen them. A label that is missing from the
+training part of a fold has no score there. Scores are kept whole while they fit, otherwise the best of each document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from linnaeus import metrics
+from linnaeus.data.check import check_labels
+from linnaeus.data.splits import kfold, train_test_split
+from linnaeus.decoding import CutOff, SCut, TopScores, cut_off
+from linnaeus.decoding.base import stacked
+from linnaeus.decoding.cutoffs.cut_off import Metric, path_minima
+from linnaeus.decoding.cutoffs.held_out import HeldOut
+from linnaeus.engine.limits import parse_seconds
+from linnaeus.errors import DataError, ParameterError, nearest
+from linnaeus.progress import progress
+from linnaeus.taxonomy import Taxonomy
+from linnaeus.typing import CSR, FloatArray, IntArray
+
+__all__ = [
+    "FOLDS",
+    "DecoderComparison",
+    "HeldOutScores",
+    "held_out_scores",
+    "metric_function",
+    "share_time",
+    "take_documents",
+]
+
+Part: TypeAlias = tuple[FloatArray | TopScores, IntArray]  # scores of a fold and the nodes of their columns
+
+FOLDS = 5
+_WHOLE = 50_000_000  # documents x nodes up to which all scores are kept (0.2 GB)
+_TOP = 100
+_METRICS = ("micro_f1", "macro_f1", "example_f1", "hierarchical_f1", "jaccard", "subset_accuracy", "lca_f1")
+_PARTS = 3  # of the held-out documents, where a cut-off is compared with the model's own decoder
+# What a model of a fold does not share with the model that is kept.
+_ITS_OWN = {"verbose": 0, "checkpoint": None, "warm_start": False}
+
+
+@dataclass(frozen=True)
+class HeldOutScores:
+    """Scores S of documents that the model had not seen, over ``nodes``, and their labels Y (n_docs x n_nodes).
+
+    ``documents`` are their row numbers; ``closed`` says that all training sets were, so that answers are compared so.
+    ``conditional`` says that scores compare a node with its siblings only, so that they are cut along paths, with
+    suppression. ``own`` are the answers of the models' own decoder, n_docs x n_nodes.
+    """
+
+    S: FloatArray | TopScores
+    Y: CSR
+    taxonomy: Taxonomy
+    nodes: IntArray
+    documents: IntArray
+    closed: bool
+    conditional: bool = False
+    own: CSR | None = None
+
+    def fit(self, decoder: CutOff | str, metric: Any = "micro_f1") -> CutOff:
+        """A cut-off fitted on these scores."""
+        cut = self._prepared(decoder)
+        return cut.fit(self.S, self.Y, self.taxonomy, self.nodes, metric=metric_function(metric))
+
+    def compare(self, decoder: CutOff | str, metric: Any = "micro_f1") -> DecoderComparison:
+        """A cut-off beside the model's own decoder, both on documents that neither has seen.
+
+        The held-out documents are split into three parts; the cut-off answers each part as fitted on the other two.
+
+        Examples
+        --------
+        >>> from linnaeus import OneVsRestSVM
+        >>> X, y = [[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]] * 10, [["a"], ["b"], ["a", "b"]] * 10
+        >>> held = held_out_scores(OneVsRestSVM(random_state=0), X, y, with_answers=True)
+        >>> held.compare("scut").better
+        True
+        """
+        cut, measure = self._prepared(decoder), metric_function(metric)
+        if self.own is None:
+            raise DataError("compare needs the answers of the model's own decoder: held_out_scores(with_answers=True).")
+        gold, own = self.Y, self.own
+        if cut.closed:
+            gold, own = (self.taxonomy.close(Y, keep_root=False) for Y in (gold, own))
+        fold = np.arange(len(self.documents)) % _PARTS
+        rows, found = [], []
+        for part in range(_PARTS if len(fold) >= 2 * _PARTS else 1):
+            train, test = np.flatnonzero(fold != part), np.flatnonzero(fold == part)
+            if len(fold) < 2 * _PARTS:  # too few to leave any out
+                train = test = np.arange(len(fold))
+            fitted = cut.fit(self.S[train], self.Y[train], self.taxonomy, self.nodes, metric=measure)
+            held = HeldOut(self.S[test], self.nodes, gold[test], gold[test], self.taxonomy)
+            found.append(held.answers(fitted))
+            rows.append(test)
+        answers = stacked(found, self.taxonomy)[np.argsort(np.concatenate(rows))]
+        values = (float(measure(gold, Y, self.taxonomy)) for Y in (answers, own))
+        return DecoderComparison(cut.name, getattr(measure, "__name__", str(measure)), *values)
+
+    def _prepared(self, decoder: CutOff | str) -> CutOff:
+        """The cut-off with what follows from the documents: empty answers, and how answers are closed."""
+        cut: Any = cut_off(decoder)
+        if isinstance(decoder, str) and hasattr(cut, "at_least_one") and (np.diff(self.Y.indptr) == 0).any():
+            cut = replace(cut, at_least_one=False)  # as models do: some documents have no label
+        if self.conditional and cut.repair == "closure":
+            raise ParameterError(
+                f"{type(cut).__name__}(repair='closure') does not fit a model that goes down the taxonomy: its scores "
+                "compare siblings only, and a node counts only under its parents; take repair='suppress' or None."
+            )
+        if self.conditional and isinstance(cut, SCut) and isinstance(self.S, TopScores):
+            raise DataError(
+                "SCut needs the scores of all nodes of a model that goes down the taxonomy; got the best of each "
+                "document. Take another cut-off, or top=None."
+            )
+        if (self.closed or self.conditional) and not cut.closed:  # tune the answers as they will be
+            cut = replace(cut, repair="suppress" if self.conditional else "closure")
+        found: CutOff = cut
+        return found
+
+
+@dataclass(frozen=True)
+class DecoderComparison:
+    """What a cut-off and the model's own decoder reached on held-out documents.
+
+    Attributes
+    ----------
+    decoder : str
+        Name of the cut-off.
+    metric : str
+        Name of the measure.
+    cut_off, own : float
+        Its values with the cut-off and with the model's own decoder.
+    """
+
+    decoder: str
+    metric: str
+    cut_off: float
+    own: float
+
+    @property
+    def better(self) -> bool:
+        """Whether the cut-off is at least as good as the model's own decoder."""
+        return self.cut_off >= self.own
+
+    def __str__(self) -> str:
+        end = "it is used" if self.better else "it is not used"
+        return (
+            f"The cut-off {self.decoder!r} reaches {self.metric} {self.cut_off:.4f} on held-out documents, the model's "
+            f"own decoder {self.own:.4f}: {end}."
+        )
+
+
+def held_out_scores(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    cv: Any = FOLDS,
+    top: int | None = None,
+    sample_weight: Any = None,
+    random_state: int | None = 0,
+    verbose: int = 0,
+    with_answers: bool = False,
+) -> HeldOutScores:
+    """Scores of documents by models that have not seen them, for several cut-offs at once; see `fit_decoder`.
+
+    ``with_answers`` keeps the answers of the models' own decoder too, for `HeldOutScores.compare`.
+
+    Examples
+    --------
+    >>> from linnaeus import OneVsRestSVM
+    >>> held = held_out_scores(OneVsRestSVM(random_state=0), [[0.0, 1.0], [1.0, 0.0]] * 10, [["a"], ["b"]] * 10)
+    >>> held.S.shape, held.fit("rcut").r
+    ((20, 2), 1)
+    """
+    from linnaeus.taxonomy.closure import is_closed
+
+    inner = _inner(model)
+    Y, taxonomy, codec = check_labels(y, getattr(inner, "taxonomy_", inner.taxonomy), _n_docs(X))
+    folds = _folds(Y, cv, random_state)
+    documents = np.concatenate([test for _, test in folds])
+    weights = None if sample_weight is None else np.asarray(sample_weight)
+    parts, own, nested, conditional = [], [], False, False
+    with progress("held-out scores", len(folds), show=verbose > 0) as advance:
+        for train, test in folds:
+            if Y[train].nnz:  # else there is nothing to learn from, and no score
+                fitted = _for_fold(model, taxonomy)
+                fitted.fit(take_documents(X, train), Y[train], None if weights is None else weights[train])
+                unseen = take_documents(X, test)
+                parts.append(_scores(fitted, unseen, len(documents), top))
+                if with_answers:
+                    own.append(fitted.answers(unseen))
+                nested = bool(getattr(_inner(fitted), "nested_", False))
+                conditional = bool(getattr(_inner(fitted), "conditional_scores", False))
+            else:
+                own += [taxonomy.indicator([[]] * len(test))] * with_answers
+                parts.append((np.empty((len(test), 0), dtype=np.float32), np.empty(0, dtype=np.int32)))
+            advance(1)
+    nodes = np.unique(np.concatenate([columns for _, columns in parts])).astype(np.int32)
+    if not len(nodes):
+        raise DataError("No label occurs in the training part of a fold; cross-validation needs labels in two folds.")
+    closed = nested or (taxonomy.n_edges > 0 and not codec.single_label and is_closed(taxonomy, Y))
+    Y = taxonomy.close(Y, keep_root=False) if nested else Y  # the model was taught that all above a label holds, too
+    S = _joined(parts, nodes)
+    answers = stacked(own, taxonomy) if with_answers else None
+    return HeldOutScores(S, Y[documents], taxonomy, nodes, documents, closed, conditional, answers)
+
+
+# -- scores of folds ---------------------------------------------------------------------------------------------------
+
+
+def _scores(fitted: Any, X: Any, n_docs: int, top: int | None) -> Part:
+    """Scores of one fold: whole, or the best of each document where they are asked for or all would be too large."""
+    nodes = _inner(fitted).nodes_
+    if top is None and n_docs * len(nodes) > _WHOLE:
+        top = _TOP
+    if top is None or top >= len(nodes):
+        return np.concatenate([np.asarray(S, dtype=np.float32) for S in fitted.score_blocks(X)]), nodes
+    if getattr(_inner(fitted), "conditional_scores", False):
+        order = np.argsort(nodes, kind="stable")
+        minima = (path_minima(S[:, order], _inner(fitted).taxonomy_, nodes[order]) for S in fitted.score_blocks(X))
+        ranked = [TopScores.of(np.ascontiguousarray(S, dtype=np.float32), top) for S in minima]
+        return _stacked(ranked), nodes[order]
+    best, scores = fitted.top_nodes(X, top)
+    order = np.argsort(nodes)
+    positions = order[np.searchsorted(nodes, best, sorter=order)].astype(np.int32)
+    return TopScores(positions, scores.astype(np.float32, copy=False), len(nodes)), nodes
+
+
+def _joined(parts: list[Part], nodes: IntArray) -> FloatArray | TopScores:
+    """Scores of all folds over all nodes; minus infinity where a fold did not know the node."""
+    most = max((S.k for S, _ in parts if isinstance(S, TopScores)), default=0)
+    if not most:
+        return np.concatenate([_over(S, columns, nodes) for S, columns in parts if not isinstance(S, TopScores)])
+    ranked = []
+    for S, columns in parts:
+        if isinstance(S, TopScores) and S.k == most:
+            at = np.searchsorted(nodes, columns).astype(np.int32)
+            ranked.append(TopScores(at[S.positions], S.scores, len(nodes)))
+        else:  # a fold that knew few nodes
+            dense = S.dense() if isinstance(S, TopScores) else S
+            ranked.append(TopScores.of(_over(dense, columns, nodes), most))
+    return _stacked(ranked)
+
+
+def _over(S: FloatArray, columns: IntArray, nodes: IntArray) -> FloatArray:
+    """Scores of ``columns`` as scores of ``nodes``."""
+    if np.array_equal(columns, nodes):
+        return S
+    whole = np.full((len(S), len(nodes)), -np.inf, dtype=S.dtype)
+    whole[:, np.searchsorted(nodes, columns)] = S
+    return whole
+
+
+def _stacked(parts: list[TopScores]) -> TopScores:
+    return TopScores(
+        np.concatenate([part.positions for part in parts]),
+        np.concatenate([part.scores for part in parts]),
+        parts[0].n_columns,
+    )
+
+
+# -- models and documents of folds -------------------------------------------------------------------------------------
+
+
+def _inner(model: Any) -> Any:
+    """The model of a pipeline, fitted if the pipeline is, or the model itself."""
+    return getattr(model, "model_", model.model) if hasattr(model, "features") and hasattr(model, "model") else model
+
+
+def _for_fold(model: Any, taxonomy: Taxonomy) -> Any:
+    """An unfitted copy with the taxonomy of all folds, that says and writes nothing."""
+    from sklearn.base import clone
+
+    copy = clone(model)
+    inner = _inner(copy)
+    if inner is not copy:
+        copy.set_params(decoder=None)
+    known = inner.get_params(deep=False)
+    inner.set_params(taxonomy=taxonomy, **{name: value for name, value in _ITS_OWN.items() if name in known})
+    return copy
+
+
+def share_time(model: Any, n_trainings: int) -> None:
+    """Give a model its part of ``max_time``, where several trainings are to end within it."""
+    if getattr(model, "max_time", None) is not None:
+        model.set_params(max_time=parse_seconds(model.max_time) / n_trainings)
+
+
+def _n_docs(X: Any) -> int:
+    if isinstance(X, Mapping):
+        return len(next(iter(X.values())))
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def take_documents(X: Any, rows: IntArray) -> Any:
+    """Some documents of a matrix, a data frame, a list, or fields by name."""
+    if isinstance(X, Mapping):
+        return {name: take_documents(values, rows) for name, values in X.items()}
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return X[rows] if hasattr(X, "shape") else [X[i] for i in rows]
+
+
+def _folds(Y: CSR, cv: Any, random_state: int | None) -> list[tuple[IntArray, IntArray]]:
+    if isinstance(cv, Iterable):
+        return [(np.asarray(train), np.asarray(test)) for train, test in cv]
+    if isinstance(cv, float) and 0 < cv < 1:
+        train, test = train_test_split(Y, cv, random_state=random_state)
+        return [(train, test)]
+    if isinstance(cv, bool) or not isinstance(cv, (int, np.integer)) or cv < 2:
+        raise ParameterError(f"cv={cv!r}; expected a number of folds from 2, a share below 1, or pairs of rows.")
+    return list(kfold(Y, min(int(cv), Y.shape[0]), random_state=random_state))
+
+
+def metric_function(metric: Metric | str) -> Metric:
+    """A function of `linnaeus.metrics` by name, or the function that is given.
+
+    Examples
+    --------
+    >>> metric_function("micro_f1").__name__
+    'micro_f1'
+    """
+    if not isinstance(metric, str):
+        return metric
+    if metric not in _METRICS:
+        raise ParameterError(f"metric={metric!r} is not one of {', '.join(_METRICS)}{nearest(metric, _METRICS)}")
+    function: Metric = getattr(metrics, metric)
+    return function
