@@ -11,7 +11,7 @@ import sys
 
 import benchmarks
 
-LIBRARY = {"__main__", "accuracy", "kernel_map", "problems", "machine", "ranking", "rivals"}
+LIBRARY = {"__main__", "accuracy", "problems", "machine", "ranking", "rivals"}
 
 
 def main() -> None:

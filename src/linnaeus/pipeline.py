@@ -18,9 +18,10 @@ from linnaeus.data.kinds import with_index_of
 from linnaeus.decoding import CutOff, Decoder
 from linnaeus.decoding import decoder as make_decoder
 from linnaeus.errors import DataError, ParameterError
+from linnaeus.models.occlusion import explain_by_occlusion
 from linnaeus.models.promises import nonzero_features
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.tuning import FOLDS, DecoderComparison, held_out_scores, share_time
+from linnaeus.tuning.held_out import FOLDS, DecoderComparison, held_out_scores, n_documents, share_time
 from linnaeus.typing import CSR, FloatArray, IntArray
 
 __all__ = ["Pipeline"]
@@ -72,7 +73,7 @@ class Pipeline(BaseEstimator):
             given = f"{type(self.model).__name__}, {type(self.features).__name__}"
             raise ParameterError(f"Expected a model and then features, as Pipeline(model, features); got {given}.")
         self.features_: Any = None if self.features is None else clone(self.features)
-        X = documents if self.features_ is None else self.features_.fit_transform(documents)
+        X = documents if self.features_ is None else self.features_.fit_transform(documents, self._closed(documents, y))
         if self.check_matrix is not None:
             self.check_matrix(X)
         decoder = make_decoder(self.decoder) if isinstance(self.decoder, str) else self.decoder
@@ -94,6 +95,13 @@ class Pipeline(BaseEstimator):
                 warnings.warn(str(self.decoder_comparison_), stacklevel=2)
         self.feature_names_ = None if feature_names is None else [str(name) for name in feature_names]
         return self
+
+    def _closed(self, documents: Any, y: Any) -> CSR | None:
+        """Labels with all that is above them, for features that learn from them."""
+        if not getattr(self.features, "uses_labels", False):
+            return None
+        Y, taxonomy, _ = check_labels(y, self.model.taxonomy, n_documents(documents))
+        return taxonomy.close(Y, keep_root=False)
 
     @available_if(lambda self: hasattr(getattr(self, "model_", self.model), "partial_fit"))
     def partial_fit(self, documents: Any, y: Any, sample_weight: Any = None) -> Pipeline:
@@ -154,6 +162,10 @@ class Pipeline(BaseEstimator):
         check_is_fitted(self, "model_")
         return documents if self.features_ is None else self.features_.transform(documents)
 
+    def _inputs(self, documents: Any) -> Any:
+        """The matrix of the features that people know: the one before a kernel map, where there is a map."""
+        return self.features_.vectors(documents) if hasattr(self.features_, "vectors") else self.matrix(documents)
+
     def known_terms(self, documents: Any) -> IntArray:
         """Number of features of each document that are not zero; 0 where the model knows nothing about it.
 
@@ -177,7 +189,7 @@ class Pipeline(BaseEstimator):
         >>> pipe.known_terms(["dogs purr", "", "zebras graze"]).tolist()
         [2, 0, 0]
         """
-        return nonzero_features(self.matrix(documents))
+        return nonzero_features(self._inputs(documents))
 
     def predict(
         self, documents: Any, *, decoder: Decoder | str | None = None, closed: bool | None = None, **request: Any
@@ -262,19 +274,26 @@ class Pipeline(BaseEstimator):
         return float(hierarchical_f1(Y, H, self.taxonomy_, sample_weight=sample_weight))
 
     def explain(self, document: Any, node: str | None = None, k: int | None = None) -> list[Any]:
-        """Contributions of the words or features of one document to every node of the path, by name."""
+        """Contributions of the words or features of one document to every node of the path, by name.
+
+        Through a kernel map they are approximate: what changes when a feature is left out.
+        """
         check_is_fitted(self, "model_")
-        if not hasattr(self.model_, "explain"):
+        through_map = hasattr(self.features_, "vectors")
+        if not through_map and not hasattr(self.model_, "explain"):
             raise DataError(f"{type(self.model_).__name__} has no explanations: its scores are not sums over features.")
         batch = document if self.features_ is None and not isinstance(document, str) else _batch_of_one(document)
-        steps = self.model_.explain(self.matrix(batch), node, k)
-        if hasattr(self.features_, "get_feature_names_out"):
-            names = self.features_.get_feature_names_out()
-        elif self.feature_names_ is not None:
-            names = np.asarray(self.feature_names_, dtype=object)
+        names: Any = None
+        if through_map:
+            steps = explain_by_occlusion(self.model_, self._inputs(batch), self.features_.map, node, k)
+            names = self.features_.input_names()
         else:
-            return list(steps)
-        return [_named(step, names) for step in steps]
+            steps = self.model_.explain(self.matrix(batch), node, k)
+            if hasattr(self.features_, "get_feature_names_out"):
+                names = self.features_.get_feature_names_out()
+        if names is None and self.feature_names_ is not None:
+            names = np.asarray(self.feature_names_, dtype=object)
+        return list(steps) if names is None else [_named(step, names) for step in steps]
 
     def keep_documents(self, documents: Any, y: Any, names: Any = None) -> Pipeline:
         """Keep documents with the model, so that answers can be shown beside similar ones; they are saved with it."""

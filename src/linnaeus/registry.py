@@ -124,6 +124,7 @@ STORABLE: dict[str, str] = {
     "DenseFeatures": "linnaeus.features.dense:DenseFeatures",
     "FillMissing": "linnaeus.features.dense:FillMissing",
     "GramRows": "linnaeus.models.gram:GramRows",
+    "KernelMap": "linnaeus.features.kernel_map:KernelMap",
     "KeptDocuments": "linnaeus.models.neighbours:KeptDocuments",
     "LabelCodec": "linnaeus.data.kinds:LabelCodec",
     "Linear": "linnaeus.models.kernels:Linear",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 import linnaeus as package
@@ -338,3 +339,27 @@ def test_unknown_features_are_refused_with_an_example(linnaeus, files) -> None:
     result = linnaeus(*train, "char:2-4")
     assert (result.code, "expected spectrum:N, for example spectrum:4 for substrings" in result.err) == (2, True)
     assert linnaeus(*train, "spectrum:2-4", "--test-size", 0).code == 0
+
+
+def test_dense_vectors_go_through_a_kernel_map_on_request(linnaeus, files) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 2))
+    y = np.where((X**2).sum(axis=1) < 1.4, "Cats", "Dogs")
+    rows = "\n".join(f"{a:.6f},{b:.6f},{label}" for (a, b), label in zip(X.tolist(), y, strict=True))
+    (files / "rings.csv").write_text(f"east,north,labels\n{rows}\n")
+    train = ["train", "-d", files / "rings.csv", "-o", files / "model", "-m", "OneVsRestSVM", "--json"]
+    plain = json.loads(linnaeus(*train).out)["scores"]["micro_f1"]
+    told = json.loads(linnaeus(*train, "--features", "rbf:40").out)
+    assert told["features"] <= 40
+    assert told["scores"]["micro_f1"] > 0.85 > plain
+    (files / "one.csv").write_text("north,east\n0.1,0.2\n")  # columns by name, as without a map
+    assert "Cats" in linnaeus("predict", files / "model", files / "one.csv").out
+    explained = linnaeus("explain", files / "model", "--data", files / "one.csv")
+    assert explained.code == 0, explained.err
+    assert "approximate" in explained.out
+    assert "east" in explained.out
+    (step, *_) = json.loads(linnaeus("explain", files / "model", "--data", files / "one.csv", "--json").out)
+    assert step["approximate"] is True
+    wrong = linnaeus(*train, "--features", "rbf:gama=2")
+    assert wrong.code == 2
+    assert "did you mean 'gamma'" in wrong.err

@@ -39,7 +39,14 @@ from linnaeus import (
     calibrate,
 )
 from linnaeus.errors import LinnaeusError
-from linnaeus.features import DenseFeatures, SpectrumFeatures, SpectrumKernel, SubsequenceKernel, TextFeatures
+from linnaeus.features import (
+    DenseFeatures,
+    KernelMap,
+    SpectrumFeatures,
+    SpectrumKernel,
+    SubsequenceKernel,
+    TextFeatures,
+)
 from linnaeus.store.folder import _checksum
 from linnaeus.store.writing import DTYPES, write_safetensors
 from linnaeus.taxonomy import Deprecated
@@ -95,6 +102,8 @@ def models() -> Iterator[tuple[str, Any]]:
     yield "fields", Pipeline(RRSVM(trees, random_state=0), fields).fit(records, labels)
     vectors = Pipeline(RRSVM(trees, random_state=0), DenseFeatures())
     yield "dense", vectors.fit(X[:6, :5].toarray(), labels, feature_names=list("abcde"))
+    mapped = Pipeline(RRSVM(trees, random_state=0), KernelMap(DenseFeatures(), 4, projection=3))
+    yield "kernel-map", mapped.fit(X[:6, :5].toarray(), labels, feature_names=list("abcde"))
     yield "spectrum", Pipeline(RRSVM(trees, random_state=0), SpectrumFeatures(p=2)).fit(SEQUENCES, labels)
     kernels = {"spectrum": SpectrumKernel(p=2), "gaps": SubsequenceKernel(p=2)}
     yield "kernel-spectrum", Pipeline(HM3(trees, kernel=kernels["spectrum"], tol=0.1)).fit(SEQUENCES, labels)

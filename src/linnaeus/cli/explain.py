@@ -81,7 +81,8 @@ def explain(
             *([(f"{len(step.contributions) - k} others", rest)] if rest else []),
             ("constant", step.intercept),
         ]
-        title = f"{loaded.taxonomy_.display(step.node)}: score {step.score:+.4f}"
+        how = " (approximate: changes when a feature is left out)" if step.approximate else ""
+        title = f"{loaded.taxonomy_.display(step.node)}: score {step.score:+.4f}{how}"
         print_table(["feature", "contribution"], rows, title=title)
         if step.against is not None:
             _show_rival(step, loaded.taxonomy_, k)
@@ -147,6 +148,7 @@ def _plain(step: Any, taxonomy: Any, k: int, near: Any = None) -> dict[str, Any]
         "node": step.node,
         "display": taxonomy.display(step.node),
         "score": step.score,
+        "approximate": step.approximate,
         "constant": step.intercept,
         "contributions": contributions,
         "others": float(step.contributions[k:].sum()),

@@ -85,6 +85,7 @@ def _entries(doc: str) -> list[tuple[list[str], str]]:
 def saved_model(folder: str) -> dict[str, Any]:
     """What a saved model is, for people."""
     from linnaeus import store
+    from linnaeus.cli.predicting import reading_features
 
     loaded = store.load(folder)
     model = getattr(loaded, "model_", loaded)
@@ -93,7 +94,7 @@ def saved_model(folder: str) -> dict[str, Any]:
     tax = model.taxonomy_
     size = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
     saved = datetime.fromtimestamp((Path(folder) / "manifest.json").stat().st_mtime)
-    weights = getattr(features, "weights_", None)
+    weights = getattr(reading_features(loaded), "weights_", None)
     return {
         "model": type(model).__name__,
         "C": getattr(model, "C", None),

@@ -13,7 +13,16 @@ from linnaeus.cli.training import no_labels, takes_sequences
 from linnaeus.errors import DataError, ParameterError, nearest
 from linnaeus.progress import waiting
 
-__all__ = ["Answers", "answers", "documents_for", "fit_to", "known_terms", "labelled_documents", "texts_for"]
+__all__ = [
+    "Answers",
+    "answers",
+    "documents_for",
+    "fit_to",
+    "known_terms",
+    "labelled_documents",
+    "reading_features",
+    "texts_for",
+]
 
 # Documents x nodes up to which whole rankings are kept (0.4 GB); beyond, the best of each document.
 _WHOLE_RANKINGS = 50_000_000
@@ -33,11 +42,17 @@ class Answers:
     file_columns: Mapping[str, tuple[str, ...]]
 
 
+def reading_features(model: Any) -> Any:
+    """The features that take documents as they were read: those before a kernel map, where there is one."""
+    features: Any = getattr(model, "features_", None)
+    return features.features_ if hasattr(features, "vectors") else features
+
+
 def documents_for(model: Any, paths: list[str], reading: Reading, *, labelled: bool = True) -> Any:
     """Read documents of the kind that the model was trained on; labels are left out if they do not matter."""
     from linnaeus.data.dataset import concatenate
 
-    features: Any = getattr(model, "features_", None)
+    features = reading_features(model)
     if hasattr(features, "kinds_") and features.kinds_:
         reading = replace(reading, categorical=reading.categorical or list(features.kinds_))
     parts = [_read_like(features, path, reading, model.taxonomy_, labelled=labelled) for path in paths]
@@ -95,7 +110,7 @@ def fit_to(model: Any, data: Any) -> Any:
     """Documents as the model takes them: of the right kind, and sparse ones as wide as the training data."""
     from scipy import sparse
 
-    features: Any = getattr(model, "features_", None)
+    features = reading_features(model)
     strings = ("text", "sequence")
     kinds = {"TextFeatures": strings, "SpectrumFeatures": strings, "DenseFeatures": ("dense",)}
     wanted = kinds.get(type(features).__name__)
@@ -111,7 +126,8 @@ def fit_to(model: Any, data: Any) -> Any:
     data = _by_name(model, data)
     if data.fields is not None and hasattr(features, "weights_"):
         data = replace(data, fields=_fields_of(features, data.fields))
-    n_features = getattr(getattr(model, "model_", model), "n_features_in_", None)
+    mapped = getattr(model, "features_", None)  # a kernel map knows how wide its input is, if there is one
+    n_features = getattr(getattr(model, "model_", model) if mapped is None else mapped, "n_features_in_", None)
     if data.kind != "sparse" or data.X.shape[1] == n_features:
         return data
     if data.X.nnz and data.X.indices.max() >= n_features:
@@ -126,7 +142,7 @@ def texts_for(model: Any, texts: list[str]) -> Any:
     """Texts of the command line as documents of the kind that the model was trained on."""
     from linnaeus.data import Dataset
 
-    features: Any = getattr(model, "features_", None)
+    features = reading_features(model)
     if hasattr(features, "weights_"):
         field, others = main_field(features), [*features.weights_, *features.kinds_]
         others.remove(field)

@@ -51,9 +51,7 @@ def shootout(
     taxonomy: options.OptionalTaxonomy,
     reading: options.TrainingReading,
     checks: options.LabelChecks,
-    features: Annotated[
-        str | None, typer.Option("--features", help="Substrings, as for train: spectrum:4, spectrum:2-4.")
-    ] = None,
+    features: Annotated[str | None, typer.Option("--features", help="As for train: spectrum:4, rbf:800.")] = None,
     min_df: Annotated[int | None, typer.Option("--min-df", help="Leave out terms of fewer documents (2).")] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of splits and models.")] = 0,
     as_json: JsonOption = False,

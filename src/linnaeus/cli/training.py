@@ -104,8 +104,14 @@ def make_features(
 
     A ``model`` (its parameters) with a kernel on sequences takes them as they are.
     """
-    from linnaeus.features.named import default_features, string_features
+    from linnaeus.features.named import default_features, is_kernel_map, kernel_map, string_features
 
+    if named is not None and is_kernel_map(named):
+        usual = make_features(documents, reading, weighting=weighting, min_df=min_df, model=model)
+        if documents.kind == "sequence" and usual is None:
+            raise ParameterError(f"--features {named}: the kernel of the model takes sequences as they are; give one.")
+        seed = model.get("random_state")
+        return kernel_map(named, usual, random_state=seed if isinstance(seed, int) else 0)
     if takes_sequences(model.get("kernel")):
         if named is not None:
             raise ParameterError(f"--features {named}: the kernel of the model takes sequences as they are; give one.")

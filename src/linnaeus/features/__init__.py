@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from linnaeus.features.dense import DenseFeatures as DenseFeatures
     from linnaeus.features.dense import FillMissing as FillMissing
+    from linnaeus.features.kernel_map import KernelMap as KernelMap
     from linnaeus.features.named import default_features as default_features
     from linnaeus.features.spectrum import SpectrumFeatures as SpectrumFeatures
     from linnaeus.features.spectrum import SpectrumKernel as SpectrumKernel
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "DenseFeatures": "linnaeus.features.dense",
     "FillMissing": "linnaeus.features.dense",
+    "KernelMap": "linnaeus.features.kernel_map",
     "SpectrumFeatures": "linnaeus.features.spectrum",
     "SpectrumKernel": "linnaeus.features.spectrum",
     "SubsequenceKernel": "linnaeus.features.subsequence",
@@ -26,6 +28,7 @@ _HOMES = {
 __all__ = [
     "DenseFeatures",
     "FillMissing",
+    "KernelMap",
     "SpectrumFeatures",
     "SpectrumKernel",
     "SubsequenceKernel",

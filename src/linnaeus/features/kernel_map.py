@@ -16,6 +16,7 @@ closed label sets on a small map, the least squared error wins. Williams and See
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -28,7 +29,7 @@ from linnaeus.data.check import check_labels
 from linnaeus.data.matrices import as_matrix, check_values
 from linnaeus.engine import single_blas_thread
 from linnaeus.errors import DataError, ParameterError, check_number, nearest
-from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
+from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, ObjectArray, is_sparse
 
 __all__ = ["KernelMap"]
 
@@ -140,7 +141,7 @@ class KernelMap(TransformerMixin, BaseEstimator):
         n_docs, n_features = X.shape
         self.n_features_in_ = n_features
         self.projection_: FloatArray | None = None
-        width = self.projection or (_WIDTH if hasattr(X, "indptr") else None)
+        width = self.projection or (_WIDTH if is_sparse(X) else None)
         if n_docs == 0:
             raise DataError("A kernel map learns from documents; got none.")
         if width is not None and width < min(n_docs, n_features):
@@ -160,20 +161,20 @@ class KernelMap(TransformerMixin, BaseEstimator):
             if self.gamma_errors_:
                 self.gamma_ = min(self.gamma_errors_, key=lambda gamma: self.gamma_errors_[gamma])
         if self.method == "fourier":
-            self.landmarks_ = rng.normal(size=(self.n_components, Z.shape[1])) * np.sqrt(2.0 * self.gamma_)
-            self.weights_ = rng.uniform(0.0, 2.0 * np.pi, size=(1, self.n_components))
+            self.landmarks_: FloatArray = rng.normal(size=(self.n_components, Z.shape[1])) * np.sqrt(2.0 * self.gamma_)
+            self.coefficients_: FloatArray = rng.uniform(0.0, 2.0 * np.pi, size=(1, self.n_components))
             return
         m = min(self.n_components, len(Z))
         drawn = Z[np.sort(rng.permutation(len(Z))[:m])]
         self.landmarks_ = _centres(Z, drawn, rng) if self.landmarks == "kmeans" and m < len(Z) else drawn
-        self.weights_ = _inverse_root(_rbf(self.landmarks_, self.landmarks_, self.gamma_))
+        self.coefficients_ = _inverse_root(_rbf(self.landmarks_, self.landmarks_, self.gamma_))
 
     # -- applying ------------------------------------------------------------------------------------------------------
 
     @property
     def n_features_out(self) -> int:
         """Number of columns of the map."""
-        return int(self.weights_.shape[1])
+        return int(self.coefficients_.shape[1])
 
     def transform(self, X: Any) -> FloatArray:
         """The map of documents, n_docs x n_components in single precision; every document on its own."""
@@ -181,7 +182,7 @@ class KernelMap(TransformerMixin, BaseEstimator):
 
     def vectors(self, X: Any) -> Matrix:
         """The vectors of documents before the map."""
-        check_is_fitted(self, "weights_")
+        check_is_fitted(self, "coefficients_")
         vectors = _checked(X if self.features_ is None else self.features_.transform(X))
         if vectors.shape[1] != self.n_features_in_:
             raise DataError(f"X has {vectors.shape[1]} features, but KernelMap was fitted with {self.n_features_in_}.")
@@ -194,14 +195,14 @@ class KernelMap(TransformerMixin, BaseEstimator):
 
     def _vectors(self, X: Matrix) -> FloatArray:
         if self.projection_ is None:
-            return np.ascontiguousarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
+            return np.ascontiguousarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
         V = self.projection_
-        if hasattr(X, "indptr"):  # row by row anyway
+        if is_sparse(X):  # row by row anyway
             return np.asarray(X @ V, dtype=np.float64)
         return _by_blocks(lambda rows: rows @ V, np.asarray(X, dtype=np.float64), V.shape[1], np.float64)
 
     def _mapped(self, Z: FloatArray) -> FloatArray:
-        L, W = self.landmarks_, self.weights_
+        L, W = self.landmarks_, self.coefficients_
 
         def nystroem(rows: FloatArray) -> FloatArray:
             return np.asarray(_rbf(rows, L, self.gamma_) @ W)
@@ -211,21 +212,23 @@ class KernelMap(TransformerMixin, BaseEstimator):
 
         return _by_blocks(fourier if self.method == "fourier" else nystroem, Z, W.shape[1], np.float32)
 
-    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """Names of the vectors before the map, which explanations are about, where they are known."""
-        if hasattr(self.features_, "get_feature_names_out"):
-            return np.asarray(self.features_.get_feature_names_out(), dtype=object)
-        names = range(self.n_features_in_) if input_features is None else input_features
-        return np.asarray([str(name) for name in names], dtype=object)
+    def get_feature_names_out(self, input_features: object = None) -> ObjectArray:
+        """Names of the columns of the map."""
+        return np.asarray([f"rbf{j}" for j in range(self.n_features_out)], dtype=object)
+
+    def input_names(self) -> ObjectArray | None:
+        """Names of the vectors before the map, which explanations are about, where the features know them."""
+        named = hasattr(self.features_, "get_feature_names_out")
+        return np.asarray(self.features_.get_feature_names_out(), dtype=object) if named else None
 
     # -- keeping -------------------------------------------------------------------------------------------------------
 
     def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """What `transform` needs as (values, arrays)."""
-        check_is_fitted(self, "weights_")
+        check_is_fitted(self, "coefficients_")
         given = {name: getattr(self, name) for name in _PARAMETERS}
         fitted = {"features": self.features_, "gamma_": self.gamma_, "n_features_in_": self.n_features_in_}
-        arrays = {"landmarks_": self.landmarks_, "weights_": self.weights_}
+        arrays = {"landmarks_": self.landmarks_, "coefficients_": self.coefficients_}
         if self.projection_ is not None:
             arrays["projection_"] = self.projection_
         return {**given, **fitted}, arrays
@@ -236,7 +239,7 @@ class KernelMap(TransformerMixin, BaseEstimator):
         made = cls(values["features"], **{name: values[name] for name in _PARAMETERS})
         made.features_, made.gamma_ = values["features"], values["gamma_"]
         made.n_features_in_, made.gamma_errors_ = values["n_features_in_"], {}
-        made.landmarks_, made.weights_ = np.asarray(arrays["landmarks_"]), np.asarray(arrays["weights_"])
+        made.landmarks_, made.coefficients_ = np.asarray(arrays["landmarks_"]), np.asarray(arrays["coefficients_"])
         projection = arrays.get("projection_")
         made.projection_ = None if projection is None else np.asarray(projection)
         return made
@@ -248,7 +251,7 @@ _PARAMETERS = ("n_components", "gamma", "method", "landmarks", "projection", "ra
 def _checked(X: Any) -> Matrix:
     """A CSR array or a dense array of finite float64."""
     X = as_matrix(X)
-    if hasattr(X, "tocsr"):
+    if is_sparse(X):
         return X.tocsr()
     try:
         X = np.asarray(X, dtype=np.float64)
@@ -296,9 +299,12 @@ def _by_blocks(
 def _centres(Z: FloatArray, first: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Centres of k-means that begins at ``first``, on at most ten documents for each."""
     from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
 
     drawn = Z[np.sort(rng.permutation(len(Z))[: 10 * len(first)])]
-    means = KMeans(len(first), init=first, n_init=1, max_iter=10).fit(drawn)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # equal documents: equal centres do no harm
+        means = KMeans(len(first), init=first, n_init=1, max_iter=10).fit(drawn)
     return np.ascontiguousarray(means.cluster_centers_)
 
 

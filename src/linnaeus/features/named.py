@@ -1,10 +1,12 @@
-"""Features by the kind of the documents, and string kernels and features by name, as the command line says them.
+"""Features by the kind of the documents, and features and string kernels by name, as the command line says them.
 
     spectrum:4                      substrings of four tokens
     spectrum:2-4                    of two to four
     subsequence:3,decay=0.7         gap-weighted subsequences of three tokens
     spectrum:4,max_gap=1,decay=0.5  substrings that may leave out one token
     spectrum:2,unit=word            pairs of words
+    rbf                             an RBF map of the usual vectors
+    rbf:800,gamma=0.5               with 800 components and this width
 
 Any parameter of the class may follow as name=value.
 """
@@ -13,11 +15,22 @@ from __future__ import annotations
 
 import inspect
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from linnaeus.errors import ParameterError, nearest
 
-__all__ = ["default_features", "is_string_kernel", "plain_value", "string_features", "string_kernel"]
+if TYPE_CHECKING:
+    from linnaeus.features.kernel_map import KernelMap
+
+__all__ = [
+    "default_features",
+    "is_kernel_map",
+    "is_string_kernel",
+    "kernel_map",
+    "plain_value",
+    "string_features",
+    "string_kernel",
+]
 
 _KERNELS = ("spectrum", "subsequence")
 
@@ -33,6 +46,42 @@ def string_features(text: str, **usual: Any) -> Any:
     from linnaeus.features.spectrum import SpectrumFeatures
 
     return _made(SpectrumFeatures, text, _name(text, ("spectrum",)), usual)
+
+
+def is_kernel_map(text: str) -> bool:
+    """Whether a value names a kernel map.
+
+    Examples
+    --------
+    >>> is_kernel_map("rbf:800"), is_kernel_map("spectrum:4")
+    (True, False)
+    """
+    return text.partition(":")[0].strip() == "rbf"
+
+
+def kernel_map(text: str, features: Any = None, **usual: Any) -> KernelMap:
+    """A kernel map by name, of vectors that ``features`` make; ``usual`` parameters where the name says nothing else.
+
+    Examples
+    --------
+    >>> made = kernel_map("rbf:800,gamma=0.5")
+    >>> made.n_components, made.gamma, made.landmarks
+    (800, 0.5, 'kmeans')
+    """
+    from linnaeus.features.kernel_map import KernelMap
+
+    known = [key for key in inspect.signature(KernelMap).parameters if key != "features"]
+    parameters = dict(usual)
+    for entry in filter(None, (part.strip() for part in text.partition(":")[2].split(","))):
+        key, equals, value = (part.strip() for part in entry.partition("="))
+        if not equals:
+            key, value = "n_components", entry
+        if key not in known:
+            raise ParameterError(f"{text!r}: rbf has the parameters {', '.join(known)}{nearest(key, known)}")
+        parameters[key] = plain_value(value)
+    made = KernelMap(features, **parameters)
+    made._check_parameters()
+    return made
 
 
 def string_kernel(text: str, **usual: Any) -> Any:

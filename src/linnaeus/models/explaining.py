@@ -43,7 +43,8 @@ class NodeExplanation:
 
     ``features`` and ``contributions`` (the feature's value times its weight) are sorted by size, largest first.
     ``against`` compares with the runner-up: among the siblings, or of a flat model among all nodes outside the path;
-    None where nothing else has a score.
+    None where nothing else has a score. ``approximate`` says that contributions were found by leaving out one feature
+    at a time, because the score is not a sum over features.
     """
 
     node: str
@@ -52,6 +53,7 @@ class NodeExplanation:
     features: Any
     contributions: FloatArray
     against: Contrast | None = None
+    approximate: bool = False
 
     def __str__(self) -> str:
         terms = [f"{self.intercept:+.3f} (constant)"]
@@ -59,7 +61,7 @@ class NodeExplanation:
         rest = self.score - self.intercept - float(self.contributions[:5].sum())
         if abs(rest) >= 5e-4:
             terms.append(f"{rest:+.3f} (others)")
-        return f"{self.node}: {self.score:+.3f} = {' '.join(terms)}"
+        return f"{self.node}: {self.score:+.3f} {'~' if self.approximate else '='} {' '.join(terms)}"
 
 
 def explain_path(

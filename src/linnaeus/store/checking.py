@@ -48,6 +48,8 @@ def _check_pipeline(pipe: Any, deep: bool) -> None:
     if width is not None and width != expected:
         raise StoreError(f"the features make {width} columns, but the model takes {expected}")
     names = pipe.feature_names_
+    if hasattr(pipe.features_, "vectors"):  # names are of the vectors before the map
+        expected = pipe.features_.n_features_in_
     if names is not None and not (is_strings(names) and (expected is None or len(names) == expected)):
         raise StoreError(f"feature_names are not {expected} names")
     check_names(dict(pipe.about_), "about")

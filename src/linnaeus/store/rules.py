@@ -191,7 +191,31 @@ def check_features(features: Any, deep: bool) -> int | None:
         return _spectrum_width(features)
     if name in ("DenseFeatures", "FillMissing"):
         return _dense_width(features, deep)
+    if name == "KernelMap":
+        return _map_width(features, deep)
     raise StoreError(f"the features of the pipeline are {described(features)}")
+
+
+def _map_width(features: Any, deep: bool) -> int:
+    """Width of a kernel map, whose arrays must fit its input and each other."""
+    features._check_parameters()
+    sizes: Sizes = {}
+    inputs = check_features(features.features_, deep)
+    check_plain(Declared.of("n_features_in_ int"), features.n_features_in_, "KernelMap.n_features_in_")
+    check_plain(Declared.of("gamma_ float"), features.gamma_, "KernelMap.gamma_")
+    check_number("gamma_", features.gamma_, above=0)
+    if inputs not in (None, features.n_features_in_):
+        raise StoreError(f"KernelMap takes {features.n_features_in_} features, and {inputs} are made for it")
+    sizes["inputs"] = features.n_features_in_
+    table = "landmarks_ float[landmarks, width]\ncoefficients_ float[rows, columns]"
+    table += "\nprojection_ float[inputs, width] or null"
+    if features.projection_ is None:
+        sizes["width"] = features.n_features_in_
+    check_table(lines(table), vars(features), sizes, "KernelMap", deep=deep)
+    fourier = features.method == "fourier"
+    if sizes["columns" if fourier else "rows"] != sizes["landmarks"] or (fourier and sizes["rows"] != 1):
+        raise StoreError(f"KernelMap.coefficients_ has the shape {features.coefficients_.shape}")
+    return sizes["columns"]
 
 
 def _text_width(features: Any) -> int:

@@ -32,6 +32,7 @@ __all__ = [
     "HeldOutScores",
     "held_out_scores",
     "metric_function",
+    "n_documents",
     "share_time",
     "take_documents",
 ]
@@ -182,7 +183,7 @@ def held_out_scores(
     from linnaeus.taxonomy.closure import is_closed
 
     inner = _inner(model)
-    Y, taxonomy, codec = check_labels(y, getattr(inner, "taxonomy_", inner.taxonomy), _n_docs(X))
+    Y, taxonomy, codec = check_labels(y, getattr(inner, "taxonomy_", inner.taxonomy), n_documents(X))
     folds = _folds(Y, cv, random_state)
     documents = np.concatenate([test for _, test in folds])
     weights = None if sample_weight is None else np.asarray(sample_weight)
@@ -293,7 +294,8 @@ def share_time(model: Any, n_trainings: int) -> None:
         model.set_params(max_time=parse_seconds(model.max_time) / n_trainings)
 
 
-def _n_docs(X: Any) -> int:
+def n_documents(X: Any) -> int:
+    """Number of documents of a matrix, a data frame, a list, or fields by name."""
     if isinstance(X, Mapping):
         return len(next(iter(X.values())))
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
