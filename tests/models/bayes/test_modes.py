@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 from scipy.optimize import minimize
 
-from linnaeus.models.bayes.modes import Binary, Softmax, find_mode
+from linnaeus.models.bayes.modes import BinaryLikelihood, SoftmaxLikelihood, find_mode
 from tests.models.bayes.worked import ONES, TREE, X, Y, random_tree
 
 SOFTMAX = [(0, 0), (0.546004, 0.261924), (1.324044, 0.195366), (0.313969, 0.590405), (-0.546004, -0.261924)]
@@ -23,7 +23,8 @@ BINARY = [
 
 
 @pytest.mark.parametrize(
-    ("likelihood", "optimum", "weights"), [(Softmax, 2.9188839769, SOFTMAX), (Binary, 6.5546682201, BINARY)]
+    ("likelihood", "optimum", "weights"),
+    [(SoftmaxLikelihood, 2.9188839769, SOFTMAX), (BinaryLikelihood, 6.5546682201, BINARY)],
 )
 def test_the_worked_example_has_its_known_optimum(likelihood, optimum, weights) -> None:
     found = find_mode(X, likelihood(Y, ONES), TREE, np.ones((5, 1)), np.zeros((3, 2)), 1e-13)
@@ -32,7 +33,7 @@ def test_the_worked_example_has_its_known_optimum(likelihood, optimum, weights) 
 
 
 @pytest.mark.parametrize("per_feature", [False, True])
-@pytest.mark.parametrize("likelihood", [Softmax, Binary])
+@pytest.mark.parametrize("likelihood", [SoftmaxLikelihood, BinaryLikelihood])
 def test_a_generic_optimiser_finds_the_same(likelihood, per_feature) -> None:
     rng = np.random.default_rng(1)
     tree, data = random_tree(rng), rng.normal(size=(30, 3))
@@ -55,7 +56,7 @@ def test_a_generic_optimiser_finds_the_same(likelihood, per_feature) -> None:
 
 
 def test_the_gap_bounds_what_is_left() -> None:
-    losses = Softmax(Y, ONES)
+    losses = SoftmaxLikelihood(Y, ONES)
     best = find_mode(X, losses, TREE, np.ones((5, 1)), np.zeros((3, 2)), 1e-13).objective
     for steps in range(4):
         found = find_mode(X, losses, TREE, np.ones((5, 1)), np.zeros((3, 2)), 1e-13, max_steps=steps)
@@ -66,6 +67,6 @@ def test_features_of_extreme_size_raise_no_warning() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for size in (1e8, 1e10, 1e12):
-            found = find_mode(size * X, Softmax(Y, ONES), TREE, np.full((5, 1), 0.1), np.zeros((3, 2)), 1e-4)
+            found = find_mode(size * X, SoftmaxLikelihood(Y, ONES), TREE, np.full((5, 1), 0.1), np.zeros((3, 2)), 1e-4)
             assert np.isfinite(found.objective)
             assert np.isfinite(found.weights).all()

@@ -20,20 +20,33 @@ preconditioner as well. This is `recursive.newton` for likelihoods that couple t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 
 from linnaeus.engine.limits import Clock
+from linnaeus.losses import surrogate
 from linnaeus.models.label_tree import LabelTree
+from linnaeus.models.solvers.cg import Direction, Which, conjugate_gradients, step_length, whole_dot
 from linnaeus.typing import FloatArray, Matrix
 
-__all__ = ["Binary", "Mode", "Softmax", "find_mode", "make_likelihood"]
+__all__ = ["BinaryLikelihood", "Likelihood", "Mode", "SoftmaxLikelihood", "find_mode", "make_likelihood"]
+
+
+class Likelihood(Protocol):
+    """Minus the logarithm of a likelihood, or a bound on it, as a function of the scores S of the leaves."""
+
+    def at(self, S: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """(value, its derivative by S, what `curve` needs: probabilities)."""
+
+    def curve(self, P: FloatArray, Q: FloatArray) -> FloatArray:
+        """The second derivative times Q."""
 
 
 @dataclass(frozen=True)
-class Softmax:
+class SoftmaxLikelihood:
     """``Y`` is 0/1 with one label per row; ``c`` are the documents' weights."""
 
     Y: FloatArray
@@ -41,16 +54,13 @@ class Softmax:
 
     def at(self, S: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         """(value, R, probabilities)."""
-        high = S.max(axis=1, keepdims=True)
-        P = np.exp(S - high)
-        total = P.sum(axis=1, keepdims=True)
-        P /= total
-        value = self.c @ (np.log(total) + high)[:, 0] - np.einsum("ij,ij,i->", self.Y, S, self.c)
+        norm, P = surrogate.Softmax().expand(S)
+        value = self.c @ norm - np.einsum("ij,ij,i->", self.Y, S, self.c)
         return float(value), self.c[:, None] * (P - self.Y), P
 
     def curve(self, P: FloatArray, Q: FloatArray) -> FloatArray:
         """The second derivative times Q."""
-        return self.c[:, None] * P * (Q - np.einsum("ij,ij->i", P, Q)[:, None])
+        return self.c[:, None] * surrogate.Softmax().curve(P, Q)
 
     def curvature(self, P: FloatArray) -> FloatArray:
         """c p (1 - p)."""
@@ -58,18 +68,17 @@ class Softmax:
 
 
 @dataclass(frozen=True)
-class Binary:
-    """As `Softmax`, with any number of labels per row."""
+class BinaryLikelihood:
+    """As `SoftmaxLikelihood`, with any number of labels per row."""
 
     Y: FloatArray
     c: FloatArray
 
     def at(self, S: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        from scipy.special import expit
-
-        value = self.c @ np.logaddexp(0, S).sum(axis=1) - np.einsum("ij,ij,i->", self.Y, S, self.c)
-        P = expit(S)
-        return float(value), self.c[:, None] * (P - self.Y), P
+        value, slope, _ = surrogate.Logistic().expand(-S)  # of a negative label
+        P = -slope
+        total = self.c @ value.sum(axis=1) - np.einsum("ij,ij,i->", self.Y, S, self.c)
+        return float(total), self.c[:, None] * (P - self.Y), P
 
     def curve(self, P: FloatArray, Q: FloatArray) -> FloatArray:
         return self.curvature(P) * Q
@@ -78,14 +87,13 @@ class Binary:
         return self.c[:, None] * P * (1 - P)
 
 
-def make_likelihood(kind: str, Y: Any, c: FloatArray) -> Softmax | Binary:
+def make_likelihood(kind: str, Y: Any, c: FloatArray) -> SoftmaxLikelihood | BinaryLikelihood:
     """By name, from sparse labels (n_docs x n_leaves)."""
     dense = np.asarray(Y.toarray(), np.float64)
-    return Softmax(dense, c) if kind == "softmax" else Binary(dense, c)
+    return SoftmaxLikelihood(dense, c) if kind == "softmax" else BinaryLikelihood(dense, c)
 
 
-_STEPS, _PRODUCTS = 100, 250
-_FLAT = 1e-300
+_STEPS, _PRODUCTS, _HALVINGS = 100, 250, 34
 
 
 @dataclass
@@ -102,7 +110,7 @@ class Mode:
 
 def find_mode(
     X: Matrix,
-    likelihood: Any,
+    likelihood: Likelihood,
     tree: LabelTree,
     rho: FloatArray,
     V: FloatArray,
@@ -114,9 +122,9 @@ def find_mode(
 
     Examples
     --------
-    >>> from linnaeus.models.bayes.modes import Softmax
     >>> tree = LabelTree(np.array([-1, 0, 0]), np.array([1, 2]), np.arange(3))
-    >>> found = find_mode(np.eye(2), Softmax(np.eye(2), np.ones(2)), tree, np.ones((3, 1)), np.zeros((2, 2)), 1e-9)
+    >>> likelihood = SoftmaxLikelihood(np.eye(2), np.ones(2))
+    >>> found = find_mode(np.eye(2), likelihood, tree, np.ones((3, 1)), np.zeros((2, 2)), 1e-9)
     >>> found.weights[1:].round(3).tolist()
     [[0.337, -0.337], [-0.337, 0.337]]
     """
@@ -128,60 +136,61 @@ def find_mode(
     S = np.asarray(X @ W.T)
     value, R, P = likelihood.at(S)
     for taken in range(max_steps + 1):
-        objective = 0.5 * _dot(V, W) + value
+        objective = 0.5 * float(whole_dot(V, W)) + value
         G = V + _transposed(R, X)
         KG = kernel(G)
-        gap = 0.5 * _dot(G, KG)
+        gap = 0.5 * float(whole_dot(G, KG))
         if gap <= tol * objective or taken == max_steps or (clock is not None and clock.over):
             break
-        dV, dW, XdW = _direction(X, likelihood, kernel, G, KG, P, clock)
-        slope, step = _dot(G, dW), 1.0
-        v_v, v_d, d_d = _dot(V, W), _dot(V, dW), _dot(dV, dW)
-        while step > 1e-10:
-            new, R, P = likelihood.at(S + step * XdW)
-            trial = 0.5 * (v_v + 2 * step * v_d + step**2 * d_d) + new
-            if trial <= objective + 1e-4 * step * slope:
-                break
-            step *= 0.5
-        else:  # rounding leaves no descent: the gap stands
-            R, P = likelihood.at(S)[1:]
+        found = _direction(X, likelihood, kernel, G, KG, P, gap, clock)
+        trial = _Trial(likelihood, S, found.image)
+        step = float(step_length(found, G, V, trial, np.array([value]), halvings=_HALVINGS)[0])
+        if step == 0:  # rounding leaves no descent: the gap stands
+            P = likelihood.at(S)[2]  # a bound remembers the point that it was asked for last
             break
-        V, W, S, value = V + step * dV, W + step * dW, S + step * XdW, new
+        value, R, P = trial.found
+        V, W, S = V + step * found.preimage, W + step * found.x, S + step * found.image
     return Mode(V, tree.pull(V, rho), P, objective, gap, taken)
 
 
+@dataclass
+class _Trial:
+    """Losses along a line of scores; ``found`` is the likelihood at the last point."""
+
+    likelihood: Likelihood
+    S: FloatArray
+    image: FloatArray
+    found: tuple[float, FloatArray, FloatArray] = field(init=False)
+
+    def __call__(self, t: FloatArray, _: Which) -> FloatArray:
+        self.found = self.likelihood.at(self.S + t[0] * self.image)
+        return np.array([self.found[0]])
+
+
 def _direction(
-    X: Matrix, likelihood: Any, kernel: Any, G: FloatArray, KG: FloatArray, P: FloatArray, clock: Clock | None
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """(dV, dW = K dV, X dW') with a residual a tenth of the gradient, in the norm of K, or as far as time allows."""
-    residual, image = -G, -KG
-    pV, pW = residual.copy(), image.copy()
-    dV, dW, XdW = np.zeros_like(G), np.zeros_like(G), np.zeros_like(P)
-    rho = _dot(residual, image)
-    target = 0.01 * rho
-    for _ in range(_PRODUCTS):
+    X: Matrix,
+    likelihood: Likelihood,
+    kernel: Callable[[FloatArray], FloatArray],
+    G: FloatArray,
+    KG: FloatArray,
+    P: FloatArray,
+    gap: float,
+    clock: Clock | None,
+) -> Direction:
+    """dW, its pulls and X dW', with a residual a tenth of the gradient in the norm of K, or as far as time allows."""
+
+    def product(pW: FloatArray, pV: FloatArray) -> tuple[FloatArray, FloatArray]:
         Q = np.asarray(X @ pW.T)
-        H = pV + _transposed(likelihood.curve(P, Q), X)
-        bend = _dot(pW, H)
-        if not bend > rho * _FLAT:  # rounding has left nothing of the curvature: a step would be beyond every number
-            break
-        t = rho / bend
-        dV += t * pV
-        dW += t * pW
-        XdW += t * Q
-        residual -= t * H
-        image = kernel(residual)
-        before, rho = rho, _dot(residual, image)
-        if rho <= target or (clock is not None and clock.over):
-            break
-        pV, pW = residual + (rho / before) * pV, image + (rho / before) * pW
-    return dV, dW, XdW
+        return pV + _transposed(likelihood.curve(P, Q), X), Q
+
+    def stop(x: FloatArray, residual: FloatArray, rho: FloatArray) -> bool:
+        return bool(rho <= 0.02 * gap) or (clock is not None and clock.over)
+
+    return conjugate_gradients(
+        product, -G, precondition=kernel, scaled=-KG, preimages=True, max_products=_PRODUCTS, stop=stop
+    )
 
 
 def _transposed(R: FloatArray, X: Matrix) -> FloatArray:
     """R'X, n_leaves x n_features."""
     return np.asarray(R.T @ X) if isinstance(X, np.ndarray) else np.asarray((X.T @ R).T)
-
-
-def _dot(A: FloatArray, B: FloatArray) -> float:
-    return float(np.einsum("ij,ij->", A, B))

@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from linnaeus.engine.limits import Clock
-from linnaeus.models.bayes.modes import Softmax, find_mode
+from linnaeus.models.bayes.modes import SoftmaxLikelihood, find_mode
 from linnaeus.models.label_tree import LabelTree
 from linnaeus.progress import progress
 from linnaeus.typing import FloatArray, IntArray, Matrix
@@ -176,7 +176,7 @@ class PathSum:
         rho = np.vstack([np.full((1, scale.shape[1]), 1e8), scale**-2.0])  # a root that stays at 0
         X = self.X.astype(np.float64)
         start = np.zeros((self.tree.n_leaves, X.shape[1]))
-        likelihood = Softmax(np.eye(self.tree.n_leaves)[self.target], self.c)
+        likelihood = SoftmaxLikelihood(np.eye(self.tree.n_leaves)[self.target], self.c)
         mode = find_mode(X, likelihood, self.tree, rho, start, 1e-4, max_steps)
         squares = X**2 if isinstance(X, np.ndarray) else X.multiply(X)
         bend = np.asarray(squares.T @ likelihood.curvature(mode.probabilities)).T

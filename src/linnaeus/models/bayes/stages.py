@@ -27,9 +27,11 @@ from typing import Any
 import numpy as np
 
 from linnaeus.engine.limits import Clock, blocks
+from linnaeus.losses.surrogate import Logistic
 from linnaeus.models.bayes.modes import find_mode
 from linnaeus.models.bayes.partial_map import Round, link_spread, moved
 from linnaeus.models.label_tree import LabelTree
+from linnaeus.models.solvers.cg import Direction, Which, column_dots, conjugate_gradients, step_length
 from linnaeus.typing import Engine, FloatArray, IntArray, Matrix
 
 __all__ = [
@@ -215,36 +217,44 @@ def solve_leaves(shared: Shared, task: LeafTask) -> tuple[FloatArray, FloatArray
     value, R, D = _losses(S, signs, c)
     slack = 1e-6 if W.dtype == np.float32 else 0.0
     for _ in range(shared.n_steps):
-        away = W - centre
-        G = prior * away + np.asarray(X.T @ R)
+        away = prior * (W - centre)
+        G = away + np.asarray(X.T @ R)
         diagonal = prior + np.asarray(shared.squares.T @ D)
-        V = _direction(shared, D, prior, G, diagonal)
-        XV, step, slope = np.asarray(X @ V), np.ones(W.shape[1]), _dots(G, V)
-        a_a, a_v, v_v = _dots(away, away), _dots(away, V), _dots(V, V)
-        start = value + 0.5 * prior[0] * a_a
-        for _ in range(30):
-            t = step.astype(W.dtype)
-            new, R, D = _losses(S + t * XV, signs, c)
-            now = new + 0.5 * prior[0] * (a_a + 2 * step * a_v + step**2 * v_v)
-            risen = now > start + 1e-4 * step * slope + slack * np.abs(start)
-            if not risen.any():
-                break
-            step[risen] *= 0.5
-        W, S, value = W + t * V, S + t * XV, new
+        found = _direction(shared, D, prior, G, diagonal)
+        trial = _Trial(signs, c, S, np.asarray(X @ found.x), value.copy(), R, D)
+        allowed = slack * np.abs(value + 0.5 * column_dots(away, W - centre))
+        step = step_length(found, G, away, trial, value, weight=prior[0], columns=True, slack=allowed)
+        t = step.astype(W.dtype)
+        W, S, value = W + t * found.x, S + t * trial.XV, trial.value
     return W.T, 1 / diagonal.T, float(value.sum())
+
+
+@dataclass
+class _Trial:
+    """Losses along lines of scores; values and derivatives are those of every column's last trial."""
+
+    signs: FloatArray
+    c: FloatArray
+    S: FloatArray
+    XV: FloatArray
+    value: FloatArray
+    R: FloatArray
+    D: FloatArray
+
+    def __call__(self, t: FloatArray, which: Which) -> FloatArray:
+        scores = self.S[:, which] + t.astype(self.S.dtype) * self.XV[:, which]
+        self.value[which], self.R[:, which], self.D[:, which] = _losses(scores, self.signs[:, which], self.c)
+        return self.value[which]
 
 
 def _losses(S: FloatArray, signs: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """(sum of the losses of every leaf, derivatives, second derivatives)."""
-    T = signs * S
-    small = np.exp(-np.abs(T))
-    near = 1 / (1 + small)
-    far = small * near  # sigma and 1 - sigma, whichever is which
-    value = np.einsum("i,ij->j", c, np.log1p(small) - np.minimum(T, 0), dtype=np.float64)
-    return value, -c[:, None] * signs * np.where(T > 0, far, near), c[:, None] * near * far
+    value, slope, curvature = Logistic().expand(signs * S)
+    total = np.einsum("i,ij->j", c, value, dtype=np.float64)
+    return total, c[:, None] * signs * slope, c[:, None] * curvature
 
 
-def _direction(shared: Shared, D: FloatArray, prior: FloatArray, G: FloatArray, diagonal: FloatArray) -> FloatArray:
+def _direction(shared: Shared, D: FloatArray, prior: FloatArray, G: FloatArray, diagonal: FloatArray) -> Direction:
     """V with the Hessian's residual a tenth of the gradient in every column.
 
     Where labels are rare most documents are background: they bend a leaf's loss a little, all alike. Left to the
@@ -255,27 +265,14 @@ def _direction(shared: Shared, D: FloatArray, prior: FloatArray, G: FloatArray, 
     if len(kept) < 0.5 * len(D):
         X, D = X[kept], D[kept]
         rest = np.maximum(diagonal - np.asarray(shared.squares[kept].T @ D), prior)
-    V, residual = np.zeros_like(G), -G
-    image = residual / diagonal
-    direction = image.copy()
-    rho = _dots(residual, image)
-    target = 0.01 * rho
-    for _ in range(_PRODUCTS):
-        H = rest * direction + np.asarray(X.T @ (D * np.asarray(X @ direction)))
-        step = np.where(rho > target, rho / np.maximum(_dots(direction, H), 1e-300), 0).astype(G.dtype)
-        V += step * direction
-        residual -= step * H
-        image = residual / diagonal
-        before, rho = rho, _dots(residual, image)
-        if (rho <= target).all():
-            break
-        direction = image + (rho / np.maximum(before, 1e-300)).astype(G.dtype) * direction
-    return V
 
+    def product(V: FloatArray, _: FloatArray) -> tuple[FloatArray, None]:
+        return rest * V + np.asarray(X.T @ (D * np.asarray(X @ V))), None
 
-def _dots(A: FloatArray, B: FloatArray) -> FloatArray:
-    """Inner products of the columns, in double precision."""
-    return np.einsum("ij,ij->j", A, B, dtype=np.float64)
+    def precondition(residual: FloatArray) -> FloatArray:
+        return residual / diagonal
+
+    return conjugate_gradients(product, -G, precondition=precondition, max_products=_PRODUCTS, columns=True)
 
 
 def fits(tree: LabelTree, n_features: int) -> bool:

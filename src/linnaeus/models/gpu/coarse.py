@@ -20,6 +20,7 @@ import numpy as np
 import torch
 
 from linnaeus.models.gpu.documents import Tensor, product, squares
+from linnaeus.models.gpu.newton import ScaledVectors, conjugate_gradients
 from linnaeus.models.gpu.streamed import Documents, turned
 from linnaeus.models.recursive.network import Network
 from linnaeus.typing import IntArray
@@ -122,18 +123,11 @@ class Regions:
     def _newton(self, gradient: Tensor, bend: Tensor) -> Tensor:
         """Conjugate gradients, scaled by the diagonal of the Hessian."""
         scale = 1 / (product(self.squares, bend, exact=True) + self.E.diagonal())
-        step, residual = torch.zeros_like(gradient), -gradient
-        image = residual * scale
-        way, rho = image.clone(), (residual * image).sum()
-        target = _RESIDUAL**2 * rho
-        for _ in range(_PRODUCTS):
-            H = way @ self.E + product(self.X.T, bend * product(self.X, way, exact=True), exact=True)
-            length = rho / (way * H).sum()
-            step += length * way
-            residual -= length * H
-            image = residual * scale
-            before, rho = rho, (residual * image).sum()
-            if bool(rho <= target):
-                break
-            way = image + (rho / before) * way
-        return step
+
+        def times(way: Tensor) -> Tensor:
+            return way @ self.E + product(self.X.T, bend * product(self.X, way, exact=True), exact=True)
+
+        vectors = ScaledVectors(times, -gradient, scale)
+        gamma = vectors.gamma()
+        conjugate_gradients(vectors, gamma, _RESIDUAL**2 * gamma, _PRODUCTS)
+        return vectors.x

@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from linnaeus.losses.surrogate import SURROGATES
 from linnaeus.models.gpu.documents import Tensor, product
 from linnaeus.models.gpu.newton import Newton
 from linnaeus.models.gpu.streamed import Documents
@@ -61,16 +62,11 @@ class Pairs:
 
     def _loss(self, s: Tensor) -> Tensor:
         """Of negatives."""
-        if self.loss == "logistic":
-            return torch.nn.functional.softplus(s)
-        return torch.clamp(s + 1, min=0) ** 2
+        return SURROGATES[self.loss].value(-s, torch)
 
     def _derivatives(self, s: Tensor) -> tuple[Tensor, Tensor]:
-        if self.loss == "logistic":
-            p = torch.sigmoid(s)
-            return p, p * (1 - p)
-        z = torch.clamp(s + 1, min=0)
-        return 2 * z, 2 * (z > 0).to(s.dtype)
+        _, slope, curvature = SURROGATES[self.loss].expand(-s, torch)
+        return -slope, curvature
 
 
 _STEPS_AT_START = 30

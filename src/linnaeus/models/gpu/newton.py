@@ -24,6 +24,7 @@ write each array once.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -31,7 +32,7 @@ import torch
 
 from linnaeus.models.gpu.documents import Tensor
 
-__all__ = ["Newton", "System", "bend", "dots", "follow", "turn"]
+__all__ = ["Newton", "ScaledVectors", "System", "Vectors", "bend", "conjugate_gradients", "dots", "follow", "turn"]
 
 
 def _fused(a: Tensor) -> bool:
@@ -153,23 +154,9 @@ class Newton:
 
         Columns whose squared residual is below ``target`` rest.
         """
-        gamma = dots(rho, image)
-        fall = torch.zeros_like(gamma)
-        way, image_of_way = rho.clone(), image
-        B, XB = torch.zeros_like(rho), torch.zeros_like(rho)
-        curvature = bend(way, image_of_way, D)
-        for _ in range(max_products):
-            length = torch.where(gamma > target, gamma / curvature.clamp(min=_TINY), 0)
-            fall += length * gamma
-            follow(length, way, image_of_way, D, B, XB, rho)
-            image = self._apply(rho)
-            before, gamma = gamma, dots(rho, image)
-            done = _Flag((gamma <= target).all())
-            share = gamma / before.clamp(min=_TINY)
-            curvature = turn(share, rho, image, D, way, image_of_way)
-            if done:  # asked for only now: the device turns while the answer travels
-                break
-        return B, XB, fall
+        vectors = _DualVectors(self._apply, rho, image, D)
+        fall = conjugate_gradients(vectors, dots(rho, image), target, max_products)
+        return vectors.B, vectors.XB, fall
 
     def _move(self, objective: Tensor, fall: Tensor, B: Tensor, XB: Tensor) -> bool:
         """Go along B, every column by a length of its own, halved until the objective falls; False if none moves."""
@@ -191,6 +178,92 @@ class Newton:
         self.A.addcmul_(t, B)
         self.S = moved
         return bool((length > 0).any())
+
+
+class Vectors(Protocol):
+    """The arrays of conjugate gradients: a direction, the residual and what it is preconditioned to, the solution."""
+
+    overlaps: bool  # whether `turn` is cheap enough to run while the device tells that it is finished
+
+    def bend(self) -> Tensor:
+        """<direction, H direction>."""
+
+    def follow(self, length: Tensor) -> Tensor:
+        """A step along the direction; returns <residual, preconditioned residual>."""
+
+    def turn(self, share: Tensor) -> Tensor:
+        """The next direction, with ``share`` of the one before; returns its `bend`."""
+
+
+def conjugate_gradients(vectors: Vectors, gamma: Tensor, target: Tensor, max_products: int) -> Tensor:
+    """Steps until ``gamma``, the squared norm of the residual, is ``target``; how steeply the objective falls.
+
+    Both are numbers for every column, or one for all; columns that are done rest.
+    """
+    fall = torch.zeros_like(gamma)
+    curvature = vectors.bend()
+    for _ in range(max_products):
+        length = torch.where(gamma > target, gamma / curvature.clamp(min=_TINY), 0)
+        fall += length * gamma
+        before, gamma = gamma, vectors.follow(length)
+        done = _Flag((gamma <= target).all())
+        if not vectors.overlaps and done:
+            break
+        curvature = vectors.turn(gamma / before.clamp(min=_TINY))
+        if vectors.overlaps and done:  # asked for only now: the device turns while the answer travels
+            break
+    return fall
+
+
+class _DualVectors:
+    """Directions p and X K X'p in dual variables, with fused operations; changes ``rho`` and ``image``."""
+
+    overlaps = True
+
+    def __init__(self, apply: Callable[[Tensor], Tensor], rho: Tensor, image: Tensor, D: Tensor) -> None:
+        self.apply, self.rho, self.image, self.D = apply, rho, image, D
+        self.way, self.image_of_way = rho.clone(), image
+        self.B, self.XB = torch.zeros_like(rho), torch.zeros_like(rho)
+
+    def bend(self) -> Tensor:
+        return bend(self.way, self.image_of_way, self.D)
+
+    def follow(self, length: Tensor) -> Tensor:
+        follow(length, self.way, self.image_of_way, self.D, self.B, self.XB, self.rho)
+        self.image = self.apply(self.rho)
+        return dots(self.rho, self.image)
+
+    def turn(self, share: Tensor) -> Tensor:
+        return turn(share, self.rho, self.image, self.D, self.way, self.image_of_way)
+
+
+class ScaledVectors:
+    """Directions of a matrix H, preconditioned by a diagonal ``scale``; all columns are one problem."""
+
+    overlaps = False
+
+    def __init__(self, times: Callable[[Tensor], Tensor], right: Tensor, scale: Tensor) -> None:
+        self.times, self.residual, self.scale = times, right.clone(), scale
+        self.image = right * scale
+        self.way, self.x = self.image.clone(), torch.zeros_like(right)
+
+    def gamma(self) -> Tensor:
+        """<residual, scaled residual>."""
+        return (self.residual * self.image).sum()
+
+    def bend(self) -> Tensor:
+        self.H = self.times(self.way)
+        return (self.way * self.H).sum()
+
+    def follow(self, length: Tensor) -> Tensor:
+        self.x += length * self.way
+        self.residual -= length * self.H
+        self.image = self.residual * self.scale
+        return self.gamma()
+
+    def turn(self, share: Tensor) -> Tensor:
+        self.way = self.image + share * self.way
+        return self.bend()
 
 
 class _Flag:

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from linnaeus.losses.surrogate import SquaredHinge
 from linnaeus.models.gpu.documents import Tensor, product
 from linnaeus.models.gpu.streamed import Documents
 
@@ -42,8 +43,8 @@ def beyond(X: Documents, W: Tensor, rows: Tensor, cost: Tensor, engine: Any) -> 
     others[rows] = False
     more = torch.zeros(W.shape[1], dtype=torch.float64, device=W.device)
     for part in _pieces(X, 2 * W.shape[1], engine):
-        inside = torch.clamp(product(X.slice(part), W, exact=True) + 1, min=0)
-        more += ((cost[part] * others[part])[:, None] * inside**2).sum(0)
+        losses = SquaredHinge().value(-product(X.slice(part), W, exact=True), torch)
+        more += ((cost[part] * others[part])[:, None] * losses).sum(0)
     return more
 
 

@@ -6,27 +6,27 @@ loss; the centre m is 0 unless another is given.
     gradient  g = w - m + X'r,      r_i = c_i y_i loss'(t_i)
     Hessian   H v = v + X'(D Xv),   D_i = c_i loss''(t_i)
 
-H v = -g is solved by conjugate gradients to a tenth of |g|; one product with X and one with X' serve all columns of
-the block, finished columns drop out. Where coordinate descent crawls (many correlated dense features) this takes tens
-of products. The dual point alpha_i = -y_i r_i is feasible, with the gap P - D = 1/2 |g|^2: the certificate is free. For
-the squared hinge the best multiple of alpha is taken, which is tighter far from the optimum.
+H v = -g is solved by conjugate gradients (`cg`) to a tenth of |g|; one product with X and one with X' serve all columns
+of the block, finished columns drop out. Where coordinate descent crawls (many correlated dense features) this takes
+tens of products. The dual point alpha_i = -y_i r_i is feasible, with the gap P - D = 1/2 |g|^2: the certificate is
+free. For the squared hinge the best multiple of alpha is taken, which is tighter far from the optimum.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from linnaeus.losses.surrogate import SURROGATES
+from linnaeus.models.solvers.cg import Direction, Which, column_dots, conjugate_gradients, step_length
 from linnaeus.models.solvers.rows import BlockSolution
-from linnaeus.typing import CSR, FloatArray
+from linnaeus.typing import CSR, FloatArray, IntArray, Scalar
 
 __all__ = ["LOSSES", "NewtonBlock", "solve_dense_block"]
 
 LOSSES = ("squared_hinge", "logistic")
-_CG_TOLERANCE = 0.1
-_ARMIJO = 1e-4
+_PRODUCTS = 500  # for one direction, at most
 
 
 def solve_dense_block(
@@ -62,7 +62,7 @@ class NewtonBlock:
     Y: FloatArray
     c: FloatArray
     loss: str
-    bias: Any
+    bias: Scalar
 
     def solve(self, tol: float, max_iter: int) -> BlockSolution:
         n_docs, n_columns = self.Y.shape
@@ -73,18 +73,18 @@ class NewtonBlock:
         products = 0
         while True:
             value, R, D = self.losses_at(S[:, active], active)
-            P[active] = 0.5 * _squares(W[:, active]) + value
+            P[active] = 0.5 * column_dots(W[:, active], W[:, active]) + value
             G = W[:, active] + self.transposed(R)
             gap[active] = self._gap(P[active], value, R, W[:, active], G)
             open_ = gap[active] > tol * P[active]
             if not open_.any() or products >= max_iter:
                 break
             active, G, D = active[open_], G[:, open_], D[:, open_]
-            V, XV, used = self._conjugate_gradients(G, D, max_iter - products)
-            products += used
-            step = self._line_search(active, W[:, active], S, P, G, V, XV)
-            W[:, active] += step * V
-            S[:, active] += step * XV
+            found = self._direction(G, D, max_iter - products)
+            products += found.n_products
+            step = self._step(active, W[:, active], S, value[open_], G, found)
+            W[:, active] += step * found.x
+            S[:, active] += step * found.image
             active = active[step > 0] if not (step > 0).all() else active
             if not len(active):  # rounding leaves no descent: the gap stands as certified
                 break
@@ -98,13 +98,13 @@ class NewtonBlock:
         for _ in range(steps):
             value, R, D = self.losses_at(S[:, active], active)
             away = W[:, active] - centre[:, active]
-            P = np.zeros(W.shape[1])
-            P[active] = 0.5 * _squares(away) + value
             G = away + self.transposed(R)
-            V, XV, _ = self._conjugate_gradients(G, D, 100)
-            step = self._line_search(active, away, S, P, G, V, XV)
-            W[:, active] += step * V
-            S[:, active] += step * XV
+            found = self._direction(G, D, 100)
+            if not found.n_products:
+                break
+            step = self._step(active, away, S, value, G, found)
+            W[:, active] += step * found.x
+            S[:, active] += step * found.image
             active = active[step > 0]
             if not len(active):
                 break
@@ -112,26 +112,19 @@ class NewtonBlock:
 
     def dual(self, W: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """(losses, local part of the dual objective, sum alpha y x) of every column at alpha_i = c_i |loss'(t_i)|."""
-        T = self.product(W) * self.Y
-        c = self.c.astype(np.float64)
-        if self.loss == "logistic":
-            from scipy.special import entr, expit
-
-            miss = expit(-T.astype(np.float64))
-            loss, dual, alpha = c * np.logaddexp(0, -T), c * (entr(miss) + entr(1 - miss)), c * miss
-        else:
-            Z = np.maximum(0, 1 - T.astype(np.float64))
-            loss, dual, alpha = c * Z**2, c * (2 * Z - Z**2), 2 * c * Z
-        return loss.sum(axis=0), dual.sum(axis=0), self.transposed((alpha * self.Y).astype(W.dtype))
+        surrogate, c = SURROGATES[self.loss], self.c.astype(np.float64)
+        value, slope, _ = surrogate.expand((self.product(W) * self.Y).astype(np.float64))
+        dual = (c * surrogate.conjugate(-slope)).sum(axis=0)
+        return (c * value).sum(axis=0), dual, self.transposed((-c * slope * self.Y).astype(W.dtype))
 
     def _gap(self, P: FloatArray, value: FloatArray, R: FloatArray, W: FloatArray, G: FloatArray) -> FloatArray:
         """P - D, with D at alpha = |r|, or 0 at alpha = 0, or at the best multiple s of alpha for the squared hinge:
         D(s) = s sum(alpha) - s^2 (sum(alpha^2 / 4c) + 1/2 |v|^2),  where sum(alpha^2 / 4c) is the loss and v = w - g.
         """
-        gap = np.minimum(0.5 * _squares(G), P)
+        gap = np.minimum(0.5 * column_dots(G, G), P)
         if self.loss == "squared_hinge":
             linear = np.abs(R).sum(axis=0, dtype=np.float64)
-            quadratic = value + 0.5 * _squares(W - G)
+            quadratic = value + 0.5 * column_dots(W - G, W - G)
             gap = np.minimum(gap, P - 0.25 * linear**2 / np.maximum(quadratic, np.finfo(float).tiny))
         return np.maximum(gap, 0)
 
@@ -143,67 +136,35 @@ class NewtonBlock:
         """X' R, the constant feature included."""
         return np.vstack([self.X.T @ R, self.bias * R.sum(axis=0, keepdims=True)])
 
-    def losses_at(self, S: FloatArray, columns: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def losses(self, S: FloatArray, columns: IntArray) -> FloatArray:
+        """Sum of the losses at scores S of the given columns, in double precision."""
+        c = self.c if self.c.shape[1] == 1 else self.c[:, columns]
+        value = SURROGATES[self.loss].value(self.Y[:, columns] * S)
+        return np.asarray((c * value).sum(axis=0, dtype=np.float64))
+
+    def losses_at(self, S: FloatArray, columns: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Sum of the losses (float64), c y loss' and c loss'' at scores S of the given columns."""
         Y, c = self.Y[:, columns], self.c if self.c.shape[1] == 1 else self.c[:, columns]
-        T = Y * S
-        if self.loss == "logistic":
-            from scipy.special import expit
+        value, slope, curvature = SURROGATES[self.loss].expand(Y * S)
+        return (c * value).sum(axis=0, dtype=np.float64), c * Y * slope, c * curvature
 
-            miss = expit(-T)
-            value = (c * np.logaddexp(0, -T)).sum(axis=0, dtype=np.float64)
-            return value, -c * Y * miss, c * miss * (1 - miss)
-        Z = np.maximum(0, 1 - T)
-        return (c * Z**2).sum(axis=0, dtype=np.float64), -2 * c * Y * Z, 2 * c * (Z > 0)
+    def _direction(self, G: FloatArray, D: FloatArray, most: int) -> Direction:
+        """V with |H V + G| <= 0.1 |G| per column, and X V."""
 
-    def _conjugate_gradients(self, G: FloatArray, D: FloatArray, most: int) -> tuple[FloatArray, FloatArray, int]:
-        """V with |H V + G| <= 0.1 |G| per column, X V, and the number of products."""
-        V, XV = np.zeros_like(G), np.zeros_like(D)
-        residual = -G
-        direction = residual.copy()
-        rho = _squares(residual)
-        target = _CG_TOLERANCE**2 * rho
-        used = 0
-        while used < max(1, min(most, 500)):
-            Q = self.product(direction)
-            used += 1
-            HP = direction + self.transposed(D * Q)
-            step = np.where(rho > target, rho / np.maximum(_dot(direction, HP), np.finfo(float).tiny), 0)
-            step = step.astype(G.dtype)
-            V += step * direction
-            XV += step * Q
-            residual -= step * HP
-            before, rho = rho, _squares(residual)
-            if (rho <= target).all():
-                break
-            direction = residual + (rho / np.maximum(before, np.finfo(float).tiny)).astype(G.dtype) * direction
-        return V, XV, used
+        def product(V: FloatArray, _: FloatArray) -> tuple[FloatArray, FloatArray]:
+            Q = self.product(V)
+            return V + self.transposed(D * Q), Q
 
-    def _line_search(
-        self, active: Any, away: FloatArray, S: FloatArray, P: FloatArray, G: FloatArray, V: FloatArray, XV: FloatArray
+        return conjugate_gradients(product, -G, max_products=max(1, min(most, _PRODUCTS)), columns=True)
+
+    def _step(
+        self, active: IntArray, away: FloatArray, S: FloatArray, value: FloatArray, G: FloatArray, found: Direction
     ) -> FloatArray:
-        """Step per column, halved until the objective falls enough; 0 where rounding forbids any; ``away`` = W - m."""
-        slope = _dot(G, V)
-        w_v, v_v, w_w = _dot(away, V), _squares(V), _squares(away)
-        step = np.ones(len(active))
-        waiting = np.arange(len(active))
-        for _ in range(40):
-            t = step[waiting]
-            value = self.losses_at(S[:, active[waiting]] + t.astype(S.dtype) * XV[:, waiting], active[waiting])[0]
-            new = 0.5 * (w_w + 2 * step * w_v + step**2 * v_v)[waiting] + value
-            waiting = waiting[new > P[active[waiting]] + _ARMIJO * t * slope[waiting]]
-            if not len(waiting):
-                break
-            step[waiting] *= 0.5
-        step[waiting] = 0
-        return step.astype(S.dtype)
+        """Length per column; ``away`` = W - m and ``value``, the losses, are those of the columns ``active``."""
+        XV = found.image
 
+        def losses(t: FloatArray, which: Which) -> FloatArray:
+            columns = active[which]
+            return self.losses(S[:, columns] + t.astype(S.dtype) * XV[:, which], columns)
 
-def _squares(A: FloatArray) -> FloatArray:
-    """Squared norm of every column, summed in double precision."""
-    return np.einsum("ij,ij->j", A, A, dtype=np.float64)
-
-
-def _dot(A: FloatArray, B: FloatArray) -> FloatArray:
-    """Inner product of the columns of A and B, summed in double precision."""
-    return np.einsum("ij,ij->j", A, B, dtype=np.float64)
+        return step_length(found, G, away, losses, value, columns=True).astype(S.dtype)

@@ -17,19 +17,16 @@ double precision, for W as it is stored.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from linnaeus.engine.limits import blocks, rows_that_fit
+from linnaeus.losses.surrogate import Softmax
+from linnaeus.models.solvers.cg import Direction, Which, conjugate_gradients, step_length, whole_dot
 from linnaeus.models.solvers.rows import BlockSolution
-from linnaeus.typing import FloatArray, IntArray, Matrix
+from linnaeus.typing import FloatArray, IntArray, Matrix, Scalar
 
 __all__ = ["solve_softmax"]
-
-_CG_TOLERANCE = 0.1
-_ARMIJO = 1e-4
-_TINY = np.finfo(float).tiny
 
 
 def solve_softmax(
@@ -50,7 +47,7 @@ class _Problem:
     target: IntArray
     n_classes: int
     c: FloatArray
-    bias: Any
+    bias: Scalar
 
     def __post_init__(self) -> None:
         self.light = self.X.astype(np.float32, copy=False)
@@ -61,30 +58,30 @@ class _Problem:
         products = 0
         while True:
             P, G, probability = self._evaluate(W, S)
-            gap = min(0.5 * _squares(G), P)
+            gap = min(0.5 * float(whole_dot(G, G)), P)
             if gap <= tol * P or products >= max_iter:
                 break
-            V, used = self._conjugate_gradients(G.astype(np.float32), probability, max_iter - products)
-            products += used
-            step = self._line_search(W, S, G, V)
+            found = self._direction(G.astype(np.float32), probability, max_iter - products)
+            products += found.n_products
+            step = self._step(W, S, G, found)
             if step == 0:  # rounding leaves no descent: the gap stands as certified
                 break
-            W += W.dtype.type(step) * V
+            W += W.dtype.type(step) * found.x
         converged = bool(gap <= tol * P)
         return BlockSolution(W[:-1], W[-1] * self.bias, np.array([P]), np.array([gap]), products, converged)
 
     def _evaluate(self, W: FloatArray, S: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         """P and its gradient in double precision, some rows at a time, and the probabilities; S takes the scores."""
         exact = W.astype(np.float64)
-        P, G = 0.5 * _squares(exact), exact.copy()
+        P, G = 0.5 * float(whole_dot(exact, exact)), exact.copy()
         probability = np.empty(S.shape, np.float32)
         row_bytes = 8 * (3 * self.n_classes + self.X.shape[1] * isinstance(self.X, np.ndarray))
         for part in blocks(len(self.target), rows_that_fit(row_bytes)):
             X, y, c = self.X[part].astype(np.float64), self.target[part], self.c[part].astype(np.float64)
             scores = X @ exact[:-1] + float(self.bias) * exact[-1]
-            norm, own = _log_sum(scores), (np.arange(len(y)), y)
+            own = (np.arange(len(y)), y)
+            norm, R = Softmax().expand(scores)
             P += float((c[:, 0] * (norm - scores[own])).sum())
-            R = np.exp(scores - norm[:, None])
             S[part], probability[part] = scores, R
             R[own] -= 1
             R *= c
@@ -92,31 +89,18 @@ class _Problem:
             G[-1] += float(self.bias) * R.sum(axis=0)
         return P, G, probability
 
-    def _conjugate_gradients(self, G: FloatArray, probability: FloatArray, most: int) -> tuple[FloatArray, int]:
-        """V with |H V + G| <= 0.1 |G|, and the number of products."""
+    def _direction(self, G: FloatArray, probability: FloatArray, most: int) -> Direction:
+        """V with |H V + G| <= 0.1 |G|."""
         weighted = self.c.astype(np.float32) * probability
-        V = np.zeros_like(G)
-        residual = -G
-        direction = residual.copy()
-        rho = _squares(residual)
-        target = _CG_TOLERANCE**2 * rho
-        used = 0
-        while used < max(1, min(most, 500)) and rho > target:
-            Q = self._product(direction)
-            used += 1
+
+        def product(V: FloatArray, _: FloatArray) -> tuple[FloatArray, None]:
+            Q = self._product(V)
             Q -= np.einsum("ij,ij->i", probability, Q)[:, None]
             Q *= weighted  # rows c p * (q - p'q)
-            HP = direction + np.vstack([self.light.T @ Q, np.float32(self.bias) * Q.sum(axis=0)])
-            curve = _dot(direction, HP)
-            if not curve >= 0.5 * _squares(direction):  # H is at least the identity: rounding has eaten the rest
-                return (V if used > 1 else -G), used
-            step = np.float32(rho / curve)
-            V += step * direction
-            residual -= step * HP
-            before, rho = rho, _squares(residual)
-            direction *= np.float32(rho / max(before, _TINY))
-            direction += residual
-        return V, used
+            return V + np.vstack([self.light.T @ Q, np.float32(self.bias) * Q.sum(axis=0)]), None
+
+        # H is at least the identity: where less curvature is left, rounding has eaten the rest.
+        return conjugate_gradients(product, -G, max_products=max(1, min(most, 500)), least=0.5)
 
     def _product(self, V: FloatArray) -> FloatArray:
         Q = self.light @ V[:-1]
@@ -124,32 +108,15 @@ class _Problem:
             Q += np.float32(self.bias) * V[-1]
         return Q
 
-    def _line_search(self, W: FloatArray, S: FloatArray, G: FloatArray, V: FloatArray) -> float:
-        """A step by halving until the objective falls enough; 0 where rounding forbids any."""
-        XV = self._product(V)
-        slope, w_v, v_v = _dot(G, V), _dot(W, V), _squares(V)
-        start, step = self._loss(S), 1.0
-        for _ in range(40):
-            rise = step * w_v + 0.5 * step**2 * v_v + self._loss(S + np.float32(step) * XV) - start
-            if rise <= _ARMIJO * step * slope + np.finfo(S.dtype).eps * start:
-                return step
-            step *= 0.5
-        return 0.0
+    def _step(self, W: FloatArray, S: FloatArray, G: FloatArray, found: Direction) -> float:
+        """Length of a step; 0 where rounding forbids any."""
+        XV, start = self._product(found.x), self._loss(S)
+
+        def losses(t: FloatArray, _: Which) -> FloatArray:
+            return np.array([self._loss(S + np.float32(t[0]) * XV)])
+
+        slack = float(np.finfo(S.dtype).eps) * start
+        return float(step_length(found, G, W, losses, np.array([start]), slack=slack)[0])
 
     def _loss(self, S: FloatArray) -> float:
-        own = S[np.arange(len(self.target)), self.target]
-        return float((self.c[:, 0] * (_log_sum(S) - own)).sum(dtype=np.float64))
-
-
-def _log_sum(S: FloatArray) -> FloatArray:
-    """log sum_k e^{s_k} of every row, the largest score taken out first."""
-    high = S.max(axis=1)
-    return high + np.log(np.exp(S - high[:, None]).sum(axis=1))
-
-
-def _squares(A: FloatArray) -> float:
-    return float(np.einsum("ij,ij->", A, A, dtype=np.float64))
-
-
-def _dot(A: FloatArray, B: FloatArray) -> float:
-    return float(np.einsum("ij,ij->", A, B, dtype=np.float64))
+        return float((self.c[:, 0] * Softmax().value(S, self.target)).sum(dtype=np.float64))

@@ -27,7 +27,7 @@ where k = Z x.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,12 +39,13 @@ from linnaeus.models.explaining import NodeExplanation
 from linnaeus.models.fitting import check_choice
 from linnaeus.models.kernel_input import KernelInput, row_products
 from linnaeus.models.kernels import Linear, kept_documents, kernel_of
+from linnaeus.models.solvers.cg import column_dots, conjugate_gradients
 from linnaeus.models.topdown.base import LocalClassifiers, _undecided
 from linnaeus.models.topdown.local import Family, LocalSolution
 from linnaeus.models.topdown.node_svm import NodeSVM
 from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import FloatArray, IntArray, Kernel, Matrix
+from linnaeus.typing import BoolArray, FloatArray, IntArray, Kernel, Matrix
 
 __all__ = ["DIRECT", "HierarchicalRLS", "Ridge", "inverse_root", "solve_features", "solve_gram"]
 
@@ -72,7 +73,7 @@ def solve_features(Z: Matrix, R: FloatArray, *, tol: float, max_iter: int, root:
         return _certified(Z, R, W, root=inverse_root(factor) if root else None)
     if n_docs <= DIRECT:
         return _certified(Z, R, np.asarray(Z.T @ _solved(_factor(_dense(Z @ Z.T)), R)))
-    return _conjugate_gradients(Z, R, tol, max_iter)
+    return _iterated(Z, R, tol, max_iter)
 
 
 def solve_gram(G: FloatArray, R: FloatArray, *, root: bool = False) -> Ridge:
@@ -131,27 +132,22 @@ def _certified(Z: Matrix, R: FloatArray, W: FloatArray, **more: Any) -> Ridge:
     return Ridge(W, objective, 0.5 * float((residual**2).sum()), **more)
 
 
-def _conjugate_gradients(Z: Matrix, R: FloatArray, tol: float, max_iter: int) -> Ridge:
+def _iterated(Z: Matrix, R: FloatArray, tol: float, max_iter: int) -> Ridge:
     """All columns in step, each until its certified gap is ``tol`` of its objective."""
-    B = np.asarray(Z.T @ R)
-    W, residual = np.zeros_like(B), B.copy()
-    direction, size = residual.copy(), (residual**2).sum(axis=0)
-    constant, n_iter = 0.5 * (R**2).sum(axis=0), 0
-    while n_iter < max_iter:
+    B: FloatArray = np.asarray(Z.T @ R)
+    constant = 0.5 * (R**2).sum(axis=0)
+    finished = np.zeros(R.shape[1], bool)
+
+    def product(V: FloatArray, _: FloatArray) -> tuple[FloatArray, None]:
+        return V + Z.T @ (Z @ V), None
+
+    def stop(W: FloatArray, residual: FloatArray, size: FloatArray) -> BoolArray:
         # At W the objective is 1/2 W'AW - W'B + constant, and AW = B - residual.
-        open_ = 0.5 * size > tol * (constant - 0.5 * np.einsum("fb,fb->b", W, B + residual))
-        if not open_.any():
-            break
-        n_iter += 1
-        image = direction + Z.T @ (Z @ direction)
-        curvature = np.einsum("fb,fb->b", direction, image)
-        step = np.where(open_, np.divide(size, curvature, out=np.zeros_like(size), where=curvature > 0), 0.0)
-        W += step * direction
-        residual -= step * image
-        before, size = size, (residual**2).sum(axis=0)
-        direction = residual + np.where(open_, size / np.maximum(before, 1e-300), 0.0) * direction
-    found = _certified(Z, R, W)
-    return Ridge(found.weights, found.objective, found.gap, n_iter, converged=not open_.any())
+        finished[:] = 0.5 * size <= tol * (constant - 0.5 * column_dots(W, B + residual))
+        return finished
+
+    found = conjugate_gradients(product, B, max_products=max_iter, columns=True, stop=stop)
+    return replace(_certified(Z, R, found.x), n_iter=found.n_products, converged=bool(finished.all()))
 
 
 def _dense(G: Any) -> FloatArray:
