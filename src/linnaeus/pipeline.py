@@ -3,28 +3,43 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.data.check import check_labels
 from linnaeus.data.kinds import with_index_of
-from linnaeus.decoding import CutOff, Decoder
+from linnaeus.decoding import CutOff, Decoder, RankedSets, Rules
 from linnaeus.decoding import decoder as make_decoder
+from linnaeus.decoding.probability.curves import Calibrator
+from linnaeus.decoding.probability.risk import RiskControl
 from linnaeus.errors import DataError, ParameterError
+from linnaeus.metrics import hierarchical_f1
+from linnaeus.models.base import TaxonomyClassifier
+from linnaeus.models.explaining import NodeExplanation
+from linnaeus.models.neighbours import KeptDocuments, Neighbour
 from linnaeus.models.occlusion import explain_by_occlusion
-from linnaeus.models.promises import nonzero_features
+from linnaeus.models.promises import Decisions, nonzero_features
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.tuning.held_out import FOLDS, DecoderComparison, held_out_scores, n_documents, share_time
-from linnaeus.typing import CSR, FloatArray, IntArray
+from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, ObjectArray
 
 __all__ = ["Pipeline"]
+
+
+class Transformer(Protocol):
+    """Features: documents as they were read to a matrix."""
+
+    def fit_transform(self, documents: object, y: CSR | None = None, /) -> Matrix: ...
+
+    def transform(self, documents: object, /) -> Matrix: ...
 
 
 class Pipeline(BaseEstimator):
@@ -32,12 +47,15 @@ class Pipeline(BaseEstimator):
 
     Parameters
     ----------
-    model : a linnaeus model, unfitted.
-    features : a transformer from documents to a matrix (`TextFeatures`, `DenseFeatures`), or None for matrices.
-    decoder : how scores become answers, or its name; None takes the model's own. A cut-off that is not fitted yet
-        (``SCut()``, "instance_cut", "scut,average=macro") is fitted by five-fold cross-validation when the pipeline is,
-        all within the ``max_time`` of the model; see `fit_decoder` for other folds and metrics. A cut-off that is worse
-        than the model's own decoder on the held-out documents is not used: ``decoder_`` is None then, with a warning.
+    model : TaxonomyClassifier
+        A linnaeus model, unfitted.
+    features : transformer, default=None
+        From documents to a matrix (`TextFeatures`, `DenseFeatures`); None where documents are matrices.
+    decoder : Decoder or str, default=None
+        How scores become answers; None takes the model's own decoder. A cut-off that is not fitted yet (``SCut()``,
+        "instance_cut", "scut,average=macro") is fitted by five-fold cross-validation when the pipeline is, all within
+        the ``max_time`` of the model; see `fit_decoder` for other folds and metrics. A cut-off that is worse than the
+        model's own decoder on the held-out documents is not used: ``decoder_`` is None then, with a warning.
 
     Attributes
     ----------
@@ -58,21 +76,37 @@ class Pipeline(BaseEstimator):
     ['cats']
     """
 
-    about_: Mapping[str, Any] = MappingProxyType({})  # how it was trained, for people; saved with it
-    check_matrix: Callable[[Any], None] | None = None  # what a caller wants to know of the matrix before it is learned
+    about_: Mapping[str, object] = MappingProxyType({})  # how it was trained, for people; saved with it
+    check_matrix: Callable[[object], None] | None = (
+        None  # what a caller wants to know of the matrix before it is learned
+    )
     decoder_comparison_: DecoderComparison | None = None
 
-    def __init__(self, model: Any, features: Any = None, *, decoder: Decoder | str | None = None) -> None:
+    model_: TaxonomyClassifier
+    features_: Transformer | None
+    decoder_: Decoder | None
+    feature_names_: list[str] | None
+
+    def __init__(
+        self, model: TaxonomyClassifier, features: Transformer | None = None, *, decoder: Decoder | str | None = None
+    ) -> None:
         self.model = model
         self.features = features
         self.decoder = decoder
 
-    def fit(self, documents: Any, y: Any, sample_weight: Any = None, *, feature_names: Any = None) -> Pipeline:
+    def fit(
+        self,
+        documents: object,
+        y: object,
+        sample_weight: npt.ArrayLike | None = None,
+        *,
+        feature_names: Iterable[object] | None = None,
+    ) -> Pipeline:
         """Learn the features, then the model; ``feature_names`` name the columns of vectors in explanations."""
         if not hasattr(self.model, "fit") or (self.features is not None and not hasattr(self.features, "transform")):
             given = f"{type(self.model).__name__}, {type(self.features).__name__}"
             raise ParameterError(f"Expected a model and then features, as Pipeline(model, features); got {given}.")
-        self.features_: Any = None if self.features is None else clone(self.features)
+        self.features_ = None if self.features is None else clone(self.features)
         X = documents if self.features_ is None else self.features_.fit_transform(documents, self._closed(documents, y))
         if self.check_matrix is not None:
             self.check_matrix(X)
@@ -82,44 +116,51 @@ class Pipeline(BaseEstimator):
         if to_fit:
             share_time(model, FOLDS + 1)
         self.model_ = model.fit(X, y, sample_weight)
-        self.decoder_: Decoder | None = decoder
-        self.decoder_comparison_ = None
-        if isinstance(decoder, CutOff) and to_fit:
-            unseen = Pipeline(self.model_, self.features)  # copies of it learn from the folds, features too
-            show = int(getattr(model, "verbose", 0))
-            cut: Any = self.decoder
-            held = held_out_scores(unseen, documents, y, sample_weight=sample_weight, verbose=show, with_answers=True)
-            self.decoder_comparison_ = held.compare(cut)
-            self.decoder_ = held.fit(cut) if self.decoder_comparison_.better else None
-            if self.decoder_ is None:
-                warnings.warn(str(self.decoder_comparison_), stacklevel=2)
+        self.decoder_, self.decoder_comparison_ = decoder, None
+        if to_fit:
+            self._fit_cut_off(documents, y, sample_weight)
         self.feature_names_ = None if feature_names is None else [str(name) for name in feature_names]
         return self
 
-    def _closed(self, documents: Any, y: Any) -> CSR | None:
+    def _closed(self, documents: object, y: object) -> CSR | None:
         """Labels with all that is above them, for features that learn from them."""
         if not getattr(self.features, "uses_labels", False):
             return None
         Y, taxonomy, _ = check_labels(y, self.model.taxonomy, n_documents(documents))
         return taxonomy.close(Y, keep_root=False)
 
-    @available_if(lambda self: hasattr(getattr(self, "model_", self.model), "partial_fit"))
-    def partial_fit(self, documents: Any, y: Any, sample_weight: Any = None) -> Pipeline:
-        """Go on learning from more documents, with the features as they were fitted; for models that can."""
-        X = self.matrix(documents)
-        self.model_.partial_fit(X, y, sample_weight=sample_weight)
+    def _fit_cut_off(self, documents: object, y: object, sample_weight: npt.ArrayLike | None) -> None:
+        """Fit the cut-off on held-out documents; copies of the pipeline, its features too, learn from the folds."""
+        assert isinstance(self.decoder, (CutOff, str))
+        unseen, show = Pipeline(self.model_, self.features), int(getattr(self.model_, "verbose", 0))
+        held = held_out_scores(unseen, documents, y, sample_weight=sample_weight, verbose=show, with_answers=True)
+        self.decoder_, self.decoder_comparison_ = held.fit_if_better(self.decoder)
+        if self.decoder_ is None:
+            warnings.warn(str(self.decoder_comparison_), stacklevel=3)
+
+    @available_if(lambda self: hasattr(self.estimator, "partial_fit"))
+    def partial_fit(self, documents: object, y: object, sample_weight: npt.ArrayLike | None = None) -> Pipeline:
+        """Learn from more documents, with the features as they were fitted; for models that can."""
+        learner: Any = self.model_
+        learner.partial_fit(self.matrix(documents), y, sample_weight=sample_weight)
         return self
 
-    @available_if(lambda self: hasattr(getattr(self, "model_", self.model), "update"))
+    @available_if(lambda self: hasattr(self.estimator, "update"))
     def update(
-        self, documents: Any, y: Any, *, taxonomy: Taxonomy | None = None, sample_weight: Any = None
+        self,
+        documents: object,
+        y: object,
+        *,
+        taxonomy: Taxonomy | None = None,
+        sample_weight: npt.ArrayLike | None = None,
     ) -> Pipeline:
         """Learn from more documents, with the features as they were fitted; see the model's ``update``."""
-        self.model_.update(self.matrix(documents), y, taxonomy=taxonomy, sample_weight=sample_weight)
+        learner: Any = self.model_
+        learner.update(self.matrix(documents), y, taxonomy=taxonomy, sample_weight=sample_weight)
         return self
 
-    @available_if(lambda self: hasattr(getattr(self, "model_", self.model), "prune"))
-    def prune(self, threshold: float | None = None, *, X: Any = None, y: Any = None, **how: Any) -> Pipeline:
+    @available_if(lambda self: hasattr(self.estimator, "prune"))
+    def prune(self, threshold: float | None = None, *, X: object = None, y: object = None, **how: Any) -> Pipeline:
         """Keep only weights that matter; see the model's ``prune``.
 
         Parameters
@@ -144,29 +185,96 @@ class Pipeline(BaseEstimator):
         >>> pipe.prune(0.1).predict(["purr"]).tolist()
         ['cat']
         """
-        self.model_.prune(threshold, X=None if X is None else self.matrix(X), y=y, **how)
+        model: Any = self._fitted
+        model.prune(threshold, X=None if X is None else self.matrix(X), y=y, **how)
         return self
+
+    # -- what the model knows (`linnaeus.models.classifier.Classifier`) ------------------------------------------------
+
+    @property
+    def estimator(self) -> TaxonomyClassifier:
+        """The model, fitted if the pipeline is."""
+        return self.model_ if hasattr(self, "model_") else self.model
+
+    @property
+    def _fitted(self) -> TaxonomyClassifier:
+        check_is_fitted(self, "model_")
+        return self.model_
 
     @property
     def taxonomy_(self) -> Taxonomy:
-        check_is_fitted(self, "model_")
-        taxonomy: Taxonomy = self.model_.taxonomy_
-        return taxonomy
+        """The taxonomy of the answers."""
+        return self._fitted.taxonomy_
 
     @property
-    def classes_(self) -> Any:
-        return self.model_.classes_
+    def classes_(self) -> ObjectArray | IntArray:
+        """Names of the nodes that can be answered, the columns of the scores."""
+        return self._fitted.classes_
 
-    def matrix(self, documents: Any) -> Any:
+    @property
+    def nodes_(self) -> IntArray:
+        """Numbers of the nodes that can be answered."""
+        return self._fitted.nodes_
+
+    @property
+    def closed_(self) -> bool:
+        """Whether all training sets held all ancestors of their labels."""
+        return self._fitted.closed_
+
+    @property
+    def nested_(self) -> bool:
+        """Whether ancestors were added to the training sets."""
+        return self._fitted.nested_
+
+    @property
+    def single_label(self) -> bool:
+        """Whether every training document had one label."""
+        return self._fitted.single_label
+
+    @property
+    def label_nodes(self) -> IntArray:
+        """Numbers of the nodes that training documents carried as labels."""
+        return self._fitted.label_nodes
+
+    @property
+    def conditional_scores(self) -> bool:
+        """Whether a score compares a node with its siblings only."""
+        return self._fitted.conditional_scores
+
+    @property
+    def calibrator_(self) -> Calibrator | None:
+        """The curves of `linnaeus.calibrate`, if it is calibrated."""
+        return self._fitted.calibrator_
+
+    @property
+    def risk_control_(self) -> RiskControl | None:
+        """What promised risks are derived from, if it is calibrated."""
+        return self._fitted.risk_control_
+
+    @property
+    def kept_(self) -> KeptDocuments | None:
+        """The documents that are kept with the model."""
+        return self._fitted.kept_
+
+    def default_decoder(self) -> Decoder:
+        """The decoder that answers where none is given."""
+        return self.decoder_ or self._fitted.default_decoder()
+
+    def matrix(self, documents: object) -> Matrix:
         """Documents as the matrix that the model sees."""
         check_is_fitted(self, "model_")
-        return documents if self.features_ is None else self.features_.transform(documents)
+        X: Matrix = documents if self.features_ is None else self.features_.transform(documents)  # type: ignore[assignment]
+        return X
 
-    def _inputs(self, documents: Any) -> Any:
+    def _inputs(self, documents: object) -> Matrix:
         """The matrix of the features that people know: the one before a kernel map, where there is a map."""
-        return self.features_.vectors(documents) if hasattr(self.features_, "vectors") else self.matrix(documents)
+        features: Any = self.features_
+        if not hasattr(features, "vectors"):
+            return self.matrix(documents)
+        X: Matrix = features.vectors(documents)
+        return X
 
-    def known_terms(self, documents: Any) -> IntArray:
+    def known_terms(self, documents: object) -> IntArray:
         """Number of features of each document that are not zero; 0 where the model knows nothing about it.
 
         The model answers such a document as well, but from its constants only: the answer is the same for all of them.
@@ -192,133 +300,145 @@ class Pipeline(BaseEstimator):
         return nonzero_features(self._inputs(documents))
 
     def predict(
-        self, documents: Any, *, decoder: Decoder | str | None = None, closed: bool | None = None, **request: Any
+        self, documents: object, *, decoder: Decoder | str | None = None, closed: bool | None = None, **request: Any
     ) -> Any:
-        """Answers in the kind of the training labels; see the model's ``predict``, for ``rules`` and ``risk``, too."""
+        """Answers in the kind of the training labels; see the model's ``predict``, also for ``rules`` and ``risk``."""
         X = self.matrix(documents)
         answers = self.model_.predict(X, decoder=decoder or self.decoder_, closed=closed, **request)
         return with_index_of(documents, answers)
 
     def answers(
-        self, documents: Any, *, decoder: Decoder | str | None = None, closed: bool | None = None, **request: Any
+        self, documents: object, *, decoder: Decoder | str | None = None, closed: bool | None = None, **request: Any
     ) -> CSR:
         """The answers of `predict` as 0/1 rows, n_docs x n_nodes."""
         X = self.matrix(documents)
         return self.model_.answers(X, decoder=decoder or self.decoder_, closed=closed, **request)
 
     def ranked_sets(
-        self, documents: Any, k: int = 1, *, rules: Any = None, decoder: Decoder | str | None = None
-    ) -> Any:
+        self,
+        documents: object,
+        k: int = 1,
+        *,
+        rules: Rules | Mapping[str, Any] | None = None,
+        decoder: Decoder | str | None = None,
+    ) -> RankedSets:
         """The k best closed label sets of every document; see the model's ``ranked_sets``."""
-        return self.model_.ranked_sets(self.matrix(documents), k, rules=rules, decoder=decoder or self.decoder_)
+        X = self.matrix(documents)
+        return self.model_.ranked_sets(X, k, rules=rules, decoder=decoder or self.decoder_)
 
     def n_best(
         self,
-        documents: Any,
+        documents: object,
         k: int = 5,
         *,
-        rules: Any = None,
+        rules: Rules | Mapping[str, Any] | None = None,
         decoder: Decoder | str | None = None,
         closed: bool | None = None,
     ) -> list[list[tuple[list[str], float]]]:
         """The k best label sets of every document, each with its score, best first."""
-        found = self.ranked_sets(documents, k, rules=rules, decoder=decoder)
-        return found.labels(self.taxonomy_, closed=self.model_.closed_ if closed is None else closed)
+        ranked = self.ranked_sets(documents, k, rules=rules, decoder=decoder)
+        return ranked.labels(self.taxonomy_, closed=self.closed_ if closed is None else closed)
 
-    def decision_function(self, documents: Any) -> FloatArray:
+    def decision_function(self, documents: object) -> FloatArray:
         """Scores of all answerable nodes."""
         X = self.matrix(documents)
-        scores: FloatArray = self.model_.decision_function(X)
-        return scores
+        return self.model_.decision_function(X)
 
-    def score_blocks(self, documents: Any) -> Any:
+    def score_blocks(self, documents: object) -> Iterator[FloatArray]:
         """Scores of some documents at a time."""
         X = self.matrix(documents)
         return self.model_.score_blocks(X)
 
-    @available_if(lambda self: hasattr(getattr(self, "model_", self.model), "predict_proba"))
-    def predict_proba(self, documents: Any) -> FloatArray:
+    @available_if(lambda self: hasattr(self.estimator, "predict_proba"))
+    def predict_proba(self, documents: object) -> FloatArray:
         """Probabilities of all answerable nodes, where the model has them."""
         X = self.matrix(documents)
         probabilities: FloatArray = self.model_.predict_proba(X)
         return probabilities
 
-    @available_if(lambda self: hasattr(getattr(self, "model_", self.model), "predict_proba"))
-    def predict_log_proba(self, documents: Any) -> FloatArray:
+    @available_if(lambda self: hasattr(self.estimator, "predict_proba"))
+    def predict_log_proba(self, documents: object) -> FloatArray:
         """Logarithms of `predict_proba`."""
-        logarithms: FloatArray = self.model_.predict_log_proba(self.matrix(documents))
+        X = self.matrix(documents)
+        logarithms: FloatArray = self.model_.predict_log_proba(X)
         return logarithms
 
-    def decisions(self, documents: Any, risk: float, **request: Any) -> Any:
-        """Answers under a promised risk, and what the others need that are left for review; see the model's."""
-        return self.model_.decisions(self.matrix(documents), risk, **request)
+    def decisions(self, documents: object, risk: float, **request: Any) -> Decisions:
+        """Answers under a promised risk, and candidates for the documents left for review; see the model's."""
+        X = self.matrix(documents)
+        return self.model_.decisions(X, risk, **request)
 
-    def top(self, documents: Any, k: int = 5, **request: Any) -> tuple[Any, FloatArray]:
+    def top(self, documents: object, k: int = 5, **request: bool) -> tuple[ObjectArray, FloatArray]:
         """The k best nodes of each document: labels and scores, or ``probabilities``; see the model's ``top``."""
         X = self.matrix(documents)
-        found: tuple[Any, FloatArray] = self.model_.top(X, k, **request)
-        return found
+        return self.model_.top(X, k, **request)
 
-    def top_nodes(self, documents: Any, k: int = 5, **request: Any) -> tuple[IntArray, FloatArray]:
+    def top_nodes(self, documents: object, k: int = 5, **request: bool) -> tuple[IntArray, FloatArray]:
         """As `top`, with the numbers of the nodes in the taxonomy instead of labels."""
         X = self.matrix(documents)
-        found: tuple[IntArray, FloatArray] = self.model_.top_nodes(X, k, **request)
-        return found
+        return self.model_.top_nodes(X, k, **request)
 
-    def score(self, documents: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, documents: object, y: object, sample_weight: npt.ArrayLike | None = None) -> float:
         """Hierarchical F1 of the answers of `predict`, decoder included."""
-        from linnaeus.metrics import hierarchical_f1
-
         H = self.answers(documents)
         Y = check_labels(y, self.taxonomy_, H.shape[0])[0]
         return float(hierarchical_f1(Y, H, self.taxonomy_, sample_weight=sample_weight))
 
-    def explain(self, document: Any, node: str | None = None, k: int | None = None) -> list[Any]:
+    def explain(self, document: object, node: str | None = None, k: int | None = None) -> list[NodeExplanation]:
         """Contributions of the words or features of one document to every node of the path, by name.
 
         Through a kernel map they are approximate: what changes when a feature is left out.
         """
-        check_is_fitted(self, "model_")
-        through_map = hasattr(self.features_, "vectors")
-        if not through_map and not hasattr(self.model_, "explain"):
-            raise DataError(f"{type(self.model_).__name__} has no explanations: its scores are not sums over features.")
-        batch = document if self.features_ is None and not isinstance(document, str) else _batch_of_one(document)
-        names: Any = None
-        if through_map:
-            steps = explain_by_occlusion(self.model_, self._inputs(batch), self.features_.map, node, k)
-            names = self.features_.input_names()
+        model: Any = self._fitted
+        features: Any = self.features_
+        batch = self._batch_of_one(document)
+        names: ObjectArray | None = None
+        if hasattr(features, "vectors"):
+            steps = explain_by_occlusion(model, self._inputs(batch), features.map, node, k)
+            names = features.input_names()
+        elif hasattr(model, "explain"):
+            steps = model.explain(self.matrix(batch), node, k)
+            if hasattr(features, "get_feature_names_out"):
+                names = features.get_feature_names_out()
         else:
-            steps = self.model_.explain(self.matrix(batch), node, k)
-            if hasattr(self.features_, "get_feature_names_out"):
-                names = self.features_.get_feature_names_out()
+            raise DataError(f"{type(model).__name__} has no explanations: its scores are not sums over features.")
         if names is None and self.feature_names_ is not None:
             names = np.asarray(self.feature_names_, dtype=object)
         return list(steps) if names is None else [_named(step, names) for step in steps]
 
-    def keep_documents(self, documents: Any, y: Any, names: Any = None) -> Pipeline:
-        """Keep documents with the model, so that answers can be shown beside similar ones; they are saved with it."""
-        self.model_.keep_documents(self.matrix(documents), y, names)
+    def keep_documents(self, documents: object, y: object, names: Iterable[object] | None = None) -> Pipeline:
+        """Keep documents with the model, to show them next to answers; they are saved with it."""
+        X = self.matrix(documents)
+        self.model_.keep_documents(X, y, names)
         return self
 
-    def nearest(self, document: Any, k: int = 5, node: str | None = None) -> list[Any]:
+    def nearest(self, document: object, k: int = 5, node: str | None = None) -> list[Neighbour]:
         """The kept documents most similar to one document, at or below a node if given."""
-        batch = document if self.features_ is None and not isinstance(document, str) else _batch_of_one(document)
-        found: list[Any] = self.model_.nearest(self.matrix(batch), k, node)
-        return found
+        X = self.matrix(self._batch_of_one(document))
+        return self.model_.nearest(X, k, node)
+
+    def _batch_of_one(self, document: object) -> object:
+        """One text, one record of fields, or one vector, as a batch; without features as it is given."""
+        if isinstance(document, str):
+            return [document]
+        if self.features_ is None:
+            return document
+        if isinstance(document, Mapping):
+            return {name: [value] for name, value in document.items()}
+        return np.atleast_2d(np.asarray(document))
 
     # -- keeping -------------------------------------------------------------------------------------------------------
 
-    def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What is needed to predict, as (values, arrays)."""
-        check_is_fitted(self, "model_")
+    def state(self) -> tuple[dict[str, object]]:
+        """What is needed to predict, as plain values and objects that have a state of their own."""
+        model = self._fitted
         decide = None if self.decoder_ is None else self.decoder_.to_dict()
-        names = self.feature_names_
-        values = {"model": self.model_, "features": self.features_, "decoder": decide, "feature_names": names}
-        return {**values, "about": dict(self.about_)}, {}
+        values = {"model": model, "features": self.features_, "decoder": decide, "feature_names": self.feature_names_}
+        return ({**values, "about": dict(self.about_)},)
 
     @classmethod
-    def from_state(cls, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> Pipeline:
-        """The inverse of `state`."""
+    def from_state(cls, values: Mapping[str, Any], *_: object) -> Pipeline:
+        """The inverse of `state`; folders of earlier versions have an empty second part."""
         decide = None if values["decoder"] is None else make_decoder(**values["decoder"])
         made = cls(values["model"], values["features"], decoder=decide)
         made.model_, made.features_, made.decoder_ = values["model"], values["features"], decide
@@ -329,15 +449,8 @@ class Pipeline(BaseEstimator):
         return made
 
 
-def _named(step: Any, names: Any) -> Any:
+def _named(step: NodeExplanation, names: ObjectArray) -> NodeExplanation:
     """An explanation with the names of features instead of their numbers."""
     against = step.against
     against = None if against is None else replace(against, features=names[against.features])
     return replace(step, features=names[step.features], against=against)
-
-
-def _batch_of_one(document: Any) -> Any:
-    """One text, one record of fields, or one vector, as a batch."""
-    if isinstance(document, Mapping):
-        return {name: [value] for name, value in document.items()}
-    return [document] if isinstance(document, str) else np.atleast_2d(document)

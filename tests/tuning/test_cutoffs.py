@@ -34,6 +34,12 @@ CUTS = [name for name, kind in DECODERS.items() if issubclass(kind, CutOff)]
 class Memory(BaseEstimator):
     """Scores 1 for what it has seen: the label of a document is its number."""
 
+    nested_ = conditional_scores = False
+
+    @property
+    def estimator(self):
+        return self
+
     def __init__(self, taxonomy: Taxonomy | None = None, verbose: int = 3, checkpoint: str | None = "folder") -> None:
         self.taxonomy, self.verbose, self.checkpoint = taxonomy, verbose, checkpoint
 

@@ -50,7 +50,7 @@ def all_scores(model: Any, X: Matrix) -> FloatArray:
 
 def curves_of(model: Any, S: FloatArray, Y: CSR) -> partial[Calibrator]:
     """A function without arguments that fits calibration curves to the scores of documents with these labels."""
-    coherent = "product" if isinstance(model._decoder(None), TopDown) else "project"
+    coherent = "product" if isinstance(model.default_decoder(), TopDown) else "project"
     own = bool(model.nested_)
     return partial(fit_calibrator, S, Y, model.taxonomy_, model.nodes_, method="platt", coherent=coherent, own=own)
 

@@ -172,12 +172,21 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         """Two plain labels and no taxonomy: scikit-learn expects one score per document then, for the second label."""
         return self.taxonomy is None and self.codec_.kind == "labels" and len(self.nodes_) == 2
 
-    def score_blocks(self, X: Any) -> Any:
+    @property
+    def estimator(self) -> TaxonomyClassifier:
+        """The model itself; of a pipeline, its model: see `linnaeus.models.classifier`."""
+        return self
+
+    def matrix(self, X: Any) -> Matrix:
+        """Documents as a validated matrix."""
+        return self._check_X(X, reset=False)
+
+    def score_blocks(self, X: Any) -> Iterator[FloatArray]:
         """Scores of some documents at a time, n_docs_of_block x len(classes_): no docs x nodes array is ever whole."""
         check_is_fitted(self, "nodes_")
         return self._score_blocks(self._check_X(X, reset=False))
 
-    def _score_blocks(self, X: Matrix) -> Any:
+    def _score_blocks(self, X: Matrix) -> Iterator[FloatArray]:
         size = rows_that_fit(8 * max(1, len(self.nodes_)))
         return (self._scores(X[part]) for part in blocks(X.shape[0], size))
 
@@ -255,6 +264,10 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
             return self.taxonomy_.close(Y)
         adds_ancestors = self.nested_ or decide.closed
         return self.taxonomy_.frontier(Y) if closed is False or adds_ancestors else Y
+
+    def default_decoder(self) -> Decoder:
+        """The decoder that answers where none is given."""
+        return self._decoder(None)
 
     def _decoder(self, given: Decoder | str | None) -> Decoder:
         if given is not None:

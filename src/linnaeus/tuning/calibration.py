@@ -8,7 +8,9 @@ learned from fewer documents than the model that answers.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,24 +19,28 @@ from linnaeus.decoding import BestLabel, TopDown, TopScores
 from linnaeus.decoding.probability.curves import Calibrator, fit_calibrator
 from linnaeus.decoding.probability.risk import fit_risk
 from linnaeus.errors import DataError
+from linnaeus.models.base import TaxonomyClassifier
+from linnaeus.models.classifier import Classifier
 from linnaeus.models.promises import nonzero_features
-from linnaeus.tuning.held_out import FOLDS, held_out_scores
+from linnaeus.tuning.held_out import FOLDS, Folds, held_out_scores
 from linnaeus.typing import CSR, FloatArray, IntArray
 
 __all__ = ["calibrate"]
 
+C = TypeVar("C", bound=Classifier)
+
 
 def calibrate(
-    model: Any,
-    X: Any,
-    y: Any,
+    model: C,
+    X: object,
+    y: object,
     *,
-    cv: Any = FOLDS,
+    cv: Folds | None = FOLDS,
     method: str = "isotonic",
     coherent: str | None = None,
     loss: str = "any_wrong",
     random_state: int | None = 0,
-) -> Any:
+) -> C:
     """Give a fitted model or `Pipeline` calibrated, coherent probabilities; returns it.
 
     Afterwards ``predict_proba`` gives them, ``predict(X, risk=0.1)`` answers as deep as the risk allows, and
@@ -79,70 +85,76 @@ def calibrate(
     >>> model.predict([[3.0, 0, 0], [1.0, 1.0, 0]], risk=0.2)
     [['AA'], ['A']]
     """
-    inner = getattr(model, "model_", model)
-    if not hasattr(inner, "nodes_"):
+    estimator = model.estimator
+    if not hasattr(estimator, "nodes_"):
         raise DataError("calibrate needs a fitted model; fit it first.")
     if cv is None:
-        X = inner._check_X(model.matrix(X) if hasattr(model, "matrix") else X, reset=False)
-    S, Y, nodes = _unseen(inner, X, y) if cv is None else _by_folds(model, X, y, cv, random_state)
-    Y = inner.taxonomy_.frontier(Y) if inner.closed_ or inner.nested_ else Y
-    gold = inner.taxonomy_.close(Y, keep_root=False)
-    single = inner.single_label and bool((np.diff(inner.taxonomy_.frontier(gold).indptr) == 1).all())
-    curves: dict[str, Any] = {"method": method, "coherent": coherent or _way(inner, single), "own": bool(inner.nested_)}
-    curves |= {"labels": inner.label_nodes, "single": single}
-    _need(len(S), 2)
-    inner.drop_calibration()
+        X = estimator.matrix(model.matrix(X))
+    S, Y, nodes = _unseen(estimator, X, y) if cv is None else _by_folds(model, X, y, cv, random_state)
+    taxonomy, exact = estimator.taxonomy_, cv is None
+    Y = taxonomy.frontier(Y) if estimator.closed_ or estimator.nested_ else Y
+    gold = taxonomy.close(Y, keep_root=False)
+    single = estimator.single_label and bool((np.diff(taxonomy.frontier(gold).indptr) == 1).all())
+    fit_curves = partial(
+        fit_calibrator,
+        taxonomy=taxonomy,
+        columns=nodes,
+        method=method,
+        coherent=coherent or _coherent(estimator, single),
+        own=bool(estimator.nested_),
+        labels=estimator.label_nodes,
+        single=single,
+    )
+    if len(S) < 2:
+        raise DataError(f"Calibration has {len(S)} documents; expected at least 2, better hundreds.")
+    estimator.drop_calibration()
     halves = np.array_split(np.random.default_rng(random_state).permutation(len(S)), 2)
     ordering = np.zeros(len(S), dtype=bool)
     ordering[halves[0]] = True
-    taxonomy, exact = inner.taxonomy_, cv is None
     if exact:
-        inner.calibrator_ = fit_calibrator(S[halves[0]], Y[halves[0]], taxonomy, nodes, **curves)
-        P = inner.calibrator_(S, taxonomy, nodes)
-        P[nonzero_features(X) == 0] = 0.0  # nothing is promised of documents that the model knows nothing of
+        curve = fit_curves(S[halves[0]], Y[halves[0]])
+        P = curve(S, taxonomy, nodes)
+        P[nonzero_features(X) == 0] = 0.0  # nothing is promised of documents without a known feature
     else:
-        inner.calibrator_ = fit_calibrator(S, Y, taxonomy, nodes, **curves)
-        P = _crossed(S, Y, inner, nodes, halves, curves)
-    inner.risk_control_ = fit_risk(
-        P, gold, inner.calibrator_.nodes, loss, ordering=ordering, exact=exact, single=single
-    )
+        curve = fit_curves(S, Y)
+        P = _crossed(S, Y, halves, fit_curves, len(curve.nodes))
+    estimator.calibrator_ = curve
+    estimator.risk_control_ = fit_risk(P, gold, curve.nodes, loss, ordering=ordering, exact=exact, single=single)
     return model
 
 
-def _way(inner: Any, single: bool) -> str:
+def _coherent(estimator: TaxonomyClassifier, single: bool) -> str:
     """How probabilities are made coherent, by how the model decides."""
-    decide = inner._decoder(None)
+    decide = estimator.default_decoder()
     if single and isinstance(decide, BestLabel) and not decide.path_sum:
         return "softmax"
     return "product" if isinstance(decide, TopDown) else "project"
 
 
-def _need(n_docs: int, least: int) -> None:
-    if n_docs < least:
-        raise DataError(f"Calibration has {n_docs} documents; expected at least {least}, better hundreds.")
-
-
-def _unseen(inner: Any, X: Any, y: Any) -> tuple[FloatArray, CSR, IntArray]:
+def _unseen(estimator: TaxonomyClassifier, X: object, y: object) -> tuple[FloatArray, CSR, IntArray]:
     """Scores of documents that the model has not seen."""
-    S = np.concatenate([np.asarray(part, dtype=np.float64) for part in inner._score_blocks(X)])
-    return S, check_labels(y, inner.taxonomy_, len(S))[0], inner.nodes_
+    S = np.concatenate([np.asarray(part, dtype=np.float64) for part in estimator.score_blocks(X)])
+    return S, check_labels(y, estimator.taxonomy_, len(S))[0], estimator.nodes_
 
 
-def _by_folds(model: Any, X: Any, y: Any, cv: Any, random_state: int | None) -> tuple[FloatArray, CSR, IntArray]:
+def _by_folds(
+    model: Classifier, X: object, y: object, cv: Folds, random_state: int | None
+) -> tuple[FloatArray, CSR, IntArray]:
+    """Scores of the training documents by copies of the model that have not seen them."""
     held = held_out_scores(model, X, y, cv=cv, random_state=random_state)
     S = held.S.dense() if isinstance(held.S, TopScores) else held.S
     return np.asarray(S, dtype=np.float64), held.Y, held.nodes
 
 
 def _crossed(
-    S: FloatArray, Y: CSR, inner: Any, nodes: IntArray, halves: list[Any], curves: dict[str, Any]
+    S: FloatArray, Y: CSR, halves: Sequence[IntArray], fit_curves: partial[Calibrator], n_nodes: int
 ) -> FloatArray:
     """Probabilities of each half under curves fitted on the other one."""
-    taxonomy, wanted = inner.taxonomy_, inner.calibrator_.nodes
-    P = np.zeros((len(S), len(wanted)))
+    P = np.zeros((len(S), n_nodes))
     low = float(S[np.isfinite(S)].min(initial=0.0))
     scores = np.where(np.isfinite(S), S, low)
     for here, there in (halves, halves[::-1]):
-        curve: Calibrator = fit_calibrator(S[there], Y[there], taxonomy, nodes, **curves)
-        P[here] = curve(scores[here], taxonomy, nodes)
+        P[here] = fit_curves(S[there], Y[there])(
+            scores[here], fit_curves.keywords["taxonomy"], fit_curves.keywords["columns"]
+        )
     return P

@@ -7,11 +7,13 @@ training part of a fold has no score there. Scores are kept whole while they fit
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias, TypeVar, cast
 
 import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
 
 from linnaeus import metrics
 from linnaeus.data.check import check_labels
@@ -22,9 +24,12 @@ from linnaeus.decoding.cutoffs.cut_off import Metric, path_minima
 from linnaeus.decoding.cutoffs.held_out import HeldOut
 from linnaeus.engine.limits import parse_seconds
 from linnaeus.errors import DataError, ParameterError, nearest
+from linnaeus.models.base import TaxonomyClassifier
+from linnaeus.models.classifier import Classifier
 from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import CSR, FloatArray, IntArray
+from linnaeus.taxonomy.closure import is_closed
+from linnaeus.typing import CSR, Array, FloatArray, IntArray
 
 __all__ = [
     "FOLDS",
@@ -38,6 +43,9 @@ __all__ = [
 ]
 
 Part: TypeAlias = tuple[FloatArray | TopScores, IntArray]  # scores of a fold and the nodes of their columns
+
+Folds: TypeAlias = int | float | Iterable[tuple[npt.ArrayLike, npt.ArrayLike]]  # as for `fit_decoder`
+D = TypeVar("D")
 
 FOLDS = 5
 _WHOLE = 50_000_000  # documents x nodes up to which all scores are kept (0.2 GB)
@@ -66,13 +74,13 @@ class HeldOutScores:
     conditional: bool = False
     own: CSR | None = None
 
-    def fit(self, decoder: CutOff | str, metric: Any = "micro_f1") -> CutOff:
+    def fit(self, decoder: CutOff | str, metric: Metric | str = "micro_f1") -> CutOff:
         """A cut-off fitted on these scores."""
         cut = self._prepared(decoder)
         return cut.fit(self.S, self.Y, self.taxonomy, self.nodes, metric=metric_function(metric))
 
-    def compare(self, decoder: CutOff | str, metric: Any = "micro_f1") -> DecoderComparison:
-        """A cut-off beside the model's own decoder, both on documents that neither has seen.
+    def compare(self, decoder: CutOff | str, metric: Metric | str = "micro_f1") -> DecoderComparison:
+        """A cut-off next to the model's own decoder, both on documents that neither has seen.
 
         The held-out documents are split into three parts; the cut-off answers each part as fitted on the other two.
 
@@ -91,24 +99,31 @@ class HeldOutScores:
         if cut.closed:
             gold, own = (self.taxonomy.close(Y, keep_root=False) for Y in (gold, own))
         fold = np.arange(len(self.documents)) % _PARTS
-        rows, found = [], []
+        rows, parts = [], []
         for part in range(_PARTS if len(fold) >= 2 * _PARTS else 1):
             train, test = np.flatnonzero(fold != part), np.flatnonzero(fold == part)
             if len(fold) < 2 * _PARTS:  # too few to leave any out
                 train = test = np.arange(len(fold))
             fitted = cut.fit(self.S[train], self.Y[train], self.taxonomy, self.nodes, metric=measure)
             held = HeldOut(self.S[test], self.nodes, gold[test], gold[test], self.taxonomy)
-            found.append(held.answers(fitted))
+            parts.append(held.answers(fitted))
             rows.append(test)
-        answers = stacked(found, self.taxonomy)[np.argsort(np.concatenate(rows))]
+        answers = stacked(parts, self.taxonomy)[np.argsort(np.concatenate(rows))]
         values = (float(measure(gold, Y, self.taxonomy)) for Y in (answers, own))
         return DecoderComparison(cut.name, getattr(measure, "__name__", str(measure)), *values)
 
+    def fit_if_better(
+        self, decoder: CutOff | str, metric: Metric | str = "micro_f1"
+    ) -> tuple[CutOff | None, DecoderComparison]:
+        """The fitted cut-off, or None where it is worse than the model's own decoder, and the comparison."""
+        comparison = self.compare(decoder, metric)
+        return self.fit(decoder, metric) if comparison.better else None, comparison
+
     def _prepared(self, decoder: CutOff | str) -> CutOff:
         """The cut-off with what follows from the documents: empty answers, and how answers are closed."""
-        cut: Any = cut_off(decoder)
-        if isinstance(decoder, str) and hasattr(cut, "at_least_one") and (np.diff(self.Y.indptr) == 0).any():
-            cut = replace(cut, at_least_one=False)  # as models do: some documents have no label
+        cut = cut_off(decoder)
+        if isinstance(decoder, str) and (np.diff(self.Y.indptr) == 0).any():
+            cut = cut.allowing_empty()  # as models do: some documents have no label
         if self.conditional and cut.repair == "closure":
             raise ParameterError(
                 f"{type(cut).__name__}(repair='closure') does not fit a model that goes down the taxonomy: its scores "
@@ -121,8 +136,7 @@ class HeldOutScores:
             )
         if (self.closed or self.conditional) and not cut.closed:  # tune the answers as they will be
             cut = replace(cut, repair="suppress" if self.conditional else "closure")
-        found: CutOff = cut
-        return found
+        return cut
 
 
 @dataclass(frozen=True)
@@ -158,13 +172,13 @@ class DecoderComparison:
 
 
 def held_out_scores(
-    model: Any,
-    X: Any,
-    y: Any,
+    model: Classifier,
+    X: object,
+    y: object,
     *,
-    cv: Any = FOLDS,
+    cv: Folds = FOLDS,
     top: int | None = None,
-    sample_weight: Any = None,
+    sample_weight: npt.ArrayLike | None = None,
     random_state: int | None = 0,
     verbose: int = 0,
     with_answers: bool = False,
@@ -180,10 +194,8 @@ def held_out_scores(
     >>> held.S.shape, held.fit("rcut").r
     ((20, 2), 1)
     """
-    from linnaeus.taxonomy.closure import is_closed
-
-    inner = _inner(model)
-    Y, taxonomy, codec = check_labels(y, getattr(inner, "taxonomy_", inner.taxonomy), n_documents(X))
+    estimator = model.estimator
+    Y, taxonomy, codec = check_labels(y, getattr(estimator, "taxonomy_", estimator.taxonomy), n_documents(X))
     folds = _folds(Y, cv, random_state)
     documents = np.concatenate([test for _, test in folds])
     weights = None if sample_weight is None else np.asarray(sample_weight)
@@ -197,8 +209,7 @@ def held_out_scores(
                 parts.append(_scores(fitted, unseen, len(documents), top))
                 if with_answers:
                     own.append(fitted.answers(unseen))
-                nested = bool(getattr(_inner(fitted), "nested_", False))
-                conditional = bool(getattr(_inner(fitted), "conditional_scores", False))
+                nested, conditional = fitted.nested_, fitted.conditional_scores
             else:
                 own += [taxonomy.indicator([[]] * len(test))] * with_answers
                 parts.append((np.empty((len(test), 0), dtype=np.float32), np.empty(0, dtype=np.int32)))
@@ -216,16 +227,16 @@ def held_out_scores(
 # -- scores of folds ---------------------------------------------------------------------------------------------------
 
 
-def _scores(fitted: Any, X: Any, n_docs: int, top: int | None) -> Part:
+def _scores(fitted: Classifier, X: object, n_docs: int, top: int | None) -> Part:
     """Scores of one fold: whole, or the best of each document where they are asked for or all would be too large."""
-    nodes = _inner(fitted).nodes_
+    nodes = fitted.nodes_
     if top is None and n_docs * len(nodes) > _WHOLE:
         top = _TOP
     if top is None or top >= len(nodes):
         return np.concatenate([np.asarray(S, dtype=np.float32) for S in fitted.score_blocks(X)]), nodes
-    if getattr(_inner(fitted), "conditional_scores", False):
+    if fitted.conditional_scores:
         order = np.argsort(nodes, kind="stable")
-        minima = (path_minima(S[:, order], _inner(fitted).taxonomy_, nodes[order]) for S in fitted.score_blocks(X))
+        minima = (path_minima(S[:, order], fitted.taxonomy_, nodes[order]) for S in fitted.score_blocks(X))
         ranked = [TopScores.of(np.ascontiguousarray(S, dtype=np.float32), top) for S in minima]
         return _stacked(ranked), nodes[order]
     best, scores = fitted.top_nodes(X, top)
@@ -270,47 +281,43 @@ def _stacked(parts: list[TopScores]) -> TopScores:
 # -- models and documents of folds -------------------------------------------------------------------------------------
 
 
-def _inner(model: Any) -> Any:
-    """The model of a pipeline, fitted if the pipeline is, or the model itself."""
-    return getattr(model, "model_", model.model) if hasattr(model, "features") and hasattr(model, "model") else model
-
-
-def _for_fold(model: Any, taxonomy: Taxonomy) -> Any:
-    """An unfitted copy with the taxonomy of all folds, that says and writes nothing."""
-    from sklearn.base import clone
-
-    copy = clone(model)
-    inner = _inner(copy)
-    if inner is not copy:
+def _for_fold(model: Classifier, taxonomy: Taxonomy) -> Classifier:
+    """An unfitted copy with the taxonomy of all folds, that displays and writes nothing."""
+    copy: Classifier = clone(model)
+    estimator = copy.estimator
+    if estimator is not copy:
         copy.set_params(decoder=None)
-    known = inner.get_params(deep=False)
-    inner.set_params(taxonomy=taxonomy, **{name: value for name, value in _ITS_OWN.items() if name in known})
+    known = estimator.get_params(deep=False)
+    estimator.set_params(taxonomy=taxonomy, **{name: value for name, value in _ITS_OWN.items() if name in known})
     return copy
 
 
-def share_time(model: Any, n_trainings: int) -> None:
+def share_time(model: TaxonomyClassifier, n_trainings: int) -> None:
     """Give a model its part of ``max_time``, where several trainings are to end within it."""
-    if getattr(model, "max_time", None) is not None:
-        model.set_params(max_time=parse_seconds(model.max_time) / n_trainings)
+    max_time = getattr(model, "max_time", None)
+    if max_time is not None:
+        model.set_params(max_time=parse_seconds(max_time) / n_trainings)
 
 
-def n_documents(X: Any) -> int:
+def n_documents(X: object) -> int:
     """Number of documents of a matrix, a data frame, a list, or fields by name."""
     if isinstance(X, Mapping):
         return len(next(iter(X.values())))
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+    return int(X.shape[0]) if hasattr(X, "shape") else len(cast(Sized, X))
 
 
-def take_documents(X: Any, rows: IntArray) -> Any:
+def take_documents(X: D, rows: IntArray) -> D:
     """Some documents of a matrix, a data frame, a list, or fields by name."""
     if isinstance(X, Mapping):
-        return {name: take_documents(values, rows) for name, values in X.items()}
+        return cast(D, {name: take_documents(values, rows) for name, values in X.items()})
     if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    return X[rows] if hasattr(X, "shape") else [X[i] for i in rows]
+        return cast(D, X.iloc[rows])
+    if hasattr(X, "shape"):
+        return cast(D, cast(Array, X)[rows])
+    return cast(D, [cast(Sequence[object], X)[i] for i in rows])
 
 
-def _folds(Y: CSR, cv: Any, random_state: int | None) -> list[tuple[IntArray, IntArray]]:
+def _folds(Y: CSR, cv: Folds, random_state: int | None) -> list[tuple[IntArray, IntArray]]:
     if isinstance(cv, Iterable):
         return [(np.asarray(train), np.asarray(test)) for train, test in cv]
     if isinstance(cv, float) and 0 < cv < 1:

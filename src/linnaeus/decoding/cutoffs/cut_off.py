@@ -61,6 +61,11 @@ class CutOff(Decoder):
     def may_be_empty(self) -> bool:
         return not getattr(self, "at_least_one", False)
 
+    def allowing_empty(self: Cut) -> Cut:
+        """The same cut-off with answers that may be empty, where it has this choice."""
+        choice: dict[str, Any] = {"at_least_one": False} if hasattr(self, "at_least_one") else {}
+        return replace(self, **choice)
+
     def set_weights(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> SetWeights:
         self._check_fitted()
         return repaired_weights(self, self.repair, S, taxonomy, columns)
