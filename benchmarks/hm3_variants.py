@@ -21,7 +21,7 @@ from linnaeus.engine import single_blas_thread
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "one slack per document": {},
-    "consistent competitors": {"train_labelings": "consistent"},
+    "consistent competitors": {"train_labellings": "consistent"},
     "hierarchical cost": {"cost": "hierarchical"},
     "hierarchical cost, subtree": {"cost": "hierarchical", "scaling": "subtree"},
     "zero-one cost": {"cost": "zero_one"},
@@ -67,7 +67,7 @@ def _models(problem: Any, options: argparse.Namespace) -> Any:
         ("HierarchicalRLS", HierarchicalRLS(tax, C=C), None),
     ]
     variants = [
-        (f"HM3, {name}", HM3(tax, C, fit_intercept=False, tol=options.tol, random_state=0, **settings), None)
+        (f"HM3, {name}", HM3(tax, C=C, fit_intercept=False, tol=options.tol, random_state=0, **settings), None)
         for name, settings in VARIANTS.items()
     ]
     for name, model, decoder in baselines + variants:

@@ -52,7 +52,7 @@ CONFIGURATIONS: dict[str, list[dict[str, Any]]] = {
         {"slack": "pair", "set_size": "training"},
         {"kernel": "rbf"},
     ],
-    "HM3": [{}, {"cost": "hierarchical", "train_labelings": "consistent", "fit_intercept": False}],
+    "HM3": [{}, {"cost": "hierarchical", "train_labellings": "consistent", "fit_intercept": False}],
     "GlobalTreeModel": [
         {},
         {"branching": False, "average": "none", "fit_intercept": False, "shards": 1},

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linnaeus._kernels import margin_closure
-from linnaeus.models.structured.closures import ClosureStructure
+from linnaeus.models.structured.dag import ClosureStructure
 from tests.kernels.twins import margin as reference_margin
 from tests.strategies import taxonomies
 

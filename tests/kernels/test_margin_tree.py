@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linnaeus._kernels import dispatch, margin_scores
-from linnaeus.models.structured.layout import edge_losses, make_layout, true_edges
+from linnaeus.models.structured.tree import edge_losses, make_layout, true_edges
 from tests.kernels.twins import margin as reference_margin
 from tests.strategies import label_sets, taxonomies
 

@@ -133,7 +133,9 @@ def _decode_object(value: dict[str, Any], arrays: dict[str, Any], taxonomies: di
             )
             return None
         return kind(**fields)
-    made = kind(**decode(value["parameters"], arrays, taxonomies))
+    renamed = getattr(kind, "renamed_parameters", {})  # since the model was saved
+    parameters = decode(value["parameters"], arrays, taxonomies)
+    made = kind(**{renamed.get(key, key): parameter for key, parameter in parameters.items()})
     learned = decode(value["learned"], arrays, taxonomies)
     strange = [key for key in learned if not key.endswith("_") or key.startswith("_")]
     if strange:

@@ -16,8 +16,8 @@ TRUTH_A = [(1, 1, 0, 1), (1, 0, 1, 0)]
 X_B = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
 TRUTH_B = [(1, 1, 0, 1, 0), (1, 0, 1, 0, 0), (1, 1, 1, 0, 1)]
 
-# (cost, scaling, C): all labelings, slack of both documents, consistent ones, edges below the top untied, one slack per
-# edge, free slack
+# (cost, scaling, C): all labellings, slack of both documents, consistent ones, edges below the top untied, one slack
+# per edge, free slack
 OPTIMA_A: dict[tuple[str, str, float], tuple[float, float, float, float, float, float]] = {
     ("symmetric", "uniform", 0.05): (0.38750000, 3.75, 0.29281250, 0.38750000, 0.38750000, 0.38750000),
     ("symmetric", "uniform", 0.25): (1.68750000, 2.75, 1.32031250, 1.68750000, 1.68750000, 1.68750000),
@@ -34,7 +34,7 @@ OPTIMA_A: dict[tuple[str, str, float], tuple[float, float, float, float, float, 
     ("hierarchical", "subtree", 0.25): (0.32728041, 0.28547297, 0.25537109, 0.33307453, 0.37053571, 0.32728041),
     ("hierarchical", "subtree", 1.0): (0.36666667, 0.0, 0.27962963, 0.36837121, 0.47916667, 0.28658537),
 }
-# With an edge above the top node, C = 1: all labelings, consistent ones. The weights are those of the tree as it is.
+# With an edge above the top node, C = 1: all labellings, consistent ones. The weights are those of the tree as it is.
 ABOVE_ROOT_A = {
     ("symmetric", "uniform"): (3.61445783, 3.14240506),
     ("hierarchical", "uniform"): (1.81360202, 1.66414944),
@@ -74,7 +74,7 @@ SCORES_A: dict[tuple[str, str], tuple[Any, float]] = {
         0.73333333,
     ),
 }
-# (cost, scaling, C): all labelings, consistent ones, slacks
+# (cost, scaling, C): all labellings, consistent ones, slacks
 OPTIMA_B: dict[tuple[str, str, float], tuple[float, float, list[float]]] = {
     ("symmetric", "uniform", 0.1): (1.32000000, 1.01000000, [4.0, 4.2, 3.2]),
     ("hierarchical", "sibling", 0.1): (0.31607008, 0.25352885, [1.03219697, 0.74848485, 0.39772727]),
@@ -83,7 +83,7 @@ OPTIMA_B: dict[tuple[str, str, float], tuple[float, float, list[float]]] = {
     ("hierarchical", "sibling", 1.0): (0.78943452, 0.73863636, [0.0, 0.0, 0.0]),
     ("hierarchical", "subtree", 1.0): (0.58459302, 0.50054545, [0.0, 0.0, 0.0]),
 }
-# Weights of the two features on edges 1..4, symmetric difference, C = 1, all labelings.
+# Weights of the two features on edges 1..4, symmetric difference, C = 1, all labellings.
 WEIGHTS_B = np.array(
     [
         [
@@ -100,7 +100,7 @@ WEIGHTS_B = np.array(
         ],
     ]
 )
-# New documents: the best consistent labeling and its score.
+# New documents: the best consistent labelling and its score.
 ANSWERS_B = {
     (0.5, -1.0): ((1, 1, 0, 1, 0), 2.90294868),
     (-1.0, 0.3): ((1, 0, 1, 0, 0), 2.27084625),

@@ -1,14 +1,14 @@
-"""What the max-margin Markov tree is measured against: all labelings, tried one by one, and a generic solver.
+"""What the max-margin Markov tree is measured against: all labellings, tried one by one, and a generic solver.
 
-A tree is a list of parents (-1 above the root), a labeling a tuple of 0 and 1. With psi(y) the 0/1 vector that says
-which label pair every edge has, documents known by their Gram matrix K, and i's true labeling y_i,
+A tree is a list of parents (-1 above the root), a labelling a tuple of 0 and 1. With psi(y) the 0/1 vector that says
+which label pair every edge has, documents known by their Gram matrix K, and i's true labelling y_i,
 
     primal           min_{w, xi}  1/2 |w|^2 + C sum_i xi_i,       xi_i >= l(y_i, y) - <w, d_iy> for every y
-    over labelings   max_{a >= 0}  sum a_iy l(y_i, y) - 1/2 |sum a_iy d_iy|^2,    sum_y a_iy <= C
-    over marginals   the same in mu_e(i, u) = sum of a_iy over labelings that have the pair u on edge e
+    over labellings   max_{a >= 0}  sum a_iy l(y_i, y) - 1/2 |sum a_iy d_iy|^2,    sum_y a_iy <= C
+    over marginals   the same in mu_e(i, u) = sum of a_iy over labellings that have the pair u on edge e
 
 with d_iy = phi(x_i) (x) (psi(y_i) - psi(y)), for any psi and any loss: orthogonal edge features, partial paths, any set
-of competing labelings.
+of competing labellings.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 
 from linnaeus import Taxonomy
 
-Labeling = tuple[int, ...]
+Labelling = tuple[int, ...]
 
 # Tree A: 0 above 1 and 2, 1 above 3. Tree B: the same with one more child of 1.
 TREE_A = [-1, 0, 0, 1]
@@ -36,15 +36,15 @@ def taxonomy_of(parents: Sequence[int]) -> Taxonomy:
     return Taxonomy.from_edges(edges, nodes=[f"n{v}" for v in range(len(parents))], root=None)
 
 
-# -- labelings and losses ----------------------------------------------------------------------------------------------
+# -- labellings and losses ---------------------------------------------------------------------------------------------
 
 
-def labelings(parents: Sequence[int], *, consistent: bool = False) -> list[Labeling]:
+def labellings(parents: Sequence[int], *, consistent: bool = False) -> list[Labelling]:
     found = list(product([0, 1], repeat=len(parents)))
     return [y for y in found if not consistent or is_consistent(parents, y)]
 
 
-def is_consistent(parents: Sequence[int], y: Labeling) -> bool:
+def is_consistent(parents: Sequence[int], y: Labelling) -> bool:
     return all(y[p] >= y[v] for v, p in enumerate(parents) if p >= 0)
 
 
@@ -67,7 +67,7 @@ def path(parents: Sequence[int], v: int) -> list[int]:
     return [v] if parents[v] < 0 else [v, *path(parents, parents[v])]
 
 
-def loss(parents: Sequence[int], cost: str, c: np.ndarray, y: Labeling, u: Labeling) -> float:
+def loss(parents: Sequence[int], cost: str, c: np.ndarray, y: Labelling, u: Labelling) -> float:
     """``zero_one``, ``symmetric``, ``h`` (no mistake at any ancestor), ``hierarchical`` (none at the parent)."""
     wrong = [a != b for a, b in zip(y, u, strict=True)]
     if cost == "zero_one":
@@ -80,12 +80,12 @@ def loss(parents: Sequence[int], cost: str, c: np.ndarray, y: Labeling, u: Label
     return float(sum(c[v] for v in range(len(parents)) if wrong[v] and not any(wrong[a] for a in above(v))))
 
 
-def edge_pairs(parents: Sequence[int], y: Labeling) -> list[int]:
+def edge_pairs(parents: Sequence[int], y: Labelling) -> list[int]:
     """u_e(y) = 2 [label of the parent] + [label of the child] for every node; above a top stands a label 1."""
     return [2 * (y[p] if p >= 0 else 1) + y[v] for v, p in enumerate(parents)]
 
 
-def psi(parents: Sequence[int], y: Labeling, *, above_root: bool) -> np.ndarray:
+def psi(parents: Sequence[int], y: Labelling, *, above_root: bool) -> np.ndarray:
     """k x 4: which pair the edge above every node has; the top has none unless a node is put above it."""
     found = np.zeros((len(parents), 4))
     found[np.arange(len(parents)), edge_pairs(parents, y)] = 1
@@ -94,8 +94,8 @@ def psi(parents: Sequence[int], y: Labeling, *, above_root: bool) -> np.ndarray:
     return found
 
 
-def psi_paths(y: Labeling) -> np.ndarray:
-    """k: whether a node and all above it are on, for consistent labelings."""
+def psi_paths(y: Labelling) -> np.ndarray:
+    """k: whether a node and all above it are on, for consistent labellings."""
     return np.array(y, dtype=float)
 
 
@@ -148,18 +148,18 @@ def _room(value: np.ndarray, step: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Case:
-    """A small problem: parents, Gram matrix, true labelings, loss, C, root mode, competing labelings, features."""
+    """A small problem: parents, Gram matrix, true labellings, loss, C, root mode, competing labellings, features."""
 
     parents: Sequence[int]
     K: Any
-    truth: list[Labeling]
+    truth: list[Labelling]
     cost: str = "symmetric"
     scaling: str = "uniform"
     C: float = 1.0
     above_root: bool = False
     consistent: bool = False
     paths: bool = False
-    without_truth: bool = False  # free slack: the true labeling does not compete
+    without_truth: bool = False  # free slack: the true labelling does not compete
     c: Any = None  # weights of nodes, where they are not those of the tree alone
 
     @cached_property
@@ -172,14 +172,14 @@ class Case:
     def weights(self) -> np.ndarray:
         return weights_of_nodes(self.parents, self.scaling) if self.c is None else np.asarray(self.c)
 
-    def features(self, y: Labeling) -> np.ndarray:
+    def features(self, y: Labelling) -> np.ndarray:
         return psi_paths(y) if self.paths else psi(self.parents, y, above_root=self.above_root).ravel()
 
-    def loss(self, y: Labeling, u: Labeling) -> float:
+    def loss(self, y: Labelling, u: Labelling) -> float:
         return loss(self.parents, self.cost, self.weights, y, u)
 
-    def competitors(self, i: int) -> list[Labeling]:
-        found = labelings(self.parents, consistent=self.consistent or self.paths)
+    def competitors(self, i: int) -> list[Labelling]:
+        found = labellings(self.parents, consistent=self.consistent or self.paths)
         return [y for y in found if not (self.without_truth and y == self.truth[i])]
 
     @cached_property
@@ -205,7 +205,7 @@ def primal_optimum(case: Case) -> tuple[float, np.ndarray, np.ndarray]:
 
 
 def dual_optimum(case: Case, *, equality: bool = False) -> float:
-    """The dual over labelings; ``equality`` asks that all of C is used, which free slack always does."""
+    """The dual over labellings; ``equality`` asks that all of C is used, which free slack always does."""
     owner, losses, rows = case.rows
     totals, m = np.eye(len(case.truth))[owner].T, len(case.truth)
     bounds, limits = -np.eye(len(owner)), np.zeros(len(owner))
@@ -324,10 +324,10 @@ def edge_slack_optimum(case: Case) -> float:
 
 @dataclass
 class Step:
-    """One step: the document, the labeling it moves to, q = gap, r = curvature, tau; objective and gaps after it."""
+    """One step: the document, the labelling it moves to, q = gap, r = curvature, tau; objective and gaps after it."""
 
     i: int
-    y: Labeling
+    y: Labelling
     q: float
     r: float
     tau: float

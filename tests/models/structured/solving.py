@@ -10,9 +10,9 @@ from linnaeus import Taxonomy
 from linnaeus.engine import SerialEngine
 from linnaeus.engine.limits import Clock
 from linnaeus.models.kernels import Precomputed
-from linnaeus.models.solvers.block_ascent import BlockAscent
-from linnaeus.models.structured.faces import GramFace
-from linnaeus.models.structured.layout import Layout, edge_losses, make_layout
+from linnaeus.models.structured.block_ascent import BlockAscent
+from linnaeus.models.structured.documents import GramDocuments
+from linnaeus.models.structured.tree import Layout, edge_losses, make_layout
 from tests.models.structured.oracles import Case, taxonomy_of
 
 
@@ -34,9 +34,9 @@ def pieces(case: Case) -> tuple[Layout, np.ndarray, np.ndarray, np.ndarray]:
 def solved(blocks: Any, K: np.ndarray, width: int, columns: int, tol: float = 1e-9) -> BlockAscent:
     """Block ascent to a relative gap of ``tol``."""
     kernel = Precomputed()
-    face = GramFace(kernel, kernel.prepare(K), width, columns, np.float64)
-    face.restart(blocks.coefficients(slice(None)))
-    solver = BlockAscent(face, blocks, np.random.default_rng(0), SerialEngine(), batch=2)
+    documents = GramDocuments(kernel, kernel.prepare(K), width, columns, np.float64)
+    documents.restart(blocks.coefficients(slice(None)))
+    solver = BlockAscent(documents, blocks, np.random.default_rng(0), SerialEngine(), batch=2)
     solver.run(tol, 3000, Clock(None), lambda measure: None)
     return solver
 

@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from linnaeus import HM3, Taxonomy
-from tests.models.structured.oracles import labelings, psi, psi_paths, solve_qp
+from tests.models.structured.oracles import labellings, psi, psi_paths, solve_qp
 
 KINDS = [("tree", "zero_one"), ("tree", "symmetric"), ("forest", "zero_one"), ("graph", "zero_one")]
 
@@ -34,7 +34,7 @@ def drawn(kind: str, seed: int) -> tuple[Taxonomy, Any, list[tuple[int, ...]], n
         if parents[v] >= 0:
             Y[:, parents[v]] |= Y[:, v]
     tax = Taxonomy.from_edges([(names[p], names[v]) for v, p in enumerate(parents) if p >= 0], nodes=names, root=None)
-    found = labelings(parents, consistent=kind == "forest")
+    found = labellings(parents, consistent=kind == "forest")
     return tax, parents, found, X, [tuple(row.astype(int).tolist()) for row in Y]
 
 
@@ -58,8 +58,8 @@ def stored_weights(model: HM3, kind: str, names: list[str], shape: Any) -> np.nd
     if kind == "tree":
         edges = W[:, : 3 * len(names)].reshape(len(W), -1, 3)[:, places]
         return np.stack([edges[..., 0], -edges.sum(axis=2), edges[..., 1], edges[..., 2]], axis=2).reshape(len(W), -1)
-    labelings = model._labellings.labelings
-    own = list(zip(labelings.first.tolist(), labelings.second.tolist(), strict=True))
+    labellings = model._labellings.labellings
+    own = list(zip(labellings.first.tolist(), labellings.second.tolist(), strict=True))
     touched = {v for pair in shape for v in pair}
     wanted = [(places[a], places[b]) for a, b in shape] + [
         (-1, places[v]) for v in range(len(names)) if v not in touched
@@ -79,7 +79,7 @@ def test_a_fit_converges_or_warns_and_its_gap_is_that_of_the_stored_weights(kind
     names = [f"n{v}" for v in range(len(truth[0]))]
     labels = [[name for name, on in zip(names, y, strict=True) if on] for y in truth]
     settings = {"features": "paths"} if kind == "forest" else {}
-    model = HM3(tax, C, cost=cost, tol=1e-3, max_iter=40, random_state=0, **settings)
+    model = HM3(tax, C=C, cost=cost, tol=1e-3, max_iter=40, random_state=0, **settings)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X if dense else sparse.csr_array(X), labels)

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import json
+import warnings
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -7,11 +11,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 import linnaeus
 from linnaeus import HM3, Taxonomy
-from linnaeus.decoding.sets.closures import max_edge_labelling
+from linnaeus.decoding import Threshold, max_edge_labelling
 from linnaeus.errors import DataError, LinnaeusError, ParameterError, TaxonomyError
 from linnaeus.features.spectrum import SpectrumKernel
 from linnaeus.models.kernels import RBF, Linear, Precomputed
 from linnaeus.models.structured.tree import edge_scores
+from linnaeus.store import codec
 from tests.contracts.configurations import documents, taxonomy
 
 TAX = taxonomy()
@@ -91,9 +96,9 @@ def test_gram_matrices_that_are_none_are_refused() -> None:
 
 
 @pytest.mark.parametrize("root", ["super", "paper"])
-@pytest.mark.parametrize("labelings", ["all", "consistent"])
-def test_the_answer_is_the_best_consistent_labelling(root, labelings) -> None:
-    model = fit(root=root, train_labelings=labelings)
+@pytest.mark.parametrize("labellings", ["all", "consistent"])
+def test_the_answer_is_the_best_consistent_labelling(root, labellings) -> None:
+    model = fit(root=root, train_labellings=labellings)
     layout = model._labellings.layout
     F = model._rows(X)
     G = np.zeros((X.shape[0], TAX.n_nodes, 4))
@@ -190,7 +195,7 @@ def test_nodes_without_documents_are_never_answered() -> None:
     assert "never" not in list(model.classes_)
 
 
-@pytest.mark.filterwarnings("ignore:stopped at max_iter")
+@pytest.mark.filterwarnings("ignore:The fit did not converge")
 @pytest.mark.parametrize("C", [1e-8, 1e6])
 def test_extreme_weights_end_with_a_certificate(C) -> None:
     model = fit(C=C, max_iter=30)
@@ -228,7 +233,7 @@ def test_a_fit_that_runs_out_of_passes_or_time_says_so() -> None:
         ({"scaling": "subtrees"}, "did you mean 'subtree'"),
         ({"kernel": "gauss"}, "kernel='gauss'"),
         ({"root": "none"}, "root='none'"),
-        ({"train_labelings": "some"}, "train_labelings"),
+        ({"train_labellings": "some"}, "train_labellings"),
         ({"algorithm": "newton"}, "algorithm"),
         ({"max_time": "soon"}, "max_time"),
     ],
@@ -247,3 +252,29 @@ def test_wrong_taxonomies_and_labels_are_named() -> None:
     bad[3, 2] = np.nan
     with pytest.raises(DataError, match="NaN"):
         HM3(TAX).fit(bad, LABELS)
+
+
+def test_c_by_position_and_the_old_spelling_still_work_with_a_warning() -> None:
+    with pytest.warns(FutureWarning, match="Pass C by name"):
+        model = HM3(TAX, 3.0)
+    assert model.C == 3.0
+    with pytest.warns(FutureWarning, match="now spelled 'train_labellings'"):
+        assert HM3(TAX, train_labelings="consistent").train_labellings == "consistent"
+    with pytest.raises(TypeError, match="by position"):
+        HM3(TAX, 1.0, C=2.0)
+    assert "train_labelings" not in model.get_params()
+
+
+def test_a_decoder_equal_to_the_default_answers_as_the_default() -> None:
+    model = fit(tol=0.5)
+    assert model.predict(X, decoder=Threshold(0.0, repair=None, at_least_one=not model.some_empty_)) == model.predict(X)
+
+
+def test_models_stored_under_old_parameter_names_load() -> None:
+    arrays: dict[str, Any] = {}
+    model = fit(train_labellings="consistent", tol=0.5)
+    stored = json.dumps(codec.encode(model, arrays, "model")).replace("train_labellings", "train_labelings")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        loaded = codec.decode(json.loads(stored), arrays, {})
+    assert loaded.train_labellings == "consistent"

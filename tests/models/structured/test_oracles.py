@@ -18,7 +18,7 @@ from tests.models.structured.oracles import (
     edge_losses,
     edge_pairs,
     edge_slack_optimum,
-    labelings,
+    labellings,
     loss,
     marginal_optimum,
     primal_optimum,
@@ -80,7 +80,7 @@ def test_edge_losses_sum_to_the_loss(cost: str, scaling: str, above_root: bool) 
         parents = [-1, *(int(rng.integers(0, v)) for v in range(1, 5))]
         case = Case(parents, np.eye(1), [(0,) * 5], cost, scaling, above_root=above_root)
         table = edge_losses(case)
-        for y, u in product(labelings(parents), repeat=2):
+        for y, u in product(labellings(parents), repeat=2):
             pairs = zip(edge_pairs(parents, y), edge_pairs(parents, u), strict=True)
             total = sum(table[v, a, b] for v, (a, b) in enumerate(pairs))
             assert total == pytest.approx(case.loss(y, u), abs=1e-12)

@@ -4,7 +4,7 @@ import numpy as np
 from scipy import sparse
 
 from linnaeus.models.kernels import RBF
-from linnaeus.models.structured.scores import kernel_scores, linear_scores
+from linnaeus.models.structured.documents import kernel_scores, linear_scores
 
 rng = np.random.default_rng(0)
 

@@ -23,7 +23,7 @@ def label_sets(truth: list[tuple[int, ...]]) -> list[list[str]]:
 def make(parents: list[int], setting: tuple[Any, ...], **more: Any) -> HM3:
     cost, scaling, C = setting if len(setting) == 3 else (*setting, 1.0)
     exact = {"root": "paper", "fit_intercept": False, "tol": 1e-9, "max_iter": 5000, "random_state": 0}
-    return HM3(taxonomy_of(parents), C, cost=cost, scaling=scaling, **{**exact, **more})
+    return HM3(taxonomy_of(parents), C=C, cost=cost, scaling=scaling, **{**exact, **more})
 
 
 def fit_a(setting: tuple[Any, ...], **more: Any) -> HM3:
@@ -42,14 +42,14 @@ def all_scores(model: HM3, X: Any) -> np.ndarray:
 def test_case_a_has_its_optima(setting) -> None:
     every, _, consistent, *_ = numbers.OPTIMA_A[setting]
     assert fit_a(setting).objective_ == pytest.approx(every, abs=1e-6)
-    assert fit_a(setting, train_labelings="consistent").objective_ == pytest.approx(consistent, abs=1e-6)
+    assert fit_a(setting, train_labellings="consistent").objective_ == pytest.approx(consistent, abs=1e-6)
 
 
 @pytest.mark.parametrize("setting", numbers.ABOVE_ROOT_A, ids=str)
 def test_case_a_with_an_edge_above_the_root(setting) -> None:
     every, consistent = numbers.ABOVE_ROOT_A[setting]
     assert fit_a(setting, root="super").objective_ == pytest.approx(every, abs=1e-6)
-    closed = fit_a(setting, root="super", train_labelings="consistent")
+    closed = fit_a(setting, root="super", train_labellings="consistent")
     assert closed.objective_ == pytest.approx(consistent, abs=1e-6)
 
 
@@ -66,8 +66,8 @@ def test_case_b_has_its_optima_in_every_form(setting, form) -> None:
     X = {"dense": numbers.X_B, "sparse": sparse.csr_array(numbers.X_B), "gram": numbers.X_B @ numbers.X_B.T}[form]
     kernel = "precomputed" if form == "gram" else "linear"
     every, consistent, _ = numbers.OPTIMA_B[setting]
-    for labelings, expected in (("all", every), ("consistent", consistent)):
-        model = make(TREE_B, setting, kernel=kernel, train_labelings=labelings).fit(X, label_sets(numbers.TRUTH_B))
+    for labellings, expected in (("all", every), ("consistent", consistent)):
+        model = make(TREE_B, setting, kernel=kernel, train_labellings=labellings).fit(X, label_sets(numbers.TRUTH_B))
         assert model.objective_ == pytest.approx(expected, abs=1e-6)
 
 
@@ -95,7 +95,7 @@ def test_documents_without_labels_allow_empty_answers() -> None:
 @pytest.mark.parametrize(("C", "optimum", "score"), [(0.1, 0.19, 0.1), (1.0, 1.0, 1.0)])
 def test_one_node_is_the_support_vector_machine_of_twice_the_weight(C, optimum, score) -> None:
     tax = Taxonomy.flat(["a"])
-    model = HM3(tax, C, kernel="precomputed", fit_intercept=False, tol=1e-9).fit(numbers.GRAM_A, [["a"], []])
+    model = HM3(tax, C=C, kernel="precomputed", fit_intercept=False, tol=1e-9).fit(numbers.GRAM_A, [["a"], []])
     assert model.objective_ == pytest.approx(optimum, abs=1e-6)
     np.testing.assert_allclose(model.decision_function(numbers.GRAM_A).ravel(), [score, -score], atol=1e-4)
 

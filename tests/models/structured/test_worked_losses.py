@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from linnaeus import Taxonomy, metrics
 from linnaeus.decoding import Threshold, max_edge_labelling
 from linnaeus.losses import cost as costs
-from linnaeus.models.structured.layout import cost_weights, edge_losses, make_layout
+from linnaeus.models.structured.tree import cost_weights, edge_losses, make_layout
 from tests.models.structured import oracles
 from tests.models.structured.oracles import TREE_A, Case, taxonomy_of
 

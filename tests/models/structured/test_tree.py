@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from linnaeus import Taxonomy
 from linnaeus.errors import DataError, TaxonomyError
 from linnaeus.losses.cost import h_tilde_loss, symmetric_difference
-from linnaeus.models.structured.layout import cost_weights, edge_losses, make_layout, true_edges
+from linnaeus.models.structured.tree import cost_weights, edge_losses, make_layout, true_edges
 from tests.strategies import label_sets, taxonomies
 
 

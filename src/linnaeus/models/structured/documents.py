@@ -1,24 +1,15 @@
-"""The documents as the solvers see them: F = K D, through weights or through a Gram matrix.
+"""Training documents as the solver sees them, and scores of new documents: F = K D, or F = X W for a linear kernel.
 
-D (n_docs x width) are the dual coefficients, ``columns`` independent ones for each edge (those of the last labelling of
-an edge are minus their sum); F (n_docs x width) the scores of the training documents. A face answers for batches:
+`SparseDocuments` and `DenseDocuments` keep W = X'D (n_features x width) and never compute the Gram matrix;
+`GramDocuments` keeps D. See `contracts` for what they implement.
 
-    rows(batch)          F of some documents, batch x width
-    gram(batch)          kernel values among them, batch x batch
-    add(batch, change)   D[batch] += change
-    squared_norm()       |w|^2 of the weights as they are stored, dependent columns included
-    restart(D)           begin again at given coefficients, which also removes accumulated rounding; returns |w|^2
-                         before the weights are rounded to the precision of the face
-    exact_rows(batch)    F of some documents in double precision, from the weights as they are stored
-
-`SparseFace` and `DenseFace` keep W = X'D (features x width) and never make the Gram matrix; `GramFace` keeps D.
+The scores of a new document do not depend on the others of its batch: those of sparse documents are the same bit for
+bit, those of dense ones up to rounding in double precision.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -27,47 +18,32 @@ from linnaeus._kernels import dispatch
 from linnaeus.engine.limits import blocks
 from linnaeus.models.kernels import Linear
 from linnaeus.models.solvers.rows import aligned_zeros, prepare_rows
-from linnaeus.typing import FloatArray, IntArray, Kernel, Matrix, is_sparse
+from linnaeus.models.structured.contracts import TrainingDocuments
+from linnaeus.typing import CSR, FloatArray, IntArray, Kernel, Matrix, is_sparse
 
-__all__ = ["DenseFace", "Face", "GramFace", "SparseFace", "dependent", "make_face", "squares", "with_constant"]
+__all__ = [
+    "DenseDocuments",
+    "GramDocuments",
+    "SparseDocuments",
+    "dependent",
+    "kernel_scores",
+    "linear_scores",
+    "squares",
+    "training_documents",
+    "with_constant",
+]
 
 _GRAM_BYTES = 2 * 2**30  # a Gram matrix up to this size is computed once
-_EXACT_GRAM = 4000  # documents up to which a Gram matrix is held in double precision
+_EXACT_GRAM = 4000  # documents up to which a Gram matrix is stored in double precision
 _PART = 4096
 _COLUMNS = 96  # of scores at a time in double precision: whole edges, of 2 or 3 columns
+_ROWS = 64  # BLAS sums a row in an order that depends on how many there are: products always have this many rows
 
 
-class Face(ABC):
-    """Base; see the module docstring."""
-
-    n_docs: int
-    width: int
-    columns: int
-    dtype: Any
-
-    @abstractmethod
-    def rows(self, batch: IntArray) -> FloatArray: ...
-
-    @abstractmethod
-    def gram(self, batch: IntArray) -> FloatArray: ...
-
-    @abstractmethod
-    def add(self, batch: IntArray, change: FloatArray) -> None: ...
-
-    @abstractmethod
-    def squared_norm(self) -> float: ...
-
-    @abstractmethod
-    def restart(self, D: FloatArray) -> float: ...
-
-    @abstractmethod
-    def exact_rows(self, batch: IntArray) -> FloatArray: ...
-
-
-class SparseFace(Face):
+class SparseDocuments:
     """Sparse documents and a linear kernel: W = X'D, features by document frequency so that hot rows stay in cache."""
 
-    def __init__(self, X: Any, width: int, columns: int, dtype: Any) -> None:
+    def __init__(self, X: CSR, width: int, columns: int, dtype: type[np.floating]) -> None:
         rows = prepare_rows(X, 0.0)
         self.n_docs, self.width, self.columns, self.dtype = X.shape[0], width, columns, np.dtype(dtype)
         self.indptr, self.indices, self.rank = rows.indptr, rows.indices, rows.rank
@@ -107,10 +83,10 @@ class SparseFace(Face):
         return self.W[self.rank]
 
 
-class DenseFace(Face):
+class DenseDocuments:
     """Dense documents and a linear kernel: W = X'D."""
 
-    def __init__(self, X: Any, width: int, columns: int, dtype: Any) -> None:
+    def __init__(self, X: FloatArray, width: int, columns: int, dtype: type[np.floating]) -> None:
         self.n_docs, self.width, self.columns, self.dtype = X.shape[0], width, columns, np.dtype(dtype)
         self.given, self.X = X, np.ascontiguousarray(X, dtype=dtype)
         self.W = aligned_zeros((X.shape[1], width), dtype)
@@ -142,30 +118,36 @@ class DenseFace(Face):
         return self.W
 
 
-class GramFace(Face):
+class GramDocuments:
     """Any kernel: D is kept, and kernel values are kept too where they fit, or computed batch by batch."""
 
-    def __init__(self, kernel: Kernel, documents: Any, width: int, columns: int, dtype: Any, bias: float = 0.0) -> None:
-        self.n_docs, self.width, self.columns = len_of(documents), width, columns
+    def __init__(
+        self,
+        kernel: Kernel,
+        documents: Matrix,
+        width: int,
+        columns: int,
+        dtype: type[np.floating],
+        bias: float = 0.0,
+    ) -> None:
+        self.n_docs, self.width, self.columns = documents.shape[0], width, columns
         self.dtype = np.dtype(np.float64 if self.n_docs <= _EXACT_GRAM else dtype)
-        self.kernel, self.documents, self.constant = kernel, documents, bias**2
+        self.kernel, self.prepared, self.constant = kernel, documents, bias**2
         self.D = np.zeros((self.n_docs, width), self.dtype)
-        self.exact = (
-            self.D
-        )  # in double precision, as `restart` was given it; D itself where that is in double precision
+        self.exact = self.D  # as given to `restart`, in double precision; D itself if that is in double precision
         self.K = self._whole() if self.n_docs**2 * self.dtype.itemsize <= _GRAM_BYTES else None
 
     def _whole(self) -> FloatArray:
         K = np.empty((self.n_docs, self.n_docs), self.dtype)
         for part in blocks(self.n_docs, 512):
-            K[part] = self.kernel(self.documents[part], self.documents)
+            K[part] = self.kernel(self.prepared[part], self.prepared)
         K += self.dtype.type(self.constant)
         return K
 
-    def _some(self, batch: IntArray, columns: Any = slice(None)) -> FloatArray:
+    def _some(self, batch: IntArray, columns: IntArray | slice = slice(None)) -> FloatArray:
         if self.K is not None:
             return self.K[batch][:, columns]
-        K = self.kernel(self.documents[batch], self.documents[columns])
+        K = self.kernel(self.prepared[batch], self.prepared[columns])
         return (K + self.constant).astype(self.dtype)
 
     def rows(self, batch: IntArray) -> FloatArray:
@@ -195,28 +177,30 @@ class GramFace(Face):
         F: FloatArray = self._some(batch).astype(np.float64) @ self.exact
         return F
 
+    def weights(self) -> None:
+        return None
 
-def make_face(kernel: Kernel, documents: Any, width: int, columns: int, dtype: Any, bias: float = 0.0) -> Face:
-    """The face for prepared documents: weights where the kernel is linear, the Gram matrix otherwise.
+
+def training_documents(
+    kernel: Kernel, documents: Matrix, width: int, columns: int, dtype: type[np.floating], bias: float = 0.0
+) -> TrainingDocuments:
+    """Prepared documents for the solver: by weights if the kernel is linear, by the Gram matrix otherwise.
 
     ``bias`` adds a constant feature of this value, the last row of W.
     """
     if not isinstance(kernel, Linear) or kernel.normalise:
-        return GramFace(kernel, documents, width, columns, dtype, bias)
+        return GramDocuments(kernel, documents, width, columns, dtype, bias)
     if bias:
         documents = with_constant(documents, bias)
-    return (SparseFace if is_sparse(documents) else DenseFace)(documents, width, columns, dtype)
+    if is_sparse(documents):
+        return SparseDocuments(documents, width, columns, dtype)
+    return DenseDocuments(documents, width, columns, dtype)
 
 
-def with_constant(X: Matrix, bias: float) -> Matrix:
-    """X with one more feature, ``bias`` in every document."""
-    column = np.full((X.shape[0], 1), bias, X.dtype)
+def with_constant(X: Matrix, value: float = 1.0) -> Matrix:
+    """X with one more feature, which has this value in every document."""
+    column = np.full((X.shape[0], 1), value, X.dtype)
     return sparse.csr_array(sparse.hstack([X, column], format="csr")) if is_sparse(X) else np.hstack([X, column])
-
-
-def len_of(documents: Any) -> int:
-    """How many prepared documents there are; sparse matrices have no length."""
-    return int(documents.shape[0]) if hasattr(documents, "shape") else len(documents)
 
 
 def squares(A: FloatArray, columns: int) -> float:
@@ -251,3 +235,38 @@ def _restart(W: FloatArray, X: Matrix, D: FloatArray, columns: int) -> float:
 def _double(W: FloatArray) -> Iterator[FloatArray]:
     """Some rows at a time in double precision."""
     return (W[part].astype(np.float64) for part in blocks(len(W), _PART))
+
+
+# -- new documents -----------------------------------------------------------------------------------------------------
+
+
+def linear_scores(X: Matrix, W: FloatArray) -> FloatArray:
+    """X W for CSR (float32) or dense X; W is n_features x width."""
+    if not is_sparse(X):
+        return _steady_product(X, W)
+    F = np.empty((X.shape[0], W.shape[1]), W.dtype)
+    rows, indptr = np.arange(X.shape[0]), X.indptr.astype(np.int64, copy=False)
+    if not X.nnz:
+        F[:] = 0
+        return F
+    dispatch.best("sparse_rows").times(
+        indptr, X.indices.astype(np.int32, copy=False), X.data.astype(np.float32, copy=False), rows, W, F
+    )
+    return F
+
+
+def kernel_scores(kernel: Kernel, A: Matrix, B: Matrix, D: FloatArray, constant: float = 0.0) -> FloatArray:
+    """(K(A, B) + constant) D for prepared documents."""
+    return _steady_product(np.asarray(kernel(A, B)) + constant, D)
+
+
+def _steady_product(A: FloatArray, B: FloatArray) -> FloatArray:
+    """A B in double precision: the order of summation changes a score by about 1e-15 of it."""
+    A, B = np.ascontiguousarray(A, dtype=np.float64), np.asarray(B, dtype=np.float64)
+    product = np.empty((len(A), B.shape[1]))
+    padded = np.zeros((_ROWS, A.shape[1]))
+    for part in blocks(len(A), _ROWS):
+        size = part.stop - part.start
+        padded[:size] = A[part]
+        product[part] = (padded @ B)[:size]
+    return product

@@ -10,9 +10,9 @@ from scipy import sparse
 from linnaeus.engine import SerialEngine
 from linnaeus.engine.limits import Clock
 from linnaeus.errors import ParameterError, UnknownLabelError
-from linnaeus.models.solvers.block_ascent import BlockAscent
-from linnaeus.models.structured.local import AdditiveFace, LocalFace, local_columns
-from linnaeus.models.structured.slack import SlackTree
+from linnaeus.models.published.hm3_local import AdditiveDocuments, LocalDocuments, local_columns
+from linnaeus.models.published.hm3_variants import ActiveTree
+from linnaeus.models.structured.block_ascent import BlockAscent
 from linnaeus.models.structured.tree import TreeStructure, edge_scores
 from tests.models.structured.oracles import edge_pairs, loss, solve_qp, taxonomy_of, weights_of_nodes
 
@@ -28,7 +28,7 @@ def documents() -> np.ndarray:
 def structure(*, active: bool = False) -> TreeStructure:
     tax = taxonomy_of(PARENTS)
     if active:
-        return SlackTree(tax, np.arange(4), "super", consistent=False, slack="example")
+        return ActiveTree(tax, np.arange(4), "super", consistent=False)
     return TreeStructure(tax, np.arange(4), "super", consistent=False)
 
 
@@ -36,13 +36,13 @@ def local() -> Any:
     return local_columns(OWN, taxonomy_of(PARENTS), structure().nodes, 10)
 
 
-def solved(face: Any, cost: str = "symmetric", C: float = 0.5) -> BlockAscent:
-    tax, at = taxonomy_of(PARENTS), structure(active=isinstance(face, AdditiveFace))
+def solved(kept: Any, cost: str = "symmetric", C: float = 0.5) -> BlockAscent:
+    tax, at = taxonomy_of(PARENTS), structure(active=isinstance(kept, AdditiveDocuments))
     Y = tax.indicator([[f"n{v}" for v, on in enumerate(y) if on] for y in TRUTH])
     found = at.blocks(Y, np.ones(4), cost, np.full(3, C))
-    if isinstance(face, AdditiveFace):
-        found.products = face.products
-    solver = BlockAscent(face, found, np.random.default_rng(0), SerialEngine(), batch=1)
+    if isinstance(kept, AdditiveDocuments):
+        found.products = kept.products
+    solver = BlockAscent(kept, found, np.random.default_rng(0), SerialEngine(), batch=1)
     solver.run(1e-9, 5000, Clock(None), lambda measure: None)
     return solver
 
@@ -83,29 +83,29 @@ def additive_map(x: np.ndarray, pairs: list[int]) -> np.ndarray:
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 def test_features_tied_to_nodes_have_the_optimum_of_the_generic_solver(kind, cost) -> None:
     at = structure()
-    face = LocalFace(kind(documents()), at.width, at.columns, local())
-    assert solved(face, cost).history[-1].primal == pytest.approx(generic_optimum(orthogonal_map, cost), abs=1e-6)
+    kept = LocalDocuments(kind(documents()), at.width, at.columns, local())
+    assert solved(kept, cost).history[-1].primal == pytest.approx(generic_optimum(orthogonal_map, cost), abs=1e-6)
 
 
 @pytest.mark.parametrize("cost", ["symmetric", "hierarchical"])
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 def test_additive_features_have_the_optimum_of_the_generic_solver(kind, cost) -> None:
     at = structure()
-    face = AdditiveFace(kind(documents()), at.width, at.columns, local())
-    assert solved(face, cost).history[-1].primal == pytest.approx(generic_optimum(additive_map, cost), abs=1e-6)
+    kept = AdditiveDocuments(kind(documents()), at.width, at.columns, local())
+    assert solved(kept, cost).history[-1].primal == pytest.approx(generic_optimum(additive_map, cost), abs=1e-6)
 
 
-@pytest.mark.parametrize("Kind", [LocalFace, AdditiveFace])
-def test_weights_score_documents_as_the_face_does(Kind) -> None:
+@pytest.mark.parametrize("Kind", [LocalDocuments, AdditiveDocuments])
+def test_weights_score_documents_as_the_kept_does(Kind) -> None:
     at, X = structure(), documents()
-    face = Kind(X, at.width, at.columns, local())
-    solved(face)
-    F = face.rows(np.arange(3))
-    np.testing.assert_allclose(X @ face.weights(), F, atol=1e-12)
-    if Kind is LocalFace:
-        H = np.einsum("ip,pnu->inu", X, edge_scores(face.weights(), at.layout))
+    kept = Kind(X, at.width, at.columns, local())
+    solved(kept)
+    F = kept.rows(np.arange(3))
+    np.testing.assert_allclose(X @ kept.weights(), F, atol=1e-12)
+    if Kind is LocalDocuments:
+        H = np.einsum("ip,pnu->inu", X, edge_scores(kept.weights(), at.layout))
         np.testing.assert_allclose(edge_scores(F, at.layout), H, atol=1e-12)
-        W = edge_scores(face.weights(), at.layout)
+        W = edge_scores(kept.weights(), at.layout)
         for v, columns in OWN.items():
             others = at.nodes != int(v[1:])
             assert not W[columns][:, others].any()
@@ -114,17 +114,17 @@ def test_weights_score_documents_as_the_face_does(Kind) -> None:
 
 def test_wrong_columns_are_named() -> None:
     tax, nodes = taxonomy_of(PARENTS), structure().nodes
-    with pytest.raises(UnknownLabelError, match="'n9', which is no node"):
+    with pytest.raises(UnknownLabelError, match="'n9', which is not a node"):
         local_columns({"n9": [1]}, tax, nodes, 10)
-    with pytest.raises(ParameterError, match=r"'n1' are no columns of X, expected 0\.\.9"):
+    with pytest.raises(ParameterError, match=r"'n1' are not columns of X; expected numbers from 0 to 9"):
         local_columns({"n1": [10]}, tax, nodes, 10)
     with pytest.raises(ParameterError, match="Column 4 is tied to nodes twice"):
         local_columns({"n1": [4], "n2": [4, 5]}, tax, nodes, 10)
     with pytest.raises(ParameterError, match="expected a dict"):
         local_columns([1, 2], tax, nodes, 10)
     at = structure()
-    with pytest.raises(ParameterError, match="equally many columns"):
-        AdditiveFace(documents(), at.width, at.columns, local_columns({"n1": [4]}, tax, nodes, 10))
+    with pytest.raises(ParameterError, match="the same number of columns"):
+        AdditiveDocuments(documents(), at.width, at.columns, local_columns({"n1": [4]}, tax, nodes, 10))
 
 
 def test_columns_of_nodes_that_are_not_learned_count_nowhere() -> None:

@@ -9,35 +9,43 @@ it from the worst set of the mixture by the exact step (pairwise Frank-Wolfe); t
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
 
 from linnaeus._kernels.margin_closure import level_sets, move_nodes, move_to_set
 from linnaeus._kernels.max_flow import best_closures
-from linnaeus.decoding.base import hierarchy
+from linnaeus.decoding.base import hierarchy, positions
 from linnaeus.errors import ParameterError
-from linnaeus.models.structured.blocks import Blocks
-from linnaeus.models.structured.structure import Structure
+from linnaeus.models.structured.block_ascent import BlockAscent
+from linnaeus.models.structured.contracts import DualBlocks, TrainingDocuments
+from linnaeus.models.structured.documents import training_documents
+from linnaeus.models.structured.tree import padded_width
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.rows import pointers, row_numbers
-from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
+from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Kernel, Matrix
+
+if TYPE_CHECKING:
+    from linnaeus.decoding.rules import BoundRules
 
 __all__ = ["ClosureBlocks", "ClosureStructure"]
 
-_ROUNDS, _SWEEPS, _SHARE = 5, 3, 0.05
+_SWEEPS, _SHARE = 3, 0.05
 _FORCED = 1e6  # times the sum of all weights: in or out at any price
 
 
-class ClosureStructure(Structure):
+class ClosureStructure:
     """Nodes of a DAG in level order, and its edges child by child; ``parent`` is -1 for the edge above a top node."""
+
+    solver: type[BlockAscent] = BlockAscent
+    batch, columns = 32, 2
 
     def __init__(self, taxonomy: Taxonomy, nodes: IntArray) -> None:
         edges = hierarchy(taxonomy)
+        self.taxonomy = taxonomy
         self.nodes = np.unique(nodes).astype(np.int32)
-        place = np.full(taxonomy.n_nodes, -1, dtype=np.int32)
-        place[self.nodes] = np.arange(len(self.nodes), dtype=np.int32)
+        place = positions(taxonomy, self.nodes, with_root=True)
         above = [place[edges.parent_indices[edges.parent_indptr[v] : edges.parent_indptr[v + 1]]] for v in self.nodes]
         self.parent_indptr = pointers(np.array([len(p) for p in above], dtype=np.int64))
         self.parent_indices = np.concatenate([*above, np.empty(0, np.int32)]).astype(np.int32)
@@ -48,7 +56,7 @@ class ClosureStructure(Structure):
         with_top = [p if len(p) else np.array([-1], dtype=np.int32) for p in above]
         self.parent = np.concatenate(with_top).astype(np.int32)
         self.child = np.repeat(np.arange(self.n), [len(p) for p in with_top]).astype(np.int32)
-        self.columns, self.width = 2, -(-2 * len(self.child) // 16) * 16
+        self.width = padded_width(2 * len(self.child))
         self.arrays = self.parent_indptr, self.parent_indices, self.child_indptr, self.child_indices
         self._positions = np.arange(self.n, dtype=np.int32)
         self.into, self.out_of = self._incidence()
@@ -70,12 +78,15 @@ class ClosureStructure(Structure):
         into = sparse.csr_array((np.ones(len(edges)), (self.child, edges)), shape=shape)
         return into, sparse.csr_array((np.ones(inner.sum()), (self.parent[inner], edges[inner])), shape=shape)
 
-    def blocks(self, Y: CSR, weights: FloatArray, cost: str, C: FloatArray, **options: Any) -> Blocks:
+    def blocks(self, Y: CSR, weights: FloatArray, cost: str, C: FloatArray) -> DualBlocks:
         truth = np.ascontiguousarray(Y[:, self.nodes].toarray()).astype(bool)
-        return ClosureBlocks(self, self.losses(weights[self.nodes], cost), truth, C, **options)
+        return ClosureBlocks(self, self.losses(weights[self.nodes], cost), truth, C)
+
+    def documents(self, kernel: Kernel, X: Matrix, bias: float, dtype: type[np.floating]) -> TrainingDocuments:
+        return training_documents(kernel, X, self.width, self.columns, dtype, bias)
 
     def losses(self, weights: FloatArray, cost: str) -> FloatArray:
-        """Losses of all edges, n_edges x 4 x 4, as in `layout.edge_losses`.
+        """Losses of all edges, n_edges x 4 x 4, as in `tree.edge_losses`.
 
         The hierarchical loss of a node with several parents is the mean over them: in the share of those that are
         right.
@@ -114,39 +125,51 @@ class ClosureStructure(Structure):
         found[self._best(U[None, :])[1]] = 1.0
         return found
 
-    def best(self, U: FloatArray) -> BoolArray:
+    def closures(self, U: FloatArray) -> BoolArray:
         """The closed sets of largest total weight, n_docs x n; the smallest where several are best."""
         indptr, indices = self._best(U)
-        found = np.zeros(U.shape, dtype=bool)
-        found[row_numbers(indptr), indices] = True
-        return found
+        members = np.zeros(U.shape, dtype=bool)
+        members[row_numbers(indptr), indices] = True
+        return members
+
+    def best(self, F: FloatArray, *, not_empty: bool = False) -> BoolArray:
+        U = self.node_weights(F)
+        if not not_empty:
+            return self.closures(U)
+        from linnaeus.decoding import Rules, best_sets
+        from linnaeus.models.requests import known_ends
+
+        rules = known_ends(Rules(at_least=1).bind(self.taxonomy), self.nodes)
+        sets = best_sets(U, self.taxonomy, self.nodes, rules=rules).best
+        members: BoolArray = sets[:, self.nodes].toarray().astype(bool)
+        return members
+
+    def ranked(self, F: FloatArray, k: int, rules: BoundRules) -> None:
+        return None
 
     def margins(self, F: FloatArray, *, consistent: bool = True) -> FloatArray:
         if not consistent:
-            raise ParameterError("consistent=False asks for labellings of all kinds, which need a tree; this is a DAG.")
+            raise ParameterError("consistent=False needs a tree, but this taxonomy is a DAG.")
         U = self.node_weights(F)
-        best = self.best(U)
+        best = self.closures(U)
         value = (U * best).sum(axis=1)
         margins = np.empty_like(U)
         for d in range(len(U)):  # a member is forced out, another node in: one cut each
             rows = np.tile(U[d], (self.n, 1))
             price = _FORCED * (np.abs(U[d]).sum() + 1.0)
             rows[np.diag_indices(self.n)] = np.where(best[d], -price, price)
-            other = (self.best(rows) * U[d]).sum(axis=1)
+            other = (self.closures(rows) * U[d]).sum(axis=1)
             margins[d] = np.where(best[d], value[d] - other, other - value[d])
         return margins
 
-    def decisive(self, F: FloatArray) -> FloatArray:
-        return np.where(self.best(self.node_weights(F)), 1.0, -1.0)
 
+class ClosureBlocks:
+    """Mass m (n_docs x n) of the nodes of a DAG; see the module docstring. ``rounds`` are the most of a visit."""
 
-class ClosureBlocks(Blocks):
-    """Mass m (n_docs x n) of the nodes of a DAG; see the module docstring."""
+    rounds = 5
 
-    def __init__(
-        self, structure: ClosureStructure, loss: FloatArray, truth: BoolArray, C: FloatArray, steps: int | None = None
-    ) -> None:
-        self.structure, self.C, self.steps = structure, np.asarray(C, dtype=np.float64), steps
+    def __init__(self, structure: ClosureStructure, loss: FloatArray, truth: BoolArray, C: FloatArray) -> None:
+        self.structure, self.C = structure, np.asarray(C, dtype=np.float64)
         self.gaps = np.full(len(C), np.inf)
         self.m = np.ascontiguousarray(truth * self.C[:, None])
         above = np.where(structure.parent < 0, True, truth[:, np.maximum(structure.parent, 0)])
@@ -183,20 +206,22 @@ class ClosureBlocks(Blocks):
 
     def _solve(self, i: int, U: FloatArray, kappa: float, times: int) -> None:
         """Raise the dual in document i, whose slopes are U; its gap at the beginning is kept."""
-        m, C, arrays = self.m[i], float(self.C[i]), self.structure.arrays
-        for k in range((self.steps or _ROUNDS) * times):
+        m, C = self.m[i], float(self.C[i])
+        for k in range(self.rounds * times):
             best = self.structure.best_of_one(U)
             gap = C * float(best @ U) - float(m @ U)
             if k == 0:
                 self.gaps[i] = gap
             if gap <= max(0.0, _SHARE * self.gaps[i] if k else 0.0):
                 return
-            if self.steps is not None:  # towards the best set from all of the mixture
-                move_to_set(U, m, C * best - m, *arrays, kappa, C, 1.0)
-                continue
-            level, most = level_sets(U, m, C)
-            move_to_set(U, m, best - (m >= level), *arrays, kappa, C, most)
-            move_nodes(U, m, *arrays, kappa, C, _SWEEPS)
+            self._step(U, m, best, kappa, C)
+
+    def _step(self, U: FloatArray, m: FloatArray, best: FloatArray, kappa: float, C: float) -> None:
+        """Move mass to the best set from the worst of the mixture, then node by node; U and m change in place."""
+        arrays = self.structure.arrays
+        level, most = level_sets(U, m, C)
+        move_to_set(U, m, best - (m >= level), *arrays, kappa, C, most)
+        move_nodes(U, m, *arrays, kappa, C, _SWEEPS)
 
     def slacks(self, F: FloatArray, batch: IntArray, scales: FloatArray) -> FloatArray:
         scores, losses = self.structure.edge_scores(F), self._losses(batch)
@@ -205,7 +230,7 @@ class ClosureBlocks(Blocks):
         found = np.empty((len(batch), len(scales)))
         for s, scale in enumerate(scales):
             U, constant = self.structure.slopes(losses + scale * scores)
-            found[:, s] = constant + (U * self.structure.best(U)).sum(axis=1) - scale * true
+            found[:, s] = constant + (U * self.structure.closures(U)).sum(axis=1) - scale * true
         return found
 
     def linear_term(self) -> float:
@@ -218,5 +243,5 @@ class ClosureBlocks(Blocks):
         D[:, : 2 * len(self.structure.child)] = (true * C - mu).reshape(len(mu), -1)
         return D
 
-    def take(self, before: Any) -> None:
+    def take(self, before: ClosureBlocks) -> None:
         self.m[:] = before.m * (self.C / before.C)[:, None]

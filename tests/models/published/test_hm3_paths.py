@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linnaeus.models.structured.paths import PathStructure
+from linnaeus.models.published.hm3_variants import PathTree
 from tests.models.structured import numbers
 from tests.models.structured.oracles import Case, is_consistent, primal_optimum, taxonomy_of
 from tests.models.structured.solving import solved
@@ -15,7 +15,7 @@ from tests.models.structured.solving import solved
 
 def optimum(case: Case, *, free: bool = False) -> float:
     tax = taxonomy_of(case.parents)
-    structure = PathStructure(tax, np.arange(tax.n_nodes), free=free)
+    structure = PathTree(tax, np.arange(tax.n_nodes), free=free)
     Y = tax.indicator([[f"n{v}" for v, on in enumerate(y) if on] for y in case.truth])
     blocks = structure.blocks(Y, case.weights, case.cost, np.full(len(case.truth), case.C))
     return solved(blocks, np.asarray(case.K), structure.width, structure.columns).history[-1].primal
@@ -38,7 +38,7 @@ def test_margins_are_differences_of_the_best_labellings(n, seed) -> None:
     rng = np.random.default_rng(seed)
     parents = [-1, *(int(rng.integers(-1, v)) for v in range(1, n))]
     tax = taxonomy_of(parents)
-    structure = PathStructure(tax, np.arange(n))
+    structure = PathTree(tax, np.arange(n))
     parent = [int(tax.parent[v]) for v in range(n)]
     F = np.zeros((2, structure.width))
     F[:, :n] = rng.integers(-8, 9, size=(2, n)) / 4

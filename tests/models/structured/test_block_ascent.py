@@ -6,23 +6,24 @@ import pytest
 from linnaeus import Taxonomy
 from linnaeus.engine import SerialEngine, ThreadEngine
 from linnaeus.engine.limits import Clock
-from linnaeus.models.solvers.block_ascent import BlockAscent, Measure
-from linnaeus.models.structured.faces import DenseFace
+from linnaeus.models.published.hm3_variants import ConditionalTree
+from linnaeus.models.structured.block_ascent import BlockAscent, Certificate
+from linnaeus.models.structured.documents import DenseDocuments
 from linnaeus.models.structured.tree import TreeStructure
 
 
-def solver(engine=None, chunk=None, steps=None, dtype=np.float64, seed=0) -> BlockAscent:
+def solver(engine=None, kind=TreeStructure, dtype=np.float64, seed=0) -> BlockAscent:
     """Sixty documents of a tree of six nodes."""
     tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"], ["B", "BA"], ["B"]])
     rng = np.random.default_rng(0)
     labels = [list(rng.choice(tax.names, size=2, replace=False)) for _ in range(60)]
     X = rng.normal(size=(60, 8)) + tax.close(tax.indicator(labels)).toarray() @ rng.normal(size=(tax.n_nodes, 8))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
-    structure = TreeStructure(tax, np.arange(tax.n_nodes), "super", consistent=False)
+    structure = kind(tax, np.arange(tax.n_nodes), "super", consistent=False)
     Y = tax.close(tax.indicator(labels))
-    blocks = structure.blocks(Y, np.ones(tax.n_nodes), "symmetric", np.ones(60), steps=steps)
-    face = DenseFace(X, structure.width, structure.columns, dtype)
-    return BlockAscent(face, blocks, np.random.default_rng(seed), engine or SerialEngine(), batch=8, chunk=chunk)
+    blocks = structure.blocks(Y, np.ones(tax.n_nodes), "symmetric", np.ones(60))
+    documents = DenseDocuments(X, structure.width, structure.columns, dtype)
+    return structure.solver(documents, blocks, np.random.default_rng(seed), engine or SerialEngine(), batch=8)
 
 
 def run(one: BlockAscent, tol: float, max_iter: int = 3000) -> bool:
@@ -45,7 +46,7 @@ def test_the_dual_never_falls_and_no_bound_is_crossed() -> None:
 
 
 def test_orders_and_algorithms_lead_to_one_optimum() -> None:
-    ways = [solver(), solver(seed=5), solver(chunk=16, steps=10)]
+    ways = [solver(), solver(seed=5), solver(kind=ConditionalTree)]
     run(ways[0], 1e-7)
     run(ways[1], 1e-7)
     run(ways[2], 2e-3)  # conditional gradient is slow near the end
@@ -59,7 +60,7 @@ def test_threads_change_nothing() -> None:
     one, many = solver(), solver(ThreadEngine(3))
     run(one, 1e-4)
     run(many, 1e-4)
-    np.testing.assert_array_equal(one.face.W, many.face.W)
+    np.testing.assert_array_equal(one.documents.W, many.documents.W)
     assert [m.primal for m in one.history] == [m.primal for m in many.history]
 
 
@@ -76,4 +77,4 @@ def test_limits_end_the_run_with_a_certificate() -> None:
 
 
 def test_a_measure_has_a_relative_gap() -> None:
-    assert Measure(1, 0.0, 10.0, 9.0, 1.0).gap == pytest.approx(0.1)
+    assert Certificate(1, 0.0, 10.0, 9.0, 1.0).gap == pytest.approx(0.1)

@@ -21,7 +21,7 @@ VARIANTS: list[dict[str, Any]] = [
     {"slack": "edge"},
     {"cost": "zero_one"},
     {"features": "paths"},
-    {"slack": "free", "train_labelings": "consistent"},
+    {"slack": "free", "train_labellings": "consistent"},
     {"features": "paths", "cost": "hierarchical", "scaling": "subtree"},
 ]
 each_variant = pytest.mark.parametrize("settings", VARIANTS, ids=str)
@@ -30,7 +30,7 @@ each_variant = pytest.mark.parametrize("settings", VARIANTS, ids=str)
 def fit_a(setting: tuple[Any, ...], **more: Any) -> HM3:
     cost, scaling, C = setting if len(setting) == 3 else (*setting, 1.0)
     exact = {"root": "paper", "fit_intercept": False, "tol": 1e-9, "max_iter": 5000, "random_state": 0}
-    model = HM3(taxonomy_of(TREE_A), C, cost=cost, scaling=scaling, kernel="precomputed", **{**exact, **more})
+    model = HM3(taxonomy_of(TREE_A), C=C, cost=cost, scaling=scaling, kernel="precomputed", **{**exact, **more})
     return model.fit(numbers.GRAM_A, [[f"n{v}" for v, on in enumerate(y) if on] for y in numbers.TRUTH_A])
 
 
@@ -118,7 +118,7 @@ def test_features_tied_to_nodes_are_learned(kind, features) -> None:
     assert model.score(kind(X)[30:], labels[30:]) > 0.8
 
 
-@pytest.mark.filterwarnings("ignore:stopped at max_iter")
+@pytest.mark.filterwarnings("ignore:The fit did not converge")
 def test_additive_weights_are_the_same_for_every_edge() -> None:
     tax, X, labels, own = local_problem()
     model = HM3(tax, features="additive", local_features=own, random_state=0, max_iter=5).fit(X[:20], labels[:20])
@@ -158,15 +158,15 @@ def test_what_does_not_go_together_is_refused() -> None:
         (tax, {"slack": "edges"}, "did you mean 'edge'"),
         (tax, {"features": "path"}, "did you mean 'paths'"),
         (tax, {"cost": "zero"}, "did you mean 'zero_one'"),
-        (tax, {"cost": "zero_one", "slack": "edge"}, "no sum over edges"),
+        (tax, {"cost": "zero_one", "slack": "edge"}, "not a sum over edges"),
         (tax, {"features": "additive"}, "needs local_features"),
-        (tax, {"features": "additive", "local_features": own}, "equally many columns"),
+        (tax, {"features": "additive", "local_features": own}, "the same number of columns"),
         (tax, {"features": "paths", "slack": "edge"}, "needs features='edges'"),
         (tax, {"features": "paths", "local_features": own}, "need features='edges' or 'additive'"),
         (tax, {"slack": "free", "local_features": own}, "need slack='example'"),
         (tax, {"kernel": "rbf", "local_features": own}, "need kernel='linear'"),
-        (tax, {"local_features": {"Q": [0]}}, "no node"),
-        (tax, {"slack": "free", "algorithm": "conditional-gradient"}, "is for slack='example'"),
+        (tax, {"local_features": {"Q": [0]}}, "not a node"),
+        (tax, {"slack": "free", "algorithm": "conditional-gradient"}, "needs slack='example'"),
         (dag, {"slack": "free"}, "has several parents"),
         (dag, {"features": "paths"}, "has several parents"),
         (dag, {"cost": "zero_one"}, "has several parents"),
@@ -175,7 +175,7 @@ def test_what_does_not_go_together_is_refused() -> None:
         with pytest.raises(LinnaeusError, match=message):
             HM3(where, **settings).fit(X, labels)
     graph = Taxonomy.from_edges([("A", "B")], kind="graph")
-    with pytest.raises(ParameterError, match="A graph takes features='edges'"):
+    with pytest.raises(ParameterError, match="A graph needs features='edges'"):
         HM3(graph, slack="edge").fit(X, ["A", "B"] * 40)
     with pytest.raises(ParameterError, match="a graph has none"):
         HM3(graph, cost="hierarchical").fit(X, ["A", "B"] * 40)
@@ -188,7 +188,7 @@ def test_odd_input_is_learned_from(settings) -> None:
     X = sparse.csr_array(sparse.vstack([X, sparse.csr_array((2, X.shape[1]), dtype=X.dtype)]))
     labels = [*labels, [], ["A"]]  # documents without a feature, one of them without a label
     for C in (1e-6, 1e3):
-        model = HM3(tax, C, random_state=0, tol=0.2, max_iter=30, **settings)
+        model = HM3(tax, C=C, random_state=0, tol=0.2, max_iter=30, **settings)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # free slack and a large C need more passes than a test may take
             model.fit(X, labels)

@@ -1,15 +1,15 @@
-"""Blocks that know labellings only: every document holds a few, with weights, and asks an oracle for more.
+"""Dual blocks of a few labellings per document, each with a weight; an oracle provides more of them.
 
 For document i with weights a_y >= 0 of labellings, sum_y a_y = C_i, and d_y = psi(y_i) - psi(y) in the space of scores,
 
     D_i = sum_y a_y d_y,     dual = sum_i sum_y a_y loss(y_i, y) - 1/2 |w|^2,     its slope in a_y: loss - <F_i, d_y>.
 
-A turn adds the labelling of largest slope to those that are held and moves weight among them, from the one of least
-slope to the one of largest, by the exact step, until no move is worth it. Nothing is asked of the set of labellings but
-an oracle, so that this serves where the marginals of a mixture have no short description:
+A visit adds the labelling of largest slope to the active ones and moves weight among them, from the one of least slope
+to the one of largest, by the exact step, until no move is worth it. The set of labellings needs nothing but an oracle,
+so this serves where the marginals of a mixture have no short description:
 
     free slack       the truth does not compete: slacks may be negative, and all of C_i lies on wrong labellings
-    zero-one cost    every wrong labelling costs 1, which is no sum over edges
+    zero-one cost    every wrong labelling costs 1, which is not a sum over edges
     any graph        with the oracle of its junction tree
 """
 
@@ -20,47 +20,45 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linnaeus.models.structured.blocks import Blocks
-from linnaeus.models.structured.views import View
+from linnaeus.models.published.hm3_labellings import LabellingSpace
 from linnaeus.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["ActiveBlocks", "LabelingOracle"]
+__all__ = ["ActiveBlocks", "LabellingOracle"]
 
 _MOVES = 100  # of weight in one turn of a document
 _SHARE = 0.05  # of its gap, at which a document's turn ends
-_SOME = 3  # every third multiple of the weights is tried for the certificate: oracles are dear
+_EVERY = 3  # every third multiple of the weights is tried for the certificate: oracles are expensive
 
 
 @dataclass(frozen=True)
-class LabelingOracle:
+class LabellingOracle:
     """Losses and competitors of every document.
 
     ``table`` (n_pairs x 4 x 4) is the loss of every pair, or None for zero-one; ``free`` leaves the truth out.
     """
 
-    view: View
+    space: LabellingSpace
     truth: BoolArray
     table: FloatArray | None
     free: bool = False
 
     def competitors(self, f: FloatArray, batch: IntArray, scale: float = 1.0) -> tuple[BoolArray, FloatArray]:
         """The labelling of largest loss + scale * score, and its loss; f is n_docs x size."""
-        truth, labelings = self.truth[batch], self.view.labelings
-        H = scale * self.view.pairs(f)
+        truth, labellings = self.truth[batch], self.space.labellings
+        H = scale * self.space.pairs(f)
         if self.table is not None:
-            true = labelings.pairs(truth)
+            true = labellings.pairs(truth)
             H += self.table[np.arange(true.shape[1]), true]
         apart = self.free or self.table is None
-        labels = labelings.best_but(H, truth) if apart else labelings.best(H)
+        labels = labellings.best_but(H, truth) if apart else labellings.best(H)
         return labels, self.losses(truth, labels)
 
     def losses(self, truth: BoolArray, labels: BoolArray) -> FloatArray:
         """loss(truth, labels) of every document."""
         if self.table is None:
             return (truth != labels).any(axis=1).astype(np.float64)
-        true, pairs = self.view.labelings.pairs(truth), self.view.labelings.pairs(labels)
-        found: FloatArray = self.table[np.arange(true.shape[1]), true, pairs].sum(axis=1)
-        return found
+        true, pairs = self.space.labellings.pairs(truth), self.space.labellings.pairs(labels)
+        return np.asarray(self.table[np.arange(true.shape[1]), true, pairs].sum(axis=1))
 
 
 @dataclass
@@ -99,15 +97,15 @@ class _Held:
             slopes -= step * (products[up] - products[down])
 
 
-class ActiveBlocks(Blocks):
+class ActiveBlocks:
     """See the module docstring."""
 
-    def __init__(self, oracle: LabelingOracle, C: FloatArray) -> None:
-        self.oracle, self.view = oracle, oracle.view
+    def __init__(self, oracle: LabellingOracle, C: FloatArray) -> None:
+        self.oracle, self.space = oracle, oracle.space
         self.C = np.asarray(C, dtype=np.float64)
         self.gaps = np.full(len(self.C), np.inf)
         self.products: Callable[[FloatArray, int], FloatArray] | None = None
-        self.true = self.view.vectors(oracle.truth)
+        self.true = self.space.vectors(oracle.truth)
         self.held = self._start()
 
     def _start(self) -> list[_Held]:
@@ -121,10 +119,10 @@ class ActiveBlocks(Blocks):
     def _competitors(self, f: FloatArray, batch: IntArray, scale: float = 1.0) -> tuple[FloatArray, FloatArray]:
         """d_y of the documents' best competitors, and their losses."""
         labels, losses = self.oracle.competitors(f, batch, scale)
-        return self.true[batch] - self.view.vectors(labels), losses
+        return self.true[batch] - self.space.vectors(labels), losses
 
     def turn(self, F: FloatArray, gram: FloatArray, batch: IntArray, times: IntArray | None = None) -> FloatArray:
-        scores = self.view.scores(F)
+        scores = self.space.scores(F)
         rows, losses = self._competitors(scores, batch)
         changes = np.zeros_like(scores)
         for b, i in enumerate(batch.tolist()):
@@ -141,26 +139,25 @@ class ActiveBlocks(Blocks):
                 max(1e-12, _SHARE * self.gaps[i] / max(self.C[i], 1e-300)),
             )
             changes[b] = held.coefficients - before
-        return self.view.rows(changes).astype(F.dtype)
+        return self.space.rows(changes).astype(F.dtype)
 
     def _products(self, rows: FloatArray, i: int, norm: float) -> FloatArray:
-        """<d_y, d_y'> in the space of weights: times K(x, x), unless the face knows better."""
+        """<d_y, d_y'> in the space of weights: times K(x, x), unless the documents define other products."""
         return norm * (rows @ rows.T) if self.products is None else self.products(rows, i)
 
     def slacks(self, F: FloatArray, batch: IntArray, scales: FloatArray) -> FloatArray:
-        scores, found = self.view.scores(F), np.empty((len(batch), len(scales)))
-        found[:] = np.inf
-        for k, scale in list(enumerate(np.asarray(scales, dtype=np.float64).tolist()))[::_SOME]:
+        scores, largest = self.space.scores(F), np.full((len(batch), len(scales)), np.inf)
+        for k, scale in list(enumerate(np.asarray(scales, dtype=np.float64).tolist()))[::_EVERY]:
             rows, losses = self._competitors(scores, batch, scale)
-            found[:, k] = losses - scale * np.einsum("bp,bp->b", rows, scores)
-        return found if self.oracle.free else np.maximum(found, 0.0)
+            largest[:, k] = losses - scale * np.einsum("bp,bp->b", rows, scores)
+        return largest if self.oracle.free else np.maximum(largest, 0.0)
 
     def linear_term(self) -> float:
         return float(sum(held.weights @ held.losses for held in self.held))
 
     def coefficients(self, batch: IntArray | slice) -> FloatArray:
         chosen = np.arange(len(self.C))[batch]
-        return self.view.rows(np.array([self.held[i].coefficients for i in chosen.tolist()]))
+        return self.space.rows(np.array([self.held[i].coefficients for i in chosen.tolist()]))
 
     def take(self, before: ActiveBlocks) -> None:
         times = np.divide(self.C, before.C, out=np.zeros_like(self.C), where=before.C > 0)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from linnaeus.models.structured.edge_slack import EdgeSlackBlocks
+from linnaeus.models.published.hm3_variants import EdgeSlackBlocks
 from tests.models.structured import numbers
 from tests.models.structured.oracles import Case, edge_slack_optimum
 from tests.models.structured.solving import pieces, solved

@@ -1,4 +1,4 @@
-"""Features tied to nodes: columns of X that only the edge above one node sees, beside those that all edges see.
+"""Features tied to nodes: columns of X that only the edge above one node sees, in addition to those that all see.
 
 With g the global columns of a document and l_v those tied to node v, the edge above v sees x_v = (g, l_v):
 
@@ -6,31 +6,37 @@ With g the global columns of a document and l_v those tied to node v, the edge a
     additive     <w_u, x_v>: one weight vector for each u, shared by all edges. Every node has equally many columns of
                  its own, and the k-th of each means the same: how the document looks from there
 
-Both are linear in X, so that new documents are scored by weights as ever: a weight is 0 where an edge does not see the
+Both are linear in X, so new documents are scored by weights as usual: a weight is 0 where an edge does not see the
 feature, or repeated for every edge. The kernel of a document with itself differs from edge to edge, or joins edges.
 With weights of their own the solver takes the largest, |g|^2 + max_v |l_v|^2: its steps are cautious but never wrong,
-the dual rises with every turn, and the certificate is exact. With shared weights it holds a few labellings (`active`),
-and their products are made as they are needed. Documents take turns one at a time.
+the dual increases with every visit, and the certificate is exact. With shared weights it keeps a few labellings
+(`hm3_active`), and their products are computed when they are needed. Documents are visited one at a time.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from linnaeus.engine.limits import blocks
+from linnaeus.engine.limits import Clock, blocks
 from linnaeus.errors import ParameterError, UnknownLabelError
-from linnaeus.models.structured.faces import Face, squares
+from linnaeus.models.kernels import Linear
+from linnaeus.models.published.hm3_active import ActiveBlocks
+from linnaeus.models.published.hm3_variants import ActiveTree
+from linnaeus.models.structured.block_ascent import BlockAscent, Certificate
+from linnaeus.models.structured.contracts import TrainingDocuments
+from linnaeus.models.structured.documents import squares, with_constant
+from linnaeus.models.structured.tree import TreeStructure
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import FloatArray, IntArray, Matrix, is_sparse
+from linnaeus.typing import FloatArray, IntArray, Kernel, Matrix, is_sparse
 
-__all__ = ["AdditiveFace", "LocalColumns", "LocalFace", "local_columns"]
+__all__ = ["AdditiveDocuments", "AdditiveTree", "LocalColumns", "LocalDocuments", "LocalTree", "local_columns"]
 
 _PART = 512
+LocalFeatures = Mapping[str, Sequence[int]]
 
 
 @dataclass(frozen=True)
@@ -44,7 +50,7 @@ class LocalColumns:
     table: IntArray | None
 
 
-def local_columns(given: Any, taxonomy: Taxonomy, nodes: IntArray, n_features: int) -> LocalColumns:
+def local_columns(given: object, taxonomy: Taxonomy, nodes: IntArray, n_features: int) -> LocalColumns:
     """Checked columns of nodes (names to lists of column numbers); ``nodes`` are those learned, in order.
 
     Examples
@@ -59,10 +65,14 @@ def local_columns(given: Any, taxonomy: Taxonomy, nodes: IntArray, n_features: i
     owner, own = np.full(n_features, -1, dtype=np.int64), {}
     for name, columns in given.items():
         if name not in taxonomy:
-            raise UnknownLabelError(f"local_features names {name!r}, which is no node{taxonomy.hint(str(name)) or '.'}")
+            raise UnknownLabelError(
+                f"local_features names {name!r}, which is not a node{taxonomy.hint(str(name)) or '.'}"
+            )
         chosen = np.atleast_1d(np.asarray(columns))
         if chosen.dtype.kind not in "iu" or chosen.min(initial=0) < 0 or chosen.max(initial=0) >= n_features:
-            raise ParameterError(f"local_features of {name!r} are no columns of X, expected 0..{n_features - 1}.")
+            raise ParameterError(
+                f"local_features of {name!r} are not columns of X; expected numbers from 0 to {n_features - 1}."
+            )
         taken = chosen[owner[chosen] != -1]
         if len(taken) or len(np.unique(chosen)) < len(chosen):
             raise ParameterError(f"Column {(taken if len(taken) else chosen)[0]} is tied to nodes twice ({name!r}).")
@@ -73,8 +83,8 @@ def local_columns(given: Any, taxonomy: Taxonomy, nodes: IntArray, n_features: i
     return LocalColumns(owner, table)
 
 
-class _OneByOne(Face):
-    """What both faces share: double precision; there are kernel values of single documents only, or bounds of them."""
+class _OneByOne(ABC):
+    """Common base: double precision, and kernel values of single documents only, or bounds of them."""
 
     bound: FloatArray  # of K(x, x), n_docs
 
@@ -87,15 +97,14 @@ class _OneByOne(Face):
 
     def gram(self, batch: IntArray) -> FloatArray:
         if len(batch) != 1:
-            raise ValueError("documents with features tied to nodes take turns one at a time")
+            raise ValueError("documents with features tied to nodes are visited one at a time")
         return self.bound[batch][:, None].copy()
 
     @abstractmethod
-    def weights(self) -> FloatArray:
-        """n_features x width, for new documents."""
+    def rows(self, batch: IntArray) -> FloatArray: ...
 
 
-class LocalFace(_OneByOne):
+class LocalDocuments(_OneByOne):
     """Weights of their own for every edge: W (n_features x width), 0 where an edge does not see the feature.
 
     Edge v has the columns v * per_node .. of a row.
@@ -141,7 +150,7 @@ class LocalFace(_OneByOne):
         return self.W
 
 
-class AdditiveFace(_OneByOne):
+class AdditiveDocuments(_OneByOne):
     """One weight vector for each labelling of an edge, shared by all edges.
 
     w (n_own + n_global) x columns; ``tied`` is 0 at a node whose edge has no features.
@@ -151,27 +160,25 @@ class AdditiveFace(_OneByOne):
         super().__init__(X, width, columns)
         if local.table is None:
             raise ParameterError(
-                "features='additive' needs local_features with equally many columns for every node that is learned."
+                "features='additive' needs local_features with the same number of columns for every node in y."
             )
         self.table, self.common = local.table, np.flatnonzero(local.owner == -1)
         self.tied = np.ones(len(self.table)) if tied is None else np.asarray(tied, dtype=np.float64)
         self.w = np.zeros((self.table.shape[1] + len(self.common), columns))
-        self.bound = np.full(self.n_docs, np.nan)  # never asked for: `products` takes its place
+        self.bound = np.full(self.n_docs, np.nan)  # not used: `products` takes its place
 
     def _seen(self, batch: IntArray) -> FloatArray:
         """x_v of every node of some documents, batch x n_nodes x (n_own + n_global)."""
         rows = self.X[batch]
         rows = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
         common = np.repeat(rows[:, None, self.common], len(self.table), axis=1)
-        found: FloatArray = np.concatenate([rows[:, self.table], common], axis=2) * self.tied[:, None]
-        return found
+        return np.asarray(np.concatenate([rows[:, self.table], common], axis=2) * self.tied[:, None])
 
     def products(self, rows: FloatArray, i: int) -> FloatArray:
         """<d, d'> in the space of weights, for differences d of labellings of document i (n_held x 4 n_nodes)."""
         images = np.einsum("nq,anu->aqu", self._seen(np.array([i]))[0], rows.reshape(len(rows), -1, 4))
         images = images.reshape(len(rows), -1)
-        found: FloatArray = images @ images.T
-        return found
+        return np.asarray(images @ images.T)
 
     def rows(self, batch: IntArray) -> FloatArray:
         F = np.zeros((len(batch), self.width), self.dtype)
@@ -209,3 +216,54 @@ def _entries(X: Matrix, i: int) -> tuple[IntArray, FloatArray]:
         return X.indices[part], X.data[part].astype(np.float64)
     features = np.flatnonzero(X[i])
     return features, X[i, features].astype(np.float64)
+
+
+class LocalTree(TreeStructure):
+    """A tree some of whose features are tied to nodes (``columns``: names of nodes to lists of columns)."""
+
+    batch = 1
+
+    def __init__(
+        self, taxonomy: Taxonomy, nodes: IntArray, root: str, *, consistent: bool, columns: LocalFeatures
+    ) -> None:
+        super().__init__(taxonomy, nodes, root, consistent=consistent)
+        self.taxonomy, self.local_features = taxonomy, columns
+
+    def documents(self, kernel: Kernel, X: Matrix, bias: float, dtype: type[np.floating]) -> TrainingDocuments:
+        X, local = _seen_by_nodes(self, kernel, X, bias)
+        return LocalDocuments(X, self.width, self.columns, local)
+
+
+class AdditiveTree(ActiveTree):
+    """As `LocalTree`, with one set of weights for all edges."""
+
+    batch = 1
+
+    def __init__(
+        self, taxonomy: Taxonomy, nodes: IntArray, root: str, *, consistent: bool, columns: LocalFeatures
+    ) -> None:
+        super().__init__(taxonomy, nodes, root, consistent=consistent)
+        self.taxonomy, self.local_features, self.solver = taxonomy, columns, _AdditiveAscent
+
+    def documents(self, kernel: Kernel, X: Matrix, bias: float, dtype: type[np.floating]) -> TrainingDocuments:
+        X, local = _seen_by_nodes(self, kernel, X, bias)
+        return AdditiveDocuments(X, self.width, self.columns, local, self.layout.tied)
+
+
+class _AdditiveAscent(BlockAscent):
+    def run(self, tol: float, max_iter: int, clock: Clock, after: Callable[[Certificate], None]) -> bool:
+        if isinstance(self.blocks, ActiveBlocks) and isinstance(self.documents, AdditiveDocuments):
+            self.blocks.products = self.documents.products
+        return super().run(tol, max_iter, clock, after)
+
+
+def _seen_by_nodes(
+    structure: LocalTree | AdditiveTree, kernel: Kernel, X: Matrix, bias: float
+) -> tuple[Matrix, LocalColumns]:
+    """X with a constant feature if ``bias`` is not 0, and which edge sees which column."""
+    if kernel != Linear():
+        raise ParameterError("local_features need kernel='linear': they are columns of X.")
+    local = local_columns(structure.local_features, structure.taxonomy, structure.nodes, X.shape[1])
+    if not bias:
+        return X, local
+    return with_constant(X, bias), LocalColumns(np.append(local.owner, -1), local.table)

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from linnaeus.models.structured.active import ActiveBlocks, LabelingOracle
-from linnaeus.models.structured.views import EdgeView
+from linnaeus.models.published.hm3_active import ActiveBlocks, LabellingOracle
+from linnaeus.models.published.hm3_labellings import EdgeSpace
 from tests.models.structured import numbers
 from tests.models.structured.oracles import Case, dual_optimum, primal_optimum
 from tests.models.structured.solving import pieces, solved
@@ -14,7 +14,7 @@ from tests.models.structured.solving import pieces, solved
 
 def optimum(case: Case, *, free: bool = False) -> float:
     layout, table, truth, C = pieces(case)
-    blocks = ActiveBlocks(LabelingOracle(EdgeView(layout), truth, table, free), C)
+    blocks = ActiveBlocks(LabellingOracle(EdgeSpace(layout), truth, table, free), C)
     solver = solved(blocks, np.asarray(case.K), layout.width, layout.columns)
     last = solver.history[-1]
     assert last.primal >= last.dual - 1e-9
@@ -46,7 +46,7 @@ def test_free_slack_with_an_edge_above_the_root_has_the_optimum_of_the_generic_s
 
 def test_a_larger_weight_takes_up_where_a_smaller_one_ended() -> None:
     layout, table, truth, C = pieces(numbers.case_a())
-    oracle = LabelingOracle(EdgeView(layout), truth, table)
+    oracle = LabellingOracle(EdgeSpace(layout), truth, table)
     before = ActiveBlocks(oracle, C)
     solved(before, numbers.GRAM_A, layout.width, layout.columns)
     after = ActiveBlocks(oracle, 2 * C)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from linnaeus import Taxonomy
-from linnaeus.errors import ParameterError, TaxonomyError
-from linnaeus.models.structured.graph import GraphStructure
+from linnaeus.errors import TaxonomyError
+from linnaeus.models.published.hm3_graph import GraphStructure
 from tests.models.structured.oracles import solve_qp
 from tests.models.structured.solving import solved
 
@@ -21,7 +21,7 @@ def documents() -> np.ndarray:
 
 def generic_optimum(structure: GraphStructure, truth: np.ndarray, X: np.ndarray, C: float, cost: str) -> float:
     """The dual over all labellings, features and losses straight from their definitions."""
-    first, second = structure.labelings.first, structure.labelings.second
+    first, second = structure.labellings.first, structure.labellings.second
 
     def psi(y: tuple[int, ...]) -> np.ndarray:
         found = np.zeros((len(first), 4))
@@ -55,9 +55,9 @@ def test_margins_and_single_labels_are_those_of_all_labellings() -> None:
     structure = GraphStructure(SQUARE, np.arange(5))
     rng = np.random.default_rng(0)
     F = np.zeros((3, structure.width))
-    F[:, : structure.view.size] = rng.normal(size=(3, structure.view.size))
-    H = structure.view.pairs(F[:, : structure.view.size])
-    first, second = structure.labelings.first, structure.labelings.second
+    F[:, : structure.space.size] = rng.normal(size=(3, structure.space.size))
+    H = structure.space.pairs(F[:, : structure.space.size])
+    first, second = structure.labellings.first, structure.labellings.second
     for d in range(3):
         scores = {}
         for y in product([0, 1], repeat=5):
@@ -72,8 +72,8 @@ def test_margins_and_single_labels_are_those_of_all_labellings() -> None:
 
 def test_only_the_edges_among_the_nodes_given_count() -> None:
     structure = GraphStructure(SQUARE, np.array([SQUARE.index(name) for name in "bde"]))
-    assert (structure.labelings.first == -1).all()
-    assert len(structure.labelings.second) == 3
+    assert (structure.labellings.first == -1).all()
+    assert len(structure.labellings.second) == 3
 
 
 def test_a_wide_graph_is_refused_with_its_width() -> None:
@@ -81,9 +81,3 @@ def test_a_wide_graph_is_refused_with_its_width() -> None:
     clique = Taxonomy.from_edges([(a, b) for k, a in enumerate(names) for b in names[:k]], kind="graph")
     with pytest.raises(TaxonomyError, match="width 23"):
         GraphStructure(clique, np.arange(24))
-
-
-def test_a_graph_knows_no_hierarchical_cost() -> None:
-    structure = GraphStructure(SQUARE, np.arange(5))
-    with pytest.raises(ParameterError, match="a graph has none"):
-        structure.blocks(SQUARE.indicator(LABELS), np.ones(5), "hierarchical", np.ones(4))
