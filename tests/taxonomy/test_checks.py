@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 
 from linnaeus import Taxonomy
 from linnaeus.taxonomy import formats
-from linnaeus.taxonomy.checks import Report, check
-from linnaeus.taxonomy.shape import shape
+from linnaeus.taxonomy.checks import CheckReport, check, shape
 from tests.strategies import taxonomies
 
 
-def codes(report: Report) -> dict[str, int]:
+def codes(report: CheckReport) -> dict[str, int]:
     return {finding.code: finding.count for finding in report.findings}
 
 

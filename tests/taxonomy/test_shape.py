@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from linnaeus import Taxonomy
-from linnaeus.taxonomy.shape import shape
+from linnaeus.taxonomy.checks import shape
 
 
 def test_the_root_is_no_level_and_no_top(diamond: Taxonomy) -> None:

@@ -58,7 +58,7 @@ def show(
     json: JsonOption = False,
 ) -> None:
     """Print the shape of a taxonomy and its upper levels, or the surroundings of one node."""
-    from linnaeus.taxonomy.shape import shape
+    from linnaeus.taxonomy.checks import shape
 
     with waiting(f"reading {file}"), reading.named():
         draft = _draft(file, reading)

@@ -15,14 +15,14 @@ import numpy as np
 
 from linnaeus.errors import TaxonomyError, nearest
 from linnaeus.taxonomy import build
+from linnaeus.taxonomy.build import EdgeList
 from linnaeus.taxonomy.formats.draft import Draft
-from linnaeus.taxonomy.pairs import Pairs
+from linnaeus.taxonomy.names import Deprecated
 from linnaeus.taxonomy.rows import pointers
-from linnaeus.taxonomy.shape import shape, shape_of_pairs
-from linnaeus.taxonomy.taxonomy import Deprecated, Taxonomy
+from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import BoolArray, IntArray
 
-__all__ = ["Finding", "Report", "check"]
+__all__ = ["CheckReport", "Finding", "check", "shape", "shape_of_pairs"]
 
 EXAMPLES = 5
 
@@ -39,7 +39,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Report:
+class CheckReport:
     """All findings, worst first, and a summary of the shape."""
 
     summary: dict[str, Any]
@@ -64,7 +64,7 @@ def check(
     labels: Iterable[Iterable[str]] | None = None,
     *,
     min_examples: int = 5,
-) -> Report:
+) -> CheckReport:
     """Look for oddities in a taxonomy, a draft of one (`formats.draft`) or (parent, child) pairs.
 
     Parameters
@@ -89,10 +89,10 @@ def check(
         findings += _data(pairs, directed, labels, min_examples, taxonomy)
     order = ("error", "warning", "info")
     findings.sort(key=lambda finding: order.index(finding.severity))
-    return Report(shape_of_pairs(pairs) if taxonomy is None else shape(taxonomy), findings)
+    return CheckReport(shape_of_pairs(pairs) if taxonomy is None else shape(taxonomy), findings)
 
 
-def _built(draft: Draft, pairs: Pairs) -> Taxonomy | None:
+def _built(draft: Draft, pairs: EdgeList) -> Taxonomy | None:
     """The taxonomy, as far as it has a shape: without repetitions, unknown parents as nodes; None if it is circular."""
     shown = [draft.labels.get(name, "") for name in pairs.names] if draft.labels else None
     try:
@@ -118,11 +118,11 @@ def _drawn(source: Taxonomy | Iterable[tuple[Hashable, Hashable]]) -> Draft:
     return draft
 
 
-def _some(pairs: Pairs, nodes: IntArray) -> list[str]:
+def _some(pairs: EdgeList, nodes: IntArray) -> list[str]:
     return [pairs.shown(v) for v in nodes[:EXAMPLES]]
 
 
-def _placed(pairs: Pairs, numbers: IntArray) -> list[str]:
+def _placed(pairs: EdgeList, numbers: IntArray) -> list[str]:
     return [pairs.placed(pairs.pair(e), e) for e in numbers[:EXAMPLES].tolist()]
 
 
@@ -130,7 +130,7 @@ def _finding(severity: str, code: str, message: str, count: int, examples: list[
     return [Finding(severity, code, message, count, examples[:EXAMPLES])] if count else []
 
 
-def _pairs(draft: Draft, pairs: Pairs) -> list[Finding]:
+def _pairs(draft: Draft, pairs: EdgeList) -> list[Finding]:
     """Oddities of single pairs: loops, repetitions, parents without a line of their own."""
     loops = _placed(pairs, pairs.loops)
     found = _finding("error", "self-loop", "nodes that are their own parent", len(pairs.loops), loops)
@@ -142,7 +142,7 @@ def _pairs(draft: Draft, pairs: Pairs) -> list[Finding]:
     return found + _finding("error", "unknown-parent", "parents that are not declared", n_unknown, named)
 
 
-def _reading(draft: Draft, pairs: Pairs) -> list[Finding]:
+def _reading(draft: Draft, pairs: EdgeList) -> list[Finding]:
     """Signs that the file was not read as it was meant, and what was left out of it."""
     found = []
     if len(pairs.names) > 1 and not len(pairs.given_parent):
@@ -160,7 +160,7 @@ def _reading(draft: Draft, pairs: Pairs) -> list[Finding]:
     return found + _finding("info", "deprecated", "deprecated ids that were left out", len(deprecated), named)
 
 
-def _deprecated(id: str, said: Deprecated, pairs: Pairs, draft: Draft) -> str:
+def _deprecated(id: str, said: Deprecated, pairs: EdgeList, draft: Draft) -> str:
     name = f"{id} ({said.label})" if said.label else id
     targets = [
         f"{target} ({draft.labels[target]})" if target in draft.labels else target for target in said.replaced_by
@@ -168,7 +168,7 @@ def _deprecated(id: str, said: Deprecated, pairs: Pairs, draft: Draft) -> str:
     return f"{name}, replaced by {', '.join(targets)}" if targets else name
 
 
-def _header(draft: Draft, pairs: Pairs) -> list[str]:
+def _header(draft: Draft, pairs: EdgeList) -> list[str]:
     """The nodes of the first line of a table, if they are a chain that touches nothing else."""
     if not draft.headless or not len(pairs.lines):
         return []
@@ -181,7 +181,7 @@ def _header(draft: Draft, pairs: Pairs) -> list[str]:
     )
 
 
-def _shape(pairs: Pairs, directed: bool) -> list[Finding]:
+def _shape(pairs: EdgeList, directed: bool) -> list[Finding]:
     """Orphans, one-child chains, several parents, redundant edges."""
     n_parents, n_children = pairs.n_parents, pairs.n_children
     alone = np.flatnonzero((n_parents == 0) & (n_children == 0)) if len(pairs.parent) else np.array([], int)
@@ -205,7 +205,7 @@ def _shape(pairs: Pairs, directed: bool) -> list[Finding]:
     )
 
 
-def _redundant(pairs: Pairs) -> BoolArray:
+def _redundant(pairs: EdgeList) -> BoolArray:
     """Pairs whose parent is an ancestor of another parent of the same child; on a cycle that says nothing."""
     from linnaeus._kernels.graph import covered_members
 
@@ -214,7 +214,7 @@ def _redundant(pairs: Pairs) -> BoolArray:
     return np.asarray(covered & ~pairs.circular[pairs.parent] & ~pairs.circular[pairs.child])
 
 
-def _shown(draft: Draft, pairs: Pairs) -> list[Finding]:
+def _shown(draft: Draft, pairs: EdgeList) -> list[Finding]:
     """Display labels that siblings share (the nodes at the top are siblings too)."""
     if not draft.labels:
         return []
@@ -232,7 +232,7 @@ def _shown(draft: Draft, pairs: Pairs) -> list[Finding]:
 
 
 def _data(
-    pairs: Pairs, directed: bool, labels: Iterable[Iterable[str]], min_examples: int, taxonomy: Taxonomy | None
+    pairs: EdgeList, directed: bool, labels: Iterable[Iterable[str]], min_examples: int, taxonomy: Taxonomy | None
 ) -> list[Finding]:
     """Labels without node, nodes (but the root) without data, leaves with too few documents."""
     from linnaeus._kernels.graph import upward_closure
@@ -267,3 +267,47 @@ def _data(
     return found + _finding(
         "warning", "starving-leaf", f"leaves with fewer than {min_examples} documents", len(starving), few
     )
+
+
+def shape(taxonomy: Taxonomy) -> dict[str, Any]:
+    """Counts that describe a taxonomy; tops are the nodes of level 1, depth the deepest level (the root is level 0).
+
+    Examples
+    --------
+    >>> found = shape(Taxonomy.from_edges([("R", "A"), ("R", "B"), ("A", "AA")]))
+    >>> found["n_tops"], found["depth"], found["nodes_per_level"]
+    (2, 2, [2, 1])
+    """
+    n_children = np.diff(taxonomy.child_indptr)
+    internal = n_children[n_children > 0]
+    return {
+        "kind": taxonomy.kind,
+        "root": None if taxonomy.root is None else taxonomy.names[taxonomy.root],
+        "n_nodes": taxonomy.n_nodes,
+        "n_edges": taxonomy.n_edges,
+        "n_leaves": len(taxonomy.leaves),
+        "n_tops": len(taxonomy.tops),
+        "n_multi_parent": 0 if taxonomy.kind == "graph" else int((np.diff(taxonomy.parent_indptr) > 1).sum()),
+        "depth": int(taxonomy.depth.max(initial=0)),
+        "nodes_per_level": [len(level) for level in taxonomy.levels[1:]],
+        "mean_children": float(internal.mean()) if len(internal) else 0.0,
+        "max_children": int(n_children.max(initial=0)),
+    }
+
+
+def shape_of_pairs(pairs: EdgeList) -> dict[str, Any]:
+    """The same counts, as far as a circular taxonomy has them: it has neither root nor levels."""
+    internal = pairs.n_children[pairs.n_children > 0]
+    return {
+        "kind": None,
+        "root": None,
+        "n_nodes": len(pairs.names),
+        "n_edges": len(pairs.parent),
+        "n_leaves": int((pairs.n_children == 0).sum()),
+        "n_tops": None,
+        "n_multi_parent": int((pairs.n_parents > 1).sum()),
+        "depth": None,
+        "nodes_per_level": None,
+        "mean_children": float(internal.mean()) if len(internal) else 0.0,
+        "max_children": int(pairs.n_children.max(initial=0)),
+    }

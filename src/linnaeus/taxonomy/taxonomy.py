@@ -5,8 +5,7 @@ consecutive. The level of a node is the longest path to it from the top. Names (
 are optional and need not be unique. A *root* is a node that stands above everything and says nothing about a document;
 it is at level 0, the top nodes are at level 1 whether or not a root has been written down.
 
-Ids that are not nodes may still mean one: an *alias* is another id of a node and is followed wherever labels are read;
-a *deprecated* id was a node once, and is followed only on request.
+How nodes are named is in `names`, label sets are in `closure`, distances in `distance`, construction in `build`.
 """
 
 from __future__ import annotations
@@ -17,33 +16,16 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from linnaeus.errors import TaxonomyError, closest, nearest
+from linnaeus.errors import TaxonomyError
+from linnaeus.taxonomy.names import Deprecated
 from linnaeus.taxonomy.rows import pointers, row_numbers
 from linnaeus.typing import CSR, BoolArray, IntArray, ObjectArray
 
 __all__ = ["Deprecated", "Taxonomy"]
-
-
-class Deprecated(NamedTuple):
-    """What is known about a deprecated id.
-
-    Parameters
-    ----------
-    replaced_by : tuple of str, default=()
-        Names of the nodes that replace it. Exactly one can be followed without a decision by a person.
-    consider : tuple of str, default=()
-        Names of nodes to consider instead (OBO ``consider``); these are suggested and never followed.
-    label : str, default=""
-        The display label that it had.
-    """
-
-    replaced_by: tuple[str, ...] = ()
-    consider: tuple[str, ...] = ()
-    label: str = ""
 
 
 class Taxonomy:
@@ -208,21 +190,9 @@ class Taxonomy:
         Traceback (most recent call last):
         linnaeus.errors.TaxonomyError: 'x9' is not a node of the taxonomy; it is deprecated, use 'x2' (Neoplasms).
         """
-        aliases, deprecated = dict(aliases or {}), dict(deprecated or {})
-        for id, targets in [
-            *((id, (name,)) for id, name in aliases.items()),
-            *((id, (*said.replaced_by, *said.consider)) for id, said in deprecated.items()),
-        ]:
-            if id in self.index_of:
-                raise TaxonomyError(f"{id!r} is a node of the taxonomy; it cannot be an alias or deprecated as well.")
-            missing = next((name for name in targets if name not in self.index_of), None)
-            if missing is not None:
-                hint = nearest(str(missing), self.names) or "."
-                raise TaxonomyError(f"{missing!r}, which replaces {id!r}, is not a node of the taxonomy{hint}")
-        made = Taxonomy.__new__(Taxonomy)
-        made.__dict__.update(self.__dict__)
-        made.__dict__.update(aliases=MappingProxyType(aliases), deprecated=MappingProxyType(deprecated))
-        return made
+        from linnaeus.taxonomy import names
+
+        return names.with_replacements(self, aliases, deprecated)
 
     def with_display_labels(self, labels: Mapping[str, str]) -> Taxonomy:
         """The same taxonomy with other display labels, for example in another language.
@@ -242,13 +212,9 @@ class Taxonomy:
         >>> tax.with_display_labels({"m1": "Oper"}).display("m1")
         'Oper'
         """
-        before = [""] * self.n_nodes if self.display_labels is None else self.display_labels
-        shown = [str(labels.get(name) or label or "") for name, label in zip(self.names, before, strict=True)]
-        made = Taxonomy.__new__(Taxonomy)
-        made.__dict__.update(self.__dict__)
-        made.__dict__.pop("_displayed", None)  # nodes by their former labels
-        made.__dict__.update(display_labels=_frozen(_object_array(shown)))
-        return made
+        from linnaeus.taxonomy import names
+
+        return names.with_display_labels(self, labels)
 
     def random_like(self, seed: Any = None) -> Taxonomy:
         """A random hierarchy on the same nodes with the same level sizes; see `linnaeus.taxonomy.random`."""
@@ -320,16 +286,9 @@ class Taxonomy:
         >>> tax.replaced([["A", "c", "b"], ["d"]])
         ([['a', 'b'], ['d']], Counter({'c': 1}))
         """
-        counts: Counter[str] = Counter()
-        rows = []
-        for given in labels:
-            row: dict[str, None] = {}
-            for label in given:
-                node = self.find(label, replace=True)
-                row[label if node is None else str(self.names[node])] = None
-                counts[label] += node is not None and label in self.deprecated
-            rows.append(list(row))
-        return rows, +counts
+        from linnaeus.taxonomy import names
+
+        return names.replaced(self, labels)
 
     def index(self, node: str | int) -> int:
         """Number of a node given by name, by alias or by number."""
@@ -354,8 +313,8 @@ class Taxonomy:
         return str(self.names[i] if self.display_labels is None else self.display_labels[i] or self.names[i])
 
     @cached_property
-    def _displayed(self) -> Mapping[str, list[int]]:
-        """Nodes by display label; made only when somebody asks with one."""
+    def display_index(self) -> Mapping[str, list[int]]:
+        """Nodes by display label; computed on first use."""
         found: dict[str, list[int]] = {}
         for v, label in enumerate(() if self.display_labels is None else self.display_labels):
             if label:
@@ -371,7 +330,7 @@ class Taxonomy:
         >>> tax.names[tax.displayed_as("Opera")].tolist()
         ['m1']
         """
-        return np.array(self._displayed.get(label, []), dtype=np.int32)
+        return np.array(self.display_index.get(label, []), dtype=np.int32)
 
     def hint(self, name: str) -> str:
         """What may be meant by a name that no node has, to end a message with; empty if nothing resembles it.
@@ -384,16 +343,9 @@ class Taxonomy:
         >>> tax.hint("Oprea")
         "; did you mean 'music1' (Opera)?"
         """
-        if name in self.deprecated:
-            return self._deprecation(name)
-        shown = self.names[self.displayed_as(name)]
-        if not len(shown):
-            near = closest(name, self.names)
-            if near is None and (label := closest(name, self._displayed)) is not None:
-                near = self.names[self._displayed[label][0]]
-            return "" if near is None else f"; did you mean {self.titled(near)}?"
-        which = f"node {shown[0]!r}" if len(shown) == 1 else f"{len(shown):,} nodes, {shown[0]!r} and others"
-        return f"; it is the display label of {which}."
+        from linnaeus.taxonomy import names
+
+        return names.hint(self, name)
 
     def titled(self, node: str | int) -> str:
         """A node for messages: its name in quotes, and its display label where it has another one.
@@ -407,14 +359,6 @@ class Taxonomy:
         i = self.index(node)
         name, label = str(self.names[i]), self.display(i)
         return repr(name) if label == name else f"{name!r} ({label})"
-
-    def _deprecation(self, id: str) -> str:
-        said = self.deprecated[id]
-        targets, verb = (said.replaced_by, "use") if said.replaced_by else (said.consider, "consider")
-        if not targets:
-            return "; it is deprecated and has no replacement."
-        some = ", ".join(map(self.titled, targets[:5])) + (", ..." if len(targets) > 5 else "")
-        return f"; it is deprecated, {verb} {'one of ' if len(targets) > 1 else ''}{some}."
 
     # -- structure -----------------------------------------------------------------------------------------------------
 

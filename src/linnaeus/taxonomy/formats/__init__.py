@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from linnaeus.errors import LinnaeusError, ParameterError, TaxonomyError, nearest
-from linnaeus.taxonomy.formats.draft import Draft
+from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
 from linnaeus.taxonomy.formats.graphs import from_networkx, to_networkx
 from linnaeus.taxonomy.formats.nested import note_of
-from linnaeus.taxonomy.formats.options import Options
 from linnaeus.taxonomy.formats.recognition import ambiguity, recognise_text
 from linnaeus.taxonomy.formats.source import add_note, checked_note, decode, find_note, load, save, source_name
 from linnaeus.taxonomy.taxonomy import Taxonomy
@@ -119,7 +118,7 @@ def read(
     root : "auto" (the only node without a parent, in formats that write the top), a name, or None.
     kind : "tree", "dag" or "graph"; by default what the file holds.
     language, names, separator, header, relations, namespaces, obsolete, positions, duplicates :
-        see `linnaeus.taxonomy.formats.options.Options`; an option that the format does not know is an error.
+        see `linnaeus.taxonomy.formats.draft.FormatOptions`; an option that the format does not know is an error.
 
     Examples
     --------
@@ -129,7 +128,7 @@ def read(
     >>> read(file)
     Taxonomy(tree, 4 nodes, 2 leaves, depth 2)
     """
-    options = Options(language, names, separator, header, relations, namespaces, obsolete, positions, duplicates)
+    options = FormatOptions(language, names, separator, header, relations, namespaces, obsolete, positions, duplicates)
     return _drawn(path, format, encoding, options).taxonomy(kind=kind, root=root)
 
 
@@ -153,14 +152,14 @@ def draft(
     >>> list(draft(file).index)
     ['A', 'B']
     """
-    return _drawn(path, format, encoding, Options(**options), optional)
+    return _drawn(path, format, encoding, FormatOptions(**options), optional)
 
 
 def _drawn(
     path: str | os.PathLike[str],
     format: str | None,
     encoding: str | None,
-    options: Options,
+    options: FormatOptions,
     optional: Sequence[str] = (),
 ) -> Draft:
     source = source_name(path)
@@ -230,7 +229,7 @@ def write(
     if separator is None and name == "paths" and plain.endswith(".tsv"):
         separator = "\t"
     module = _module(name)
-    options = Options(language=language, separator=separator).only(module.KNOWN_OPTIONS, name)
+    options = FormatOptions(language=language, separator=separator).only(module.KNOWN_OPTIONS, name)
     save(path, _with_note(module.compose(taxonomy, name, options), taxonomy, name))
 
 
@@ -242,7 +241,7 @@ def _with_note(text: str, taxonomy: Taxonomy, name: str) -> str:
     root = None if taxonomy.root is None else taxonomy.names[taxonomy.root]
     if taxonomy.kind == "graph":
         note["kind"] = "graph"
-    drawn = _parse(text, "the text written", name, Options())
+    drawn = _parse(text, "the text written", name, FormatOptions())
     try:
         back = drawn.taxonomy(kind=note.get("kind"))
         if back.kind != taxonomy.kind:
@@ -253,7 +252,7 @@ def _with_note(text: str, taxonomy: Taxonomy, name: str) -> str:
             note["order"] = list(taxonomy.names)
         if note:
             text = _noted(text, note, name)
-            back = _parse(text, "the text written", name, Options()).taxonomy()
+            back = _parse(text, "the text written", name, FormatOptions()).taxonomy()
     except TaxonomyError as error:
         raise TaxonomyError(f"The format {name!r} cannot hold this taxonomy: {error}") from None
     if back != taxonomy:
@@ -276,7 +275,7 @@ def _difference(wanted: Taxonomy, found: Taxonomy) -> str:
     return f": node {more!r} would be added" if more is not None else ": some edges would be lost"
 
 
-def _parse(text: str, source: str, name: str, options: Options) -> Draft:
+def _parse(text: str, source: str, name: str, options: FormatOptions) -> Draft:
     """What the text says, and the note on top of it."""
     if not text.strip():
         raise TaxonomyError(f"{source}: the file is empty; expected a taxonomy.")

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 
-from linnaeus.taxonomy.formats.draft import Draft
-from linnaeus.taxonomy.formats.options import Options
+from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
 from linnaeus.taxonomy.taxonomy import Taxonomy
 
 __all__ = ["KNOWN_OPTIONS", "compose", "parse"]
@@ -19,7 +18,7 @@ KNOWN_OPTIONS = ()
 _CLASS = re.compile(r"^\s*@attribute\s+('[^']*'|\"[^\"]*\"|\S+)\s+hierarchical\s+(\S.*)$", re.IGNORECASE)
 
 
-def parse(text: str, source: str, format: str, options: Options) -> Draft:
+def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
     """Names and pairs of the class attribute; the documents are not looked at."""
     draft = Draft(source, root=None, repeats=True)
     for number, line in enumerate(text.split("\n"), 1):
@@ -54,7 +53,7 @@ def _add(draft: Draft, entries: list[str], number: int) -> None:
             draft.edge(above, name, number)
 
 
-def compose(taxonomy: Taxonomy, format: str, options: Options) -> str:
+def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
     """The head of an ARFF file: pairs where there is a root called ``root``, the names as paths otherwise."""
     names = taxonomy.names
     if taxonomy.root is not None and names[taxonomy.root] == "root":

@@ -18,12 +18,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from linnaeus.taxonomy.formats.draft import Draft
-from linnaeus.taxonomy.formats.options import Options
+from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
 from linnaeus.taxonomy.formats.source import column_mark, quoted, table
 from linnaeus.taxonomy.taxonomy import Taxonomy
 
-__all__ = ["KNOWN_OPTIONS", "Columns", "code_columns", "code_separator", "compose", "digits_nest", "parse"]
+__all__ = ["KNOWN_OPTIONS", "CodeColumns", "code_columns", "code_separator", "compose", "digits_nest", "parse"]
 
 KNOWN_OPTIONS = ("separator", "header")
 
@@ -42,7 +41,7 @@ _TITLE_WORDS = (
 )
 
 
-class Columns(NamedTuple):
+class CodeColumns(NamedTuple):
     """Where a table has its codes and titles, and whether a header names them."""
 
     code: int
@@ -112,13 +111,13 @@ def _counted(codes: Sequence[str], mark: str) -> bool:
     return sum(map(len, long)) >= 0.5 * sum(map(max, long))
 
 
-def code_columns(rows: Sequence[Sequence[str]], header: bool | None = None) -> Columns | None:
+def code_columns(rows: Sequence[Sequence[str]], header: bool | None = None) -> CodeColumns | None:
     """Where the codes and titles of a table are, or None if no column holds codes that say where they stand.
 
     Examples
     --------
     >>> code_columns([["Code", "Bezeichnung"], ["1", "Landwirtschaft"], ["11", "Tierzucht"], ["12", "Gartenbau"]])
-    Columns(code=0, title=1, header=True)
+    CodeColumns(code=0, title=1, header=True)
     >>> code_columns([["Sports", "Tennis"], ["Sports", "Chess"]]) is None
     True
     """
@@ -137,7 +136,9 @@ def code_columns(rows: Sequence[Sequence[str]], header: bool | None = None) -> C
         distinct = len(set(codes)) == len(codes) and "" not in codes and not titles.intersection(codes)
         titled = named == code and any(word in _TITLE_WORDS for word in words)
         if len(codes) > 1 and distinct and (titled or digits_nest(codes) or (code == 0 and _steps_nest(codes))):
-            return Columns(code, _title_column(rows[has_header:], words if has_header else [], code, width), has_header)
+            return CodeColumns(
+                code, _title_column(rows[has_header:], words if has_header else [], code, width), has_header
+            )
     return None
 
 
@@ -228,7 +229,7 @@ def _sections(codes: Sequence[str]) -> tuple[set[str], dict[str, str]]:
     return (set(sections), below) if sections and all(sections.values()) else (set(), {})
 
 
-def parse(text: str, source: str, format: str, options: Options) -> Draft:
+def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
     """Names and pairs of the codes, by steps or by digits, and their titles."""
     draft = Draft(source, root=None, repeats=True)
     rows = _rows(text, source, options.header)
@@ -237,7 +238,7 @@ def parse(text: str, source: str, format: str, options: Options) -> Draft:
         width = Counter(len(cells) for _, cells in rows).most_common(1)[0][0] if rows else 1
         cells = [_unwrapped(cells[0]) for _, cells in rows[:SAMPLE]]
         headed = bool(rows) and _has_header(cells, [], 0) if options.header is None else options.header
-        columns = Columns(0, 1 if width > 1 else None, headed)
+        columns = CodeColumns(0, 1 if width > 1 else None, headed)
     draft.headless = not columns.header
     given: dict[str, int] = {}
     for number, cells in rows[columns.header :]:
@@ -275,7 +276,7 @@ def _rows(text: str, source: str, header: bool | None) -> list[tuple[int, list[s
     return rows
 
 
-def _title(cells: list[str], columns: Columns, widths: list[int]) -> str:
+def _title(cells: list[str], columns: CodeColumns, widths: list[int]) -> str:
     """The title of a row; where the last column overflows, its separators were not quoted and belong to it."""
     if columns.title is None or columns.title >= len(cells):
         return ""
@@ -321,7 +322,7 @@ def _add_steps(draft: Draft, code: str, mark: str, number: int) -> None:
         draft.edge(above, below, number)
 
 
-def compose(taxonomy: Taxonomy, format: str, options: Options) -> str:
+def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
     """One code per node, with its label where there are labels."""
     shown = taxonomy.display_labels
     rows = [[name] if shown is None else [name, shown[v]] for v, name in enumerate(taxonomy.names)]

@@ -1,6 +1,6 @@
-"""What a file says before it is a taxonomy: names, pairs, and the line each pair came from.
+"""What a file says before it is a taxonomy: names, pairs, and the line each pair came from; options of the readers.
 
-Readers fill a `Draft`; `Draft.taxonomy` builds from it, or names the first thing wrong with file and line (`pairs`).
+Readers fill a `Draft`; `Draft.taxonomy` builds from it, or names the first thing wrong with file and line .
 `linnaeus.taxonomy.checks` looks at the draft itself, so that a broken file can be examined whole.
 """
 
@@ -9,17 +9,19 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
-from linnaeus.errors import TaxonomyError, place
+from linnaeus.errors import ParameterError, TaxonomyError, place
 from linnaeus.taxonomy import build
-from linnaeus.taxonomy.pairs import Pairs
-from linnaeus.taxonomy.taxonomy import Deprecated, Taxonomy
+from linnaeus.taxonomy.build import EdgeList
+from linnaeus.taxonomy.names import Deprecated
+from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import IntArray
 
-__all__ = ["Draft"]
+__all__ = ["Draft", "FormatOptions"]
 
 LONGEST_PATH = 20_000  # characters of a name that is a whole path; the names of n nested nodes take n^2 characters
 
@@ -76,7 +78,7 @@ class Draft:
         self.child.append(index.setdefault(below, len(index)))
         self.line.append(line)
 
-    def pairs(self, order: Sequence[str] | None = None) -> Pairs:
+    def pairs(self, order: Sequence[str] | None = None) -> EdgeList:
         """The pairs over the names, these in the order they came in, in that of the note, or in another one."""
         order = self.order if order is None else order
         names, lines = list(self.index), np.array(self.line, np.int32)
@@ -84,7 +86,7 @@ class Draft:
         child: IntArray = np.array(self.child, np.int32)
         if order is not None:
             names, parent, child = _reordered(names, parent, child, order)
-        return Pairs(names, parent, child, lines, self.source, self.labels)
+        return EdgeList(names, parent, child, lines, self.source, self.labels)
 
     def error(self, message: str, line: int = 0) -> TaxonomyError:
         """An error that starts with the place."""
@@ -111,7 +113,8 @@ class Draft:
             pairs.refuse_unknown(self.declared)
         shown = [self.labels.get(name, "") for name in pairs.names] if self.labels else None
         made = build.from_pairs(pairs, kind, self.root if root == "auto" else root, shown)
-        return made.with_replacements(*self.replacements())
+        replacements = self.replacements()
+        return made.with_replacements(*replacements) if any(replacements) else made
 
     def replacements(self) -> tuple[dict[str, str], dict[str, Deprecated]]:
         """Aliases and deprecated ids that mean nodes, as `Taxonomy.with_replacements` takes them.
@@ -157,3 +160,53 @@ def _reordered(
     number = np.empty(len(names), dtype=np.int32)
     number[old] = np.arange(len(names), dtype=np.int32)
     return [names[v] for v in old], number[parent], number[child]
+
+
+@dataclass(frozen=True)
+class FormatOptions:
+    """FormatOptions that shape what a file means; None is the default of the format.
+
+    Parameters
+    ----------
+    language : language of the display labels (SKOS).
+    names : what nodes are called: "iri", "notation", "label" (SKOS), "name" or "path" (paths, indented, JSON).
+    separator : the delimiter of columns, or the mark between the steps of a code ("" for codes that nest by digits).
+    header : whether the first line names the columns.
+    relations : relations that make an edge besides or instead of ``is_a`` (OBO).
+    namespaces : keep only the terms of these namespaces (OBO).
+    obsolete : keep obsolete or deprecated nodes (OBO, SKOS).
+    positions : one node per tree number instead of one per descriptor (MeSH).
+    duplicates : "drop" accepts pairs that are given twice (edges, LSHTC, children).
+    """
+
+    language: str | None = None
+    names: str | None = None
+    separator: str | None = None
+    header: bool | None = None
+    relations: Sequence[str] | None = None
+    namespaces: Sequence[str] | None = None
+    obsolete: bool | None = None
+    positions: bool | None = None
+    duplicates: str | None = None
+
+    def only(self, known: Sequence[str], format: str) -> FormatOptions:
+        """Itself, once it is clear that every option given means something in this format."""
+        for field in fields(self):
+            if getattr(self, field.name) is not None and field.name not in known:
+                takes = f"takes {', '.join(known)}" if known else "takes no option"
+                raise ParameterError(f"Option {field.name} means nothing in the format {format!r}, which {takes}.")
+        return self
+
+    def column_mark(self) -> str | None:
+        """The separator as a delimiter of columns, which is one character; ``\\t`` and ``tab`` are the tab."""
+        mark = "\t" if self.separator in ("\\t", "tab") else self.separator
+        if mark is not None and (len(mark) != 1 or mark in '"\r\n'):
+            raise ParameterError(f"separator={self.separator!r} does not separate columns; expected one character.")
+        return mark
+
+    def choose(self, name: str, choices: Sequence[str]) -> str:
+        """The value of an option that has a fixed set of values; the first is the default."""
+        value = getattr(self, name)
+        if value is not None and value not in choices:
+            raise ParameterError(f"{name}={value!r} is not one of {', '.join(map(repr, choices))}.")
+        return choices[0] if value is None else value

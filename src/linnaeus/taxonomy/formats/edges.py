@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linnaeus.taxonomy.formats.draft import Draft
-from linnaeus.taxonomy.formats.options import Options
+from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
 from linnaeus.taxonomy.formats.source import column_mark, quoted, table
 from linnaeus.taxonomy.taxonomy import Taxonomy
 
@@ -60,7 +59,7 @@ def header_columns(cells: Sequence[str]) -> tuple[int, int, int | None] | None:
     return None if parent is None or child is None else (parent, child, label)
 
 
-def parse(text: str, source: str, format: str, options: Options) -> Draft:
+def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
     """Names and pairs of an edge list."""
     draft = Draft(source, repeats=options.choose("duplicates", ("error", "drop")) == "drop")
     mark = options.column_mark() or column_mark(text) or "\t"
@@ -98,7 +97,7 @@ def _add(draft: Draft, number: int, cells: list[str], parent: int, child: int, l
             raise draft.error(f"node {below!r} has two labels, {known!r} and {cells[label]!r}.", number)
 
 
-def compose(taxonomy: Taxonomy, format: str, options: Options) -> str:
+def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
     """An edge list in node order, so that the nodes come back with the same numbers."""
     mark = options.column_mark() or "\t"
     shown = taxonomy.display_labels

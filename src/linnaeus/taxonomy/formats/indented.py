@@ -11,8 +11,7 @@ The same name under two parents is one node with two parents; with ``names="path
 from __future__ import annotations
 
 from linnaeus.errors import TaxonomyError
-from linnaeus.taxonomy.formats.draft import Draft
-from linnaeus.taxonomy.formats.options import Options
+from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
 from linnaeus.taxonomy.formats.source import body_lines
 from linnaeus.taxonomy.taxonomy import Taxonomy
 
@@ -21,7 +20,7 @@ __all__ = ["KNOWN_OPTIONS", "compose", "parse"]
 KNOWN_OPTIONS = ("names",)
 
 
-def parse(text: str, source: str, format: str, options: Options) -> Draft:
+def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
     """Names and pairs of an outline."""
     draft = Draft(source, repeats=True)
     whole = options.choose("names", ("name", "path")) == "path"
@@ -55,7 +54,7 @@ def parse(text: str, source: str, format: str, options: Options) -> Draft:
     return draft
 
 
-def compose(taxonomy: Taxonomy, format: str, options: Options) -> str:
+def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
     """An outline with tabs; what lies below a node with several parents is written once, at its first place."""
     for name in taxonomy.names:
         if name != name.strip() or "\n" in name or not name:

@@ -6,8 +6,7 @@ In a file without any tab the names of ``parent child child`` are separated by s
 from __future__ import annotations
 
 from linnaeus.errors import TaxonomyError
-from linnaeus.taxonomy.formats.draft import Draft
-from linnaeus.taxonomy.formats.options import Options
+from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
 from linnaeus.taxonomy.formats.source import body_lines
 from linnaeus.taxonomy.taxonomy import Taxonomy
 
@@ -16,7 +15,7 @@ __all__ = ["KNOWN_OPTIONS", "compose", "parse"]
 KNOWN_OPTIONS = ("separator", "duplicates")
 
 
-def parse(text: str, source: str, format: str, options: Options) -> Draft:
+def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
     """Names and pairs: two words a line (lshtc), or a parent and all its children a line (children)."""
     draft = Draft(source, repeats=options.choose("duplicates", ("error", "drop")) == "drop")
     tabs = format == "children" and any("\t" in line for _, line in body_lines(text))
@@ -33,7 +32,7 @@ def parse(text: str, source: str, format: str, options: Options) -> Draft:
     return draft
 
 
-def compose(taxonomy: Taxonomy, format: str, options: Options) -> str:
+def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
     """Pairs in the order of the children (lshtc), or one line per parent (children); a lone node is a line."""
     names = taxonomy.names
     banned = " \t\n\r" if format == "lshtc" else "\t\n\r"

@@ -7,8 +7,7 @@ number is a node, labelled with the descriptor: a tree.
 from __future__ import annotations
 
 from linnaeus.errors import TaxonomyError, nearest
-from linnaeus.taxonomy.formats.draft import Draft
-from linnaeus.taxonomy.formats.options import Options
+from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
 from linnaeus.taxonomy.formats.source import body_lines
 from linnaeus.taxonomy.taxonomy import Taxonomy
 
@@ -18,7 +17,7 @@ KNOWN_OPTIONS = ("positions", "separator")
 MOST_POSITIONS = 1_000_000
 
 
-def parse(text: str, source: str, format: str, options: Options) -> Draft:
+def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
     """Names and pairs of descriptors, or of their positions."""
     draft = Draft(source, root=None, repeats=True)
     mark = options.separator or ";"
@@ -48,7 +47,7 @@ def parse(text: str, source: str, format: str, options: Options) -> Draft:
     return draft
 
 
-def compose(taxonomy: Taxonomy, format: str, options: Options) -> str:
+def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
     """Every node with all its positions; numbers are made from the structure."""
     positions: list[list[str]] = []
     n_children = [0] * taxonomy.n_nodes

@@ -11,9 +11,9 @@ import re
 from dataclasses import dataclass, field
 
 from linnaeus.errors import nearest
-from linnaeus.taxonomy.formats.draft import Draft
-from linnaeus.taxonomy.formats.options import Options
-from linnaeus.taxonomy.taxonomy import Deprecated, Taxonomy
+from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
+from linnaeus.taxonomy.names import Deprecated
+from linnaeus.taxonomy.taxonomy import Taxonomy
 
 __all__ = ["KNOWN_OPTIONS", "compose", "parse"]
 
@@ -37,7 +37,7 @@ class _Term:
     consider: list[str] = field(default_factory=list)
 
 
-def parse(text: str, source: str, format: str, options: Options) -> Draft:
+def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
     """Names and pairs of the terms."""
     draft = Draft(source, repeats=True)
     everything = _terms(text, draft)
@@ -76,7 +76,7 @@ def parse(text: str, source: str, format: str, options: Options) -> Draft:
     return draft
 
 
-def _relations(options: Options, terms: dict[str, _Term], draft: Draft) -> tuple[str, ...]:
+def _relations(options: FormatOptions, terms: dict[str, _Term], draft: Draft) -> tuple[str, ...]:
     if options.relations is None:
         return ("is_a",)
     wanted = _tuple(options.relations)
@@ -167,7 +167,7 @@ def _escaped(value: str, *, spaces: bool) -> str:
     return value.replace(" ", "\\W") if spaces else value
 
 
-def compose(taxonomy: Taxonomy, format: str, options: Options) -> str:
+def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
     """One term per node in node order, all edges as ``is_a``; then one per deprecated id."""
     ids = [_escaped(name, spaces=True) for name in taxonomy.names]
     stanzas = ["format-version: 1.2"]

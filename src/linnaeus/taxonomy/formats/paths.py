@@ -9,8 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 
-from linnaeus.taxonomy.formats.draft import Draft
-from linnaeus.taxonomy.formats.options import Options
+from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
 from linnaeus.taxonomy.formats.source import column_mark, quoted, table
 from linnaeus.taxonomy.taxonomy import Taxonomy
 
@@ -26,7 +25,7 @@ def is_header(cells: list[str]) -> bool:
     return len(cells) > 1 and all(_LEVEL.fullmatch(cell) for cell in cells)
 
 
-def parse(text: str, source: str, format: str, options: Options) -> Draft:
+def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
     """Names and pairs of the paths."""
     draft = Draft(source, root=None, repeats=True)
     whole = options.choose("names", ("name", "path")) == "path"
@@ -53,7 +52,7 @@ def parse(text: str, source: str, format: str, options: Options) -> Draft:
     return draft
 
 
-def compose(taxonomy: Taxonomy, format: str, options: Options) -> str:
+def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
     """The path to every node, in node order; one path per parent where there are several."""
     mark = options.column_mark() or ","
     first = taxonomy.parent.tolist()

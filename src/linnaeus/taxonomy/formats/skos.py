@@ -17,9 +17,9 @@ from collections import Counter
 from typing import Any
 from urllib.parse import quote, unquote
 
-from linnaeus.taxonomy.formats.draft import Draft
-from linnaeus.taxonomy.formats.options import Options
-from linnaeus.taxonomy.taxonomy import Deprecated, Taxonomy
+from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
+from linnaeus.taxonomy.names import Deprecated
+from linnaeus.taxonomy.taxonomy import Taxonomy
 
 __all__ = ["KNOWN_OPTIONS", "compose", "parse"]
 
@@ -39,7 +39,7 @@ LARGEST_ENTITY = 1 << 20
 _IRI = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://|urn:)[^\x00-\x20<>\"{}|\\^`]+")
 
 
-def parse(text: str, source: str, format: str, options: Options) -> Draft:
+def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
     """Names and pairs of the concepts."""
     names = options.choose("names", ("iri", "notation", "label"))
     concepts = _Concepts(Draft(source, repeats=True), options.language)
@@ -201,7 +201,7 @@ class _Concepts:
         return {iri: texts[iri] for iri in known}
 
 
-def compose(taxonomy: Taxonomy, format: str, options: Options) -> str:
+def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
     """A vocabulary with ``broader``, ``topConceptOf`` and one preferred label per concept."""
     import pyoxigraph as ox
 

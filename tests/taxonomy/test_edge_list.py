@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from linnaeus.errors import TaxonomyError
-from linnaeus.taxonomy.pairs import Pairs
+from linnaeus.taxonomy.build import EdgeList
 
 
-def pairs(*given: str, source: str | None = "f.tsv") -> Pairs:
+def pairs(*given: str, source: str | None = "f.tsv") -> EdgeList:
     """Pairs like "AB" (A over B), one in each line, over names in alphabetical order."""
     names = sorted(set("".join(given)))
     parent, child = (np.array([names.index(pair[i]) for pair in given], dtype=np.int32) for i in (0, 1))
-    return Pairs(names, parent, child, np.arange(1, len(given) + 1, dtype=np.int32), source)
+    return EdgeList(names, parent, child, np.arange(1, len(given) + 1, dtype=np.int32), source)
 
 
 def test_loops_and_repetitions_are_set_apart() -> None:
@@ -56,6 +56,6 @@ def test_parents_are_unknown_only_where_something_is_declared() -> None:
 
 
 def test_an_error_without_a_place_is_a_sentence() -> None:
-    nowhere = Pairs(["A"], np.zeros(1, np.int32), np.zeros(1, np.int32))
+    nowhere = EdgeList(["A"], np.zeros(1, np.int32), np.zeros(1, np.int32))
     with pytest.raises(TaxonomyError, match=r"^Node 'A' is its own parent\.$"):
         nowhere.refuse_loops()

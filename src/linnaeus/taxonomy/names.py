@@ -1,0 +1,113 @@
+"""Names of nodes: what a label means, what may have been meant, and other names for the same taxonomy.
+
+Ids that are not nodes may still mean one: an *alias* is another id of a node and is followed wherever labels are read;
+a *deprecated* id was a node once, and is followed only on request. The functions are methods of `Taxonomy`, which
+documents them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from linnaeus.errors import TaxonomyError, closest, nearest
+
+if TYPE_CHECKING:
+    from linnaeus.taxonomy.taxonomy import Taxonomy
+
+__all__ = ["Deprecated", "hint", "replaced", "with_display_labels", "with_replacements"]
+
+
+class Deprecated(NamedTuple):
+    """What is known about a deprecated id.
+
+    Parameters
+    ----------
+    replaced_by : tuple of str, default=()
+        Names of the nodes that replace it. Exactly one can be followed without a decision by a person.
+    consider : tuple of str, default=()
+        Names of nodes to consider instead (OBO ``consider``); these are suggested and never followed.
+    label : str, default=""
+        The display label that it had.
+    """
+
+    replaced_by: tuple[str, ...] = ()
+    consider: tuple[str, ...] = ()
+    label: str = ""
+
+
+def with_replacements(
+    taxonomy: Taxonomy, aliases: Mapping[str, str] | None, deprecated: Mapping[str, Deprecated] | None
+) -> Taxonomy:
+    """The same taxonomy with these aliases and deprecated ids."""
+    aliases, deprecated = dict(aliases or {}), dict(deprecated or {})
+    targets: list[tuple[str, tuple[str, ...]]] = [(id, (name,)) for id, name in aliases.items()]
+    targets += [(id, (*entry.replaced_by, *entry.consider)) for id, entry in deprecated.items()]
+    for id, names in targets:
+        if id in taxonomy.index_of:
+            raise TaxonomyError(f"{id!r} is a node of the taxonomy; it cannot be an alias or deprecated as well.")
+        missing = next((name for name in names if name not in taxonomy.index_of), None)
+        if missing is not None:
+            near = nearest(str(missing), taxonomy.names) or "."
+            raise TaxonomyError(f"{missing!r}, which replaces {id!r}, is not a node of the taxonomy{near}")
+    return _changed(taxonomy, aliases=MappingProxyType(aliases), deprecated=MappingProxyType(deprecated))
+
+
+def with_display_labels(taxonomy: Taxonomy, labels: Mapping[str, str]) -> Taxonomy:
+    """The same taxonomy with other display labels."""
+    before = [""] * taxonomy.n_nodes if taxonomy.display_labels is None else taxonomy.display_labels
+    shown = np.empty(taxonomy.n_nodes, dtype=object)
+    shown[:] = [str(labels.get(name) or label or "") for name, label in zip(taxonomy.names, before, strict=True)]
+    shown.flags.writeable = False
+    return _changed(taxonomy, display_labels=shown)
+
+
+def _changed(taxonomy: Taxonomy, **values: object) -> Taxonomy:
+    """A copy with other attributes; what was computed from the nodes and edges is shared."""
+    from linnaeus.taxonomy.taxonomy import Taxonomy
+
+    made = Taxonomy.__new__(Taxonomy)
+    made.__dict__.update(taxonomy.__dict__)
+    made.__dict__.pop("display_index", None)  # nodes by their former labels
+    made.__dict__.update(values)
+    return made
+
+
+def replaced(taxonomy: Taxonomy, labels: Iterable[Iterable[str]]) -> tuple[list[list[str]], Counter[str]]:
+    """Label lists with aliases and deprecated ids replaced by names of nodes, and how often each id was."""
+    counts: Counter[str] = Counter()
+    rows = []
+    for given in labels:
+        row: dict[str, None] = {}
+        for label in given:
+            node = taxonomy.find(label, replace=True)
+            row[label if node is None else str(taxonomy.names[node])] = None
+            counts[label] += node is not None and label in taxonomy.deprecated
+        rows.append(list(row))
+    return rows, +counts
+
+
+def hint(taxonomy: Taxonomy, name: str) -> str:
+    """What may be meant by a name that no node has, to end a message with."""
+    if name in taxonomy.deprecated:
+        return _deprecation(taxonomy, taxonomy.deprecated[name])
+    shown = taxonomy.names[taxonomy.displayed_as(name)]
+    if not len(shown):
+        near = closest(name, taxonomy.names)
+        if near is None and (label := closest(name, taxonomy.display_index)) is not None:
+            near = taxonomy.names[taxonomy.display_index[label][0]]
+        return "" if near is None else f"; did you mean {taxonomy.titled(near)}?"
+    which = f"node {shown[0]!r}" if len(shown) == 1 else f"{len(shown):,} nodes, {shown[0]!r} and others"
+    return f"; it is the display label of {which}."
+
+
+def _deprecation(taxonomy: Taxonomy, entry: Deprecated) -> str:
+    targets, verb = (entry.replaced_by, "use") if entry.replaced_by else (entry.consider, "consider")
+    if not targets:
+        return "; it is deprecated and has no replacement."
+    some = ", ".join(map(taxonomy.titled, targets[:5])) + (", ..." if len(targets) > 5 else "")
+    return f"; it is deprecated, {verb} {'one of ' if len(targets) > 1 else ''}{some}."
