@@ -8,7 +8,8 @@ import pytest
 
 from linnaeus import Taxonomy
 from linnaeus.data import Dataset, read_dataset
-from linnaeus.data.labelled import join_labels, keep_labelled, prepare_labels
+from linnaeus.data.dataset import keep_labelled, prepare_labels
+from linnaeus.data.label_files import join_labels
 from linnaeus.errors import DataError, ParameterError
 from linnaeus.taxonomy import Deprecated
 

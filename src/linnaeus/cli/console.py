@@ -71,7 +71,7 @@ def _cell(value: Any) -> str:
 
 def note_columns(documents: Any) -> None:
     """What the columns of a file were read as, and what was left out or replaced in reading it, on stderr."""
-    from linnaeus.data.describe import columns_line
+    from linnaeus.data.dataset import columns_line
 
     line = columns_line(documents)
     if line:

@@ -210,7 +210,7 @@ def _answers_of_model(
 def _answers_of_files(
     tax: Any, gold: str, predicted: str, compare: str | None, reading: options.LabelledReading
 ) -> _Answers:
-    from linnaeus.data.describe import shown_columns
+    from linnaeus.data.dataset import shown_columns
     from linnaeus.data.label_files import LabelFile, align, read_label_file
 
     allowed = ("format", "labels", "encoding", "header")

@@ -39,7 +39,7 @@ def labels_of(documents: Any, taxonomy: Any, checks: LabelChecks, reading: Label
     Without a taxonomy the labels are a flat one. Documents without a label are refused unless --unlabelled says other.
     """
     from linnaeus import Taxonomy
-    from linnaeus.data.labelled import prepare_labels
+    from linnaeus.data.dataset import prepare_labels
 
     if documents.labels is None:
         raise no_labels(documents)

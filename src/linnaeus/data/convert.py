@@ -18,9 +18,8 @@ from scipy import sparse
 
 from linnaeus.data.dataset import Dataset
 from linnaeus.data.mapped import FORMAT, FORMAT_VERSION, MANIFEST, checksum, is_mapped, mapped_array, read_mapped
-from linnaeus.data.readers import read_dataset
-from linnaeus.data.readers.recognition import format_of
-from linnaeus.data.readers.source import Options, Source
+from linnaeus.data.readers import format_of, read_dataset
+from linnaeus.data.readers.source import InputFile, ReadOptions
 from linnaeus.errors import DataError
 from linnaeus.files import naming, replace_file
 
@@ -47,12 +46,12 @@ def convert(
     ((2, 8), [['3', '5'], ['5']])
     """
     several = [paths] if isinstance(paths, (str, PathLike)) else list(paths)
-    source = Source(several[0])
+    source = InputFile(several[0])
     streamed = set(options) <= {"n_features", "encoding", "taxonomy"} and len(several) == 1 and not source.is_folder
     if streamed:
         source.check_not_empty(options.get("encoding"))
-        if (format or format_of(source, Options(encoding=options.get("encoding")))) in _STREAMED:
-            return _stream(source, Options(**options), Path(output))
+        if (format or format_of(source, ReadOptions(encoding=options.get("encoding")))) in _STREAMED:
+            return _stream(source, ReadOptions(**options), Path(output))
     return write_mapped(read_dataset(several, format, **options), output)
 
 
@@ -77,7 +76,7 @@ def write_mapped(data: Dataset, output: str | PathLike[str]) -> Dataset:
     return read_mapped(Path(output))
 
 
-def _stream(source: Source, options: Options, output: Path) -> Dataset:
+def _stream(source: InputFile, options: ReadOptions, output: Path) -> Dataset:
     from linnaeus.data.readers.svmlight import batches
 
     writer = _Writer(output)

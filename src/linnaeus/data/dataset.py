@@ -17,12 +17,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from linnaeus.errors import DataError, ParameterError, UnknownLabelError, place
+from linnaeus.errors import DataError, ParameterError, UnknownLabelError, nearest, place
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import CSR, IntArray, Matrix, is_sparse
+from linnaeus.typing import CSR, BoolArray, IntArray, Matrix, is_sparse
 
-__all__ = ["Dataset", "concatenate"]
+__all__ = ["UNLABELLED", "Dataset", "columns_line", "concatenate", "keep_labelled", "prepare_labels", "shown_columns"]
 
+UNLABELLED = ("error", "drop", "keep")  # documents without a label
+SHOWN = 8  # columns of one role that a line names
 SHAPES = ("X", "fields", "sequences")
 
 
@@ -313,3 +315,121 @@ def _common_taxonomy(parts: Sequence[Dataset]) -> Taxonomy | None:
     if any(taxonomy != found[0] for taxonomy in found[1:]):
         raise DataError(f"The files {', '.join(part.source or '?' for part in parts)} carry different taxonomies.")
     return found[0] if found else None
+
+
+# -- documents without labels ------------------------------------------------------------------------------------------
+# A few empty cells in a table of codes, read as documents of no label, teach a model to answer nothing. So they are
+# counted, and the user says whether they are an error, left out or kept.
+
+
+def keep_labelled(data: Dataset, unlabelled: str = "error") -> Dataset:
+    """The data set without documents that have no label.
+
+    Parameters
+    ----------
+    data : Dataset
+        Documents with labels.
+    unlabelled : {"error", "drop", "keep"}, default="error"
+        "error" refuses them with their number and the place of the first, "drop" leaves them out and notes their number
+        in ``data.notes``, "keep" returns the data set as it is.
+
+    Returns
+    -------
+    data : Dataset
+        The documents that remain.
+
+    Examples
+    --------
+    >>> data = Dataset(fields={"text": ["a goal", "a vote"]}, labels=[["Sports"], []])
+    >>> kept = keep_labelled(data, "drop")
+    >>> kept.documents, kept.notes
+    (['a goal'], {'unlabelled': '1 of 2 documents dropped'})
+    """
+    if data.labels is None:
+        _check_choice(unlabelled)
+        return data
+    return _kept(data, np.array([bool(row) for row in data.labels]), unlabelled)
+
+
+def prepare_labels(
+    data: Dataset, taxonomy: Taxonomy, *, unknown: str = "error", unlabelled: str = "error"
+) -> tuple[Dataset, CSR]:
+    """Documents with their labels as 0/1 rows over a taxonomy, ready for training.
+
+    Parameters
+    ----------
+    data : Dataset
+        Documents with labels.
+    taxonomy : Taxonomy
+        Where the labels stand.
+    unknown : str, default="error"
+        What happens to labels that are not in the taxonomy, see `Dataset.indicator`.
+    unlabelled : {"error", "drop", "keep"}, default="error"
+        What happens to documents without a label, also those whose only label was dropped, see `keep_labelled`.
+
+    Returns
+    -------
+    data : Dataset
+        The documents that remain.
+    Y : CSR array of shape (n_docs, n_nodes)
+        Their labels.
+
+    Examples
+    --------
+    >>> data = Dataset(fields={"text": ["a goal", "a vote"]}, labels=[["Sports"], []])
+    >>> kept, Y = prepare_labels(data, Taxonomy.flat(["Sports"]), unlabelled="drop")
+    >>> len(kept), Y.toarray().tolist()
+    (1, [[1]])
+    """
+    _check_choice(unlabelled)
+    Y = data.indicator(taxonomy, unknown=unknown)
+    labelled = np.diff(Y.indptr) > 0
+    return _kept(data, labelled, unlabelled), Y if unlabelled == "keep" else Y[np.flatnonzero(labelled)]
+
+
+def _kept(data: Dataset, labelled: BoolArray, unlabelled: str) -> Dataset:
+    _check_choice(unlabelled)
+    n_without = int((~labelled).sum())
+    if unlabelled == "keep" or not n_without:
+        return data
+    if unlabelled == "error":
+        first = int(np.argmin(labelled))
+        raise DataError(
+            f"{n_without:,} of {len(data):,} documents have no label, the first at {data.place(first)}; leave them out "
+            f"with unlabelled='drop', or use them as documents without labels with unlabelled='keep'."
+        )
+    if n_without == len(data):
+        raise DataError(f"None of the {len(data):,} documents of {data.source or 'this data set'} has a label.")
+    notes = {**data.notes, "unlabelled": f"{n_without:,} of {len(data):,} documents dropped"}
+    return replace(data.take(labelled), notes=notes)
+
+
+def _check_choice(unlabelled: str) -> None:
+    if unlabelled not in UNLABELLED:
+        expected = ", ".join(map(repr, UNLABELLED))
+        raise ParameterError(f"unlabelled={unlabelled!r}; expected {expected}{nearest(str(unlabelled), UNLABELLED)}")
+
+
+# -- columns -----------------------------------------------------------------------------------------------------------
+
+
+def columns_line(data: Dataset) -> str:
+    """What each column was read as, in one line for people; empty for a format without columns.
+
+    Examples
+    --------
+    >>> columns = {"text": ("body",), "labels": ("category",), "ignored": ("subject", "date")}
+    >>> columns_line(Dataset(fields={"body": ["a goal"]}, columns=columns))
+    "columns: text 'body'; labels 'category'; ignored 'subject', 'date'"
+    """
+    unnamed = " (no header: columns are numbered from 0)" if "header" in data.notes else ""
+    return f"columns: {shown_columns(data.columns)}{unnamed}" if data.columns else ""
+
+
+def shown_columns(columns: Mapping[str, Sequence[str]]) -> str:
+    """Columns by their role: ``text 'body'; labels 'category'``."""
+    parts = []
+    for role, names in columns.items():
+        shown = ", ".join(map(repr, names[:SHOWN]))
+        parts.append(f"{role} {shown}" + (f" and {len(names) - SHOWN} others" if len(names) > SHOWN else ""))
+    return "; ".join(parts)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,7 @@ from linnaeus.data.duplicates import first_occurrence
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import IntArray
 
-__all__ = ["columns_line", "describe", "shown_columns"]
-
-SHOWN = 8  # columns of one role that a line names
+__all__ = ["describe"]
 
 
 def describe(data: Dataset, taxonomy: Taxonomy | None = None) -> dict[str, Any]:
@@ -50,28 +47,6 @@ def describe(data: Dataset, taxonomy: Taxonomy | None = None) -> dict[str, Any]:
     if taxonomy is not None:
         counts["taxonomy"] = _taxonomy(taxonomy)
     return counts
-
-
-def columns_line(data: Dataset) -> str:
-    """What each column was read as, in one line for people; empty for a format without columns.
-
-    Examples
-    --------
-    >>> columns = {"text": ("body",), "labels": ("category",), "ignored": ("subject", "date")}
-    >>> columns_line(Dataset(fields={"body": ["a goal"]}, columns=columns))
-    "columns: text 'body'; labels 'category'; ignored 'subject', 'date'"
-    """
-    unnamed = " (no header: columns are numbered from 0)" if "header" in data.notes else ""
-    return f"columns: {shown_columns(data.columns)}{unnamed}" if data.columns else ""
-
-
-def shown_columns(columns: Mapping[str, Sequence[str]]) -> str:
-    """Columns by their role: ``text 'body'; labels 'category'``."""
-    parts = []
-    for role, names in columns.items():
-        shown = ", ".join(map(repr, names[:SHOWN]))
-        parts.append(f"{role} {shown}" + (f" and {len(names) - SHOWN} others" if len(names) > SHOWN else ""))
-    return "; ".join(parts)
 
 
 def _documents(data: Dataset) -> dict[str, Any]:

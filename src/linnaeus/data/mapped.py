@@ -17,9 +17,10 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -28,7 +29,10 @@ from linnaeus.data.dataset import Dataset
 from linnaeus.errors import DataError, LinnaeusError
 from linnaeus.taxonomy import Taxonomy
 
-__all__ = ["FORMAT", "FORMAT_VERSION", "MANIFEST", "MappedCSR", "is_mapped", "read_mapped"]
+if TYPE_CHECKING:
+    from linnaeus.data.readers.source import InputFile, ReadOptions
+
+__all__ = ["FORMAT", "FORMAT_VERSION", "MANIFEST", "MappedCSR", "is_mapped", "read_folder", "read_mapped"]
 
 FORMAT = "linnaeus-data"
 FORMAT_VERSION = 1
@@ -167,3 +171,15 @@ def _labels(folder: Path) -> list[list[str]]:
     if ends[:1] != [0] or ends[-1] != len(numbers) or sorted(ends) != ends or min(numbers, default=0) < 0:
         raise DataError(f"{folder}: the labels do not fit each other; convert the data again.")
     return [[names[v] for v in numbers[a:b]] for a, b in pairwise(ends)]
+
+
+def read_folder(source: InputFile, options: ReadOptions) -> Dataset:
+    """Open the folder; a taxonomy that is given takes the place of the one that the folder may carry."""
+    if not source.is_folder or source.path is None:
+        raise DataError(f"{source.name} is a file; a converted data set is a folder.")
+    data = read_mapped(source.path)
+    if options.n_features is not None and data.X is not None and options.n_features != data.X.shape[1]:
+        raise DataError(f"{source.name} has {data.X.shape[1]:,} features; {options.n_features:,} were asked for.")
+    if options.taxonomy is not None:
+        data = replace(data, taxonomy=options.taxonomy)
+    return data if options.limit is None else data.take(range(min(options.limit, len(data))))

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linnaeus.data import read_dataset
-from linnaeus.data.readers.archive import members
-from linnaeus.data.readers.source import Source
+from linnaeus.data.readers.source import InputFile, members
 from linnaeus.errors import DataError
 
 SGML = b'<REUTERS TOPICS="YES" LEWISSPLIT="TRAIN" NEWID="1"><TOPICS></TOPICS><TEXT>a</TEXT></REUTERS>\n'
@@ -37,7 +36,7 @@ TEXTS = {f"label{i % 3}/{i}.txt": b"word " * (i + 1) for i in range(30)}
 def read(tmp_path: Path) -> Callable[..., list[tuple[str, bytes]]]:
     def write_and_read(content: bytes) -> list[tuple[str, bytes]]:
         (tmp_path / "docs.tar").write_bytes(content)
-        return list(members(Source(tmp_path / "docs.tar")))
+        return list(members(InputFile(tmp_path / "docs.tar")))
 
     return write_and_read
 
@@ -60,7 +59,7 @@ def test_wherever_an_archive_is_cut_off_it_is_an_error(tmp_path_factory: pytest.
     path = tmp_path_factory.getbasetemp() / "cut.tar"
     path.write_bytes(archive(TEXTS)[:at])
     with pytest.raises(DataError, match=r"cut\.tar"):
-        list(members(Source(path)))
+        list(members(InputFile(path)))
 
 
 def test_a_header_overwritten_with_zeros_is_not_the_end(read: Callable[..., list[tuple[str, bytes]]]) -> None:

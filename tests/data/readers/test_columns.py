@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from linnaeus.data.readers.columns import LABELS, choose_columns, first_of
-from linnaeus.data.readers.source import Options
+from linnaeus.data.readers.source import ReadOptions
 from linnaeus.errors import DataError
 
 
@@ -21,19 +21,19 @@ from linnaeus.errors import DataError
 def test_usual_names_are_recognised(
     available: list[str], text: tuple[str, ...], labels: tuple[str, ...], id: str | None, sequence: str | None
 ) -> None:
-    chosen = choose_columns(available, Options(), "f")
+    chosen = choose_columns(available, ReadOptions(), "f")
     assert (chosen.text, chosen.labels, chosen.id, chosen.sequence) == (text, labels, id, sequence)
 
 
 def test_names_of_the_user_win() -> None:
-    options = Options(text=("topic",), labels=("text",), id="label")
+    options = ReadOptions(text=("topic",), labels=("text",), id="label")
     chosen = choose_columns(["text", "label", "topic"], options, "f")
     assert (chosen.text, chosen.labels, chosen.id) == (("topic",), ("text",), "label")
 
 
 def test_a_wrong_name_is_answered_with_the_nearest() -> None:
     with pytest.raises(DataError, match="f has no column 'titel'; it has 'title', 'labels'; did you mean 'title'"):
-        choose_columns(["title", "labels"], Options(text=("titel",)), "f")
+        choose_columns(["title", "labels"], ReadOptions(text=("titel",)), "f")
 
 
 def test_the_order_of_the_usual_names_decides_not_that_of_the_columns() -> None:
@@ -47,35 +47,35 @@ def test_the_order_of_the_usual_names_decides_not_that_of_the_columns() -> None:
 def test_several_columns_that_may_be_the_labels_are_an_error_that_names_them(names: list[str]) -> None:
     example = names[2] if names[0] == "subject" else names[0]
     with pytest.raises(DataError, match=f"may hold the labels, '{names[0]}', '{names[2]}'; .* labels='{example}'"):
-        choose_columns(names, Options(), "f")
-    assert choose_columns(names, Options(labels=(names[2],)), "f").labels == (names[2],)
-    assert choose_columns([*names, "label"], Options(), "f").labels == ("label",)
+        choose_columns(names, ReadOptions(), "f")
+    assert choose_columns(names, ReadOptions(labels=(names[2],)), "f").labels == (names[2],)
+    assert choose_columns([*names, "label"], ReadOptions(), "f").labels == ("label",)
 
 
 def test_texts_beside_sequences_are_an_error_that_names_both() -> None:
     with pytest.raises(
         DataError, match="texts \\('title'\\) and sequences \\('seq'\\); .*text='title' or sequence='seq'"
     ):
-        choose_columns(["title", "seq", "label"], Options(), "f")
-    assert choose_columns(["title", "seq", "label"], Options(sequence="seq"), "f").text == ()
+        choose_columns(["title", "seq", "label"], ReadOptions(), "f")
+    assert choose_columns(["title", "seq", "label"], ReadOptions(sequence="seq"), "f").text == ()
 
 
 def test_a_column_of_accessions_or_numbers_is_not_a_sequence() -> None:
     values = {"protein": ["Q0P887", "P12345"], "go": ["GO:1", "GO:2"]}
-    chosen = choose_columns(["protein", "go"], Options(), "f", values)
+    chosen = choose_columns(["protein", "go"], ReadOptions(), "f", values)
     assert (chosen.sequence, chosen.id) == (None, "protein")
-    assert choose_columns(["protein", "go"], Options(), "f", {"protein": ["MKQ", "MAA"]}).sequence == "protein"
-    assert choose_columns(["sequence", "text"], Options(), "f", {"sequence": ["1", "2"]}).text == ("text",)
+    assert choose_columns(["protein", "go"], ReadOptions(), "f", {"protein": ["MKQ", "MAA"]}).sequence == "protein"
+    assert choose_columns(["sequence", "text"], ReadOptions(), "f", {"sequence": ["1", "2"]}).text == ("text",)
 
 
 def test_a_number_is_the_position_of_a_column() -> None:
-    chosen = choose_columns(["Nr", "Inhalt", "Schlagwort"], Options(text=("1",), labels=("2",)), "f")
+    chosen = choose_columns(["Nr", "Inhalt", "Schlagwort"], ReadOptions(text=("1",), labels=("2",)), "f")
     assert (chosen.text, chosen.labels, chosen.id) == (("Inhalt",), ("Schlagwort",), "Nr")
 
 
 def test_every_column_has_a_role() -> None:
     available = ["id", "subject", "body", "category", "date"]
-    chosen = choose_columns(available, Options(labels=("category",)), "f")
+    chosen = choose_columns(available, ReadOptions(labels=("category",)), "f")
     assert chosen.roles(available) == {
         "text": ("body",),
         "labels": ("category",),

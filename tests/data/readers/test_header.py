@@ -5,21 +5,21 @@ from __future__ import annotations
 import pytest
 
 from linnaeus import Taxonomy
-from linnaeus.data.readers.header import names_columns, row_is_header
-from linnaeus.data.readers.source import Options
+from linnaeus.data.readers.columns import names_columns, row_is_header
+from linnaeus.data.readers.source import ReadOptions
 
 DOCUMENTS = [["Ein spätes Tor", "Sport"], ["Eine knappe Wahl", "Politik"], ["Ein Spiel im Regen", "Sport"]]
 
 
 def test_a_header_has_a_usual_or_a_named_column() -> None:
-    assert names_columns(["foo", "Labels"], Options())
-    assert names_columns(["foo", "bar"], Options(text=("foo",)))
-    assert not names_columns(["A late goal", "Sports"], Options())
+    assert names_columns(["foo", "Labels"], ReadOptions())
+    assert names_columns(["foo", "bar"], ReadOptions(text=("foo",)))
+    assert not names_columns(["A late goal", "Sports"], ReadOptions())
 
 
 def test_a_position_is_not_the_name_of_a_column() -> None:
-    assert not names_columns(["1", "A late goal", "Sports"], Options(text=("1",)))
-    assert names_columns(["0", "1", "2"], Options(text=("1",)))
+    assert not names_columns(["1", "A late goal", "Sports"], ReadOptions(text=("1",)))
+    assert names_columns(["0", "1", "2"], ReadOptions(text=("1",)))
 
 
 @pytest.mark.parametrize(

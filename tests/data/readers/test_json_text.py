@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from linnaeus.data.readers.json_text import load_json
+from linnaeus.data.readers.jsonl import load_json
 from linnaeus.errors import DataError
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,9 @@ from linnaeus.errors import DataError, ParameterError
 
 
 def test_every_format_has_a_reader() -> None:
-    import importlib
-
-    for module in FORMATS.values():
-        assert callable(importlib.import_module(f"linnaeus.data.readers.{module}").read)
+    for path in FORMATS.values():
+        module, _, function = path.rpartition(".")
+        assert callable(getattr(importlib.import_module(f"linnaeus.data.{module}"), function))
 
 
 @pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf", b"\xff\xfe", b" \n"])

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from linnaeus import files
-from linnaeus.data.readers.source import Source
+from linnaeus.data.readers.source import InputFile
 from linnaeus.errors import DataError
 
 CONTENT = "one\ntwo é\nthree".encode()
@@ -26,31 +26,31 @@ CONTENT = "one\ntwo é\nthree".encode()
 def test_lines_are_read_through_any_compression_whatever_the_name(tmp_path: Path, pack: object) -> None:
     path = tmp_path / "docs.dat"
     path.write_bytes(pack(CONTENT))
-    assert list(Source(path).lines()) == [(1, "one\n"), (2, "two é\n"), (3, "three")]
+    assert list(InputFile(path).lines()) == [(1, "one\n"), (2, "two é\n"), (3, "three")]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
 def test_a_byte_order_mark_decides_the_encoding(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "docs"
     path.write_bytes("é\nb".encode(encoding))
-    assert [line for _, line in Source(path).lines()] == ["é\n", "b"]
+    assert [line for _, line in InputFile(path).lines()] == ["é\n", "b"]
 
 
 def test_a_wrong_byte_is_named_with_file_and_line(tmp_path: Path) -> None:
     path = tmp_path / "docs"
     path.write_bytes("good\nb\xe9d\n".encode("latin-1"))
     with pytest.raises(DataError, match=r"docs:2: byte 0xe9 is not UTF-8; name the encoding .* 'latin-1'"):
-        list(Source(path).lines())
-    assert list(Source(path).lines("latin-1"))[1] == (2, "béd\n")
+        list(InputFile(path).lines())
+    assert list(InputFile(path).lines("latin-1"))[1] == (2, "béd\n")
     with pytest.raises(DataError, match="'latin-99' is not an encoding"):
-        list(Source(path).lines("latin-99"))
+        list(InputFile(path).lines("latin-99"))
 
 
 def test_broken_utf_16_is_named_with_file(tmp_path: Path) -> None:
     path = tmp_path / "docs"
     path.write_bytes("one\ntwo".encode("utf-16") + b"!")
     with pytest.raises(DataError, match=r"docs:2: byte 0x21 is not UTF-16"):
-        list(Source(path).lines())
+        list(InputFile(path).lines())
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress])
@@ -58,7 +58,7 @@ def test_a_truncated_file_is_an_error(tmp_path: Path, pack: object) -> None:
     path = tmp_path / "docs"
     path.write_bytes(pack(bytes(range(256)) * 4000)[:-12])
     with pytest.raises(DataError, match="docs"):
-        list(Source(path).lines("latin-1"))
+        list(InputFile(path).lines("latin-1"))
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, lzma.compress, bz2.compress])
@@ -67,10 +67,10 @@ def test_a_file_is_closed_however_far_it_was_read(tmp_path: Path, pack: object) 
     path.write_bytes(pack(CONTENT))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        lines = Source(path).lines()
+        lines = InputFile(path).lines()
         assert next(lines) == (1, "one\n")
         lines.close()
-        assert len(list(Source(path).lines())) == 3
+        assert len(list(InputFile(path).lines())) == 3
         gc.collect()
     assert [str(w.message) for w in caught if w.category is ResourceWarning] == []
 
@@ -78,7 +78,7 @@ def test_a_file_is_closed_however_far_it_was_read(tmp_path: Path, pack: object) 
 def test_standard_input_is_read_twice_without_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     stdin = io.TextIOWrapper(io.BytesIO(gzip.compress(CONTENT)))
     monkeypatch.setattr("sys.stdin", stdin)
-    source = Source("-")
+    source = InputFile("-")
     assert source.head == CONTENT
     assert len(list(source.lines())) == 3
 
@@ -88,12 +88,12 @@ def test_standard_input_is_read_twice_without_a_file(monkeypatch: pytest.MonkeyP
 def test_a_file_of_nothing_but_a_byte_order_mark_is_empty(tmp_path: Path, content: str, encoding: str) -> None:
     (tmp_path / "docs").write_bytes(content.encode(encoding))
     with pytest.raises(DataError, match="docs is empty"):
-        Source(tmp_path / "docs").check_not_empty()
+        InputFile(tmp_path / "docs").check_not_empty()
 
 
 def test_a_missing_file_is_named() -> None:
     with pytest.raises(FileNotFoundError, match="nowhere"):
-        Source("nowhere.jsonl")
+        InputFile("nowhere.jsonl")
 
 
 # -- pipes, archives and limits ----------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ def test_a_pipe_is_read_once_and_used_twice(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     writer = threading.Thread(target=lambda: pipe.write_bytes(gzip.compress(CONTENT)), daemon=True)
     writer.start()
-    source = Source(pipe)
+    source = InputFile(pipe)
     writer.join(10)
     assert source.head == CONTENT
     assert len(list(source.lines())) == 3
@@ -114,7 +114,7 @@ def test_a_zip_archive_with_one_file_is_that_file(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "docs.csv.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("docs.csv", CONTENT)
         archive.writestr("__MACOSX/._docs.csv", b"x")
-    source = Source(tmp_path / "docs.csv.zip")
+    source = InputFile(tmp_path / "docs.csv.zip")
     assert (source.head, source.ending) == (CONTENT, ".csv")
 
 
@@ -122,15 +122,15 @@ def test_an_office_document_is_named_as_one(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "docs.xlsx", "w") as archive:
         archive.writestr("[Content_Types].xml", b"<x/>")
     with pytest.raises(DataError, match=r"docs\.xlsx is an Office document.*save it as CSV"):
-        Source(tmp_path / "docs.xlsx").open()
+        InputFile(tmp_path / "docs.xlsx").open()
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress])
 def test_a_file_that_unpacks_to_more_than_the_limit_is_an_error(tmp_path: Path, pack: object) -> None:
     (tmp_path / "docs").write_bytes(pack(b"\0" * 300_000))
     with pytest.raises(DataError, match="docs unpacks to more than 200,000 bytes"):
-        Source(tmp_path / "docs", 200_000).read()
-    assert len(Source(tmp_path / "docs", 300_000).read()) == 300_000
+        InputFile(tmp_path / "docs", 200_000).read()
+    assert len(InputFile(tmp_path / "docs", 300_000).read()) == 300_000
 
 
 def test_the_usual_limit_follows_from_the_size_of_the_file() -> None:

@@ -16,18 +16,21 @@ and the ``known`` labels (the names of a taxonomy) are given, the one counts tha
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import PurePath
 
-from linnaeus.data.label_files import annif, fasttext, gaf, json_lines, lines, tables
+from linnaeus.data.dataset import Dataset
+from linnaeus.data.label_files import annif, gaf, json_lines, lines, tables
 from linnaeus.data.label_files.content import LabelFile, Line, align, number
 from linnaeus.data.readers.delimited import separator_line
-from linnaeus.data.readers.json_text import load_json
-from linnaeus.data.readers.source import Source
+from linnaeus.data.readers.jsonl import load_json
+from linnaeus.data.readers.source import InputFile
 from linnaeus.errors import DataError, ParameterError, nearest
+from linnaeus.taxonomy import Taxonomy
 
-__all__ = ["FORMATS", "LabelFile", "align", "read_label_file"]
+__all__ = ["FORMATS", "LabelFile", "align", "join_labels", "read_label_file"]
 
 FORMATS = ("jsonl", "tsv", "csv", "lines", "fasttext", "annif", "gaf")
 SAMPLE = 1000
@@ -76,7 +79,7 @@ def read_label_file(
     """
     if format not in (None, *FORMATS):
         raise ParameterError(f"Label files are {', '.join(FORMATS)}, got {format!r}{nearest(str(format), FORMATS)}")
-    source = Source(path)
+    source = InputFile(path)
     if source.is_folder:
         raise DataError(f"{source.name} is a folder, expected a file of labels.")
     given = [(number, line.rstrip("\r\n")) for number, line in source.lines(encoding)]
@@ -94,7 +97,7 @@ def read_label_file(
         return lines.read(given, source.name, known, labels)
     if labels is not None:
         raise DataError(f"{source.name} is a file of {format} labels, which has no column {labels!r}.")
-    return {"fasttext": fasttext.read, "annif": annif.read, "gaf": gaf.read}[format](given, source.name)
+    return {"fasttext": lines.read_fasttext, "annif": annif.read, "gaf": gaf.read}[format](given, source.name)
 
 
 def _recognised(given: list[Line], name: str, known: Collection[str] | None, labels: str | None) -> str:
@@ -102,7 +105,7 @@ def _recognised(given: list[Line], name: str, known: Collection[str] | None, lab
     first = sample[0][1]
     if first.lstrip().startswith("{") or _is_json_list(first):
         return "jsonl"
-    if first.startswith(fasttext.MARK):
+    if first.startswith(lines.MARK):
         return "fasttext"
     if gaf.recognised([line for _, line in sample]):
         return "gaf"
@@ -141,3 +144,75 @@ def _looks_like_csv(rows: list[list[str]], name: str, known: Collection[str] | N
         return sum(len(row) > 1 and row[1] in known for row in rows) * 2 > len(rows)
     scores = [number(row[2]) is not None for row in rows if len(row) == 3 and row[2]]
     return bool(scores) and all(scores) and all(len(row) == 3 for row in rows)
+
+
+def join_labels(
+    data: Dataset, path: str | PathLike[str], *, labels: str | None = None, encoding: str | None = None
+) -> Dataset:
+    """Documents with the labels that a file of labels gives them by id.
+
+    Parameters
+    ----------
+    data : Dataset
+        Documents with ids; labels that it has are replaced.
+    path : str or path-like
+        File of labels in any format that `read_label_file` reads, such as a table of ids and labels or a GAF.
+    labels : str, default=None
+        Key or column of the labels in that file, where it has no usual name.
+    encoding : str, default=None
+        Encoding of that file.
+
+    Returns
+    -------
+    data : Dataset
+        The same documents. A document that the file does not name has no label; ``notes["labels_file"]`` counts these,
+        and the entries that name no document. Alternative ids of the taxonomy are read as its nodes, and deprecated
+        ones that have one replacement as this.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "annotations.tsv")
+    >>> _ = path.write_text("P1\\tGO:2\\nP1\\tGO:3\\nP9\\tGO:4\\n")
+    >>> joined = join_labels(Dataset(sequences=["MKQ", "MAA"], ids=["P1", "P2"]), path)
+    >>> joined.labels, joined.notes["labels_file"]
+    ([['GO:2', 'GO:3'], []], '1 of 2 documents found; 1 of 2 entries name no document')
+    """
+    known = None if data.taxonomy is None else data.taxonomy.index_of
+    file = read_label_file(path, known=known, labels=labels, encoding=encoding)
+    if file.ids is None:
+        if len(file) != len(data):
+            raise DataError(
+                f"{file.source} has no ids and {len(file):,} entries for {len(data):,} documents; without ids there is "
+                f"one entry per document."
+            )
+        given, note = file.labels, f"{len(data):,} documents in the order of the file"
+    else:
+        if data.ids is None:
+            raise DataError(
+                f"{data.source or 'The data set'} has no ids to find in {file.source}; name their column with id=..."
+            )
+        rows = dict(zip(file.ids, file.labels, strict=True))
+        given = [list(rows.get(identity, [])) for identity in data.ids]
+        n_found = sum(identity in rows for identity in data.ids)
+        n_unused = len(rows.keys() - set(data.ids))
+        if not n_found:
+            raise DataError(
+                f"No document of {data.source or 'the data set'} is named in {file.source}: ids such as "
+                f"{data.ids[0]!r} were looked for, and it has {file.ids[0]!r}{nearest(data.ids[0], file.ids)}"
+            )
+        note = f"{n_found:,} of {len(data):,} documents found; {n_unused:,} of {len(rows):,} entries name no document"
+    notes = {**data.notes, "labels_file": note}
+    if data.taxonomy is not None:
+        given, replaced = _followed(data.taxonomy, given)
+        if replaced:
+            notes["replaced"] = f"{replaced:,} deprecated labels by their replacements"
+    columns = {**{role: names for role, names in data.columns.items() if role != "labels"}, "labels": (file.source,)}
+    ignored = (*data.columns.get("labels", ()), *data.columns.get("ignored", ()))
+    return replace(data, labels=given, notes=notes, columns={**columns, **({"ignored": ignored} if ignored else {})})
+
+
+def _followed(taxonomy: Taxonomy, rows: Sequence[Sequence[str]]) -> tuple[list[list[str]], int]:
+    """Labels with alternative and deprecated ids replaced by the nodes that they mean, and how many were deprecated."""
+    found, counts = taxonomy.replaced(rows)
+    return found, counts.total()

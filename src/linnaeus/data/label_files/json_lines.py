@@ -11,7 +11,7 @@ from typing import Any
 
 from linnaeus.data.label_files.content import Document, Entries, LabelFile, Line, assemble, number
 from linnaeus.data.readers.columns import ANSWER_IDS, ANSWERS, SCORES, first_of
-from linnaeus.data.readers.json_text import load_json
+from linnaeus.data.readers.jsonl import load_json
 from linnaeus.data.readers.labels import bare, choose_part, label_names, split_known
 from linnaeus.errors import DataError, nearest, place
 

@@ -1,4 +1,12 @@
-"""Label files with the labels of one document on each line, and the cutting of cells into labels and scores."""
+"""Label files with the labels of one document on each line: plain, or as fastText writes and reads them.
+
+    A;B                              labels, with any separator
+    __label__A __label__B            answers, or gold labels
+    __label__A 0.9 __label__B 0.4    answers with probabilities
+    __label__A A late goal           a training file: what follows the labels is the document
+
+Where any line continues after its labels, the numbers behind labels are words of the documents, not scores.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +18,10 @@ from linnaeus.data.readers.columns import ANSWERS
 from linnaeus.data.readers.labels import SEPARATORS, choose_separator, split_cell
 from linnaeus.errors import DataError
 
-__all__ = ["Splitter", "read"]
+__all__ = ["MARK", "Splitter", "read", "read_fasttext"]
 
 BLANK = " "
+MARK = "__label__"
 
 
 def read(lines: list[Line], name: str, known: Collection[str] | None, heading: str | None = None) -> LabelFile:
@@ -78,3 +87,25 @@ class _Scored:
             if name in self.known and number(score) is not None:
                 return name, number(score)
         return label, None
+
+
+def read_fasttext(lines: list[Line], name: str) -> LabelFile:
+    """Read one document per line; an empty line is a document without labels."""
+    rows = [_marked(line.split()) for _, line in lines]
+    has_texts = any(rest for _, rest in rows)
+    documents = []
+    for (line, _), (pairs, _) in zip(lines, rows, strict=True):
+        scores = [] if has_texts else [score for _, score in pairs]
+        documents.append((line, None, ([label for label, _ in pairs], scores)))
+    return assemble(documents, name)
+
+
+def _marked(words: list[str]) -> tuple[list[tuple[str, float | None]], list[str]]:
+    """Labels at the beginning with the number behind each, and the words after them."""
+    pairs: list[tuple[str, float | None]] = []
+    at = 0
+    while at < len(words) and words[at].startswith(MARK):
+        score = number(words[at + 1]) if at + 1 < len(words) else None
+        pairs.append((words[at].removeprefix(MARK), score))
+        at += 1 if score is None else 2
+    return pairs, words[at:]

@@ -13,8 +13,7 @@ from itertools import chain
 
 from linnaeus.data.label_files import lines as plain
 from linnaeus.data.label_files.content import LabelFile, Line, assemble, number
-from linnaeus.data.readers.columns import ANSWER_IDS, ANSWERS, SCORES, first_of
-from linnaeus.data.readers.header import row_is_header
+from linnaeus.data.readers.columns import ANSWER_IDS, ANSWERS, SCORES, first_of, row_is_header
 from linnaeus.data.readers.labels import bare
 from linnaeus.errors import DataError, nearest, place
 from linnaeus.files import long_cells
@@ -23,7 +22,7 @@ __all__ = ["cut", "header", "read"]
 
 SAMPLE = 1000
 Row = tuple[int, list[str]]
-Columns = tuple[int | None, int, int | None]  # where id, labels and score stand
+TableColumns = tuple[int | None, int, int | None]  # where id, labels and score stand
 
 
 def read(
@@ -52,7 +51,7 @@ def read(
     return replace(_labels(rows, at, name, known, is_open=is_open), columns=_roles(names, at, is_open=is_open))
 
 
-def _roles(names: list[str], at: Columns, *, is_open: bool) -> dict[str, tuple[str, ...]]:
+def _roles(names: list[str], at: TableColumns, *, is_open: bool) -> dict[str, tuple[str, ...]]:
     id_at, label_at, score_at = at
     chosen = {"id": [id_at], "labels": range(label_at, len(names)) if is_open else [label_at], "score": [score_at]}
     if score_at is not None:
@@ -65,7 +64,7 @@ def _roles(names: list[str], at: Columns, *, is_open: bool) -> dict[str, tuple[s
     return {role: found for role, found in roles.items() if found}
 
 
-def _labels(rows: list[Row], at: Columns, name: str, known: Collection[str] | None, *, is_open: bool) -> LabelFile:
+def _labels(rows: list[Row], at: TableColumns, name: str, known: Collection[str] | None, *, is_open: bool) -> LabelFile:
     id_at, label_at, score_at = at
     for line, row in rows:
         if len(row) <= max(id_at or 0, label_at) and not (len(row) == label_at == 1):
@@ -104,7 +103,7 @@ def _cells(text: str, delimiter: str, name: str, line: int) -> list[str]:
         raise DataError(f"{place(name, line)} is not a row of cells: {error}.") from None
 
 
-def header(cells: list[str], known: Collection[str] | None) -> Columns | None:
+def header(cells: list[str], known: Collection[str] | None) -> TableColumns | None:
     """Columns of id, labels and score if the first row names them."""
     label, identity, score = (first_of(cells, names) for names in (ANSWERS, ANSWER_IDS, SCORES))
     if label is None or (known is not None and label in known) or (identity is None and len(cells) > 1):
@@ -113,7 +112,7 @@ def header(cells: list[str], known: Collection[str] | None) -> Columns | None:
     return at[0], cells.index(label), at[1]
 
 
-def named(cells: list[str], labels: str, where: str) -> Columns | None:
+def named(cells: list[str], labels: str, where: str) -> TableColumns | None:
     """Columns of a table whose first row has the ``labels`` asked for; None for the number of a column."""
     if labels in cells:
         at = [first_of((cell for cell in cells if cell != labels), names) for names in (ANSWER_IDS, SCORES)]
@@ -125,7 +124,7 @@ def named(cells: list[str], labels: str, where: str) -> Columns | None:
     raise DataError(f"{where} has no column {labels!r}; it has {shown}{nearest(labels, cells)}")
 
 
-def _by_position(rows: list[Row], labels: str | None) -> Columns:
+def _by_position(rows: list[Row], labels: str | None) -> TableColumns:
     """Columns of a table without header: id, labels, perhaps scores."""
     label_at = 1 if labels is None else int(labels)
     return 0 if label_at else None, label_at, 2 if label_at == 1 and _third_is_score(rows) else None

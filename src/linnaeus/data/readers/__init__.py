@@ -1,23 +1,31 @@
-"""Read documents and labels from files; the format is recognised from the content unless it is given."""
+"""Read documents and labels from files; the format is recognised from the content unless it is given.
+
+A format is recognised by the first bytes of a file, then by its first lines together. The ending of the name counts
+only where the lines leave it open whether commas separate cells or clauses.
+"""
 
 from __future__ import annotations
 
+import csv
 import importlib
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from os import PathLike
-from typing import Any
 
-from linnaeus.data.dataset import Dataset, concatenate
+from linnaeus import files
+from linnaeus.data.dataset import UNLABELLED, Dataset, concatenate, keep_labelled
 from linnaeus.data.duplicates import drop_duplicates
-from linnaeus.data.labelled import UNLABELLED, join_labels, keep_labelled
-from linnaeus.data.readers.recognition import FORMATS, format_of
-from linnaeus.data.readers.source import Options, Source
+from linnaeus.data.label_files import join_labels
+from linnaeus.data.mapped import is_mapped
+from linnaeus.data.readers.columns import names_columns
+from linnaeus.data.readers.delimited import separator_line, sniff_delimiter
+from linnaeus.data.readers.source import HEAD, InputFile, ReadOptions, is_tar, is_zip, members
 from linnaeus.engine.limits import parse_bytes
 from linnaeus.errors import DataError, ParameterError, check_number, nearest
 from linnaeus.taxonomy import Taxonomy
 
-__all__ = ["FORMATS", "read_dataset", "recognise"]
+__all__ = ["FORMATS", "format_of", "read_dataset", "recognise"]
 
 Path = str | PathLike[str]
 Names = str | int | Sequence[str | int] | None
@@ -62,7 +70,7 @@ def read_dataset(
         alternative id of a node are read as the node.
     text, labels, categorical : str, int or sequence of these, default=None
         Columns or keys to use; usual names are recognised. A number that is not a name is the position of a column,
-        from 0. In FASTA ``labels`` is the mark before the labels in a header line. Beside ``labels_file``, ``labels``
+        from 0. In FASTA ``labels`` is the mark before the labels in a header line. With ``labels_file``, ``labels``
         is the column of that file.
     id, sequence : str or int, default=None
         Columns or keys of the ids and of sequences, in the same way.
@@ -83,7 +91,7 @@ def read_dataset(
     usual_text : sequence of str, default=None
         Columns or keys that are read as text where the file has them, before the usual names; those of a model.
     labelled : bool, default=True
-        Whether labels are read; where they are not, it is no error that several columns may hold them.
+        Whether labels are read; if not, several columns that may hold them are not an error.
     headers : {"strip", "keep"}, default="strip"
         Whether the header lines of e-mails and news posts are left out.
     n_features : int, default=None
@@ -113,13 +121,7 @@ def read_dataset(
     """
     _one_of("unlabelled", unlabelled, UNLABELLED)
     _one_of("duplicates", duplicates, ("keep", "drop", "merge"))
-    if delimiter is not None and (len(delimiter) != 1 or delimiter in "\r\n"):
-        raise ParameterError(f"delimiter={delimiter!r}; expected one character.")
-    limits = {"n_features": n_features, "limit": limit}
-    for name, value in limits.items():
-        if value is not None:
-            check_number(name, value, least=1, whole=True)
-    options = Options(
+    options = ReadOptions(
         taxonomy=taxonomy,
         text=_names(text),
         labels=() if labels_file is not None else _names(labels),
@@ -129,29 +131,39 @@ def read_dataset(
         header=header,
         delimiter=delimiter,
         label_separator=label_separator,
-        label_part=_one_of("label_part", label_part, ("id", "name", "last", "path", None)),
-        headers=_one_of("headers", headers, ("strip", "keep")) or "strip",
+        label_part=label_part,
+        headers=headers,
         n_features=n_features,
         encoding=encoding,
         limit=limit,
         usual_text=_names(usual_text),
         labelled=labelled,
     )
-    if format is not None and format not in FORMATS:
-        raise ParameterError(f"Format {format!r} is not one of {', '.join(FORMATS)}{nearest(format, FORMATS)}")
+    _check(options, format)
     several = [paths] if isinstance(paths, (str, PathLike)) else list(paths)
     largest = None if max_unpacked is None else parse_bytes(max_unpacked, "max_unpacked")
-    data = concatenate([_read(Source(path, largest), format, options) for path in several])
-    if split is not None:
-        data = _only(data, split)
+    data = concatenate([_read(InputFile(path, largest), format, options) for path in several])
+    data = data if split is None else _only(data, split)
     if labels_file is not None:
         column = next(iter(_names(labels)), None)
         data = join_labels(data, labels_file, labels=column, encoding=encoding)
     elif taxonomy is not None and data.labels is not None and taxonomy.aliases:
         data = replace(data, labels=_by_name(data.labels, taxonomy))
-    if duplicates != "keep":
-        data = _distinct(data, "first" if duplicates == "drop" else "merge")
+    data = data if duplicates == "keep" else _distinct(data, "first" if duplicates == "drop" else "merge")
     return keep_labelled(data, unlabelled)
+
+
+def _check(options: ReadOptions, format: str | None) -> None:
+    """Refuse values that no reader takes."""
+    if format is not None and format not in FORMATS:
+        raise ParameterError(f"Format {format!r} is not one of {', '.join(FORMATS)}{nearest(format, FORMATS)}")
+    if options.delimiter is not None and (len(options.delimiter) != 1 or options.delimiter in "\r\n"):
+        raise ParameterError(f"delimiter={options.delimiter!r}; expected one character.")
+    for name, value in (("n_features", options.n_features), ("limit", options.limit)):
+        if value is not None:
+            check_number(name, value, least=1, whole=True)
+    _one_of("label_part", options.label_part, ("id", "name", "last", "path", None))
+    _one_of("headers", options.headers, ("strip", "keep"))
 
 
 def _by_name(labels: list[list[str]], taxonomy: Taxonomy) -> list[list[str]]:
@@ -170,7 +182,7 @@ def _distinct(data: Dataset, labels: str) -> Dataset:
     )
 
 
-def _read(source: Source, format: str | None, options: Options) -> Dataset:
+def _read(source: InputFile, format: str | None, options: ReadOptions) -> Dataset:
     if not source.is_folder and not (source.path is None and source.head and format in (None, "lines")):
         source.check_not_empty(options.encoding)
     elif not source.is_folder and not source.text_head(options.encoding).strip():
@@ -178,9 +190,11 @@ def _read(source: Source, format: str | None, options: Options) -> Dataset:
     name = format or format_of(source, options)
     if name in ("csv", "tsv") and format is not None and options.delimiter is None:
         options = replace(options, delimiter="\t" if name == "tsv" else options.delimiter)
-    module: Any = importlib.import_module(f"linnaeus.data.readers.{FORMATS[name]}")
-    data: Dataset = module.read(source, options)
-    return data
+    module, _, function = FORMATS[name].rpartition(".")
+    read: Callable[[InputFile, ReadOptions], Dataset] = getattr(
+        importlib.import_module(f"linnaeus.data.{module}"), function
+    )
+    return read(source, options)
 
 
 def _only(data: Dataset, split: str) -> Dataset:
@@ -204,10 +218,10 @@ def recognise(path: Path) -> str:
     >>> recognise(path)
     'libsvm'
     """
-    source = Source(path)
+    source = InputFile(path)
     if not source.is_folder:
         source.check_not_empty()
-    return format_of(source, Options())
+    return format_of(source, ReadOptions())
 
 
 def _names(given: Names) -> tuple[str, ...]:
@@ -216,7 +230,109 @@ def _names(given: Names) -> tuple[str, ...]:
     return (str(given),) if isinstance(given, (str, int)) else tuple(map(str, given))
 
 
-def _one_of(name: str, value: str | None, allowed: Sequence[str | None]) -> str | None:
+def _one_of(name: str, value: str | None, allowed: Sequence[str | None]) -> None:
     if value not in allowed:
         raise ParameterError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
-    return value
+
+
+# Format -> function of `linnaeus.data` that reads it: ``function(source, options)``.
+FORMATS = {
+    "jsonl": "readers.jsonl.read",
+    "csv": "readers.delimited.read",
+    "tsv": "readers.delimited.read",
+    "lines": "readers.lines.read",
+    "libsvm": "readers.svmlight.read",
+    "xmc": "readers.svmlight.read",
+    "lshtc": "readers.svmlight.read",
+    "arff": "readers.arff.read",
+    "npz": "readers.npz.read",
+    "fasta": "readers.fasta.read",
+    "fasttext": "readers.lines.read_fasttext",
+    "folder": "readers.folder.read",
+    "reuters": "readers.reuters.read",
+    "mapped": "mapped.read_folder",
+}
+
+LABELS_ONLY = re.compile(r"[^\s:,]+(,\s*[^\s:,]+)*\s*(\s#.*)?")
+VECTOR = re.compile(r"([^\s:,]+(,\s*[^\s:,]+)*\s+)?\d+:\S+(\s+\d+:\S+)*\s*(#.*)?")
+SPACE_AFTER_COMMA = re.compile(r"[^\s:]+,\s")
+
+
+def format_of(source: InputFile, options: ReadOptions) -> str:
+    """The format, one of `FORMATS`; the source is not empty."""
+    if source.is_folder:
+        assert source.path is not None
+        if is_mapped(source.path):
+            return "mapped"
+        return "reuters" if any(source.path.glob("*.sgm")) else "folder"
+    if is_zip(source.head):
+        with source.open_seekable() as stream:
+            names = [info.filename for info in files.zip_members(stream, source.name, DataError)]
+        if any(name.endswith(".npy") for name in names) or not names:
+            return "npz"
+        return "reuters" if names[0].endswith(".sgm") else "folder"
+    if is_tar(source.head):
+        first = next((name for name, _ in members(source)), "")
+        return "reuters" if first.endswith(".sgm") else "folder"
+    text = source.text_head(options.encoding)
+    return _format_of_text(_whole_lines(text) if len(source.head) == HEAD else text, source, options)
+
+
+def _whole_lines(text: str) -> str:
+    """The head of a longer file without the line, or at least without the word, that it cuts in two."""
+    return text[: text.rfind("\n") + 1] or text[: text.rfind(" ") + 1] or text
+
+
+def _format_of_text(text: str, source: InputFile, options: ReadOptions) -> str:
+    text = text.lstrip()
+    first = text.split("\n", 1)[0].strip()
+    if first.upper().startswith(("<!DOCTYPE LEWIS", "<REUTERS")):
+        return "reuters"
+    if re.search(r"^\s*@relation\b", text, re.IGNORECASE | re.MULTILINE):
+        return "arff"
+    if first.startswith(("{", "[")):
+        return "jsonl"
+    if first.startswith(">"):
+        return "fasta"
+    if re.fullmatch(r"\d+\s+\d+\s+\d+", first):
+        return "xmc"
+    if vectors := _sparse_vectors(text):
+        return "lshtc" if any(map(SPACE_AFTER_COMMA.match, vectors)) else "libsvm"
+    if "\0" in text:
+        raise DataError(f"{source.name} is not in a format known here ({', '.join(FORMATS)}).")
+    if first.lower().startswith("!gaf-version"):
+        raise DataError(f"{source.name} holds annotations (GAF), not documents; join it to them with labels_file=...")
+    if first.startswith("__label__"):
+        return "fasttext"
+    if "\t" in first or options.delimiter == "\t":
+        return "tsv"
+    if source.ending in (".csv", ".tsv") or separator_line(text)[1]:
+        return "csv"
+    return "csv" if _has_columns(text, options) else "lines"
+
+
+def _sparse_vectors(text: str) -> list[str]:
+    """The lines of labels and features, if that is what the file holds.
+
+    A first line with features decides, so that a wrong line further down is named as such. Comments may stand before
+    it, and documents without features, if all the rest is of this kind too: a word alone may also be a short text.
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    vectors = [line for line in lines if VECTOR.fullmatch(line)]
+    if vectors and vectors[0] == lines[0]:
+        return vectors
+    rest = sum(bool(LABELS_ONLY.fullmatch(line)) for line in lines)
+    return vectors if len(vectors) + rest == len(lines) else []
+
+
+def _has_columns(text: str, options: ReadOptions) -> bool:
+    """Whether the first lines are rows of cells; sentences with commas in them are not."""
+    if options.delimiter or options.header is not None or options.text or options.labels or options.sequence:
+        return True
+    sample = text.splitlines()[: 50 if len(text) < HEAD // 2 else 20]
+    try:
+        rows = [row for row in csv.reader(sample, delimiter=sniff_delimiter(text)) if row]
+    except csv.Error:  # a cell beyond the limit of the csv module is a long text
+        return False
+    widths = {len(row) for row in rows}
+    return names_columns(rows[0], options) or (len(widths) == 1 and widths != {1} and len(rows) > 1)

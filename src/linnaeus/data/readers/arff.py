@@ -24,7 +24,7 @@ import numpy as np
 from scipy import sparse
 
 from linnaeus.data.dataset import Dataset
-from linnaeus.data.readers.source import Options, Source
+from linnaeus.data.readers.source import InputFile, ReadOptions
 from linnaeus.errors import DataError, nearest, place
 from linnaeus.files import long_cells
 from linnaeus.taxonomy import Taxonomy
@@ -49,7 +49,7 @@ class Attribute:
         return [f"{self.name}={value}" for value in self.values] if self.kind == "nominal" else [self.name]
 
 
-def read(source: Source, options: Options) -> Dataset:
+def read(source: InputFile, options: ReadOptions) -> Dataset:
     """Read an ARFF file with its labels and taxonomy."""
     lines = source.lines(options.encoding)
     attributes = _header(lines, source.name)
@@ -77,7 +77,7 @@ def read(source: Source, options: Options) -> Dataset:
     )
 
 
-def _taxonomy(source: Source, options: Options) -> Taxonomy | None:
+def _taxonomy(source: InputFile, options: ReadOptions) -> Taxonomy | None:
     from linnaeus.taxonomy import formats
 
     return None if source.path is None else formats.read(source.path, format="arff", encoding=options.encoding)
@@ -120,7 +120,7 @@ def _attribute(text: str, where: str) -> Attribute:
     raise DataError(f"{where}: type {kind[:40]!r} of attribute {name!r} is not numeric, nominal or hierarchical.")
 
 
-def _label_column(attributes: list[Attribute], options: Options, name: str) -> int | None:
+def _label_column(attributes: list[Attribute], options: ReadOptions, name: str) -> int | None:
     """The hierarchical attribute, the one the user names, or a nominal one called class; None if there is none."""
     names = [a.name for a in attributes]
     if options.labels:

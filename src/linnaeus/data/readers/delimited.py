@@ -23,10 +23,17 @@ from typing import Any
 import numpy as np
 
 from linnaeus.data.dataset import Dataset
-from linnaeus.data.readers.columns import Columns, choose_columns, is_missing, is_number
-from linnaeus.data.readers.header import SAMPLE, names_columns, row_is_header
+from linnaeus.data.readers.columns import (
+    SAMPLE,
+    ColumnRoles,
+    choose_columns,
+    is_missing,
+    is_number,
+    names_columns,
+    row_is_header,
+)
 from linnaeus.data.readers.labels import split_cells
-from linnaeus.data.readers.source import Options, Source
+from linnaeus.data.readers.source import InputFile, ReadOptions
 from linnaeus.errors import DataError, place
 from linnaeus.files import long_cells
 
@@ -36,7 +43,7 @@ SEPARATOR_LINE = re.compile(r"sep=(.)\s*", re.IGNORECASE)  # the first line of a
 Row = tuple[int, list[str]]
 
 
-def read(source: Source, options: Options) -> Dataset:
+def read(source: InputFile, options: ReadOptions) -> Dataset:
     """Read a delimited file."""
     rows = _rows(source, options)
     sample = list(islice(rows, SAMPLE))
@@ -60,7 +67,7 @@ def read(source: Source, options: Options) -> Dataset:
     return data if header or options.header is not None else replace(data, notes={"header": "none recognised"})
 
 
-def _is_header(sample: list[Row], options: Options, name: str) -> bool:
+def _is_header(sample: list[Row], options: ReadOptions, name: str) -> bool:
     """Whether the first row names the columns; a row that may be either is an error."""
     number, first = sample[0]
     if names_columns(first, options):
@@ -76,7 +83,12 @@ def _is_header(sample: list[Row], options: Options, name: str) -> bool:
 
 
 def _read(
-    source: Source, options: Options, names: list[str], chosen: Columns, first: list[str], rows: Iterator[Row]
+    source: InputFile,
+    options: ReadOptions,
+    names: list[str],
+    chosen: ColumnRoles,
+    first: list[str],
+    rows: Iterator[Row],
 ) -> Dataset:
     if chosen.text or chosen.sequence:
         return _read_text(source, options, names, chosen, rows)
@@ -97,7 +109,7 @@ def _read(
     return _read_numbers(source, options, names, numeric, chosen, rows)
 
 
-def _by_position(names: list[str], cells: list[str], options: Options, *, header: bool) -> Options:
+def _by_position(names: list[str], cells: list[str], options: ReadOptions, *, header: bool) -> ReadOptions:
     """Columns whose names say nothing: (text), (text, labels), or (id, labels, sequence), unless the user names them.
 
     Under a header, numbers are features.
@@ -118,7 +130,9 @@ def _by_position(names: list[str], cells: list[str], options: Options, *, header
     return options
 
 
-def _read_text(source: Source, options: Options, names: list[str], chosen: Columns, rows: Iterator[Row]) -> Dataset:
+def _read_text(
+    source: InputFile, options: ReadOptions, names: list[str], chosen: ColumnRoles, rows: Iterator[Row]
+) -> Dataset:
     wanted = [chosen.sequence] if chosen.sequence else [*chosen.text, *chosen.categorical]
     texts: dict[str, list[str]] = {name: [] for name in wanted}
     others: dict[str, list[str]] = {name: [] for name in (*chosen.labels, chosen.id, chosen.split) if name is not None}
@@ -141,7 +155,12 @@ def _read_text(source: Source, options: Options, names: list[str], chosen: Colum
 
 
 def _read_numbers(
-    source: Source, options: Options, names: list[str], numeric: list[str], chosen: Columns, rows: Iterator[Row]
+    source: InputFile,
+    options: ReadOptions,
+    names: list[str],
+    numeric: list[str],
+    chosen: ColumnRoles,
+    rows: Iterator[Row],
 ) -> Dataset:
     others: dict[str, list[str]] = {name: [] for name in (*chosen.labels, chosen.id, chosen.split) if name is not None}
     places = [names.index(name) for name in numeric]
@@ -161,7 +180,7 @@ def _read_numbers(
 
 
 def _common(
-    source: Source, options: Options, chosen: Columns, others: dict[str, list[str]], lines: array[int]
+    source: InputFile, options: ReadOptions, chosen: ColumnRoles, others: dict[str, list[str]], lines: array[int]
 ) -> dict[str, Any]:
     label_columns = [split_cells(others[n], options.label_separator, options.taxonomy) for n in chosen.labels]
     labels = [list(dict.fromkeys(chain.from_iterable(row))) for row in zip(*label_columns, strict=True)]
@@ -178,7 +197,7 @@ def _common(
 # -- rows and cells ----------------------------------------------------------------------------------------------------
 
 
-def _rows(source: Source, options: Options) -> Iterator[Row]:
+def _rows(source: InputFile, options: ReadOptions) -> Iterator[Row]:
     head = source.text_head(options.encoding)
     named, skipped = separator_line(head)
     delimiter = options.delimiter or named or sniff_delimiter(head)

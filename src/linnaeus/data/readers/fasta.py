@@ -19,7 +19,7 @@ import numpy as np
 
 from linnaeus.data.dataset import Dataset
 from linnaeus.data.readers.labels import split_cell, split_cells
-from linnaeus.data.readers.source import Options, Source
+from linnaeus.data.readers.source import InputFile, ReadOptions
 from linnaeus.errors import DataError, place
 
 __all__ = ["DESCRIPTION", "read"]
@@ -29,7 +29,7 @@ UNIPROT = re.compile(r"(?:sp|tr)\|([A-Za-z0-9-]+)\|\S*")
 CODE = re.compile(r"(?=\S*\d)[\w.:;,|@/-]+")
 
 
-def read(source: Source, options: Options) -> Dataset:
+def read(source: InputFile, options: ReadOptions) -> Dataset:
     """Read sequences; letters may be wrapped over several lines."""
     ids: list[str] = []
     rests: list[str] = []
@@ -73,7 +73,7 @@ def read(source: Source, options: Options) -> Dataset:
     )
 
 
-def _label_cells(rests: list[str], options: Options, *, uniprot: bool) -> list[str] | None:
+def _label_cells(rests: list[str], options: ReadOptions, *, uniprot: bool) -> list[str] | None:
     """What stands in place of the labels in each header; None where this is a description."""
     if options.labels:
         mark = re.compile(re.escape(options.labels[0]) + r"\s*(\S+)")
@@ -90,7 +90,7 @@ def _label_cells(rests: list[str], options: Options, *, uniprot: bool) -> list[s
     return None
 
 
-def _is_known(cell: str, options: Options) -> bool:
+def _is_known(cell: str, options: ReadOptions) -> bool:
     assert options.taxonomy is not None
     marks = (options.label_separator,) if options.label_separator else (None, ";", "|", ",")
     return any(label in options.taxonomy for mark in marks for label in split_cell(cell, mark))

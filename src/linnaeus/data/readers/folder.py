@@ -19,9 +19,8 @@ from collections.abc import Iterator
 
 from linnaeus import files
 from linnaeus.data.dataset import Dataset
-from linnaeus.data.readers.archive import members
 from linnaeus.data.readers.labels import bare
-from linnaeus.data.readers.source import Options, Source
+from linnaeus.data.readers.source import InputFile, ReadOptions, members
 from linnaeus.errors import DataError
 
 __all__ = ["read", "strip_headers"]
@@ -31,7 +30,7 @@ PART = re.compile(r"(?:.*[^a-z])?(train|test|valid|validation|dev)(?:ing)?", re.
 MAIL = re.compile(r"^(?:From|Newsgroups|Path|Xref|Message-ID|Return-Path|Received):", re.MULTILINE)
 
 
-def read(source: Source, options: Options) -> Dataset:
+def read(source: InputFile, options: ReadOptions) -> Dataset:
     """Read one document per file."""
     found: dict[str, str] = {}
     for path, content in _files(source):
@@ -64,7 +63,7 @@ def read(source: Source, options: Options) -> Dataset:
     )
 
 
-def _beside(source: Source, options: Options, found: dict[str, str], *, labelled: bool) -> Dataset:
+def _beside(source: InputFile, options: ReadOptions, found: dict[str, str], *, labelled: bool) -> Dataset:
     """Documents NAME.txt, with their labels in NAME.tsv or NAME.key where there are any."""
     paths = [path for path in found if path.endswith(".txt")][: options.limit]
     labels = []
@@ -81,7 +80,7 @@ def _beside(source: Source, options: Options, found: dict[str, str], *, labelled
     )
 
 
-def _text(text: str, options: Options) -> str:
+def _text(text: str, options: ReadOptions) -> str:
     return strip_headers(text) if options.headers == "strip" else text
 
 
@@ -91,7 +90,7 @@ def _labels(text: str, *, tabs: bool) -> list[str]:
     return list(dict.fromkeys(cell for cell in cells if cell))
 
 
-def _files(source: Source) -> Iterator[tuple[str, bytes]]:
+def _files(source: InputFile) -> Iterator[tuple[str, bytes]]:
     """(path, content) of every file, hidden ones left out."""
     if source.is_folder:
         assert source.path is not None

@@ -8,6 +8,7 @@ paths, [id, name] lists or records. A string such as "A;B" is one label, unless 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, islice
@@ -16,18 +17,17 @@ from typing import Any
 import numpy as np
 
 from linnaeus.data.dataset import Dataset
-from linnaeus.data.readers.columns import Columns, choose_columns
-from linnaeus.data.readers.json_text import load_json
+from linnaeus.data.readers.columns import ColumnRoles, choose_columns
 from linnaeus.data.readers.labels import choose_part, label_names
-from linnaeus.data.readers.source import Options, Source
+from linnaeus.data.readers.source import InputFile, ReadOptions
 from linnaeus.errors import DataError, place
 
-__all__ = ["read"]
+__all__ = ["load_json", "read"]
 
 SAMPLE = 200  # records looked at to choose the columns; a key may be missing in the first ones
 
 
-def read(source: Source, options: Options) -> Dataset:
+def read(source: InputFile, options: ReadOptions) -> Dataset:
     """Read JSON lines or a JSON array of records."""
     records = _records(source, options)
     first = list(islice(records, SAMPLE))
@@ -48,7 +48,11 @@ def read(source: Source, options: Options) -> Dataset:
 
 
 def _collect(
-    source: Source, options: Options, chosen: Columns, part: str | None, records: Iterator[tuple[int, dict[str, Any]]]
+    source: InputFile,
+    options: ReadOptions,
+    chosen: ColumnRoles,
+    part: str | None,
+    records: Iterator[tuple[int, dict[str, Any]]],
 ) -> Dataset:
     names = [chosen.sequence] if chosen.sequence else [*chosen.text, *chosen.categorical]
     columns: dict[str, list[str]] = {name: [] for name in names}
@@ -81,7 +85,7 @@ def _collect(
     )
 
 
-def _records(source: Source, options: Options) -> Iterator[tuple[int, dict[str, Any]]]:
+def _records(source: InputFile, options: ReadOptions) -> Iterator[tuple[int, dict[str, Any]]]:
     if source.text_head(options.encoding).lstrip().startswith("["):
         yield from _array(source, options)
         return
@@ -91,7 +95,7 @@ def _records(source: Source, options: Options) -> Iterator[tuple[int, dict[str, 
         yield number, _object(load_json(line, source.name, number), place(source.name, number))
 
 
-def _array(source: Source, options: Options) -> Iterator[tuple[int, dict[str, Any]]]:
+def _array(source: InputFile, options: ReadOptions) -> Iterator[tuple[int, dict[str, Any]]]:
     """A JSON array is read whole; the number of a record stands for its line."""
     text = "".join(line for _, line in source.lines(options.encoding))
     for number, record in enumerate(load_json(text, source.name), 1):
@@ -118,3 +122,24 @@ def _text(value: Any, name: str, where: str) -> str:
     if isinstance(value, (int, float)):
         return str(value)
     raise DataError(f"{where}: field {name!r} holds {type(value).__name__}; text or a list of tokens is expected.")
+
+
+def load_json(text: str, name: str, line: int = 1) -> Any:
+    """The value that ``text`` holds, which begins at ``line`` of the file ``name``.
+
+    Examples
+    --------
+    >>> load_json('{"labels": ["A"]}', "docs.jsonl", 7)
+    {'labels': ['A']}
+    """
+    try:
+        return json.loads(text.rstrip())  # a line end is no line of its own
+    except json.JSONDecodeError as error:
+        where = place(name, line + error.lineno - 1)
+        raise DataError(f"{where} is not JSON: {error.msg} at column {error.colno}.") from error
+    except ValueError as error:  # a number of thousands of digits
+        raise DataError(f"{place(name, line)} holds a number that cannot be read: {error}.") from error
+    except RecursionError:
+        raise DataError(
+            f"{place(name, line)} is nested too deeply; a record with text and labels is expected."
+        ) from None

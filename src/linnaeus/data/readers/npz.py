@@ -1,12 +1,24 @@
 """Matrices in numpy archives (.npz); nothing in them is executed, arrays of Python objects are refused.
 
-Features are ``X_data, X_indices, X_indptr, X_shape``, the arrays of ``scipy.sparse.save_npz``, or a dense ``X``. Labels
-are read by `linnaeus.data.readers.npz_labels`. Other arrays with one entry per document become ``extra``.
+Features are ``X_data, X_indices, X_indptr, X_shape``, the arrays of ``scipy.sparse.save_npz``, or a dense ``X``. Other
+arrays with one entry per document become ``extra``. Labels are in one of the layouts
+
+    Y_indptr, Y_indices (Y_shape, Y_data)    rows of a sparse 0/1 matrix, columns named by label_names or by number
+    a 0/1 matrix of numbers                  columns named by label_names
+    a list of whole numbers                  numbers of label_names; labels themselves where there are no such names
+    a list of strings                        joined labels, ``A;B``
+    a table of strings                       several labels per row, the empty string is none
+
+The array is called ``labels``, ``y`` or another usual name, in capitals or not, or what ``labels=`` says; this may be a
+text file as well, with one line per document. What looks like labels and cannot be read as such is an error: a data set
+without labels would be taken for one that has none.
 """
 
 from __future__ import annotations
 
 import io
+from itertools import pairwise
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -14,18 +26,18 @@ from scipy import sparse
 
 from linnaeus import files
 from linnaeus.data.dataset import Dataset
-from linnaeus.data.readers.archive import is_zip
-from linnaeus.data.readers.npz_labels import read_labels, whole_numbers
-from linnaeus.data.readers.source import Options, Source
-from linnaeus.errors import DataError
+from linnaeus.data.readers.columns import LABELS, first_of
+from linnaeus.data.readers.labels import split_cells
+from linnaeus.data.readers.source import InputFile, ReadOptions, is_zip
+from linnaeus.errors import DataError, nearest
 from linnaeus.typing import CSR
 
-__all__ = ["read"]
+__all__ = ["read", "read_labels", "whole_numbers"]
 
 MOST_EMPTY_ROWS = 10_000_000  # a csc matrix may claim any number of rows
 
 
-def read(source: Source, options: Options) -> Dataset:
+def read(source: InputFile, options: ReadOptions) -> Dataset:
     """Read a numpy archive."""
     with source.open_seekable() as stream:
         _check_size(stream, source)
@@ -60,7 +72,7 @@ def read(source: Source, options: Options) -> Dataset:
     return data if options.limit is None else data.take(np.arange(min(options.limit, len(data))))
 
 
-def _check_size(stream: BinaryIO, source: Source) -> None:
+def _check_size(stream: BinaryIO, source: InputFile) -> None:
     """Refuse an archive whose arrays are far larger than the file."""
     limit = files.unpack_limit(stream.seek(0, io.SEEK_END), source.max_unpacked)
     stream.seek(0)
@@ -113,3 +125,102 @@ def _csr(arrays: dict[str, Any], prefix: str, name: str) -> CSR:
     if X.ndim != 2:
         raise DataError(f"The sparse matrix of {name} has {X.ndim} dimensions; 2 are expected.")
     return sparse.csr_array(X)
+
+
+PATTERN = {"Y_indptr", "Y_indices", "Y_shape", "Y_data"}
+SUSPECTS = ("y_", "label", "target")  # arrays that begin so are labels, even if it is not clear how
+
+
+def read_labels(
+    arrays: dict[str, Any], options: ReadOptions, n_docs: int, name: str
+) -> tuple[list[list[str]] | None, set[str]]:
+    """Labels per document, None where there are none, and the arrays that they were read from."""
+    if options.labels:
+        key = options.labels[0]
+        labels = _of_array(arrays, key, options, name) if key in arrays else _of_file(arrays, key, options, name)
+        return _checked(labels, n_docs, name if key in arrays else key), {key, "label_names"}
+    if "Y_indptr" in arrays:
+        return _checked(_of_pattern(arrays, name), n_docs, name), {*PATTERN, "label_names"}
+    found = first_of(arrays, LABELS)
+    if found is None:
+        suspects = [key for key in arrays if key.lower().startswith(SUSPECTS)]
+        if suspects:
+            raise DataError(
+                f"{name} has no labels in a known layout, but {', '.join(map(repr, suspects))}; expected an array "
+                f"'labels' or 'Y', or Y_indptr and Y_indices, or say which it is with labels=..."
+            )
+        return None, set()
+    return _checked(_of_array(arrays, found, options, name), n_docs, name), {found, "label_names"}
+
+
+def _of_file(arrays: dict[str, Any], key: str, options: ReadOptions, name: str) -> list[list[str]]:
+    if not Path(key).is_file():
+        raise DataError(f"{name} has no array {key!r}, and no such file{nearest(key, arrays)}")
+    cells = [line.rstrip("\r\n") for _, line in InputFile(key).lines(options.encoding)]
+    return split_cells(cells, options.label_separator, options.taxonomy)
+
+
+def _of_array(arrays: dict[str, Any], key: str, options: ReadOptions, name: str) -> list[list[str]]:
+    given = arrays[key]
+    if given.ndim == 2 and given.dtype.kind in "US":
+        return [[label for label in row if label] for row in given.astype(str).tolist()]
+    if given.ndim == 2:
+        if given.dtype.kind not in "biuf" or not np.isin(given, (0, 1)).all():
+            raise DataError(f"{key} of {name} is a matrix of {given.dtype}; labels are 0 and 1 in it, or strings.")
+        names = _label_names(arrays, given.shape[1], name)
+        return [names[np.flatnonzero(row)].tolist() for row in given]
+    if given.ndim != 1:
+        raise DataError(f"{key} of {name} has the shape {given.shape}; labels have one or two dimensions.")
+    if given.dtype.kind in "iu" and "label_names" in arrays:
+        low, high = int(given.min(initial=0)), int(given.max(initial=-1))
+        names = _label_names(arrays, high + 1, name)
+        if low < 0:
+            raise DataError(f"{key} of {name} goes from {low}; numbers of label_names begin at 0.")
+        return [[label] for label in names[given].tolist()]
+    return split_cells(given.astype(str).tolist(), options.label_separator, options.taxonomy)
+
+
+def _of_pattern(arrays: dict[str, Any], name: str) -> list[list[str]]:
+    indptr = whole_numbers(arrays, "Y_indptr", name)
+    indices = whole_numbers(arrays, "Y_indices", name).astype(np.int64)
+    low, high = int(indices.min(initial=0)), int(indices.max(initial=-1))
+    width = int(whole_numbers(arrays, "Y_shape", name)[-1:].sum()) if "Y_shape" in arrays else high + 1
+    if low < 0 or high >= width:
+        raise DataError(f"Y_indices of {name} go from {low} to {high} for {width} label names.")
+    names = _label_names(arrays, width, name) if "label_names" in arrays else None
+    bounds = indptr.tolist()
+    if bounds[:1] != [0] or bounds[-1] != len(indices) or sorted(bounds) != bounds:
+        raise DataError(f"Y_indptr of {name} does not rise from 0 to the {len(indices):,} entries of Y_indices.")
+    values = arrays.get("Y_data", np.ones(len(indices), dtype=np.int8))
+    if values.shape != indices.shape or not np.isin(values, (0, 1)).all():
+        raise DataError(f"Y_data of {name} does not hold a 0 or a 1 for each of the {len(indices):,} entries.")
+    if not values.all():  # zeros that were written down
+        bounds = np.concatenate([[0], np.cumsum(values != 0)])[bounds].tolist()
+        indices = indices[values != 0]
+    flat = (indices.astype(str) if names is None else names[indices]).tolist()
+    return [flat[a:b] for a, b in pairwise(bounds)]
+
+
+def _label_names(arrays: dict[str, Any], n_labels: int, name: str) -> Any:
+    names = np.atleast_1d(arrays.get("label_names", np.empty(0)))
+    if names.ndim != 1 or len(names) < n_labels:
+        raise DataError(f"{name} has {names.size:,} label_names for {n_labels:,} columns of labels.")
+    return names.astype(str)
+
+
+def _checked(labels: list[list[str]], n_docs: int, name: str) -> list[list[str]]:
+    if len(labels) != n_docs:
+        raise DataError(f"{name} has labels of {len(labels):,} documents; the matrix has {n_docs:,} rows.")
+    return labels
+
+
+def whole_numbers(arrays: dict[str, Any], key: str, name: str) -> Any:
+    """A list of whole numbers that the layout cannot do without."""
+    if key not in arrays:
+        raise DataError(f"{name} has no array {key!r}; it has {', '.join(arrays)}{nearest(key, arrays)}")
+    found = arrays[key]
+    if found.ndim != 1 or found.dtype.kind not in "iu":
+        raise DataError(
+            f"{key} of {name} is {found.dtype} of shape {found.shape}; a list of whole numbers is expected."
+        )
+    return found

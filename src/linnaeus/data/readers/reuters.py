@@ -15,8 +15,7 @@ import numpy as np
 
 from linnaeus import files
 from linnaeus.data.dataset import Dataset
-from linnaeus.data.readers.archive import is_tar, members
-from linnaeus.data.readers.source import Options, Source
+from linnaeus.data.readers.source import InputFile, ReadOptions, is_tar, members
 from linnaeus.errors import DataError
 
 __all__ = ["read"]
@@ -28,7 +27,7 @@ NUMBER = re.compile(r"&#[xX]?[0-9a-fA-F]{9,};?")  # no character has such a numb
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
-def read(source: Source, options: Options) -> Dataset:
+def read(source: InputFile, options: ReadOptions) -> Dataset:
     """Read the documents of the split, with the part that each belongs to."""
     titles: list[str] = []
     bodies: list[str] = []
@@ -71,7 +70,7 @@ def read(source: Source, options: Options) -> Dataset:
     )
 
 
-def _files(source: Source) -> Iterator[tuple[str, bytes]]:
+def _files(source: InputFile) -> Iterator[tuple[str, bytes]]:
     if source.is_folder:
         assert source.path is not None
         for path in sorted(source.path.glob("*.sgm")):

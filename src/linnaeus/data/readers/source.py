@@ -1,10 +1,17 @@
-"""A file to read: opened through its compression, decoded line by line, with the line number ready for messages."""
+"""Files to read: opened through their compression, decoded line by line, with line numbers; members of archives.
+
+A tar file is a chain of headers of 512 bytes, each followed by its content, and ends with blocks of zeros. Python's
+tarfile takes a header whose checksum is wrong, or the end of the file, for the end of the archive; here archives are
+read to their end, so that damage is an error and not fewer documents.
+"""
 
 from __future__ import annotations
 
 import codecs
 import io
 import sys
+import tarfile
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,13 +23,13 @@ from linnaeus import files
 from linnaeus.errors import DataError, place
 from linnaeus.taxonomy import Taxonomy
 
-__all__ = ["Options", "Source"]
+__all__ = ["InputFile", "ReadOptions", "is_tar", "is_zip", "members"]
 
 HEAD = 1 << 16  # bytes looked at to recognise a format
 
 
 @dataclass(frozen=True)
-class Options:
+class ReadOptions:
     """How to read; a reader uses what concerns its format. See `linnaeus.data.read_dataset`."""
 
     taxonomy: Taxonomy | None = None
@@ -47,7 +54,7 @@ class Options:
         return self.limit is not None and n_docs >= self.limit
 
 
-class Source:
+class InputFile:
     """A path, or ``-`` for standard input; ``max_unpacked`` limits the bytes that a compressed file unpacks to."""
 
     def __init__(self, path: str | PathLike[str], max_unpacked: int | None = None) -> None:
@@ -139,3 +146,85 @@ class Source:
         except UnicodeError as wrong:  # encodings such as idna, which say no position
             where = place(self.name, number)
             raise DataError(f"{where} is not {encoding.upper()} ({wrong}); {files.NAME_ENCODING}.") from None
+
+
+CHUNK = 1 << 20
+
+
+def is_tar(head: bytes) -> bool:
+    """Whether the first bytes are those of a tar file."""
+    return head[257:262] == b"ustar"
+
+
+def is_zip(head: bytes) -> bool:
+    """Whether the first bytes are those of a zip file."""
+    return head.startswith(files.ZIP)
+
+
+def members(source: InputFile) -> Iterator[tuple[str, bytes]]:
+    """(path, content) of every file in the archive, in its order."""
+    if is_zip(source.head):
+        yield from _zip_members(source)
+        return
+    try:
+        with files.intact(source.name, DataError), source.open() as stream:
+            watched = _Watched(stream)
+            with tarfile.open(fileobj=watched, mode="r|", tarinfo=_Member) as tar:  # type: ignore[call-overload]
+                for member in tar:
+                    if member.isfile():
+                        content = tar.extractfile(member)
+                        yield member.name.removeprefix("./"), content.read() if content else b""
+                end = tar.offset
+            watched.check_ends_at(end)
+    except DataError:
+        raise
+    except (tarfile.TarError, ValueError, ArithmeticError, LookupError) as error:
+        raise DataError(f"{source.name} is not a readable tar file: {error}.") from error
+
+
+def _zip_members(source: InputFile) -> Iterator[tuple[str, bytes]]:
+    with files.intact(source.name, DataError), source.open_seekable() as stream:
+        limit = files.unpack_limit(stream.seek(0, io.SEEK_END), source.max_unpacked)
+        found = files.zip_members(stream, source.name, DataError)
+        if sum(info.file_size for info in found) > limit:  # no more than this is read of each
+            raise DataError(files.too_large(source.name, limit))
+        with zipfile.ZipFile(stream) as archive:
+            for info in found:
+                yield info.filename, archive.read(info)
+
+
+class _Member(tarfile.TarInfo):
+    """A header; a block that is neither a header nor all zeros is an error at any place, not only at the first."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _Member:
+        try:
+            return super().frombuf(buf, encoding, errors)
+        except tarfile.HeaderError as error:
+            if len(buf) == tarfile.BLOCKSIZE and not buf.strip(b"\0"):
+                raise  # the end of the archive
+            what = f"a header is damaged ({error})" if len(buf) == tarfile.BLOCKSIZE else "it is cut off"
+            raise tarfile.ReadError(what) from None
+
+
+class _Watched:
+    """A stream that knows how much was read of it and where its last byte other than zero stood."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.stream = stream
+        self.position = self.last = 0
+
+    def read(self, size: int) -> bytes:
+        chunk = self.stream.read(size)
+        filled = len(chunk.rstrip(b"\0"))
+        if filled:
+            self.last = self.position + filled
+        self.position += len(chunk)
+        return chunk
+
+    def check_ends_at(self, end: int) -> None:
+        """Read what is left, which also checks the sum of a gzip file: there is nothing but zeros."""
+        while self.read(CHUNK):
+            pass
+        if self.last > end:
+            raise tarfile.ReadError(f"its end is marked at byte {end:,}, but there is more after it")

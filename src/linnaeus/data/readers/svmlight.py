@@ -19,7 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from linnaeus.data.dataset import Dataset
-from linnaeus.data.readers.source import Options, Source
+from linnaeus.data.readers.source import InputFile, ReadOptions
 from linnaeus.errors import DataError, place
 from linnaeus.typing import CSR, IntArray
 
@@ -31,14 +31,14 @@ SIZES = re.compile(r"(\d+)\s+(\d+)\s+(\d+)\s*")
 LARGEST = 2**31  # columns are numbered in 32 bits
 
 
-def read(source: Source, options: Options) -> Dataset:
+def read(source: InputFile, options: ReadOptions) -> Dataset:
     """Read labels and sparse features."""
     whole = next(_parsed(source, options))
     X = whole.matrix(options.n_features or whole.announced, source.name)
     return Dataset(X=X, labels=whole.labels, taxonomy=options.taxonomy, source=source.name, lines=whole.numbers)
 
 
-def batches(source: Source, options: Options, n_entries: int) -> Iterator[tuple[CSR, list[list[str]]]]:
+def batches(source: InputFile, options: ReadOptions, n_entries: int) -> Iterator[tuple[CSR, list[list[str]]]]:
     """(X, labels) of consecutive documents with about ``n_entries`` features at a time.
 
     Where no width is given or announced, each X is as wide as the batches up to it need.
@@ -73,7 +73,7 @@ class _Batch:
         return _matrix(self.indptr, self.indices, self.values, width, name, self.numbers)
 
 
-def _parsed(source: Source, options: Options, n_entries: int | None = None) -> Iterator[_Batch]:
+def _parsed(source: InputFile, options: ReadOptions, n_entries: int | None = None) -> Iterator[_Batch]:
     """The documents of a file, all together or about ``n_entries`` features at a time; never an empty batch."""
     batch, n_docs = _Batch(), 0
     sizes: tuple[int, ...] | None = None
