@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks import machine, problems
 from linnaeus import RRSVM
-from linnaeus.models.recursive.schedules import SCHEDULES
+from linnaeus.models.recursive.rr import SCHEDULES
 
 
 def run(arguments: list[str]) -> dict[str, Any]:

@@ -93,8 +93,7 @@ def make(size: Size, device: str, seed: int = 0) -> Made:
 def network(made: Made, leaves: Any) -> tuple[Any, Any, Any]:
     """(order of the leaves, network, E) of some leaves and the vertices above them."""
     from linnaeus.models.gpu.inner import inner_matrix
-    from linnaeus.models.recursive.links import Links
-    from linnaeus.models.recursive.network import in_order, leaf_order, make_network, reduce_links
+    from linnaeus.models.recursive.network import Links, in_order, leaf_order, make_network, reduce_links
 
     def links_of(chosen: Any) -> Links:
         used = {0}

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from linnaeus.models.ranking.hierarchical_svm import HierarchicalSVM as HierarchicalSVM
     from linnaeus.models.ranking.hieron import Hieron as Hieron
     from linnaeus.models.ranking.perceptron import HierarchicalPerceptron as HierarchicalPerceptron
-    from linnaeus.models.recursive.rr_logistic import RRLogistic as RRLogistic
-    from linnaeus.models.recursive.rr_svm import RRSVM as RRSVM
+    from linnaeus.models.recursive.rr import RRSVM as RRSVM
+    from linnaeus.models.recursive.rr import RRLogistic as RRLogistic
     from linnaeus.models.structured.global_tree import GlobalTreeModel as GlobalTreeModel
     from linnaeus.models.structured.hm3 import HM3 as HM3
     from linnaeus.models.structured.orthogonal_transfer import OrthogonalTransfer as OrthogonalTransfer
@@ -52,8 +52,8 @@ _HOMES = {
     "HierarchicalRLS": "linnaeus.models.topdown.rls",
     "HierarchicalPerceptron": "linnaeus.models.ranking.perceptron",
     "Hieron": "linnaeus.models.ranking.hieron",
-    "RRSVM": "linnaeus.models.recursive.rr_svm",
-    "RRLogistic": "linnaeus.models.recursive.rr_logistic",
+    "RRSVM": "linnaeus.models.recursive.rr",
+    "RRLogistic": "linnaeus.models.recursive.rr",
     "HBLR": "linnaeus.models.bayes.hblr",
     "HierarchicalSVM": "linnaeus.models.ranking.hierarchical_svm",
     "HM3": "linnaeus.models.structured.hm3",

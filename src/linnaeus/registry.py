@@ -69,12 +69,12 @@ MODELS: dict[str, ModelEntry] = {
         ("H-RLS",),
     ),
     "RRSVM": ModelEntry(
-        "linnaeus.models.recursive.rr_svm:RRSVM",
+        "linnaeus.models.recursive.rr:RRSVM",
         "SVMs of all nodes learned together, each pulled towards its parents (tree, DAG, graph)",
         ("RR-SVM",),
     ),
     "RRLogistic": ModelEntry(
-        "linnaeus.models.recursive.rr_logistic:RRLogistic",
+        "linnaeus.models.recursive.rr:RRLogistic",
         "logistic regressions of all nodes learned together, each pulled towards its parents",
         ("RR-LR",),
     ),

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linnaeus._kernels import dispatch, recursive
-from linnaeus.models.recursive.links import Links
-from linnaeus.models.recursive.network import Network, make_network
+from linnaeus.models.recursive.network import Links, Network, make_network
 from tests.kernels.twins import recursive as reference
 
 NAMES = [f"linnaeus._kernels.recursive{suffix}" for suffix in dispatch.levels()]

@@ -13,7 +13,16 @@ from linnaeus.engine.ray import RayEngine
 from linnaeus.errors import ParameterError, check_number, nearest
 from linnaeus.typing import Engine, R, S, T
 
-__all__ = ["GPUEngine", "RayEngine", "SerialEngine", "ThreadEngine", "get_engine", "n_workers", "single_blas_thread"]
+__all__ = [
+    "GPUEngine",
+    "RayEngine",
+    "SerialEngine",
+    "ThreadEngine",
+    "get_engine",
+    "local_engine",
+    "n_workers",
+    "single_blas_thread",
+]
 
 
 _ON_GPU = (
@@ -100,3 +109,14 @@ def get_engine(engine: str | Engine | None, n_jobs: int | None, *, gpu: bool = F
     if not gpu and (engine == "gpu" or isinstance(engine, GPUEngine)):
         raise ParameterError(f"engine='gpu' has no solver for this fit; it trains {_ON_GPU}.")
     return GPUEngine() if isinstance(engine, str) else engine
+
+
+def local_engine(engine: Engine, n_jobs: int | None) -> Engine:
+    """An engine of this process, for arrays that never travel: the given one, or threads beside a cluster.
+
+    Examples
+    --------
+    >>> local_engine(SerialEngine(), None).n_workers
+    1
+    """
+    return engine if isinstance(engine, (SerialEngine, ThreadEngine)) else get_engine(None, n_jobs)

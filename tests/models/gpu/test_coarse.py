@@ -9,8 +9,7 @@ from scipy.sparse.csgraph import connected_components
 from linnaeus import RRSVM
 from linnaeus.models.gpu.coarse import Regions, regions_of
 from linnaeus.models.gpu.inner import inner_matrix
-from linnaeus.models.recursive.links import links_of
-from linnaeus.models.recursive.network import in_order, make_network, reduce_links
+from linnaeus.models.recursive.network import in_order, links_of, make_network, reduce_links
 from tests.models.gpu.worked import CPU, problem, tree
 
 

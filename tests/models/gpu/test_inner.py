@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from linnaeus.models.gpu.inner import Inner, inner_matrix
-from linnaeus.models.recursive.links import links_of
-from linnaeus.models.recursive.network import in_order, make_network, reduce_links
+from linnaeus.models.recursive.network import in_order, links_of, make_network, reduce_links
 from tests.models.gpu.worked import tree
 
 

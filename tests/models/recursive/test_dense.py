@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from linnaeus.models.recursive.dense import DenseLeaves
-from linnaeus.models.recursive.leaves import leaf_blocks
+from linnaeus.models.recursive.leaves import DenseLeaves, leaf_blocks
 from linnaeus.models.solvers.newton_cg import LOSSES
 from tests.models.recursive.test_screened import N_COLUMNS
 

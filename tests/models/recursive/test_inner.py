@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from linnaeus.engine import get_engine
-from linnaeus.models.recursive.inner import LANES, InnerWeights
+from linnaeus.models.recursive.inner import InnerWeights
+from linnaeus.models.solvers.dual_cd import PANEL
 from tests.models.recursive.oracles import KINDS, Setup, links_matrix, random_case, set_up
 
 
@@ -19,7 +20,7 @@ def moved(kind: str, seed: int = 0, n_features: int = 40, dtype: type = np.float
     inner.M[:], inner.solved[:] = rng.normal(size=inner.M.shape), rng.normal(size=inner.M.shape)
     for block in setup.solver.blocks:
         block.features = np.arange(setup.leaves.n_features, dtype=np.int32)
-        block.U = np.zeros((len(block.features), LANES), dtype)
+        block.U = np.zeros((len(block.features), PANEL), dtype)
         block.U[:, : block.n_columns] = rng.normal(size=(len(block.features), block.n_columns))
     return setup
 
@@ -79,7 +80,7 @@ def test_momentum_goes_on_in_the_direction_of_the_last_move() -> None:
 def test_energies_are_those_of_dense_matrices(kind) -> None:
     setup = moved(kind, seed=1)
     inner, d = setup.solver.inner, setup.leaves.n_features
-    inner.solved[:, :, :] *= np.arange(len(inner.M) * LANES).reshape(-1, 1, LANES) < d
+    inner.solved[:, :, :] *= np.arange(len(inner.M) * PANEL).reshape(-1, 1, PANEL) < d
     A, k = links_matrix(setup.links), len(setup.links.inner)
     energy, least = inner.energy(setup.solver.blocks, get_engine(None, 1))
     Z = inner_weights(inner.solved, d)
@@ -123,14 +124,14 @@ def test_all_vertices_can_start_at_the_same_weights() -> None:
 def test_the_panels_hold_all_features() -> None:
     network = moved("tree").network
     for n_features, panels in ((1, 1), (16, 1), (17, 2)):
-        assert InnerWeights.shape(network, n_features) == (panels, network.n_inner, LANES)
+        assert InnerWeights.shape(network, n_features) == (panels, network.n_inner, PANEL)
 
 
 def test_all_vertices_can_move_by_the_same_way() -> None:
     setup = moved("dag", dtype=np.float32)
     inner, way = setup.solver.inner, np.arange(setup.leaves.n_features, dtype=np.float32)
     before = inner_weights(inner.M, len(way)), inner_weights(inner.solved, len(way))
-    inner.move(way)
+    inner.shift(way)
     for old, new in zip(before, (inner.M, inner.solved), strict=True):
         np.testing.assert_allclose(inner_weights(new, len(way)), old + way[:, None], rtol=1e-6)
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linnaeus import Taxonomy
-from linnaeus.models.recursive.links import Links, links_of
+from linnaeus.models.recursive.network import Links, links_of
 from tests.models.recursive.oracles import FIVE, KINDS, kernel, links_kernel, random_taxonomy
 
 

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linnaeus import Taxonomy
-from linnaeus.models.recursive.links import Links, links_of
-from linnaeus.models.recursive.network import Network, leaf_order, make_network, reduce_links
+from linnaeus.models.recursive.network import Links, Network, leaf_order, links_of, make_network, reduce_links
 from tests.kernels.twins.recursive import _laplacian
 from tests.models.recursive.oracles import KINDS, links_kernel, links_matrix, random_taxonomy
 

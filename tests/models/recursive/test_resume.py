@@ -18,7 +18,7 @@ from linnaeus import RRSVM, RRLogistic, Taxonomy
 from linnaeus.engine.limits import Forecast
 from linnaeus.errors import CheckpointError, ParameterError
 from linnaeus.models import checkpoint as checkpoint_module
-from linnaeus.models.recursive import joint
+from linnaeus.models.recursive import rr
 
 EDGES = [("R", f"T{i}") for i in range(6)] + [(f"T{i}", f"T{i}.{j}") for i in range(6) for j in range(6)]
 
@@ -98,7 +98,7 @@ def test_fits_that_a_time_limit_stops_add_up_to_the_same_model(loss, dense, sche
         kind, settings = RRSVM, {"loss": loss, **settings}
     expected = kind(tax, **settings).fit(X, labels)
     limited = kind(tax, checkpoint=tmp_path / "kept", **settings)
-    monkeypatch.setattr(joint, "Clock", Countdown)
+    monkeypatch.setattr(rr, "Clock", Countdown)
     for looks in (2, 3, 4, 8, 17, 50):
         Countdown.looks = looks
         _quietly(limited, X, labels)

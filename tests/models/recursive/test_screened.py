@@ -9,9 +9,8 @@ import pytest
 from scipy import sparse
 
 from linnaeus import Taxonomy
-from linnaeus.models.recursive import screened
-from linnaeus.models.recursive.leaves import leaf_blocks
-from linnaeus.models.recursive.screened import ScreenedLeaves
+from linnaeus.models.recursive import leaves as leaves_module
+from linnaeus.models.recursive.leaves import ScreenedLeaves, leaf_blocks
 from linnaeus.models.solvers.rows import prepare_rows
 from tests.models.recursive.oracles import LOSSES, make_model
 
@@ -47,7 +46,7 @@ def block_of(loss: str, *, dense: bool = False, n_docs: int = 60, dtype: type = 
 
 @pytest.fixture
 def small_sample(monkeypatch):
-    monkeypatch.setattr(screened, "SAMPLE", 5)
+    monkeypatch.setattr(leaves_module, "SAMPLE", 5)
 
 
 def test_the_first_candidates_are_the_positive_documents_and_a_sample(small_sample) -> None:
@@ -151,7 +150,7 @@ def test_a_certificate_leaves_the_candidates_alone(small_sample) -> None:
 
 
 def test_the_worst_documents_come_first_ties_or_not(small_sample, monkeypatch) -> None:
-    monkeypatch.setattr(screened, "MOST", 8)
+    monkeypatch.setattr(leaves_module, "MOST", 8)
     leaves, block, _ = block_of("hinge")
     block.positives = (block.positives[0][:1], block.positives[1][:1])
     block.alpha[:] = 0
@@ -198,7 +197,7 @@ def test_screening_changes_no_optimum(loss, C, setting, monkeypatch) -> None:
     tax, X, y = wide()
     expected = make_model(loss, taxonomy=tax, C=C, tol=1e-4).fit(X, y)
     for name, value in setting.items():
-        monkeypatch.setattr(screened, name, value)
+        monkeypatch.setattr(leaves_module, name, value)
     found = make_model(loss, taxonomy=tax, C=C, tol=1e-3, max_iter=1000).fit(X, y)
     assert found.duality_gap_ <= 1e-3 * found.objective_
     assert found.objective_ - found.duality_gap_ <= expected.objective_

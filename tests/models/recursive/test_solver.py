@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from linnaeus import Taxonomy
 from linnaeus.engine.limits import Clock
-from linnaeus.models.recursive import screened
+from linnaeus.models.recursive import leaves as leaves_module
 from tests.models.recursive.oracles import (
     KINDS,
     LOSSES,
@@ -60,7 +60,7 @@ def whole_weights(setup: Setup) -> np.ndarray:
 
 def dual_variables(setup: Setup) -> np.ndarray:
     """documents x leaves, in the scale of the joint problem."""
-    if not hasattr(setup.solver.blocks[0], "alpha"):
+    if setup.solver.blocks[0].alpha is None:
         T = setup.signs * (setup.X @ whole_weights(setup)[:, len(setup.links.inner) or 1 :])
         return C / (1 + np.exp(T)) if setup.leaves.loss == "logistic" else 2 * C * np.maximum(0, 1 - T)
     alpha = np.zeros(setup.signs.shape)
@@ -112,7 +112,7 @@ def test_objective_and_bound_are_the_definitions_at_any_point(case, loss, sparse
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_documents_that_nobody_looked_at_are_part_of_the_certificate(loss, kind, monkeypatch) -> None:
-    monkeypatch.setattr(screened, "SAMPLE", 0)
+    monkeypatch.setattr(leaves_module, "SAMPLE", 0)
     setup = set_up(random_case(3, kind, n_nodes=60, n_docs=50, n_features=6), loss, C=C)
     assert min(len(block.candidates) for block in setup.solver.blocks) < 45
     scatter(setup, np.random.default_rng(0))

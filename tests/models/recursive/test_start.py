@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from linnaeus.models.recursive.start import shared_start
+from linnaeus.models.recursive.solver import shared_start
 from linnaeus.models.solvers.rows import prepare_rows
 from tests.models.recursive.oracles import LOSSES, losses, optimum
 

@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.optimize import minimize
 
 from linnaeus.engine.limits import Clock
-from linnaeus.models.recursive.together import common_move
+from linnaeus.models.recursive.solver import common_move
 from linnaeus.models.solvers.rows import prepare_rows
 from tests.models.recursive.oracles import KINDS, random_case, set_up
 

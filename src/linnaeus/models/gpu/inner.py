@@ -16,8 +16,7 @@ import numpy as np
 import torch
 
 from linnaeus.models.gpu.documents import SparseRows, Tensor, on_device, product
-from linnaeus.models.recursive.links import Links
-from linnaeus.models.recursive.network import Network
+from linnaeus.models.recursive.network import Links, Network
 from linnaeus.typing import IntArray
 
 __all__ = ["Inner", "inner_matrix"]

@@ -6,20 +6,21 @@ ranges of panels run on threads, and the whole may lie on disk.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from linnaeus._kernels import dispatch
 from linnaeus.engine.limits import blocks
+from linnaeus.models.recursive.leaves import LeafBlock
 from linnaeus.models.recursive.network import Network
+from linnaeus.models.solvers.dual_cd import PANEL
 from linnaeus.models.solvers.rows import aligned_zeros
-from linnaeus.typing import Engine, FloatArray, IntArray
+from linnaeus.typing import Array, Engine, FloatArray, IntArray
 
-__all__ = ["LANES", "InnerWeights"]
+__all__ = ["InnerWeights"]
 
-LANES = 16
 _RANGES = 4  # of panels, however many threads there are
 
 
@@ -32,32 +33,32 @@ class InnerWeights:
 
     @staticmethod
     def shape(network: Network, n_features: int) -> tuple[int, int, int]:
-        return -(-n_features // LANES), network.n_inner, LANES
+        return -(-n_features // PANEL), network.n_inner, PANEL
 
     def start_from(self, shared: FloatArray) -> None:
-        """All vertices at the same weights."""
-        padded = np.zeros(len(self.M) * LANES, self.M.dtype)
+        """Set all vertices to the same weights."""
+        padded = np.zeros(len(self.M) * PANEL, self.M.dtype)
         padded[: len(shared)] = shared
-        self.M[:] = padded.reshape(-1, 1, LANES)
+        self.M[:] = padded.reshape(-1, 1, PANEL)
         self.solved[:] = self.M
 
-    def move(self, together: FloatArray) -> None:
-        """All vertices by the same way."""
-        padded = np.zeros((len(self.M), LANES), self.M.dtype)
-        padded.reshape(-1)[: len(together)] = together
-        for M, solved, way in zip(self.M, self.solved, padded, strict=True):
-            every = np.tile(way, (self.network.n_inner, 1))
+    def shift(self, vector: FloatArray) -> None:
+        """Shift all vertices by the same vector."""
+        padded = np.zeros((len(self.M), PANEL), self.M.dtype)
+        padded.reshape(-1)[: len(vector)] = vector
+        for M, solved, panel in zip(self.M, self.solved, padded, strict=True):
+            every = np.tile(panel, (self.network.n_inner, 1))
             M += every
             solved += every
 
     def pulled(self, n_features: int) -> tuple[FloatArray, float]:
         """(sum_v a_v x_v at the last solution, sum_v a_v) over the pulls to zero a."""
-        held = np.flatnonzero(self.network.anchor)
-        anchor = self.network.anchor[held].astype(np.float64)
-        return np.einsum("v,pvl->pl", anchor, self.solved[:, held]).reshape(-1)[:n_features], float(anchor.sum())
+        anchored = np.flatnonzero(self.network.anchor)
+        anchor = self.network.anchor[anchored].astype(np.float64)
+        return np.einsum("v,pvl->pl", anchor, self.solved[:, anchored]).reshape(-1)[:n_features], float(anchor.sum())
 
     def release(self) -> None:
-        """Let the point with momentum go; the solution stays."""
+        """Release the point with momentum; the solution stays."""
         self.M = self.solved
 
     def of(self, vertex: int) -> FloatArray:
@@ -67,63 +68,64 @@ class InnerWeights:
     def centres(self, columns: IntArray, features: IntArray, *, solved: bool = False) -> FloatArray:
         """Centres of some leaves, features x 16: at M, or at the last solution."""
         indptr, inner, share, _ = self.network.links(columns)
-        W = aligned_zeros((len(features), LANES), self.M.dtype)
+        W = aligned_zeros((len(features), PANEL), self.M.dtype)
         self.kernel.gather(self.solved if solved else self.M, features, indptr, inner, share, W)
         return W
 
-    def step(self, leaves: Sequence[Any], momentum: float, engine: Engine) -> float:
-        """Exact optimum between the leaves (objects with columns, features, U), then on by momentum; see the kernel."""
-        work = _Pull(self, leaves, momentum, dual=False)
+    def step(self, leaf_blocks: Sequence[LeafBlock], momentum: float, engine: Engine) -> float:
+        """Exact optimum between the leaves, then extrapolated by momentum; see the kernel."""
+        work = _Pull(self, leaf_blocks, momentum, dual=False)
         return float(sum(engine.map(_step, self._ranges(), shared=work)))
 
-    def energy(self, leaves: Sequence[Any], engine: Engine) -> tuple[float, float]:
-        """(the inner vertices' part of the regulariser at the last solution, its least for the leaves' pull)."""
-        work = _Pull(self, leaves, 0.0, dual=True)
+    def energy(self, leaf_blocks: Sequence[LeafBlock], engine: Engine) -> tuple[float, float]:
+        """(the inner vertices' part of the regulariser at the last solution, its minimum for the leaves' pull)."""
+        work = _Pull(self, leaf_blocks, 0.0, dual=True)
         parts = list(engine.map(_energies, self._ranges(), shared=work))
         return float(sum(a for a, _ in parts)), float(sum(b for _, b in parts))
 
-    def _ranges(self) -> Any:
+    def _ranges(self) -> Iterator[slice]:
         return blocks(len(self.M), -(-len(self.M) // _RANGES))
 
 
 class _Pull:
     """The leaves' arrays as the kernel walks them: addresses, lengths and links of all blocks."""
 
-    def __init__(self, weights: InnerWeights, leaves: Sequence[Any], momentum: float, *, dual: bool) -> None:
+    def __init__(self, weights: InnerWeights, leaf_blocks: Sequence[LeafBlock], momentum: float, *, dual: bool) -> None:
         network, dtype = weights.network, weights.M.dtype
-        self.weights, self.leaves, self.momentum = weights, leaves, momentum
-        self.held = [
+        self.weights, self.momentum = weights, momentum
+        self.arrays = [  # the kernel sees their addresses only
             (np.ascontiguousarray(x.dual_U if dual else x.U, dtype), np.ascontiguousarray(x.features, np.int32))
-            for x in leaves
+            for x in leaf_blocks
         ]
-        ends = np.array([[u.ctypes.data, f.ctypes.data] for u, f in self.held], np.uint64).reshape(-1, 2)
+        ends = np.array([[u.ctypes.data, f.ctypes.data] for u, f in self.arrays], np.uint64).reshape(-1, 2)
         self.U, self.features = np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1])
-        self.length = np.array([len(f) for _, f in self.held], np.int64)
-        self.column_ptr = np.empty((len(leaves), LANES + 1), np.int64)
-        for row, leaf in zip(self.column_ptr, leaves, strict=True):
-            first, last = int(leaf.columns[0]), int(leaf.columns[-1])  # consecutive
+        self.length = np.array([len(f) for _, f in self.arrays], np.int64)
+        self.column_ptr = np.empty((len(leaf_blocks), PANEL + 1), np.int64)
+        for row, block in zip(self.column_ptr, leaf_blocks, strict=True):
+            first, last = int(block.columns[0]), int(block.columns[-1])  # consecutive
             row[:] = network.leaf_ptr[last + 1]
             row[: last - first + 2] = network.leaf_ptr[first : last + 2]
 
-    def arguments(self, part: slice) -> tuple[Any, ...]:
+    def arguments(self, part: slice) -> tuple[Array | int, ...]:
         network = self.weights.network
-        cursor = np.array([np.searchsorted(f, part.start * LANES) for _, f in self.held], np.int64)
+        cursor = np.array([np.searchsorted(f, part.start * PANEL) for _, f in self.arrays], np.int64)
         return (
             *network.elimination, self.U, self.features, self.length, self.column_ptr, network.leaf_inner,
             network.leaf_weight, cursor, part.start,
         )  # fmt: skip
 
-    def scratch(self, dtype: Any) -> tuple[FloatArray, FloatArray, Any]:
+    def scratch(self, dtype: npt.DTypeLike) -> tuple[FloatArray, FloatArray, Array]:
         network = self.weights.network
-        nodes = aligned_zeros((2, network.n_inner, LANES), dtype)
-        return nodes, aligned_zeros((max(1, network.n_slots), LANES), dtype), np.zeros(network.n_inner, np.uint8)
+        nodes = aligned_zeros((2, network.n_inner, PANEL), dtype)
+        return nodes, aligned_zeros((max(1, network.n_slots), PANEL), dtype), np.zeros(network.n_inner, np.uint8)
 
 
 def _step(work: _Pull, part: slice) -> float:
     weights = work.weights
-    return weights.kernel.step(
+    uphill: float = weights.kernel.step(
         *work.arguments(part), weights.M[part], weights.solved[part], work.momentum, *work.scratch(weights.M.dtype)
     )
+    return uphill
 
 
 def _energies(work: _Pull, part: slice) -> tuple[float, float]:

@@ -1,8 +1,19 @@
-"""The inner vertices as a network of conductances that can be solved exactly, and the leaves' links to it.
+"""From a taxonomy and its labels to a network of weights, and the inner vertices of it that can be solved exactly.
 
-Series rule: an inner vertex with two neighbours, no pull to zero and at most one leaf beside it has its optimum between
-them, so that the two links act as one of weight r s / (r + s). Vertices with one neighbour follow it. On a real
-taxonomy, where most nodes hold a single label, this leaves a third of the vertices, and no other optimum.
+Every label is a *leaf*: a column with a loss. All other vertices are *inner*: weights without a loss, to be shared.
+
+    tree, DAG   a label without children is its own leaf, linked to all its parents; under a label with children a leaf
+                is spawned. Nodes without parents are linked to the root (an artificial one where there are several),
+                which is pulled to zero.
+    graph       every labelled node is a leaf; between two adjacent leaves stands an artificial inner vertex, for two
+                leaves must not pull at each other directly. In each component the inner vertex of highest degree is
+                pulled to zero.
+
+A leaf that is linked to nothing is pulled to zero itself.
+
+Series rule: an inner vertex with two neighbours, no pull to zero and at most one leaf has its optimum between them, so
+that the two links act as one of weight r s / (r + s). Vertices with one neighbour follow it. On a real taxonomy, where
+most nodes hold a single label, this leaves a third of the vertices, and the same optimum.
 
 A leaf n with links r_p to several inner vertices p has the centre m_n = sum_p (r_p / S) m_p, S = sum_p r_p; its links
 are one link of weight S to the centre and conductances r_p r_q / S among its neighbours.
@@ -13,15 +24,141 @@ Elimination takes the vertex of lowest degree first; on a tree that costs nothin
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+import numpy.typing as npt
 
-from linnaeus.models.recursive.links import Links
-from linnaeus.typing import FloatArray, IntArray
+from linnaeus.taxonomy import Taxonomy
+from linnaeus.typing import Array, FloatArray, IntArray
 
-__all__ = ["Network", "in_order", "leaf_order", "make_network", "reduce_links"]
+__all__ = [
+    "Links",
+    "Network",
+    "in_order",
+    "lay_out",
+    "leaf_order",
+    "links_of",
+    "make_network",
+    "node_shares",
+    "reduce_links",
+    "shares_of_leaves",
+    "with_leaf_order",
+]
+
+# -- links -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Links:
+    """Inner vertices 0..n_inner-1 and leaves, linked with weights; ``anchor`` is a vertex's pull to zero.
+
+    ``node`` is the taxonomy's number of an inner vertex, -1 for artificial ones; ``level`` its distance from the root.
+    """
+
+    inner: list[dict[int, float]] = field(default_factory=list)  # inner -> {inner: weight}, both ways
+    leaves: list[dict[int, float]] = field(default_factory=list)  # leaf -> {inner: weight}
+    anchor: list[float] = field(default_factory=list)
+    node: list[int] = field(default_factory=list)
+    level: list[int] = field(default_factory=list)
+    leaf_level: list[int] = field(default_factory=list)
+
+    def add_inner(self, node: int = -1, level: int = 0) -> int:
+        self.inner.append({})
+        self.anchor.append(0.0)
+        self.node.append(node)
+        self.level.append(level)
+        return len(self.inner) - 1
+
+    def add_leaf(self, neighbours: dict[int, float], level: int = 0) -> None:
+        self.leaves.append(neighbours)
+        self.leaf_level.append(level)
+
+    def join(self, u: int, v: int, weight: float = 1.0) -> None:
+        """Link two inner vertices; parallel links add up."""
+        self.inner[u][v] = self.inner[u].get(v, 0.0) + weight
+        self.inner[v][u] = self.inner[v].get(u, 0.0) + weight
+
+
+def links_of(taxonomy: Taxonomy, labels: IntArray, *, spawn: str = "inner", root: float = 1.0) -> Links:
+    """Links of the leaves for ``labels`` (in that order).
+
+    ``spawn="inner"`` gives labels with children a leaf of their own, ``"all"`` gives one to every label. ``root`` is
+    the weight of the pull to zero.
+    """
+    if taxonomy.kind == "graph":
+        return _graph_links(taxonomy, labels, root)
+    links = Links()
+    labelled = np.zeros(taxonomy.n_nodes, bool)
+    labelled[labels] = True
+    # A node without documents and children says something only where it joins several parents.
+    is_inner = ~taxonomy.is_leaf | (~labelled & (np.diff(taxonomy.parent_indptr) > 1))
+    if spawn == "all":
+        is_inner |= labelled
+    inner_of = {int(v): links.add_inner(int(v), int(taxonomy.depth[v])) for v in np.flatnonzero(is_inner)}
+    top = inner_of.get(-1 if taxonomy.root is None else int(taxonomy.root))
+    if top is None:
+        top = links.add_inner()
+    links.anchor[top] = root
+    for v, u in inner_of.items():
+        if u != top:
+            for p in _parents(taxonomy, v, inner_of, top):
+                links.join(u, p)
+    for v in labels.tolist():
+        if v in inner_of:
+            links.add_leaf({inner_of[v]: 1.0}, int(taxonomy.depth[v]) + 1)
+        else:
+            links.add_leaf(dict.fromkeys(_parents(taxonomy, v, inner_of, top), 1.0), int(taxonomy.depth[v]))
+    return links
+
+
+def _parents(taxonomy: Taxonomy, v: int, inner_of: dict[int, int], top: int) -> list[int]:
+    return [inner_of[p] for p in taxonomy.parents(v).tolist()] or [top]
+
+
+def _graph_links(taxonomy: Taxonomy, labels: IntArray, root: float) -> Links:
+    links = Links()
+    leaf_of = {int(v): i for i, v in enumerate(labels)}
+    inner_of = {v: links.add_inner(v) for v in range(taxonomy.n_nodes) if v not in leaf_of}
+    linked: list[dict[int, float]] = [{} for _ in labels]
+    for u in range(taxonomy.n_nodes):
+        for v in taxonomy.parents(u).tolist():
+            if u < v and u in leaf_of and v in leaf_of:
+                dummy = links.add_inner()
+                linked[leaf_of[u]][dummy] = linked[leaf_of[v]][dummy] = 1.0
+            elif u < v and u in inner_of and v in inner_of:
+                links.join(inner_of[u], inner_of[v])
+            elif u in leaf_of and v in inner_of:
+                linked[leaf_of[u]][inner_of[v]] = 1.0
+    for neighbours in linked:
+        links.add_leaf(neighbours)
+    for component in _components(links):
+        degree = {u: len(links.inner[u]) for u in component}
+        for neighbours in links.leaves:
+            for u in neighbours.keys() & degree.keys():
+                degree[u] += 1
+        links.anchor[max(component, key=lambda u: (degree[u], -u))] = root
+    return links
+
+
+def _components(links: Links) -> list[list[int]]:
+    """Inner vertices of every connected component, leaves joining what they are linked to."""
+    from scipy import sparse
+    from scipy.sparse.csgraph import connected_components
+
+    n = len(links.inner)
+    pairs = [(u, v) for u in range(n) for v in links.inner[u]]
+    pairs += [(next(iter(neighbours)), v) for neighbours in links.leaves for v in neighbours]
+    if not n:
+        return []
+    ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    adjacency = sparse.coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(n, n))
+    _, component = connected_components(adjacency, directed=False)
+    order = np.argsort(component, kind="stable")
+    return [part.tolist() for part in np.split(order, np.flatnonzero(np.diff(component[order])) + 1)]
+
+
+# -- inner vertices ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -35,7 +172,7 @@ class Network:
     mesh_ptr: IntArray
     mesh: IntArray  # slots
     slot: IntArray  # of an edge whose conductance meshes add to, else -1
-    always: Any  # vertices that elimination cannot pass by, however little pulls at them
+    always: Array  # uint8: vertices that elimination must visit, however little pulls at them
     anchor: FloatArray
     leaf_ptr: IntArray
     leaf_inner: IntArray
@@ -57,7 +194,7 @@ class Network:
         return len(self.leaf_total)
 
     @property
-    def elimination(self) -> tuple[Any, ...]:
+    def elimination(self) -> tuple[Array, ...]:
         """The first arguments of the kernels that solve."""
         return (
             self.order, self.later_ptr, self.later, self.conductance, self.mesh_ptr, self.mesh, self.slot, self.always,
@@ -76,73 +213,47 @@ def reduce_links(links: Links, keep: set[int] | None = None) -> Links:
     """The same problem with fewer inner vertices: series rule, dangling ends dropped; vertices in ``keep`` stay."""
     keep = keep or set()
     n = len(links.inner)
-    inner = [dict(near) for near in links.inner]
-    leaves = [dict(near) for near in links.leaves]
-    beside: list[dict[int, float]] = [{} for _ in range(n)]  # inner -> {leaf: weight}
-    for leaf, near in enumerate(leaves):
-        for u, weight in near.items():
-            beside[u][leaf] = weight
+    inner = [dict(neighbours) for neighbours in links.inner]
+    leaves = [dict(neighbours) for neighbours in links.leaves]
+    leaves_of: list[dict[int, float]] = [{} for _ in range(n)]  # inner -> {leaf: weight}
+    for leaf, neighbours in enumerate(leaves):
+        for u, weight in neighbours.items():
+            leaves_of[u][leaf] = weight
     waiting = list(range(n - 1, -1, -1))
     gone = [False] * n
     while waiting:
         u = waiting.pop()
-        degree = len(inner[u]) + len(beside[u])
-        if gone[u] or u in keep or links.anchor[u] > 0 or degree > 2 or len(beside[u]) > 1:
+        degree = len(inner[u]) + len(leaves_of[u])
+        if gone[u] or u in keep or links.anchor[u] > 0 or degree > 2 or len(leaves_of[u]) > 1:
             continue
-        if degree == 1 and beside[u]:
-            continue  # a leaf needs one vertex to hold on to
+        if degree == 1 and leaves_of[u]:
+            continue  # a leaf needs a vertex that it is linked to
         gone[u] = True
         ends = list(inner[u].items())
         for v, _ in ends:
             del inner[v][u]
         if degree == 2:
-            (v, r), s = ends[0], (ends[1][1] if len(ends) == 2 else next(iter(beside[u].values())))
+            (v, r), s = ends[0], (ends[1][1] if len(ends) == 2 else next(iter(leaves_of[u].values())))
             weight = r * s / (r + s)
             if len(ends) == 2:
                 w = ends[1][0]
                 inner[v][w] = inner[w][v] = inner[v].get(w, 0.0) + weight
             else:
-                leaf = next(iter(beside[u]))
+                leaf = next(iter(leaves_of[u]))
                 del leaves[leaf][u]
-                leaves[leaf][v] = beside[v][leaf] = leaves[leaf].get(v, 0.0) + weight
-        inner[u], beside[u] = {}, {}
+                leaves[leaf][v] = leaves_of[v][leaf] = leaves[leaf].get(v, 0.0) + weight
+        inner[u], leaves_of[u] = {}, {}
         waiting += [v for v, _ in ends]
-    kept = [u for u in range(n) if not gone[u]]
-    number = {u: i for i, u in enumerate(kept)}
-    return Links(
-        inner=[{number[v]: weight for v, weight in inner[u].items()} for u in kept],
-        leaves=[{number[v]: weight for v, weight in near.items()} for near in leaves],
-        anchor=[links.anchor[u] for u in kept],
-        node=[links.node[u] for u in kept],
-        level=[links.level[u] for u in kept],
-        leaf_level=links.leaf_level,
-    )
+    reduced = replace(links, inner=inner, leaves=leaves)
+    return _with_inner(reduced, [u for u in range(n) if not gone[u]])
 
 
-def leaf_order(links: Links) -> IntArray:
-    """Leaves in depth-first order of the vertices they hang on, so that the leaves of a block are relatives."""
-    n = len(links.inner)
-    rank, found = [-1] * n, 0
-    for start in sorted(range(n), key=lambda u: (-links.anchor[u], u)):
-        stack = [start]
-        while stack:
-            u = stack.pop()
-            if rank[u] < 0:
-                rank[u], found = found, found + 1
-                stack += sorted((v for v in links.inner[u] if rank[v] < 0), reverse=True)
-    keys = [min((rank[u] for u in near), default=-1) for near in links.leaves]
-    return np.argsort(keys, kind="stable")
-
-
-def in_order(links: Links) -> Links:
-    """The same links with inner vertices numbered as they will be eliminated: solving then walks through memory."""
-    order = _eliminate(_between(links), np.float64)[0].tolist()
-    if not links.inner:
-        return links
+def _with_inner(links: Links, order: list[int]) -> Links:
+    """The same links with inner vertices in another order, or without those that nothing is linked to."""
     number = {u: i for i, u in enumerate(order)}
     return Links(
         inner=[{number[v]: weight for v, weight in links.inner[u].items()} for u in order],
-        leaves=[{number[v]: weight for v, weight in near.items()} for near in links.leaves],
+        leaves=[{number[v]: weight for v, weight in neighbours.items()} for neighbours in links.leaves],
         anchor=[links.anchor[u] for u in order],
         node=[links.node[u] for u in order],
         level=[links.level[u] for u in order],
@@ -150,27 +261,62 @@ def in_order(links: Links) -> Links:
     )
 
 
+def leaf_order(links: Links) -> IntArray:
+    """Leaves in depth-first order of the vertices they are linked to, so that the leaves of a block are relatives."""
+    n = len(links.inner)
+    rank, visited = [-1] * n, 0
+    for start in sorted(range(n), key=lambda u: (-links.anchor[u], u)):
+        stack = [start]
+        while stack:
+            u = stack.pop()
+            if rank[u] < 0:
+                rank[u], visited = visited, visited + 1
+                stack += sorted((v for v in links.inner[u] if rank[v] < 0), reverse=True)
+    keys = [min((rank[u] for u in neighbours), default=-1) for neighbours in links.leaves]
+    return np.argsort(keys, kind="stable")
+
+
+def with_leaf_order(links: Links, order: IntArray) -> Links:
+    """The same links with the leaves in another order."""
+    return replace(links, leaves=[links.leaves[i] for i in order], leaf_level=[links.leaf_level[i] for i in order])
+
+
+def in_order(links: Links) -> Links:
+    """The same links with inner vertices numbered as they will be eliminated: solving then walks through memory."""
+    if not links.inner:
+        return links
+    return _with_inner(links, _eliminate(_between(links), np.float64)[0].tolist())
+
+
+def lay_out(links: Links, dtype: npt.DTypeLike) -> tuple[IntArray, Links, Network]:
+    """Order of the leaves, relatives together; the reduced links in that order; and their network."""
+    links = reduce_links(links)
+    order = leaf_order(links)
+    links = in_order(with_leaf_order(links, order))
+    return order, links, make_network(links, dtype)
+
+
 def _between(links: Links) -> list[dict[int, float]]:
     """Conductances among the inner vertices: their links, and those through leaves with several neighbours."""
-    near = [dict(row) for row in links.inner] or [{}]
+    neighbours = [dict(row) for row in links.inner] or [{}]
     for row in links.leaves:
         total = sum(row.values())
         ends = list(row.items())
         for i, (u, r) in enumerate(ends):
             for v, s in ends[i + 1 :]:
-                near[u][v] = near[v][u] = near[u].get(v, 0.0) + r * s / total
-    return near
+                neighbours[u][v] = neighbours[v][u] = neighbours[u].get(v, 0.0) + r * s / total
+    return neighbours
 
 
-def make_network(links: Links, dtype: Any) -> Network:
-    """Choose the order of elimination and lay everything out for the kernels."""
-    near = _between(links)
+def make_network(links: Links, dtype: npt.DTypeLike) -> Network:
+    """The order of elimination and the links as arrays for the kernels."""
+    neighbours = _between(links)
     anchor = np.array(links.anchor or [1.0], dtype)
     node = np.array(links.node or [-1], np.int32)
     lengths = np.array([len(row) for row in links.leaves], np.int64)
     weight = np.array([r for row in links.leaves for r in row.values()], dtype)
     totals = np.array([sum(row.values()) or 1.0 for row in links.leaves], dtype)
-    order, later_ptr, later, conductance, mesh_ptr, mesh = _eliminate(near, dtype)
+    order, later_ptr, later, conductance, mesh_ptr, mesh = _eliminate(neighbours, dtype)
     meshed, mesh = np.unique(mesh, return_inverse=True)
     slot = np.full(max(1, len(later)), -1, np.int32)
     slot[meshed] = np.arange(len(meshed))
@@ -196,11 +342,11 @@ def make_network(links: Links, dtype: Any) -> Network:
     )
 
 
-def _eliminate(near: list[dict[int, float]], dtype: Any) -> tuple[Any, ...]:
+def _eliminate(neighbours: list[dict[int, float]], dtype: npt.DTypeLike) -> tuple[Array, ...]:
     """(order, later_ptr, later, conductance, mesh_ptr, mesh) by lowest degree first."""
-    n = len(near)
-    given = [dict(row) for row in near]
-    left = [set(row) for row in near]
+    n = len(neighbours)
+    given = [dict(row) for row in neighbours]
+    left = [set(row) for row in neighbours]
     heap = [(len(row), u) for u, row in enumerate(left)]
     heapq.heapify(heap)
     order: list[int] = []
@@ -240,3 +386,52 @@ def _eliminate(near: list[dict[int, float]], dtype: Any) -> tuple[Any, ...]:
         np.array(mesh_ptr, np.int64),
         np.array(mesh, np.int32),
     )
+
+
+# -- weights of nodes that are not labels ------------------------------------------------------------------------------
+
+
+def shares_of_leaves(links: Links, vertices: list[int]) -> FloatArray:
+    """How much of each leaf's weights the mean of some inner vertices has at the optimum.
+
+    Inner vertices stand at the mean of their neighbours. All of them together solve A x = B w (A the Laplacian of the
+    network with its anchors, B the links of the leaves), so that one row of A^-1 B is enough.
+
+    Examples
+    --------
+    >>> links = Links()
+    >>> root, node = links.add_inner(), links.add_inner()
+    >>> links.join(root, node)
+    >>> links.anchor[root] = 1.0
+    >>> links.add_leaf({node: 1.0})
+    >>> links.add_leaf({node: 1.0})
+    >>> shares_of_leaves(links, [node]).tolist()  # two leaves, and half a link to zero
+    [0.4, 0.4]
+    """
+    from scipy import sparse
+    from scipy.sparse.linalg import spsolve
+
+    n = len(links.inner)
+    degree = np.array(links.anchor, np.float64)
+    entries = [(u, v, -weight) for u, neighbours in enumerate(links.inner) for v, weight in neighbours.items()]
+    for u, neighbours in enumerate(links.inner):
+        degree[u] += sum(neighbours.values())
+    for neighbours in links.leaves:
+        for u, weight in neighbours.items():
+            degree[u] += weight
+    entries += [(u, u, float(total)) for u, total in enumerate(degree)]
+    rows, columns, values = (np.array(part) for part in zip(*entries, strict=True))
+    laplacian = sparse.csc_array(sparse.coo_array((values, (rows, columns)), shape=(n, n)))
+    unit = np.zeros(n)
+    unit[vertices] = 1 / len(vertices)
+    reach = np.atleast_1d(spsolve(laplacian, unit))
+    return np.array([sum(weight * reach[u] for u, weight in neighbours.items()) for neighbours in links.leaves])
+
+
+def node_shares(links: Links, taxonomy: Taxonomy, node: int) -> FloatArray:
+    """How much of each leaf's weights a node that is not a label has at the optimum.
+
+    A node without documents and children has no vertex, and exactly the mean of its parents' weights.
+    """
+    nodes = [node] if node in links.node else taxonomy.parents(node).tolist()
+    return shares_of_leaves(links, [links.node.index(v) for v in nodes] or [int(np.argmax(links.anchor))])

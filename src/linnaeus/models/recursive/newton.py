@@ -1,4 +1,4 @@
-"""The joint problem on dense documents under a smooth loss, all leaves at once: truncated Newton with inner nodes gone.
+"""The joint problem on dense documents, smooth loss, all leaves at once: truncated Newton, inner nodes eliminated.
 
 Eliminating the inner vertices leaves a kernel between leaves, K = diag(1/S) + Q L^-1 Q' (Q their shares in the inner
 vertices, L the network's Laplacian with its anchors), and one problem in the leaves' weights W (features x leaves):
@@ -7,21 +7,22 @@ vertices, L the network's Laplacian with its anchors), and one problem in the le
 
     gradient  G = V + X'R,      Hessian  dV + X'(D o (X dV K)),      gap  P - D = 1/2 <G, G K>
 
-K is also the preconditioner: conjugate gradients then see what a flat problem would show them. Where documents are
+K is also the preconditioner: conjugate gradients then converge as on a flat problem. Where documents are
 dense and features correlated, alternating between leaves and inner nodes takes ten times as long.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from linnaeus.engine.limits import Clock
-from linnaeus.models.recursive.inner import LANES
+from linnaeus.models.recursive.leaves import DenseLeaves
 from linnaeus.models.recursive.network import Network
 from linnaeus.models.recursive.solver import JointSolver
+from linnaeus.models.solvers.dual_cd import PANEL
 from linnaeus.models.solvers.newton_cg import NewtonBlock
 from linnaeus.typing import FloatArray
 
@@ -64,6 +65,7 @@ def newton_start(solver: JointSolver, tol: float, clock: Clock) -> None:
     with them to the same solution.
     """
     leaves, blocks, inner = solver.leaves, solver.blocks, solver.inner
+    assert isinstance(leaves, DenseLeaves)
     network, dtype = inner.network, leaves.dtype
     K, moved = leaf_kernel(network)
     V = solver.newton_pulls
@@ -80,17 +82,17 @@ def newton_start(solver: JointSolver, tol: float, clock: Clock) -> None:
     problem = _Problem(NewtonBlock(leaves.X, Y, c, leaves.loss, dtype.type(leaves.bias)), K.astype(dtype))
     state = solver.state
     V, state.sweep, state.newton_done = problem.solve(V.astype(dtype), state.sweep, tol, clock)
-    state.near, solver.newton_pulls = True, None if state.newton_done else V
+    state.measure_first, solver.newton_pulls = True, None if state.newton_done else V
     for block in blocks:
         block.U[:, : block.n_columns] = V[:, block.columns] / block.total
-    M = np.zeros((len(inner.M) * LANES, network.n_inner), dtype)
+    M = np.zeros((len(inner.M) * PANEL, network.n_inner), dtype)
     M[: len(V)] = V @ moved.T.astype(dtype)
-    inner.solved[:] = inner.M[:] = M.reshape(-1, LANES, network.n_inner).transpose(0, 2, 1)
+    inner.solved[:] = inner.M[:] = M.reshape(-1, PANEL, network.n_inner).transpose(0, 2, 1)
 
 
 @dataclass
 class _Problem:
-    """All leaves in one; ``losses`` knows documents, signs, bounds and loss."""
+    """All leaves in one; ``losses`` holds documents, signs, bounds and loss."""
 
     losses: NewtonBlock
     K: FloatArray
@@ -122,8 +124,9 @@ class _Problem:
             V, taken = V + self._scale(step) * dV, taken + 1
         return V, taken, True
 
-    def _scale(self, step: float) -> Any:
-        return self.K.dtype.type(step)
+    def _scale(self, step: float) -> np.floating[npt.NBitBase]:
+        scaled: np.floating[npt.NBitBase] = self.K.dtype.type(step)
+        return scaled
 
     def _direction(self, G: FloatArray, GK: FloatArray, D: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """(dV, dW = dV K, X dW) with the Hessian's residual a tenth of the gradient, in the norm of K."""

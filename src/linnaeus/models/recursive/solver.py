@@ -3,44 +3,73 @@
     P(W) = 1/2 sum over links r_uv |w_u - w_v|^2 + 1/2 sum_v anchor_v |w_v|^2 + sum of C_i loss, leaves x documents
 
 A sweep visits all leaves at the inner weights M, then moves the inner vertices to their exact optimum between the
-leaves, extrapolated as in FISTA; momentum starts anew where it points uphill or P has risen. Since P and the dual D
+leaves, extrapolated as in FISTA; momentum is reset where it points uphill or P has risen. Since P and the dual D
 bound the optimum from both sides, P - D is the certificate: D from the leaves' dual variables alone, inner vertices
 eliminated exactly.
 
 Sweeps are cheap, for they look at the leaves' candidates only. At first after every few sweeps, then rarely, a
 screening looks at all documents; the last one certifies.
+
+Start: the weights w0 that all nodes would share if they had to be equal (`shared_start`),
+
+    min_w  1/2 |w|^2 + sum_i C_i [ (n - k_i) loss(-w'x_i) + k_i loss(w'x_i) ]     n leaves, k_i labels of document i
+
+Nearly every pair of leaf and document is a negative one, so that w0 rejects everything. All nodes begin there, and the
+leaves have only their own documents to learn. The hinge starts as its square does.
+
+Common moves: now and then all vertices move by the same d (squared hinge, `common_move`),
+
+    min_d   1/2 sum_v a_v |m_v + d|^2 + sum over pairs of leaf and document  c max(0, t - y d'x)^2
+
+with a the inner vertices' pull to zero, m their weights, and t = 1 - y w'x before the move. Nothing changes between the
+vertices. Leaves and inner vertices in turn are slowest in just this direction: every leaf pulls a little too much or
+too little, and the lower bound pays for the sum of it. One problem with the shape of a single binary one corrects that:
+Newton steps by conjugate gradients, on pairs near the margin.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
+from linnaeus._kernels import dispatch
 from linnaeus.engine import SerialEngine
 from linnaeus.engine.limits import Clock
 from linnaeus.models.recursive.inner import InnerWeights
-from linnaeus.models.recursive.leaves import measure_block, near_block, screen_block, visit_block
-from linnaeus.models.recursive.together import common_move
-from linnaeus.typing import Engine, FloatArray
+from linnaeus.models.recursive.leaves import (
+    LeafBlock,
+    LeafMeasure,
+    LeafSolver,
+    MarginPairs,
+    measure_block,
+    pairs_of_block,
+    screen_block,
+    visit_block,
+)
+from linnaeus.models.solvers.newton_cg import NewtonBlock
+from linnaeus.models.solvers.rows import Rows
+from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Matrix
 
-__all__ = ["JointSolver", "JointState"]
+__all__ = ["JointSolver", "JointState", "common_move", "shared_start"]
 
 _MEASURE_EVERY, _MEASURE_LATEST = 4, 10
-_SLOWER = 1.25  # than it fell before, the gap falls; a measure too early costs four sweeps
-_ENOUGH = 0.95  # of the gap asked for, on the candidates: then all documents are looked at
-_MOVE_EVERY = 4  # rarer common moves let momentum swing to and fro in the common direction
+_SLOWER = 1.25  # the gap is expected to fall this much slower than before; a measure too early costs four sweeps
+_ENOUGH = 0.95  # of tol, on the candidates: then all documents are looked at
+_MOVE_EVERY = 4  # rarer common moves let momentum oscillate in the common direction
 _SCREEN_FIRST, _SCREEN_GROWTH = 2, 2.0
-_MISSED = 0.1  # momentum starts anew where the candidates missed this part of the objective
-_SETTLED = 0.001  # where they missed less than this, the next screening has time
+_MISSED = 0.1  # momentum is reset where the candidates missed this part of the objective
+_SETTLED = 0.001  # where they missed less than this, the next screening may come later
+_START_TOLERANCE, _START_PRODUCTS = 1e-2, 300
+_STEPS, _PRODUCTS, _HALVINGS = 4, 60, 10
+_GRADIENT, _RESIDUAL = 1e-2, 1e-2  # relative: where the Newton steps and the conjugate gradients of a common move stop
 
 
 @dataclass
 class JointState:
-    """Where the iteration stands; with the inner weights and the blocks, all that a later run needs to go on."""
+    """Where the iteration stands; with the inner weights and the blocks, all that a later run needs to continue."""
 
     sweep: int = 0
     momentum: float = 1.0  # FISTA's t
@@ -51,17 +80,17 @@ class JointState:
     last_gap: float = 1.0
     best_dual: float = float(np.finfo(np.float64).min)
     last_objective: float = float(np.finfo(np.float64).max)
-    near: bool = False  # whether the start may be the solution already, and has not been measured yet
+    measure_first: bool = False  # the start may be the solution already, and has not been measured yet
     newton_done: bool = False  # whether Newton's method, where it gives the start, has ended
     done: bool = False
 
 
 @dataclass
 class JointSolver:
-    """Leaves (see `leaves`), their blocks, the inner weights, and the engines for both."""
+    """The solver of the leaves, their blocks, the inner weights, and the engines for both."""
 
-    leaves: Any
-    blocks: list[Any]
+    leaves: LeafSolver
+    blocks: list[LeafBlock]
     inner: InnerWeights
     engine: Engine
     local_engine: Engine  # threads of this process: the inner weights never travel
@@ -70,9 +99,9 @@ class JointSolver:
     gap: float = np.inf
     out_of_time: bool = False
     newton_pulls: FloatArray | None = None  # where a time limit interrupted Newton's method
-    certificate_seconds: float = 0.0  # what the last look at all documents took
-    missed: float = 0.0  # what documents that were no candidates cost, when all were looked at last
-    pairs: Any = None  # the blocks' own parts of the gap, as last measured
+    certificate_seconds: float = 0.0  # duration of the last screening
+    missed: float = 0.0  # losses of documents that were not candidates in the last screening
+    pairs: FloatArray = field(default_factory=lambda: np.zeros(0))  # the blocks' own parts of the gap, last measured
     awake: set[int] | None = None  # numbers of the blocks to visit; None: all
 
     def run(
@@ -89,11 +118,11 @@ class JointSolver:
         last certificate changes the state: a later run that continues from there repeats what this one would do.
         """
         state = self.state
-        if state.done:  # a finished training that was taken up again
+        if state.done:  # a finished training that was resumed
             self.certify()
             return self.gap <= tol * self.objective
-        if state.near and not clock.over:
-            state.near = False
+        if state.measure_first and not clock.over:
+            state.measure_first = False
             objective, gap = self._measure(False)
             if gap <= tol * objective:
                 self.certify()
@@ -136,11 +165,11 @@ class JointSolver:
         return self.gap <= tol * self.objective
 
     def _until(self, tol: float, gap: float) -> int:
-        """Sweeps until the next measure: until the gap may be small enough, if it goes on falling as it did last."""
+        """Sweeps until the next measure: until the gap may be small enough, if it continues to fall as it did last."""
         state, gap = self.state, max(gap, np.finfo(float).tiny)
         swept, fell = state.sweep - state.measured, np.log(state.last_gap / gap)
         state.measured, state.last_gap = state.sweep, gap
-        if self.leaves.loss == "hinge":  # it needs to hear early when P rises
+        if self.leaves.loss == "hinge":  # it must know early when P rises
             return _MEASURE_EVERY
         left = np.log(max(gap / (_ENOUGH * tol), 1.0))
         # Not sooner: a measure rebuilds u in fewer features than visits touch, and steps are too long for a while.
@@ -159,7 +188,7 @@ class JointSolver:
         state.momentum = 1.0 if uphill > 0 else float(following)
 
     def _move_together(self) -> None:
-        """Move all vertices by what is best for all of them; see `together`. An update leaves the others in peace."""
+        """Shift all vertices by their common optimum; not in an update, which leaves blocks asleep unchanged."""
         if not self.leaves.moves_together or self.awake is not None:
             return
         self.state.next_move = self.state.sweep + _MOVE_EVERY
@@ -168,10 +197,14 @@ class JointSolver:
             (block, centre, ends[block.columns + 1] > ends[block.columns])  # a leaf linked to nothing does not follow
             for block, centre in self._with_centres(lambda block: block.features, solved=True)
         )
-        pairs = list(self.engine.map(near_block, tasks, shared=self.leaves))
-        self.inner.move(common_move(self.leaves.rows, pairs, *self.inner.pulled(self.leaves.n_features)))
+        pairs = list(self.engine.map(pairs_of_block, tasks, shared=self.leaves))
+        rows = self.leaves.documents
+        assert isinstance(rows, Rows)
+        self.inner.shift(common_move(rows, pairs, *self.inner.pulled(self.leaves.n_features)))
 
-    def _with_centres(self, features: Callable[[Any], Any], *, solved: bool) -> Iterator[tuple[Any, FloatArray]]:
+    def _with_centres(
+        self, features: Callable[[LeafBlock], IntArray], *, solved: bool
+    ) -> Iterator[tuple[LeafBlock, FloatArray]]:
         for block in self.blocks:
             yield block, self.inner.centres(block.columns, features(block), solved=solved)
 
@@ -192,32 +225,32 @@ class JointSolver:
         every = np.arange(self.leaves.n_features, dtype=np.int32)
         tasks = ((block, centre, exact) for block, centre in self._with_centres(lambda _: every, solved=True))
         start = time.perf_counter()
-        found = self._total(self.engine.map(screen_block, tasks, shared=self.leaves))
+        totals = self._total(self.engine.map(screen_block, tasks, shared=self.leaves))
         self.certificate_seconds = time.perf_counter() - start
-        return found
+        return totals
 
-    def _total(self, measured: Iterator[Any]) -> tuple[float, float]:
+    def _total(self, measures: Iterator[LeafMeasure]) -> tuple[float, float]:
         loss = dual = norm = dual_norm = self.missed = 0.0
         self.pairs = np.zeros(len(self.blocks))
-        for i, found in enumerate(measured):
-            self.blocks[i], self.pairs[i] = found.block, found.pairs
-            loss, dual = loss + found.loss, dual + found.dual
-            norm, dual_norm = norm + found.norm, dual_norm + found.dual_norm
-            self.missed += found.missed
+        for i, measured in enumerate(measures):
+            self.blocks[i], self.pairs[i] = measured.block, measured.pairs
+            loss, dual = loss + measured.loss, dual + measured.dual
+            norm, dual_norm = norm + measured.norm, dual_norm + measured.dual_norm
+            self.missed += measured.missed
         energy, least = self.inner.energy(self.blocks, self.local_engine)
         objective = loss + 0.5 * norm + energy
         self.state.best_dual = max(self.state.best_dual, dual - 0.5 * dual_norm - least)
         return objective, max(0.0, objective - self.state.best_dual)
 
     def release(self) -> None:
-        """Keep what a later start needs; let engines, the point with momentum and the blocks' own problems go."""
+        """Keep what a later start needs; release engines, the point with momentum and the blocks' own problems."""
         self.engine = self.local_engine = SerialEngine()
         self.inner.release()
         for block in self.blocks:
-            block.forget()
+            block.release()
 
     def _wake(self, most: float) -> None:
-        """Visit also the blocks with the largest parts of the gap, until the others' come to at most ``most``."""
+        """Wake the blocks with the largest parts of the gap, until those of the others sum to less than ``most``."""
         if self.awake is not None:
             asleep = np.array(sorted(set(range(len(self.blocks))) - self.awake), dtype=np.int64)
             asleep = asleep[np.argsort(self.pairs[asleep], kind="stable")]
@@ -226,3 +259,107 @@ class JointSolver:
     def certify(self) -> None:
         """P and the gap of the weights as they are, on all documents, scores in double precision."""
         self.objective, self.gap = self._screen(exact=True)
+
+
+# -- start -------------------------------------------------------------------------------------------------------------
+
+
+def shared_start(
+    documents: Rows | Matrix, bound: FloatArray, n_labels: FloatArray, n_leaves: int, loss: str, bias: float
+) -> FloatArray:
+    """w0 (n_features + 1, the constant last); ``documents`` as the solver has them, ``n_labels`` of every document."""
+    from scipy import sparse
+
+    if isinstance(documents, Rows):
+        shape = documents.n_docs, documents.n_features
+        X = documents.data.reshape(shape) if documents.dense else _sparse_rows(documents)
+    else:
+        X = documents
+    labelled = np.flatnonzero(n_labels)
+    both = sparse.vstack([X, X[labelled]]).tocsr() if sparse.issparse(X) else np.concatenate([X, X[labelled]])
+    negative, positive = bound * (n_leaves - n_labels), bound[labelled] * n_labels[labelled]
+    c = np.concatenate([negative, positive]).astype(X.dtype)[:, None]
+    Y = np.concatenate([-np.ones(len(negative)), np.ones(len(positive))]).astype(X.dtype)[:, None]
+    smooth = "logistic" if loss == "logistic" else "squared_hinge"
+    solution = NewtonBlock(both, Y, c, smooth, X.dtype.type(bias)).solve(_START_TOLERANCE, _START_PRODUCTS)
+    last = solution.intercept[0] / bias if bias else 0.0
+    return np.append(np.asarray(solution.weights)[:, 0], last).astype(X.dtype)
+
+
+def _sparse_rows(rows: Rows) -> CSR:
+    """Sparse documents as they were before they were laid out, features in the order of the kernels."""
+    from scipy import sparse
+
+    nnz = rows.indptr[-1]
+    parts = rows.data[:nnz], rows.indices[:nnz], rows.indptr
+    return sparse.csr_array(parts, shape=(rows.n_docs, rows.n_features))
+
+
+# -- common moves ------------------------------------------------------------------------------------------------------
+
+
+def common_move(rows: Rows, pairs: Sequence[MarginPairs], pull: FloatArray, anchor: float) -> FloatArray:
+    """d (n_features + 1, the constant last); ``pull`` is sum_v a_v m_v, ``anchor`` sum_v a_v."""
+    problem = _Moves(rows, pairs, pull, anchor)
+    move, now = np.zeros(len(pull)), problem.at(np.zeros(len(pull)))
+    first = np.linalg.norm(now.gradient)
+    for _ in range(_STEPS):
+        if np.linalg.norm(now.gradient) <= _GRADIENT * first:
+            break
+        direction, length = problem.newton_step(now), 1.0
+        for _ in range(_HALVINGS):
+            tried = problem.at(move + length * direction)
+            if tried.value < now.value:
+                move, now = move + length * direction, tried
+                break
+            length /= 2
+        else:
+            break
+    return move
+
+
+@dataclass(frozen=True)
+class _Point:
+    value: float
+    gradient: FloatArray
+    curvature: FloatArray  # of every document
+
+
+class _Moves:
+    """The objective as a function of d, up to a constant."""
+
+    def __init__(self, rows: Rows, pairs: Sequence[MarginPairs], pull: FloatArray, anchor: float) -> None:
+        from scipy import sparse
+
+        constant = sparse.csr_array(np.full((rows.n_docs, 1), float(rows.bias)))
+        self.X = sparse.hstack([_sparse_rows(rows).astype(np.float64), constant], format="csr")
+        self.transposed = self.X.T.tocsr()
+        self.pairs, self.pull, self.anchor = pairs, pull.astype(np.float64), anchor
+        self.kernel = dispatch.best("screen")
+
+    def at(self, d: FloatArray) -> _Point:
+        moved, slope, curvature = self.X @ d, np.zeros(self.X.shape[0]), np.zeros(self.X.shape[0])
+        value = float(self.pull @ d + 0.5 * self.anchor * (d @ d))
+        value += sum(self.kernel.moved(*part, moved, slope, curvature) for part in self.pairs)
+        return _Point(value, self.pull + self.anchor * d - self.transposed @ slope, curvature)
+
+    def newton_step(self, now: _Point) -> FloatArray:
+        """Conjugate gradients with the Hessian's diagonal, until the residual is small."""
+        squares = self.transposed.copy()
+        squares.data **= 2
+        diagonal = np.maximum(self.anchor + squares @ now.curvature, np.finfo(float).tiny)
+        step, residual = np.zeros(len(diagonal)), -now.gradient
+        scaled = residual / diagonal
+        direction, rho = scaled.copy(), residual @ scaled
+        target = _RESIDUAL**2 * rho
+        for _ in range(_PRODUCTS):
+            if rho <= target:
+                break
+            product = self.anchor * direction + self.transposed @ (now.curvature * (self.X @ direction))
+            length = rho / (direction @ product)
+            step += length * direction
+            residual -= length * product
+            scaled = residual / diagonal
+            before, rho = rho, residual @ scaled
+            direction = scaled + (rho / before) * direction
+        return step

@@ -1,118 +1,179 @@
-"""More documents and more nodes for a joint training that is done: only what they touch is solved again.
+"""A joint solution that outlives its fit: kept for warm starts, stored in checkpoints, enlarged by updates.
 
-With dual variables 0 for the new pairs the old dual point stays feasible, so the gap of the enlarged problem is known
-at once and falls from there. Blocks of leaves are visited only if new documents carry their labels or come too close
-to their margins, or if their own part of the gap grows because their neighbours moved; the certificate at the end is
-of the whole problem all the same.
+Checkpoints hold what is needed to continue, to the same model bit for bit: leaves keep their dual variables and
+candidates, inner vertices their weights. Regular checkpoints are written right after the weights of the leaves have
+been recomputed from the dual variables, so that these need not be stored. Where a time limit stops the fit between two
+such moments, the weights of the leaves are stored, too, and, where Newton's method was interrupted, its variables.
+
+Updates add documents and nodes: with dual variables 0 for the new pairs the old dual point stays feasible, so the gap
+of the enlarged problem is known at once and falls from there. Blocks of leaves are visited only if new documents carry
+their labels or come too close to their margins, or if their own part of the gap grows because their neighbours moved;
+the certificate at the end is of the whole problem all the same.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
 from linnaeus.data.check import Problem
-from linnaeus.engine import SerialEngine, ThreadEngine, get_engine
-from linnaeus.engine.limits import Clock
 from linnaeus.errors import DataError, ParameterError, nearest
-from linnaeus.models.fitting import positive_weights
+from linnaeus.models.checkpoint import Checkpoint
+from linnaeus.models.fitting import document_weights
 from linnaeus.models.recursive.inner import InnerWeights
-from linnaeus.models.recursive.leaves import leaf_blocks
-from linnaeus.models.recursive.links import links_of
-from linnaeus.models.recursive.network import Network, in_order, make_network, reduce_links
-from linnaeus.models.recursive.resume import JointCheckpoint
-from linnaeus.models.recursive.screened import SLACK
-from linnaeus.models.recursive.solver import JointSolver
+from linnaeus.models.recursive.leaves import SLACK, LeafBlock, LeafSolver
+from linnaeus.models.recursive.network import Network
+from linnaeus.models.recursive.solver import JointSolver, JointState
 from linnaeus.models.solvers.dual_cd import PANEL
 from linnaeus.models.solvers.rows import aligned_zeros
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import CSR, IntArray
+from linnaeus.typing import CSR, Array, Engine, FloatArray, IntArray, Matrix
 
-__all__ = ["Joint", "update_joint"]
+__all__ = ["JointCheckpoint", "JointSolution", "enlarged", "enlarged_solver", "grown_labels"]
+
+_SHARE = 10  # at most one part in ten of the time is spent on writing
 
 
 @dataclass
-class Joint:
-    """The last solution, for warm starts and updates: not part of the model that is stored.
+class JointSolution:
+    """The last solution of a fit, with its documents: for warm starts and updates, not part of a stored model.
 
-    ``labels`` are the leaves in the order of the blocks, ``generation`` the update that brought each.
+    ``labels`` are the leaves in the order of the blocks. Leaves of different ``groups`` never share a block: a group is
+    a turn of the schedule, or the labels that one update added.
     """
 
     problem: Problem
     labels: IntArray
-    generation: IntArray
+    groups: IntArray
     C: float
     schedule: str
     solver: JointSolver
 
+    def can_start(self, solver: JointSolver, problem: Problem, labels: IntArray, schedule: str) -> bool:
+        """Whether another problem has the same nodes, features and number of documents."""
+        mine = self.solver
+        return (
+            type(mine.leaves) is type(solver.leaves)
+            and mine.leaves.screens == solver.leaves.screens
+            and mine.inner.M.shape == solver.inner.M.shape
+            and self.schedule == schedule
+            and np.array_equal(self.labels, labels)
+            and self.problem.X.shape == problem.X.shape
+            and self.problem.X.dtype == problem.X.dtype
+            and self.problem.taxonomy is problem.taxonomy
+        )
 
-def update_joint(model: Any, X: Any, Y: CSR, taxonomy: Taxonomy, weights: Any, clock: Clock) -> None:
-    """Enlarge the problem of a fitted model and solve it from where it stands."""
-    old: Joint = model._joint
-    problem = enlarged(old.problem, X, Y, taxonomy, weights)
+    def start(self, solver: JointSolver, blocks: list[LeafBlock], C: float) -> None:
+        """Bring the solver of another problem here; dual variables are scaled to stay within the bounds of its C."""
+        scale = C / self.C
+        for block, old in zip(blocks, self.solver.blocks, strict=True):
+            arrays = old.arrays()
+            if "alpha" in arrays:
+                arrays["alpha"] = arrays["alpha"] * arrays["alpha"].dtype.type(scale)
+            solver.blocks.append(solver.leaves.resume(block, arrays))
+        solver.inner.M[:] = solver.inner.solved[:] = self.solver.inner.solved
+
+
+# -- checkpoints -------------------------------------------------------------------------------------------------------
+
+
+class JointCheckpoint:
+    """Writes the state of a solver into ``checkpoint``, and restores it."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self.checkpoint = checkpoint
+        self._last, self._took = time.monotonic(), 0.0
+
+    def restore(self, solver: JointSolver, blocks: list[LeafBlock]) -> bool:
+        """Bring the solver to where the last run stopped; False where there was none."""
+        store = self.checkpoint
+        if "joint" not in store.state:
+            return False
+        solver.state = _state_from(store.state["joint"])
+        solver.blocks = [solver.leaves.resume(block, store.get(_key(block))) for block in blocks]
+        inner = store.get("inner")
+        solver.inner.M[:], solver.inner.solved[:] = inner["M"], inner["solved"]
+        if "newton" in store:
+            solver.newton_pulls = np.array(store.get("newton")["pulls"])
+        return True
+
+    def save_if_due(self, solver: JointSolver) -> None:
+        if time.monotonic() - self._last >= max(self.checkpoint.every, _SHARE * self._took):
+            self.save(solver)
+
+    def save(self, solver: JointSolver, *, finished: bool = False, weights: bool = False) -> None:
+        """Write the state; ``weights`` of the leaves, too, where they are not what the dual variables give."""
+        store, start = self.checkpoint, time.monotonic()
+        for block in solver.blocks:
+            store.put(_key(block), block.arrays() | ({"U": block.U} if weights else {}))
+        store.put("inner", {"M": solver.inner.M, "solved": solver.inner.solved})
+        store.discard("newton")
+        if solver.newton_pulls is not None:
+            store.put("newton", {"pulls": solver.newton_pulls})
+        store.state["joint"] = asdict(solver.state)
+        store.finish() if finished else store.commit()
+        self._last, self._took = time.monotonic(), time.monotonic() - start
+
+
+def _key(block: LeafBlock) -> str:
+    return f"leaves {block.number}"
+
+
+def _state_from(stored: Mapping[str, float]) -> JointState:
+    """The state of a checkpoint; earlier versions had another name for one field."""
+    return JointState(**{"measure_first" if name == "near" else name: value for name, value in stored.items()})  # type: ignore[arg-type]
+
+
+# -- updates -----------------------------------------------------------------------------------------------------------
+
+
+def grown_labels(old: JointSolution, taxonomy: Taxonomy, nodes: IntArray) -> tuple[IntArray, IntArray]:
+    """Labels and groups with those of ``nodes`` that are new at the end, in a group of their own."""
     labels = _renumbered(old.problem.taxonomy, taxonomy)[old.labels]
-    scores = model._all_scores(X)[:, np.argsort(model.nodes_)[np.argsort(np.argsort(old.labels))]]
-    model.taxonomy_ = taxonomy
-    if model.taxonomy is not None:
-        model.taxonomy = taxonomy
-    targets = model._targets(problem, model.learn).tocsc()
-    added = np.setdiff1d(model.nodes_, labels).astype(labels.dtype)
-    generation = np.concatenate([old.generation, np.full(len(added), old.generation.max() + 1, np.int32)])
-    labels = np.concatenate([labels, added])
-    links = in_order(reduce_links(links_of(taxonomy, labels, spawn=model.spawn, root=float(model.root))))
-    network = make_network(links, problem.X.dtype)
-    solver, documents = _enlarged_solver(model, old, problem, targets[:, labels], labels, generation, network, scores)
-    model._run(solver, clock, JointCheckpoint(None))
-    model.n_touched_ = sum(solver.blocks[i].n_columns for i in solver.awake or ())
-    solver.awake = None
-    model._joint = Joint(problem, labels, generation, model.C, "exact", solver)
-    model._take_weights(solver, labels, documents, None)
-    solver.release()
+    added = np.setdiff1d(nodes, labels).astype(labels.dtype)
+    groups = np.concatenate([old.groups, np.full(len(added), old.groups.max() + 1, np.int32)])
+    return np.concatenate([labels, added]), groups
 
 
-def _enlarged_solver(
-    model: Any,
-    old: Joint,
+def enlarged_solver(
+    old: JointSolution,
     problem: Problem,
-    Y: CSR,
-    labels: IntArray,
-    generation: IntArray,
     network: Network,
-    scores: Any,
-) -> tuple[JointSolver, Any]:
-    """A solver whose old leaves and inner vertices stand where they did, awake where the new documents matter."""
-    leaves, documents = model._leaves(problem, getattr(old.solver.leaves, "seed", 0), _rank(old.solver.leaves))
+    leaves: LeafSolver,
+    blocks: list[LeafBlock],
+    Y: CSR,
+    scores: FloatArray,
+    engines: tuple[Engine, Engine],
+) -> JointSolver:
+    """A solver whose old leaves and inner vertices stand where they did, awake where the new documents matter.
+
+    ``Y`` are the labels of all documents, in the order of the leaves; ``scores`` those of the new documents for the old
+    leaves.
+    """
     shape = InnerWeights.shape(network, leaves.n_features)
     inner = InnerWeights(network, aligned_zeros(shape, leaves.dtype), aligned_zeros(shape, leaves.dtype))
     inner.M[:] = old.solver.inner.solved[:, _carried(old, network, problem.taxonomy)]
     inner.solved[:] = inner.M
     awake: set[int] = set()
-    engine = get_engine(model.engine, model.n_jobs)
-    local = engine if isinstance(engine, (SerialEngine, ThreadEngine)) else get_engine(None, model.n_jobs)
-    solver = JointSolver(leaves, [], inner, engine, local, awake=awake)
-    n_old, n_all = old.problem.n_docs, problem.n_docs
+    solver = JointSolver(leaves, [], inner, *engines, awake=awake)
+    n_old, n_new = old.problem.n_docs, problem.n_docs - old.problem.n_docs
     new = Y[n_old:, : len(old.labels)]
     close, wrong = (too_close(scores, new, slack).tocsc() for slack in (SLACK, -SLACK))
-    weight = positive_weights(model.class_weight, Y, problem.codec.values(problem.taxonomy.names[labels]))
-    for block in leaf_blocks(Y, network.leaf_total, weight.astype(leaves.dtype), generation):
+    for block in blocks:
         if block.number >= len(old.solver.blocks):
             awake.add(block.number)
             solver.blocks.append(leaves.begin(block))
             continue
-        near = np.unique(close[:, block.columns].indices)
+        rows = np.unique(close[:, block.columns].indices)
         fill = float(np.minimum(1e-3 * leaves.bound.min() * block.weight(leaves.dtype).min(), 1e-8))
-        arrays = with_new_rows(old.solver.blocks[block.number].arrays(), n_old, n_all - n_old, near, fill)
+        arrays = with_new_rows(old.solver.blocks[block.number].arrays(), n_old, n_new, rows, fill)
         solver.blocks.append(leaves.resume(block, arrays))
         if wrong[:, block.columns].nnz or leaves.loss == "logistic":
             awake.add(block.number)
-    return solver, documents
-
-
-def _rank(leaves: Any) -> Any:
-    """The order of the features in the old documents; None where it is their own."""
-    return leaves.rows.rank if hasattr(leaves, "rows") else None
+    return solver
 
 
 def _renumbered(old: Taxonomy, new: Taxonomy) -> IntArray:
@@ -121,28 +182,24 @@ def _renumbered(old: Taxonomy, new: Taxonomy) -> IntArray:
     if lost:
         raise ParameterError(
             f"the new taxonomy lacks the node {lost[0]!r} of the old one{nearest(lost[0], new.names)}; "
-            "update adds nodes, fit starts anew."
+            "update adds nodes; use fit for another taxonomy."
         )
     return np.array([new.index(str(name)) for name in old.names], np.int32)
 
 
-def enlarged(problem: Problem, X: Any, Y: CSR, taxonomy: Taxonomy, weights: Any) -> Problem:
+def enlarged(problem: Problem, X: Matrix, Y: CSR, taxonomy: Taxonomy, weights: FloatArray | None) -> Problem:
     """The old documents, then the new ones, over the new taxonomy."""
     from scipy import sparse
 
     if sparse.issparse(X) != sparse.issparse(problem.X):
-        raise DataError("update takes documents of the kind of the last fit: sparse or dense, not the other.")
+        raise DataError("update needs documents of the kind of the last fit: both sparse or both dense.")
     stacked = sparse.vstack([problem.X, X], format="csr") if sparse.issparse(X) else np.concatenate([problem.X, X])
     if sparse.issparse(stacked):
         stacked = sparse.csr_array(stacked)
         stacked.indices = stacked.indices.astype(np.int32, copy=False)
     both = None
     if weights is not None or problem.weights is not None:
-        parts = [
-            np.ones(n) if given is None else given
-            for given, n in ((problem.weights, problem.n_docs), (weights, X.shape[0]))
-        ]
-        both = np.concatenate(parts)
+        both = np.concatenate([document_weights(problem), np.ones(X.shape[0]) if weights is None else weights])
     number = _renumbered(problem.taxonomy, taxonomy)
     shape = (problem.n_docs, taxonomy.n_nodes)
     old = sparse.csr_array((problem.Y.data, number[problem.Y.indices], problem.Y.indptr), shape=shape)
@@ -150,24 +207,24 @@ def enlarged(problem: Problem, X: Any, Y: CSR, taxonomy: Taxonomy, weights: Any)
     return Problem(stacked.astype(problem.X.dtype, copy=False), rows, taxonomy, both, problem.codec)
 
 
-def _carried(old: Joint, network: Network, taxonomy: Taxonomy) -> IntArray:
+def _carried(old: JointSolution, network: Network, taxonomy: Taxonomy) -> IntArray:
     """For every vertex of the new network, the vertex of the old one whose weights it starts with: its own or above."""
     inner, before = old.solver.inner, old.problem.taxonomy
     names = {str(before.names[node]): i for i, node in enumerate(inner.network.node) if node >= 0}
     top = int(np.argmax(inner.network.anchor))
-    found = np.full(network.n_inner, top)
+    carried = np.full(network.n_inner, top)
     for vertex, node in enumerate(network.node.tolist()):
         while node >= 0:
             name = str(taxonomy.names[node])
             if name in names:
-                found[vertex] = names[name]
+                carried[vertex] = names[name]
                 break
             above = taxonomy.parents(node)
             node = int(above[0]) if len(above) and taxonomy.kind != "graph" else -1
-    return found
+    return carried
 
 
-def too_close(scores: Any, Y: CSR, slack: float) -> CSR:
+def too_close(scores: FloatArray, Y: CSR, slack: float) -> CSR:
     """Pairs of new documents and columns that are not ``slack`` on the right side of the margin; all positive ones."""
     from scipy import sparse
 
@@ -175,7 +232,7 @@ def too_close(scores: Any, Y: CSR, slack: float) -> CSR:
     return sparse.csr_array((close.astype(np.int8) + (Y != 0).astype(np.int8)) > 0)
 
 
-def with_new_rows(arrays: dict[str, Any], n_old: int, n_new: int, close: IntArray, fill: float) -> dict[str, Any]:
+def with_new_rows(arrays: dict[str, Array], n_old: int, n_new: int, close: IntArray, fill: float) -> dict[str, Array]:
     """A block's arrays with the new documents: those in ``close`` become candidates, with dual variables 0.
 
     Without candidates (all documents are in work) every new document gets the dual variable ``fill``.

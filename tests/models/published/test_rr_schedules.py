@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from linnaeus import RRSVM, RRLogistic, Taxonomy
 from linnaeus.errors import ParameterError
-from linnaeus.models.recursive.links import links_of
-from linnaeus.models.recursive.network import make_network
-from linnaeus.models.recursive.schedules import colour, make_schedule, scheduled_order
+from linnaeus.models.published.rr_schedules import colour, make_schedule, scheduled_order
+from linnaeus.models.recursive.network import links_of, make_network
 from tests.strategies import taxonomies
 
 

@@ -20,8 +20,8 @@ CPU = GPUEngine("cpu")
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"checkpoint": "somewhere"}, "checkpoint is not for engine='gpu'"),
-        ({"warm_start": True}, "warm_start is not for engine='gpu'"),
+        ({"checkpoint": "somewhere"}, "checkpoint is not supported by engine='gpu'"),
+        ({"warm_start": True}, "warm_start is not supported by engine='gpu'"),
         ({"schedule": "colours"}, "schedule='colours' has no solver on a GPU"),
     ],
 )
@@ -43,7 +43,7 @@ def test_memory_that_is_too_small_says_what_would_fit() -> None:
 
 def test_the_forecast_is_printed(capsys) -> None:
     RRSVM(TAX, engine=CPU, verbose=1).fit(X, Y)
-    assert "needed: documents" in capsys.readouterr().out
+    assert "needed: documents" in capsys.readouterr().err
 
 
 def test_a_limit_is_told_and_the_gap_is_what_it_is() -> None:

@@ -1,13 +1,13 @@
-"""How much memory a joint training takes."""
+"""How much memory a joint fit takes."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from linnaeus.engine.limits import Forecast
+from linnaeus.models.recursive.leaves import MOST, SAMPLE
 from linnaeus.models.recursive.network import Network
 from linnaeus.models.recursive.newton import fits_newton
-from linnaeus.models.recursive.screened import MOST, SAMPLE
 from linnaeus.models.solvers import newton_cg
 from linnaeus.models.solvers.binary import binary_footprint
 from linnaeus.models.solvers.dual_cd import PANEL
@@ -20,8 +20,8 @@ __all__ = ["joint_forecast"]
 def joint_forecast(X: Matrix, loss: str, network: Network, n_workers: int, *, in_turns: bool = False) -> Forecast:
     """Documents, the leaves' dual variables and candidates, inner weights (twice) and the weights of all leaves.
 
-    How many candidates the leaves will have is not known before: as many as a screening may bring in is the guess. In
-    plain turns inner vertices wait in memory until they may move, and workers hold copies of their panels.
+    How many candidates the leaves will have is not known before: as many as a screening may add is the estimate. With a
+    published schedule (``in_turns``) new inner weights wait in memory, and workers hold copies of their panels.
     """
     (n_docs, n_features), size = X.shape, X.dtype.itemsize
     dense = isinstance(X, np.ndarray)
@@ -34,7 +34,7 @@ def joint_forecast(X: Matrix, loss: str, network: Network, n_workers: int, *, in
         candidates = min(n_docs, SAMPLE + MOST)
         entries = candidates * max(1, (X.nnz if is_sparse(X) else X.size) // max(1, n_docs))
         block = candidates * (PANEL * size + 24) + entries * (size + 4) + min(n_features, entries) * (PANEL * size + 4)
-        if loss == "squared_hinge" and not in_turns:  # half of the pairs near the margin, when all move together
+        if loss == "squared_hinge" and not in_turns:  # half of the pairs near the margin, for common moves
             block += candidates * PANEL // 2 * (2 * size + 4)
     inner = -(-(n_features + 1) // PANEL) * PANEL * network.n_inner * size
     once = binary_footprint(X, loss)

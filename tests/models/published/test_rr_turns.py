@@ -14,11 +14,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from linnaeus import RRSVM, RRLogistic, Taxonomy
 from linnaeus.engine import SerialEngine
-from linnaeus.models.recursive import joint
-from linnaeus.models.recursive.footprint import joint_forecast
-from linnaeus.models.recursive.links import links_of
-from linnaeus.models.recursive.network import make_network
-from linnaeus.models.recursive.screened import ScreenedLeaves
+from linnaeus.models.recursive import leaves as leaves_module
+from linnaeus.models.recursive import rr
+from linnaeus.models.recursive.leaves import ScreenedLeaves
+from linnaeus.models.recursive.memory import joint_forecast
+from linnaeus.models.recursive.network import links_of, make_network
 from tests.contracts.configurations import documents, taxonomy
 
 LOSSES = ("hinge", "squared_hinge", "logistic")
@@ -40,8 +40,8 @@ def fit(tax, X, y, loss="hinge", **given):
 @pytest.fixture
 def from_zero(monkeypatch) -> None:
     """All weights begin at zero and leaves are solved to the end, as in the worked examples."""
-    monkeypatch.setattr(joint, "shared_start", lambda X, *_: np.zeros(X.n_features + 1))
-    monkeypatch.setattr(joint, "ScreenedLeaves", partial(ScreenedLeaves, epochs=1000))
+    monkeypatch.setattr(rr, "shared_start", lambda X, *_: np.zeros(X.n_features + 1))
+    monkeypatch.setattr(leaves_module, "ScreenedLeaves", partial(ScreenedLeaves, epochs=1000))
 
 
 def inner(model, node: int) -> np.ndarray:

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from linnaeus import OneVsRestLogistic, OneVsRestSVM, Taxonomy, load, save
 from linnaeus.errors import DataError, LinnaeusError, ParameterError
-from linnaeus.models.recursive import screened
+from linnaeus.models.recursive import leaves as leaves_module
 from tests.contracts.configurations import documents, taxonomy
 from tests.models.recursive.oracles import (
     LOSSES,
@@ -87,7 +87,7 @@ def test_the_optimum_is_that_of_one_machine_in_increments(
 @pytest.mark.parametrize("kind", ["tree", "forest", "dag", "graph"])
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
 def test_leaves_in_several_blocks_are_still_one_problem(loss, kind, monkeypatch) -> None:
-    monkeypatch.setattr(screened, "SAMPLE", 3)
+    monkeypatch.setattr(leaves_module, "SAMPLE", 3)
     case = random_case(1, kind, n_nodes=26, n_docs=30, n_features=3)
     assert len(case.nodes) > 16
     best, _ = optimum(kernel(case.taxonomy, case.nodes), case.X.astype(np.float32), case.signs, 1.0, loss)
@@ -271,7 +271,7 @@ def test_a_warm_start_fits_whatever_has_changed(loss, change, monkeypatch) -> No
     """What the last fit left may be infeasible now, or of another shape: the certificate must not notice."""
     if (loss, change) == ("logistic", "loss"):
         pytest.skip("one loss only")
-    monkeypatch.setattr(screened, "SAMPLE", 20)
+    monkeypatch.setattr(leaves_module, "SAMPLE", 20)
     tax, X, y = wide()
     new = dict(CHANGES[change])
     X_new = X.toarray() if new.pop("X", None) else X
@@ -338,7 +338,7 @@ def test_one_class_is_an_error_and_one_document_is_not() -> None:
 @pytest.mark.parametrize(("settings", "message"), [
     ({"C": 0}, "C=0"), ({"root": 0}, "root=0"), ({"root": -1.0}, "root=-1"), ({"spawn": "leaves"}, "spawn='leaves'"),
     ({"learn": "all"}, "learn='all'"), ({"tol": 0}, "tol=0"), ({"class_weight": {"a": -1}}, "class_weight of 'a'"),
-    ({"class_weight": {"z": 2.0}}, "'z', which is no label"), ({"class_weight": "equal"}, "class_weight='equal'"),
+    ({"class_weight": {"z": 2.0}}, "'z', which is not a label"), ({"class_weight": "equal"}, "class_weight='equal'"),
 ])  # fmt: skip
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 def test_wrong_parameters_are_named(loss, settings, message) -> None:

@@ -1,67 +1,91 @@
-"""The joint problem on a GPU: what `RecursiveModel` does there instead of sweeps on the processor."""
+"""The joint problem on a GPU: what `RRSVM` and `RRLogistic` do there instead of sweeps on the processor."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from linnaeus.data.check import Problem
 from linnaeus.engine.gpu import GPUEngine
 from linnaeus.engine.limits import Clock, format_bytes
 from linnaeus.errors import EngineError, ParameterError
-from linnaeus.models.fitting import document_weights, gap_progress, positive_weights
-from linnaeus.models.recursive.links import links_of
-from linnaeus.models.recursive.network import Network, in_order, reduce_links
+from linnaeus.models.fitting import document_weights, gap_progress
+from linnaeus.models.recursive.network import Links, Network
 from linnaeus.progress import note
-from linnaeus.typing import CSR, IntArray
+from linnaeus.typing import CSR, FloatArray, Matrix
 
-__all__ = ["check_device_fit", "joint_on_device"]
+if TYPE_CHECKING:
+    from linnaeus.models.gpu.joint import JointTraining
+    from linnaeus.models.recursive.rr import RecursiveModel
+
+__all__ = ["DeviceFit", "check_device_fit", "joint_on_device"]
 
 _WIDTH = 1024  # leaves of a block
-_SLACK = 1.05  # float32, which the iteration has, and float64, which certifies, differ in what is small enough
+_SLACK = 1.05  # the iteration is in float32, its certificate in float64: their gaps differ a little
 
 
-def check_device_fit(model: Any, engine: GPUEngine) -> None:
-    """Refuse what the fit on a device does not do."""
+@dataclass(frozen=True)
+class DeviceFit:
+    """What came of the iteration; ``training`` yields the weights of blocks of leaves."""
+
+    training: JointTraining
+    objective: float
+    gap: float
+    converged: bool
+    out_of_time: bool
+
+
+def check_device_fit(model: RecursiveModel, engine: GPUEngine) -> None:
+    """Refuse parameters that the fit on a device does not support."""
     if model.schedule != "exact":
         raise ParameterError(f"schedule={model.schedule!r} has no solver on a GPU; engine='gpu' takes 'exact'.")
     for name in ("checkpoint", "warm_start"):
         if getattr(model, name):
-            raise ParameterError(f"{name} is not for engine='gpu', which starts anew and is done in minutes.")
+            raise ParameterError(f"{name} is not supported by engine='gpu', where a fit takes minutes.")
     if engine.cluster is not None:
         raise ParameterError(f"GPUEngine(cluster=...) trains flat models; {type(model).__name__} needs one GPU here.")
 
 
-def joint_on_device(model: Any, problem: Problem, Y: CSR, labels: IntArray, network: Network, engine: GPUEngine) -> Any:
-    """(the solution, with ``weights()`` of blocks of leaves; whether the gap is ``tol``); sets the model's figures."""
+def joint_on_device(
+    model: RecursiveModel,
+    problem: Problem,
+    Y: CSR,
+    positive_weight: FloatArray,
+    links: Links,
+    network: Network,
+    engine: GPUEngine,
+) -> DeviceFit:
+    """Solve the joint problem of ``model``; Y and the weights have a column per leaf of the network."""
     from linnaeus.models.gpu.inner import inner_matrix
     from linnaeus.models.gpu.joint import JointTraining
 
     clock = Clock(model.max_time)
-    options = {"spawn": model.spawn, "root": float(model.root)}
-    E = inner_matrix(in_order(reduce_links(links_of(problem.taxonomy, labels, **options))))
-    bound = model.C * document_weights(problem)
-    weight = positive_weights(model.class_weight, Y, problem.codec.values(problem.taxonomy.names[labels]))
-    bias = 1.0 if model.fit_intercept else 0.0
     _check_memory(problem.X, network, model, engine)
     training = JointTraining(
-        problem.X, Y, bound, network, E, loss=model.loss, bias=bias, positive_weight=weight, engine=engine
+        problem.X,
+        Y,
+        model.C * document_weights(problem),
+        network,
+        inner_matrix(links),
+        loss=model.loss,
+        bias=1.0 if model.fit_intercept else 0.0,
+        positive_weight=positive_weight,
+        engine=engine,
     )
     with gap_progress(model.tol, show=model.verbose > 0) as show:
 
-        def go_on(objective: float, gap: float) -> bool:
+        def time_left(objective: float, gap: float) -> bool:
             show(gap / max(objective, 1e-300))
             return not clock.over
 
-        training.run(model.tol, model.max_iter, go_on)
-    model.objective_, model.duality_gap_ = training.certificate()
-    model.n_iter_ = training.n_rounds
-    converged = model.duality_gap_ <= _SLACK * model.tol * model.objective_
-    model.time_limit_reached_ = clock.over and not converged
-    return training, converged
+        training.run(model.tol, model.max_iter, time_left)
+    objective, gap = training.certificate()
+    converged = gap <= _SLACK * model.tol * objective
+    return DeviceFit(training, objective, gap, converged, clock.over and not converged)
 
 
-def _check_memory(X: Any, network: Network, model: Any, engine: GPUEngine) -> None:
-    """Forecast what the device must hold, tell it, and refuse what cannot fit."""
+def _check_memory(X: Matrix, network: Network, model: RecursiveModel, engine: GPUEngine) -> None:
+    """Forecast what the device must hold, report it if ``verbose``, and refuse what cannot fit."""
     from linnaeus.models.gpu.streamed import resident_bytes
 
     width = min(engine.columns or _WIDTH, network.n_leaves)

@@ -1,0 +1,591 @@
+"""Recursive regularisation: classifiers of all nodes, each node's weights pulled towards those of its parents.
+
+    min  1/2 sum over links |w_u - w_v|^2  +  C sum over leaves n and documents i of loss(y_in w_n'x_i)
+
+with the hinge or its square (RR-SVM) or log(1 + exp(-t)) (RR-LR); S. Gopal and Y. Yang, ACM TKDD 9(3), 2015. Nodes with
+few documents borrow from their relatives, which is where most labels of a large taxonomy are.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from linnaeus.data.check import Problem, check_labels, check_weights, with_weight
+from linnaeus.engine import GPUEngine, get_engine, local_engine, single_blas_thread
+from linnaeus.engine.limits import Clock, Forecast
+from linnaeus.errors import check_number
+from linnaeus.models.checkpoint import Checkpoint
+from linnaeus.models.fitting import (
+    ClassWeight,
+    LongFit,
+    Seed,
+    check_choice,
+    check_class_weight,
+    check_training,
+    engine_within_memory,
+    gap_above,
+    gap_progress,
+    positive_weights,
+    require_two_classes,
+    warn_not_converged,
+)
+from linnaeus.models.linear import LinearTaxonomyClassifier
+from linnaeus.models.recursive.inner import InnerWeights
+from linnaeus.models.recursive.leaves import DenseLeaves, LeafBlock, LeafSolver, leaf_blocks, make_leaf_solver
+from linnaeus.models.recursive.memory import joint_forecast
+from linnaeus.models.recursive.network import (
+    Links,
+    Network,
+    in_order,
+    lay_out,
+    links_of,
+    make_network,
+    node_shares,
+    reduce_links,
+)
+from linnaeus.models.recursive.newton import fits_newton, newton_start
+from linnaeus.models.recursive.solver import JointSolver, shared_start
+from linnaeus.models.recursive.update import (
+    JointCheckpoint,
+    JointSolution,
+    enlarged,
+    enlarged_solver,
+    grown_labels,
+)
+from linnaeus.models.solvers import newton_cg
+from linnaeus.models.solvers.rows import aligned_zeros
+from linnaeus.models.weights_on_disk import MERGE_BYTES, OnDisk, block_arrays
+from linnaeus.taxonomy import Taxonomy
+from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Matrix, is_sparse
+
+if TYPE_CHECKING:
+    from linnaeus.models.published.rr_schedules import Schedule
+
+__all__ = ["RRSVM", "SCHEDULES", "RRLogistic", "RecursiveModel"]
+
+SCHEDULES = ("exact", "levels", "colours", "all")  # all but the first are in `models.published`
+_TOGETHER = 8  # blocks whose weights are written at a time: longer pieces of each row of W
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Where the labels stand: ``order`` of the leaves among the nodes, links and network, and turns of a schedule."""
+
+    order: IntArray
+    links: Links
+    network: Network
+    schedule: Schedule | None = None
+
+    @property
+    def groups(self) -> IntArray:
+        """Leaves of different groups never share a block."""
+        return np.zeros(len(self.order), np.int32) if self.schedule is None else self.schedule.leaf_turn
+
+
+class RecursiveModel(LongFit, LinearTaxonomyClassifier):
+    """Base of `RRSVM` and `RRLogistic`: from validated data to the joint problem, its solution and the weights."""
+
+    loss: str
+    C: float
+    fit_intercept: bool
+    learn: str
+    spawn: str
+    root: float
+    class_weight: ClassWeight
+    schedule: str
+    tol: float
+    max_iter: int
+    n_jobs: int | None
+    engine: str | Engine | None
+    warm_start: bool
+    _losses: tuple[str, ...]
+    _joint: JointSolution | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        return {key: value for key, value in super().__getstate__().items() if key != "_joint"}
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_training(self)
+        self._check_limits()
+        check_choice("loss", self.loss, self._losses)
+        check_choice("learn", self.learn, ("given", "closed", "frontier"))
+        check_choice("spawn", self.spawn, ("inner", "all"))
+        check_number("root", self.root, above=0)
+        check_class_weight(self.class_weight)
+        check_choice("schedule", self.schedule, SCHEDULES)
+
+    # -- fit -----------------------------------------------------------------------------------------------------------
+
+    def _fit(self, problem: Problem) -> None:
+        clock = Clock(self.max_time)
+        Y = self._targets(problem, self.learn).tocsc()
+        require_two_classes(problem, self.nodes_)
+        layout = self._lay_out(problem)
+        labels, network = self.nodes_[layout.order], layout.network
+        engine = get_engine(self.engine, self.n_jobs, gpu=self.loss in newton_cg.LOSSES)
+        if isinstance(engine, GPUEngine):
+            self._fit_on_device(problem, Y[:, labels], labels, layout, engine)
+            return
+        in_turns = layout.schedule is not None
+        forecast = joint_forecast(problem.X, self.loss, network, engine.n_workers, in_turns=in_turns)
+        engine, plan = engine_within_memory(self, engine, forecast)
+        with single_blas_thread(), self._checkpointed(problem) as checkpoint:
+            leaves = self._leaf_solver(problem, self._fit_seed(checkpoint))
+            blocks = self._blocks(problem, Y[:, labels], labels, network, layout.groups)
+            solver = self._solver(leaves, layout, engine, plan)
+            saved = None if checkpoint is None else JointCheckpoint(checkpoint)
+            if saved is None or not saved.restore(solver, blocks):
+                self._start(solver, blocks, problem, Y, labels)
+            self._run(solver, clock, saved)
+            self._joint = JointSolution(problem, labels, layout.groups, self.C, self.schedule, solver)
+            with self._block_store(None, plan) as store:
+                self._take_weights(solver, labels, store)
+            solver.release()
+
+    def _lay_out(self, problem: Problem) -> _Layout:
+        links = links_of(problem.taxonomy, self.nodes_, spawn=self.spawn, root=float(self.root))
+        if self.schedule == "exact":
+            return _Layout(*lay_out(links, problem.X.dtype))
+        from linnaeus.models.published.rr_schedules import lay_out_in_turns
+
+        return _Layout(*lay_out_in_turns(links, self.schedule, problem.taxonomy.kind, problem.X.dtype))
+
+    def _leaf_solver(self, problem: Problem, seed: int, rank: IntArray | None = None) -> LeafSolver:
+        bias = 1.0 if self.fit_intercept else 0.0
+        return make_leaf_solver(problem, loss=self.loss, C=self.C, bias=bias, seed=seed, rank=rank)
+
+    def _blocks(
+        self, problem: Problem, Y: CSR, labels: IntArray, network: Network, groups: IntArray
+    ) -> list[LeafBlock]:
+        weight = self._positive_weights(problem, Y, labels).astype(problem.X.dtype)
+        return list(leaf_blocks(Y, network.leaf_total, weight, groups))
+
+    def _positive_weights(self, problem: Problem, Y: CSR, labels: IntArray) -> FloatArray:
+        return positive_weights(self.class_weight, Y, problem.codec.values(problem.taxonomy.names[labels]))
+
+    def _solver(self, leaves: LeafSolver, layout: _Layout, engine: Engine, plan: Forecast) -> JointSolver:
+        network, local = layout.network, local_engine(engine, self.n_jobs)
+        shape = InnerWeights.shape(network, leaves.n_features)
+        M, solved = (_inner_array(shape, leaves.dtype, plan.on_disk) for _ in range(2))
+        if layout.schedule is None:
+            return JointSolver(leaves, [], InnerWeights(network, M, solved), engine, local)
+        from linnaeus.models.published.rr_schedules import TurnSolver, TurnWeights
+
+        return TurnSolver(leaves, [], TurnWeights(network, M, solved, layout.schedule), engine, local)
+
+    def _start(self, solver: JointSolver, blocks: list[LeafBlock], problem: Problem, Y: CSR, labels: IntArray) -> None:
+        """Leaves and inner vertices at the last fit's solution, for warm starts, or at weights that all nodes share."""
+        leaves, before = solver.leaves, self._joint if self.warm_start else None
+        if before is not None and before.can_start(solver, problem, labels, self.schedule):
+            before.start(solver, blocks, self.C)
+            return
+        solver.blocks = [leaves.begin(block) for block in blocks]
+        n_labels = np.diff(Y.tocsr().indptr).astype(np.float64)
+        bias = 1.0 if self.fit_intercept else 0.0
+        shared = shared_start(leaves.documents, leaves.bound, n_labels, len(labels), self.loss, bias)
+        solver.inner.start_from(shared)
+
+    def _run(self, solver: JointSolver, clock: Clock, saved: JointCheckpoint | None) -> None:
+        with gap_progress(self.tol, show=self.verbose > 0) as show:
+
+            def after(gap: float) -> None:
+                show(gap)
+                if saved is not None:
+                    saved.save_if_due(solver)
+
+            def stopped() -> None:
+                if saved is not None:
+                    saved.save(solver, weights=True)
+
+            leaves, network = solver.leaves, solver.inner.network
+            smooth = isinstance(leaves, DenseLeaves) and type(solver) is JointSolver and not solver.state.newton_done
+            if smooth and fits_newton(len(leaves.bound), network):
+                newton_start(solver, self.tol, clock)
+            converged = solver.run(self.tol, self.max_iter, clock, after, stopped)
+        if saved is not None and solver.state.done:  # a fit that a limit stopped is continued, whatever its gap
+            saved.save(solver, finished=True)
+        self.n_iter_ = max(1, solver.state.sweep)
+        self._keep_figures(solver.objective, solver.gap, converged, solver.out_of_time)
+
+    def _keep_figures(self, objective: float, gap: float, converged: bool, out_of_time: bool) -> None:
+        self.objective_, self.duality_gap_, self.time_limit_reached_ = float(objective), float(gap), out_of_time
+        if not converged:
+            limit = f"max_time={self.max_time}" if out_of_time else f"max_iter={self.max_iter}"
+            relative = self.duality_gap_ / max(self.objective_, 1e-300)
+            warn_not_converged(gap_above(self.tol, relative, limit), advice="increase the limit or tol")
+
+    def _fit_on_device(self, problem: Problem, Y: CSR, labels: IntArray, layout: _Layout, engine: GPUEngine) -> None:
+        from linnaeus.models.recursive.device import check_device_fit, joint_on_device
+
+        check_device_fit(self, engine)
+        weight = self._positive_weights(problem, Y, labels)
+        fitted = joint_on_device(self, problem, Y, weight, layout.links, layout.network, engine)
+        self.n_iter_, self._joint = fitted.training.n_rounds, None
+        self._keep_figures(fitted.objective, fitted.gap, fitted.converged, fitted.out_of_time)
+        dtype, n_features = problem.X.dtype, problem.X.shape[1]
+        size = n_features * len(labels) * dtype.itemsize
+        plan = self._plan_memory(Forecast({}, {}, 1, weights=size, merging=MERGE_BYTES), fewer_workers=False)
+        parts = [block.columns for block in fitted.training.blocks]
+        columns = (W.cpu().numpy().astype(dtype, copy=False) for _, W in fitted.training.weights())
+        with self._block_store(None, plan) as store:
+            self._put_weights(n_features, dtype, labels, parts, columns, None, store)
+
+    # -- weights -------------------------------------------------------------------------------------------------------
+
+    def _take_weights(self, solver: JointSolver, labels: IntArray, store: Checkpoint | None) -> None:
+        """Weights of the leaves: their centres and what they add to them."""
+        leaves, every = solver.leaves, np.arange(solver.leaves.n_features, dtype=np.int32)
+        groups = [solver.blocks[i : i + _TOGETHER] for i in range(0, len(solver.blocks), _TOGETHER)]
+        parts = [slice(int(group[0].columns[0]), int(group[-1].columns[-1]) + 1) for group in groups]
+
+        def gathered(group: list[LeafBlock], part: slice) -> FloatArray:
+            columns = np.empty((leaves.n_features, part.stop - part.start), leaves.dtype)
+            for block in group:
+                W = solver.inner.centres(block.columns, every, solved=True)
+                W[block.features] += block.U
+                columns[:, block.columns - part.start] = W[:, : block.n_columns]
+            return columns
+
+        columns = (gathered(group, part) for group, part in zip(groups, parts, strict=True))
+        self._put_weights(leaves.n_features - 1, leaves.dtype, labels, parts, columns, leaves.rank, store)
+
+    def _put_weights(
+        self,
+        n_features: int,
+        dtype: npt.DTypeLike,
+        labels: IntArray,
+        parts: list[slice],
+        columns: Iterable[FloatArray],
+        rank: IntArray | None,
+        store: Checkpoint | None,
+    ) -> None:
+        """``weights_`` and ``intercept_`` from blocks of columns whose last row is the constant, if it is used.
+
+        Weights that do not fit into memory go through a store. Columns are sorted by label where each document has one
+        plain label; otherwise relatives stay together.
+        """
+        intercept = np.zeros(len(labels), dtype)
+        W = np.empty((n_features if store is None else 0, len(labels)), dtype)
+        for number, (part, own) in enumerate(zip(parts, columns, strict=True)):
+            if self.fit_intercept:
+                intercept[part] = own[-1]
+            own = own[:n_features] if rank is None else own[rank]
+            if store is None:
+                W[:, part] = own
+            else:
+                store.put(str(number), block_arrays(own))
+        if store is not None:
+            W = OnDisk(store, str, parts).whole(range(len(parts)))
+        if self.codec_.kind == "labels" and store is None:
+            place = {int(node): i for i, node in enumerate(labels)}
+            order = np.array([place[int(node)] for node in self.nodes_])
+            if (order != np.arange(len(order))).any():
+                W, intercept = np.ascontiguousarray(W[:, order]), intercept[order]
+        else:
+            self.nodes_ = labels
+        self.weights_, self.intercept_ = W, intercept
+
+    def node_weights(self, node: str | int) -> tuple[FloatArray, float]:
+        """Weights and intercept of any node of the taxonomy, a label or not.
+
+        Inner nodes have the weights that the regulariser gives them, nodes without documents those of their parents.
+
+        Parameters
+        ----------
+        node : str or int
+            Name or number of the node.
+
+        Returns
+        -------
+        weights : ndarray of shape (n_features,)
+        intercept : float
+        """
+        check_is_fitted(self, "nodes_")
+        number, coef = self.taxonomy_.index(node), self.coef_
+        if number in self.nodes_:
+            column = int(np.flatnonzero(self.nodes_ == number)[0])
+            weights = coef[[column]]
+            return np.asarray(weights.toarray() if is_sparse(weights) else weights)[0], self.intercept_[column]
+        links = links_of(self.taxonomy_, self.nodes_, spawn=self.spawn, root=float(self.root))
+        shares = node_shares(links, self.taxonomy_, number).astype(self.intercept_.dtype)
+        return np.asarray(shares @ coef).ravel(), float(shares @ self.intercept_)
+
+    # -- update --------------------------------------------------------------------------------------------------------
+
+    def update(
+        self, X: Matrix, y: object, *, taxonomy: Taxonomy | None = None, sample_weight: npt.ArrayLike | None = None
+    ) -> RecursiveModel:
+        """Learn from more documents, and more nodes if ``taxonomy`` has grown; only what they touch is solved again.
+
+        The gap that is certified afterwards is of the whole problem, old documents included, which the model still
+        holds from its fit (a model that was loaded does not, nor does one after `forget_documents`).
+
+        Parameters
+        ----------
+        X : matrix of shape (n_docs, n_features)
+            The new documents.
+        y : labels
+            Their labels, of any kind that `fit` takes.
+        taxonomy : Taxonomy, default=None
+            The taxonomy with new nodes; None keeps the one of the fit.
+        sample_weight : float or array-like of shape (n_docs,), default=None
+            Weights of the new documents.
+
+        Returns
+        -------
+        RecursiveModel
+            The model itself; ``n_touched_`` is the number of labels that were solved again.
+        """
+        old = self._joint
+        if old is None:
+            raise NotFittedError(
+                "update needs the documents of the fit, which this model does not hold (it was loaded, or not fitted); "
+                "fit it on all documents."
+            )
+        taxonomy = self.taxonomy_ if taxonomy is None else taxonomy
+        X = self._check_X(X, reset=False)
+        Y, _, _ = check_labels(y, taxonomy, X.shape[0])
+        X, Y, weights = with_weight(X, Y, check_weights(sample_weight, X.shape[0]))
+        clock = Clock(self.max_time)
+        with single_blas_thread():
+            problem = enlarged(old.problem, X, Y, taxonomy, weights)
+            scores = self._all_scores(X)[:, np.argsort(self.nodes_)[np.argsort(np.argsort(old.labels))]]
+            self.taxonomy_ = taxonomy
+            if self.taxonomy is not None:
+                self.taxonomy = taxonomy
+            targets = self._targets(problem, self.learn).tocsc()
+            labels, groups = grown_labels(old, taxonomy, self.nodes_)
+            links = in_order(reduce_links(links_of(taxonomy, labels, spawn=self.spawn, root=float(self.root))))
+            network, Y = make_network(links, problem.X.dtype), targets[:, labels]
+            engine = get_engine(self.engine, self.n_jobs)
+            leaves = self._leaf_solver(problem, old.solver.leaves.seed, old.solver.leaves.rank)
+            blocks = self._blocks(problem, Y, labels, network, groups)
+            engines = engine, local_engine(engine, self.n_jobs)
+            solver = enlarged_solver(old, problem, network, leaves, blocks, Y, scores, engines)
+            self._run(solver, clock, None)
+            self.n_touched_ = sum(solver.blocks[i].n_columns for i in solver.awake or ())
+            solver.awake = None
+            self._joint = JointSolution(problem, labels, groups, self.C, "exact", solver)
+            self._forget()  # an update of a pruned model makes its weights whole again
+            self._take_weights(solver, labels, None)
+            solver.release()
+        self.drop_calibration()
+        return self
+
+    def forget_documents(self) -> None:
+        """Release the training documents, which a fitted model holds in memory for `update` and ``warm_start``.
+
+        Saved, pickled and loaded models never hold them.
+        """
+        self._joint = None
+
+
+def _inner_array(shape: tuple[int, ...], dtype: npt.DTypeLike, on_disk: bool) -> FloatArray:
+    """Zeros in memory, or in a file that vanishes with them."""
+    if not on_disk:
+        return aligned_zeros(shape, dtype)
+    with tempfile.TemporaryFile(prefix="linnaeus-") as file:
+        return np.memmap(file, dtype, "w+", shape=shape)
+
+
+class RRSVM(RecursiveModel):
+    """Recursively regularised support vector machines: all nodes are learned together.
+
+    Parameters
+    ----------
+    taxonomy : Taxonomy, default=None
+        Tree, DAG or graph of the labels; None makes a flat one (or, for paths, a tree) from y.
+    C : float, default=1.0
+        Weight of the loss against the pull between neighbours.
+    loss : {"squared_hinge", "hinge"}, default="squared_hinge"
+        The loss.
+    fit_intercept : bool, default=True
+        Add a constant feature, regularised like the others.
+    learn : {"given", "closed", "frontier"}, default="given"
+        Labels as given, with all ancestors, or only the most specific.
+    spawn : {"inner", "all"}, default="inner"
+        "inner" gives labels with children a leaf of their own below them, "all" gives one to every label.
+    root : float, default=1.0
+        Weight of the pull of the root's weights towards zero; a small number leaves the root nearly free.
+    class_weight : {"balanced"} or dict, default=None
+        How much more the positive documents of a label count.
+    schedule : {"exact", "levels", "colours", "all"}, default="exact"
+        "exact" solves all inner nodes together between visits of the leaves, accelerated. The others are those of the
+        publication, for comparison, and lead to the same model more slowly: "levels" (odd and even levels, trees only),
+        "colours" (any taxonomy) and "all" (all nodes at once).
+    tol : float, default=1e-3
+        Relative duality gap of the whole problem at which the fit ends.
+    max_iter : int, default=1000
+        Maximum number of sweeps over all leaves.
+    n_jobs : int, default=None
+        Threads; None is 1, -1 all cores. The weights do not depend on it.
+    engine : {"serial", "threads", "ray", "gpu"} or Engine, default=None
+        Where blocks of leaves are solved; see `linnaeus.engine`.
+    random_state : int or RandomState, default=None
+        Seed of the order of documents and of the first candidates.
+    verbose : int, default=0
+        Show the memory forecast and a progress bar if above 0.
+    warm_start : bool, default=False
+        Begin at the solution of the last fit, for another C or changed documents of the same shape.
+    checkpoint : path-like, default=None
+        Folder for finished work; the same fit with it continues after a kill, to the same model.
+    max_time : float or str, default=None
+        Seconds, or "10m": stop then, with the best certified model so far.
+    max_memory : float or str, default=None
+        Bytes, or "4GB": weights go to disk where the forecast is above it.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_features, n_classes)
+        Weights of the labels.
+    intercept_ : ndarray of shape (n_classes,)
+        Weights of the constant feature.
+    objective_ : float
+        The joint objective; the optimum is at least ``objective_ - duality_gap_``.
+    duality_gap_ : float
+        The certified gap.
+    n_iter_ : int
+        Number of sweeps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linnaeus import RRSVM, Taxonomy
+    >>> tax = Taxonomy.from_edges([("Root", "A"), ("Root", "B"), ("A", "AA"), ("A", "AB")])
+    >>> X = np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0.1]])
+    >>> model = RRSVM(taxonomy=tax, random_state=0).fit(X, ["AA", "AB", "B", "AA"])
+    >>> model.predict(X).tolist()
+    ['AA', 'AB', 'B', 'AA']
+    >>> bool(model.duality_gap_ <= 1e-3 * model.objective_)
+    True
+    """
+
+    _losses = ("squared_hinge", "hinge")
+
+    def __init__(
+        self,
+        taxonomy: Taxonomy | None = None,
+        *,
+        C: float = 1.0,
+        loss: str = "squared_hinge",
+        fit_intercept: bool = True,
+        learn: str = "given",
+        spawn: str = "inner",
+        root: float = 1.0,
+        class_weight: ClassWeight = None,
+        schedule: str = "exact",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        n_jobs: int | None = None,
+        engine: str | Engine | None = None,
+        random_state: Seed = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+        checkpoint: str | os.PathLike[str] | None = None,
+        max_time: float | str | None = None,
+        max_memory: float | str | None = None,
+    ) -> None:
+        self.taxonomy = taxonomy
+        self.C = C
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.learn = learn
+        self.spawn = spawn
+        self.root = root
+        self.class_weight = class_weight
+        self.schedule = schedule
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.engine = engine
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.max_time = max_time
+        self.max_memory = max_memory
+
+
+class RRLogistic(RecursiveModel):
+    """Recursively regularised logistic regressions: all nodes are learned together.
+
+    Parameters and attributes are those of `RRSVM`, without ``loss``, which is log(1 + exp(-t)).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linnaeus import RRLogistic, Taxonomy
+    >>> tax = Taxonomy.from_edges([("Root", "A"), ("Root", "B"), ("A", "AA"), ("A", "AB")])
+    >>> X = np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0.1]])
+    >>> model = RRLogistic(taxonomy=tax, C=10.0, random_state=0).fit(X, ["AA", "AB", "B", "AA"])
+    >>> model.predict(X).tolist()
+    ['AA', 'AB', 'B', 'AA']
+    """
+
+    _losses = ("logistic",)
+    loss = "logistic"
+
+    def __init__(
+        self,
+        taxonomy: Taxonomy | None = None,
+        *,
+        C: float = 1.0,
+        fit_intercept: bool = True,
+        learn: str = "given",
+        spawn: str = "inner",
+        root: float = 1.0,
+        class_weight: ClassWeight = None,
+        schedule: str = "exact",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        n_jobs: int | None = None,
+        engine: str | Engine | None = None,
+        random_state: Seed = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+        checkpoint: str | os.PathLike[str] | None = None,
+        max_time: float | str | None = None,
+        max_memory: float | str | None = None,
+    ) -> None:
+        self.taxonomy = taxonomy
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.learn = learn
+        self.spawn = spawn
+        self.root = root
+        self.class_weight = class_weight
+        self.schedule = schedule
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.engine = engine
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.max_time = max_time
+        self.max_memory = max_memory
+
+    def predict_proba(self, X: Matrix) -> FloatArray:
+        """Probability of every label; rows sum to 1 where every training document had one label.
+
+        Parameters
+        ----------
+        X : matrix of shape (n_docs, n_features)
+            The documents.
+
+        Returns
+        -------
+        ndarray of shape (n_docs, n_classes)
+        """
+        return self._logistic_probabilities(X)
