@@ -249,3 +249,33 @@ def test_codes_by_digits_come_back_equal(read: Any, tmp_path: Path) -> None:
     bare.write(tmp_path / "again.codes")
     assert Taxonomy.read(tmp_path / "again.codes") == bare
     assert tax.n_nodes == 16
+
+
+@pytest.mark.parametrize("mark", [";", "\t", "|", ","])
+@pytest.mark.parametrize("header", ["Code{}Title\n", "ISCO{}Text of the group\n", ""])
+def test_a_repeated_code_is_named_and_does_not_turn_the_table_into_pairs(read: Any, mark: str, header: str) -> None:
+    rows = [*ISCO, ("2111", "Astronomers")]
+    text = header.format(mark) + "\n".join(f"{code}{mark}{title.replace(',', '')}" for code, title in rows)
+    with pytest.raises(TaxonomyError, match=r"code '2111' was given before, in line 1\d, as 'Phys.* is 'Astro"):
+        read(text.replace(";", mark))
+
+
+def test_a_header_of_codes_and_titles_decides_however_many_codes_repeat(read: Any) -> None:
+    stripped = "".join(f"{code.lstrip('0') or '0'};{title}\n" for code, title in ISCO)
+    with pytest.raises(TaxonomyError, match=r"the code '1' was given before, .* zeros that codes begin with"):
+        read("Code;Title\n" + stripped)
+
+
+def test_rows_that_repeat_code_and_title_are_an_error_or_dropped(read: Any) -> None:
+    text = "Code;Title\n1;Managers\n11;Chiefs\n111;Legislators\n12;Admin\n12;Admin\n"
+    with pytest.raises(TaxonomyError, match=r"csv:6: the code '12' was given before, in line 5; duplicates='drop' acc"):
+        read(text)
+    assert parents(read(text, duplicates="drop")) == {"11": "1", "111": "11", "12": "1"}
+
+
+def test_empty_rows_are_skipped_and_titles_without_a_code_named(read: Any) -> None:
+    text = "Code;Title\n1;Managers\n11;Chiefs\n111;Legislators\n;\n12;Admin\n"
+    assert parents(read(text)) == {"11": "1", "111": "11", "12": "1"}
+    with pytest.raises(TaxonomyError, match=r"csv:7: the line has no code: ' ?Total'"):
+        read(text + ";Total\n")
+    assert parents(read("parent,child\nA,AA\n,\nA,AB\n")) == {"AA": "A", "AB": "A"}

@@ -24,7 +24,7 @@ from linnaeus.taxonomy.taxonomy import Taxonomy
 
 __all__ = ["KNOWN_OPTIONS", "CodeColumns", "code_columns", "code_separator", "compose", "digits_nest", "parse"]
 
-KNOWN_OPTIONS = ("separator", "header")
+KNOWN_OPTIONS = ("separator", "header", "duplicates")
 
 SAMPLE = 5000  # rows that are looked at to tell what the columns hold
 _CODE = re.compile(r"[A-Z]{0,3}\d[0-9A-Za-z]{0,20}(?:[./ -][0-9A-Za-z]{1,20}){0,20}|[A-Z]{1,2}")
@@ -130,12 +130,16 @@ def code_columns(rows: Sequence[Sequence[str]], header: bool | None = None) -> C
         has_header = _has_header(cells, words, code) if header is None else header
         if code > 0 and not has_header:
             return None
-        codes = cells[has_header:]
+        codes = [*dict.fromkeys(filter(None, cells[has_header:]))]
+        # A header of codes and titles decides, whatever the rows hold; otherwise a few repeated or empty codes, which
+        # `parse` names, do not make a table of codes a list of pairs.
+        titled = has_header and named == code and any(word in _TITLE_WORDS for word in words)
+        n_repeated = len(cells) - has_header - len(codes)
+        few = n_repeated <= max(len(codes) > 3, len(codes) // 10)
         # In a table of two columns the other one holds titles; codes there would make it a list of pairs.
         titles = {cell for row in rows[has_header:] for cell in row[1 - code : 2 - code]} if width == 2 else set()
-        distinct = len(set(codes)) == len(codes) and "" not in codes and not titles.intersection(codes)
-        titled = named == code and any(word in _TITLE_WORDS for word in words)
-        if len(codes) > 1 and distinct and (titled or digits_nest(codes) or (code == 0 and _steps_nest(codes))):
+        nest = few and not titles.intersection(codes) and (digits_nest(codes) or (code == 0 and _steps_nest(codes)))
+        if (titled and codes) or (len(codes) > 1 and nest):
             return CodeColumns(
                 code, _title_column(rows[has_header:], words if has_header else [], code, width), has_header
             )
@@ -152,7 +156,7 @@ def _has_header(cells: list[str], words: list[str], column: int) -> bool:
     """The first cell names the column: it is a usual word, or is not a code where all that follow are."""
     if words[column : column + 1] and words[column] in _CODE_WORDS:
         return True
-    first, others = cells[0], cells[1:]
+    first, others = cells[0], [cell for cell in cells[1:] if cell]
     if len(others) < 2 or not all(map(_CODE.fullmatch, others)):
         return False
     if re.fullmatch(r"[A-Z]{2}", first):  # HS, or the code of a country that others begin with
@@ -231,6 +235,7 @@ def _sections(codes: Sequence[str]) -> tuple[set[str], dict[str, str]]:
 
 def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
     """Names and pairs of the codes, by steps or by digits, and their titles."""
+    options.choose("duplicates", ("error", "drop"))
     draft = Draft(source, root=None, repeats=True)
     rows = _rows(text, source, options.header)
     columns = code_columns([cells for _, cells in rows], options.header)
@@ -246,12 +251,15 @@ def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
         code = written if options.separator else _unwrapped(written)
         if not code:
             raise draft.error(f"the line has no code: {' '.join(cells)[:60]!r}.", number)
+        title = _title(cells, columns, [len(row) for _, row in rows[:1]])
         if code in given:
-            raise draft.error(f"the code {code!r} was given before, in line {given[code]}.", number)
+            if options.duplicates == "drop" and title == draft.labels.get(code, ""):
+                continue
+            raise draft.error(_given_twice(code, title, draft.labels.get(code, ""), given[code]), number)
         given[code] = number
         if written != code:
             draft.aliases.setdefault(written, []).append(code)
-        if title := _title(cells, columns, [len(row) for _, row in rows[:1]]):
+        if title:
             draft.labels[code] = title
     mark = options.separator
     if mark is None:
@@ -263,6 +271,16 @@ def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
         for code, number in given.items():
             _add_steps(draft, code, mark, number)
     return draft
+
+
+def _given_twice(code: str, title: str, before: str, line: int) -> str:
+    """The message for a repeated code, with both titles where they differ."""
+    if title == before:
+        return f"the code {code!r} was given before, in line {line}; duplicates='drop' accepts it."
+    return (
+        f"the code {code!r} was given before, in line {line}, as {before!r}, and is {title!r} here; a code stands for "
+        "one node (spreadsheets remove the zeros that codes begin with)."
+    )
 
 
 def _rows(text: str, source: str, header: bool | None) -> list[tuple[int, list[str]]]:

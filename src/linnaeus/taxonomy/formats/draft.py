@@ -176,7 +176,7 @@ class FormatOptions:
     namespaces : keep only the terms of these namespaces (OBO).
     obsolete : keep obsolete or deprecated nodes (OBO, SKOS).
     positions : one node per tree number instead of one per descriptor (MeSH).
-    duplicates : "drop" accepts pairs that are given twice (edges, LSHTC, children).
+    duplicates : "drop" accepts pairs (edges, LSHTC, children) and rows of a code and its title (codes) given twice.
     """
 
     language: str | None = None

@@ -161,10 +161,15 @@ def column_mark(text: str) -> str | None:
 
 
 def table(text: str, mark: str, source: str) -> Iterator[tuple[int, list[str]]]:
-    """Numbered rows of cells without surrounding spaces; quotes as in CSV, and a quoted cell may hold line breaks."""
+    """Numbered rows of cells without surrounding spaces; quotes as in CSV, and a quoted cell may hold line breaks.
+
+    Rows of empty cells, which spreadsheets leave at the end, are skipped.
+    """
     if '"' not in text:
         for number, line in body_lines(text):
-            yield number, [cell.strip() for cell in line.split(mark)]
+            cells = [cell.strip() for cell in line.split(mark)]
+            if any(cells):
+                yield number, cells
         return
     first = next(body_lines(text), (1, ""))[0]
     rest = text.split("\n", first - 1)[-1]
