@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
 import pkgutil
@@ -43,6 +44,14 @@ def test_every_model_is_a_public_name_with_a_runnable_example() -> None:
     for name in registry.MODELS:
         assert getattr(linnaeus, name) is registry.resolve(name)
         assert ">>>" in registry.resolve(name).__doc__
+
+
+def test_names_for_type_checkers_are_those_of_the_program() -> None:
+    tree = ast.parse(Path(linnaeus.__file__).read_text("utf-8"))
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    imports = (node for node in block.body if isinstance(node, ast.ImportFrom))
+    homes = {alias.name: node.module for node in imports for alias in node.names if alias.name != "metrics"}
+    assert homes == linnaeus._HOMES
 
 
 def test_the_readme_table_lists_exactly_the_models() -> None:

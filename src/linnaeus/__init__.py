@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from linnaeus.registry import MODELS
+
 if TYPE_CHECKING:
     from linnaeus import metrics as metrics
     from linnaeus.models.bayes.corr_mnl import CorrMNL as CorrMNL
@@ -40,26 +42,7 @@ __version__ = "0.1.0"
 # Public names and where they live; each is imported when first used, so that `import linnaeus` costs nothing.
 _HOMES = {
     "Taxonomy": "linnaeus.taxonomy",
-    "OneVsRestSVM": "linnaeus.models.flat.one_vs_rest",
-    "OneVsRestLogistic": "linnaeus.models.flat.one_vs_rest",
-    "MulticlassSVM": "linnaeus.models.flat.multiclass",
-    "SoftmaxRegression": "linnaeus.models.flat.multiclass",
-    "OneVsRestPA": "linnaeus.models.flat.passive_aggressive",
-    "TopDownSVM": "linnaeus.models.topdown.top_down",
-    "DivideAndConquerSVM": "linnaeus.models.topdown.divide_and_conquer",
-    "NodeSVM": "linnaeus.models.topdown.node_svm",
-    "EdgePA": "linnaeus.models.topdown.edge_pa",
-    "HierarchicalRLS": "linnaeus.models.topdown.rls",
-    "HierarchicalPerceptron": "linnaeus.models.ranking.perceptron",
-    "Hieron": "linnaeus.models.ranking.hieron",
-    "RRSVM": "linnaeus.models.recursive.rr",
-    "RRLogistic": "linnaeus.models.recursive.rr",
-    "HBLR": "linnaeus.models.bayes.hblr",
-    "HierarchicalSVM": "linnaeus.models.ranking.hierarchical_svm",
-    "HM3": "linnaeus.models.structured.hm3",
-    "GlobalTreeModel": "linnaeus.models.structured.global_tree",
-    "CorrMNL": "linnaeus.models.bayes.corr_mnl",
-    "OrthogonalTransfer": "linnaeus.models.structured.orthogonal_transfer",
+    **{name: entry.home for name, entry in MODELS.items()},
     "Pipeline": "linnaeus.pipeline",
     "calibrate": "linnaeus.tuning",
     "fit_decoder": "linnaeus.tuning",

@@ -18,6 +18,7 @@ __all__ = [
     "StoreError",
     "TaxonomyError",
     "UnknownLabelError",
+    "check_choice",
     "check_number",
     "closest",
     "nearest",
@@ -109,6 +110,30 @@ def closest(word: str, candidates: Iterable[str]) -> str | None:
     lowered = {c.lower(): c for c in reversed(pool)}
     found = difflib.get_close_matches(word.lower(), list(lowered), n=1, cutoff=0.6)
     return lowered[found[0]] if found else None
+
+
+def check_choice(name: str, value: object, choices: Iterable[str | None]) -> None:
+    """Raise a `ParameterError` if a value is not one of the choices.
+
+    Parameters
+    ----------
+    name : str
+        The parameter, for the message.
+    value : object
+        What was given.
+    choices : iterable of str or None
+        What is allowed.
+
+    Examples
+    --------
+    >>> check_choice("loss", "hinges", ("squared_hinge", "hinge"))
+    Traceback (most recent call last):
+    linnaeus.errors.ParameterError: loss='hinges' is not one of 'squared_hinge', 'hinge'; did you mean 'hinge'?
+    """
+    choices = tuple(choices)
+    if value not in choices:
+        hint = nearest(str(value), [choice for choice in choices if choice is not None]) or "."
+        raise ParameterError(f"{name}={value!r} is not one of {', '.join(map(repr, choices))}{hint}")
 
 
 def check_number(

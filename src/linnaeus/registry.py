@@ -1,4 +1,4 @@
-"""Names of models and of other things that model files may hold -> "module:Class"; strings, nothing is imported."""
+"""Names of models and of other things that model files may hold, and the modules they live in; nothing is imported."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["MODELS", "STORABLE", "ModelEntry", "find_model", "resolve"]
 
 @dataclass(frozen=True)
 class ModelEntry:
-    """A model: where it lives, what it is in one line, and its names in the literature."""
+    """A model: the module of its class, what it is in one line, and its names in the literature."""
 
     home: str
     summary: str
@@ -25,94 +25,92 @@ _MULTICLASS = "linnaeus.models.flat.multiclass"
 
 MODELS: dict[str, ModelEntry] = {
     "OneVsRestSVM": ModelEntry(
-        f"{_ONE_VS_REST}:OneVsRestSVM",
+        _ONE_VS_REST,
         "a linear SVM for every label alone (hinge, squared hinge); flat baseline",
         ("BSVM",),
     ),
     "OneVsRestLogistic": ModelEntry(
-        f"{_ONE_VS_REST}:OneVsRestLogistic", "a logistic regression for every label alone; flat baseline", ("BLR",)
+        _ONE_VS_REST, "a logistic regression for every label alone; flat baseline", ("BLR",)
     ),
     "MulticlassSVM": ModelEntry(
-        f"{_MULTICLASS}:MulticlassSVM", "all labels in one SVM (Crammer-Singer), one label per document", ("MSVM",)
+        _MULTICLASS, "all labels in one SVM (Crammer-Singer), one label per document", ("MSVM",)
     ),
-    "SoftmaxRegression": ModelEntry(
-        f"{_MULTICLASS}:SoftmaxRegression", "multinomial logistic regression, one label per document", ("MLR",)
-    ),
+    "SoftmaxRegression": ModelEntry(_MULTICLASS, "multinomial logistic regression, one label per document", ("MLR",)),
     "OneVsRestPA": ModelEntry(
-        "linnaeus.models.flat.passive_aggressive:OneVsRestPA",
+        "linnaeus.models.flat.passive_aggressive",
         "a passive-aggressive classifier for every label alone; learns from streams; flat baseline",
         ("FLAT",),
     ),
     "TopDownSVM": ModelEntry(
-        "linnaeus.models.topdown.top_down:TopDownSVM",
+        "linnaeus.models.topdown.top_down",
         "a linear SVM for every child at every inner node, followed from the top; greedy baseline",
         ("TD",),
     ),
     "DivideAndConquerSVM": ModelEntry(
-        "linnaeus.models.topdown.divide_and_conquer:DivideAndConquerSVM",
+        "linnaeus.models.topdown.divide_and_conquer",
         "a flat ranking SVM at every inner node, followed from the top; greedy baseline",
         ("DNC", "DNC-SVM"),
     ),
     "NodeSVM": ModelEntry(
-        "linnaeus.models.topdown.node_svm:NodeSVM",
+        "linnaeus.models.topdown.node_svm",
         "a linear SVM for every node on the documents of its parents; answers where all ancestors hold",
         ("H-SVM",),
     ),
     "EdgePA": ModelEntry(
-        "linnaeus.models.topdown.edge_pa:EdgePA",
+        "linnaeus.models.topdown.edge_pa",
         "a passive-aggressive classifier for every edge, with local or exact search for label sets; baseline",
         ("LS-ALL", "LS-SIB", "DP-ALL", "DP-SIB"),
     ),
     "HierarchicalRLS": ModelEntry(
-        "linnaeus.models.topdown.rls:HierarchicalRLS",
+        "linnaeus.models.topdown.rls",
         "regularised least squares for every node on the documents of its parents; kernels; baseline",
         ("H-RLS",),
     ),
     "RRSVM": ModelEntry(
-        "linnaeus.models.recursive.rr:RRSVM",
+        "linnaeus.models.recursive.rr",
         "SVMs of all nodes learned together, each pulled towards its parents (tree, DAG, graph)",
         ("RR-SVM",),
     ),
     "RRLogistic": ModelEntry(
-        "linnaeus.models.recursive.rr:RRLogistic",
+        "linnaeus.models.recursive.rr",
         "logistic regressions of all nodes learned together, each pulled towards its parents",
         ("RR-LR",),
     ),
     "HBLR": ModelEntry(
-        "linnaeus.models.bayes.hblr:HBLR",
+        "linnaeus.models.bayes.hblr",
         "Bayesian logistic regressions of all nodes; how much a node differs from its parent is learned (trees)",
     ),
     "HierarchicalSVM": ModelEntry(
-        "linnaeus.models.ranking.hierarchical_svm:HierarchicalSVM",
+        "linnaeus.models.ranking.hierarchical_svm",
         "one SVM that ranks all labels, which share weights through the nodes above them (linear, kernels)",
         ("HSVM",),
     ),
     "HierarchicalPerceptron": ModelEntry(
-        "linnaeus.models.ranking.perceptron:HierarchicalPerceptron",
+        "linnaeus.models.ranking.perceptron",
         "a perceptron that ranks classes, which share weights through the taxonomy; learns from streams",
         ("PERC", "HPERC"),
     ),
     "Hieron": ModelEntry(
-        "linnaeus.models.ranking.hieron:Hieron",
+        "linnaeus.models.ranking.hieron",
         "passive-aggressive ranking of classes, which share weights through the taxonomy; learns from streams",
     ),
     "HM3": ModelEntry(
-        "linnaeus.models.structured.hm3:HM3",
+        "linnaeus.models.structured.hm3",
         "a Markov tree over the taxonomy, trained to the largest margin between labellings; any kernel",
         ("H-M3",),
     ),
     "GlobalTreeModel": ModelEntry(
-        "linnaeus.models.structured.global_tree:GlobalTreeModel",
+        "linnaeus.models.structured.global_tree",
         "label sets scored as a whole, with weights of branching; structured passive-aggressive; streams",
         ("DP-GT", "DP-GT-BF"),
     ),
     "CorrMNL": ModelEntry(
-        "linnaeus.models.bayes.corr_mnl:CorrMNL",
+        "linnaeus.models.bayes.corr_mnl",
         "soft-max regression with coefficients summed along paths, sampled by MCMC; one label per document; small data",
         ("corrMNL",),
     ),
     "OrthogonalTransfer": ModelEntry(
-        "linnaeus.models.structured.orthogonal_transfer:OrthogonalTransfer",
+        "linnaeus.models.structured.orthogonal_transfer",
         "classifiers of all nodes, pushed to look elsewhere than their ancestors; one label per document; baseline",
         ("OT",),
     ),
@@ -120,26 +118,26 @@ MODELS: dict[str, ModelEntry] = {
 
 # What a model file may name besides models. Nothing else is ever imported on load.
 STORABLE: dict[str, str] = {
-    "Calibrator": "linnaeus.decoding.probability.curves:Calibrator",
-    "DenseFeatures": "linnaeus.features.dense:DenseFeatures",
-    "FillMissing": "linnaeus.features.dense:FillMissing",
-    "GramRows": "linnaeus.models.gram:GramRows",
-    "KernelMap": "linnaeus.features.kernel_map:KernelMap",
-    "KeptDocuments": "linnaeus.models.neighbours:KeptDocuments",
-    "LabelCodec": "linnaeus.data.kinds:LabelCodec",
-    "Linear": "linnaeus.models.kernels:Linear",
-    "Pipeline": "linnaeus.pipeline:Pipeline",
-    "Polynomial": "linnaeus.models.kernels:Polynomial",
-    "Precomputed": "linnaeus.models.kernels:Precomputed",
-    "LabelTree": "linnaeus.models.label_tree:LabelTree",
-    "RBF": "linnaeus.models.kernels:RBF",
-    "RiskControl": "linnaeus.decoding.probability.risk:RiskControl",
-    "Sequences": "linnaeus.features.sequences:Sequences",
-    "SpectrumFeatures": "linnaeus.features.spectrum:SpectrumFeatures",
-    "SpectrumKernel": "linnaeus.features.spectrum:SpectrumKernel",
-    "SubsequenceKernel": "linnaeus.features.subsequence:SubsequenceKernel",
-    "Subtrees": "linnaeus.models.subtrees:Subtrees",
-    "TextFeatures": "linnaeus.features.text:TextFeatures",
+    "Calibrator": "linnaeus.decoding.probability.curves",
+    "DenseFeatures": "linnaeus.features.dense",
+    "FillMissing": "linnaeus.features.dense",
+    "GramRows": "linnaeus.models.gram",
+    "KernelMap": "linnaeus.features.kernel_map",
+    "KeptDocuments": "linnaeus.models.neighbours",
+    "LabelCodec": "linnaeus.data.kinds",
+    "Linear": "linnaeus.models.kernels",
+    "Pipeline": "linnaeus.pipeline",
+    "Polynomial": "linnaeus.models.kernels",
+    "Precomputed": "linnaeus.models.kernels",
+    "LabelTree": "linnaeus.models.label_tree",
+    "RBF": "linnaeus.models.kernels",
+    "RiskControl": "linnaeus.decoding.probability.risk",
+    "Sequences": "linnaeus.features.sequences",
+    "SpectrumFeatures": "linnaeus.features.spectrum",
+    "SpectrumKernel": "linnaeus.features.spectrum",
+    "SubsequenceKernel": "linnaeus.features.subsequence",
+    "Subtrees": "linnaeus.models.subtrees",
+    "TextFeatures": "linnaeus.features.text",
 }
 
 
@@ -161,5 +159,4 @@ def find_model(name: str) -> str:
 def resolve(name: str) -> Any:
     """The class behind a registered name."""
     home = MODELS[name].home if name in MODELS else STORABLE[name]
-    module, _, attribute = home.partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    return getattr(importlib.import_module(home), name)

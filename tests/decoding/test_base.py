@@ -241,5 +241,6 @@ def test_parameters_of_decoders_can_be_written_in_their_name() -> None:
         decoder("scut,averag=micro")
     with pytest.raises(ParameterError, match="'r' is given twice"):
         decoder("rcut,r=2", r=3)
+    assert decoder("best_branching, shared=[-0.1,-0.5]").shared == (-0.1, -0.5)
     with pytest.raises(ParameterError, match="'skut' is not one of.*did you mean 'scut'"):
         decoder("skut,average=micro")

@@ -47,8 +47,8 @@ from linnaeus.features import (
     SubsequenceKernel,
     TextFeatures,
 )
+from linnaeus.store.arrays import DTYPES, write_arrays
 from linnaeus.store.folder import _checksum
-from linnaeus.store.writing import DTYPES, write_safetensors
 from linnaeus.taxonomy import Deprecated
 from tests.contracts.configurations import CASES, documents, make, taxonomy
 
@@ -300,7 +300,7 @@ def mutate(source: Path, target: Path, rng: random.Random) -> str:
             done = f"{done} {mutation.__name__}"
         if rng.random() < 0.03:
             manifest_value(manifest, arrays, rng)
-        write_safetensors(target / name, arrays)
+        write_arrays(target / name, arrays)
         content = (target / name).read_bytes()
     files = manifest.get("files")
     if isinstance(files, dict) and name in files and rng.random() < 0.97:

@@ -14,9 +14,9 @@ import linnaeus
 from linnaeus import OneVsRestSVM, Pipeline, Taxonomy, registry
 from linnaeus.errors import StoreError
 from linnaeus.features import TextFeatures
-from linnaeus.store import declared, folder
+from linnaeus.store import folder, tables
+from linnaeus.store.arrays import write_arrays
 from linnaeus.store.tables import tables_of
-from linnaeus.store.writing import write_safetensors
 from tests.contracts.configurations import CASES, fitted
 
 TAX = Taxonomy.from_edges([("R", "A"), ("R", "B"), ("A", "AA")])
@@ -36,7 +36,7 @@ def change(path, of_arrays=None, of_manifest=None, *, sign=True) -> None:
     if of_arrays is not None:
         of_arrays(arrays)
         (path / name).unlink()
-        digest, size = write_safetensors(path / name, arrays)
+        digest, size = write_arrays(path / name, arrays)
         manifest["files"][name] = {"bytes": size, "sha256": digest if sign else "0" * 64}
     if of_manifest is not None:
         of_manifest(manifest)
@@ -160,7 +160,7 @@ def test_large_models_are_verified_on_request(model, monkeypatch) -> None:
     with pytest.raises(StoreError, match="checksum"):
         linnaeus.load(model)
     monkeypatch.setattr(folder, "LARGE", 10)
-    monkeypatch.setattr(declared, "LARGE", 10)
+    monkeypatch.setattr(tables, "LARGE", 10)
     with pytest.raises(StoreError, match="checksum"):
         linnaeus.load(model, verify=True)
     assert linnaeus.load(model).weights_.shape == (3, 3)
@@ -177,7 +177,5 @@ def test_everything_that_a_model_learns_is_declared(case) -> None:
 
 
 def test_every_class_that_can_be_saved_is_known_to_the_tables() -> None:
-    from linnaeus.store import tables
-
     kernels = {"HierarchicalRLS", "HM3", "HierarchicalSVM", "HierarchicalPerceptron", "Hieron"}
     assert set(registry.MODELS) == set(tables._MODELS) | kernels

@@ -300,19 +300,9 @@ def parse_decoder(given: str | None) -> Decoder | None:
     if given is None:
         return None
     from linnaeus.decoding import decoder
-    from linnaeus.features.named import plain_value
 
-    name, *entries = re.split(r",(?=\s*\w+\s*=|\s*\w*\s*$)", given)
-    parameters = {}
-    for entry in entries:
-        key, equals, value = (part.strip() for part in entry.partition("="))
-        if not (key and equals and value):
-            raise ParameterError(
-                f"--decoder {given}: {entry!r} is not NAME=VALUE; expected for example scut,average=micro."
-            )
-        parameters[key] = plain_value(value)
     try:
-        return decoder(name.strip(), **parameters)
+        return decoder(given)
     except LinnaeusError as error:
         raise ParameterError(f"--decoder {given}: {error}") from error
 

@@ -7,7 +7,9 @@ with a CSR array Y (n_docs x n_nodes) of int8 ones.
 from __future__ import annotations
 
 import inspect
-from typing import Any
+import json
+import re
+from collections.abc import Callable
 
 from linnaeus.decoding.base import Decoder
 from linnaeus.decoding.cutoffs.by_document import InstanceCut, SetSize
@@ -90,27 +92,32 @@ DECODERS: dict[str, type[Decoder]] = {
 _WORDS = {"true": True, "false": False, "none": None}
 
 
-def decoder(name: str, **parameters: Any) -> Decoder:
+def decoder(name: str, **parameters: object) -> Decoder:
     """A decoder by name; ``decoder(**d.to_dict()) == d``.
 
     Parameters
     ----------
     name : str
         A name from `DECODERS`, with parameters after commas if there are any: ``"scut,average=micro"``. Values are
-        read as numbers, ``true``, ``false``, ``none`` or, where they are none of these, as text.
-    **parameters : Any
+        read as numbers, lists of numbers, ``true``, ``false`` or ``none``; everything else is text.
+    **parameters : object
         Parameters of the decoder; they may not be in ``name`` too.
+
+    Returns
+    -------
+    Decoder
+        The decoder with these parameters.
 
     Examples
     --------
     >>> decoder("threshold", theta=0.5)
     Threshold(theta=0.5, repair='closure', at_least_one=True)
-    >>> decoder("threshold,theta=0.5,at_least_one=false")
-    Threshold(theta=0.5, repair='closure', at_least_one=False)
+    >>> decoder("threshold,theta=[0.5,1],at_least_one=false")
+    Threshold(theta=(0.5, 1.0), repair='closure', at_least_one=False)
     >>> decoder(**decoder("best_leaf", path_sum=True).to_dict())
     BestLeaf(path_sum=True, close=True)
     """
-    name, *given = str(name).split(",")
+    name, *given = re.split(r",(?![^\[\]]*\])", str(name))  # commas inside a list separate its numbers
     name = name.strip()
     if name not in DECODERS:
         raise ParameterError(f"Decoder {name!r} is not one of {', '.join(DECODERS)}{nearest(name, DECODERS)}")
@@ -129,7 +136,8 @@ def decoder(name: str, **parameters: Any) -> Decoder:
         if key not in known:
             hint = f"its parameters are {', '.join(known)}{nearest(key, known)}"
             raise ParameterError(f"Decoder {name!r} has no parameter {key!r}: {hint}")
-    return DECODERS[name](**parameters)
+    kind: Callable[..., Decoder] = DECODERS[name]
+    return kind(**parameters)
 
 
 def cut_off(given: Decoder | str) -> CutOff:
@@ -147,13 +155,14 @@ def cut_off(given: Decoder | str) -> CutOff:
     return cut
 
 
-def _value(text: str) -> Any:
-    """A value as it is written in the text of a decoder."""
+def _value(text: str) -> object:
+    """The value that is written in the text of a decoder."""
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
-    for kind in (int, float):
+    for read in (int, float, json.loads):
         try:
-            return kind(text)
+            value: object = read(text)
         except ValueError:
             continue
+        return value
     return text

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus.errors import ParameterError, nearest
+from linnaeus.errors import check_choice
 from linnaeus.metrics.node_scores import NodeScores, as_node_scores
 from linnaeus.metrics.score import Score
 from linnaeus.taxonomy import Taxonomy
@@ -63,8 +63,7 @@ def au_prc(
     """
     if method is None:
         method = "davis-goadrich" if average == "pooled" else "average-precision"
-    if method not in METHODS:
-        raise ParameterError(f"method={method!r} is not one of {', '.join(METHODS)}{nearest(str(method), METHODS)}")
+    check_choice("method", method, METHODS)
     return area_of(as_node_scores(gold, scores, taxonomy, labels, exclude), method, average)
 
 
@@ -74,8 +73,7 @@ def area_of(given: NodeScores, method: str, average: str) -> Score:
     if average == "pooled":
         value = area(given.S.ravel(), given.Y.ravel(), method, given.n_unscored)
         return Score(value, given.n_docs, 0, convention)
-    if average not in ("macro", "weighted"):
-        raise ParameterError(f"average={average!r} is not one of 'pooled', 'macro', 'weighted'.")
+    check_choice("average", average, ("pooled", "macro", "weighted"))
     positives = given.Y.sum(axis=0)
     counted = np.flatnonzero(positives)
     values = [area(given.S[:, v], given.Y[:, v], method) for v in counted]

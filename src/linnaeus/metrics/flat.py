@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus.errors import DataError, ParameterError, nearest
+from linnaeus.errors import DataError, ParameterError, check_choice, nearest
 from linnaeus.metrics.counts import Counts, by_document, by_node
 from linnaeus.metrics.score import Score
 from linnaeus.metrics.sets import Pair, as_pair
@@ -189,10 +189,7 @@ def universe_columns(pair: Pair, counts: Counts, universe: str | Sequence[str]) 
 
 def macro_mean(counts: Counts, which: str = "f1", absent: str = "zero") -> tuple[float, int]:
     """Mean over labels of precision, recall or f1, and the number of labels it runs over."""
-    if absent not in (*ABSENT, "skip"):
-        raise ParameterError(
-            f"absent={absent!r} is not one of 'zero', 'one', 'skip'{nearest(absent, [*ABSENT, 'skip'])}"
-        )
+    check_choice("absent", absent, (*ABSENT, "skip"))
     values = label_values(counts, which, ABSENT.get(absent, np.nan))
     values = values[~np.isnan(values)]
     return (float(values.mean()) if len(values) else 0.0), len(values)

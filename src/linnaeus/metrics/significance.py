@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus.errors import DataError, ParameterError
+from linnaeus.errors import DataError, check_choice
 from linnaeus.metrics.sets import as_pairs
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import FloatArray
@@ -96,6 +96,7 @@ def mcnemar(b: int, c: int, method: str = "auto") -> Test:
 
     n, details = b + c, {"only_first": b, "only_second": c}
     effect = (b - c) / n if n else 0.0
+    check_choice("method", method, ("auto", "exact", "mid-p", "chi2"))
     if method == "auto":
         method = "exact" if n < 25 else "mid-p"
     if method == "chi2":
@@ -104,8 +105,6 @@ def mcnemar(b: int, c: int, method: str = "auto") -> Test:
     p = _binomial(b, n)
     if method == "mid-p" and n:
         p = 2 * float(stats.binom.cdf(min(b, c), n, 0.5)) - float(stats.binom.pmf(min(b, c), n, 0.5))
-    elif method not in ("exact", "mid-p"):
-        raise ParameterError(f"method={method!r} is not one of 'auto', 'exact', 'mid-p', 'chi2'.")
     return Test(f"McNemar, {method}", min(p, 1.0), float(b), effect, None, n, details)
 
 
@@ -130,8 +129,7 @@ def wilcoxon(differences: Any, zeros: str = "drop") -> Test:
     """
     from scipy import stats
 
-    if zeros not in ("drop", "pratt"):
-        raise ParameterError(f"zeros={zeros!r} is not 'drop' or 'pratt'.")
+    check_choice("zeros", zeros, ("drop", "pratt"))
     d = _values(differences)
     d = d[d != 0] if zeros == "drop" else d
     effect = float(np.median(d)) if len(d) else 0.0

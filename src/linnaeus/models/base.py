@@ -234,7 +234,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         if risk is not None:
             request |= {"risk": risk, "risk_of": risk_of, "confidence": confidence}
         Y = self.answers(X, decoder=decoder, closed=closed, **request)
-        if risk is not None or Rules.of(rules).at_least > 1:
+        if risk is not None or (rules is not None and Rules.of(rules).at_least > 1):
             return with_index_of(X, self.codec_.decode(Y, self.taxonomy_, single=False))
         with_ancestors = self.closed_ if closed is None else closed
         return with_index_of(X, self.codec_.decode(Y, self.taxonomy_, single=decoder.single and not with_ancestors))

@@ -38,7 +38,6 @@ __all__ = [
     "Seed",
     "Stream",
     "begin_stream",
-    "check_choice",
     "check_class_weight",
     "check_seed",
     "check_training",
@@ -113,29 +112,6 @@ def check_seed(random_state: object) -> None:
         check_random_state(random_state)
     except ValueError as error:
         raise ParameterError(str(error)) from None
-
-
-def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
-    """Validate that a value is one of the choices.
-
-    Parameters
-    ----------
-    name : str
-        The parameter, for the message.
-    value : object
-        What was given.
-    choices : iterable of str
-        What is allowed.
-
-    Examples
-    --------
-    >>> check_choice("loss", "hinges", ("squared_hinge", "hinge"))
-    Traceback (most recent call last):
-    linnaeus.errors.ParameterError: loss='hinges'; expected one of ('squared_hinge', 'hinge'); did you mean 'hinge'?
-    """
-    choices = tuple(choices)
-    if value not in choices:
-        raise ParameterError(f"{name}={value!r}; expected one of {choices}{nearest(str(value), choices)}")
 
 
 # -- documents and labels ----------------------------------------------------------------------------------------------

@@ -14,8 +14,8 @@ import numpy as np
 from scipy import sparse
 
 from linnaeus.data.check import Problem
-from linnaeus.errors import DataError, ParameterError, check_number
-from linnaeus.models.fitting import begin_stream, check_choice, check_seed
+from linnaeus.errors import DataError, ParameterError, check_choice, check_number
+from linnaeus.models.fitting import begin_stream, check_seed
 from linnaeus.models.linear import LinearTaxonomyClassifier
 from linnaeus.typing import CSR, FloatArray, IntArray
 

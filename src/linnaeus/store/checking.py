@@ -16,9 +16,20 @@ from linnaeus.decoding import decoder as make_decoder
 from linnaeus.errors import LinnaeusError, StoreError
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.pipeline import Pipeline
-from linnaeus.store.declared import Declared, Sizes, check_array, check_plain, check_table, described, within
 from linnaeus.store.rules import RULES, check_features, check_names, is_strings
-from linnaeus.store.tables import KERNELS, ON_SEQUENCES, TABLES, tables_of
+from linnaeus.store.tables import (
+    KERNELS,
+    ON_SEQUENCES,
+    TABLES,
+    Declared,
+    Sizes,
+    check_array,
+    check_plain,
+    check_table,
+    described,
+    tables_of,
+    within,
+)
 from linnaeus.taxonomy import Taxonomy
 
 __all__ = ["check_model"]

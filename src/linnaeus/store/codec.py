@@ -4,7 +4,7 @@ Plain values stay JSON. Everything else is an object with one key that begins wi
 
     {"$array": key}                      a numeric array in the arrays file
     {"$strings": [...]}                  an array of strings
-    {"$sparse": key, "shape": [m, n]}    a CSR array: key.data, key.indices, key.indptr; narrowed as `packing` says
+    {"$sparse": key, "shape": [m, n]}    a CSR array: key.data, key.indices, key.indptr; narrowed by `pack`
     {"$taxonomy": key, ...}              a taxonomy: key.names (UTF-8), key.indptr, key.indices
     {"$object": name, ...}               an object of a class that `registry` names
 """
@@ -20,7 +20,7 @@ import numpy as np
 from linnaeus import registry
 from linnaeus.errors import StoreError, nearest
 from linnaeus.models.fingerprint import RUN_ONLY
-from linnaeus.store.packing import pack, unpack
+from linnaeus.store.arrays import pack, unpack
 from linnaeus.store.rules import check_taxonomy
 from linnaeus.taxonomy import Deprecated, Taxonomy
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import math
 import os
 import re
 import secrets
@@ -21,34 +20,21 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from linnaeus import __version__, registry
 from linnaeus.errors import LinnaeusError, StoreError
 from linnaeus.files import naming, replace_file
 from linnaeus.pipeline import Pipeline
+from linnaeus.store.arrays import DAMAGED, file_sha256, map_arrays, write_arrays
 from linnaeus.store.checking import check_model
 from linnaeus.store.codec import decode, encode
-from linnaeus.store.declared import LARGE
-from linnaeus.store.writing import DTYPES, write_safetensors
+from linnaeus.store.tables import LARGE
 
 __all__ = ["FORMAT_VERSION", "check_target", "load", "read_manifest", "save"]
 
 FORMAT = "linnaeus-model"
-FORMAT_VERSION = 3  # 2: sparse matrices are narrowed (`packing`); 3: subtrees may share weights
+FORMAT_VERSION = 3  # 2: sparse matrices are narrowed (`arrays`); 3: subtrees may share weights
 MANIFEST = "manifest.json"
 # Array files, and the temporary files of ours and of the safetensors library that a kill may leave behind.
-# What Python and NumPy raise where values are not what they should be.
-_DAMAGED = (
-    LookupError,
-    TypeError,
-    AttributeError,
-    ValueError,
-    ArithmeticError,
-    StopIteration,
-    RecursionError,
-    MemoryError,
-)
 _OURS = re.compile(r"arrays-[0-9a-f]{16}\.safetensors|\.[^/]*\.part|\.tmp\w{6}")
 
 
@@ -169,14 +155,14 @@ def _load(folder: Path, manifest: dict[str, Any], verify: bool | None) -> Any:
         checked = sum(entry["bytes"] for entry in files.values()) < LARGE if verify is None else verify
         for path, entry in files.items():
             _check_file(path, entry, checked)
-            arrays.update(_map_arrays(path))
+            arrays.update(map_arrays(path))
         model = decode(manifest["model"], arrays)
         check_model(model, deep=verify is True)
         fingerprint = manifest["taxonomy"]
     except LinnaeusError as error:
         known = str(error).startswith(str(folder))
         raise StoreError(str(error) if known else f"{folder / MANIFEST}: {str(error).rstrip('.')}.") from error
-    except _DAMAGED as error:
+    except DAMAGED as error:
         raise StoreError(f"{folder / MANIFEST}: the manifest does not fit its arrays ({error!r}).") from error
     if fingerprint is not None and _fingerprint(model) != fingerprint:
         raise StoreError(f"{folder}: the taxonomy is not the one the model was trained on (its fingerprint differs).")
@@ -254,17 +240,12 @@ def _write_arrays(folder: Path, arrays: dict[str, Any]) -> tuple[str, dict[str, 
     part = folder / f".{secrets.token_hex(8)}.part"
     try:
         with naming(folder):
-            digest, size = write_safetensors(part, arrays)  # on disk before the manifest names it
+            digest, size = write_arrays(part, arrays)  # on disk before the manifest names it
         name = f"arrays-{digest[:16]}.safetensors"
         os.replace(part, folder / name)
     finally:
         part.unlink(missing_ok=True)
     return name, {"bytes": size, "sha256": digest}
-
-
-def _sha256(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _check_file(path: Path, entry: dict[str, Any], verify: bool) -> None:
@@ -273,32 +254,5 @@ def _check_file(path: Path, entry: dict[str, Any], verify: bool) -> None:
     size = path.stat().st_size
     if size != entry["bytes"]:
         raise StoreError(f"{path} has {size:,} bytes; expected {entry['bytes']:,}: it was truncated or altered.")
-    if verify and _sha256(path) != entry["sha256"]:
+    if verify and file_sha256(path) != entry["sha256"]:
         raise StoreError(f"{path} was altered: its checksum differs from the manifest.")
-
-
-def _map_arrays(path: Path) -> dict[str, Any]:
-    """Arrays of a safetensors file as read-only views of the mapped file: length (8 bytes), JSON header, data."""
-    try:
-        mapped = np.memmap(path, dtype=np.uint8, mode="r")
-        start = 8 + int.from_bytes(mapped[:8].tobytes(), "little")
-        if start > len(mapped):
-            raise ValueError("the header is longer than the file")
-        header = json.loads(mapped[8:start].tobytes())
-        return {key: _mapped(mapped[start:], entry) for key, entry in header.items() if key != "__metadata__"}
-    except _DAMAGED as error:
-        raise StoreError(f"{path} is not a safetensors file of ours: {error}.") from error
-
-
-def _mapped(content: Any, entry: dict[str, Any]) -> Any:
-    """One array of the file, where its header says; kernels want it aligned."""
-    dtype, shape, (start, stop) = np.dtype(DTYPES[entry["dtype"]]), entry["shape"], entry["data_offsets"]
-    sizes = [*shape, start, stop]
-    if not all(isinstance(size, int) and not isinstance(size, bool) and size >= 0 for size in sizes):
-        raise ValueError(f"shape {shape} and place {start, stop} are not whole numbers")
-    if not start <= stop <= len(content) or stop - start != dtype.itemsize * math.prod(shape):
-        raise ValueError(f"an array of shape {shape} does not lie at {start} .. {stop}")
-    if dtype.kind == "b" and stop > start and int(content[start:stop].max()) > 1:
-        raise ValueError("truth values are not 0 or 1")
-    array = np.frombuffer(content[start:stop], dtype).reshape(shape)
-    return array if array.flags.aligned else array.copy()

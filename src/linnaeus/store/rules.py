@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from linnaeus.errors import StoreError, check_number
-from linnaeus.store.declared import Declared, Sizes, check_array, check_plain, check_table, described, lines, within
+from linnaeus.store.tables import Declared, Sizes, check_array, check_plain, check_table, described, lines, within
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import is_sparse
 

@@ -23,7 +23,7 @@ from linnaeus.decoding.base import stacked
 from linnaeus.decoding.cutoffs.cut_off import Metric, path_minima
 from linnaeus.decoding.cutoffs.held_out import HeldOut
 from linnaeus.engine.limits import parse_seconds
-from linnaeus.errors import DataError, ParameterError, nearest
+from linnaeus.errors import DataError, ParameterError, check_choice
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.classifier import Classifier
 from linnaeus.progress import progress
@@ -338,7 +338,6 @@ def metric_function(metric: Metric | str) -> Metric:
     """
     if not isinstance(metric, str):
         return metric
-    if metric not in _METRICS:
-        raise ParameterError(f"metric={metric!r} is not one of {', '.join(_METRICS)}{nearest(metric, _METRICS)}")
+    check_choice("metric", metric, _METRICS)
     function: Metric = getattr(metrics, metric)
     return function

@@ -22,11 +22,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from linnaeus.decoding.base import blocks
-from linnaeus.decoding.cutoffs.cut_off import CutOff, Metric, check_choice
+from linnaeus.decoding.cutoffs.cut_off import CutOff, Metric
 from linnaeus.decoding.cutoffs.held_out import HeldOut, TopScores
 from linnaeus.decoding.cutoffs.score_regression import Ordinal, best_cuts, ordinal, poisson, ridge, score_features
 from linnaeus.decoding.simple.threshold import members, repaired
-from linnaeus.errors import check_number
+from linnaeus.errors import check_choice, check_number
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray
 

@@ -20,13 +20,13 @@ import numpy as np
 from linnaeus.decoding.base import Decoder, hierarchy, positions
 from linnaeus.decoding.cutoffs.held_out import HeldOut, TopScores, held_out
 from linnaeus.decoding.set_weights import SetWeights
-from linnaeus.decoding.simple.threshold import best_nodes, check_repair, repaired_weights
+from linnaeus.decoding.simple.threshold import REPAIRS, best_nodes, repaired_weights
 from linnaeus.engine import single_blas_thread
-from linnaeus.errors import ParameterError, nearest
+from linnaeus.errors import ParameterError, check_choice
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray
 
-__all__ = ["CutOff", "Metric", "best_of", "check_choice", "micro_f1", "path_minima"]
+__all__ = ["CutOff", "Metric", "best_of", "micro_f1", "path_minima"]
 
 Metric: TypeAlias = Callable[[Any, Any, Taxonomy], float]
 Cut = TypeVar("Cut", bound="CutOff")
@@ -46,7 +46,7 @@ class CutOff(Decoder):
     repair: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        check_repair(self.repair)
+        check_choice("repair", self.repair, REPAIRS)
 
     @property
     def closed(self) -> bool:
@@ -161,10 +161,3 @@ def best_of(cuts: Iterable[Cut], held: HeldOut, metric: Metric) -> tuple[Cut, fl
     """The first of the cut-offs with the largest metric on held-out documents, and that value."""
     scored = [(cut, float(metric(held.gold, held.answers(cut), held.taxonomy))) for cut in cuts]
     return scored[int(np.argmax([value for _, value in scored]))]
-
-
-def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
-    """Refuse a value that is none of the choices."""
-    if value not in choices:
-        words = ", ".join(map(repr, choices))
-        raise ParameterError(f"{name}={value!r} is not one of {words}{nearest(str(value), map(str, choices))}")

@@ -19,11 +19,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from linnaeus.decoding.base import hierarchy, positions
-from linnaeus.decoding.cutoffs.cut_off import CutOff, Metric, best_of, check_choice
+from linnaeus.decoding.cutoffs.cut_off import CutOff, Metric, best_of
 from linnaeus.decoding.cutoffs.held_out import HeldOut, TopScores
 from linnaeus.decoding.set_weights import SetWeights
 from linnaeus.decoding.simple.threshold import members, repaired, repaired_weights, suppress
-from linnaeus.errors import DataError, ParameterError, check_number
+from linnaeus.errors import DataError, ParameterError, check_choice, check_number
 from linnaeus.order import best_columns
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray

@@ -37,10 +37,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from linnaeus.decoding.base import hierarchy, less_theta, plain_theta, positions, theta_per_node
-from linnaeus.decoding.cutoffs.cut_off import CutOff, Metric, check_choice
+from linnaeus.decoding.cutoffs.cut_off import CutOff, Metric
 from linnaeus.decoding.cutoffs.held_out import HeldOut, TopScores
 from linnaeus.decoding.simple.threshold import members, repaired
-from linnaeus.errors import check_number
+from linnaeus.errors import check_choice, check_number
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
 

@@ -25,7 +25,7 @@ from linnaeus.decoding.probability.coherence import lifted
 from linnaeus.decoding.set_weights import SetWeights
 from linnaeus.decoding.sets.best_sets import RankedSets
 from linnaeus.decoding.sets.closures import best_closures
-from linnaeus.errors import DataError, ParameterError, nearest
+from linnaeus.errors import DataError, ParameterError, check_choice
 from linnaeus.losses.cost import node_weights
 from linnaeus.taxonomy.closure import pattern
 from linnaeus.taxonomy.rows import pointers
@@ -157,10 +157,7 @@ def least_risk(
     >>> tax.labels(tax.frontier(sets)), value.round(4).tolist(), confidence.round(4).tolist()
     ([['AA', 'BB']], [0.8344], [0.3792])
     """
-    if measure not in _MEASURES:
-        raise ParameterError(
-            f"measure={measure!r} is not one of {', '.join(_MEASURES)}{nearest(str(measure), _MEASURES)}"
-        )
+    check_choice("measure", measure, _MEASURES)
     sets = found.sets if measure == "hierarchical_f1" else taxonomy.frontier(found.sets)
     k, n_docs = found.k, len(found.scores)
     chosen, value = np.zeros(n_docs, dtype=np.int64), np.zeros(n_docs)

@@ -45,11 +45,10 @@ from typing import Any
 import numpy as np
 
 from linnaeus.decoding.base import hierarchy
-from linnaeus.decoding.cutoffs.cut_off import check_choice
 from linnaeus.decoding.rules import NO_BOUND, BoundRules, Rules
 from linnaeus.decoding.simple.threshold import members
 from linnaeus.engine.limits import blocks, rows_that_fit
-from linnaeus.errors import ParameterError
+from linnaeus.errors import ParameterError, check_choice
 from linnaeus.order import best_columns
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray

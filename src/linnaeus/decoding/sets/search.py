@@ -25,7 +25,7 @@ from linnaeus.decoding.rules import Rules
 from linnaeus.decoding.set_weights import SetWeights, scored_inner
 from linnaeus.decoding.sets.best_sets import best_sets
 from linnaeus.decoding.simple.top_down import TopDown
-from linnaeus.errors import ParameterError, check_number
+from linnaeus.errors import ParameterError, check_choice, check_number
 from linnaeus.taxonomy.closure import pattern
 from linnaeus.taxonomy.rows import row_numbers
 from linnaeus.taxonomy.taxonomy import Taxonomy
@@ -71,8 +71,7 @@ class LocalSearch(Descent):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.aggregate not in ("sum", "mean"):
-            raise ParameterError(f"aggregate={self.aggregate!r} is not one of 'sum', 'mean'.")
+        check_choice("aggregate", self.aggregate, ("sum", "mean"))
         for name in ("r", "r_children"):
             if getattr(self, name) is not None:
                 check_number(name, getattr(self, name), least=1, whole=True)

@@ -23,25 +23,25 @@ import numpy as np
 
 from linnaeus.decoding.base import Decoder, as_given, blocks, hierarchy, less_theta, plain_theta, theta_per_node
 from linnaeus.decoding.set_weights import SetWeights, by_closure, by_suppression
-from linnaeus.errors import DataError, ParameterError, nearest
+from linnaeus.errors import DataError, check_choice
 from linnaeus.taxonomy.closure import pattern, select
 from linnaeus.taxonomy.rows import pointers
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
 
 __all__ = [
+    "REPAIRS",
     "BestLabel",
     "BestLeaf",
     "Threshold",
     "best_nodes",
-    "check_repair",
     "members",
     "repaired",
     "repaired_weights",
     "suppress",
 ]
 
-_REPAIRS = ("closure", "suppress", None)
+REPAIRS = ("closure", "suppress", None)
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Threshold(Decoder):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "theta", plain_theta(self.theta))
-        check_repair(self.repair)
+        check_choice("repair", self.repair, REPAIRS)
 
     @property
     def closed(self) -> bool:
@@ -109,13 +109,6 @@ def repaired_weights(decide: Decoder, repair: str | None, S: Any, taxonomy: Taxo
     if repair == "suppress":
         return SetWeights(by_suppression(M, Y, taxonomy, nodes))
     return by_closure(M, Y, taxonomy, nodes, closed=repair is not None)
-
-
-def check_repair(repair: Any) -> None:
-    """Refuse a repair that is none."""
-    if repair not in _REPAIRS:
-        hint = nearest(str(repair), ["closure", "suppress"])
-        raise ParameterError(f"repair={repair!r} is not one of 'closure', 'suppress', None{hint}")
 
 
 def repaired(Y: CSR, taxonomy: Taxonomy, repair: str | None, best: Callable[[IntArray], IntArray] | None = None) -> CSR:

@@ -18,7 +18,7 @@ import numpy as np
 
 from linnaeus.decoding.base import Decoder, as_given, hierarchy, in_blocks, plain_theta, positions, theta_per_node
 from linnaeus.decoding.set_weights import SetWeights, by_suppression, lowered, scored_inner
-from linnaeus.errors import DataError, ParameterError, nearest
+from linnaeus.errors import DataError, check_choice
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray
 
@@ -51,9 +51,7 @@ class TopDown(Decoder):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "theta", plain_theta(self.theta))
-        if self.parents not in ("all", "any"):
-            hint = nearest(str(self.parents), ["all", "any"])
-            raise ParameterError(f"parents={self.parents!r} is not one of 'all', 'any'{hint}")
+        check_choice("parents", self.parents, ("all", "any"))
 
     @property
     def single(self) -> bool:

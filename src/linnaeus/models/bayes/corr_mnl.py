@@ -23,10 +23,9 @@ from sklearn.utils import check_random_state
 from linnaeus.data.check import Problem
 from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.engine.limits import Clock
-from linnaeus.errors import DataError, ParameterError, check_number
+from linnaeus.errors import DataError, ParameterError, check_choice, check_number
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.bayes.path_sum import Chain, PathSum, Sampling, sample_chain
-from linnaeus.models.fitting import check_choice
 from linnaeus.models.label_tree import label_tree
 from linnaeus.models.solvers.rows import with_constant
 from linnaeus.taxonomy import Taxonomy

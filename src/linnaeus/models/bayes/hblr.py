@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from linnaeus.data.check import Problem
 from linnaeus.engine import GPUEngine, get_engine, single_blas_thread
 from linnaeus.engine.limits import Clock
-from linnaeus.errors import DataError, ParameterError, check_number
+from linnaeus.errors import DataError, ParameterError, check_choice, check_number
 from linnaeus.models.bayes.modes import make_likelihood
 from linnaeus.models.bayes.on_device import OnDevice
 from linnaeus.models.bayes.partial_map import Posterior, Stage, maximise
@@ -37,7 +37,6 @@ from linnaeus.models.bayes.precisions import (
 )
 from linnaeus.models.bayes.stages import InTurn, Together, fits
 from linnaeus.models.bayes.variational import Variational, infer
-from linnaeus.models.fitting import check_choice
 from linnaeus.models.label_tree import LabelTree, label_tree
 from linnaeus.models.linear import LinearTaxonomyClassifier
 from linnaeus.models.solvers.rows import with_constant

@@ -17,11 +17,10 @@ import numpy as np
 from linnaeus.data.check import Problem
 from linnaeus.engine import GPUEngine, get_engine, single_blas_thread
 from linnaeus.engine.limits import Clock, Forecast, blocks, format_bytes
-from linnaeus.errors import check_number
+from linnaeus.errors import check_choice, check_number
 from linnaeus.models.checkpoint import Checkpoint
 from linnaeus.models.fitting import (
     LongFit,
-    check_choice,
     check_class_weight,
     check_training,
     document_weights,

@@ -15,7 +15,8 @@ import numpy as np
 
 from linnaeus.data.check import Problem
 from linnaeus.engine import get_engine
-from linnaeus.models.fitting import check_choice, document_weights, require_two_classes
+from linnaeus.errors import check_choice
+from linnaeus.models.fitting import document_weights, require_two_classes
 from linnaeus.models.online import OnlineLinear
 from linnaeus.models.solvers.passive_aggressive import Visits, learn_columns, prepared
 from linnaeus.taxonomy import Taxonomy

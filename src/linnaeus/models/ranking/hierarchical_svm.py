@@ -24,11 +24,11 @@ from sklearn.utils import check_random_state
 from linnaeus.data.check import Problem
 from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.engine.limits import Clock
-from linnaeus.errors import DataError, ParameterError, check_number
+from linnaeus.errors import DataError, ParameterError, check_choice, check_number
 from linnaeus.losses.pair_cost import check_pair_cost, pair_cost
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.explaining import NodeExplanation
-from linnaeus.models.fitting import check_choice, check_training
+from linnaeus.models.fitting import check_training
 from linnaeus.models.kernel_input import KernelInput, row_products
 from linnaeus.models.kernels import kept_documents
 from linnaeus.models.linear import LinearTaxonomyClassifier

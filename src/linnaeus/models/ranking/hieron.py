@@ -15,8 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from linnaeus.errors import ParameterError
-from linnaeus.models.fitting import check_choice
+from linnaeus.errors import ParameterError, check_choice
 from linnaeus.models.ranking.online import OnlineRanker
 from linnaeus.models.ranking.passes import AUGMENTED, HIERON
 from linnaeus.taxonomy import Taxonomy

@@ -18,9 +18,8 @@ from sklearn.utils import check_random_state
 from linnaeus.data.check import Problem, check_labels, check_weights
 from linnaeus.data.kinds import LabelCodec
 from linnaeus.engine.limits import blocks
-from linnaeus.errors import DataError, ParameterError, check_number
+from linnaeus.errors import DataError, ParameterError, check_choice, check_number
 from linnaeus.losses.pair_cost import check_pair_cost, pair_cost
-from linnaeus.models.fitting import check_choice
 from linnaeus.models.kernels import kept_documents
 from linnaeus.models.ranking.attributes import check_attributes, keyed_attributes
 from linnaeus.models.ranking.label_sets import SET_SIZES, set_size_decoder

@@ -23,8 +23,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from linnaeus.errors import ParameterError, check_number
-from linnaeus.models.fitting import check_choice
+from linnaeus.errors import ParameterError, check_choice, check_number
 from linnaeus.models.ranking.minover import contradictions, minover
 from linnaeus.models.ranking.online import OnlineRanker, Outcome
 from linnaeus.models.ranking.passes import PERCEPTRON, Weights

@@ -22,13 +22,12 @@ from sklearn.utils.validation import check_is_fitted
 from linnaeus.data.check import Problem, check_labels, check_weights, with_weight
 from linnaeus.engine import GPUEngine, get_engine, local_engine, single_blas_thread
 from linnaeus.engine.limits import Clock, Forecast
-from linnaeus.errors import check_number
+from linnaeus.errors import check_choice, check_number
 from linnaeus.models.checkpoint import Checkpoint
 from linnaeus.models.fitting import (
     ClassWeight,
     LongFit,
     Seed,
-    check_choice,
     check_class_weight,
     check_training,
     engine_within_memory,

@@ -24,8 +24,7 @@ from linnaeus.decoding.rules import Rules
 from linnaeus.decoding.set_weights import SetWeights
 from linnaeus.decoding.sets.best_sets import best_sets, branching_scores
 from linnaeus.engine import get_engine, single_blas_thread
-from linnaeus.errors import DataError, check_number
-from linnaeus.models.fitting import check_choice
+from linnaeus.errors import DataError, check_choice, check_number
 from linnaeus.models.online import OnlineLinear
 from linnaeus.models.requests import best_labels, known_ends
 from linnaeus.models.solvers.passive_aggressive import BELOW, prepared

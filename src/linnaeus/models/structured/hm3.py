@@ -28,13 +28,12 @@ from linnaeus.decoding.base import hierarchy, stacked
 from linnaeus.decoding.set_weights import SetWeights
 from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.engine.limits import Clock, blocks, rows_that_fit
-from linnaeus.errors import DataError, ParameterError, check_number
+from linnaeus.errors import DataError, ParameterError, check_choice, check_number
 from linnaeus.losses.cost import SCALINGS
 from linnaeus.models.explaining import NodeExplanation, explain_path, one_row
 from linnaeus.models.fitting import (
     ClassWeight,
     Seed,
-    check_choice,
     check_class_weight,
     check_training,
     document_weights,

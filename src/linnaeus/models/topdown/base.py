@@ -29,8 +29,8 @@ from linnaeus.decoding.set_weights import SetWeights, by_suppression
 from linnaeus.decoding.sets.search import Descent, ExactSearch
 from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.engine.limits import blocks, rows_that_fit
-from linnaeus.errors import DataError
-from linnaeus.models.fitting import check_choice, check_training
+from linnaeus.errors import DataError, check_choice
+from linnaeus.models.fitting import check_training
 from linnaeus.models.linear import LinearTaxonomyClassifier
 from linnaeus.models.topdown.local import Family, LocalSolution, LocalTraining, packs, solve_pack
 from linnaeus.progress import progress

@@ -23,10 +23,10 @@ from sklearn.utils import check_random_state
 
 from linnaeus.data.check import Problem
 from linnaeus.engine import get_engine, single_blas_thread
-from linnaeus.errors import DataError
+from linnaeus.errors import DataError, check_choice
 from linnaeus.losses.pair_cost import pair_cost
 from linnaeus.models.base import TaxonomyClassifier
-from linnaeus.models.fitting import check_choice, check_training
+from linnaeus.models.fitting import check_training
 from linnaeus.models.ranking.arrays import class_arrays
 from linnaeus.models.ranking.attributes import class_attributes
 from linnaeus.models.ranking.label_sets import SET_SIZES, LabelSets

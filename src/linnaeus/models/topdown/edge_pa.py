@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from linnaeus.data.check import Problem, check_labels
 from linnaeus.decoding import Decoder, ExactSearch, LocalSearch, PathClassifier
 from linnaeus.engine import get_engine
-from linnaeus.models.fitting import check_choice
+from linnaeus.errors import check_choice
 from linnaeus.models.flat.passive_aggressive import visit_orders
 from linnaeus.models.online import OnlineLinear
 from linnaeus.models.solvers.passive_aggressive import PANEL, Visits, assembled, learn_panels, prepared

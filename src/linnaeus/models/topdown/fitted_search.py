@@ -21,7 +21,7 @@ from linnaeus.data.check import check_labels
 from linnaeus.data.splits import kfold
 from linnaeus.decoding import LocalSearch, PathClassifier, SCut
 from linnaeus.decoding.sets.search import Descent, chosen_ends, path_scores
-from linnaeus.models.fitting import check_choice
+from linnaeus.errors import check_choice
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import pattern
 from linnaeus.typing import CSR, FloatArray, IntArray

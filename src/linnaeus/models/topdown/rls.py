@@ -34,9 +34,8 @@ import numpy as np
 
 from linnaeus.data.check import Problem
 from linnaeus.engine import get_engine, single_blas_thread
-from linnaeus.errors import DataError, ParameterError, check_number
+from linnaeus.errors import DataError, ParameterError, check_choice, check_number
 from linnaeus.models.explaining import NodeExplanation
-from linnaeus.models.fitting import check_choice
 from linnaeus.models.kernel_input import KernelInput, row_products
 from linnaeus.models.kernels import Linear, kept_documents, kernel_of
 from linnaeus.models.solvers.cg import column_dots, conjugate_gradients

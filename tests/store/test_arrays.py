@@ -12,8 +12,8 @@ from hypothesis.extra import numpy as hnp
 from safetensors.numpy import load_file
 
 from linnaeus.errors import StoreError
-from linnaeus.store import writing
-from linnaeus.store.writing import DTYPES, write_safetensors
+from linnaeus.store import arrays as array_files
+from linnaeus.store.arrays import DTYPES, write_arrays
 
 ARRAYS = st.sampled_from(sorted(DTYPES.values())).flatmap(
     lambda kind: hnp.arrays(np.dtype(kind), hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5))
@@ -25,11 +25,11 @@ ARRAYS = st.sampled_from(sorted(DTYPES.values())).flatmap(
 def test_the_library_reads_what_was_written(tmp_path_factory, arrays, piece) -> None:
     path = tmp_path_factory.mktemp("store") / "arrays.safetensors"
     arrays.pop("__metadata__", None)
-    before, writing._PIECE = writing._PIECE, piece
+    before, array_files._PIECE = array_files._PIECE, piece
     try:
-        digest, size = write_safetensors(path, arrays)
+        digest, size = write_arrays(path, arrays)
     finally:
-        writing._PIECE = before
+        array_files._PIECE = before
     assert size == path.stat().st_size
     assert digest == hashlib.sha256(path.read_bytes()).hexdigest()
     found = load_file(path)
@@ -43,7 +43,7 @@ def test_views_and_mapped_arrays_are_written_as_they_look(tmp_path) -> None:
     W = np.arange(24.0, dtype=np.float32).reshape(4, 6)
     np.save(tmp_path / "W.npy", W)
     mapped = np.load(tmp_path / "W.npy", mmap_mode="r")
-    write_safetensors(tmp_path / "a", {"turned": W.T, "mapped": mapped, "big": W.astype(">f4")})
+    write_arrays(tmp_path / "a", {"turned": W.T, "mapped": mapped, "big": W.astype(">f4")})
     found = load_file(tmp_path / "a")
     np.testing.assert_array_equal(found["turned"], W.T)
     np.testing.assert_array_equal(found["mapped"], W)
@@ -52,4 +52,4 @@ def test_views_and_mapped_arrays_are_written_as_they_look(tmp_path) -> None:
 
 def test_arrays_of_objects_are_refused(tmp_path) -> None:
     with pytest.raises(StoreError, match="type object cannot be saved"):
-        write_safetensors(tmp_path / "a", {"x": np.array([None])})
+        write_arrays(tmp_path / "a", {"x": np.array([None])})
