@@ -49,7 +49,8 @@ class ModelOptions(options.Group):
         _model(
             "--decoder",
             help="threshold, best_label, best_leaf, top_down, best_subtree, best_closure; or a cut-off learned by "
-            "cross-validation: rcut, scut, pcut, instance_cut, set_size; with parameters as scut,average=micro.",
+            "cross-validation: rcut, scut, pcut, instance_cut, set_size, expected; with parameters as "
+            "scut,average=micro.",
         ),
     ] = None
 

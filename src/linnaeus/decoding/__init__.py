@@ -14,6 +14,7 @@ from collections.abc import Callable
 from linnaeus.decoding.base import Decoder
 from linnaeus.decoding.cutoffs.by_document import InstanceCut, SetSize
 from linnaeus.decoding.cutoffs.cut_off import CutOff
+from linnaeus.decoding.cutoffs.expected import ExpectedCut
 from linnaeus.decoding.cutoffs.held_out import TopScores
 from linnaeus.decoding.cutoffs.pcut import PCut
 from linnaeus.decoding.cutoffs.rcut import RCut
@@ -39,6 +40,7 @@ __all__ = [
     "CutOff",
     "Decoder",
     "ExactSearch",
+    "ExpectedCut",
     "InstanceCut",
     "LeastCost",
     "LeastHLoss",
@@ -86,6 +88,7 @@ DECODERS: dict[str, type[Decoder]] = {
         PCut,
         InstanceCut,
         SetSize,
+        ExpectedCut,
     )
 }
 

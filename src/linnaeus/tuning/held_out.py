@@ -18,7 +18,7 @@ from sklearn.base import clone
 from linnaeus import metrics
 from linnaeus.data.check import check_labels
 from linnaeus.data.splits import kfold, train_test_split
-from linnaeus.decoding import CutOff, SCut, TopScores, cut_off
+from linnaeus.decoding import CutOff, ExpectedCut, SCut, TopScores, cut_off
 from linnaeus.decoding.base import stacked
 from linnaeus.decoding.cutoffs.cut_off import Metric, path_minima
 from linnaeus.decoding.cutoffs.held_out import HeldOut
@@ -134,7 +134,8 @@ class HeldOutScores:
                 "SCut needs the scores of all nodes of a model that goes down the taxonomy; got the best of each "
                 "document. Take another cut-off, or top=None."
             )
-        if (self.closed or self.conditional) and not cut.closed:  # tune the answers as they will be
+        open_ = not cut.closed or (isinstance(cut, ExpectedCut) and cut.repair is None)
+        if (self.closed or self.conditional) and open_:  # tune the answers as they will be
             cut = replace(cut, repair="suppress" if self.conditional else "closure")
         return cut
 
