@@ -23,8 +23,7 @@ from linnaeus.decoding.probability.risk import RiskControl
 from linnaeus.errors import DataError, ParameterError
 from linnaeus.metrics import hierarchical_f1
 from linnaeus.models.base import TaxonomyClassifier
-from linnaeus.models.explaining import NodeExplanation
-from linnaeus.models.neighbours import KeptDocuments, Neighbour
+from linnaeus.models.explaining import KeptDocuments, Neighbour, NodeExplanation
 from linnaeus.models.occlusion import explain_by_occlusion
 from linnaeus.models.promises import Decisions, nonzero_features
 from linnaeus.taxonomy import Taxonomy

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from linnaeus import OneVsRestSVM
 from linnaeus.data.check import Problem
-from linnaeus.models.fingerprint import differences, digest, fingerprint
+from linnaeus.models.checkpoint import differences, digest, fingerprint
 from tests.contracts.configurations import documents, taxonomy
 
 

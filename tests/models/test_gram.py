@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from linnaeus.errors import DataError
-from linnaeus.models import gram
-from linnaeus.models.gram import GramRows, check_gram
+from linnaeus.models import kernels as gram
+from linnaeus.models.kernels import GramRows, check_gram
 
 BENT = np.array([[1.0, 1.2], [1.2, 1.0]])  # eigenvalues -0.2 and 2.2
 

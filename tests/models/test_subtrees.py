@@ -14,8 +14,8 @@ from scipy import sparse
 import linnaeus
 from linnaeus import RRSVM, OneVsRestSVM, Taxonomy
 from linnaeus.models import subtrees as module
+from linnaeus.models.linear import Scorer
 from linnaeus.models.pruning import Kept, best_precision, half_of_each, split_weights
-from linnaeus.models.scoring import Scorer
 from linnaeus.models.subtrees import Subtrees, branching, split_along
 from linnaeus.order import best_columns
 from tests.strategies import taxonomies

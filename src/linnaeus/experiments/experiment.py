@@ -21,7 +21,7 @@ from scipy import sparse
 
 from linnaeus.data.splits import kfold, train_test_split
 from linnaeus.errors import DataError, ParameterError
-from linnaeus.models.fingerprint import digest
+from linnaeus.models.checkpoint import digest
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.tuning import take_documents
 from linnaeus.typing import CSR, IntArray, Matrix, is_sparse

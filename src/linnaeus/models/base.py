@@ -28,8 +28,7 @@ from linnaeus.decoding.sets.best_sets import RankedSets
 from linnaeus.engine.limits import blocks, rows_that_fit
 from linnaeus.errors import DataError, DataTypeError, LinnaeusError, ParameterError, check_number
 from linnaeus.models import promises
-from linnaeus.models.explaining import one_row
-from linnaeus.models.neighbours import KeptDocuments, Neighbour
+from linnaeus.models.explaining import KeptDocuments, Neighbour, one_row
 from linnaeus.models.requests import check_feasible, ranked_sets
 from linnaeus.order import best_columns
 from linnaeus.taxonomy import Taxonomy

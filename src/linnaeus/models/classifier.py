@@ -15,7 +15,7 @@ from linnaeus.decoding import Decoder, RankedSets, Rules
 from linnaeus.decoding.probability.curves import Calibrator
 from linnaeus.decoding.probability.risk import RiskControl
 from linnaeus.models.base import TaxonomyClassifier
-from linnaeus.models.neighbours import KeptDocuments
+from linnaeus.models.explaining import KeptDocuments
 from linnaeus.models.promises import Decisions
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray, Matrix

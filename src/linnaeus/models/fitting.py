@@ -396,8 +396,7 @@ class LongFit:
         if self.checkpoint is None:
             yield None
             return
-        from linnaeus.models.checkpoint import Checkpoint
-        from linnaeus.models.fingerprint import fingerprint
+        from linnaeus.models.checkpoint import Checkpoint, fingerprint
 
         with Checkpoint(self.checkpoint, fingerprint(self, problem)) as checkpoint:
             try:

@@ -19,7 +19,7 @@ import numpy as np
 
 from linnaeus import registry
 from linnaeus.errors import StoreError, nearest
-from linnaeus.models.fingerprint import RUN_ONLY
+from linnaeus.models.checkpoint import RUN_ONLY
 from linnaeus.store.arrays import pack, unpack
 from linnaeus.store.rules import check_taxonomy
 from linnaeus.taxonomy import Deprecated, Taxonomy

@@ -17,8 +17,8 @@ from linnaeus.engine import SerialEngine
 from linnaeus.models.recursive import leaves as leaves_module
 from linnaeus.models.recursive import rr
 from linnaeus.models.recursive.leaves import ScreenedLeaves
-from linnaeus.models.recursive.memory import joint_forecast
 from linnaeus.models.recursive.network import links_of, make_network
+from linnaeus.models.recursive.solver import joint_forecast
 from tests.contracts.configurations import documents, taxonomy
 
 LOSSES = ("hinge", "squared_hinge", "logistic")

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linnaeus.engine.limits import Clock
-from linnaeus.models.recursive import newton
+from linnaeus.models.recursive import solver
 from linnaeus.models.recursive.network import make_network
-from linnaeus.models.recursive.newton import fits_newton, leaf_kernel, newton_start
+from linnaeus.models.recursive.newton import leaf_kernel, newton_start
+from linnaeus.models.recursive.solver import fits_newton
 from tests.models.recursive.oracles import KINDS, cases, links_kernel, links_matrix, optimum, random_case, set_up
 from tests.models.recursive.test_inner import inner_weights
 from tests.models.recursive.test_network import random_links
@@ -78,5 +79,5 @@ def test_what_does_not_fit_is_left_to_the_sweeps(monkeypatch) -> None:
     network = set_up(random_case(0, "tree", n_nodes=12), "logistic", sparse_rows=False).network
     assert fits_newton(1000, network)
     assert not fits_newton(10**8, network)
-    monkeypatch.setattr(newton, "_MOST_VERTICES", 1)
+    monkeypatch.setattr(solver, "_MOST_VERTICES", 1)
     assert not fits_newton(10, network)

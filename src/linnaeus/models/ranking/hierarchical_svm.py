@@ -31,13 +31,12 @@ from linnaeus.models.explaining import NodeExplanation
 from linnaeus.models.fitting import check_training
 from linnaeus.models.kernel_input import KernelInput, row_products
 from linnaeus.models.kernels import kept_documents
-from linnaeus.models.linear import LinearTaxonomyClassifier
+from linnaeus.models.linear import MOST_BEST, LinearTaxonomyClassifier
 from linnaeus.models.ranking.arrays import ClassArrays, class_arrays
 from linnaeus.models.ranking.attributes import check_attributes, class_attributes, kernel_attributes
 from linnaeus.models.ranking.label_sets import SET_SIZES, LabelSets
 from linnaeus.models.ranking.problem import RankingProblem, RankingSolution
 from linnaeus.models.ranking.training import Training, gram_matrix
-from linnaeus.models.scoring import MOST_BEST
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import FloatArray, IntArray, Matrix, is_sparse
 

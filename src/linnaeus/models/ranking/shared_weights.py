@@ -17,11 +17,10 @@ from linnaeus.errors import DataError
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.explaining import NodeExplanation
 from linnaeus.models.kernel_input import KernelInput
-from linnaeus.models.linear import LinearTaxonomyClassifier
+from linnaeus.models.linear import MOST_BEST, LinearTaxonomyClassifier
 from linnaeus.models.ranking.label_sets import stored_decoder
 from linnaeus.models.ranking.passes import Weights
 from linnaeus.models.ranking.sources import kernel_scores
-from linnaeus.models.scoring import MOST_BEST
 from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, is_sparse
 
 __all__ = ["SharedWeights"]

@@ -30,7 +30,7 @@ from linnaeus._kernels import dispatch
 from linnaeus.data.check import Problem
 from linnaeus.models.fitting import document_weights
 from linnaeus.models.solvers import newton_cg
-from linnaeus.models.solvers.dual_cd import LOSSES, PANEL, column_weights
+from linnaeus.models.solvers.dual_cd import LOSSES, PANEL
 from linnaeus.models.solvers.newton_cg import NewtonBlock
 from linnaeus.models.solvers.rows import Rows, aligned_zeros, prepare_rows
 from linnaeus.typing import CSR, Array, BoolArray, FloatArray, IntArray, Matrix
@@ -106,7 +106,9 @@ class LeafBlock:
 
     def weight(self, dtype: npt.DTypeLike) -> FloatArray:
         """Weights of positive and negative documents in the sub-problems, which are divided by S."""
-        return column_weights(self.n_columns, dtype, self.positive_weight / self.total, 1 / self.total)
+        weights = np.ones((2, PANEL), dtype)
+        weights[:, : self.n_columns] = self.positive_weight / self.total, 1 / self.total
+        return weights
 
     def scaled(self, per_column: FloatArray) -> float:
         """The sum over the columns of a figure of their sub-problems, multiplied by S again."""

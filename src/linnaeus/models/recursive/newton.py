@@ -26,16 +26,9 @@ from linnaeus.models.solvers.dual_cd import PANEL
 from linnaeus.models.solvers.newton_cg import NewtonBlock
 from linnaeus.typing import FloatArray
 
-__all__ = ["fits_newton", "leaf_kernel", "newton_start"]
+__all__ = ["leaf_kernel", "newton_start"]
 
-_MOST_PAIRS, _MOST_VERTICES = 5 * 10**7, 4000
 _STEPS, _PRODUCTS = 50, 200
-
-
-def fits_newton(n_docs: int, network: Network) -> bool:
-    """Whether scores of all documents and leaves, and the kernel between leaves, are small enough to hold."""
-    vertices = max(network.n_leaves, network.n_inner)
-    return n_docs * network.n_leaves <= _MOST_PAIRS and vertices <= _MOST_VERTICES
 
 
 def leaf_kernel(network: Network) -> tuple[FloatArray, FloatArray]:

@@ -40,7 +40,6 @@ from linnaeus.models.fitting import (
 from linnaeus.models.linear import LinearTaxonomyClassifier
 from linnaeus.models.recursive.inner import InnerWeights
 from linnaeus.models.recursive.leaves import DenseLeaves, LeafBlock, LeafSolver, leaf_blocks, make_leaf_solver
-from linnaeus.models.recursive.memory import joint_forecast
 from linnaeus.models.recursive.network import (
     Links,
     Network,
@@ -51,8 +50,8 @@ from linnaeus.models.recursive.network import (
     node_shares,
     reduce_links,
 )
-from linnaeus.models.recursive.newton import fits_newton, newton_start
-from linnaeus.models.recursive.solver import JointSolver, shared_start
+from linnaeus.models.recursive.newton import newton_start
+from linnaeus.models.recursive.solver import JointSolver, fits_newton, joint_forecast, shared_start
 from linnaeus.models.recursive.update import (
     JointCheckpoint,
     JointSolution,
@@ -207,7 +206,7 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
                     saved.save(solver, weights=True)
 
             leaves, network = solver.leaves, solver.inner.network
-            smooth = isinstance(leaves, DenseLeaves) and type(solver) is JointSolver and not solver.state.newton_done
+            smooth = isinstance(leaves, DenseLeaves) and self.schedule == "exact" and not solver.state.newton_done
             if smooth and fits_newton(len(leaves.bound), network):
                 newton_start(solver, self.tol, clock)
             converged = solver.run(self.tol, self.max_iter, clock, after, stopped)

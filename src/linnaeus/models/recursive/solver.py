@@ -37,9 +37,11 @@ import numpy as np
 
 from linnaeus._kernels import dispatch
 from linnaeus.engine import SerialEngine
-from linnaeus.engine.limits import Clock
+from linnaeus.engine.limits import Clock, Forecast
 from linnaeus.models.recursive.inner import InnerWeights
 from linnaeus.models.recursive.leaves import (
+    MOST,
+    SAMPLE,
     LeafBlock,
     LeafMeasure,
     LeafSolver,
@@ -49,11 +51,16 @@ from linnaeus.models.recursive.leaves import (
     screen_block,
     visit_block,
 )
+from linnaeus.models.recursive.network import Network
+from linnaeus.models.solvers import newton_cg
+from linnaeus.models.solvers.binary import binary_footprint
+from linnaeus.models.solvers.dual_cd import PANEL
 from linnaeus.models.solvers.newton_cg import NewtonBlock
 from linnaeus.models.solvers.rows import Rows
-from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Matrix
+from linnaeus.models.weights_on_disk import MERGE_BYTES
+from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Matrix, is_sparse
 
-__all__ = ["JointSolver", "JointState", "common_move", "shared_start"]
+__all__ = ["JointSolver", "JointState", "common_move", "fits_newton", "joint_forecast", "shared_start"]
 
 _MEASURE_EVERY, _MEASURE_LATEST = 4, 10
 _SLOWER = 1.25  # the gap is expected to fall this much slower than before; a measure too early costs four sweeps
@@ -62,6 +69,7 @@ _MOVE_EVERY = 4  # rarer common moves let momentum oscillate in the common direc
 _SCREEN_FIRST, _SCREEN_GROWTH = 2, 2.0
 _MISSED = 0.1  # momentum is reset where the candidates missed this part of the objective
 _SETTLED = 0.001  # where they missed less than this, the next screening may come later
+_MOST_PAIRS, _MOST_VERTICES = 5 * 10**7, 4000
 _START_TOLERANCE, _START_PRODUCTS = 1e-2, 300
 _STEPS, _PRODUCTS, _HALVINGS = 4, 60, 10
 _GRADIENT, _RESIDUAL = 1e-2, 1e-2  # relative: where the Newton steps and the conjugate gradients of a common move stop
@@ -363,3 +371,47 @@ class _Moves:
             before, rho = rho, residual @ scaled
             direction = scaled + (rho / before) * direction
         return step
+
+
+# -- memory ------------------------------------------------------------------------------------------------------------
+
+
+def fits_newton(n_docs: int, network: Network) -> bool:
+    """Whether scores of all documents and leaves, and the kernel between leaves, are small enough to hold."""
+    vertices = max(network.n_leaves, network.n_inner)
+    return n_docs * network.n_leaves <= _MOST_PAIRS and vertices <= _MOST_VERTICES
+
+
+def joint_forecast(X: Matrix, loss: str, network: Network, n_workers: int, *, in_turns: bool = False) -> Forecast:
+    """Documents, the leaves' dual variables and candidates, inner weights (twice) and the weights of all leaves.
+
+    How many candidates the leaves will have is not known before: as many as a screening may add is the estimate. With a
+    published schedule (``in_turns``) new inner weights wait in memory, and workers hold copies of their panels.
+    """
+    (n_docs, n_features), size = X.shape, X.dtype.itemsize
+    dense = isinstance(X, np.ndarray)
+    n_blocks = -(-network.n_leaves // PANEL)
+    whole = n_features * PANEL * size
+    if dense or loss == "logistic":
+        dual = 0 if dense and loss in newton_cg.LOSSES else n_docs * PANEL * size
+        block = dual + 2 * whole
+    else:
+        candidates = min(n_docs, SAMPLE + MOST)
+        entries = candidates * max(1, (X.nnz if is_sparse(X) else X.size) // max(1, n_docs))
+        block = candidates * (PANEL * size + 24) + entries * (size + 4) + min(n_features, entries) * (PANEL * size + 4)
+        if loss == "squared_hinge" and not in_turns:  # half of the pairs near the margin, for common moves
+            block += candidates * PANEL // 2 * (2 * size + 4)
+    inner = -(-(n_features + 1) // PANEL) * PANEL * network.n_inner * size
+    once = binary_footprint(X, loss)
+    weights = 2 * inner + network.n_leaves * n_features * size
+    waiting = inner if in_turns else 0
+    newton = dense and loss in newton_cg.LOSSES and not in_turns and fits_newton(n_docs, network)
+    scores = 8 * n_docs * network.n_leaves * size if newton else 0  # signs, bounds, scores, their slopes and steps
+    return Forecast(
+        once={"documents": once.rows, "leaves": n_blocks * block, "scores": scores, "turns": waiting},
+        each_worker={"panels": 4 * whole + n_docs * 8 + 6 * network.n_inner * PANEL * 8 + waiting // 4},
+        n_workers=n_workers,
+        weights=weights,
+        merging=min(MERGE_BYTES, max(2**20, weights // 4)),
+        preparing=once.preparing,
+    )

@@ -24,7 +24,7 @@ from scipy import sparse
 
 from linnaeus._kernels import dispatch
 from linnaeus.engine.limits import blocks, rows_that_fit
-from linnaeus.models.scoring import Scorer
+from linnaeus.models.linear import Scorer
 from linnaeus.models.solvers.passive_aggressive import squared_norms
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import parent_sets

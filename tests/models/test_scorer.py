@@ -10,8 +10,8 @@ from scipy import sparse
 
 from linnaeus import OneVsRestSVM, Taxonomy
 from linnaeus.errors import DataError, ParameterError
-from linnaeus.models import scoring
-from linnaeus.models.scoring import Scorer
+from linnaeus.models import linear as scoring
+from linnaeus.models.linear import Scorer
 from linnaeus.order import best_columns
 from tests.contracts.configurations import documents, taxonomy
 
