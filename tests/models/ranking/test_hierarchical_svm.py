@@ -142,7 +142,7 @@ def test_a_kernel_has_no_weights_to_explain_or_prune() -> None:
 
 
 def test_a_gram_matrix_that_does_not_fit_is_refused_with_its_size(monkeypatch) -> None:
-    monkeypatch.setattr("linnaeus.models.ranking.training.available_memory", lambda: 100)
+    monkeypatch.setattr("linnaeus.models.ranking.hierarchical_svm.available_memory", lambda: 100)
     with pytest.raises(DataError, match="Gram matrix of 30 documents takes .* kernel='linear'"):
         HierarchicalSVM(kernel="rbf").fit(np.eye(30), ["a", "b"] * 15)
 
@@ -181,7 +181,7 @@ def test_weights_of_documents_multiply_their_slacks() -> None:
 def test_time_is_over_with_a_valid_certificate() -> None:
     rng = np.random.default_rng(3)
     X, y = sparse.csr_array(rng.normal(size=(200, 30))), rng.choice(list("abcdefgh"), 200)
-    with pytest.warns(match="Training stopped"):
+    with pytest.warns(match="The fit did not converge: stopped after"):
         model = HierarchicalSVM(C=1e4, tol=1e-12, max_time=0.01, random_state=0).fit(X, y)
     assert model.duality_gap_ > 0
     assert np.isfinite(model.objective_)

@@ -10,7 +10,7 @@ from linnaeus import Hieron
 from linnaeus.errors import ParameterError
 from linnaeus.losses.pair_cost import pair_cost
 from linnaeus.models.ranking.attributes import class_attributes
-from linnaeus.models.ranking.passes import AUGMENTED, HIERON, Classes, Documents, Weights, visit
+from linnaeus.models.ranking.updates import AUGMENTED, HIERON, AttributeWeights, RankedClasses, RankedDocuments, visit
 from tests.losses.test_pair_cost import four
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8], [0.8, -0.6]])
@@ -21,18 +21,18 @@ LOSS_AUGMENTED = [
 ]  # fmt: skip
 
 
-def documents(rows: np.ndarray, own: list[int]) -> Documents:
+def documents(rows: np.ndarray, own: list[int]) -> RankedDocuments:
     from scipy import sparse
 
     labels = sparse.csr_array(np.eye(4, dtype=np.int8)[own])
-    return Documents(rows, labels, (rows**2).sum(axis=1), np.ones(len(rows)))
+    return RankedDocuments(rows, labels, (rows**2).sum(axis=1), np.ones(len(rows)))
 
 
 @pytest.mark.parametrize(("rule", "trace"), [(HIERON, ONLINE), (AUGMENTED, LOSS_AUGMENTED)])
 def test_the_traces_are_exact(rule, trace) -> None:
     tax, nodes = four()
-    classes = Classes(class_attributes(tax, nodes, "one"), pair_cost(tax, nodes))
-    weights = Weights.zeros(2, classes.n_attributes, np.float64, averaged=False)
+    classes = RankedClasses(class_attributes(tax, nodes, "one"), pair_cost(tax, nodes))
+    weights = AttributeWeights.zeros(2, classes.n_attributes, np.float64, averaged=False)
     found = [visit(documents(X, [0, 2, 1, 3]), np.arange(4), classes, weights, rule) for _ in range(2)]
     right = [1, 3, 2, 4] * 2
     wrong = np.concatenate([v.wrong for v in found])
@@ -42,11 +42,11 @@ def test_the_traces_are_exact(rule, trace) -> None:
 
 def test_a_step_is_the_smallest_change_that_reaches_the_margin() -> None:
     tax, nodes = four()
-    classes = Classes(class_attributes(tax, nodes, "perclass"), pair_cost(tax, nodes))
+    classes = RankedClasses(class_attributes(tax, nodes, "perclass"), pair_cost(tax, nodes))
     rng = np.random.default_rng(0)
     L = classes.attributes.toarray()
     for _ in range(5):
-        weights = Weights.zeros(2, classes.n_attributes, np.float64, averaged=False)
+        weights = AttributeWeights.zeros(2, classes.n_attributes, np.float64, averaged=False)
         weights.W[:] = rng.normal(size=weights.W.shape)
         before, x, y = weights.W.copy(), rng.normal(size=(1, 2)), int(rng.integers(4))
         found = visit(documents(x, [y]), np.arange(1), classes, weights, HIERON)

@@ -132,7 +132,7 @@ def test_a_stream_may_change_its_precision(kind, kernel, convert) -> None:
 
 
 def simulated(model, X, y, weights, rule: str):
-    """Weights of classes, steps, updates and passes of a learner that is written down step by step."""
+    """AttributeWeights of classes, steps, updates and passes of a learner that is written down step by step."""
     L, names, cost = model.attributes_.toarray(), [str(c) for c in model.classes_], model._classes().cost.dense()
     W, total, n_steps, n_updates = np.zeros((X.shape[1], L.shape[1])), 0.0, 0, 0
     rng = check_random_state(0)

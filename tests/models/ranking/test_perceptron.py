@@ -144,7 +144,7 @@ def test_a_star_is_flat_up_to_the_cost() -> None:
         ({"variant": "avaraged"}, "did you mean 'averaged'"),
         ({"max_iter": 0}, "max_iter=0"),
         ({"shuffle": "yes"}, "shuffle='yes'"),
-        ({"kernel": "rbf", "fit_intercept": True}, "kernel='linear' only"),
+        ({"kernel": "rbf", "fit_intercept": True}, "needs kernel='linear'"),
         ({"attributes": "deep"}, "attributes='deep'"),
         ({"cost": "hinge"}, "cost='hinge'"),
         ({"random_state": "x"}, "x"),

@@ -10,15 +10,15 @@ from linnaeus import HierarchicalSVM
 from linnaeus.engine.limits import Clock
 from linnaeus.losses.pair_cost import pair_cost
 from linnaeus.models.kernels import Linear
-from linnaeus.models.ranking.arrays import class_arrays
 from linnaeus.models.ranking.attributes import class_attributes
-from linnaeus.models.ranking.training import Training, gram_matrix
+from linnaeus.models.ranking.hierarchical_svm import _Training, gram_matrix
+from linnaeus.models.ranking.problem import class_arrays
 from tests.models.ranking.oracles import CLASSES, T4
 
 
-def training(documents, gram: bool, slack: str = "example", max_time=None) -> Training:
+def training(documents, gram: bool, slack: str = "example", max_time=None) -> _Training:
     classes = class_arrays(class_attributes(T4, CLASSES), pair_cost(T4, CLASSES))
-    return Training(documents, gram, classes, 0.0, slack, "sweep", 1e-8, None, 5000, 0, Clock(max_time))
+    return _Training(documents, gram, classes, 0.0, slack, "sweep", 1e-8, None, 5000, 0, Clock(max_time))
 
 
 def documents():

@@ -13,73 +13,185 @@ IJCAI 2007.
 
 from __future__ import annotations
 
-import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from linnaeus.data.check import Problem
 from linnaeus.engine import get_engine, single_blas_thread
-from linnaeus.engine.limits import Clock
+from linnaeus.engine.limits import Clock, available_memory, format_bytes
 from linnaeus.errors import DataError, ParameterError, check_choice, check_number
 from linnaeus.losses.pair_cost import check_pair_cost, pair_cost
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.explaining import NodeExplanation
-from linnaeus.models.fitting import check_training
+from linnaeus.models.fitting import (
+    Seed,
+    check_training,
+    document_weights,
+    gap_progress,
+    require_two_classes,
+    warn_not_converged,
+    warn_user,
+)
 from linnaeus.models.kernel_input import KernelInput, row_products
 from linnaeus.models.kernels import kept_documents
 from linnaeus.models.linear import MOST_BEST, LinearTaxonomyClassifier
-from linnaeus.models.ranking.arrays import ClassArrays, class_arrays
 from linnaeus.models.ranking.attributes import check_attributes, class_attributes, kernel_attributes
-from linnaeus.models.ranking.label_sets import SET_SIZES, LabelSets
-from linnaeus.models.ranking.problem import RankingProblem, RankingSolution
-from linnaeus.models.ranking.training import Training, gram_matrix
+from linnaeus.models.ranking.problem import ClassArrays, RankingProblem, RankingSolution, class_arrays, gram_rows
+from linnaeus.models.ranking.set_sizes import SET_SIZES, SetSizes
+from linnaeus.models.ranking.solver import solve_ranking
+from linnaeus.models.solvers.rows import prepare_rows
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import FloatArray, IntArray, Matrix, is_sparse
+from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Kernel, Matrix, is_sparse
 
-__all__ = ["HierarchicalSVM"]
+__all__ = ["HierarchicalSVM", "gram_matrix"]
+
+_EXACT_GRAM = 4000  # documents up to which a Gram matrix is in double precision
 
 
-class HierarchicalSVM(LabelSets, KernelInput, LinearTaxonomyClassifier):
+@dataclass(frozen=True)
+class _Training:
+    """What all solutions of one fit share; ``documents`` are features, or with ``gram`` the Gram matrix.
+
+    ``bias`` is the constant feature; that of a Gram matrix is included in it.
+    """
+
+    documents: Matrix
+    gram: bool
+    classes: ClassArrays
+    bias: float
+    slack: str
+    algorithm: str
+    tol: float
+    epsilon: float | None
+    max_iter: int
+    seed: int
+    clock: Clock
+    show: bool = False
+
+    def problem(self, labels: CSR, bound: FloatArray, rows: IntArray | None = None) -> RankingProblem:
+        """The problem of some of the documents, or of all, with their labels and bounds."""
+        if self.slack == "mean_pair":
+            sizes = np.diff(labels.indptr)
+            bound = bound / np.maximum(sizes * (self.classes.n_classes - sizes), 1)
+        if self.gram:
+            K = self.documents if rows is None else self.documents[np.ix_(rows, rows)]
+            laid = gram_rows(np.ascontiguousarray(K))
+        else:
+            laid = prepare_rows(self.documents if rows is None else self.documents[rows], self.bias)
+        return RankingProblem(laid, labels, bound, self.classes, self.gram, self.slack != "example")
+
+    def solve(self, problem: RankingProblem, clock: Clock | None = None) -> RankingSolution:
+        """Solve a problem within the time of the fit, or of another clock."""
+        clock = clock or self.clock
+        with gap_progress(self.tol, show=self.show) as measured:
+            if self.algorithm == "sweep":
+                return solve_ranking(
+                    problem, tol=self.tol, epsilon=self.epsilon, max_iter=self.max_iter, seed=self.seed, clock=clock,
+                    measured=measured,
+                )  # fmt: skip
+            from linnaeus.models.published.ranking_algorithm2 import solve_by_worst
+
+            return solve_by_worst(
+                problem, every=self.algorithm == "8b", tol=self.tol, epsilon=self.epsilon, max_iter=self.max_iter,
+                clock=clock, measured=measured,
+            )  # fmt: skip
+
+    def unseen(self, labels: CSR, bound: FloatArray, train: IntArray, test: IntArray) -> FloatArray:
+        """Scores of the documents ``test`` by a model of the documents ``train``, in half of the remaining time."""
+        left = self.clock.remaining
+        clock = Clock(left / 2) if 0 < left < np.inf else None
+        solution = self.solve(self.problem(labels[train], bound[train], train), clock)
+        S = self.documents[test][:, train] if self.gram else self.documents[test]
+        return np.asarray(S @ solution.weights + solution.intercept)
+
+
+def gram_matrix(kernel: Kernel, A: Matrix, *, constant: bool, exact: bool) -> FloatArray:
+    """K of prepared documents, plus 1 for a constant feature; refused if it does not fit into memory."""
+    n_docs = A.shape[0]
+    dtype = np.dtype(np.float64 if exact or n_docs <= _EXACT_GRAM else np.float32)
+    needed = (8 + dtype.itemsize) * n_docs**2
+    if needed > available_memory():
+        raise DataError(
+            f"The Gram matrix of {n_docs:,} documents takes {format_bytes(needed)}, but only "
+            f"{format_bytes(available_memory())} are available; train on fewer documents, or with kernel='linear'."
+        )
+    K = kernel(A, A).astype(dtype, copy=False)
+    return K + dtype.type(1) if constant else K
+
+
+class HierarchicalSVM(SetSizes, KernelInput, LinearTaxonomyClassifier):
     """A joint SVM that ranks all classes, which share weights through the nodes above them; single and multi-label.
 
     Parameters
     ----------
-    taxonomy : the taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
-    C : weight of the slacks.
-    attributes : what classes share: "perclass", "depth", "one", "paper" (nodes above a class, weighted so that every
-        class or the deepest has length 1, or not at all), "flat" (nothing), or a matrix with a row for every node.
-    class_kernel : a kernel between the nodes (n_nodes x n_nodes, positive semi-definite) in place of attributes.
-    cost : of ranking a wrong class above a right one: "half" the tree distance, "distance", "normalised" (for classes
-        at different depths), "zero_one", "subscription", or a matrix (n_nodes x n_nodes, right class first).
-    volumes, c_minus, c_plus : of "subscription": what each node delivers, costs of misses and of false alarms.
-    slack : one per "example"; one per "pair" of a right and a wrong class; or "mean_pair", where the pairs of a
-        document share its weight C.
-    kernel : "linear" (weights of features), or on documents: "rbf", "poly", "precomputed", a `Kernel`.
-    learn : labels as "given", or only the most specific ones ("frontier").
-    set_size : how the number of labels is learned, for label sets: from documents "held_out" (trains a second time),
-        from the "training" documents, or the "mean" for all.
-    fit_intercept : add a constant feature, regularised like the others.
-    algorithm : "sweep", or Algorithm 2 of Cai's thesis, step "8a" or "8b"; all end at the same model.
-    tol : relative duality gap at which training is finished; a fit that does not reach it ends with a
-        ConvergenceWarning.
-    epsilon : finish when no document violates its optimality by more than this, instead; the rule of the thesis.
-    max_iter : passes over the documents, at most. ``max_time`` limits the time ("10m").
-    n_jobs, engine : taken as everywhere; the classes are one problem, which one thread solves.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
+    C : float, default=1.0
+        Weight of the slacks.
+    attributes : {"perclass", "depth", "one", "paper", "flat"} or array-like, default="perclass"
+        What classes share: the nodes above a class, weighted so that every class ("perclass") or the deepest ("depth",
+        "paper") has length 1, or not at all ("one"); nothing ("flat"); or a matrix with a row for every node.
+    class_kernel : array-like of shape (n_nodes, n_nodes), default=None
+        A kernel between the nodes, positive semi-definite, in place of attributes.
+    cost : {"half", "distance", "normalised", "zero_one", "subscription"} or array-like, default="half"
+        Cost of ranking a wrong class above a right one: half the tree distance, the distance, the same normalised for
+        classes at different depths, 1, the subscription cost, or a matrix (n_nodes x n_nodes, right class first).
+    volumes : array-like of shape (n_nodes,), default=None
+        Of "subscription": what each node delivers.
+    c_minus, c_plus : float, default=1.0
+        Of "subscription": costs of misses and of false alarms.
+    slack : {"example", "pair", "mean_pair"}, default="example"
+        One slack per document; one per pair of a right and a wrong class; or the same, where the pairs of a document
+        share its weight C.
+    kernel : {"linear", "rbf", "poly", "precomputed"} or Kernel, default="linear"
+        "linear" has weights of features, the others coefficients of documents.
+    learn : {"frontier", "given"}, default="frontier"
+        Learn only the most specific labels, or labels as given.
+    set_size : {"held_out", "training", "mean"}, default="held_out"
+        How the number of labels is learned, for label sets: from held-out documents (trains a second time), from the
+        training documents, or the mean for all.
+    fit_intercept : bool, default=False
+        Whether to add a constant feature, regularised like the others.
+    algorithm : {"sweep", "8a", "8b"}, default="sweep"
+        "8a" and "8b" are Algorithm 2 of Cai's thesis, for comparison; all end at the same model.
+    tol : float, default=1e-3
+        Relative duality gap at which the fit ends; a fit that does not reach it ends with a ConvergenceWarning.
+    epsilon : float, default=None
+        End when no document violates its optimality by more than this, instead; the rule of the thesis.
+    max_iter : int, default=1000
+        Maximum number of passes over the documents.
+    max_time : float or str, default=None
+        Time limit in seconds, or as "10m".
+    n_jobs : int, default=None
+        Threads for predictions; one thread solves the joint problem of all classes.
+    engine : object, default=None
+        Deprecated: it has no effect.
+    random_state : int or RandomState, default=None
+        Seed of the order of the documents.
+    verbose : int, default=0
+        Whether to show a progress bar.
 
     Attributes
     ----------
-    weights_ : n_features x n_classes; ``intercept_`` n_classes. With a kernel on documents instead ``dual_coef_``
-        (support documents x n_classes, sparse), ``support_documents_`` and ``kernel_``.
-    objective_ : the optimum is at least ``objective_ - duality_gap_``. Both are those of ``weights_`` as they are
-        stored, summed in double precision. Weights of sparse documents are in single precision, and their gap may
-        exceed ``tol`` by rounding. ``violation_``: the largest of a document.
-    objective_curve_ : passes, objective and lower bound at every certificate.
-    active_ratio_ : share of dual variables that are not 0.
-    mean_slack_ : bounds the mean maximal loss and the mean top loss of the training documents.
+    weights_ : ndarray of shape (n_features, n_classes)
+        With ``intercept_`` of shape (n_classes,). With a kernel on documents instead ``dual_coef_`` (support documents
+        x n_classes, sparse), ``support_documents_`` and ``kernel_``.
+    objective_, duality_gap_ : float
+        The optimum is at least ``objective_ - duality_gap_``. Both are those of ``weights_`` as they are stored, summed
+        in double precision. Weights of sparse documents are in single precision, and their gap may exceed ``tol`` by
+        rounding.
+    violation_ : float
+        The largest violation of a document.
+    objective_curve_ : ndarray of shape (n_certificates, 3)
+        Passes, objective and lower bound at every certificate.
+    active_ratio_ : float
+        Share of dual variables that are not 0.
+    mean_slack_ : float
+        Bound of the mean maximal loss and the mean top loss of the training documents.
 
     Examples
     --------
@@ -94,21 +206,21 @@ class HierarchicalSVM(LabelSets, KernelInput, LinearTaxonomyClassifier):
     (1.68, True)
     """
 
-    dual_coef_: Any = None
+    dual_coef_: CSR | None = None
 
     def __init__(
         self,
         taxonomy: Taxonomy | None = None,
         *,
         C: float = 1.0,
-        attributes: Any = "perclass",
-        class_kernel: Any = None,
-        cost: Any = "half",
-        volumes: Any = None,
+        attributes: str | Matrix = "perclass",
+        class_kernel: FloatArray | None = None,
+        cost: str | FloatArray = "half",
+        volumes: FloatArray | None = None,
         c_minus: float = 1.0,
         c_plus: float = 1.0,
         slack: str = "example",
-        kernel: Any = "linear",
+        kernel: str | Kernel = "linear",
         learn: str = "frontier",
         set_size: str = "held_out",
         fit_intercept: bool = False,
@@ -116,10 +228,10 @@ class HierarchicalSVM(LabelSets, KernelInput, LinearTaxonomyClassifier):
         tol: float = 1e-3,
         epsilon: float | None = None,
         max_iter: int = 1000,
-        max_time: Any = None,
+        max_time: float | str | None = None,
         n_jobs: int | None = None,
-        engine: Any = None,
-        random_state: Any = None,
+        engine: str | Engine | None = None,
+        random_state: Seed = None,
         verbose: int = 0,
     ) -> None:
         self.taxonomy = taxonomy
@@ -163,7 +275,9 @@ class HierarchicalSVM(LabelSets, KernelInput, LinearTaxonomyClassifier):
         if self.slack != "example" and self.epsilon is not None:
             raise ParameterError(f"epsilon is a rule for slack='example'; got slack={self.slack!r}, which takes tol.")
         Clock(self.max_time)
-        get_engine(self.engine, self.n_jobs)
+        get_engine(None, self.n_jobs)
+        if self.engine is not None:
+            warn_user("engine has no effect in HierarchicalSVM and will be removed.", FutureWarning)
 
     @property
     def _linear(self) -> bool:
@@ -173,11 +287,9 @@ class HierarchicalSVM(LabelSets, KernelInput, LinearTaxonomyClassifier):
 
     def _fit(self, problem: Problem) -> None:
         Y = self._targets(problem, self.learn)
-        if problem.codec.single_label and len(self.nodes_) < 2:
-            only = problem.taxonomy.names[self.nodes_[0]]
-            raise DataError(f"y has only one class, {only!r}; a classifier needs two.")
+        require_two_classes(problem, self.nodes_)
         labels = sparse.csr_array(Y[:, self.nodes_])
-        bound = self.C * (np.ones(problem.n_docs) if problem.weights is None else problem.weights)
+        bound = self.C * document_weights(problem)
 
         def train() -> None:
             whole = training.problem(labels, bound)
@@ -192,16 +304,16 @@ class HierarchicalSVM(LabelSets, KernelInput, LinearTaxonomyClassifier):
             training = self._training(problem)
             self._train_with_sizes(Y, problem.taxonomy, train, scores)
 
-    def _training(self, problem: Problem) -> Training:
+    def _training(self, problem: Problem) -> _Training:
         gram = not self._linear or self.algorithm != "sweep"
         documents, bias = problem.X, float(self.fit_intercept)
         if gram:
             exact = self.algorithm != "sweep"
             documents, bias = gram_matrix(self.kernel_, problem.X, constant=self.fit_intercept, exact=exact), 0.0
         seed = int(check_random_state(self.random_state).randint(2**31))
-        return Training(
+        return _Training(
             documents, gram, self._classes(problem.taxonomy), bias, self.slack, self.algorithm, self.tol, self.epsilon,
-            self.max_iter, seed, Clock(self.max_time),
+            self.max_iter, seed, Clock(self.max_time), self.verbose > 0,
         )  # fmt: skip
 
     def _classes(self, taxonomy: Taxonomy) -> ClassArrays:
@@ -210,31 +322,29 @@ class HierarchicalSVM(LabelSets, KernelInput, LinearTaxonomyClassifier):
         else:
             A = class_attributes(taxonomy, self.nodes_, self.attributes)
         self.class_attributes_ = A
-        more: dict[str, Any] = {"volumes": self.volumes, "c_minus": self.c_minus, "c_plus": self.c_plus}
-        return class_arrays(A, pair_cost(taxonomy, self.nodes_, self.cost, **more))
+        cost = pair_cost(
+            taxonomy, self.nodes_, self.cost, volumes=self.volumes, c_minus=self.c_minus, c_plus=self.c_plus
+        )
+        return class_arrays(A, cost)
 
-    def _keep(self, found: RankingSolution, problem: RankingProblem, X: Any) -> None:
-        docs, _, _, alpha = found.pairs
-        self.weights_, self.intercept_ = found.weights, found.intercept
+    def _keep(self, solution: RankingSolution, problem: RankingProblem, X: Matrix) -> None:
+        docs, _, _, alpha = solution.pairs
+        self.weights_, self.intercept_ = solution.weights, solution.intercept
         if problem.gram:
-            self._keep_documents(found, X)
-        self.objective_, self.duality_gap_, self.violation_ = found.objective, found.gap, found.violation
-        self.n_iter_, self.objective_curve_ = found.n_iter, found.curve
+            self._keep_documents(solution, X)
+        self.objective_, self.duality_gap_, self.violation_ = solution.objective, solution.gap, solution.violation
+        self.n_iter_, self.objective_curve_ = solution.n_iter, solution.curve
         self.active_ratio_ = len(alpha) / max(problem.n_pairs, 1)
         self.n_support_ = len(np.unique(docs))
-        self.mean_slack_ = float(found.slack.mean())
-        if not found.converged:
-            stop = f"the gap was {self.tol:g} of the objective" if self.epsilon is None else f"epsilon={self.epsilon:g}"
-            warnings.warn(
-                f"Training stopped after {found.n_iter} passes before {stop}; raise max_iter, max_time or tol, or "
-                "scale the features.",
-                ConvergenceWarning,
-                stacklevel=6,
-            )
+        self.mean_slack_ = float(solution.slack.mean())
+        if not solution.converged:
+            goal = f"tol={self.tol:g}" if self.epsilon is None else f"epsilon={self.epsilon:g}"
+            missed = f"stopped after {solution.n_iter} passes before {goal} was reached"
+            warn_not_converged(missed, advice="increase max_iter, max_time or tol, or scale the features")
 
-    def _keep_documents(self, found: RankingSolution, X: Any) -> None:
-        """Support documents only; where the kernel is linear, weights of features after all."""
-        docs, ys, zs, alpha = found.pairs
+    def _keep_documents(self, solution: RankingSolution, X: Matrix) -> None:
+        """Keep the support documents; weights of features if the kernel is linear."""
+        docs, ys, zs, alpha = solution.pairs
         support, place = np.unique(docs, return_inverse=True)
         at = np.concatenate([place, place]), np.concatenate([ys, zs])
         B = sparse.csr_array((np.concatenate([alpha, -alpha]), at), shape=(len(support), len(self.nodes_)))
@@ -268,7 +378,7 @@ class HierarchicalSVM(LabelSets, KernelInput, LinearTaxonomyClassifier):
             return self._linear_scorer().top(X, k, self.n_jobs)
         return TaxonomyClassifier._best_of(self, X, k)
 
-    def explain(self, x: Any, node: str | None = None, k: int | None = None) -> list[NodeExplanation]:
+    def explain(self, x: object, node: str | None = None, k: int | None = None) -> list[NodeExplanation]:
         """Exact contributions of the features of one document to the scored nodes of a path; for kernel="linear"."""
         self._refuse_kernel("explanations: its scores are not sums over features")
         return super().explain(x, node, k)

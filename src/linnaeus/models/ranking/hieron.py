@@ -13,12 +13,12 @@ follow Cai's thesis, 2008.
 
 from __future__ import annotations
 
-from typing import Any
-
 from linnaeus.errors import ParameterError, check_choice
+from linnaeus.models.fitting import Seed
 from linnaeus.models.ranking.online import OnlineRanker
-from linnaeus.models.ranking.passes import AUGMENTED, HIERON
+from linnaeus.models.ranking.updates import AUGMENTED, HIERON
 from linnaeus.taxonomy import Taxonomy
+from linnaeus.typing import FloatArray, Kernel, Matrix
 
 __all__ = ["Hieron"]
 
@@ -55,15 +55,15 @@ class Hieron(OnlineRanker):
         *,
         variant: str = "averaged",
         augmented: bool = True,
-        attributes: Any = "perclass",
-        cost: Any = "half",
-        kernel: Any = "linear",
+        attributes: str | Matrix = "perclass",
+        cost: str | FloatArray = "half",
+        kernel: str | Kernel = "linear",
         max_iter: int = 20,
         shuffle: bool = True,
         fit_intercept: bool = False,
         set_size: str = "held_out",
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         verbose: int = 0,
     ) -> None:
         self.taxonomy = taxonomy

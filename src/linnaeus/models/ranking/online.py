@@ -1,13 +1,16 @@
-"""What mistake-driven ranking models share: classes that may grow, passes over documents, streams, scores.
+"""What mistake-driven rankers share: classes that may grow, passes over documents, streams, scores.
 
-A subclass says by which rule a visit learns (`passes`), and whether the answer is the mean of all steps. Weights belong
-to attributes (mostly nodes of the taxonomy); those of classes are made from them when scores are wanted. With a kernel,
-weights are coefficients of training documents, and the documents that have any are kept.
+A subclass defines by which rule a visit learns (`updates`), and whether the answer is the mean of all steps. Classes
+share weights: F = X w L', or K(X, kept documents) w L' behind a kernel, with L the attributes of classes (mostly nodes
+of the taxonomy). ``attribute_weights_`` w (n_features x n_attributes, or kept documents x n_attributes) and
+``attribute_drift_``, which takes them to the mean of all steps, are what a stream continues from. Weights of classes,
+n_features x n_classes, are computed from them on first use and never stored in model files.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,26 +18,38 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from linnaeus.data.check import Problem, check_labels, check_weights
-from linnaeus.data.kinds import LabelCodec
+from linnaeus.data.check import Problem
+from linnaeus.decoding import Decoder, RCut
 from linnaeus.engine.limits import blocks
 from linnaeus.errors import DataError, ParameterError, check_choice, check_number
 from linnaeus.losses.pair_cost import check_pair_cost, pair_cost
+from linnaeus.models.base import TaxonomyClassifier
+from linnaeus.models.explaining import NodeExplanation
+from linnaeus.models.fitting import Seed, begin_stream, check_seed, document_weights, require_two_classes
+from linnaeus.models.kernel_input import KernelInput
 from linnaeus.models.kernels import kept_documents
+from linnaeus.models.linear import MOST_BEST, LinearTaxonomyClassifier
 from linnaeus.models.ranking.attributes import check_attributes, keyed_attributes
-from linnaeus.models.ranking.label_sets import SET_SIZES, set_size_decoder
-from linnaeus.models.ranking.passes import Classes, Weights, visit
-from linnaeus.models.ranking.shared_weights import SharedWeights
-from linnaeus.models.ranking.sources import FeatureSource, GramSource, Source, kernel_scores, stacked, with_constant
+from linnaeus.models.ranking.set_sizes import SET_SIZES, set_size_decoder, stored_decoder
+from linnaeus.models.ranking.updates import (
+    AttributeWeights,
+    DocumentSource,
+    FeatureSource,
+    GramSource,
+    RankedClasses,
+    kernel_scores,
+    stacked,
+    visit,
+)
+from linnaeus.models.structured.documents import with_constant
 from linnaeus.progress import progress
-from linnaeus.taxonomy.closure import is_closed
-from linnaeus.typing import CSR, FloatArray, IntArray
+from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, is_sparse
 
-__all__ = ["OnlineRanker", "Outcome"]
+__all__ = ["OnlineRanker", "RankerOutcome"]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RankerOutcome:
     """What training came to: passes, updates, whether the last pass learned nothing, pairs that were learned from."""
 
     n_iter: int
@@ -43,23 +58,42 @@ class Outcome:
     n_active: int
 
 
-class OnlineRanker(SharedWeights):
+class OnlineRanker(KernelInput, LinearTaxonomyClassifier):
     """Base of `HierarchicalPerceptron` and `Hieron`; see the module docstring."""
 
-    attributes: Any
-    cost: Any
+    attributes: str | Matrix
+    cost: str | FloatArray
     max_iter: int
     shuffle: bool
+    fit_intercept: bool
     set_size: str
-    random_state: Any
+    random_state: Seed
     verbose: int
 
+    attributes_: CSR
     attribute_keys_: IntArray
+    attribute_weights_: FloatArray
+    attribute_drift_: FloatArray
+    n_steps_: int
+    n_docs_: int
+    n_labels_: int
+    support_documents_: Matrix
+    set_size_: dict[str, object] | None = None
+    _made: tuple[FloatArray, FloatArray] | None = None  # weights and intercept of classes
 
     @property
     @abstractmethod
     def _rule(self) -> int:
         """How a visit learns."""
+
+    @property
+    @abstractmethod
+    def _averaged(self) -> bool:
+        """Whether the mean of all steps answers."""
+
+    @property
+    def _linear(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "linear"
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -71,22 +105,17 @@ class OnlineRanker(SharedWeights):
             if getattr(self, name) not in (True, False):
                 raise ParameterError(f"{name}={getattr(self, name)!r}; expected True or False.")
         if self.fit_intercept and not self._linear:
-            raise ParameterError("fit_intercept=True adds a constant feature; it goes with kernel='linear' only.")
-        try:
-            check_random_state(self.random_state)
-        except ValueError as error:
-            raise ParameterError(str(error)) from None
+            raise ParameterError("fit_intercept=True adds a constant feature, which needs kernel='linear'.")
+        check_seed(self.random_state)
 
     # -- learning ------------------------------------------------------------------------------------------------------
 
     def _fit(self, problem: Problem) -> None:
         Y = self._targets(problem, "frontier")
-        if problem.codec.single_label and len(self.nodes_) < 2:
-            only = problem.taxonomy.names[self.nodes_[0]]
-            raise DataError(f"y has only one class, {only!r}; a classifier needs two.")
+        require_two_classes(problem, self.nodes_)
         self._set_classes(self.nodes_)
         self.n_docs_, self.n_labels_ = problem.n_docs, int(Y.nnz)
-        weight = np.ones(problem.n_docs) if problem.weights is None else problem.weights
+        weight = document_weights(problem)
         labels = self._labels(Y)
         source = self._source(problem.X, labels, weight)
         found, outcome = self._train(source)
@@ -99,16 +128,16 @@ class OnlineRanker(SharedWeights):
         if not (self.one_label_ or problem.codec.single_label):
             self.set_size_ = self._learn_sizes(problem, Y, labels, weight)
 
-    def _source(self, X: Any, labels: CSR, weight: FloatArray) -> Source:
+    def _source(self, X: Matrix, labels: CSR, weight: FloatArray) -> DocumentSource:
         if self._linear:
             return FeatureSource(with_constant(X) if self.fit_intercept else X, labels, weight)
         return GramSource(self.kernel_, X, labels, weight)
 
-    def _train(self, source: Source) -> tuple[Weights, Outcome]:
-        """Passes over the documents until one learns nothing; ``max_iter`` at most."""
+    def _train(self, source: DocumentSource) -> tuple[AttributeWeights, RankerOutcome]:
+        """Passes over the documents until one learns nothing, at most ``max_iter``."""
         rng = check_random_state(self.random_state)
         classes = self._classes()
-        weights = Weights.zeros(source.n_rows, classes.n_attributes, source.dtype, averaged=self._averaged)
+        weights = AttributeWeights.zeros(source.n_rows, classes.n_attributes, source.dtype, averaged=self._averaged)
         n_docs, n_updates = source.labels.shape[0], 0
         active = np.zeros(0, dtype=np.int64)
         with progress("learning", self.max_iter * n_docs, show=self.verbose > 0) as advance:
@@ -123,18 +152,20 @@ class OnlineRanker(SharedWeights):
                 active = np.union1d(active, learned)
                 if not len(learned):
                     break
-        return weights, Outcome(1 + n_iter, n_updates, not len(learned), len(active))
+        return weights, RankerOutcome(1 + n_iter, n_updates, not len(learned), len(active))
 
-    def _visit(self, source: Source, numbers: IntArray, classes: Classes, weights: Weights) -> IntArray:
-        """Visit documents; gives back the pairs that were learned from, each as one number."""
+    def _visit(
+        self, source: DocumentSource, numbers: IntArray, classes: RankedClasses, weights: AttributeWeights
+    ) -> IntArray:
+        """Visit documents and return the pairs that were learned from, each as one number."""
         documents, order = source.part(numbers)
         found = visit(documents, order, classes, weights, self._rule)
         some = np.flatnonzero(found.right >= 0)
         pairs = found.right[some].astype(np.int64) * classes.n_classes + found.wrong[some]
         return numbers[some].astype(np.int64) * classes.n_classes**2 + pairs
 
-    def _learn_sizes(self, problem: Problem, Y: CSR, labels: CSR, weight: FloatArray) -> dict[str, Any]:
-        """How many labels a document has, as a decoder that says it from scores."""
+    def _learn_sizes(self, problem: Problem, Y: CSR, labels: CSR, weight: FloatArray) -> dict[str, object]:
+        """A decoder that predicts the number of labels of a document from its scores."""
         L, X = self.attributes_, problem.X
 
         def scores(train: IntArray | None, test: IntArray | None) -> FloatArray:
@@ -151,7 +182,7 @@ class OnlineRanker(SharedWeights):
     # -- classes -------------------------------------------------------------------------------------------------------
 
     def _set_classes(self, nodes: IntArray) -> None:
-        """Take these nodes as classes, in the order of their names: on ties the first wins, whatever their numbers."""
+        """Use these nodes as classes, in the order of their names: on ties the first wins, whatever their numbers."""
         names = self.taxonomy_.names
         values = self.codec_.values(names[nodes]) if self.codec_.kind == "labels" else names[nodes].astype(str)
         self.nodes_ = np.asarray(nodes, dtype=np.int32)[np.argsort(values, kind="stable")]
@@ -162,8 +193,8 @@ class OnlineRanker(SharedWeights):
             L.sort_indices()
         self.attributes_, self.attribute_keys_ = L, keys
 
-    def _classes(self) -> Classes:
-        return Classes(self.attributes_, pair_cost(self.taxonomy_, self.nodes_, self.cost))
+    def _classes(self) -> RankedClasses:
+        return RankedClasses(self.attributes_, pair_cost(self.taxonomy_, self.nodes_, self.cost))
 
     def _labels(self, Y: CSR) -> CSR:
         """Labels (n_docs x n_nodes) as rows over the classes."""
@@ -171,7 +202,7 @@ class OnlineRanker(SharedWeights):
         labels.sort_indices()
         return labels
 
-    def _keep(self, found: Weights, documents: Any) -> None:
+    def _keep(self, found: AttributeWeights, documents: Matrix | None) -> None:
         """What was learned; of documents behind a kernel, those that have coefficients."""
         with np.errstate(over="ignore", invalid="ignore"):
             total = found.W.sum(dtype=np.float64) + found.U.sum(dtype=np.float64)
@@ -189,62 +220,62 @@ class OnlineRanker(SharedWeights):
 
     # -- streams -------------------------------------------------------------------------------------------------------
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> OnlineRanker:
-        """Go on learning: one pass over more documents, in their order.
+    def partial_fit(
+        self,
+        X: object,
+        y: object,
+        classes: Sequence[object] | None = None,
+        sample_weight: FloatArray | None = None,
+    ) -> OnlineRanker:
+        """Continue learning: one pass over more documents, in their order.
 
-        ``classes`` declares labels before they are met, at the first call; others join when they are met, with weights
-        of 0, as long as they are in the taxonomy.
+        Parameters
+        ----------
+        X : array-like of shape (n_docs, n_features)
+            Documents.
+        y : array-like of shape (n_docs,)
+            Labels of any kind.
+        classes : sequence, default=None
+            Labels that are declared before they occur, at the first call; others join when they occur, with weights of
+            0, if they are in the taxonomy.
+        sample_weight : array-like of shape (n_docs,), default=None
+            Weights of the documents.
+
+        Returns
+        -------
+        OnlineRanker
+            The model itself.
         """
-        first = not hasattr(self, "nodes_")
-        if first:
-            self._check_parameters()
         self._check_stream()
-        if not hasattr(self, "attribute_weights_") and not first:
-            raise DataError("The model was pruned and cannot go on learning; keep a whole one for it.")
-        X = self._check_X(X, reset=first)
-        taxonomy = self.taxonomy if first else self.taxonomy_
-        if first and taxonomy is None and classes is not None:
-            taxonomy = check_labels(classes, None)[1]
-        Y, taxonomy, codec = check_labels(y, taxonomy, X.shape[0])
-        weight = check_weights(sample_weight, X.shape[0])
-        declared: list[int] | IntArray = [] if classes is None else check_labels(classes, taxonomy)[0].indices
-        if first:
-            self.taxonomy_, self.codec_ = taxonomy, codec
-            self.one_label_, self.nested_, self.some_empty_ = True, False, False
-            self.closed_, self.n_docs_, self.n_labels_ = taxonomy.n_edges > 0 and not codec.single_label, 0, 0
-            self.n_updates_, self.n_iter_ = 0, 1
-        self._note_labels(Y, codec)
-        self.drop_calibration()
-        self.one_path_ = self.one_path_ and self.one_label_
-        Y = taxonomy.frontier(Y)
-        self._grow(np.union1d(Y.indices, declared).astype(np.int32), X, first)
-        self._go_on(X, self._labels(Y), np.ones(X.shape[0]) if weight is None else weight)
+        if hasattr(self, "nodes_") and not hasattr(self, "attribute_weights_"):
+            raise DataError("The model was pruned and cannot be trained further; keep the unpruned model for that.")
+        stream = begin_stream(self, X, y, classes, sample_weight)
+        problem = stream.problem
+        if stream.first:
+            self.n_docs_ = self.n_labels_ = self.n_updates_ = 0
+            self.n_iter_ = 1
+        self.n_docs_ += problem.n_docs
+        self.n_labels_ += int(problem.frontier.nnz)
+        nodes = np.union1d(problem.frontier.indices, stream.declared.indices).astype(np.int32)
+        self._grow(nodes, problem.X, stream.first)
+        self._continue(problem.X, self._labels(problem.frontier), document_weights(problem))
         return self
 
     def _check_stream(self) -> None:
         """Refuse settings with which a model cannot learn from a stream."""
         if self.kernel == "precomputed":
-            raise ParameterError("kernel='precomputed' knows its training documents only; partial_fit needs others.")
+            raise ParameterError(
+                "kernel='precomputed' is limited to its training documents; partial_fit needs another kernel."
+            )
 
-    def _note_labels(self, Y: CSR, codec: LabelCodec) -> None:
-        """Keep what is known of label sets in general up to date."""
-        sizes = np.diff(self.taxonomy_.frontier(Y).indptr)
-        self.one_label_ = self.one_label_ and bool((sizes == 1).all())
-        self.some_empty_ = self.some_empty_ or bool((sizes == 0).any())
-        self.closed_ = self.closed_ and is_closed(self.taxonomy_, Y)
-        if self.codec_.single_label and not codec.single_label:
-            self.codec_ = codec
-        self.n_docs_ += len(sizes)
-        self.n_labels_ += int(sizes.sum())
-
-    def _grow(self, nodes: IntArray, X: Any, first: bool) -> None:
-        """Make room for classes that are met for the first time."""
+    def _grow(self, nodes: IntArray, X: Matrix, first: bool) -> None:
+        """Add classes that occur for the first time."""
         if first:
             if not len(nodes):
                 raise DataError("y has no label at all: every document has an empty set.")
             self._set_classes(nodes)
             n_rows, dtype = (X.shape[1] + self.fit_intercept, X.dtype) if self._linear else (0, np.float64)
-            empty = Weights.zeros(n_rows, len(self.attribute_keys_), dtype, averaged=self._averaged)
+            empty = AttributeWeights.zeros(n_rows, len(self.attribute_keys_), dtype, averaged=self._averaged)
             self._keep(empty, None if self._linear else X[np.zeros(0, dtype=np.intp)])
         elif len(np.setdiff1d(nodes, self.nodes_)):
             before, alone = self.attribute_keys_, len(self.nodes_) == 1
@@ -259,9 +290,9 @@ class OnlineRanker(SharedWeights):
             self.attribute_weights_, self.attribute_drift_ = grown.W, grown.U
             self.set_size_ = None  # it was learned from the scores of other classes
 
-    def _go_on(self, X: Any, labels: CSR, weight: FloatArray) -> None:
+    def _continue(self, X: Matrix, labels: CSR, weight: FloatArray) -> None:
         known = self._weights()
-        source: Source
+        source: DocumentSource
         if self._linear:
             X = X.astype(known.W.dtype, copy=False)  # a stream may bring documents in another precision
             documents, source = X, self._source(X, labels, weight)
@@ -276,3 +307,78 @@ class OnlineRanker(SharedWeights):
         for part in blocks(len(numbers), source.size):
             self.n_updates_ += len(self._visit(source, numbers[part], classes, known))
         self._keep(known, documents)
+
+    # -- scores and answers --------------------------------------------------------------------------------------------
+
+    def _weights(self) -> AttributeWeights:
+        return AttributeWeights(self.attribute_weights_, self.attribute_drift_, self.n_steps_, self._averaged)
+
+    def _class_weights(self) -> tuple[FloatArray, FloatArray]:
+        if self._made is None:
+            W = self._weights().of_classes(self.attributes_)
+            constant = W[-1].astype(np.float64) if self.fit_intercept else np.zeros(W.shape[1])
+            self._made = (W[:-1] if self.fit_intercept else W), constant
+        return self._made
+
+    @property
+    def weights_(self) -> Matrix | None:
+        """Weights of classes, n_features x n_classes; after pruning those that were kept; None behind a kernel."""
+        if not self._linear:
+            return None
+        return vars(self)["pruned_weights_"] if "pruned_weights_" in vars(self) else self._class_weights()[0]
+
+    @weights_.setter
+    def weights_(self, value: Matrix) -> None:
+        self.pruned_intercept_ = self.intercept_
+        self.pruned_weights_ = value
+        for name in ("attribute_weights_", "attribute_drift_"):  # complete ones would make the file large again
+            self.__dict__.pop(name, None)
+
+    @property
+    def intercept_(self) -> FloatArray:  # type: ignore[override]
+        """Constant of every class; zeros without ``fit_intercept``."""
+        found = vars(self).get("pruned_intercept_")
+        intercept: FloatArray = self._class_weights()[1] if found is None else found
+        return intercept
+
+    def __getstate__(self) -> dict[str, object]:
+        return {key: value for key, value in super().__getstate__().items() if key != "_made"}
+
+    def _forget(self) -> None:
+        super()._forget()
+        self._made = self.set_size_ = None
+        for name in ("pruned_weights_", "pruned_intercept_", "support_documents_"):
+            self.__dict__.pop(name, None)
+
+    def _scores(self, X: Matrix) -> FloatArray:
+        if self._linear:
+            return super()._scores(X)
+        return kernel_scores(self.kernel_(X, self.support_documents_), self._weights().answer, self.attributes_)
+
+    def _best_of(self, X: Matrix, k: int) -> tuple[IntArray, FloatArray]:
+        if self._linear and is_sparse(X) and k <= MOST_BEST:
+            return self._linear_scorer().top(X, k, self.n_jobs)
+        return TaxonomyClassifier._best_of(self, X, k)
+
+    def _decoder(self, given: Decoder | str | None) -> Decoder:
+        """For label sets the expected number of best classes: a ranking has no threshold."""
+        if given is not None or self.one_label_ or self.codec_.single_label:
+            return super()._decoder(given)
+        if self.set_size_ is not None:
+            return stored_decoder(self.set_size_)
+        return RCut(max(1, round(self.n_labels_ / max(1, self.n_docs_))))
+
+    def explain(self, x: object, node: str | None = None, k: int | None = None) -> list[NodeExplanation]:
+        """Exact contributions of the features of one document to the scored nodes of a path; for kernel="linear"."""
+        self._refuse_kernel("explanations: its scores are not sums over features")
+        return super().explain(x, node, k)
+
+    def prune(self, *args: Any, **kwargs: Any) -> OnlineRanker:
+        """As for other linear models, for kernel="linear"; a pruned model cannot be trained further."""
+        self._refuse_kernel("weights of features to prune")
+        super().prune(*args, **kwargs)
+        return self
+
+    def _refuse_kernel(self, what: str) -> None:
+        if not self._linear:
+            raise DataError(f"{type(self).__name__} with kernel={self.kernel!r} has no {what}.")

@@ -9,29 +9,19 @@ nodes in which the two classes differ, and classes below them move along. Varian
 
     online      the weights after the last step
     averaged    the mean of the weights over all steps; usually better
-    minover     always the worst pair of all documents (`minover`), until all margins exceed the desired one
+    minover     always the worst pair of all documents, until all margins exceed the desired one (`models.published`)
 
 L. Cai and T. Hofmann, IJCAI 2007; L. Cai's thesis, 2008; M. Collins (2002) for the mean.
 """
 
 from __future__ import annotations
 
-import warnings
-from typing import Any
-
-import numpy as np
-from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
-
 from linnaeus.errors import ParameterError, check_choice, check_number
-from linnaeus.models.ranking.minover import contradictions, minover
-from linnaeus.models.ranking.online import OnlineRanker, Outcome
-from linnaeus.models.ranking.passes import PERCEPTRON, Weights
-from linnaeus.models.ranking.sources import Source
-from linnaeus.progress import progress
+from linnaeus.models.fitting import Seed
+from linnaeus.models.ranking.online import OnlineRanker, RankerOutcome
+from linnaeus.models.ranking.updates import PERCEPTRON, AttributeWeights, DocumentSource
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.taxonomy.rows import row_numbers
-from linnaeus.typing import CSR
+from linnaeus.typing import FloatArray, Kernel, Matrix
 
 __all__ = ["HierarchicalPerceptron"]
 
@@ -82,16 +72,16 @@ class HierarchicalPerceptron(OnlineRanker):
         taxonomy: Taxonomy | None = None,
         *,
         variant: str = "averaged",
-        attributes: Any = "perclass",
-        cost: Any = "half",
-        kernel: Any = "linear",
+        attributes: str | Matrix = "perclass",
+        cost: str | FloatArray = "half",
+        kernel: str | Kernel = "linear",
         margin: float = 0.0,
         max_iter: int = 20,
         shuffle: bool = True,
         fit_intercept: bool = False,
         set_size: str = "held_out",
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         verbose: int = 0,
     ) -> None:
         self.taxonomy = taxonomy
@@ -128,49 +118,9 @@ class HierarchicalPerceptron(OnlineRanker):
         if self.variant == "minover":
             raise ParameterError("variant='minover' needs all documents at once; 'averaged' and 'online' take streams.")
 
-    def _train(self, source: Source) -> tuple[Weights, Outcome]:
+    def _train(self, source: DocumentSource) -> tuple[AttributeWeights, RankerOutcome]:
         if self.variant != "minover":
             return super()._train(source)
-        classes = self._classes()
-        labels = self._without_contradictions(source)
-        n_docs, n_classes = labels.shape
-        most = self.max_iter * n_docs
-        with progress("learning", most, show=self.verbose > 0) as advance:
-            steps = minover(
-                source.column,
-                source.diagonal,
-                labels,
-                classes,
-                margin=self.margin,
-                max_steps=most,
-                advance=advance,
-            )
-        if not steps.converged:
-            warnings.warn(
-                f"MinOver stopped after {most:,} steps before all margins were above {self.margin:g}: raise max_iter, "
-                "or the documents cannot be separated.",
-                ConvergenceWarning,
-                stacklevel=6,
-            )
-        B = sparse.csr_array(steps.coefficients(n_docs, n_classes) @ classes.attributes)
-        n_steps = len(steps.size)
-        weights = Weights(source.gather(B), np.zeros((0, classes.n_attributes)), n_steps, averaged=False)
-        self.margin_ = steps.margin
-        n_iter = max(1, -(-n_steps // max(1, n_docs)))
-        return weights, Outcome(n_iter, n_steps, steps.converged, steps.n_active(n_classes))
+        from linnaeus.models.published.minover import train_minover
 
-    def _without_contradictions(self, source: Source) -> CSR:
-        """Labels without those of documents that MinOver could only go round in circles with."""
-        labels = source.labels
-        found = contradictions(source.key, labels)
-        if not len(found):
-            return labels
-        warnings.warn(
-            f"{len(found):,} documents are the same as an earlier one but have other labels, so that no ranking is "
-            "right for both; MinOver learns from the earlier one.",
-            stacklevel=7,
-        )
-        kept = labels.copy()
-        kept.data[np.isin(row_numbers(labels.indptr), found)] = 0
-        kept.eliminate_zeros()
-        return kept
+        return train_minover(self, source)

@@ -27,10 +27,9 @@ from linnaeus.errors import DataError, check_choice
 from linnaeus.losses.pair_cost import pair_cost
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.fitting import check_training
-from linnaeus.models.ranking.arrays import class_arrays
 from linnaeus.models.ranking.attributes import class_attributes
-from linnaeus.models.ranking.label_sets import SET_SIZES, LabelSets
-from linnaeus.models.ranking.problem import RankingProblem
+from linnaeus.models.ranking.problem import RankingProblem, class_arrays
+from linnaeus.models.ranking.set_sizes import SET_SIZES, SetSizes
 from linnaeus.models.ranking.solver import solve_ranking
 from linnaeus.models.solvers.rows import prepare_rows
 from linnaeus.progress import progress
@@ -54,7 +53,7 @@ class _Shared:
     max_iter: int
 
 
-class DivideAndConquerSVM(LabelSets, TaxonomyClassifier):
+class DivideAndConquerSVM(SetSizes, TaxonomyClassifier):
     """Flat ranking SVMs at the inner nodes, followed from the top (DNC-SVM); quick, but mistakes at the top stay.
 
     Parameters

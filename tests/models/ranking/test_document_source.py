@@ -8,8 +8,9 @@ from scipy import sparse
 
 from linnaeus.errors import ParameterError
 from linnaeus.models.kernels import Linear
-from linnaeus.models.ranking import sources
-from linnaeus.models.ranking.sources import FeatureSource, GramSource, kernel_scores, stacked, with_constant
+from linnaeus.models.ranking import updates
+from linnaeus.models.ranking.updates import FeatureSource, GramSource, kernel_scores, stacked
+from linnaeus.models.structured.documents import with_constant
 
 X = np.array([[1.0, 0, 2], [0, 3, 0], [1, 0, 2], [0, 0, 0]])
 LABELS = sparse.csr_array(np.eye(4, 2, dtype=np.int8))
@@ -36,7 +37,7 @@ def test_weights_are_gathered_from_coefficients_of_documents() -> None:
 
 def test_a_gram_matrix_may_be_made_in_parts(monkeypatch) -> None:
     whole = both()[1].part(np.array([1, 0]))[0]
-    monkeypatch.setattr(sources, "_WHOLE_GRAM", 0)
+    monkeypatch.setattr(updates, "_WHOLE_GRAM", 0)
     part = both()[1].part(np.array([1, 0]))[0]
     np.testing.assert_array_equal(part.scored, whole.scored)
     np.testing.assert_array_equal(part.scored, (X @ X.T)[[1, 0]])

@@ -1,4 +1,4 @@
-"""Weights of attributes: placed elsewhere, brought together, and visits of nothing."""
+"""AttributeWeights of attributes: placed elsewhere, brought together, and visits of nothing."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from scipy import sparse
 
 from linnaeus.losses.pair_cost import pair_cost
 from linnaeus.models.ranking.attributes import class_attributes
-from linnaeus.models.ranking.passes import PERCEPTRON, Classes, Documents, Weights, visit
+from linnaeus.models.ranking.updates import PERCEPTRON, AttributeWeights, RankedClasses, RankedDocuments, visit
 from tests.losses.test_pair_cost import four
 
 
-def some_weights(averaged: bool = True) -> Weights:
+def some_weights(averaged: bool = True) -> AttributeWeights:
     rng = np.random.default_rng(0)
-    return Weights(rng.normal(size=(3, 2)), rng.normal(size=(3 if averaged else 0, 2)), 5, averaged)
+    return AttributeWeights(rng.normal(size=(3, 2)), rng.normal(size=(3 if averaged else 0, 2)), 5, averaged)
 
 
 def test_weights_keep_their_values_at_other_places_and_the_rest_is_zero() -> None:
@@ -27,7 +27,7 @@ def test_weights_keep_their_values_at_other_places_and_the_rest_is_zero() -> Non
 
 
 def test_no_rows_at_all_still_want_a_mean() -> None:
-    grown = Weights.zeros(0, 2, float, averaged=True).placed(np.zeros(0, int), 4, np.arange(2), 2)
+    grown = AttributeWeights.zeros(0, 2, float, averaged=True).placed(np.zeros(0, int), 4, np.arange(2), 2)
     assert grown.U.shape == (4, 2)
 
 
@@ -42,10 +42,12 @@ def test_the_answer_is_the_mean_where_one_is_wanted() -> None:
 
 def test_rows_of_nothing_teach_nothing() -> None:
     tax, nodes = four()
-    classes = Classes(class_attributes(tax, nodes, "one"), pair_cost(tax, nodes))
-    weights = Weights.zeros(2, classes.n_attributes, np.float64, averaged=True)
+    classes = RankedClasses(class_attributes(tax, nodes, "one"), pair_cost(tax, nodes))
+    weights = AttributeWeights.zeros(2, classes.n_attributes, np.float64, averaged=True)
     labels = sparse.csr_array(np.array([[1, 0, 0, 0], [0, 0, 0, 0], [1, 1, 1, 1]]))
     X = sparse.csr_array(np.array([[0.0, 0], [1, 1], [1, 0]]))
-    found = visit(Documents(X, labels, np.array([0.0, 2, 1]), np.ones(3)), np.arange(3), classes, weights, PERCEPTRON)
+    found = visit(
+        RankedDocuments(X, labels, np.array([0.0, 2, 1]), np.ones(3)), np.arange(3), classes, weights, PERCEPTRON
+    )
     assert (found.n_updates, weights.steps) == (0, 0)
     assert not weights.W.any()

@@ -6,7 +6,7 @@ import numpy as np
 
 from linnaeus import Taxonomy
 from linnaeus.decoding import RCut, SetSize
-from linnaeus.models.ranking.label_sets import set_size_decoder, stored_decoder
+from linnaeus.models.ranking.set_sizes import set_size_decoder, stored_decoder
 
 
 def documents(n_docs: int):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linnaeus.models.ranking.block_qp import solve_block
+from linnaeus.models.published.ranking_algorithm2 import solve_block
 from tests.kernels.twins import ranking as reference_ranking
 
 

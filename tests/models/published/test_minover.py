@@ -10,9 +10,9 @@ from sklearn.exceptions import ConvergenceWarning
 from linnaeus import HierarchicalPerceptron
 from linnaeus.errors import DataError, ParameterError
 from linnaeus.losses.pair_cost import pair_cost
+from linnaeus.models.published.minover import minover
 from linnaeus.models.ranking.attributes import class_attributes
-from linnaeus.models.ranking.minover import minover
-from linnaeus.models.ranking.passes import Classes
+from linnaeus.models.ranking.updates import RankedClasses
 from tests.losses.test_pair_cost import four
 from tests.models.ranking.test_perceptron import FLAT, ONE, X4, Y4, perceptron, weights_by_name
 
@@ -31,12 +31,12 @@ def test_the_traces_of_minover_are_exact() -> None:
 
 def test_minover_takes_the_worst_pair_of_all_documents() -> None:
     from linnaeus.losses.pair_cost import pair_cost
+    from linnaeus.models.published.minover import minover
     from linnaeus.models.ranking.attributes import class_attributes
-    from linnaeus.models.ranking.minover import minover
-    from linnaeus.models.ranking.passes import Classes
+    from linnaeus.models.ranking.updates import RankedClasses
 
     tax, classes = four()
-    known = Classes(class_attributes(tax, classes, "one"), pair_cost(tax, classes))
+    known = RankedClasses(class_attributes(tax, classes, "one"), pair_cost(tax, classes))
     labels = sparse.csr_array(tax.indicator(Y4)[:, classes])
     labels.sort_indices()
     K = X4 @ X4.T
@@ -51,7 +51,7 @@ def test_minover_takes_the_worst_pair_of_all_documents() -> None:
 def test_documents_that_contradict_an_earlier_one_are_left_out_of_minover(form) -> None:
     X = np.array([[1.0, 0], [1.0, 0], [0, 1.0]])
     kernel = "precomputed" if form(X).shape == (3, 3) else "linear"
-    with pytest.warns(UserWarning, match="1 documents are the same as an earlier one"):
+    with pytest.warns(UserWarning, match="1 documents equal an earlier one"):
         model = HierarchicalPerceptron(variant="minover", max_iter=5, kernel=kernel).fit(form(X), ["a", "b", "c"])
     assert model.converged_
     assert model.predict(form(X)).tolist() == ["a", "a", "c"]
@@ -80,10 +80,10 @@ def test_minover_reaches_the_desired_margin() -> None:
 
 def test_costs_of_zero_and_scores_beyond_memory_are_refused(monkeypatch) -> None:
     tax, nodes = four()
-    free = Classes(class_attributes(tax, nodes, "one"), pair_cost(tax, nodes, np.zeros((7, 7))))
+    free = RankedClasses(class_attributes(tax, nodes, "one"), pair_cost(tax, nodes, np.zeros((7, 7))))
     labels = sparse.csr_array(np.eye(4, dtype=np.int8))
     with pytest.raises(ParameterError, match="costs above 0"):
         minover(lambda i: np.eye(4)[i], np.ones(4), labels, free, max_steps=3)
-    monkeypatch.setattr("linnaeus.models.ranking.minover.available_memory", lambda: 100)
-    with pytest.raises(DataError, match="4 documents x 4 classes.*variant='averaged' keeps none"):
+    monkeypatch.setattr("linnaeus.models.published.minover.available_memory", lambda: 100)
+    with pytest.raises(DataError, match="4 documents x 4 classes.*use variant='averaged'"):
         minover(lambda i: np.eye(4)[i], np.ones(4), labels, free, max_steps=3)

@@ -5,8 +5,8 @@
 
 This is the perceptron with the best choice of what to learn next; it needs fewer documents in the end. The scores F of
 all documents (n_docs x n_classes) are kept and moved by one column of the Gram matrix in each step, margins with them.
-Where the documents cannot be separated, it stops after a number of steps and gives back the step whose least margin,
-over the length of the weights, was the largest. After Krauth and Mezard (1987), Cai and Hofmann (2007).
+If the documents cannot be separated, it stops after a number of steps and returns the step whose least margin, over the
+length of the weights, was the largest. After Krauth and Mezard (1987), Cai and Hofmann (2007).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import hashlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
@@ -22,14 +23,58 @@ from scipy import sparse
 from linnaeus._kernels import dispatch
 from linnaeus.engine.limits import available_memory, format_bytes
 from linnaeus.errors import DataError, ParameterError
-from linnaeus.models.ranking.passes import Classes
+from linnaeus.models.fitting import warn_not_converged, warn_user
+from linnaeus.models.ranking.online import RankerOutcome
+from linnaeus.models.ranking.updates import AttributeWeights, DocumentSource, RankedClasses
+from linnaeus.progress import progress
+from linnaeus.taxonomy.rows import row_numbers
 from linnaeus.typing import CSR, FloatArray, IntArray
 
-__all__ = ["Steps", "contradictions", "minover"]
+if TYPE_CHECKING:
+    from linnaeus.models.ranking.perceptron import HierarchicalPerceptron
+
+__all__ = ["MinOverSteps", "contradictions", "minover", "train_minover"]
+
+
+def train_minover(model: HierarchicalPerceptron, source: DocumentSource) -> tuple[AttributeWeights, RankerOutcome]:
+    """Train `HierarchicalPerceptron(variant="minover")`; sets ``margin_``."""
+    classes = model._classes()
+    labels = _without_contradictions(source)
+    n_docs, n_classes = labels.shape
+    limit = model.max_iter * n_docs
+    with progress("learning", limit, show=model.verbose > 0) as advance:
+        steps = minover(
+            source.column, source.diagonal, labels, classes, margin=model.margin, max_steps=limit, advance=advance
+        )
+    if not steps.converged:
+        missed = f"MinOver stopped after {limit:,} steps before all margins were above {model.margin:g}"
+        warn_not_converged(missed, advice="increase max_iter, unless the documents cannot be separated")
+    B = sparse.csr_array(steps.coefficients(n_docs, n_classes) @ classes.attributes)
+    n_steps = len(steps.size)
+    weights = AttributeWeights(source.gather(B), np.zeros((0, classes.n_attributes)), n_steps, averaged=False)
+    model.margin_ = steps.margin
+    n_iter = max(1, -(-n_steps // max(1, n_docs)))
+    return weights, RankerOutcome(n_iter, n_steps, steps.converged, steps.n_active(n_classes))
+
+
+def _without_contradictions(source: DocumentSource) -> CSR:
+    """Labels without those of documents that no ranking can learn together with an equal one."""
+    labels = source.labels
+    wrong = contradictions(source.key, labels)
+    if not len(wrong):
+        return labels
+    warn_user(
+        f"{len(wrong):,} documents equal an earlier one but have other labels, so no ranking is right for both; "
+        "MinOver learns from the earlier one."
+    )
+    kept = labels.copy()
+    kept.data[np.isin(row_numbers(labels.indptr), wrong)] = 0
+    kept.eliminate_zeros()
+    return kept
 
 
 @dataclass(frozen=True)
-class Steps:
+class MinOverSteps:
     """The steps that were taken, in order: document, pair of classes, size; those after ``best`` are not used.
 
     ``margin`` is the least margin over the length of the weights at step ``best``.
@@ -64,12 +109,12 @@ def minover(
     gram_column: Callable[[int], FloatArray],
     diagonal: FloatArray,
     labels: CSR,
-    classes: Classes,
+    classes: RankedClasses,
     *,
     margin: float = 0.0,
     max_steps: int,
     advance: Callable[[int], None] = lambda _: None,
-) -> Steps:
+) -> MinOverSteps:
     """Learn; ``gram_column(i)`` is K(x, x_i) of all documents x, ``diagonal`` K(x, x)."""
     n_docs, n_classes = labels.shape
     _check_room(n_docs, n_classes)
@@ -103,11 +148,13 @@ def minover(
     columns = list(zip(*taken, strict=True)) or [(), (), (), ()]
     documents, rights, wrongs = (np.array(column, dtype=np.int32) for column in columns[:3])
     best = len(taken) if converged else best
-    return Steps(documents, rights, wrongs, np.array(columns[3], dtype=np.float64), best, best_margin, bool(converged))
+    return MinOverSteps(
+        documents, rights, wrongs, np.array(columns[3], dtype=np.float64), best, best_margin, bool(converged)
+    )
 
 
 def contradictions(key: Callable[[int], bytes], labels: CSR) -> IntArray:
-    """Documents with the key of an earlier one and classes such that neither set holds the other.
+    """Documents with the key of an earlier one and classes such that neither set contains the other.
 
     Examples
     --------
@@ -116,15 +163,15 @@ def contradictions(key: Callable[[int], bytes], labels: CSR) -> IntArray:
     [1]
     """
     seen: dict[bytes, list[set[int]]] = {}
-    found = []
+    contradicting = []
     for i in range(labels.shape[0]):
         own = set(labels.indices[labels.indptr[i] : labels.indptr[i + 1]].tolist())
         earlier = seen.setdefault(hashlib.sha256(key(i)).digest(), [])
         if any(not (own <= other or other <= own) for other in earlier):
-            found.append(i)
+            contradicting.append(i)
         else:
             earlier.append(own)
-    return np.array(found, dtype=np.intp)
+    return np.array(contradicting, dtype=np.intp)
 
 
 def _first_pairs(labels: CSR, diagonal: FloatArray) -> tuple[IntArray, IntArray]:
@@ -144,5 +191,5 @@ def _check_room(n_docs: int, n_classes: int) -> None:
     if needed > 0.8 * available_memory():
         raise DataError(
             f"MinOver keeps the scores of {n_docs:,} documents x {n_classes:,} classes, {format_bytes(needed)}, but "
-            f"only {format_bytes(available_memory())} are available; variant='averaged' keeps none."
+            f"only {format_bytes(available_memory())} are available; use variant='averaged'."
         )

@@ -7,29 +7,43 @@
 
 in the space of documents and classes: scores F (n_docs x n_classes) are brought up to date after every step, with the
 Gram matrix K of documents and L = A A' of classes. A step costs n_docs x n_classes, so this is for some hundreds of
-documents; `solver` is the same optimisation for many. Step 8b is 8a over all working sets until none is violated much.
+documents; `models.ranking.solver` is the same optimisation for many. Step 8b is 8a over all working sets until none is
+violated much. The problem of a working set is a concave quadratic over a simplex, which `solve_block` solves exactly:
+
+    max_b  c'b - 1/2 b'Qb        b >= 0,  sum b <= C
+
+Q (m x m) is positive semi-definite and often singular. A null pair with c = 0 and a row of zeros in Q takes the rest of
+C, so that sum b = C. Active set method: on the support, go to the optimum over sum d = 0 (or along a direction without
+curvature), until a b becomes 0, and drop it; then add the pair of largest gradient.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
-from linnaeus.models.ranking.block_qp import solve_block
+from linnaeus.engine.limits import Clock
 from linnaeus.models.ranking.problem import RankingProblem, RankingSolution
 from linnaeus.typing import FloatArray, IntArray
 
-__all__ = ["solve_by_worst"]
+__all__ = ["solve_block", "solve_by_worst"]
 
 _INNER = 1000  # rounds of 8b over all working sets, at most
 
 
 def solve_by_worst(
-    problem: RankingProblem, *, every: bool, tol: float, epsilon: float | None, max_iter: int, clock: Any = None
+    problem: RankingProblem,
+    *,
+    every: bool,
+    tol: float,
+    epsilon: float | None,
+    max_iter: int,
+    clock: Clock | None = None,
+    measured: Callable[[float], None] = lambda gap: None,
 ) -> RankingSolution:
     """Solve a problem given by its Gram matrix; ``every``: step 8b. ``max_iter`` counts as many steps as documents."""
-    run = _Run(problem)
+    run = _WorkingSets(problem)
     n_docs, steps, converged = problem.rows.n_docs, 0, not len(run.trained)
     curve = []
     while not converged and steps < max_iter * n_docs:
@@ -37,10 +51,11 @@ def solve_by_worst(
         P, D = run.objectives()
         if steps % n_docs == 0 or gaps.sum() <= tol * P:
             curve.append((steps / n_docs, P, D))
+            measured((P - D) / max(P, 1e-300))
         converged = psi.max() <= epsilon if epsilon is not None else P - D <= tol * P
         if converged or (clock is not None and clock.over):
             break
-        # Where the gap is the aim, the document that adds most to it: psi may be large with next to no mass.
+        # To close the gap, the document that adds most to it: psi may be large with almost no mass.
         i = int(np.argmax(psi if epsilon is not None else gaps))
         run.add(i, best[i])
         if every:
@@ -61,7 +76,7 @@ def solve_by_worst(
     )  # fmt: skip
 
 
-class _Run:
+class _WorkingSets:
     """F = K B L (n_docs x n_classes), and working sets of pairs (y, z) with their masses."""
 
     def __init__(self, problem: RankingProblem) -> None:
@@ -76,7 +91,7 @@ class _Run:
         self.sets: dict[int, dict[tuple[int, int], float]] = {int(i): {} for i in self.trained}
 
     def H(self, i: int) -> FloatArray:
-        """H of all pairs of document i (n_classes x n_classes), minus infinity for those that are none."""
+        """H of all pairs of document i (n_classes x n_classes), minus infinity where there is no pair."""
         F, right = self.F[i], self.relevant[i]
         H = self.D * (1 - F[:, None] + F)
         H[~right] = -np.inf
@@ -145,12 +160,12 @@ class _Run:
                 return
 
     def active(self) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
-        found = [(i, y, z, b * self.D[y, z]) for i, pairs in self.sets.items() for (y, z), b in pairs.items()]
-        if not found:
+        pairs_with_mass = [(i, y, z, b * self.D[y, z]) for i, pairs in self.sets.items() for (y, z), b in pairs.items()]
+        if not pairs_with_mass:
             nothing = np.zeros(0, np.int32)
             return nothing, nothing, nothing, np.zeros(0)
-        docs, ys, zs = (np.array(column, np.int32) for column in list(zip(*found, strict=True))[:3])
-        return docs, ys, zs, np.array([row[3] for row in found])
+        docs, ys, zs = (np.array(column, np.int32) for column in list(zip(*pairs_with_mass, strict=True))[:3])
+        return docs, ys, zs, np.array([row[3] for row in pairs_with_mass])
 
     def objectives(self) -> tuple[float, float]:
         """P and D."""
@@ -158,3 +173,70 @@ class _Run:
         norm = float((alpha * (self.F[docs, ys] - self.F[docs, zs])).sum())
         P = 0.5 * norm + float(self.bound @ self.losses())
         return P, float(alpha.sum()) - 0.5 * norm
+
+
+# -- the problem of a working set --------------------------------------------------------------------------------------
+
+
+def solve_block(Q: FloatArray, c: FloatArray, C: float, start: FloatArray | None = None) -> FloatArray:
+    """The b of the module docstring (m), from a feasible start.
+
+    Examples
+    --------
+    >>> solve_block(np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([1.0, 0.5]), 10.0).round(12).tolist()
+    [0.5, 0.5]
+    >>> solve_block(np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([1.0, 0.5]), 0.5).round(12).tolist()
+    [0.333333333333, 0.166666666667]
+    """
+    m = len(c)
+    Q = np.pad(np.asarray(Q, dtype=np.float64), ((0, 1), (0, 1)))
+    c = np.append(np.asarray(c, dtype=np.float64), 0.0)
+    b = np.zeros(m + 1)
+    if start is not None:
+        b[:m] = start
+    b[m] = max(C - b[:m].sum(), 0.0)
+    tau = 1e-10 * max(1.0, float(np.abs(c).max()))
+    support: IntArray = np.flatnonzero(b > 0)
+    for _ in range(50 * (m + 1)):
+        support = _settle(Q, c, b, support, tau)
+        g = c - Q @ b
+        best = int(np.argmax(g))
+        if not len(support) or g[best] - g[support].min() <= tau:
+            break
+        support = np.union1d(support, [best])
+    return b[:m]
+
+
+def _settle(Q: FloatArray, c: FloatArray, b: FloatArray, support: IntArray, tau: float) -> IntArray:
+    """Move b to the optimum over its support, in place; the support that is left."""
+    while len(support) > 1:
+        g = (c - Q @ b)[support]
+        d, newton = _direction(Q[np.ix_(support, support)], g - g.mean())
+        if not d.any():
+            break
+        falls = d < 0
+        ratios = np.full(len(d), np.inf)
+        ratios[falls] = -b[support][falls] / d[falls]
+        step = float(ratios.min())
+        if newton and step >= 1.0:
+            b[support] += d
+            break
+        if not np.isfinite(step):
+            break
+        b[support] = np.maximum(b[support] + step * d, 0.0)
+        b[support[int(np.argmin(ratios))]] = 0.0
+        support = support[b[support] > 0]
+    return support
+
+
+def _direction(Q: FloatArray, g: FloatArray) -> tuple[FloatArray, bool]:
+    """The Newton step within sum d = 0, or a direction of ascent without curvature where there is one."""
+    m = len(g)
+    P = np.eye(m) - 1.0 / m
+    values, vectors = np.linalg.eigh(P @ Q @ P)
+    flat = values <= 1e-12 * max(float(values[-1]), 1e-300)
+    along = vectors.T @ g
+    ray = P @ (vectors[:, flat] @ along[flat])
+    if np.abs(ray).max() > 1e-9 * max(1.0, float(np.abs(g).max())):
+        return ray, False
+    return P @ (vectors[:, ~flat] @ (along[~flat] / values[~flat])), True

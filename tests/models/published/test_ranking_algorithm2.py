@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from linnaeus.models.ranking.algorithm2 import solve_by_worst
+from linnaeus.models.published.ranking_algorithm2 import solve_by_worst
 from linnaeus.models.ranking.solver import solve_ranking
 from tests.models.ranking.oracles import CASES, CLASSES, T4, X4, Y4, problem
 

@@ -1,28 +1,28 @@
-"""From rankings to label sets: how many of the best classes a document gets.
+"""Sizes of label sets for ranking models: how many of the best classes a document is given.
 
-Scores of a ranking model order the classes of one document; 0 means nothing. Set-size regression (`decoding.SetSize`)
-predicts the number of labels from the scores. It is learned from documents that the model has not seen, for scores of
-training documents are further apart than others: one part of five is held out, a model of the rest scores it.
+Scores of a ranking model order the classes of one document; 0 has no meaning. Set-size regression (`decoding.SetSize`)
+predicts the number of labels from the scores. It is learned from documents that the model has not seen, because scores
+of training documents are further apart than others: one fifth is held out and scored by a model of the rest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
+from linnaeus.data.kinds import LabelCodec
 from linnaeus.data.splits import train_test_split
 from linnaeus.decoding import Decoder, RCut, SetSize
 from linnaeus.decoding import decoder as make_decoder
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray
 
-__all__ = ["SET_SIZES", "LabelSets", "set_size_decoder", "stored_decoder"]
+__all__ = ["SET_SIZES", "SetSizes", "set_size_decoder", "stored_decoder"]
 
 SET_SIZES = ("held_out", "training", "mean")
 _SHARE = 0.2
-_FEWEST = 20  # documents to hold any out of
+_FEWEST = 20  # documents, to hold some of them out
 
 
 def set_size_decoder(
@@ -32,15 +32,26 @@ def set_size_decoder(
     nodes: IntArray,
     scores: Callable[[IntArray | None, IntArray | None], FloatArray],
 ) -> Decoder:
-    """A decoder that takes as many of the best classes as documents like this one have.
+    """A decoder that takes as many of the best classes as similar documents have.
 
     Parameters
     ----------
-    how : "held_out", "training" (from scores of training documents), or "mean": the same number for all.
-    Y : labels of the training documents, n_docs x n_nodes.
-    nodes : numbers of the nodes that are scored.
-    scores : ``scores(train, test)`` are those of the documents ``test`` by a model of ``train``, test x len(nodes);
+    how : {"held_out", "training", "mean"}
+        From scores of held-out or of training documents, or the same number for all.
+    Y : sparse array of shape (n_docs, n_nodes)
+        Labels of the training documents.
+    taxonomy : Taxonomy
+        The taxonomy of the labels.
+    nodes : ndarray of int
+        Numbers of the nodes that are scored.
+    scores : callable
+        ``scores(train, test)`` are those of the documents ``test`` by a model of ``train``, test x len(nodes);
         ``scores(None, None)`` those of all documents by the model of all.
+
+    Returns
+    -------
+    Decoder
+        An `RCut` or a fitted `SetSize`.
 
     Examples
     --------
@@ -63,14 +74,14 @@ def set_size_decoder(
     return SetSize(at_least_one=bool(least)).fit(S, gold, taxonomy, nodes)
 
 
-class LabelSets:
-    """Mixin for models with the parameter ``set_size``: learns the size of label sets and answers by it."""
+class SetSizes:
+    """Mixin for models with the parameter ``set_size``: learns how many labels to answer with."""
 
     set_size: str
-    set_size_: dict[str, Any] | None = None
+    set_size_: dict[str, object] | None = None
     nodes_: IntArray
     one_label_: bool
-    codec_: Any
+    codec_: LabelCodec
 
     def _train_with_sizes(
         self,
@@ -83,7 +94,7 @@ class LabelSets:
         several = not (self.one_label_ or self.codec_.single_label)
         self.set_size_ = None
 
-        def learned() -> dict[str, Any]:
+        def learned() -> dict[str, object]:
             return set_size_decoder(self.set_size, Y, taxonomy, self.nodes_, scores).to_dict()
 
         first = learned() if several and self.set_size == "held_out" and Y.shape[0] >= _FEWEST else None
@@ -97,6 +108,6 @@ class LabelSets:
         return decoder
 
 
-def stored_decoder(values: dict[str, Any]) -> Decoder:
-    """The decoder that ``to_dict`` described, as it comes out of a model file."""
-    return make_decoder(**values)
+def stored_decoder(values: dict[str, object]) -> Decoder:
+    """The decoder that ``to_dict`` describes, as in a stored model."""
+    return make_decoder(str(values["name"]), **{key: value for key, value in values.items() if key != "name"})
