@@ -72,11 +72,22 @@ class Vertices:
         return A
 
 
-def vertices(tax: Taxonomy, labels: Any, *, spawn: str = "inner", root: float = 1.0) -> tuple[Vertices, list[Any]]:
+def vertices(
+    tax: Taxonomy, labels: Any, *, spawn: str = "inner", root: float = 1.0, pull: float = 0.0
+) -> tuple[Vertices, list[Any]]:
     """All vertices as the definition has them, nothing simplified, and which of them carry the labels."""
     labels = [int(v) for v in labels]
-    if tax.kind == "graph":
-        return _graph_vertices(tax, labels, root)
+    graph = tax.kind == "graph"
+    found, carriers = _graph_vertices(tax, labels, root) if graph else _tree_vertices(tax, labels, spawn, root)
+    linked = {u for link in found.links for u in link}
+    for name in found.names:
+        has_children = graph or not isinstance(name, int) or not tax.is_leaf[name] or name in labels
+        if name not in carriers and has_children and (name in linked or not graph):
+            found.anchors[name] = found.anchors.get(name, 0.0) + pull
+    return found, carriers
+
+
+def _tree_vertices(tax: Taxonomy, labels: list[int], spawn: str, root: float) -> tuple[Vertices, list[Any]]:
     found, top = Vertices(), "top" if tax.root is None else int(tax.root)
     found.add(top)
     found.anchors[top] = root

@@ -53,11 +53,11 @@ def columns_of(model, names) -> list[int]:
 @given(
     case=cases, loss=st.sampled_from(LOSSES), kind=st.sampled_from(["sparse", "dense"]), C=st.sampled_from([0.1, 1, 5]),
     intercept=st.booleans(), weighted=st.booleans(), balanced=st.booleans(), spawn=st.sampled_from(["inner", "all"]),
-    root=st.sampled_from([0.5, 1.0]),
+    root=st.sampled_from([0.5, 1.0]), pull=st.sampled_from([0.0, 0.0, 0.3, 2.0]),
 )  # fmt: skip
 @settings(max_examples=80)
 def test_the_optimum_is_that_of_one_machine_in_increments(
-    case, loss, kind, C, intercept, weighted, balanced, spawn, root
+    case, loss, kind, C, intercept, weighted, balanced, spawn, root, pull
 ) -> None:
     """Several labels per document, labels with children, an empty document, on trees, forests, DAGs and graphs."""
     X, Y, tol = rows_of(case.X, kind), case.signs, TIGHT[kind]
@@ -66,13 +66,13 @@ def test_the_optimum_is_that_of_one_machine_in_increments(
     extra = {str(case.taxonomy.names[v]): float(rng.uniform(0.5, 3)) for v in case.nodes[::2]} if balanced else None
     model = fitted(
         loss, case.taxonomy, X, case.labels, C=C, fit_intercept=intercept, weight=weight, class_weight=extra,
-        spawn=spawn, root=root,
+        spawn=spawn, root=root, pull=pull,
     )  # fmt: skip
     dense = np.asarray(X.toarray() if sparse.issparse(X) else X, float)
     dense = np.hstack([dense, np.ones((len(dense), 1))]) if intercept else dense
     positive = np.array([(extra or {}).get(str(case.taxonomy.names[v]), 1.0) for v in case.nodes])
     c = C * np.where(Y > 0, positive, 1.0) * (np.ones(len(Y)) if weight is None else weight)[:, None]
-    K = kernel(case.taxonomy, case.nodes, spawn=spawn, root=root)
+    K = kernel(case.taxonomy, case.nodes, spawn=spawn, root=root, pull=pull)
     best, W = optimum(K, dense, Y, c, loss)
     columns = columns_of(model, case.taxonomy.names[case.nodes])
     assert best * (1 - 1e-6) <= model.objective_ <= best * (1 + 1.1 * tol)
@@ -127,6 +127,29 @@ def test_under_a_root_that_cannot_move_nodes_are_one_vs_rest(loss, kind) -> None
     assert model.objective_ == pytest.approx(expected.objective_, rel=2e-5)
     columns = columns_of(model, expected.classes_)
     np.testing.assert_allclose(model.decision_function(X)[:, columns], expected.decision_function(X), atol=0.05)
+
+
+@each_loss
+@pytest.mark.parametrize("kind", ["sparse", "dense"])
+def test_with_an_infinite_pull_every_label_of_a_tree_is_learned_alone(loss, kind) -> None:
+    X, labels = documents(taxonomy())
+    X = rows_of(X.toarray(), kind)
+    flat = {"taxonomy": taxonomy(), "tol": 1e-5, "max_iter": 20000, "random_state": 0}
+    expected = (OneVsRestLogistic(**flat) if loss == "logistic" else OneVsRestSVM(loss=loss, **flat)).fit(X, labels)
+    model = fitted(loss, taxonomy(), X, labels, pull=float("inf"), tol=1e-5)
+    assert model.objective_ == pytest.approx(expected.objective_, rel=2e-5)
+    columns = columns_of(model, expected.classes_)
+    np.testing.assert_allclose(model.decision_function(X)[:, columns], expected.decision_function(X), atol=0.05)
+
+
+@each_loss
+def test_paths_over_pull_and_C_reach_the_same_optima_from_warm_starts(loss) -> None:
+    X, labels = documents(taxonomy())
+    model = make_model(loss, taxonomy=taxonomy(), tol=1e-4, warm_start=True)
+    for pull, C in ((3.0, 1.0), (0.3, 1.0), (0.3, 4.0), (0.0, 4.0)):
+        warm = model.set_params(pull=pull, C=C).fit(X, labels)
+        cold = make_model(loss, taxonomy=taxonomy(), tol=1e-4, pull=pull, C=C).fit(X, labels)
+        assert warm.objective_ == pytest.approx(cold.objective_, rel=2e-4)
 
 
 def test_under_a_root_that_cannot_move_nodes_are_liblinears() -> None:
@@ -336,7 +359,8 @@ def test_one_class_is_an_error_and_one_document_is_not() -> None:
 
 
 @pytest.mark.parametrize(("settings", "message"), [
-    ({"C": 0}, "C=0"), ({"root": 0}, "root=0"), ({"root": -1.0}, "root=-1"), ({"spawn": "leaves"}, "spawn='leaves'"),
+    ({"C": 0}, "C=0"), ({"root": 0}, "root=0"), ({"root": -1.0}, "root=-1"), ({"pull": -1.0}, "pull=-1"),
+    ({"pull": "x"}, "pull='x'"), ({"spawn": "leaves"}, "spawn='leaves'"),
     ({"learn": "all"}, "learn='all'"), ({"tol": 0}, "tol=0"), ({"class_weight": {"a": -1}}, "class_weight of 'a'"),
     ({"class_weight": {"z": 2.0}}, "'z', which is not a label"), ({"class_weight": "equal"}, "class_weight='equal'"),
 ])  # fmt: skip

@@ -46,6 +46,8 @@ __all__ = [
     "with_leaf_order",
 ]
 
+MOST_PULL = 1e6  # times a link: inner vertices are zero to single precision
+
 # -- links -------------------------------------------------------------------------------------------------------------
 
 
@@ -80,14 +82,27 @@ class Links:
         self.inner[v][u] = self.inner[v].get(u, 0.0) + weight
 
 
-def links_of(taxonomy: Taxonomy, labels: IntArray, *, spawn: str = "inner", root: float = 1.0) -> Links:
+def links_of(
+    taxonomy: Taxonomy, labels: IntArray, *, spawn: str = "inner", root: float = 1.0, pull: float = 0.0
+) -> Links:
     """Links of the leaves for ``labels`` (in that order).
 
     ``spawn="inner"`` gives labels with children a leaf of their own, ``"all"`` gives one to every label. ``root`` is
-    the weight of the pull to zero.
+    the weight of the root's pull to zero, ``pull`` that of every inner vertex but nodes without documents and children.
     """
+    pull = min(pull, MOST_PULL)
     if taxonomy.kind == "graph":
-        return _graph_links(taxonomy, labels, root)
+        links = _graph_links(taxonomy, labels, root)
+        links.anchor = [anchor + pull for anchor in links.anchor]
+        return links
+    links = _tree_links(taxonomy, labels, spawn, root)
+    labelled = np.isin(links.node, labels)
+    empty = [v >= 0 and taxonomy.is_leaf[v] for v in links.node] & ~labelled
+    links.anchor = [anchor + pull * (not none) for anchor, none in zip(links.anchor, empty, strict=True)]
+    return links
+
+
+def _tree_links(taxonomy: Taxonomy, labels: IntArray, spawn: str, root: float) -> Links:
     links = Links()
     labelled = np.zeros(taxonomy.n_nodes, bool)
     labelled[labels] = True

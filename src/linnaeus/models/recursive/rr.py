@@ -1,6 +1,7 @@
 """Recursive regularisation: classifiers of all nodes, each node's weights pulled towards those of its parents.
 
-    min  1/2 sum over links |w_u - w_v|^2  +  C sum over leaves n and documents i of loss(y_in w_n'x_i)
+    min  1/2 sum over links |w_u - w_v|^2  +  pull/2 sum over inner nodes |w_v|^2
+         +  C sum over leaves n and documents i of loss(y_in w_n'x_i)
 
 with the hinge or its square (RR-SVM) or log(1 + exp(-t)) (RR-LR); S. Gopal and Y. Yang, ACM TKDD 9(3), 2015. Nodes with
 few documents borrow from their relatives, which is where most labels of a large taxonomy are.
@@ -12,7 +13,7 @@ import os
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -74,6 +75,12 @@ SCHEDULES = ("exact", "levels", "colours", "all")  # all but the first are in `m
 _TOGETHER = 8  # blocks whose weights are written at a time: longer pieces of each row of W
 
 
+class _LinkOptions(TypedDict):
+    spawn: str
+    root: float
+    pull: float
+
+
 @dataclass(frozen=True)
 class _Layout:
     """Where the labels stand: ``order`` of the leaves among the nodes, links and network, and turns of a schedule."""
@@ -98,6 +105,7 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
     learn: str
     spawn: str
     root: float
+    pull: float
     class_weight: ClassWeight
     schedule: str
     tol: float
@@ -119,6 +127,8 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
         check_choice("learn", self.learn, ("given", "closed", "frontier"))
         check_choice("spawn", self.spawn, ("inner", "all"))
         check_number("root", self.root, above=0)
+        if self.pull != float("inf"):
+            check_number("pull", self.pull, least=0)
         check_class_weight(self.class_weight)
         check_choice("schedule", self.schedule, SCHEDULES)
 
@@ -150,8 +160,12 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
                 self._take_weights(solver, labels, store)
             solver.release()
 
+    @property
+    def _link_options(self) -> _LinkOptions:
+        return {"spawn": self.spawn, "root": float(self.root), "pull": float(self.pull)}
+
     def _lay_out(self, problem: Problem) -> _Layout:
-        links = links_of(problem.taxonomy, self.nodes_, spawn=self.spawn, root=float(self.root))
+        links = links_of(problem.taxonomy, self.nodes_, **self._link_options)
         if self.schedule == "exact":
             return _Layout(*lay_out(links, problem.X.dtype))
         from linnaeus.models.published.rr_schedules import lay_out_in_turns
@@ -314,7 +328,7 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
             column = int(np.flatnonzero(self.nodes_ == number)[0])
             weights = coef[[column]]
             return np.asarray(weights.toarray() if is_sparse(weights) else weights)[0], self.intercept_[column]
-        links = links_of(self.taxonomy_, self.nodes_, spawn=self.spawn, root=float(self.root))
+        links = links_of(self.taxonomy_, self.nodes_, **self._link_options)
         shares = node_shares(links, self.taxonomy_, number).astype(self.intercept_.dtype)
         return np.asarray(shares @ coef).ravel(), float(shares @ self.intercept_)
 
@@ -363,7 +377,7 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
                 self.taxonomy = taxonomy
             targets = self._targets(problem, self.learn).tocsc()
             labels, groups = grown_labels(old, taxonomy, self.nodes_)
-            links = in_order(reduce_links(links_of(taxonomy, labels, spawn=self.spawn, root=float(self.root))))
+            links = in_order(reduce_links(links_of(taxonomy, labels, **self._link_options)))
             network, Y = make_network(links, problem.X.dtype), targets[:, labels]
             engine = get_engine(self.engine, self.n_jobs)
             leaves = self._leaf_solver(problem, old.solver.leaves.seed, old.solver.leaves.rank)
@@ -415,6 +429,10 @@ class RRSVM(RecursiveModel):
         "inner" gives labels with children a leaf of their own below them, "all" gives one to every label.
     root : float, default=1.0
         Weight of the pull of the root's weights towards zero; a small number leaves the root nearly free.
+    pull : float, default=0.0
+        Weight of the pull of every inner node's weights towards zero, next to the weight 1 of the pull towards its
+        parents. 0 shares as much as possible; the larger it is, the less nodes share, and ``float("inf")`` learns every
+        label alone, as `OneVsRestSVM` does (on trees with the same C).
     class_weight : {"balanced"} or dict, default=None
         How much more the positive documents of a label count.
     schedule : {"exact", "levels", "colours", "all"}, default="exact"
@@ -480,6 +498,7 @@ class RRSVM(RecursiveModel):
         learn: str = "given",
         spawn: str = "inner",
         root: float = 1.0,
+        pull: float = 0.0,
         class_weight: ClassWeight = None,
         schedule: str = "exact",
         tol: float = 1e-3,
@@ -500,6 +519,7 @@ class RRSVM(RecursiveModel):
         self.learn = learn
         self.spawn = spawn
         self.root = root
+        self.pull = pull
         self.class_weight = class_weight
         self.schedule = schedule
         self.tol = tol
@@ -542,6 +562,7 @@ class RRLogistic(RecursiveModel):
         learn: str = "given",
         spawn: str = "inner",
         root: float = 1.0,
+        pull: float = 0.0,
         class_weight: ClassWeight = None,
         schedule: str = "exact",
         tol: float = 1e-3,
@@ -561,6 +582,7 @@ class RRLogistic(RecursiveModel):
         self.learn = learn
         self.spawn = spawn
         self.root = root
+        self.pull = pull
         self.class_weight = class_weight
         self.schedule = schedule
         self.tol = tol
