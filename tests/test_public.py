@@ -60,6 +60,11 @@ def test_the_readme_table_lists_exactly_the_models() -> None:
     assert listed == list(registry.MODELS)
 
 
+@pytest.mark.parametrize("module", ["linnaeus.data.label_files", "linnaeus.data.readers", "linnaeus.mixture"])
+def test_modules_can_be_imported_first(module) -> None:
+    subprocess.run([sys.executable, "-c", f"import {module}"], capture_output=True, check=True)
+
+
 def test_importing_linnaeus_imports_nothing_heavy() -> None:
     code = "import sys, linnaeus; print({'numpy', 'scipy', 'sklearn', 'typer'} & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -9,6 +9,8 @@ from linnaeus.registry import MODELS
 
 if TYPE_CHECKING:
     from linnaeus import metrics as metrics
+    from linnaeus.mixture import Mixture as Mixture
+    from linnaeus.mixture import mixed_held_out as mixed_held_out
     from linnaeus.models.bayes.corr_mnl import CorrMNL as CorrMNL
     from linnaeus.models.bayes.hblr import HBLR as HBLR
     from linnaeus.models.flat.multiclass import MulticlassSVM as MulticlassSVM
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from linnaeus.models.flat.one_vs_rest import OneVsRestSVM as OneVsRestSVM
     from linnaeus.models.flat.passive_aggressive import OneVsRestPA as OneVsRestPA
     from linnaeus.models.learn_taxonomy import learn_taxonomy as learn_taxonomy
+    from linnaeus.models.mixed_scores import SourceScores as SourceScores
+    from linnaeus.models.mixed_scores import fit_mixture as fit_mixture
     from linnaeus.models.ranking.hierarchical_svm import HierarchicalSVM as HierarchicalSVM
     from linnaeus.models.ranking.hieron import Hieron as Hieron
     from linnaeus.models.ranking.perceptron import HierarchicalPerceptron as HierarchicalPerceptron
@@ -43,11 +47,15 @@ __version__ = "0.1.0"
 _HOMES = {
     "Taxonomy": "linnaeus.taxonomy",
     **{name: entry.home for name, entry in MODELS.items()},
+    "Mixture": "linnaeus.mixture",
+    "SourceScores": "linnaeus.models.mixed_scores",
     "Pipeline": "linnaeus.pipeline",
     "calibrate": "linnaeus.tuning",
     "fit_decoder": "linnaeus.tuning",
+    "fit_mixture": "linnaeus.models.mixed_scores",
     "learn_taxonomy": "linnaeus.models.learn_taxonomy",
     "load": "linnaeus.store",
+    "mixed_held_out": "linnaeus.mixture",
     "save": "linnaeus.store",
 }
 _MODULES = ("metrics",)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -193,7 +192,8 @@ class Pipeline(BaseEstimator):
     @property
     def estimator(self) -> TaxonomyClassifier:
         """The model, fitted if the pipeline is."""
-        return self.model_ if hasattr(self, "model_") else self.model
+        model = self.model_ if hasattr(self, "model_") else self.model
+        return model.estimator if isinstance(model, Pipeline) else model
 
     @property
     def _fitted(self) -> TaxonomyClassifier:
@@ -403,7 +403,7 @@ class Pipeline(BaseEstimator):
             raise DataError(f"{type(model).__name__} has no explanations: its scores are not sums over features.")
         if names is None and self.feature_names_ is not None:
             names = np.asarray(self.feature_names_, dtype=object)
-        return list(steps) if names is None else [_named(step, names) for step in steps]
+        return list(steps) if names is None else [step.named(names) for step in steps]
 
     def keep_documents(self, documents: object, y: object, names: Iterable[object] | None = None) -> Pipeline:
         """Keep documents with the model, to show them next to answers; they are saved with it."""
@@ -446,10 +446,3 @@ class Pipeline(BaseEstimator):
         if not isinstance(made.about_, Mapping):
             raise DataError(f"What a pipeline says about its training is a dictionary; got {made.about_!r}.")
         return made
-
-
-def _named(step: NodeExplanation, names: ObjectArray) -> NodeExplanation:
-    """An explanation with the names of features instead of their numbers."""
-    against = step.against
-    against = None if against is None else replace(against, features=names[against.features])
-    return replace(step, features=names[step.features], against=against)

@@ -126,6 +126,8 @@ STORABLE: dict[str, str] = {
     "KeptDocuments": "linnaeus.models.explaining",
     "LabelCodec": "linnaeus.data.kinds",
     "Linear": "linnaeus.models.kernels",
+    "Mixture": "linnaeus.mixture",
+    "MixtureWeights": "linnaeus.models.mixed_scores",
     "Pipeline": "linnaeus.pipeline",
     "Polynomial": "linnaeus.models.kernels",
     "Precomputed": "linnaeus.models.kernels",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from linnaeus import Taxonomy, registry
+from linnaeus import OneVsRestLogistic, OneVsRestSVM, Taxonomy, registry
 
 # A new model is a line in the registry and a line here.
 CONFIGURATIONS: dict[str, list[dict[str, Any]]] = {
@@ -60,6 +60,13 @@ CONFIGURATIONS: dict[str, list[dict[str, Any]]] = {
     ],
     "CorrMNL": [{"parents": "first", "n_iter": 60, "burn_in": 30, "n_chains": 2}],
     "OrthogonalTransfer": [{"fit_intercept": False}],
+    # Not a registered model, for it takes others: what every model promises, a mixture does too.
+    "Mixture": [
+        {
+            "sources": [("svm", OneVsRestSVM(tol=1e-7)), ("closed", OneVsRestLogistic(learn="closed", tol=1e-7))],
+            "cv": 3,
+        }
+    ],
 }
 
 # Models that learn exactly one label per document; they are shown the first label of every document.
@@ -79,7 +86,7 @@ SEARCHED: dict[str, dict[str, list[Any]]] = {
 # Parameters that only some models have: those that stop at a tolerance, or have something to give to threads.
 _OPTIONAL = {"tol", "n_jobs", "random_state"}
 
-CASES = [(name, settings) for name in registry.MODELS for settings in CONFIGURATIONS.get(name, [])]
+CASES = [(name, settings) for name in (*registry.MODELS, "Mixture") for settings in CONFIGURATIONS.get(name, [])]
 
 
 def make(name: str, settings: dict[str, Any], **more: Any) -> Any:

@@ -24,7 +24,7 @@ EXPECTED = {
 
 
 @parametrize_with_checks(
-    [registry.resolve(name)(**QUICK.get(name, {})) for name in registry.MODELS],
+    [registry.resolve(name)(**QUICK.get(name, {})) for name in CONFIGURATIONS],
     expected_failed_checks=lambda estimator: EXPECTED,
 )
 def test_scikit_learn_checks_pass(estimator, check) -> None:

@@ -14,14 +14,14 @@ which of them are nearest to a new one (cosine).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from linnaeus.errors import DataError, nearest
 from linnaeus.order import best_columns
-from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, is_sparse
+from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, ObjectArray, is_sparse
 
 __all__ = ["Contrast", "KeptDocuments", "Neighbour", "NodeExplanation", "explain_path", "one_row"]
 
@@ -39,6 +39,10 @@ class Contrast:
     intercept: float
     features: Any
     contributions: FloatArray
+
+    def named(self, names: ObjectArray) -> Contrast:
+        """The same with names of features instead of their numbers."""
+        return replace(self, features=names[self.features])
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,11 @@ class NodeExplanation:
     contributions: FloatArray
     against: Contrast | None = None
     approximate: bool = False
+
+    def named(self, names: ObjectArray) -> NodeExplanation:
+        """The same with names of features instead of their numbers."""
+        against = None if self.against is None else self.against.named(names)
+        return replace(self, features=names[self.features], against=against)
 
     def __str__(self) -> str:
         terms = [f"{self.intercept:+.3f} (constant)"]

@@ -115,6 +115,9 @@ def _check_object(kind: str, value: Any, where: str, sizes: Sizes, beside: dict[
         check_names(value, where)
         make_decoder(**value)
         return
+    if kind == "Models":
+        _check_sources(value, sizes, where, deep)
+        return
     if kind == "Documents":
         _check_documents(value, beside.get("kernel_"), sizes, where, deep)
         return
@@ -123,11 +126,24 @@ def _check_object(kind: str, value: Any, where: str, sizes: Sizes, beside: dict[
     if kind == "Taxonomy":
         return
     own = {key: size for key, size in sizes.items() if key in ("nodes", "labels", "features", "inputs")}
+    if kind == "MixtureWeights" and not np.array_equal(value.nodes, beside["nodes_"]):
+        raise StoreError(f"{where}.nodes are not those of the mixture")
     check_table(TABLES.get(name, []), vars(value), own, where, deep=deep)
     if name in RULES:
         RULES[name](value, own)
     if name == "LabelTree":
         sizes["vertices"] = own["vertices"]
+
+
+def _check_sources(value: Any, sizes: Sizes, where: str, deep: bool) -> None:
+    """The sources of a mixture: models or pipelines that take its documents."""
+    if not isinstance(value, list) or not value:
+        raise StoreError(f"{where} is {described(value)}; expected a list of models")
+    for source in value:
+        check_model(source, deep=deep)
+        model = source.model_ if isinstance(source, Pipeline) and source.features_ is None else source
+        if isinstance(model, TaxonomyClassifier) and getattr(model, "n_features_in_", None) != sizes.get("features"):
+            raise StoreError(f"{where}: a source takes other features than the mixture")
 
 
 def _check_documents(value: Any, kernel: Any, sizes: Sizes, where: str, deep: bool) -> None:

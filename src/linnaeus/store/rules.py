@@ -160,6 +160,14 @@ def _check_labellings(model: Any, sizes: Sizes) -> None:
         raise StoreError(f"HM3: weights of {sizes['width']} labellings; expected {model._labellings.width}")
 
 
+def _check_mixture(mixture: Any, sizes: Sizes) -> None:
+    n = sizes["sources"]
+    if not is_strings(mixture.names) or not len(mixture.names) == len(set(mixture.names)) == n:
+        raise StoreError("MixtureWeights.names are not different names, one for every source")
+    if sizes["terms"] != n + 1:
+        raise StoreError("MixtureWeights.vertex_weights are not one for every source and a constant")
+
+
 RULES: dict[str, Callable[[Any, Sizes], None]] = {
     "Calibrator": _check_calibrator,
     "CorrMNL": _check_samples,
@@ -171,6 +179,7 @@ RULES: dict[str, Callable[[Any, Sizes], None]] = {
     "HierarchicalRLS": _check_ridge,
     "Hieron": _check_steps,
     "LabelTree": _check_label_tree,
+    "MixtureWeights": _check_mixture,
     "RiskControl": _check_risk,
     "Sequences": _check_sequences,
     "Subtrees": _check_subtrees,

@@ -322,6 +322,25 @@ _TABLES: dict[str, str] = {
         weights_ float[features, labels]
         intercept_ float[labels]
         """,
+    "Mixture": """
+        sources_ Models
+        mixture_ MixtureWeights
+        dense_ bool
+        """,
+    "MixtureWeights": """
+        nodes int[labels] below nodes unique
+        slope float[labels, sources]
+        offset float[labels, sources]
+        prior float[labels]
+        weights float[labels, sources]
+        intercept float[labels]
+        vertices int[vertices] from -1 below nodes unique
+        vertex_weights float[vertices, terms]
+        single bool
+        objective float
+        gap float
+        n_iter int
+        """,
     "LabelTree": """
         parent int[vertices] from -1 below vertices
         leaves int[labels] below vertices unique
@@ -393,6 +412,7 @@ _MODELS: dict[str, tuple[str, ...]] = {
     "DivideAndConquerSVM": ("model", "DivideAndConquerSVM"),
     "HBLR": (*_LINEAR, "HBLR"),
     "CorrMNL": ("model", "CorrMNL"),
+    "Mixture": ("model", "Mixture"),
 }
 
 TABLES = {name: lines(table) for name, table in _TABLES.items()}

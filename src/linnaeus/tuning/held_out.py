@@ -7,9 +7,9 @@ training part of a fold has no score there. Scores are kept whole while they fit
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
-from typing import TypeAlias, TypeVar, cast
+from typing import Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -62,7 +62,8 @@ class HeldOutScores:
 
     ``documents`` are their row numbers; ``closed`` says that all training sets were, so that answers are compared so.
     ``conditional`` says that scores compare a node with its siblings only, so that they are cut along paths, with
-    suppression. ``own`` are the answers of the models' own decoder, n_docs x n_nodes.
+    suppression. ``own`` are the answers of the models' own decoder, n_docs x n_nodes. ``nested`` says that the model
+    was taught closed sets.
     """
 
     S: FloatArray | TopScores
@@ -73,6 +74,7 @@ class HeldOutScores:
     closed: bool
     conditional: bool = False
     own: CSR | None = None
+    nested: bool = False
 
     def fit(self, decoder: CutOff | str, metric: Metric | str = "micro_f1") -> CutOff:
         """A cut-off fitted on these scores."""
@@ -196,6 +198,9 @@ def held_out_scores(
     ((20, 2), 1)
     """
     estimator = model.estimator
+    if isinstance(estimator, MixedFromSources):
+        how = {"cv": cv, "top": top, "random_state": random_state, "verbose": verbose}
+        return estimator.held_out_scores(_in_place_of(model), X, y, sample_weight=sample_weight, **how)
     Y, taxonomy, codec = check_labels(y, getattr(estimator, "taxonomy_", estimator.taxonomy), n_documents(X))
     folds = _folds(Y, cv, random_state)
     documents = np.concatenate([test for _, test in folds])
@@ -222,7 +227,31 @@ def held_out_scores(
     Y = taxonomy.close(Y, keep_root=False) if nested else Y  # the model was taught that all above a label holds, too
     S = _joined(parts, nodes)
     answers = stacked(own, taxonomy) if with_answers else None
-    return HeldOutScores(S, Y[documents], taxonomy, nodes, documents, closed, conditional, answers)
+    return HeldOutScores(S, Y[documents], taxonomy, nodes, documents, closed, conditional, answers, nested)
+
+
+@runtime_checkable
+class MixedFromSources(Protocol):
+    """A model of several sources, which are trained once for each fold; its own scores are made of theirs."""
+
+    def held_out_scores(
+        self,
+        in_place: Callable[[Classifier], Classifier],
+        X: object,
+        y: object,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        **how: object,
+    ) -> HeldOutScores:
+        """Held-out scores; ``in_place(source)`` takes the documents X."""
+        ...
+
+
+def _in_place_of(model: Classifier) -> Callable[[Classifier], Classifier]:
+    """From a source to the source itself, or to a copy of the pipeline ``model`` with the source as its model."""
+    if model.estimator is model:
+        return lambda source: source
+    return lambda source: clone(model).set_params(model=source, decoder=None)
 
 
 # -- scores of folds ---------------------------------------------------------------------------------------------------

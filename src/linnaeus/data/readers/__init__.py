@@ -16,7 +16,6 @@ from os import PathLike
 from linnaeus import files
 from linnaeus.data.dataset import UNLABELLED, Dataset, concatenate, keep_labelled
 from linnaeus.data.duplicates import drop_duplicates
-from linnaeus.data.label_files import join_labels
 from linnaeus.data.mapped import is_mapped
 from linnaeus.data.readers.columns import names_columns
 from linnaeus.data.readers.delimited import separator_line, sniff_delimiter
@@ -146,6 +145,8 @@ def read_dataset(
     data = data if split is None else _only(data, split)
     if labels_file is not None:
         column = next(iter(_names(labels)), None)
+        from linnaeus.data.label_files import join_labels  # which imports readers of documents
+
         data = join_labels(data, labels_file, labels=column, encoding=encoding)
     elif taxonomy is not None and data.labels is not None and taxonomy.aliases:
         data = replace(data, labels=_by_name(data.labels, taxonomy))

@@ -1,0 +1,469 @@
+"""A mixture of models: calibrated scores of several sources, weighted at every node.
+
+The sources learn from the training documents, as do copies of them that leave out one fold each. On the scores of the
+left-out documents it is learned how to mix them (`models.mixed_scores`): calibrated log-odds of every source, and
+weights at every node that are pulled towards those of its parents. Nothing is kept of the training documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.utils.metaestimators import _BaseComposition
+from sklearn.utils.validation import check_is_fitted
+
+from linnaeus.data.check import Problem, check_labels
+from linnaeus.data.splits import kfold
+from linnaeus.decoding import BestLabel, Threshold
+from linnaeus.decoding.probability.coherence import smoothed
+from linnaeus.errors import DataError, ParameterError, check_number
+from linnaeus.models.base import TaxonomyClassifier
+from linnaeus.models.classifier import Classifier
+from linnaeus.models.explaining import one_row
+from linnaeus.models.mixed_explaining import MixtureExplanation, explain_mixture
+from linnaeus.models.mixed_scores import MixtureWeights, SourceScores, learn_weights, mixture_targets
+from linnaeus.taxonomy import Taxonomy
+from linnaeus.tuning import FOLDS, HeldOutScores, held_out_scores
+from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, is_sparse
+
+__all__ = ["Mixture", "mixed_held_out"]
+
+_PARTS = 5  # of the held-out documents: each is mixed with weights learned on the others
+
+
+class Mixture(TaxonomyClassifier, _BaseComposition):
+    """Several models as one: calibrated log-odds, weighted at every node.
+
+    Where every document has one label, the mixed scores are those of a soft-max over the labels. For label sets they
+    are log-odds that a node, or something below it, is a label.
+
+    Parameters
+    ----------
+    sources : list of (str, estimator), default=None
+        Names and unfitted models, or pipelines that take the same matrices. None mixes `OneVsRestSVM` and
+        `RRLogistic`. Their taxonomy is that of the mixture, and their seeds follow ``random_state`` unless given.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
+    C : float, default=0.3
+        Weight of the documents against the pull of every node's weights towards those of its parents. The root is
+        pulled towards equal weights.
+    cv : int, float or iterable, default=5
+        Folds on which the weights are learned, as for `fit_decoder`.
+    tol : float, default=1e-6
+        The certified relative gap at which the weights are final.
+    max_iter : int, default=100
+        The most Newton steps for the weights.
+    random_state : int, default=0
+        Which documents are in which fold, and the seeds of sources that have none.
+    verbose : int, default=0
+        Show a bar for every source.
+
+    Attributes
+    ----------
+    sources_ : list of estimators
+        The sources, fitted on all documents.
+    mixture_ : MixtureWeights
+        Curves and weights; ``mixture_.of_node(name, taxonomy_)`` are the weights of one node.
+    weights_ : ndarray of shape (n_labels, n_sources)
+        The weights of the sources for every label.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linnaeus import Mixture, OneVsRestLogistic, OneVsRestSVM
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 5))
+    >>> y = [[name for name, value in zip("abc", row) if value > 0.5] for row in X]
+    >>> sources = [("svm", OneVsRestSVM()), ("logistic", OneVsRestLogistic())]
+    >>> model = Mixture(sources).fit(X, y)
+    >>> model.predict([[2.0, -1, 1, 0, 0]])
+    [['a', 'c']]
+    >>> step = model.explain([[2.0, -1, 1, 0, 0]], "a")[0]
+    >>> [source.name for source in step.sources], bool(step.score > 0)
+    (['svm', 'logistic'], True)
+    """
+
+    mixture_: MixtureWeights
+    sources_: list[Any]
+    dense_: bool
+
+    def __init__(
+        self,
+        sources: Any = None,
+        taxonomy: Taxonomy | None = None,
+        *,
+        C: float = 0.3,
+        cv: Any = FOLDS,
+        tol: float = 1e-6,
+        max_iter: int = 100,
+        random_state: int | None = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.sources = sources
+        self.taxonomy = taxonomy
+        self.C = C
+        self.cv = cv
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters, with those of the sources as ``name__parameter``."""
+        return dict(self._get_params("sources", deep=deep))
+
+    def set_params(self, **parameters: Any) -> Mixture:
+        """Set parameters, those of the sources as ``name__parameter``."""
+        self._set_params("sources", **parameters)
+        return self
+
+    # -- learning ------------------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        held_out: Sequence[HeldOutScores] | None = None,
+        fitted: Sequence[Any] | None = None,
+    ) -> Mixture:
+        """Learn the sources and how to mix them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_docs, n_features)
+            Documents.
+        y : labels
+            Labels of any kind.
+        sample_weight : array-like of shape (n_docs,), default=None
+            Weights of the documents.
+        held_out : sequence of HeldOutScores, default=None
+            What `held_out_scores` gave for every source on X and y, so that no fold is trained again.
+        fitted : sequence of estimators, default=None
+            The sources as fitted on X and y already, so that they are not trained again.
+
+        Returns
+        -------
+        Mixture
+            The model itself.
+        """
+        self._ready = None if held_out is None else list(held_out), None if fitted is None else list(fitted)
+        try:
+            super().fit(X, y, sample_weight)
+        finally:
+            del self._ready
+        return self
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_number("C", self.C, above=0)
+        check_number("tol", self.tol, above=0)
+        check_number("max_iter", self.max_iter, least=1, whole=True)
+        check_number("verbose", self.verbose, least=0)
+        sources = self._sources()
+        if not isinstance(sources, list) or not sources:
+            raise ParameterError(f"sources={sources!r}; expected a list of (name, estimator).")
+        for entry in sources:
+            good = isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str)
+            if not good or not hasattr(entry[1], "fit") or not hasattr(entry[1], "score_blocks"):
+                raise ParameterError(f"sources has {entry!r}; expected (name, linnaeus model or Pipeline).")
+        self._validate_names([name for name, _ in sources])
+
+    def _sources(self) -> Any:
+        if self.sources is not None:
+            return self.sources
+        from linnaeus.models.flat.one_vs_rest import OneVsRestSVM
+        from linnaeus.models.recursive.rr_logistic import RRLogistic
+
+        return [("svm", OneVsRestSVM()), ("rr", RRLogistic())]
+
+    def _fit(self, problem: Problem) -> None:
+        Y, single = mixture_targets(problem.Y, problem.taxonomy)
+        closed = not single and problem.taxonomy.n_edges > 0
+        given = np.array_equal(np.diff(problem.Y.indptr), np.diff(Y.indptr))
+        self._targets(problem, "closed" if closed else "given" if given else "frontier")
+        if closed:
+            self.nodes_ = self.nodes_[self.nodes_ != problem.taxonomy.root]
+            if not len(self.nodes_):
+                raise DataError("y has no label but the root, which every document has.")
+        if problem.codec.single_label and len(self.nodes_) < 2:
+            only = problem.taxonomy.names[self.nodes_[0]]
+            raise DataError(f"y has only one class, {only!r}; a classifier needs two.")
+        sources = self._prepared(problem.taxonomy)
+        held, fitted = self._ready
+        if held is None:
+            folds = _folds(problem.Y, problem.taxonomy, self.cv, self.random_state)
+            held = [_held_out(model, problem, folds, self.random_state, self.verbose) for _, model in sources]
+        scores, documents = _same_documents(held, [name for name, _ in sources])
+        weights = None if problem.weights is None else problem.weights[documents]
+        limits = float(self.C), weights, float(self.tol), int(self.max_iter)
+        mixture = learn_weights(scores, Y[documents], problem.taxonomy, self.nodes_, single, *limits)
+        if fitted is None:
+            fitted = [model.fit(problem.X, problem.Y, problem.weights) for _, model in sources]
+        _check_fitted(fitted, sources, problem.taxonomy)
+        self.sources_, self.mixture_, self.dense_ = fitted, mixture, not is_sparse(problem.X)
+        self.objective_, self.duality_gap_, self.n_iter_ = mixture.objective, mixture.gap, max(1, mixture.n_iter)
+
+    def _prepared(self, taxonomy: Taxonomy) -> list[tuple[str, Any]]:
+        """Unfitted copies of the sources with the taxonomy, and seeds where they have none."""
+        seeds = np.random.SeedSequence(self.random_state)
+        prepared = []
+        for (name, source), seed in zip(self._sources(), seeds.spawn(len(self._sources())), strict=True):
+            copy = clone(source)
+            inner = copy.estimator
+            inner.set_params(taxonomy=taxonomy)
+            if self.random_state is not None and inner.get_params(deep=False).get("random_state", 0) is None:
+                inner.set_params(random_state=int(seed.generate_state(1)[0] % 2**31))
+            prepared.append((name, copy))
+        return prepared
+
+    def held_out_scores(
+        self,
+        in_place: Callable[[Classifier], Classifier],
+        X: object,
+        y: object,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        **how: Any,
+    ) -> HeldOutScores:
+        """What `linnaeus.tuning.held_out_scores` gives for the mixture; every source is trained once for each fold.
+
+        Parameters
+        ----------
+        in_place : callable
+            From a source to what takes X: the source, or a pipeline with the features in front of it.
+        X, y : documents and labels
+            As `tuning.held_out_scores` takes them.
+        sample_weight : array-like of shape (n_docs,), default=None
+            Weights of the documents.
+        **how : Any
+            Further parameters of `tuning.held_out_scores`, ``cv`` among them.
+
+        Returns
+        -------
+        HeldOutScores
+            Of documents that neither the sources nor the weights have seen.
+        """
+        self._check_parameters()
+        Y, taxonomy, _ = check_labels(y, getattr(self, "taxonomy_", self.taxonomy))
+        how["cv"] = _folds(Y, taxonomy, how["cv"], how["random_state"])
+        held = {
+            name: held_out_scores(in_place(source), X, Y, sample_weight=sample_weight, **how)
+            for name, source in self._prepared(taxonomy)
+        }
+        limits: dict[str, Any] = {"C": self.C, "tol": self.tol, "max_iter": self.max_iter}
+        return mixed_held_out(held, sample_weight=sample_weight, **limits)
+
+    # -- answering -----------------------------------------------------------------------------------------------------
+
+    @property
+    def weights_(self) -> FloatArray:
+        """The weights of the sources for every label, len(classes_) x n_sources."""
+        return self.mixture_.weights
+
+    def _scores(self, X: Matrix) -> FloatArray:
+        return self.mixture_(self._source_scores(X), self.taxonomy_)
+
+    def _source_scores(self, X: Matrix) -> dict[str, SourceScores]:
+        if self.dense_ and is_sparse(X):  # features of a source may have been learned from dense documents
+            X = X.toarray()
+        return {
+            name: _scores_of(source, np.concatenate(list(source.score_blocks(X))))
+            for name, source in zip(self.mixture_.names, self.sources_, strict=True)
+        }
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probabilities of all answerable nodes, n_docs x len(classes_).
+
+        They are calibrated on the held-out documents that the weights were learned on; for label sets no child is more
+        probable than its parent. `linnaeus.calibrate` replaces them by those of curves fitted on other documents.
+        """
+        from scipy.special import expit, softmax
+
+        if self.calibrator_ is not None:
+            return self._calibrated(X)
+        S = self._all_scores(X)
+        if self.mixture_.single:
+            return np.asarray(softmax(S, axis=1))
+        P = np.asarray(expit(S))
+        return smoothed(P, self.taxonomy_, self.nodes_) if self.nested_ else P
+
+    # -- explaining ----------------------------------------------------------------------------------------------------
+
+    def explain(self, x: Any, node: str | None = None, k: int | None = None) -> list[MixtureExplanation]:
+        """Which source spoke for every node of the path, and what of the document moved that source.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or (1, n_features)
+            One document.
+        node : str, default=None
+            The node to explain; None: the best of the most specific labels of the answer.
+        k : int, default=None
+            Keep the k largest contributions of features; None keeps all.
+
+        Returns
+        -------
+        list of MixtureExplanation
+            One for every node of the path that has a score, from the top; only the label where labels exclude each
+            other. ``sources`` are the contributions of the sources, which with the constant sum to the score;
+            ``contributions`` those of features, through all sources that explain themselves by the features of x.
+        """
+        check_is_fitted(self, "nodes_")
+        X = self._check_X(one_row(x), reset=False)
+        if X.shape[0] != 1:
+            raise ParameterError(f"explain takes one document; got {X.shape[0]}.")
+        target = self._best_answer(X) if node is None else self.taxonomy_.index(node)
+        return explain_mixture(self, X, target, k)
+
+    def _best_answer(self, X: Matrix) -> int:
+        """The best of the most specific labels of one document's answer; the best node of all where it is empty."""
+        column_of = {v: i for i, v in enumerate(self.nodes_.tolist())}
+        answered = [v for v in self.answers(X, closed=False).indices.tolist() if v in column_of]
+        if not answered:
+            return int(self.top_nodes(X, 1)[0][0, 0])
+        S = self._scores(X)[0]
+        return max(answered, key=lambda v: (S[column_of[v]], -v))
+
+    # -- keeping -------------------------------------------------------------------------------------------------------
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What is needed to predict, as (values, arrays)."""
+        if not hasattr(self, "mixture_"):
+            raise DataError("This Mixture is not fitted; fit it before saving.")
+        parameters = {name: getattr(self, name) for name in ("taxonomy", "C", "tol", "max_iter")}
+        learned = {name: value for name, value in vars(self).items() if name.endswith("_")}
+        return {"parameters": parameters, "learned": learned}, {}
+
+    @classmethod
+    def from_state(cls, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> Mixture:
+        """The inverse of `state`; the sources are the fitted ones."""
+        learned = dict(values["learned"])
+        if not all(isinstance(name, str) and name.endswith("_") for name in learned):
+            raise DataError("A mixture has learned something whose name does not end in an underscore.")
+        mixture, sources = learned.get("mixture_"), learned.get("sources_")
+        if not isinstance(mixture, MixtureWeights) or not isinstance(sources, list):
+            raise DataError("A mixture has no sources_ or no mixture_.")
+        made = cls(list(zip(mixture.names, sources, strict=True)), **values["parameters"])
+        for name, value in learned.items():
+            setattr(made, name, value)
+        return made
+
+
+def mixed_held_out(
+    held_out: Mapping[str, HeldOutScores],
+    *,
+    C: float = 0.3,
+    sample_weight: Any = None,
+    tol: float = 1e-6,
+    max_iter: int = 100,
+) -> HeldOutScores:
+    """Held-out scores of a mixture from those of its sources; nothing is trained but the weights.
+
+    The documents are split into five parts. Each is mixed with curves and weights learned on the others, so that the
+    scores are of documents that neither the sources nor the mixture has seen.
+
+    Parameters
+    ----------
+    held_out : dict of HeldOutScores by name
+        What `held_out_scores` gave for every source, on the same documents.
+    C : float, default=0.3
+        As for `Mixture`.
+    sample_weight : array-like, default=None
+        Weights of all documents, of which the held-out ones are some.
+    tol : float, default=1e-6
+        As for `Mixture`.
+    max_iter : int, default=100
+        As for `Mixture`.
+
+    Returns
+    -------
+    HeldOutScores
+        Mixed scores, with the answers of the mixture's own decoder: compare them, or fit cut-offs on them, as for any
+        model.
+
+    Examples
+    --------
+    >>> from linnaeus import OneVsRestLogistic, OneVsRestSVM
+    >>> X, y = [[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]] * 10, [["a"], ["b"], ["a", "b"]] * 10
+    >>> models = {"svm": OneVsRestSVM(random_state=0), "logistic": OneVsRestLogistic(random_state=0)}
+    >>> held = {name: held_out_scores(model, X, y) for name, model in models.items()}
+    >>> mixed_held_out(held).S.shape
+    (30, 2)
+    """
+    scores, documents = _same_documents(list(held_out.values()), list(held_out))
+    first = next(iter(held_out.values()))
+    taxonomy = first.taxonomy
+    given = first.Y[np.argsort(first.documents, kind="stable")]
+    Y, single = mixture_targets(given, taxonomy)
+    nodes = np.unique(Y.indices).astype(np.int32)
+    part = np.arange(len(documents)) % min(_PARTS, len(documents))
+    part = np.random.default_rng(0).permutation(part)
+    S = np.zeros((len(documents), len(nodes)), dtype=np.float64)
+    for number in np.unique(part):
+        train, test = np.flatnonzero(part != number), np.flatnonzero(part == number)
+        train = train if len(train) else test
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[documents[train]]
+        mixture = learn_weights(_taken(scores, train), Y[train], taxonomy, nodes, single, C, weights, tol, max_iter)
+        S[test] = mixture(_taken(scores, test), taxonomy)
+    nested = not single and taxonomy.n_edges > 0
+    empty = bool((np.diff(given.indptr) == 0).any())
+    decide = BestLabel(close=False) if single else Threshold(0.0, repair=None, at_least_one=not empty)
+    own = decide(S, taxonomy, nodes)
+    return HeldOutScores(
+        S, Y if nested or single else given, taxonomy, nodes, documents, nested, False, own, nested=nested
+    )
+
+
+def _taken(scores: Mapping[str, SourceScores], rows: IntArray) -> dict[str, SourceScores]:
+    return {name: replace(source, S=source.S[rows]) for name, source in scores.items()}
+
+
+# -- sources -----------------------------------------------------------------------------------------------------------
+
+
+def _scores_of(source: Any, S: FloatArray) -> SourceScores:
+    inner = source.estimator
+    return SourceScores(S, inner.nodes_, bool(inner.nested_), bool(inner.conditional_scores))
+
+
+def _folds(Y: CSR, taxonomy: Taxonomy, cv: Any, random_state: int | None) -> Any:
+    """Pairs of rows; whole numbers of folds do not depend on the order in which nodes are numbered."""
+    if isinstance(cv, bool) or not isinstance(cv, (int, np.integer)) or cv < 2 or Y.shape[0] < 2:
+        return cv
+    by_name = np.argsort(taxonomy.names.astype(str), kind="stable")
+    return list(kfold(Y[:, by_name], min(int(cv), Y.shape[0]), random_state=random_state))
+
+
+def _held_out(model: Any, problem: Problem, folds: Any, random_state: int | None, verbose: int) -> HeldOutScores:
+    return held_out_scores(
+        model, problem.X, problem.Y, cv=folds, sample_weight=problem.weights, random_state=random_state, verbose=verbose
+    )
+
+
+def _same_documents(held: Sequence[HeldOutScores], names: list[str]) -> tuple[dict[str, SourceScores], IntArray]:
+    """Scores of the sources over the same documents, in the order of these."""
+    if len(held) != len(names):
+        raise DataError(f"held_out has scores of {len(held)} sources; expected those of {len(names)}.")
+    orders = [np.argsort(one.documents, kind="stable") for one in held]
+    documents = held[0].documents[orders[0]]
+    scores = {}
+    for name, one, order in zip(names, held, orders, strict=True):
+        if not np.array_equal(one.documents[order], documents):
+            raise DataError(f"The held-out documents of {name!r} are not those of {names[0]!r}; use the same folds.")
+        scores[name] = SourceScores(one.S[order], one.nodes, one.nested, one.conditional)
+    return scores, documents
+
+
+def _check_fitted(fitted: Sequence[Any], sources: list[tuple[str, Any]], taxonomy: Taxonomy) -> None:
+    if len(fitted) != len(sources):
+        raise DataError(f"fitted has {len(fitted)} sources; expected {len(sources)}.")
+    for (name, _), source in zip(sources, fitted, strict=True):
+        if not hasattr(source.estimator, "nodes_") or source.estimator.taxonomy_ != taxonomy:
+            raise DataError(f"The source {name!r} is not fitted on the taxonomy of the mixture.")

@@ -1,0 +1,481 @@
+"""Scores of several sources as one: calibrated log-odds of every source, and their weights at every node.
+
+    t_v(x) = b_v + sum_s w_vs z_sv(x),      z_sv(x) = a_sv f_sv(x) + o_sv
+
+f_sv is the score of source s. Where every document has one label, soft-max(t) are probabilities, a_s is one slope per
+source (of largest likelihood of soft-max(a_s f_s) over the labels) and o = 0. For label sets, truth is the closed set
+and t_v are log-odds; f_sv is the largest score at or below v unless the source was taught closed sets itself, a_s is
+one slope per level of the taxonomy, and o_sv such that the node's share of documents is met. The weights w_v and b_v
+come from `solvers.mixing`: those of nodes with few documents are near those of their parents. They also adapt the
+slope of a curve to its node, more reliably than a logistic curve of each node with few documents would.
+
+A source is anything that has scores of the same documents: a model's scores of documents that it has not seen, or a
+label file of another tool.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from linnaeus.data.check import check_labels, check_weights
+from linnaeus.data.label_files.content import LabelFile, align
+from linnaeus.decoding.cutoffs.cut_off import path_minima
+from linnaeus.decoding.cutoffs.held_out import TopScores
+from linnaeus.decoding.probability.coherence import lifted
+from linnaeus.decoding.probability.curves import platt
+from linnaeus.engine.limits import blocks, rows_that_fit
+from linnaeus.errors import DataError, check_number, nearest, place
+from linnaeus.models.solvers.mixing import MixingProblem, MixingSolution, pulls_of
+from linnaeus.order import best_columns
+from linnaeus.taxonomy import Taxonomy
+from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
+
+__all__ = ["MixtureWeights", "SourceScores", "fit_mixture", "mixture_targets"]
+
+_PAIRS = 4_000_000  # of documents and nodes up to which all are used; beyond, the best of every document and source
+_SHARE_STEPS, _SHARE_TOLERANCE = 30, 1e-3  # of offsets, which the constants of the mixture correct anyway
+_POOL = 200_000  # pairs of a level that its slope is fitted on
+_FEWEST = 10  # best nodes of a document and source that are used in any case
+
+
+@dataclass(frozen=True)
+class SourceScores:
+    """Scores of documents by one source.
+
+    Parameters
+    ----------
+    S : ndarray of shape (n_docs, n_scored) or TopScores
+        The scores; minus infinity where the source has none.
+    nodes : ndarray of int, shape (n_scored,)
+        Node numbers of the columns.
+    nested : bool, default=False
+        Whether inner nodes have scores of closed sets, which need no help of those below.
+    conditional : bool, default=False
+        Whether a score compares a node with its siblings only.
+    """
+
+    S: FloatArray | TopScores
+    nodes: IntArray
+    nested: bool = False
+    conditional: bool = False
+
+    @classmethod
+    def of_labels(cls, file: LabelFile, taxonomy: Taxonomy, ids: Sequence[str] | None = None) -> SourceScores:
+        """The labels of a file, with scores; labels that it does not suggest have 0, or the least of all scores.
+
+        Parameters
+        ----------
+        file : LabelFile
+            What `linnaeus.data.label_files.read_label_file` reads.
+        taxonomy : Taxonomy
+            The taxonomy of the labels.
+        ids : sequence of str, default=None
+            The ids of the documents, in their order; the file may lack some and order them differently. None takes the
+            documents as they are in the file.
+
+        Returns
+        -------
+        SourceScores
+
+        Examples
+        --------
+        >>> tax = Taxonomy.flat("ABC")
+        >>> file = LabelFile("suggested.tsv", [["A", "C"], ["C"]], [1, 2], scores=[[0.9, 0.2], [0.5]])
+        >>> scores = SourceScores.of_labels(file, tax)
+        >>> tax.names[scores.nodes].tolist(), scores.S.tolist()
+        (['A', 'C'], [[0.9, 0.2], [0.0, 0.5]])
+        """
+        if file.scores is None:
+            raise DataError(f"{file.source} has labels without scores; a source of a mixture needs a score per label.")
+        if ids is not None:
+            file = align(LabelFile("the ids", [[] for _ in ids], [0] * len(ids), list(ids)), file)[0]
+        for labels, line in zip(file.labels, file.lines, strict=True):
+            for label in labels:
+                if label not in taxonomy:
+                    known = nearest(label, taxonomy.names)
+                    raise DataError(f"Label {label!r} ({place(file.source, line)}) is not in the taxonomy{known}")
+        rows = [[taxonomy.index(label) for label in labels] for labels in file.labels]
+        nodes = np.unique([v for row in rows for v in row]).astype(np.int32)
+        values_of = file.scores or []
+        scores = [score for row in values_of for score in row]
+        if not scores:
+            raise DataError(f"{file.source} suggests no label for any document.")
+        S = np.full((len(rows), len(nodes)), min(0.0, *scores))
+        for d, (row, values) in enumerate(zip(rows, values_of, strict=True)):
+            np.maximum.at(S[d], np.searchsorted(nodes, row), values)
+        return cls(S, nodes)
+
+    def over(self, rows: slice, taxonomy: Taxonomy, nodes: IntArray, *, closed: bool) -> FloatArray:
+        """Scores of ``nodes`` for some documents (float64); minus infinity where the source has none.
+
+        Of the best scores of a document, those that are not among them are taken as the least that is.
+        """
+        part = self.S[rows]
+        S: FloatArray = np.asarray(part.dense() if isinstance(part, TopScores) else part, dtype=np.float64)
+        if isinstance(part, TopScores) and part.k < part.n_columns:
+            S = np.maximum(S, np.where(np.isfinite(part.scores), part.scores, np.inf).min(axis=1, keepdims=True))
+            S[np.isposinf(S)] = -np.inf  # no score at all
+        columns = np.asarray(self.nodes)
+        if (np.diff(columns) < 0).any():
+            order = np.argsort(columns, kind="stable")
+            S, columns = S[:, order], columns[order]
+        if self.conditional and not isinstance(part, TopScores):
+            S = path_minima(S, taxonomy, columns)
+        own = columns
+        if closed and taxonomy.n_edges and not (self.nested and np.isin(nodes, columns).all()):
+            S, own = lifted(S, taxonomy, columns, own=self.nested), np.arange(taxonomy.n_nodes)
+            columns = np.unique(taxonomy.ancestor_matrix[columns].indices)  # those with a score at or below them
+        known = np.isin(nodes, columns)
+        found = np.full((len(S), len(nodes)), -np.inf)
+        found[:, known] = S[:, np.searchsorted(own, nodes[known])]
+        return found
+
+
+@dataclass(frozen=True)
+class MixtureWeights:
+    """How scores of several sources become one score; made by `fit_mixture`.
+
+    Attributes
+    ----------
+    names : list of str
+        The sources.
+    nodes : ndarray of int, shape (n_labels,)
+        The nodes that have a mixed score.
+    slope, offset : ndarrays of shape (n_labels, n_sources)
+        Curves from scores to log-odds.
+    prior : ndarray of shape (n_labels,)
+        Log-odds where a source has no score.
+    weights : ndarray of shape (n_labels, n_sources)
+        Weights of the log-odds.
+    intercept : ndarray of shape (n_labels,)
+        The constants.
+    vertices : ndarray of int
+        The nodes whose weights were learned together: ``nodes``, all above them, and perhaps -1, above all others.
+    vertex_weights : ndarray of shape (n_vertices, n_sources + 1)
+        Their weights, the constant last.
+    single : bool
+        Whether every document has one label, so that scores are those of a soft-max.
+    objective, gap : float
+        What was minimised, and a bound on how far it is from the smallest value.
+    n_iter : int
+        The number of Newton steps.
+    """
+
+    names: list[str]
+    nodes: IntArray
+    slope: FloatArray
+    offset: FloatArray
+    prior: FloatArray
+    weights: FloatArray
+    intercept: FloatArray
+    vertices: IntArray
+    vertex_weights: FloatArray
+    single: bool
+    objective: float
+    gap: float
+    n_iter: int
+
+    def __call__(self, sources: Mapping[str, SourceScores], taxonomy: Taxonomy) -> FloatArray:
+        """Mixed scores of ``nodes`` (n_docs x n_labels), every document on its own."""
+        given = _ordered(sources, self.names)
+        parts = []
+        for rows in blocks(len(given[0].S), rows_that_fit(8 * taxonomy.n_nodes * (len(given) + 1))):
+            Z = self.log_odds([source.over(rows, taxonomy, self.nodes, closed=not self.single) for source in given])
+            parts.append(self.mix(Z))
+        return np.concatenate(parts) if len(parts) != 1 else parts[0]
+
+    def log_odds(self, scores: Sequence[FloatArray]) -> list[FloatArray]:
+        """Calibrated scores of every source (n_docs x n_labels each); ``scores`` are those of ``nodes``."""
+        return [
+            _log_odds(F, self.slope[:, s], self.offset[:, s], self.prior, self.single) for s, F in enumerate(scores)
+        ]
+
+    def mix(self, Z: Sequence[FloatArray]) -> FloatArray:
+        """The weighted sum of log-odds."""
+        mixed = self.intercept + self.weights[:, 0] * Z[0]
+        for s in range(1, len(Z)):
+            mixed += self.weights[:, s] * Z[s]
+        return mixed
+
+    def of_node(self, node: str | int, taxonomy: Taxonomy) -> dict[str, float]:
+        """The weights of any node by the name of the source; a node without documents has those of its parents.
+
+        Examples
+        --------
+        >>> tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"]])
+        >>> S = np.array([[3.0, -3.0, 3.0], [-3.0, 3.0, 3.0]] * 20)
+        >>> sources = {"good": SourceScores(S, np.array([1, 2, 0])), "constant": SourceScores(S * 0, np.arange(3))}
+        >>> mixture = fit_mixture(sources, [["A", "AA"], ["A"]] * 20, tax)
+        >>> weights = mixture.of_node("AB", tax)
+        >>> weights == mixture.of_node("A", tax), weights["good"] > weights["constant"]
+        (True, True)
+        """
+        return dict(zip(self.names, self._vertex_weights(taxonomy.index(node), taxonomy)[:-1].tolist(), strict=True))
+
+    def _vertex_weights(self, v: int, taxonomy: Taxonomy) -> FloatArray:
+        at = np.flatnonzero(self.vertices == v)
+        if len(at):
+            return self.vertex_weights[at[0]]
+        parents = [] if taxonomy.kind == "graph" else taxonomy.parents(v).tolist()
+        if not parents:
+            return self.vertex_weights[0]
+        return np.mean([self._vertex_weights(p, taxonomy) for p in parents], axis=0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its fields, for the store."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+def fit_mixture(
+    sources: Mapping[str, SourceScores],
+    y: Any,
+    taxonomy: Taxonomy,
+    *,
+    C: float = 0.3,
+    sample_weight: Any = None,
+    tol: float = 1e-6,
+    max_iter: int = 100,
+) -> MixtureWeights:
+    """Learn how to mix scores of several sources, from documents that none of them has learned from.
+
+    Parameters
+    ----------
+    sources : dict of SourceScores by name
+        Scores of the same documents.
+    y : labels
+        Labels of the documents, of any kind. Where every document has one label, labels exclude each other.
+    taxonomy : Taxonomy
+        The taxonomy of the labels.
+    C : float, default=0.3
+        Weight of the documents against the pull of every node's weights towards those of its parents.
+    sample_weight : array-like of shape (n_docs,), default=None
+        Weights of the documents.
+    tol : float, default=1e-6
+        The certified relative gap at which the weights are final.
+    max_iter : int, default=100
+        The most Newton steps.
+
+    Returns
+    -------
+    MixtureWeights
+        Call it with scores of other documents, and the taxonomy, for mixed scores.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> tax = Taxonomy.flat("ABC")
+    >>> gold = rng.random((300, 3)) < 0.3
+    >>> ours = SourceScores(gold + rng.normal(size=gold.shape), np.arange(3))
+    >>> theirs = SourceScores(gold + 2 * rng.normal(size=gold.shape), np.arange(3))
+    >>> mixture = fit_mixture({"ours": ours, "theirs": theirs}, gold.astype(int), tax)
+    >>> S = mixture({"ours": ours, "theirs": theirs}, tax)
+    >>> S.shape, bool(mixture.gap <= 1e-6 * mixture.objective)
+    ((300, 3), True)
+    """
+    check_number("C", C, above=0)
+    check_number("tol", tol, above=0)
+    check_number("max_iter", max_iter, least=1, whole=True)
+    given = _ordered(sources, list(sources))
+    Y, taxonomy, _ = check_labels(y, taxonomy, len(given[0].S))
+    Y, single = mixture_targets(Y, taxonomy)
+    nodes = np.unique(Y.indices).astype(np.int32)
+    if not len(nodes):
+        raise DataError("y has no label at all: every document has an empty set.")
+    weights = check_weights(sample_weight, Y.shape[0])
+    return learn_weights(dict(zip(sources, given, strict=True)), Y, taxonomy, nodes, single, C, weights, tol, max_iter)
+
+
+def mixture_targets(Y: CSR, taxonomy: Taxonomy) -> tuple[CSR, bool]:
+    """What mixed scores are of: the only label of each document, or closed sets; and whether it is the former."""
+    frontier = taxonomy.frontier(Y)
+    if (np.diff(frontier.indptr) == 1).all():
+        return frontier, True
+    return taxonomy.close(Y, keep_root=False), False
+
+
+def learn_weights(
+    sources: Mapping[str, SourceScores],
+    Y: CSR,
+    taxonomy: Taxonomy,
+    nodes: IntArray,
+    single: bool,
+    C: float,
+    weights: FloatArray | None,
+    tol: float,
+    max_iter: int,
+) -> MixtureWeights:
+    """`fit_mixture` of checked values; Y are the targets, of which ``nodes`` are mixed."""
+    given = list(sources.values())
+    pairs = _pairs(given, Y, taxonomy, nodes, single)
+    shares = (np.bincount(Y.indices, minlength=taxonomy.n_nodes)[nodes] + 0.5) / (Y.shape[0] + 1.0)
+    prior = np.zeros(len(nodes)) if single else np.log(shares / (1 - shares))
+    curve = _softmax_curves if single else _node_curves
+    curves = [curve(F, pairs, taxonomy.depth[nodes], shares) for F in pairs.scores.T]
+    slope, offset = (np.column_stack([c[i] for c in curves]) for i in (0, 1))
+    Z = np.column_stack(
+        [
+            np.where(np.isfinite(F), slope[pairs.column, s] * _finite(F) + offset[pairs.column, s], prior[pairs.column])
+            for s, F in enumerate(pairs.scores.T)
+        ]
+    )
+    pulls = pulls_of(taxonomy, nodes)
+    at = np.searchsorted(pulls.vertices, nodes)
+    c = np.full(len(Z), C) if weights is None else C * weights[pairs.document]
+    starts = np.flatnonzero(np.diff(pairs.document, prepend=-1)) if single else None
+    found = MixingProblem(Z, pairs.truth.astype(np.float64), at[pairs.column], c, pulls, starts).solve(tol, max_iter)
+    _warn(found, tol, max_iter)
+    W = found.weights
+    return MixtureWeights(
+        list(sources), nodes, slope, offset, prior, W[at, :-1], W[at, -1], pulls.vertices, W, single,
+        float(found.objective), float(found.gap), found.n_iter,
+    )  # fmt: skip
+
+
+def _warn(found: MixingSolution, tol: float, max_iter: int) -> None:
+    if not found.converged:
+        warnings.warn(
+            f"The weights of the mixture did not converge (gap {found.gap / max(found.objective, 1e-300):.2g} > tol "
+            f"{tol:g} after {max_iter} steps); increase max_iter or tol.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+
+# -- pairs of documents and nodes --------------------------------------------------------------------------------------
+
+
+class _Pairs(NamedTuple):
+    """Documents and columns of the nodes, by document; scores of every source (n_pairs x n_sources), and the truth."""
+
+    document: IntArray
+    column: IntArray
+    scores: FloatArray
+    truth: BoolArray
+
+
+def _pairs(given: list[SourceScores], Y: CSR, taxonomy: Taxonomy, nodes: IntArray, single: bool) -> _Pairs:
+    """All pairs for which a source has a score; of many, the best of every source and those that are true."""
+    n_docs, n_nodes = Y.shape[0], len(nodes)
+    most = max(_FEWEST, _PAIRS // (n_docs * len(given)))
+    parts = []
+    for rows in blocks(n_docs, rows_that_fit(8 * max(taxonomy.n_nodes, n_nodes) * (len(given) + 2))):
+        scores = [source.over(rows, taxonomy, nodes, closed=not single) for source in given]
+        truth = Y[rows][:, nodes].toarray() > 0
+        known = np.logical_or.reduce([np.isfinite(F) for F in scores])
+        if n_docs * n_nodes > _PAIRS and most < n_nodes:
+            chosen = truth.copy()
+            for F in scores:
+                np.put_along_axis(chosen, best_columns(np.ascontiguousarray(F), most), True, axis=1)
+            known &= chosen
+        if single:  # the soft-max needs the label among the pairs
+            known &= (known & truth).any(axis=1)[:, None]
+        d, v = np.nonzero(known)
+        parts.append(_Pairs(d + rows.start, v, np.column_stack([F[d, v] for F in scores]), truth[d, v]))
+    pairs = _Pairs(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    if not len(pairs.document):
+        raise DataError("The sources have no score for any label of the documents; a mixture has nothing to learn.")
+    if not single:
+        return pairs
+    starts, document = np.flatnonzero(np.diff(pairs.document, prepend=-1)), pairs.document
+    segment = np.searchsorted(document[starts], document)
+    filled = [_filled(F, starts, segment) for F in pairs.scores.T]
+    return pairs._replace(scores=np.column_stack(filled))
+
+
+def _filled(F: FloatArray, starts: IntArray, segment: IntArray) -> FloatArray:
+    """Scores with the least of the document, or 0 where it has none, in place of minus infinity: a label that a source
+    does not know is its least likely one.
+    """
+    least = np.minimum.reduceat(np.where(np.isfinite(F), F, np.inf), starts)
+    least[np.isinf(least)] = 0.0
+    return np.where(np.isfinite(F), F, least[segment])
+
+
+def _finite(F: FloatArray) -> FloatArray:
+    return np.where(np.isfinite(F), F, 0.0)
+
+
+def _log_odds(F: FloatArray, slope: FloatArray, offset: FloatArray, prior: FloatArray, single: bool) -> FloatArray:
+    """Log-odds of scores F (n_docs x n_labels) of one source."""
+    known = np.isfinite(F)
+    if known.all():
+        return slope * F + offset
+    if single:
+        least = np.where(known, F, np.inf).min(axis=1, keepdims=True)
+        return slope * np.where(known, F, np.where(np.isfinite(least), least, 0.0)) + offset
+    return np.where(known, slope * _finite(F) + offset, prior)
+
+
+# -- curves ------------------------------------------------------------------------------------------------------------
+
+
+def _node_curves(F: FloatArray, pairs: _Pairs, depth: IntArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Slope and offset of every node: one slope for each level, and the offset with which the node's share is met."""
+    from scipy.special import expit, logit
+
+    known = np.flatnonzero(np.isfinite(F))
+    column, f, y = pairs.column[known], F[known], pairs.truth[known]
+    level, slope, m = depth[column], np.zeros(len(depth)), len(depth)
+    for d in np.unique(level):
+        slope[depth == d] = _slope(f[level == d], y[level == d])
+    n_docs = np.bincount(column, minlength=m)
+    slope[n_docs == 0] = 0.0
+    f, wanted = slope[column] * f, logit(shares)
+    offset = wanted - np.bincount(column, f, m) / np.maximum(n_docs, 1)
+    for _ in range(_SHARE_STEPS):
+        mean = np.bincount(column, expit(f + offset[column]), m) / np.maximum(n_docs, 1)
+        step = np.where(n_docs > 0, wanted - logit(np.clip(mean, 1e-12, 1 - 1e-12)), 0.0)
+        offset += step
+        if np.abs(step).max() < _SHARE_TOLERANCE:
+            break
+    return slope, offset
+
+
+def _slope(f: FloatArray, y: BoolArray) -> float:
+    """One slope for the scores of many nodes: 0 where larger scores are not more often true, so that the source says
+    nothing.
+    """
+    step = len(f) // _POOL + 1
+    f, y = f[::step], y[::step]
+    if not 0 < y.sum() < len(y):
+        return 0.0
+    return max(0.0, platt(f, y)[0])
+
+
+def _softmax_curves(F: FloatArray, pairs: _Pairs, depth: IntArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """One slope for all nodes: that of largest likelihood of the soft-max over the pairs of a document."""
+    from scipy.optimize import minimize_scalar
+
+    starts = np.flatnonzero(np.diff(pairs.document, prepend=-1))
+    segment = np.searchsorted(pairs.document[starts], pairs.document)
+    F = F - np.maximum.reduceat(F, starts)[segment]
+    scale = float(F.std()) or 1.0
+    own = F[pairs.truth]
+
+    def loss(t: float) -> float:
+        a = np.exp(t) / scale
+        return float((np.log(np.add.reduceat(np.exp(a * F), starts)) - a * own).mean())
+
+    a = np.exp(minimize_scalar(loss, bounds=(-6.0, 6.0), method="bounded").x) / scale
+    return np.full(len(depth), a), np.zeros(len(depth))
+
+
+def _ordered(sources: Mapping[str, SourceScores], names: list[str]) -> list[SourceScores]:
+    """The sources in the order of their names; all are of the same documents."""
+    if not names:
+        raise DataError("A mixture needs at least one source.")
+    missing = [name for name in names if name not in sources]
+    if missing:
+        raise DataError(f"The source {missing[0]!r} is missing{nearest(missing[0], list(sources))}")
+    found = [sources[name] for name in names]
+    sizes = {name: len(source.S) for name, source in zip(names, found, strict=True)}
+    if len(set(sizes.values())) > 1:
+        shown = ", ".join(f"{name} {size}" for name, size in sizes.items())
+        raise DataError(f"The sources have scores of different numbers of documents: {shown}.")
+    return found

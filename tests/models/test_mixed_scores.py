@@ -1,0 +1,212 @@
+"""Scores of several sources become one, whatever shape the taxonomy and the scores have."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from linnaeus import SourceScores, Taxonomy, fit_mixture
+from linnaeus.data.label_files import LabelFile, read_label_file
+from linnaeus.decoding import Threshold, TopScores
+from linnaeus.errors import LinnaeusError
+from linnaeus.models import mixed_scores
+from linnaeus.models.mixed_scores import MixtureWeights
+
+TREE = Taxonomy.from_edges(
+    [("R", "A"), ("R", "B"), ("A", "AA"), ("A", "AB"), ("B", "BA"), ("B", "BB"), ("AA", "AAA"), ("AA", "AAB")]
+)
+
+
+def labelled(tax: Taxonomy, n_docs: int, seed: int = 0) -> tuple[np.ndarray, list[list[str]]]:
+    """Closed truth over all nodes, and the labels behind it."""
+    rng = np.random.default_rng(seed)
+    leaves = tax.leaves
+    rows = [
+        [str(tax.names[v]) for v in rng.choice(leaves, size=rng.integers(1, 3), replace=False)] for _ in range(n_docs)
+    ]
+    return tax.close(tax.indicator(rows)).toarray() > 0, rows
+
+
+def noisy(truth: np.ndarray, noise: float, seed: int, nodes: np.ndarray | None = None) -> SourceScores:
+    rng = np.random.default_rng(seed)
+    S = truth + noise * rng.normal(size=truth.shape)
+    nodes = np.arange(truth.shape[1]) if nodes is None else nodes
+    return SourceScores(S[:, nodes], nodes, nested=True)
+
+
+def log_loss(S: np.ndarray, truth: np.ndarray) -> float:
+    return float((np.logaddexp(0, S) - truth * S).mean())
+
+
+def influence(mixture: MixtureWeights, sources: dict[str, SourceScores], tax: Taxonomy) -> np.ndarray:
+    """How much the contributions of every source vary over the documents, labels x sources."""
+    whole = slice(0, len(next(iter(sources.values())).S))
+    scores = [source.over(whole, tax, mixture.nodes, closed=not mixture.single) for source in sources.values()]
+    spread = [mixture.weights[:, s] * Z.std(axis=0) for s, Z in enumerate(mixture.log_odds(scores))]
+    return np.abs(np.column_stack(spread))
+
+
+def test_a_useless_source_has_little_influence_and_a_better_one_more() -> None:
+    truth, rows = labelled(TREE, 600)
+    sources = {"good": noisy(truth, 0.4, 1), "fair": noisy(truth, 0.8, 2), "useless": noisy(truth * 0, 1.0, 3)}
+    good, fair, useless = influence(fit_mixture(sources, rows, TREE), sources, TREE).T
+    assert (good > fair).all()
+    assert (useless < 0.1 * good).all()
+
+
+def test_the_mixture_of_two_sources_predicts_new_documents_better_than_either() -> None:
+    truth, rows = labelled(TREE, 900)
+    sources = {"a": noisy(truth, 0.6, 1), "b": noisy(truth, 0.7, 2)}
+    first, rest = np.arange(300), np.arange(300, 900)
+
+    def loss(names: str) -> float:
+        part = {name: sources[name] for name in names}
+        seen = {name: SourceScores(s.S[first], s.nodes, True) for name, s in part.items()}
+        unseen = {name: SourceScores(s.S[rest], s.nodes, True) for name, s in part.items()}
+        mixture = fit_mixture(seen, rows[:300], TREE)
+        return log_loss(mixture(unseen, TREE), truth[rest][:, mixture.nodes])
+
+    assert loss("ab") < 0.9 * min(loss("a"), loss("b"))
+
+
+def test_a_node_without_documents_has_exactly_the_weights_of_its_parents() -> None:
+    truth, rows = labelled(TREE, 100)
+    grown = Taxonomy.from_edges(
+        [(TREE.names[p], TREE.names[v]) for v in range(TREE.n_nodes) for p in TREE.parents(v)]
+        + [("AA", "new"), ("new", "newer"), ("A", "both"), ("B", "both")]
+    )
+    at = np.array([grown.index(str(name)) for name in TREE.names])
+    sources = {f"s{i}": SourceScores(noisy(truth, i, i).S, at, nested=True) for i in (1, 2)}
+    mixture = fit_mixture(sources, rows, grown)
+    assert mixture.of_node("newer", grown) == mixture.of_node("new", grown) == mixture.of_node("AA", grown)
+    a, b = (np.array(list(mixture.of_node(name, grown).values())) for name in "AB")
+    np.testing.assert_array_equal(list(mixture.of_node("both", grown).values()), np.mean([a, b], axis=0))
+
+
+def test_nodes_with_few_documents_are_nearer_to_their_parents_than_others() -> None:
+    rng = np.random.default_rng(0)
+    tax = Taxonomy.from_edges([("R", "A"), ("A", "rare"), ("A", "frequent"), ("A", "other")])
+    at = np.array([tax.index(v) for v in ("A", "other", "frequent", "rare")])
+    truth = rng.random((3000, 4)) < [0.0, 0.3, 0.3, 0.004]
+    truth[:, 0] = truth[:, 1:].any(axis=1)
+    # Both sources know about A; the first one else only about "other", the second about the two below it.
+    informed = np.array([[1, 1, 0, 0], [1, 0, 1, 1]])
+    sources = {
+        name: SourceScores(2 * truth * informed[i] + rng.normal(size=truth.shape), at, True)
+        for i, name in enumerate("ab")
+    }
+    rows = [[str(tax.names[v]) for v in at[row]] for row in truth]
+    found = fit_mixture(sources, rows, tax, C=0.03)
+    A, frequent, rare = (np.array(list(found.of_node(v, tax).values())) for v in ("A", "frequent", "rare"))
+    assert np.linalg.norm(rare - A) < 0.5 * np.linalg.norm(frequent - A)
+
+
+def test_single_labels_are_mixed_by_a_soft_max() -> None:
+    rng = np.random.default_rng(0)
+    tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"], ["B", "BA"], ["B", "BB"]])
+    leaves = tax.leaves
+    target = rng.integers(0, 4, 500)
+    S = [np.eye(4)[target] * size + rng.normal(size=(500, 4)) for size in (1.0, 1.5, 0.0)]
+    sources = {name: SourceScores(part, leaves) for name, part in zip("abc", S, strict=True)}
+    mixture = fit_mixture(sources, tax.names[leaves][target], tax)
+    mixed = mixture(sources, tax)
+    assert mixture.single
+    assert (mixed.argmax(axis=1) == target).mean() > max((part.argmax(axis=1) == target).mean() for part in S)
+    assert (influence(mixture, sources, tax)[:, 2] < 0.1 * influence(mixture, sources, tax)[:, 1]).all()
+
+
+def test_scores_of_leaves_are_lifted_to_inner_nodes_of_label_sets() -> None:
+    truth, rows = labelled(TREE, 300)
+    leaves = TREE.leaves
+    sources = {"leaves": SourceScores(noisy(truth, 0.3, 1).S[:, leaves], leaves)}
+    mixture = fit_mixture(sources, rows, TREE)
+    S = mixture(sources, TREE)
+    assert set(TREE.names[mixture.nodes]) == set(TREE.names) - {"R"}
+    assert (np.sign(S) == np.where(truth[:, mixture.nodes], 1, -1)).mean() > 0.9
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_labels_that_a_source_does_not_know_are_mixed_from_the_others(single) -> None:
+    tax = Taxonomy.flat("ABC")
+    rng = np.random.default_rng(0)
+    target = rng.integers(0, 3, 300)
+    truth = np.eye(3)[target] > 0
+    y = tax.names[target] if single else truth.astype(int)
+    if not single:
+        y[::50] = 1
+    whole = SourceScores(truth + 0.4 * rng.normal(size=truth.shape), np.arange(3))
+    partial = SourceScores(truth[:, :2] + 0.4 * rng.normal(size=(300, 2)), np.arange(2))
+    sources = {"whole": whole, "partial": partial}
+    mixture = fit_mixture(sources, y, tax)
+    S = mixture(sources, tax)
+    assert np.isfinite(S).all()
+    assert (S.argmax(axis=1) == target).mean() > 0.9
+
+
+def test_folds_that_did_not_know_a_label_teach_nothing_about_it() -> None:
+    truth, rows = labelled(TREE, 200)
+    source = noisy(truth, 0.5, 1)
+    S = source.S.copy()
+    S[:50, TREE.index("BB")] = -np.inf
+    mixture = fit_mixture({"a": SourceScores(S, source.nodes, True), "b": noisy(truth, 0.5, 2)}, rows, TREE)
+    assert np.isfinite(mixture.vertex_weights).all()
+    assert np.isfinite(mixture({"a": SourceScores(S, source.nodes, True), "b": noisy(truth, 0.5, 2)}, TREE)).all()
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_the_best_candidates_of_many_teach_nearly_the_same_weights(single, monkeypatch) -> None:
+    rng = np.random.default_rng(0)
+    tax = Taxonomy.flat(f"n{i}" for i in range(40))
+    target = rng.integers(0, 40, 400)
+    truth = np.eye(40)[target] > 0
+    if not single:
+        truth |= np.eye(40)[rng.integers(0, 40, 400)] > 0
+    y = truth.astype(np.int8)
+    sources = {
+        n: SourceScores(truth + s * rng.normal(size=truth.shape), np.arange(40)) for n, s in (("a", 0.3), ("b", 0.5))
+    }
+    whole = fit_mixture(sources, y, tax)
+    monkeypatch.setattr(mixed_scores, "_PAIRS", 400 * 12 * 2)
+    few = fit_mixture(sources, y, tax)
+    np.testing.assert_allclose(few.vertex_weights[0, :2], whole.vertex_weights[0, :2], atol=0.15)
+    top = {n: SourceScores(TopScores.of(s.S, 15), s.nodes) for n, s in sources.items()}
+    mixed = fit_mixture(top, y, tax)(top, tax)
+    assert (truth[np.arange(400), mixed.argmax(axis=1)]).mean() > 0.95
+
+
+def test_suggestions_of_another_tool_are_mixed_with_scores_of_a_model(tmp_path) -> None:
+    rng = np.random.default_rng(0)
+    tax = Taxonomy.from_edges([("R", "A"), ("R", "B"), ("A", "AA"), ("A", "AB"), ("B", "BA")])
+    leaves = tax.leaves
+    chosen = rng.random((200, len(leaves))) < 0.4
+    gold = [[str(tax.names[v]) for v in leaves[row]] for row in chosen]
+    path = tmp_path / "suggested.tsv"
+    with path.open("w") as file:
+        for d, row in enumerate(chosen):
+            for j, value in enumerate(np.clip(0.6 * row + 0.4 * rng.random(len(leaves)), 0, 1)):
+                if value > 0.2:
+                    file.write(f"d{d}\t{tax.names[leaves[j]]}\t{value:.3f}\n")
+    file = read_label_file(path, known=set(tax.names))
+    assert len(file) < 200  # documents without suggestions are not in it
+    suggested = SourceScores.of_labels(file, tax, [f"d{d}" for d in range(200)])
+    ours = SourceScores(chosen + 0.8 * rng.normal(size=chosen.shape), leaves)
+    mixture = fit_mixture({"suggested": suggested, "ours": ours}, gold, tax)
+    S = mixture({"suggested": suggested, "ours": ours}, tax)
+    answers = Threshold(0.0, at_least_one=False)(S, tax, mixture.nodes)
+    assert (answers != tax.close(tax.indicator(gold), keep_root=False)).sum() < 0.02 * answers.shape[0] * len(leaves)
+
+
+def test_errors_name_the_source() -> None:
+    tax = Taxonomy.flat("AB")
+    S = SourceScores(np.zeros((3, 2)), np.arange(2))
+    with pytest.raises(LinnaeusError, match="at least one source"):
+        fit_mixture({}, [["A"]], tax)
+    with pytest.raises(LinnaeusError, match="different numbers of documents: a 3, b 2"):
+        fit_mixture({"a": S, "b": SourceScores(np.zeros((2, 2)), np.arange(2))}, [["A"], ["B"], []], tax)
+    mixture = fit_mixture({"ours": S}, [["A"], ["B"], []], tax)
+    with pytest.raises(LinnaeusError, match="'ours' is missing; did you mean 'our'"):
+        mixture({"our": S}, tax)
+    with pytest.raises(LinnaeusError, match=r"'C' \(predicted.tsv:4\) is not in the taxonomy"):
+        SourceScores.of_labels(LabelFile("predicted.tsv", [["C"]], [4], scores=[[0.1]]), tax)
+    with pytest.raises(LinnaeusError, match="labels without scores"):
+        SourceScores.of_labels(LabelFile("predicted.tsv", [["A"]], [4]), tax)

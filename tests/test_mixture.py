@@ -1,0 +1,243 @@
+"""A mixture of models: what it takes, what it keeps, and what it says about its sources."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linnaeus
+from linnaeus import (
+    Mixture,
+    NodeSVM,
+    OneVsRestLogistic,
+    OneVsRestSVM,
+    Pipeline,
+    RRLogistic,
+    Taxonomy,
+    calibrate,
+    fit_decoder,
+    mixed_held_out,
+)
+from linnaeus.errors import LinnaeusError, ParameterError, StoreError
+from linnaeus.features.dense import DenseFeatures
+from linnaeus.features.text import TextFeatures
+from linnaeus.metrics import hierarchical_f1
+from linnaeus.tuning import held_out_scores
+from tests.contracts.configurations import documents, taxonomy
+
+
+class Counted(OneVsRestSVM):
+    """Counts how often it is trained."""
+
+    n_fits = 0
+
+    def fit(self, X, y, sample_weight=None):
+        Counted.n_fits += 1
+        return super().fit(X, y, sample_weight)
+
+
+def two() -> list[tuple[str, object]]:
+    return [("svm", OneVsRestSVM(random_state=0)), ("closed", OneVsRestLogistic(learn="closed", random_state=0))]
+
+
+@pytest.mark.parametrize("kind", ["tree", "dag"])
+def test_ready_scores_and_sources_give_the_same_mixture_without_training(kind) -> None:
+    tax = taxonomy(kind)
+    X, y = documents(tax)
+    folds = [(np.flatnonzero(np.arange(80) % 3 != k), np.flatnonzero(np.arange(80) % 3 == k)) for k in range(3)]
+    sources = [
+        ("counted", Counted(tax, random_state=0)),
+        ("closed", OneVsRestLogistic(tax, learn="closed", random_state=0)),
+    ]
+    held = [held_out_scores(model, X, y, cv=folds) for _, model in sources]
+    fitted = [model.fit(X, y) for _, model in sources]
+    Counted.n_fits = 0
+    ready = Mixture(sources, tax).fit(X, y, held_out=held, fitted=fitted)
+    assert Counted.n_fits == 0
+    trained = Mixture(sources, tax, cv=folds).fit(X, y)
+    assert Counted.n_fits == 4
+    np.testing.assert_allclose(ready.decision_function(X), trained.decision_function(X), atol=1e-9)
+
+
+def test_held_out_scores_train_every_source_once_for_each_fold() -> None:
+    tax = taxonomy()
+    X, y = documents(tax)
+    model = Mixture([("counted", Counted()), ("logistic", OneVsRestLogistic())], tax)
+    Counted.n_fits = 0
+    held = held_out_scores(model, X, y, cv=4)
+    assert Counted.n_fits == 4
+    assert held.S.shape == (80, len(held.nodes))
+    assert held.nested
+    assert held.own is not None
+    assert hierarchical_f1(held.Y, tax.close(held.own, keep_root=False), tax) > 0.4
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_mixed_held_out_scores_do_not_depend_on_the_labels_of_their_own_document(single) -> None:
+    tax = taxonomy()
+    X, y = documents(tax)
+    y = [row[:1] for row in y] if single else y
+    models = {"a": OneVsRestSVM(tax, random_state=0), "b": OneVsRestLogistic(tax, random_state=0)}
+    held = {name: held_out_scores(model, X, y, cv=3) for name, model in models.items()}
+    first = mixed_held_out(held)
+    turned = {}
+    for name, one in held.items():
+        Y = one.Y.tolil()
+        Y[0] = 0
+        Y[0, tax.index("CAA")] = 1
+        turned[name] = type(one)(one.S, Y.tocsr(), tax, one.nodes, one.documents, one.closed)
+    order = np.argsort(held["a"].documents)
+    changed = int(np.flatnonzero(order == 0)[0])
+    second = mixed_held_out(turned)
+    common = np.isin(first.nodes, second.nodes), np.isin(second.nodes, first.nodes)
+    np.testing.assert_allclose(first.S[changed][common[0]], second.S[changed][common[1]], atol=1e-9)
+    assert np.abs(first.S[:, common[0]] - second.S[:, common[1]]).max() > 1e-9
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_contributions_of_sources_and_of_features_sum_to_the_score(single) -> None:
+    tax = taxonomy("dag")
+    X, y = documents(tax)
+    y = [row[:1] for row in y] if single else y
+    sources = [*two(), ("down", NodeSVM(random_state=0)), ("rr", RRLogistic(random_state=0))]
+    model = Mixture(sources, tax, cv=3).fit(X, y)
+    S = model.decision_function(X)
+    for d in range(3):
+        steps = model.explain(X[[d]])
+        assert len(steps) == 1 or not single
+        for step in steps:
+            j = list(model.classes_).index(step.node)
+            assert step.score == pytest.approx(S[d, j], abs=1e-9)
+            assert step.score == pytest.approx(step.constant + sum(source.contribution for source in step.sources))
+            assert step.score == pytest.approx(step.intercept + step.contributions.sum())
+            assert step.against is not None
+            margin = step.against.intercept + step.against.contributions.sum()
+            assert step.against.margin == pytest.approx(margin)
+            for source in step.sources:
+                assert source.contribution == pytest.approx(source.weight * source.log_odds)
+                assert source.explanation is not None
+                assert source.explanation.node == source.node
+    assert "sources: " in str(model.explain(X[[0]], k=2)[0])
+
+
+def test_a_mixture_of_texts_explains_itself_by_words() -> None:
+    texts = ["cats purr", "dogs bark", "a cat purrs and a dog barks", "cats and kittens", "dogs and puppies"] * 6
+    y = [["cat"], ["dog"], ["cat", "dog"], ["cat"], ["dog"]] * 6
+    pipe = Pipeline(Mixture(two(), cv=3), TextFeatures()).fit(texts, y)
+    assert pipe.predict(["purr"]) == [["cat"]]
+    step = pipe.explain("cats purr", "cat", k=1)[0]
+    assert step.features.tolist() == ["cats"] or step.features.tolist() == ["purr"]
+    assert step.sources[0].explanation.features[0] in ("cats", "purr")
+    assert fit_decoder(pipe, texts, y, "scut", cv=3) is not None
+
+
+def test_pipelines_over_the_same_vectors_are_sources_and_explain_themselves(tmp_path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 4))
+    y = [[name for name, value in zip("abc", row, strict=False) if value > 0] for row in X]
+    scaled = Pipeline(OneVsRestLogistic(random_state=0), DenseFeatures())
+    model = Mixture([("plain", OneVsRestSVM(random_state=0)), ("scaled", scaled)], cv=3).fit(X, y)
+    step = model.explain(X[0], "a")[0]
+    assert [source.shares_features for source in step.sources] == [True, False]
+    assert step.score == pytest.approx(step.intercept + step.contributions.sum())
+    linnaeus.save(model, tmp_path / "model")
+    again = linnaeus.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+    outer = Pipeline(Mixture([("scaled", scaled), ("plain", OneVsRestSVM(random_state=0))], cv=3), DenseFeatures())
+    assert calibrate(outer.fit(X, y), X, y, cv=3).predict_proba(X).shape == (120, 3)
+
+
+@pytest.mark.parametrize("kind", ["tree", "dag"])
+def test_probabilities_are_coherent_before_and_after_calibration(kind, tmp_path) -> None:
+    tax = taxonomy(kind)
+    X, y = documents(tax)
+    model = Mixture(two(), tax, cv=3).fit(X, y)
+
+    def coherent(P: np.ndarray) -> bool:
+        column = {int(v): j for j, v in enumerate(model.nodes_)}
+        edges = [(v, int(p)) for v in column for p in tax.parents(v) if int(p) in column]
+        return all((P[:, column[v]] <= P[:, column[p]] + 1e-9).all() for v, p in edges)
+
+    assert coherent(model.predict_proba(X))
+    calibrate(model, X, y, cv=3)
+    P = model.predict_proba(X)
+    assert coherent(P)
+    assert len(model.predict(X, risk=0.3)) == 80
+    linnaeus.save(model, tmp_path / "model")
+    np.testing.assert_array_equal(linnaeus.load(tmp_path / "model").predict_proba(X), P)
+
+
+def test_probabilities_of_single_labels_sum_to_one() -> None:
+    tax = taxonomy()
+    X, y = documents(tax)
+    model = Mixture(two(), tax, cv=3).fit(X, [row[0] for row in y])
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+    assert model.predict(X).tolist() == model.classes_[model.predict_proba(X).argmax(axis=1)].tolist()
+
+
+def test_parameters_of_sources_are_parameters_of_the_mixture() -> None:
+    model = Mixture(two())
+    assert model.get_params()["svm__C"] == 1.0
+    model.set_params(svm__C=3.0, closed=OneVsRestSVM())
+    assert model.sources[0][1].C == 3.0
+    assert isinstance(model.sources[1][1], OneVsRestSVM)
+
+
+def test_wrong_sources_are_refused() -> None:
+    X, y = documents(taxonomy())
+    for sources in ([], [OneVsRestSVM()], [("a", "OneVsRestSVM")], "svm"):
+        with pytest.raises(ParameterError, match="sources"):
+            Mixture(sources, taxonomy()).fit(X, y)
+    with pytest.raises(ValueError, match="not unique"):
+        Mixture([("a", OneVsRestSVM()), ("a", OneVsRestSVM())], taxonomy()).fit(X, y)
+    with pytest.raises(ParameterError, match="C=0"):
+        Mixture(two(), taxonomy(), C=0).fit(X, y)
+
+
+def test_scores_of_other_documents_or_sources_are_refused() -> None:
+    tax = taxonomy()
+    X, y = documents(tax)
+    models = [OneVsRestSVM(tax, random_state=0), OneVsRestLogistic(tax, random_state=0)]
+    first = held_out_scores(models[0], X, y, cv=0.3)
+    other = held_out_scores(models[1], X, y, cv=0.3, random_state=1)
+    with pytest.raises(LinnaeusError, match="'closed' are not those of 'svm'; use the same folds"):
+        Mixture(two(), tax).fit(X, y, held_out=[first, other])
+    with pytest.raises(LinnaeusError, match="scores of 1 sources; expected those of 2"):
+        Mixture(two(), tax).fit(X, y, held_out=[first])
+    with pytest.raises(LinnaeusError, match="'svm' is not fitted on the taxonomy"):
+        Mixture(two(), tax).fit(X, y, fitted=models)
+    model = Mixture(two(), tax).fit(X, y, held_out=[first, first])
+    assert len(model.classes_) == 13  # labels that were not held out are mixed as those above them
+
+
+def test_weights_of_documents_count_in_sources_and_mixture() -> None:
+    tax = taxonomy()
+    X, y = documents(tax)
+    weights = np.where(np.arange(80) < 60, 1.0, 0.0)
+    folds = [(np.arange(60)[np.arange(60) % 2 == k], np.arange(60)[np.arange(60) % 2 != k]) for k in range(2)]
+    some = Mixture(two(), tax, cv=folds).fit(X[:60], y[:60])
+    weighted = Mixture(two(), tax, cv=folds).fit(X, y, weights)
+    np.testing.assert_allclose(weighted.decision_function(X), some.decision_function(X), atol=1e-6)
+    heavy = Mixture(two(), tax, cv=folds).fit(X[:60], y[:60], np.full(60, 100.0))
+    assert np.abs(heavy.weights_ - some.weights_).max() > 0.01
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda m: m.mixture_.names.pop(),
+        lambda m: m.mixture_.nodes.__setitem__(0, m.mixture_.nodes[1]),
+        lambda m: m.sources_.pop(),
+        lambda m: m.sources_.__setitem__(0, OneVsRestSVM().fit(np.eye(3), ["a", "b", "c"])),
+        lambda m: m.sources_.__setitem__(0, TextFeatures().fit(["cats purr"])),
+    ],
+)
+def test_damaged_mixtures_are_refused_on_loading(damage, tmp_path) -> None:
+    tax = Taxonomy.flat("abc")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 4))
+    model = Mixture(two(), tax, cv=2).fit(X, np.array(list("abc"))[X[:, :3].argmax(axis=1)])
+    damage(model)
+    linnaeus.save(model, tmp_path / "model")
+    with pytest.raises(StoreError):
+        linnaeus.load(tmp_path / "model")
