@@ -167,8 +167,8 @@ class Pipeline(BaseEstimator):
             Weights below this size are dropped.
         X, y : documents and labels, default=None
             Documents, as `predict` takes them, on which to find a threshold instead.
-        **how : Any
-            Further parameters of the model's ``prune``.
+        **how : object
+            Any Further parameters of the model's ``prune``.
 
         Returns
         -------

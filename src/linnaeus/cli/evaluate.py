@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,6 +15,10 @@ from linnaeus.cli.predict import Rules
 from linnaeus.cli.risk import Promise, check_plot, checked_promise, print_promise, write_plot
 from linnaeus.cli.tables import format_of, write_table
 from linnaeus.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from linnaeus.metrics.flat import LabelRow
+    from linnaeus.taxonomy import Taxonomy
 
 __all__ = ["evaluate"]
 
@@ -131,8 +135,8 @@ def evaluate(
             example = next(label for row in rows for label in row if label not in answers.taxonomy)
             hint = f"for example {example!r}{answers.taxonomy.hint(example)}"
             note(f"note: {report.about[what]:,} {side} labels are not in the taxonomy and count as wrong, {hint}")
-    nodes = sorted(report.nodes, key=lambda row: (-row["n_gold"], row["label"]))
-    nodes = [_shown(row, answers.taxonomy) for row in nodes]
+    by_size = sorted(report.nodes, key=lambda row: (-row["n_gold"], row["label"]))
+    nodes = [_shown(row, answers.taxonomy) for row in by_size]
     if output is not None:
         write_table(output, list(nodes[0]) if nodes else ["label"], [list(row.values()) for row in nodes])
         note(f"{len(nodes):,} nodes written to {output}")
@@ -234,7 +238,7 @@ def _answers_of_files(
     return _Answers(truth.labels, first.labels, first.ranked(), None, tax, other, n_missing, file_columns=columns)
 
 
-def _print(report: Any, tests: list[dict[str, Any]], nodes: list[dict[str, Any]], *, levels: bool) -> None:
+def _print(report: Any, tests: list[dict[str, Any]], nodes: Sequence[Mapping[str, object]], *, levels: bool) -> None:
     print_table(["measure", "value", "how"], report.rows(), title=f"{report.about['n_docs']:,} documents")
     print_table(["compared", "value"], report.about.items())
     if levels and report.levels:
@@ -246,11 +250,11 @@ def _print(report: Any, tests: list[dict[str, Any]], nodes: list[dict[str, Any]]
         _print_rows([{key: row[key] for key in shown} for row in tests], "against the second system")
 
 
-def _print_rows(rows: list[dict[str, Any]], title: str) -> None:
+def _print_rows(rows: Sequence[Mapping[str, object]], title: str) -> None:
     print_table(list(rows[0]), [list(row.values()) for row in rows], title=title)
 
 
-def _shown(row: dict[str, Any], taxonomy: Any) -> dict[str, Any]:
+def _shown(row: LabelRow, taxonomy: Taxonomy | None) -> Mapping[str, object]:
     """A row with the node's display label beside its name, where nodes have some."""
     if taxonomy is None or taxonomy.display_labels is None:
         return row

@@ -40,14 +40,22 @@ class Rules:
 
     Parameters
     ----------
-    only_under, exclude, require : a node or several.
-    at_least, at_most : how many labels an answer has.
-    at_most_under : {node: k}, at most k labels at or below a node.
-    one_per : nodes with at most one label at or below each of them; "tops" for all nodes at the top.
-    min_depth, depth : labels at this depth or below it, or exactly there; top nodes have depth 1.
-    keep_shallow : let leaves that end above ``min_depth`` or ``depth`` be answered all the same.
-    max_children : at most so many children of every node (and top nodes) are followed; 1 gives a single path.
-    leaves_only : labels are leaves.
+    only_under, exclude, require : object, default=()
+        A node or several.
+    at_least, at_most : int, default=0
+        How many labels an answer has.
+    at_most_under : Mapping[str, int], default=field(default_factory=dict)
+        {node: k}, at most k labels at or below a node.
+    one_per : object, default=()
+        Nodes with at most one label at or below each of them; "tops" for all nodes at the top.
+    min_depth, depth : int, default=None
+        Labels at this depth or below it, or exactly there; top nodes have depth 1.
+    keep_shallow : bool, default=False
+        Let leaves that end above ``min_depth`` or ``depth`` be answered all the same.
+    max_children : int, default=None
+        At most so many children of every node (and top nodes) are followed; 1 gives a single path.
+    leaves_only : bool, default=False
+        Labels are leaves.
 
     Examples
     --------

@@ -19,7 +19,6 @@ Goadrich (2006); Vens et al. (2008).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -35,8 +34,8 @@ METHODS = ("davis-goadrich", "average-precision", "trapezoid")
 
 
 def au_prc(
-    gold: Any,
-    scores: Any,
+    gold: object,
+    scores: object,
     taxonomy: Taxonomy | None = None,
     *,
     labels: Sequence[str] | None = None,
@@ -48,12 +47,16 @@ def au_prc(
 
     Parameters
     ----------
-    labels : names of the columns of ``scores``, default ``taxonomy.names``; internal nodes without a column take the
-        largest score of their descendants.
-    method : "davis-goadrich" (default for the pooled area), "average-precision" (default for means over nodes, where
-        a node has few positives to interpolate between) or "trapezoid".
-    average : "pooled", "macro" or "weighted".
-    exclude : names of nodes that do not count, as some benchmarks prescribe.
+    labels : Sequence[str], default=None
+        Names of the columns of ``scores``, default ``taxonomy.names``; internal nodes without a column take the largest
+        score of their descendants.
+    method : str, default=None
+        "davis-goadrich" (default for the pooled area), "average-precision" (default for means over nodes, where a node
+        has few positives to interpolate between) or "trapezoid".
+    average : str, default="pooled"
+        "pooled", "macro" or "weighted".
+    exclude : Iterable[str], default=()
+        Names of nodes that do not count, as some benchmarks prescribe.
 
     Examples
     --------

@@ -13,11 +13,11 @@ Coherence: a child must not be more probable than its parent.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TypedDict, Unpack
 
 import numpy as np
 
-from linnaeus.errors import DataError, ParameterError
+from linnaeus.errors import DataError, ParameterError, check_choice
 from linnaeus.metrics.node_scores import NodeScores, as_node_scores, lift
 from linnaeus.metrics.score import Score
 from linnaeus.metrics.sets import need_taxonomy
@@ -31,15 +31,27 @@ __all__ = ["brier", "calibration_by_level", "coherence_violations", "expected_ca
 Labels = Sequence[str] | None
 
 
-def brier(
-    gold: Any,
-    probabilities: Any,
-    taxonomy: Taxonomy | None = None,
-    *,
-    labels: Labels = None,
-    level: int | None = None,
-    conditional: bool = False,
-) -> Score:
+class PairOptions(TypedDict, total=False):
+    """Which pairs of document and node count.
+
+    ``labels`` are the names of the columns of the probabilities, ``level`` the only level that counts, and
+    ``conditional`` says that only nodes whose parents are all gold count, given these.
+    """
+
+    labels: Labels
+    level: int | None
+    conditional: bool
+
+
+class ReliabilityBin(TypedDict):
+    """A bin of probabilities: number of pairs, mean probability and frequency."""
+
+    n: int
+    probability: float
+    frequency: float
+
+
+def brier(gold: object, probabilities: object, taxonomy: Taxonomy | None = None, **which: Unpack[PairOptions]) -> Score:
     """Mean squared difference of probability and truth over documents and nodes (of one level).
 
     Examples
@@ -47,20 +59,18 @@ def brier(
     >>> round(brier(["A"], [[0.9, 0.2]], Taxonomy.flat(["A", "B"])), 6)
     0.025
     """
-    P, y, n, where = _pairs(gold, probabilities, taxonomy, labels, level, conditional)
+    P, y, n, where = _pairs(gold, probabilities, taxonomy, **which)
     return Score(_brier(P, y), n, 0, where)
 
 
 def expected_calibration_error(
-    gold: Any,
-    probabilities: Any,
+    gold: object,
+    probabilities: object,
     taxonomy: Taxonomy | None = None,
     *,
-    labels: Labels = None,
-    level: int | None = None,
-    conditional: bool = False,
     n_bins: int = 15,
     bins: str = "width",
+    **which: Unpack[PairOptions],
 ) -> Score:
     """Mean distance of probability and frequency over bins of equal ``"width"`` or equal ``"mass"``.
 
@@ -69,21 +79,19 @@ def expected_calibration_error(
     >>> round(expected_calibration_error(["A"], [[0.9, 0.2]], Taxonomy.flat(["A", "B"]), n_bins=5), 4)
     0.15
     """
-    P, y, n, where = _pairs(gold, probabilities, taxonomy, labels, level, conditional)
+    P, y, n, where = _pairs(gold, probabilities, taxonomy, **which)
     return Score(_ece(P, y, n_bins, bins), n, 0, f"{where}, {n_bins} bins of equal {bins}")
 
 
 def reliability(
-    gold: Any,
-    probabilities: Any,
+    gold: object,
+    probabilities: object,
     taxonomy: Taxonomy | None = None,
     *,
-    labels: Labels = None,
-    level: int | None = None,
-    conditional: bool = False,
     n_bins: int = 15,
     bins: str = "width",
-) -> list[dict[str, float]]:
+    **which: Unpack[PairOptions],
+) -> list[ReliabilityBin]:
     """The bins behind `expected_calibration_error`: n, mean probability and frequency of each one that is not empty.
 
     Examples
@@ -91,12 +99,12 @@ def reliability(
     >>> reliability(["A"], [[0.75, 0.25]], Taxonomy.flat(["A", "B"]), n_bins=2)[1]
     {'n': 1, 'probability': 0.75, 'frequency': 1.0}
     """
-    P, y, _, _ = _pairs(gold, probabilities, taxonomy, labels, level, conditional)
+    P, y, _, _ = _pairs(gold, probabilities, taxonomy, **which)
     return bin_table(P, y, n_bins, bins)
 
 
 def calibration_by_level(
-    gold: Any, probabilities: Any, taxonomy: Taxonomy | None = None, *, labels: Labels = None, n_bins: int = 15
+    gold: object, probabilities: object, taxonomy: Taxonomy | None = None, *, labels: Labels = None, n_bins: int = 15
 ) -> list[dict[str, float]]:
     """Rows with level, brier, ece, ece_equal_mass and ece_conditional.
 
@@ -123,7 +131,7 @@ def calibration_by_level(
 
 
 def coherence_violations(
-    probabilities: Any, taxonomy: Taxonomy | None = None, *, labels: Labels = None, tolerance: float = 1e-9
+    probabilities: object, taxonomy: Taxonomy | None = None, *, labels: Labels = None, tolerance: float = 1e-9
 ) -> Score:
     """Share of (document, edge) pairs where the child is more probable than the parent; the root has no edges.
 
@@ -144,17 +152,16 @@ def coherence_violations(
 # -- shared ------------------------------------------------------------------------------------------------------------
 
 
-def bin_table(P: FloatArray, y: FloatArray, n_bins: int, bins: str = "width") -> list[dict[str, float]]:
+def bin_table(P: FloatArray, y: FloatArray, n_bins: int, bins: str = "width") -> list[ReliabilityBin]:
     """n, mean probability and frequency of every bin that is not empty."""
     if n_bins < 1:
         raise ParameterError(f"n_bins={n_bins} is not a positive number.")
+    check_choice("bins", bins, ("width", "mass"))
     if bins == "width":
         number = np.clip((P * n_bins).astype(np.int64), 0, n_bins - 1)
-    elif bins == "mass":
+    else:
         number = np.empty(len(P), dtype=np.int64)
         number[np.argsort(P, kind="stable")] = np.arange(len(P)) * n_bins // max(len(P), 1)
-    else:
-        raise ParameterError(f"bins={bins!r} is not 'width' or 'mass'.")
     n = np.bincount(number, minlength=n_bins)
     sum_P = np.bincount(number, weights=P, minlength=n_bins)
     sum_y = np.bincount(number, weights=y, minlength=n_bins)
@@ -175,7 +182,7 @@ def _ece(P: FloatArray, y: FloatArray, n_bins: int, bins: str) -> float:
     return sum(row["n"] * abs(row["probability"] - row["frequency"]) for row in rows) / len(P)
 
 
-def _checked(gold: Any, probabilities: Any, taxonomy: Taxonomy | None, labels: Labels) -> NodeScores:
+def _checked(gold: object, probabilities: object, taxonomy: Taxonomy | None, labels: Labels) -> NodeScores:
     """Probabilities beside the truth, or an error that says that they are none."""
     given = as_node_scores(gold, probabilities, taxonomy, labels)
     finite = given.S[np.isfinite(given.S)]
@@ -185,7 +192,13 @@ def _checked(gold: Any, probabilities: Any, taxonomy: Taxonomy | None, labels: L
 
 
 def _pairs(
-    gold: Any, probabilities: Any, taxonomy: Taxonomy | None, labels: Labels, level: int | None, conditional: bool
+    gold: object,
+    probabilities: object,
+    taxonomy: Taxonomy | None,
+    *,
+    labels: Labels = None,
+    level: int | None = None,
+    conditional: bool = False,
 ) -> tuple[FloatArray, FloatArray, int, str]:
     """Probabilities and truth of the pairs that count, the number of documents, and the convention."""
     given = _checked(gold, probabilities, taxonomy, labels)

@@ -25,9 +25,9 @@ MOST_DRAWS = 500_000_000  # documents drawn in all resamples together
 
 
 def compare(
-    gold: Any,
-    first: Any,
-    second: Any,
+    gold: object,
+    first: object,
+    second: object,
     taxonomy: Taxonomy | None = None,
     *,
     n_resamples: int = 10_000,

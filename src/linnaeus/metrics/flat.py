@@ -8,7 +8,7 @@ is a mean of F1, not the F1 of mean precision and mean recall). Example-based: t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TypedDict, Unpack
 
 import numpy as np
 
@@ -38,11 +38,30 @@ __all__ = [
 ABSENT = {"zero": 0.0, "one": 1.0}
 
 
+class LabelRow(TypedDict):
+    """What `label_table` says of one label."""
+
+    label: str
+    n_gold: int
+    n_predicted: int
+    n_right: int
+    precision: float
+    recall: float
+    f1: float
+
+
+class MacroOptions(TypedDict, total=False):
+    """Options of macro averages; see `macro_f1`."""
+
+    absent: str
+    universe: str | Sequence[str]
+
+
 # -- micro -------------------------------------------------------------------------------------------------------------
 
 
 def micro_precision(
-    gold: Any, predicted: Any, taxonomy: Taxonomy | None = None, *, zero_division: float | None = None
+    gold: object, predicted: object, taxonomy: Taxonomy | None = None, *, zero_division: float | None = None
 ) -> Score:
     """Share of the predicted labels that are right, all documents pooled.
 
@@ -55,7 +74,7 @@ def micro_precision(
 
 
 def micro_recall(
-    gold: Any, predicted: Any, taxonomy: Taxonomy | None = None, *, zero_division: float | None = None
+    gold: object, predicted: object, taxonomy: Taxonomy | None = None, *, zero_division: float | None = None
 ) -> Score:
     """Share of the gold labels that are found, all documents pooled.
 
@@ -68,7 +87,7 @@ def micro_recall(
 
 
 def micro_f1(
-    gold: Any, predicted: Any, taxonomy: Taxonomy | None = None, *, zero_division: float | None = None
+    gold: object, predicted: object, taxonomy: Taxonomy | None = None, *, zero_division: float | None = None
 ) -> Score:
     """F1 of the counts of all labels and documents pooled.
 
@@ -80,7 +99,9 @@ def micro_f1(
     return _micro("f1", gold, predicted, taxonomy, zero_division)
 
 
-def _micro(which: str, gold: Any, predicted: Any, taxonomy: Taxonomy | None, zero_division: float | None) -> Score:
+def _micro(
+    which: str, gold: object, predicted: object, taxonomy: Taxonomy | None, zero_division: float | None
+) -> Score:
     pair = as_pair(gold, predicted, taxonomy)
     value = getattr(by_document(pair.Y, pair.H).total(), which)(zero_division)[0]
     return Score(value, pair.n_docs, 0, f"micro, labels as given, {zero_rule(zero_division)}")
@@ -95,12 +116,7 @@ def zero_rule(zero_division: float | None) -> str:
 
 
 def macro_precision(
-    gold: Any,
-    predicted: Any,
-    taxonomy: Taxonomy | None = None,
-    *,
-    absent: str = "zero",
-    universe: str | Sequence[str] = "labels",
+    gold: object, predicted: object, taxonomy: Taxonomy | None = None, **options: Unpack[MacroOptions]
 ) -> Score:
     """Mean over labels of their precision; see `macro_f1`.
 
@@ -109,16 +125,11 @@ def macro_precision(
     >>> macro_precision([["A"], ["B"]], [["A"], ["A"]])
     0.25
     """
-    return _macro("precision", gold, predicted, taxonomy, absent, universe)
+    return _macro("precision", gold, predicted, taxonomy, **options)
 
 
 def macro_recall(
-    gold: Any,
-    predicted: Any,
-    taxonomy: Taxonomy | None = None,
-    *,
-    absent: str = "zero",
-    universe: str | Sequence[str] = "labels",
+    gold: object, predicted: object, taxonomy: Taxonomy | None = None, **options: Unpack[MacroOptions]
 ) -> Score:
     """Mean over labels of their recall; see `macro_f1`.
 
@@ -127,12 +138,12 @@ def macro_recall(
     >>> macro_recall([["A"], ["B"]], [["A"], ["A"]])
     0.5
     """
-    return _macro("recall", gold, predicted, taxonomy, absent, universe)
+    return _macro("recall", gold, predicted, taxonomy, **options)
 
 
 def macro_f1(
-    gold: Any,
-    predicted: Any,
+    gold: object,
+    predicted: object,
     taxonomy: Taxonomy | None = None,
     *,
     absent: str = "zero",
@@ -142,9 +153,11 @@ def macro_f1(
 
     Parameters
     ----------
-    absent : what a label counts that is neither gold nor predicted anywhere: "zero", "one", or "skip" to leave it out.
-    universe : "labels": the leaves of the taxonomy and every other node that occurs as a label (without a taxonomy: the
-        labels that occur); "nodes": all nodes but the root, after closing both sides; or a list of labels.
+    absent : str, default="zero"
+        What a label counts that is neither gold nor predicted anywhere: "zero", "one", or "skip" to leave it out.
+    universe : str or Sequence[str], default="labels"
+        "labels": the leaves of the taxonomy and every other node that occurs as a label (without a taxonomy: the labels
+        that occur); "nodes": all nodes but the root, after closing both sides; or a list of labels.
 
     Examples
     --------
@@ -152,11 +165,17 @@ def macro_f1(
     >>> macro_f1([["A"], ["B"]], [["A"], []], tax), macro_f1([["A"], ["B"]], [["A"], []], tax, absent="skip")
     (0.25, 0.5)
     """
-    return _macro("f1", gold, predicted, taxonomy, absent, universe)
+    return _macro("f1", gold, predicted, taxonomy, absent=absent, universe=universe)
 
 
 def _macro(
-    which: str, gold: Any, predicted: Any, taxonomy: Taxonomy | None, absent: str, universe: str | Sequence[str]
+    which: str,
+    gold: object,
+    predicted: object,
+    taxonomy: Taxonomy | None,
+    *,
+    absent: str = "zero",
+    universe: str | Sequence[str] = "labels",
 ) -> Score:
     pair = as_pair(gold, predicted, taxonomy)
     if universe == "nodes":
@@ -202,8 +221,8 @@ def label_values(counts: Counts, which: str = "f1", absent: float = 0.0) -> Floa
 
 
 def label_table(
-    gold: Any, predicted: Any, taxonomy: Taxonomy | None = None, *, close: bool = False
-) -> list[dict[str, Any]]:
+    gold: object, predicted: object, taxonomy: Taxonomy | None = None, *, close: bool = False
+) -> list[LabelRow]:
     """One row per label that occurs: label, n_gold, n_predicted, n_right, precision, recall, f1.
 
     Examples
@@ -216,22 +235,24 @@ def label_table(
     return table_rows(by_node(pair.Y, pair.H), pair.column_names())
 
 
-def table_rows(counts: Counts, names: Sequence[str]) -> list[dict[str, Any]]:
+def table_rows(counts: Counts, names: Sequence[str]) -> list[LabelRow]:
     """Rows of `label_table` from counts per label."""
     columns = np.flatnonzero(counts.gold + counts.predicted > 0)
     some = counts.take(columns)
     sizes = (some.gold.astype(int), some.predicted.astype(int), some.common.astype(int))
     ratios = (some.precision(), some.recall(), some.f1())
-    keys = ("label", "n_gold", "n_predicted", "n_right", "precision", "recall", "f1")
-    lists = ([names[i] for i in columns.tolist()], *(a.tolist() for a in (*sizes, *ratios)))
-    return [dict(zip(keys, row, strict=True)) for row in zip(*lists, strict=True)]
+    numbers = zip(*(a.tolist() for a in (*sizes, *ratios)), strict=True)
+    return [
+        LabelRow(label=names[i], n_gold=y, n_predicted=h, n_right=both, precision=p, recall=r, f1=f)
+        for i, (y, h, both, p, r, f) in zip(columns.tolist(), numbers, strict=True)
+    ]
 
 
 # -- example-based -----------------------------------------------------------------------------------------------------
 
 
 def example_precision(
-    gold: Any, predicted: Any, taxonomy: Taxonomy | None = None, *, zero_division: float | None = None
+    gold: object, predicted: object, taxonomy: Taxonomy | None = None, *, zero_division: float | None = None
 ) -> Score:
     """Mean over documents of the share of predicted labels that are right (EBP).
 
@@ -244,7 +265,7 @@ def example_precision(
 
 
 def example_recall(
-    gold: Any, predicted: Any, taxonomy: Taxonomy | None = None, *, zero_division: float | None = None
+    gold: object, predicted: object, taxonomy: Taxonomy | None = None, *, zero_division: float | None = None
 ) -> Score:
     """Mean over documents of the share of gold labels that are found (EBR).
 
@@ -257,7 +278,7 @@ def example_recall(
 
 
 def example_f1(
-    gold: Any, predicted: Any, taxonomy: Taxonomy | None = None, *, zero_division: float | None = None
+    gold: object, predicted: object, taxonomy: Taxonomy | None = None, *, zero_division: float | None = None
 ) -> Score:
     """Mean over documents of F1 (EBF): a mean of F, not the F of EBP and EBR.
 
@@ -270,7 +291,7 @@ def example_f1(
 
 
 def jaccard(
-    gold: Any, predicted: Any, taxonomy: Taxonomy | None = None, *, zero_division: float | None = None
+    gold: object, predicted: object, taxonomy: Taxonomy | None = None, *, zero_division: float | None = None
 ) -> Score:
     """Mean over documents of intersection over union.
 
@@ -282,7 +303,7 @@ def jaccard(
     return _example("jaccard", gold, predicted, taxonomy, zero_division)
 
 
-def subset_accuracy(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None) -> Score:
+def subset_accuracy(gold: object, predicted: object, taxonomy: Taxonomy | None = None) -> Score:
     """Share of documents whose predicted set is exactly the gold set.
 
     Examples
@@ -295,7 +316,7 @@ def subset_accuracy(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None)
     return Score.mean(equal.astype(np.float64), "whole sets, labels as given")
 
 
-def zero_one_loss(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None) -> Score:
+def zero_one_loss(gold: object, predicted: object, taxonomy: Taxonomy | None = None) -> Score:
     """Share of documents whose predicted set is not exactly the gold set.
 
     Examples
@@ -307,7 +328,9 @@ def zero_one_loss(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None) -
     return Score(1.0 - right, right.n, right.n_skipped, right.convention)
 
 
-def _example(which: str, gold: Any, predicted: Any, taxonomy: Taxonomy | None, zero_division: float | None) -> Score:
+def _example(
+    which: str, gold: object, predicted: object, taxonomy: Taxonomy | None, zero_division: float | None
+) -> Score:
     pair = as_pair(gold, predicted, taxonomy)
     values = getattr(by_document(pair.Y, pair.H), which)(zero_division)
     return Score.mean(values, f"mean over documents, {zero_rule(zero_division)}")

@@ -14,9 +14,9 @@ critical difference CD apart, with q the studentised range quantile over sqrt(2)
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from linnaeus.errors import DataError
 from linnaeus.typing import FloatArray
@@ -39,7 +39,7 @@ class Friedman:
     n: int
 
 
-def friedman(scores: Any, *, higher_is_better: bool = True, alpha: float = 0.05) -> Friedman:
+def friedman(scores: npt.ArrayLike, *, higher_is_better: bool = True, alpha: float = 0.05) -> Friedman:
     """Friedman, Iman-Davenport and Nemenyi on scores (n_datasets x n_systems).
 
     Examples

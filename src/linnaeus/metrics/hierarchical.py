@@ -11,12 +11,13 @@ Kiritchenko et al. (2005); Rousu et al. (2006) for levels and H-loss.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict, Unpack
 
 import numpy as np
+import numpy.typing as npt
 
 from linnaeus.data.check import check_weights
-from linnaeus.errors import ParameterError
+from linnaeus.errors import ParameterError, check_choice
 from linnaeus.losses import cost
 from linnaeus.metrics.counts import Counts, by_document, by_node
 from linnaeus.metrics.flat import zero_rule
@@ -40,18 +41,32 @@ __all__ = [
 ]
 
 
+class HierarchicalOptions(TypedDict, total=False):
+    """Options of precision, recall and F of closed sets; see `hierarchical_f1`."""
+
+    average: str
+    weights: FloatArray | None
+    zero_division: float | None
+    sample_weight: npt.ArrayLike | None
+
+
+class LevelRow(TypedDict):
+    """What `level_scores` says of one level."""
+
+    level: int
+    n_nodes: int
+    n_gold: int
+    n_predicted: int
+    precision: float
+    recall: float
+    f1: float
+
+
 # -- precision, recall, F ----------------------------------------------------------------------------------------------
 
 
 def hierarchical_precision(
-    gold: Any,
-    predicted: Any,
-    taxonomy: Taxonomy | None = None,
-    *,
-    average: str = "micro",
-    weights: FloatArray | None = None,
-    zero_division: float | None = None,
-    sample_weight: Any = None,
+    gold: object, predicted: object, taxonomy: Taxonomy | None = None, **options: Unpack[HierarchicalOptions]
 ) -> Score:
     """Precision of the closed sets; see `hierarchical_f1`.
 
@@ -61,18 +76,11 @@ def hierarchical_precision(
     >>> hierarchical_precision(["AA"], ["AB"], tax)
     0.5
     """
-    return _hierarchical("precision", gold, predicted, taxonomy, average, weights, zero_division, sample_weight)
+    return _hierarchical("precision", gold, predicted, taxonomy, **options)
 
 
 def hierarchical_recall(
-    gold: Any,
-    predicted: Any,
-    taxonomy: Taxonomy | None = None,
-    *,
-    average: str = "micro",
-    weights: FloatArray | None = None,
-    zero_division: float | None = None,
-    sample_weight: Any = None,
+    gold: object, predicted: object, taxonomy: Taxonomy | None = None, **options: Unpack[HierarchicalOptions]
 ) -> Score:
     """Recall of the closed sets; see `hierarchical_f1`.
 
@@ -82,26 +90,29 @@ def hierarchical_recall(
     >>> hierarchical_recall(["AA"], ["A"], tax)
     0.5
     """
-    return _hierarchical("recall", gold, predicted, taxonomy, average, weights, zero_division, sample_weight)
+    return _hierarchical("recall", gold, predicted, taxonomy, **options)
 
 
 def hierarchical_f1(
-    gold: Any,
-    predicted: Any,
+    gold: object,
+    predicted: object,
     taxonomy: Taxonomy | None = None,
     *,
     average: str = "micro",
     weights: FloatArray | None = None,
     zero_division: float | None = None,
-    sample_weight: Any = None,
+    sample_weight: npt.ArrayLike | None = None,
 ) -> Score:
     """F1 of the closed sets.
 
     Parameters
     ----------
-    average : "micro" pools all documents; "document" takes the mean over documents of their F.
-    weights : one weight per node, for example its information content, in place of counting nodes.
-    sample_weight : one weight per document.
+    average : str, default="micro"
+        "micro" pools all documents; "document" takes the mean over documents of their F.
+    weights : ndarray of float, default=None
+        One weight per node, for example its information content, in place of counting nodes.
+    sample_weight : object, default=None
+        One weight per document.
 
     Examples
     --------
@@ -110,18 +121,22 @@ def hierarchical_f1(
     >>> round(hierarchical_f1(gold, predicted, tax), 4)
     0.5882
     """
-    return _hierarchical("f1", gold, predicted, taxonomy, average, weights, zero_division, sample_weight)
+    options = HierarchicalOptions(
+        average=average, weights=weights, zero_division=zero_division, sample_weight=sample_weight
+    )
+    return _hierarchical("f1", gold, predicted, taxonomy, **options)
 
 
 def _hierarchical(
     which: str,
-    gold: Any,
-    predicted: Any,
+    gold: object,
+    predicted: object,
     taxonomy: Taxonomy | None,
-    average: str,
-    weights: FloatArray | None,
-    zero_division: float | None,
-    sample_weight: Any,
+    *,
+    average: str = "micro",
+    weights: FloatArray | None = None,
+    zero_division: float | None = None,
+    sample_weight: npt.ArrayLike | None = None,
 ) -> Score:
     pair = as_pair(gold, predicted, need_taxonomy(taxonomy)).closed()
     per_document = check_weights(sample_weight, pair.n_docs)
@@ -129,13 +144,12 @@ def _hierarchical(
     documents = "" if per_document is None else " over weighted documents"
     nodes = "nodes" if weights is None else "weighted nodes"
     kind = f"closed sets without the root, {nodes}, {zero_rule(zero_division)}"
+    check_choice("average", average, ("micro", "document"))
     if average == "micro":
         value = getattr(counts.total(per_document), which)(zero_division)[0]
         return Score(value, pair.n_docs, 0, f"micro{documents}, {kind}")
-    if average == "document":
-        values = getattr(counts, which)(zero_division)
-        return Score.mean(values, f"mean{documents or ' over documents'}, {kind}", weights=per_document)
-    raise ParameterError(f"average={average!r} is not 'micro' or 'document'.")
+    values = getattr(counts, which)(zero_division)
+    return Score.mean(values, f"mean{documents or ' over documents'}, {kind}", weights=per_document)
 
 
 def padded(pair: Pair, weights: FloatArray) -> FloatArray:
@@ -147,7 +161,7 @@ def padded(pair: Pair, weights: FloatArray) -> FloatArray:
     return np.concatenate([weights.astype(np.float64), np.full(pair.Y.shape[1] - len(weights), top)])
 
 
-def level_scores(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None) -> list[dict[str, Any]]:
+def level_scores(gold: object, predicted: object, taxonomy: Taxonomy | None = None) -> list[LevelRow]:
     """Micro precision, recall and F1 of the nodes of each level: rows with level, n_nodes, n_gold, n_predicted, ...
 
     Examples
@@ -160,9 +174,9 @@ def level_scores(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None) ->
     return level_rows(by_node(pair.Y, pair.H), need_taxonomy(taxonomy))
 
 
-def level_rows(counts: Counts, taxonomy: Taxonomy) -> list[dict[str, Any]]:
+def level_rows(counts: Counts, taxonomy: Taxonomy) -> list[LevelRow]:
     """Rows of `level_scores` from counts per node of closed sets; labels outside the taxonomy have no level."""
-    rows = []
+    rows: list[LevelRow] = []
     for level, nodes in enumerate(taxonomy.levels):
         if level == 0:
             continue
@@ -184,7 +198,9 @@ def level_rows(counts: Counts, taxonomy: Taxonomy) -> list[dict[str, Any]]:
 # -- costs -------------------------------------------------------------------------------------------------------------
 
 
-def symmetric_difference(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None, *, close: bool = True) -> Score:
+def symmetric_difference(
+    gold: object, predicted: object, taxonomy: Taxonomy | None = None, *, close: bool = True
+) -> Score:
     """Mean number of nodes in exactly one of the two closed sets; of labels as given with ``close=False``.
 
     Examples
@@ -199,7 +215,7 @@ def symmetric_difference(gold: Any, predicted: Any, taxonomy: Taxonomy | None = 
     )
 
 
-def hamming_loss(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None, *, close: bool = True) -> Score:
+def hamming_loss(gold: object, predicted: object, taxonomy: Taxonomy | None = None, *, close: bool = True) -> Score:
     """Mean share of all nodes (without the root) that are in exactly one of the two closed sets.
 
     Examples
@@ -214,7 +230,7 @@ def hamming_loss(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None, *,
 
 
 def h_loss(
-    gold: Any, predicted: Any, taxonomy: Taxonomy | None = None, *, scaling: str | FloatArray = "uniform"
+    gold: object, predicted: object, taxonomy: Taxonomy | None = None, *, scaling: str | FloatArray = "uniform"
 ) -> Score:
     """Mean weight of the first mistakes on each path; ``scaling`` as in `linnaeus.losses.cost.node_weights`, or
     weights.
@@ -233,7 +249,7 @@ def h_loss(
 
 
 def h_tilde_loss(
-    gold: Any, predicted: Any, taxonomy: Taxonomy | None = None, *, scaling: str | FloatArray = "uniform"
+    gold: object, predicted: object, taxonomy: Taxonomy | None = None, *, scaling: str | FloatArray = "uniform"
 ) -> Score:
     """Mean weight of the mistakes under parents that agree; on closed sets the same as `h_loss`.
 
@@ -253,7 +269,7 @@ def weights_of(pair: Pair, scaling: str | FloatArray) -> FloatArray:
     return padded(pair, cost.node_weights(taxonomy, scaling) if isinstance(scaling, str) else np.asarray(scaling))
 
 
-def tree_induced_error(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None) -> Score:
+def tree_induced_error(gold: object, predicted: object, taxonomy: Taxonomy | None = None) -> Score:
     """Mean number of edges between the true and the predicted node; for sets and on DAGs #(clo(Y) ^ clo(H)).
 
     Examples
@@ -264,7 +280,7 @@ def tree_induced_error(gold: Any, predicted: Any, taxonomy: Taxonomy | None = No
     return symmetric_difference(gold, predicted, need_taxonomy(taxonomy))
 
 
-def taxonomy_loss(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None, *, half: bool = False) -> Score:
+def taxonomy_loss(gold: object, predicted: object, taxonomy: Taxonomy | None = None, *, half: bool = False) -> Score:
     """Mean of #(anc(y) ^ anc(y')), or half of it, which puts siblings at 1 (Cai and Hofmann).
 
     Examples
@@ -276,7 +292,7 @@ def taxonomy_loss(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None, *
     return Score(whole / 2 if half else whole, whole.n, 0, f"{whole.convention}{', halved' if half else ''}")
 
 
-def normalised_taxonomy_loss(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None) -> Score:
+def normalised_taxonomy_loss(gold: object, predicted: object, taxonomy: Taxonomy | None = None) -> Score:
     """Mean of the two shares of either side's closed set that the other side lacks, in 0..1.
 
     Examples

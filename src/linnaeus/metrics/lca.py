@@ -14,7 +14,6 @@ from __future__ import annotations
 import itertools
 import math
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -30,7 +29,7 @@ MOST_COMBINATIONS = 64
 Ways = tuple[tuple[frozenset[int], frozenset[int]], ...]  # alternatives: (nodes above gold, nodes above predicted)
 
 
-def lca_precision(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None) -> Score:
+def lca_precision(gold: object, predicted: object, taxonomy: Taxonomy | None = None) -> Score:
     """Mean over documents of the precision up to lowest common ancestors.
 
     Examples
@@ -41,7 +40,7 @@ def lca_precision(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None) -
     return _mean_of(0, gold, predicted, taxonomy)
 
 
-def lca_recall(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None) -> Score:
+def lca_recall(gold: object, predicted: object, taxonomy: Taxonomy | None = None) -> Score:
     """Mean over documents of the recall up to lowest common ancestors.
 
     Examples
@@ -52,7 +51,7 @@ def lca_recall(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None) -> S
     return _mean_of(1, gold, predicted, taxonomy)
 
 
-def lca_f1(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None) -> Score:
+def lca_f1(gold: object, predicted: object, taxonomy: Taxonomy | None = None) -> Score:
     """Mean over documents of the F1 up to lowest common ancestors.
 
     Examples
@@ -63,12 +62,12 @@ def lca_f1(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None) -> Score
     return _mean_of(2, gold, predicted, taxonomy)
 
 
-def _mean_of(which: int, gold: Any, predicted: Any, taxonomy: Taxonomy | None) -> Score:
+def _mean_of(which: int, gold: object, predicted: object, taxonomy: Taxonomy | None) -> Score:
     values = [row[which] for row in lca_by_document(gold, predicted, need_taxonomy(taxonomy))]
     return Score.mean(np.array(values), f"mean over documents, at most {MOST_COMBINATIONS} combinations of tied links")
 
 
-def lca_by_document(gold: Any, predicted: Any, taxonomy: Taxonomy) -> list[tuple[float, float, float]]:
+def lca_by_document(gold: object, predicted: object, taxonomy: Taxonomy) -> list[tuple[float, float, float]]:
     """(P, R, F) of every document."""
     if taxonomy.kind == "graph":
         raise ParameterError("Lowest common ancestors need a tree or a DAG, got an undirected graph.")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -15,7 +14,7 @@ from scipy import sparse
 from linnaeus.errors import DataError, ParameterError, nearest
 from linnaeus.metrics.sets import as_pair, need_taxonomy
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import BoolArray, FloatArray, IntArray
+from linnaeus.typing import BoolArray, FloatArray, IntArray, is_sparse
 
 __all__ = ["NodeScores", "as_node_scores", "lift"]
 
@@ -45,8 +44,8 @@ class NodeScores:
 
 
 def as_node_scores(
-    gold: Any,
-    scores: Any,
+    gold: object,
+    scores: object,
     taxonomy: Taxonomy | None,
     labels: Sequence[str] | None = None,
     exclude: Iterable[str] = (),
@@ -73,9 +72,9 @@ def as_node_scores(
     return NodeScores(S[:, nodes], Y[:, nodes], nodes, pair.n_unseen_gold, taxonomy)
 
 
-def lift(scores: Any, taxonomy: Taxonomy, labels: Sequence[str] | None = None) -> FloatArray:
+def lift(scores: object, taxonomy: Taxonomy, labels: Sequence[str] | None = None) -> FloatArray:
     """Scores of every node (n_docs x n_nodes): those given, elsewhere the largest among the descendants, or -inf."""
-    S = scores.toarray() if sparse.issparse(scores) else np.asarray(scores, dtype=np.float64)
+    S = scores.toarray() if is_sparse(scores) else np.asarray(scores, dtype=np.float64)
     names = list(taxonomy.names) if labels is None else [str(label) for label in labels]
     if S.ndim != 2 or S.shape[1] != len(names):
         raise DataError(f"Scores have shape {S.shape}, expected (n_docs, {len(names)}): one column per label.")

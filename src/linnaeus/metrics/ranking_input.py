@@ -13,10 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypeGuard
 
 import numpy as np
-from scipy import sparse
 
 from linnaeus.engine.limits import blocks, rows_that_fit
 from linnaeus.errors import DataError, ParameterError
@@ -25,7 +24,7 @@ from linnaeus.metrics.sets import as_sets, is_indicator, label_lists, rows_over
 from linnaeus.order import best_columns
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import pattern
-from linnaeus.typing import CSR, FloatArray, IntArray
+from linnaeus.typing import CSR, FloatArray, IntArray, is_sparse
 
 __all__ = ["Ranking", "as_ranking"]
 
@@ -115,7 +114,7 @@ class Ranking:
 
 
 def as_ranking(
-    gold: Any, scores: Any, taxonomy: Taxonomy | None = None, labels: Sequence[str] | None = None
+    gold: object, scores: object, taxonomy: Taxonomy | None = None, labels: Sequence[str] | None = None
 ) -> Ranking:
     """Gold labels beside scores in any accepted form; see the top of this module.
 
@@ -127,20 +126,20 @@ def as_ranking(
     """
     if isinstance(scores, Ranking):
         return scores
-    listed = _is_listed(scores)
+    lists = scores if _is_listed(scores) else None
     if labels is not None:
         names = [str(label) for label in labels]
     elif taxonomy is not None:
         names = list(taxonomy.names)
-    elif listed:
+    elif lists is not None:
         rows = [] if is_indicator(gold) else label_lists(gold)
-        names = sorted({str(x) for row in rows for x in row} | {str(label) for row in scores for label, _ in row})
+        names = sorted({str(x) for row in rows for x in row} | {str(label) for row in lists for label, _ in row})
     elif is_indicator(gold):
-        names = [str(i) for i in range(gold.shape[1])]
+        names = [str(i) for i in range(as_sets(gold).Y.shape[1])]
     else:
         raise ParameterError("The columns of `scores` have no names: pass labels=... or taxonomy=...")
-    if listed:
-        indices, values = _numbered(scores, names)
+    if lists is not None:
+        indices, values = _numbered(lists, names)
     elif isinstance(scores, tuple):
         indices, values = (np.asarray(part) for part in scores)
     else:
@@ -170,7 +169,7 @@ def _without_root(ranking: Ranking) -> Ranking:
     return Ranking(Y, names[:root] + names[root + 1 :], taxonomy, S, indices, ranking.scores, left_out=root)
 
 
-def _is_listed(scores: Any) -> bool:
+def _is_listed(scores: object) -> TypeGuard[list[list[tuple[str, float]]]]:
     """Lists of (label, score) pairs rather than rows of numbers."""
     if not isinstance(scores, list) or not all(isinstance(row, (list, tuple)) for row in scores):
         return False
@@ -227,8 +226,8 @@ def _best_first(ranking: Ranking) -> Ranking:
     )
 
 
-def _checked(scores: Any, n_labels: int) -> FloatArray:
-    S = scores.toarray() if sparse.issparse(scores) else np.asarray(scores)
+def _checked(scores: object, n_labels: int) -> FloatArray:
+    S = scores.toarray() if is_sparse(scores) else np.asarray(scores)
     if S.ndim != 2 or S.shape[1] != n_labels:
         raise DataError(f"Scores have shape {S.shape}, expected (n_docs, {n_labels}): one column per label.")
     if S.dtype.kind not in "fiub":
@@ -238,20 +237,16 @@ def _checked(scores: Any, n_labels: int) -> FloatArray:
     return S
 
 
-def _gold_rows(gold: Any, names: list[str], taxonomy: Taxonomy | None, n_docs: int) -> CSR:
+def _gold_rows(gold: object, names: list[str], taxonomy: Taxonomy | None, n_docs: int) -> CSR:
     """Gold over the ranked columns first, gold labels that are not ranked (they can only be missed) last."""
-    if is_indicator(gold) and (taxonomy is None or gold.shape[1] == len(names)):
-        sets = as_sets(gold)
-        if sets.Y.shape[1] != len(names):
-            raise DataError(
-                f"gold has {sets.Y.shape[1]} columns and scores have {len(names)}; they must be the same labels."
-            )
-        Y = sets.Y
-    else:
-        if is_indicator(gold):
-            assert taxonomy is not None
-            gold = taxonomy.labels(as_sets(gold, taxonomy).Y)
+    if not is_indicator(gold):
         Y = rows_over(gold, names)
+    elif (Y := as_sets(gold).Y).shape[1] != len(names):
+        if taxonomy is None:
+            raise DataError(
+                f"gold has {Y.shape[1]} columns and scores have {len(names)}; they must be the same labels."
+            )
+        Y = rows_over(taxonomy.labels(as_sets(gold, taxonomy).Y), names)
     if Y.shape[0] != n_docs:
         raise DataError(f"gold has {Y.shape[0]} documents and scores have {n_docs}; they must be the same documents.")
     return Y

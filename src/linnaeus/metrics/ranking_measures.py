@@ -13,7 +13,6 @@ on the best k labels are in `linnaeus.metrics.top_k`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -41,7 +40,7 @@ __all__ = [
 Labels = Sequence[str] | None
 
 
-def one_accuracy(gold: Any, scores: Any, taxonomy: Taxonomy | None = None, *, labels: Labels = None) -> Score:
+def one_accuracy(gold: object, scores: object, taxonomy: Taxonomy | None = None, *, labels: Labels = None) -> Score:
     """Share of documents whose best label is a gold label.
 
     Examples
@@ -53,7 +52,7 @@ def one_accuracy(gold: Any, scores: Any, taxonomy: Taxonomy | None = None, *, la
     return ranking.mean(_top_hits(ranking), "best label, ties by column")
 
 
-def parent_accuracy(gold: Any, scores: Any, taxonomy: Taxonomy | None = None, *, labels: Labels = None) -> Score:
+def parent_accuracy(gold: object, scores: object, taxonomy: Taxonomy | None = None, *, labels: Labels = None) -> Score:
     """Share of documents whose best label shares a parent with a gold label; top nodes share the root.
 
     Examples
@@ -75,7 +74,9 @@ def parent_accuracy(gold: Any, scores: Any, taxonomy: Taxonomy | None = None, *,
     return ranking.mean(right, "best label and a gold label have a common parent, the root included")
 
 
-def average_precision(gold: Any, scores: Any, taxonomy: Taxonomy | None = None, *, labels: Labels = None) -> Score:
+def average_precision(
+    gold: object, scores: object, taxonomy: Taxonomy | None = None, *, labels: Labels = None
+) -> Score:
     """Mean over documents of the mean over gold labels y of #{r in Y: f_r >= f_y} / #{r: f_r >= f_y}.
 
     Examples
@@ -93,7 +94,7 @@ def average_precision(gold: Any, scores: Any, taxonomy: Taxonomy | None = None, 
     return _per_document(as_ranking(gold, scores, taxonomy, labels), one, "per document, ties against")
 
 
-def ranking_loss(gold: Any, scores: Any, taxonomy: Taxonomy | None = None, *, labels: Labels = None) -> Score:
+def ranking_loss(gold: object, scores: object, taxonomy: Taxonomy | None = None, *, labels: Labels = None) -> Score:
     """Mean over documents of the share of pairs (gold y, other l) with f_y <= f_l.
 
     Examples
@@ -111,7 +112,7 @@ def ranking_loss(gold: Any, scores: Any, taxonomy: Taxonomy | None = None, *, la
     return _per_document(as_ranking(gold, scores, taxonomy, labels), one, "per document, ties against")
 
 
-def coverage(gold: Any, scores: Any, taxonomy: Taxonomy | None = None, *, labels: Labels = None) -> Score:
+def coverage(gold: object, scores: object, taxonomy: Taxonomy | None = None, *, labels: Labels = None) -> Score:
     """Mean number of labels to go through until all gold labels are met; ties against, 0 without gold labels.
 
     Examples
@@ -132,7 +133,7 @@ def coverage(gold: Any, scores: Any, taxonomy: Taxonomy | None = None, *, labels
     return ranking.mean(values, "ties against")
 
 
-def r_precision(gold: Any, scores: Any, taxonomy: Taxonomy | None = None, *, labels: Labels = None) -> Score:
+def r_precision(gold: object, scores: object, taxonomy: Taxonomy | None = None, *, labels: Labels = None) -> Score:
     """Mean over documents of the precision among the best #Y labels; 0 without gold labels.
 
     Examples
@@ -147,7 +148,7 @@ def r_precision(gold: Any, scores: Any, taxonomy: Taxonomy | None = None, *, lab
     return ranking.mean(hits.sum(axis=1) / np.maximum(sizes, 1), "precision at the number of gold labels")
 
 
-def maximal_loss(gold: Any, scores: Any, taxonomy: Taxonomy | None = None, *, labels: Labels = None) -> Score:
+def maximal_loss(gold: object, scores: object, taxonomy: Taxonomy | None = None, *, labels: Labels = None) -> Score:
     """Mean over documents of the largest half distance between a gold label and another that scores at least as much.
 
     Examples
@@ -175,7 +176,7 @@ def maximal_loss(gold: Any, scores: Any, taxonomy: Taxonomy | None = None, *, la
     return _mean_of_ranked(ranking, values, _ranked_entries(ranking)[0], "half distance, ties against")
 
 
-def top_loss(gold: Any, scores: Any, taxonomy: Taxonomy | None = None, *, labels: Labels = None) -> Score:
+def top_loss(gold: object, scores: object, taxonomy: Taxonomy | None = None, *, labels: Labels = None) -> Score:
     """Mean over documents of the largest half distance from the best label to a gold label, 0 if it is one itself.
 
     A document without any answer is charged the way from its gold labels to the root.

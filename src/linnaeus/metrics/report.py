@@ -41,9 +41,9 @@ class Report:
     """
 
     scores: dict[str, Score]
-    about: dict[str, Any]
-    levels: list[dict[str, Any]] = field(default_factory=list)
-    nodes: list[dict[str, Any]] = field(default_factory=list)
+    about: dict[str, object]
+    levels: list[hierarchical.LevelRow] = field(default_factory=list)
+    nodes: list[flat.LabelRow] = field(default_factory=list)
 
     def __getitem__(self, name: str) -> Score:
         return self.scores[name]
@@ -54,7 +54,7 @@ class Report:
 
     def to_dict(self, *, per_node: bool = False) -> dict[str, Any]:
         """Plain values for JSON."""
-        answer: dict[str, Any] = {
+        answer: dict[str, object] = {
             # JSON has no NaN: a measure that no document defines is null
             "metrics": {name: None if value != value else float(value) for name, value in self.scores.items()},
             "conventions": {name: value.convention for name, value in self.scores.items()},
@@ -66,11 +66,11 @@ class Report:
 
 
 def evaluate(
-    gold: Any,
-    predicted: Any = None,
+    gold: object,
+    predicted: object = None,
     taxonomy: Taxonomy | None = None,
     *,
-    scores: Any = None,
+    scores: object = None,
     labels: Sequence[str] | None = None,
     at: Sequence[int] = (1, 3, 5),
     absent: str = "zero",
@@ -82,14 +82,20 @@ def evaluate(
 
     Parameters
     ----------
-    gold, predicted : label sets in any form of `linnaeus.metrics.sets`; ``predicted`` may be None.
-    scores : rankings in any form of `linnaeus.metrics.ranking_input`, with ``labels`` as names of columns; may be None.
+    gold, predicted : object
+        Label sets in any form of `linnaeus.metrics.sets`; ``predicted`` may be None.
+    scores : object, default=None
+        Rankings in any form of `linnaeus.metrics.ranking_input`, with ``labels`` as names of columns; may be None.
         Average precision and ranking loss need whole rankings; of lists that are cut they are left out, as
         ``about["left_out"]`` says.
-    at : the k of the measures at k.
-    absent : what a label counts in the macro average that is neither gold nor predicted anywhere.
-    per_node : whether to list every node, too.
-    seconds, model_bytes : reported as seconds per document and size of the model.
+    at : Sequence[int], default=(1, 3, 5)
+        The k of the measures at k.
+    absent : str, default="zero"
+        What a label counts in the macro average that is neither gold nor predicted anywhere.
+    per_node : bool, default=False
+        Whether to list every node, too.
+    seconds, model_bytes : float, default=None
+        Reported as seconds per document and size of the model.
 
     Examples
     --------
@@ -98,9 +104,9 @@ def evaluate(
     (0.6666666666666666, 0.5)
     """
     measured: dict[str, Score] = {}
-    about: dict[str, Any] = {}
-    levels: list[dict[str, Any]] = []
-    nodes: list[dict[str, Any]] = []
+    about: dict[str, object] = {}
+    levels: list[hierarchical.LevelRow] = []
+    nodes: list[flat.LabelRow] = []
     if predicted is not None:
         counts = count_sets(as_pair(gold, predicted, taxonomy))
         measured |= _flat_measures(counts, absent)
@@ -116,10 +122,10 @@ def evaluate(
         given = as_ranking(gold, scores, taxonomy, labels)
         measured |= _ranking_measures(gold, given, at)
         about |= _about_ranking(given)
-    n_docs = next(iter(measured.values())).n if measured else 0
+    n_docs = counts.pair.n_docs if predicted is not None else next(iter(measured.values())).n if measured else 0
     about.setdefault("n_docs", n_docs)
     if seconds is not None:
-        about["seconds_per_document"] = seconds / max(about["n_docs"], 1)
+        about["seconds_per_document"] = seconds / max(n_docs, 1)
     if model_bytes is not None:
         about["model_bytes"] = model_bytes
     return Report(measured, about, levels, nodes)
@@ -139,7 +145,7 @@ class SetCounts:
     closed_by_node: Counts
     h_losses: dict[str, FloatArray]
 
-    def about(self) -> dict[str, Any]:
+    def about(self) -> dict[str, object]:
         """What went in."""
         taxonomy = self.pair.taxonomy
         return {
@@ -228,7 +234,7 @@ def _hierarchical_measures(counts: SetCounts) -> dict[str, Score]:
 # -- rankings ----------------------------------------------------------------------------------------------------------
 
 
-def _ranking_measures(gold: Any, given: Ranking, at: Sequence[int]) -> dict[str, Score]:
+def _ranking_measures(gold: object, given: Ranking, at: Sequence[int]) -> dict[str, Score]:
     found = {"one_accuracy": ranking_measures.one_accuracy(gold, given)}
     for k in at:
         found[f"precision_at_{k}"] = top_k.precision_at_k(gold, given, k)
@@ -244,9 +250,9 @@ def _ranking_measures(gold: Any, given: Ranking, at: Sequence[int]) -> dict[str,
     return found
 
 
-def _about_ranking(given: Ranking) -> dict[str, Any]:
+def _about_ranking(given: Ranking) -> dict[str, object]:
     """What was ranked, and what could not be measured because of it."""
-    said: dict[str, Any] = {"n_labels_ranked": given.n_labels, "root_ranked": given.root_ranked}
+    said: dict[str, object] = {"n_labels_ranked": given.n_labels, "root_ranked": given.root_ranked}
     if not given.is_whole:
         least = int(given.n_listed.min())
         said["left_out"] = f"{', '.join(WHOLE)}: the shortest ranking holds {least:,} of {given.n_labels:,} labels"

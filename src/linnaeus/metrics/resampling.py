@@ -7,16 +7,17 @@ sums; any other measure is recomputed on the documents themselves. Seeds are par
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sized
+from typing import cast
 
 import numpy as np
+import numpy.typing as npt
 
 from linnaeus.engine.limits import blocks, rows_that_fit
-from linnaeus.errors import DataError, ParameterError
+from linnaeus.errors import DataError, ParameterError, check_choice
 from linnaeus.metrics.sets import is_indicator, label_lists
 from linnaeus.metrics.significance import Test
-from linnaeus.typing import FloatArray, IntArray
+from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
 
 __all__ = ["bootstrap", "bootstrap_metric", "permutation_metric", "permutation_test"]
 
@@ -26,8 +27,8 @@ Statistic = Callable[[FloatArray], FloatArray]
 
 
 def permutation_test(
-    first: Any,
-    second: Any | None = None,
+    first: npt.ArrayLike,
+    second: npt.ArrayLike | None = None,
     *,
     statistic: Statistic | None = None,
     n_resamples: int = 10_000,
@@ -37,9 +38,11 @@ def permutation_test(
 
     Parameters
     ----------
-    first, second : values per pair (n), or sums per document (n x m); without ``second``, ``first`` holds differences.
-    statistic : maps totals over documents (..., m) to values (...); default: the mean of single values. For micro-F1
-        from rows (common, gold, predicted): ``lambda t: 2 * t[..., 0] / (t[..., 1] + t[..., 2])``.
+    first, second : object
+        Values per pair (n), or sums per document (n x m); without ``second``, ``first`` holds differences.
+    statistic : Statistic, default=None
+        Maps totals over documents (..., m) to values (...); default: the mean of single values. For micro-F1 from rows
+        (common, gold, predicted): ``lambda t: 2 * t[..., 0] / (t[..., 1] + t[..., 2])``.
 
     Up to 15 pairs all 2^n swaps are tried; beyond, p = (1 + as extreme)/(1 + n_resamples).
 
@@ -64,10 +67,10 @@ def permutation_test(
 
 
 def permutation_metric(
-    metric: Callable[[Any, Any], float],
-    gold: Any,
-    first: Any,
-    second: Any,
+    metric: Callable[[object, object], float],
+    gold: object,
+    first: object,
+    second: object,
     *,
     n_resamples: int = 1_000,
     random_state: int = 0,
@@ -95,7 +98,7 @@ def _permuted(
     differences: Callable[[FloatArray], FloatArray],
     n_resamples: int,
     random_state: int,
-    details: dict[str, Any],
+    details: dict[str, int | float | str | bool],
 ) -> Test:
     exhaustive = n <= EXHAUSTIVE
     rng = np.random.default_rng(random_state)
@@ -115,8 +118,8 @@ def _permuted(
 
 
 def bootstrap(
-    first: Any,
-    second: Any | None = None,
+    first: npt.ArrayLike,
+    second: npt.ArrayLike | None = None,
     *,
     statistic: Statistic | None = None,
     level: float = 0.95,
@@ -160,10 +163,10 @@ def _how_often(rng: np.random.Generator, n_samples: int, n: int) -> FloatArray:
 
 
 def bootstrap_metric(
-    metric: Callable[[Any, Any], float],
-    gold: Any,
-    first: Any,
-    second: Any,
+    metric: Callable[[object, object], float],
+    gold: object,
+    first: object,
+    second: object,
     *,
     level: float = 0.95,
     method: str = "percentile",
@@ -201,15 +204,19 @@ def _interval(
     n: int,
     random_state: int,
 ) -> Test:
-    if method not in ("percentile", "bca"):
-        raise ParameterError(f"method={method!r} is not 'percentile' or 'bca'.")
+    check_choice("method", method, ("percentile", "bca"))
     tails = np.array([(1 - level) / 2, (1 + level) / 2])
     if left_out is not None:
         tails = _corrected_tails(tails, observed, drawn, left_out)
     low, high = np.quantile(drawn, tails)
     beyond = min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))
     p = min(1.0, 2 * (1 + beyond) / (1 + len(drawn)))
-    details = {"level": level, "method": method, "n_resamples": len(drawn), "random_state": random_state}
+    details: dict[str, int | float | str | bool] = {
+        "level": level,
+        "method": method,
+        "n_resamples": len(drawn),
+        "random_state": random_state,
+    }
     return Test("paired bootstrap", p, observed, observed, (float(low), float(high)), n, details)
 
 
@@ -228,7 +235,9 @@ def _corrected_tails(tails: FloatArray, observed: float, drawn: FloatArray, left
     return np.asarray(stats.norm.cdf(bias + z / (1 - acceleration * z)))
 
 
-def _paired(first: Any, second: Any, statistic: Statistic | None) -> tuple[FloatArray, FloatArray, Statistic]:
+def _paired(
+    first: npt.ArrayLike, second: npt.ArrayLike, statistic: Statistic | None
+) -> tuple[FloatArray, FloatArray, Statistic]:
     A, B = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if A.shape != B.shape:
         raise DataError(f"The two systems have values of shapes {A.shape} and {B.shape}; they must be paired.")
@@ -247,11 +256,11 @@ def _paired(first: Any, second: Any, statistic: Statistic | None) -> tuple[Float
 class _Documents:
     """Labels in any form, of one or two systems, from which documents can be taken."""
 
-    def __init__(self, first: Any, second: Any | None = None) -> None:
+    def __init__(self, first: object, second: object = None) -> None:
         from scipy import sparse
 
-        self.n = first.shape[0] if hasattr(first, "shape") else len(first)
-        self.parts: Any
+        self.n = first.shape[0] if hasattr(first, "shape") else len(cast(Sized, first))
+        self.parts: CSR | list[list[str]]
         if is_indicator(first) and (second is None or is_indicator(second)):
             self.parts = sparse.csr_array(first)
             if second is not None:
@@ -259,8 +268,8 @@ class _Documents:
         else:
             self.parts = label_lists(first) + ([] if second is None else label_lists(second))
 
-    def take(self, rows: IntArray) -> Any:
+    def take(self, rows: IntArray) -> CSR | list[list[str]]:
         return [self.parts[i] for i in rows] if isinstance(self.parts, list) else self.parts[rows]
 
-    def mix(self, swapped: Any) -> Any:
+    def mix(self, swapped: BoolArray) -> CSR | list[list[str]]:
         return self.take(np.arange(self.n) + self.n * swapped)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from linnaeus.typing import FloatArray
@@ -51,5 +49,5 @@ class Score(float):
         value = float(np.average(values, weights=weights)) if defined else float("nan")
         return cls(value, len(values), n_skipped, convention)
 
-    def __reduce__(self) -> Any:  # float's own would forget the rest
+    def __reduce__(self) -> tuple[type[Score], tuple[float, int, int, str]]:  # float's own would forget the rest
         return Score, (float(self), self.n, self.n_skipped, self.convention)

@@ -11,9 +11,8 @@ The coverage-risk curve orders documents by how certain their answers are and gi
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+import numpy.typing as npt
 
 from linnaeus.errors import DataError
 from linnaeus.metrics.score import Score
@@ -24,13 +23,13 @@ from linnaeus.typing import BoolArray
 __all__ = ["binomial_interval", "coverage_risk_curve", "selective_risk"]
 
 
-def selective_risk(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None, *, of: str = "answered") -> Score:
+def selective_risk(gold: object, predicted: object, taxonomy: Taxonomy | None = None, *, of: str = "answered") -> Score:
     """Share of wrong answers among the answered documents, or among all.
 
     Parameters
     ----------
-    gold, predicted : label sets
-        Labels of any kind; an empty predicted set is no answer.
+    gold, predicted : object
+        Label sets Labels of any kind; an empty predicted set is no answer.
     taxonomy : Taxonomy, default=None
         With it a node above a gold label is right.
     of : {"answered", "all"}, default="answered"
@@ -56,9 +55,9 @@ def selective_risk(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None, 
 
 
 def coverage_risk_curve(
-    gold: Any,
-    predicted: Any,
-    certainty: Any,
+    gold: object,
+    predicted: object,
+    certainty: npt.ArrayLike,
     taxonomy: Taxonomy | None = None,
     *,
     n_points: int = 100,
@@ -68,8 +67,8 @@ def coverage_risk_curve(
 
     Parameters
     ----------
-    gold, predicted : label sets
-        Labels of any kind; an empty predicted set is no answer at any threshold.
+    gold, predicted : object
+        Label sets Labels of any kind; an empty predicted set is no answer at any threshold.
     certainty : array-like of shape (n_docs,)
         How certain each answer is, for example the probability of the best label.
     taxonomy : Taxonomy, default=None
@@ -135,7 +134,7 @@ def binomial_interval(k: int, n: int, confidence: float = 0.9) -> tuple[float, f
     return low, high
 
 
-def _judged(gold: Any, predicted: Any, taxonomy: Taxonomy | None) -> tuple[BoolArray, BoolArray]:
+def _judged(gold: object, predicted: object, taxonomy: Taxonomy | None) -> tuple[BoolArray, BoolArray]:
     """Which documents are answered, and which of the answers are wrong."""
     pair = as_pair(gold, predicted, taxonomy)
     answered = np.diff(pair.H.indptr) > 0

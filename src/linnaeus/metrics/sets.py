@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -45,7 +44,7 @@ class LabelSets:
         return int(self.Y.shape[0])
 
 
-def as_sets(labels: Any, taxonomy: Taxonomy | None = None) -> LabelSets:
+def as_sets(labels: object, taxonomy: Taxonomy | None = None) -> LabelSets:
     """Labels in any accepted form as 0/1 rows; labels outside the taxonomy get columns of their own at the end.
 
     Examples
@@ -66,7 +65,7 @@ def as_sets(labels: Any, taxonomy: Taxonomy | None = None) -> LabelSets:
     return _numbered(flat, indptr, taxonomy.index_of)
 
 
-def rows_over(labels: Any, names: Sequence[str]) -> CSR:
+def rows_over(labels: object, names: Sequence[str]) -> CSR:
     """Names of labels as 0/1 rows over these columns; labels that are none of them have columns at the end."""
     return _numbered(*_flatten(labels), {name: i for i, name in enumerate(names)}).Y
 
@@ -83,7 +82,7 @@ def _numbered(flat: list[str], indptr: IntArray, index_of: Mapping[str, int]) ->
     return LabelSets(Y, list(strange))
 
 
-def label_lists(labels: Any) -> list[list[str]]:
+def label_lists(labels: object) -> list[list[str]]:
     """Names as one list per document: single labels become lists, a path stands for its last name."""
     rows = recognise(labels).rows
     if rows is None:
@@ -91,13 +90,13 @@ def label_lists(labels: Any) -> list[list[str]]:
     return rows
 
 
-def _indicator(labels: Any) -> CSR:
+def _indicator(labels: object) -> CSR:
     indicator = recognise(labels).indicator
     assert indicator is not None
     return indicator
 
 
-def _flatten(labels: Any) -> tuple[list[str], IntArray]:
+def _flatten(labels: object) -> tuple[list[str], IntArray]:
     rows = label_lists(labels)
     indptr = np.zeros(len(rows) + 1, dtype=np.int64)
     np.cumsum([len(row) for row in rows], out=indptr[1:])
@@ -151,7 +150,7 @@ class Pair:
             yield Pair(self.Y[rows], self.H[rows], *rest)
 
 
-def as_pair(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None) -> Pair:
+def as_pair(gold: object, predicted: object, taxonomy: Taxonomy | None = None) -> Pair:
     """Gold and predicted labels over the same columns; see the top of this module.
 
     Examples
@@ -177,7 +176,7 @@ def as_pair(gold: Any, predicted: Any, taxonomy: Taxonomy | None = None) -> Pair
     )
 
 
-def as_pairs(gold: Any, first: Any, second: Any, taxonomy: Taxonomy | None = None) -> tuple[Pair, Pair]:
+def as_pairs(gold: object, first: object, second: object, taxonomy: Taxonomy | None = None) -> tuple[Pair, Pair]:
     """Gold beside each of two systems, all over the same columns, so that the systems can be compared label by label.
 
     Examples
@@ -200,13 +199,13 @@ def as_pairs(gold: Any, first: Any, second: Any, taxonomy: Taxonomy | None = Non
     return halves[0], halves[-1]
 
 
-def _as_lists(labels: Any, taxonomy: Taxonomy | None) -> list[list[Any]]:
+def _as_lists(labels: object, taxonomy: Taxonomy | None) -> list[list[str]]:
     if is_indicator(labels):
         return need_taxonomy(taxonomy).labels(as_sets(labels, taxonomy).Y)
     return label_lists(labels)
 
 
-def _pair_without_taxonomy(gold: Any, predicted: Any) -> Pair:
+def _pair_without_taxonomy(gold: object, predicted: object) -> Pair:
     if is_indicator(gold) or is_indicator(predicted):
         if not (is_indicator(gold) and is_indicator(predicted)):
             raise DataError("One side is a 0/1 indicator and the other is not; give `taxonomy` to name its columns.")

@@ -7,11 +7,11 @@ and bootstrap are in `linnaeus.metrics.resampling`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from linnaeus.errors import DataError, check_choice
 from linnaeus.metrics.sets import as_pairs
@@ -41,9 +41,9 @@ class Test:
     effect: float | None = None
     interval: tuple[float, float] | None = None
     n: int = 0
-    details: dict[str, Any] = field(default_factory=dict)
+    details: Mapping[str, int | float | str | bool] = field(default_factory=dict)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values for JSON."""
         plain = {"name": self.name, "p_value": self.p_value, "statistic": self.statistic, "effect": self.effect}
         return {**plain, "interval": list(self.interval) if self.interval else None, "n": self.n, **self.details}
@@ -65,7 +65,7 @@ def sign_test(wins: int, losses: int) -> Test:
     return Test("sign test", _binomial(wins, n), float(wins), effect, None, n, {"wins": wins, "losses": losses})
 
 
-def decision_sign_test(gold: Any, first: Any, second: Any, taxonomy: Taxonomy | None = None) -> Test:
+def decision_sign_test(gold: object, first: object, second: object, taxonomy: Taxonomy | None = None) -> Test:
     """Sign test over all (document, label) decisions where exactly one of two systems is right.
 
     Decisions of one document are not independent, so the p-value is too small; see `permutation_metric`.
@@ -117,7 +117,7 @@ def _binomial(wins: int, n: int) -> float:
 # -- paired values -----------------------------------------------------------------------------------------------------
 
 
-def wilcoxon(differences: Any, zeros: str = "drop") -> Test:
+def wilcoxon(differences: npt.ArrayLike, zeros: str = "drop") -> Test:
     """Signed ranks of paired differences, for example of per-label F1; exact up to 25 pairs without ties, else normal.
 
     ``zeros``: "drop" leaves equal pairs out, "pratt" ranks them and then leaves them out.
@@ -142,7 +142,7 @@ def wilcoxon(differences: Any, zeros: str = "drop") -> Test:
     return Test("Wilcoxon signed rank", float(found.pvalue), float(found.statistic), effect, None, len(d), details)
 
 
-def corrected_resampled_t(differences: Any, n_train: int, n_test: int) -> Test:
+def corrected_resampled_t(differences: npt.ArrayLike, n_train: int, n_test: int) -> Test:
     """t-test over folds or repeated splits whose training sets overlap: variance factor 1/J + n_test/n_train.
 
     Examples
@@ -185,7 +185,7 @@ def holm(p_values: Sequence[float]) -> FloatArray:
 # -- shared ------------------------------------------------------------------------------------------------------------
 
 
-def _values(given: Any) -> FloatArray:
+def _values(given: npt.ArrayLike) -> FloatArray:
     values = np.asarray(given, dtype=np.float64)
     if values.ndim != 1:
         raise DataError(f"Expected one value per pair, got an array of shape {values.shape}.")

@@ -12,9 +12,8 @@ a hit on one counts more. Documents without gold labels count 0. Scores in any f
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+import numpy.typing as npt
 
 from linnaeus.errors import ParameterError
 from linnaeus.losses.cost import row_sums
@@ -28,7 +27,9 @@ from linnaeus.typing import CSR, FloatArray
 __all__ = ["ndcg_at_k", "precision_at_k", "propensities", "propensity_scored_precision_at_k", "recall_at_k"]
 
 
-def precision_at_k(gold: Any, scores: Any, k: int, taxonomy: Taxonomy | None = None, *, labels: Labels = None) -> Score:
+def precision_at_k(
+    gold: object, scores: object, k: int, taxonomy: Taxonomy | None = None, *, labels: Labels = None
+) -> Score:
     """Mean over documents of the share of the k best labels that are gold.
 
     Examples
@@ -40,7 +41,9 @@ def precision_at_k(gold: Any, scores: Any, k: int, taxonomy: Taxonomy | None = N
     return ranking.mean(top_hits(ranking.Y, ranking.top(k)).sum(axis=1) / k, f"hits among the best {k}, over {k}")
 
 
-def recall_at_k(gold: Any, scores: Any, k: int, taxonomy: Taxonomy | None = None, *, labels: Labels = None) -> Score:
+def recall_at_k(
+    gold: object, scores: object, k: int, taxonomy: Taxonomy | None = None, *, labels: Labels = None
+) -> Score:
     """Mean over documents of the share of the gold labels that are among the k best; 0 without gold labels.
 
     Examples
@@ -53,7 +56,9 @@ def recall_at_k(gold: Any, scores: Any, k: int, taxonomy: Taxonomy | None = None
     return ranking.mean(top_hits(ranking.Y, ranking.top(k)).sum(axis=1) / sizes, f"hits among the best {k}, over #Y")
 
 
-def ndcg_at_k(gold: Any, scores: Any, k: int, taxonomy: Taxonomy | None = None, *, labels: Labels = None) -> Score:
+def ndcg_at_k(
+    gold: object, scores: object, k: int, taxonomy: Taxonomy | None = None, *, labels: Labels = None
+) -> Score:
     """Mean over documents of the discounted gain of the k best labels over the best attainable.
 
     Examples
@@ -68,7 +73,7 @@ def ndcg_at_k(gold: Any, scores: Any, k: int, taxonomy: Taxonomy | None = None, 
     return ranking.mean(gain / ideal[np.minimum(np.diff(ranking.Y.indptr), k)], f"gain over the best attainable at {k}")
 
 
-def propensities(n_positive: Any, n_train: int, A: float = 0.55, B: float = 1.5) -> FloatArray:
+def propensities(n_positive: npt.ArrayLike, n_train: int, A: float = 0.55, B: float = 1.5) -> FloatArray:
     """Propensity of every label from its number of training documents: 1 / (1 + C exp(-A ln(N_l + B))).
 
     C = (ln N - 1)(B + 1)^A. The defaults of A and B are the ones commonly used where nothing better is known.
@@ -86,8 +91,8 @@ def propensities(n_positive: Any, n_train: int, A: float = 0.55, B: float = 1.5)
 
 
 def propensity_scored_precision_at_k(
-    gold: Any,
-    scores: Any,
+    gold: object,
+    scores: object,
     k: int,
     propensity: FloatArray,
     taxonomy: Taxonomy | None = None,

@@ -52,8 +52,8 @@ def calibrate(
     ----------
     model : TaxonomyClassifier or Pipeline
         A fitted model.
-    X, y : documents and labels
-        As for ``fit``: the training documents, or with ``cv=None`` others.
+    X, y : object
+        Documents and labels As for ``fit``: the training documents, or with ``cv=None`` others.
     cv : int, float, iterable or None, default=5
         Folds, as for `fit_decoder`; None for documents that the model has not seen.
     method : {"isotonic", "platt"}, default="isotonic"

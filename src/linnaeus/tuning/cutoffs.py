@@ -39,8 +39,8 @@ def fit_decoder(
         Fitted or not; copies of it learn from the folds.
     X : array-like or documents
         Documents, as for the ``fit`` of the model.
-    y : labels
-        Labels, as for the ``fit`` of the model.
+    y : object
+        Labels Labels, as for the ``fit`` of the model.
     decoder : CutOff or str, default="scut"
         "rcut", "scut", "pcut", "instance_cut", "set_size", or such an object. By name, answers may be empty where some
         documents have no label.

@@ -39,12 +39,17 @@ class InstanceCut(CutOff):
 
     Parameters
     ----------
-    target : what the thresholds of held-out documents are best for: "errors", the fewest labels missed or wrong (the
-        lowest of several best intervals); or "f1", the F1 of the document (the fewest labels of several best).
-    n_scores : how many of the best scores are features.
-    penalty : of the ridge regression; None finds it by cross-validation.
-    at_least_one : an empty answer becomes the label of largest score.
-    weights, constant : learned.
+    target : str, default="errors"
+        What the thresholds of held-out documents are best for: "errors", the fewest labels missed or wrong (the lowest
+        of several best intervals); or "f1", the F1 of the document (the fewest labels of several best).
+    n_scores : int, default=50
+        How many of the best scores are features.
+    penalty : float, default=None
+        Of the ridge regression; None finds it by cross-validation.
+    at_least_one : bool, default=True
+        An empty answer becomes the label of largest score.
+    weights, constant : object, default=field(default=None, repr=False)
+        Learned.
 
     Examples
     --------
@@ -113,13 +118,19 @@ class SetSize(CutOff):
 
     Parameters
     ----------
-    method : "poisson", "ordinal" (proportional odds), or "ridge".
-    target : the number that is learned: "size", how many labels a document has; "errors" or "f1", how many of its best
-        ones make the fewest errors or the largest F1 (as for `InstanceCut`).
-    n_scores : how many of the best scores are features.
-    penalty : of the regression; None: slight, by cross-validation for "ridge".
-    at_least_one : no answer is empty.
-    weights, constant, cut_points, sizes : learned; ``sizes`` are those that occurred, no answer leaves their range.
+    method : str, default="poisson"
+        "poisson", "ordinal" (proportional odds), or "ridge".
+    target : str, default="size"
+        The number that is learned: "size", how many labels a document has; "errors" or "f1", how many of its best ones
+        make the fewest errors or the largest F1 (as for `InstanceCut`).
+    n_scores : int, default=50
+        How many of the best scores are features.
+    penalty : float, default=None
+        Of the regression; None: slight, by cross-validation for "ridge".
+    at_least_one : bool, default=True
+        No answer is empty.
+    weights, constant, cut_points, sizes : object, default=field(default=None, repr=False)
+        Learned; ``sizes`` are those that occurred, no answer leaves their range.
 
     Examples
     --------

@@ -80,10 +80,14 @@ class CutOff(Decoder):
 
         Parameters
         ----------
-        S : scores of documents that the model has not seen, n_docs x n_scored, or the `TopScores` of each document.
-        Y : their labels, of any kind.
-        columns : node numbers of the columns of S; all nodes in order if None.
-        metric : what is maximised where there is a choice, called with (gold, answers, taxonomy), as the functions of
+        S : object
+            Scores of documents that the model has not seen, n_docs x n_scored, or the `TopScores` of each document.
+        Y : object
+            Their labels, of any kind.
+        columns : object, default=None
+            Node numbers of the columns of S; all nodes in order if None.
+        metric : Metric, default=None
+            What is maximised where there is a choice, called with (gold, answers, taxonomy), as the functions of
             `linnaeus.metrics` are; micro-averaged F1 if None. Answers are repaired, and gold is closed likewise.
         """
         held = held_out(S, Y, taxonomy, columns, close=self.closed)

@@ -38,9 +38,12 @@ class PCut(CutOff):
 
     Parameters
     ----------
-    x : how many times the share of the training documents; None tunes it.
-    at_least_one : a document without a label gets the one of largest score; the shares are then no longer kept.
-    shares : learned: for each node the share of documents that carry it.
+    x : float or None, default=1.0
+        How many times the share of the training documents; None tunes it.
+    at_least_one : bool, default=False
+        A document without a label gets the one of largest score; the shares are then no longer kept.
+    shares : object, default=field(default=None, repr=False)
+        Learned: for each node the share of documents that carry it.
 
     Examples
     --------

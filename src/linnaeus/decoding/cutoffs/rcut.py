@@ -39,10 +39,14 @@ class RCut(CutOff):
 
     Parameters
     ----------
-    r : how many; None tunes it on held-out documents (per document in tenths).
-    per : "document", or "parent" for the r best children at every node, from the top to the leaves.
-    path_sum : rank the scored leaves only, each by the sum of the scores on its way to the top (per document).
-    theta : learned: the score that the last label must exceed where r is not whole.
+    r : float, default=None
+        How many; None tunes it on held-out documents (per document in tenths).
+    per : str, default="document"
+        "document", or "parent" for the r best children at every node, from the top to the leaves.
+    path_sum : bool, default=False
+        Rank the scored leaves only, each by the sum of the scores on its way to the top (per document).
+    theta : float, default=None
+        Learned: the score that the last label must exceed where r is not whole.
 
     Examples
     --------

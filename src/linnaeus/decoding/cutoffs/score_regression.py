@@ -64,7 +64,8 @@ def best_cuts(held: HeldOut, criterion: str) -> Target:
 
     Parameters
     ----------
-    criterion : "errors" minimises #{gold: f <= t} + #{not gold: f >= t}, the lowest of several best intervals (it keeps
+    criterion : str
+        "errors" minimises #{gold: f <= t} + #{not gold: f >= t}, the lowest of several best intervals (it keeps
         recall); "f1" maximises F1 of the labels kept, the fewest of several best. The threshold is the middle of the
         interval; where it is unbounded, the extreme score -/+ 1.
 

@@ -58,15 +58,22 @@ class SCut(CutOff):
     average : {"auto", "macro", "micro"}, default="auto"
         The F1 that the thresholds maximise. "auto" follows the metric of the fit: "macro" for macro-F1, "micro" for all
         others. Macro-F1 counts rare labels as much as frequent ones; thresholds for it answer many rare labels.
-    fbr : labels whose best held-out F1 is below this are cut by ``rare``; "tune" finds it on one half of the held-out
+    fbr : object, default=0.0
+        Labels whose best held-out F1 is below this are cut by ``rare``; "tune" finds it on one half of the held-out
         documents after the other; 0 never.
-    rare : "none" gives such labels to no document (FBR.0), "top" above their best held-out score (FBR.1).
-    min_positives : labels with fewer held-out positives take the ``fallback``.
-    fallback : "parent" (the highest of its parents' thresholds, else the pooled one), "global" (the pooled one), or
-        "top" (the best held-out score).
-    at_least_one : an empty answer becomes the label of largest score.
-    theta : learned: one threshold for each node.
-    top : learned: only so many labels of a document are looked at, where only so many were held out.
+    rare : str, default="top"
+        "none" gives such labels to no document (FBR.0), "top" above their best held-out score (FBR.1).
+    min_positives : int, default=5
+        Labels with fewer held-out positives take the ``fallback``.
+    fallback : str, default="parent"
+        "parent" (the highest of its parents' thresholds, else the pooled one), "global" (the pooled one), or "top" (the
+        best held-out score).
+    at_least_one : bool, default=True
+        An empty answer becomes the label of largest score.
+    theta : object, default=field(default=None, repr=False)
+        Learned: one threshold for each node.
+    top : int, default=None
+        Learned: only so many labels of a document are looked at, where only so many were held out.
 
     Examples
     --------
@@ -302,8 +309,10 @@ def label_cuts(scores: FloatArray, positive: BoolArray, n_positive: int, *, kept
 
     Parameters
     ----------
-    n_positive : all documents that carry the label, with a score or without.
-    kept, right : documents that hold the label anyway, and those of them that carry it.
+    n_positive : int
+        All documents that carry the label, with a score or without.
+    kept, right : int, default=0
+        Documents that hold the label anyway, and those of them that carry it.
 
     Examples
     --------

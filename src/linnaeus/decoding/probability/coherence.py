@@ -28,9 +28,12 @@ def smoothed(X: Any, taxonomy: Taxonomy, columns: Any = None, weights: Any = Non
 
     Parameters
     ----------
-    X : values, n_docs x n_columns.
-    columns : node numbers of the columns; None: all nodes in order. Nodes in between without a column bind, too.
-    weights : one positive number for each column; 1 if None.
+    X : object
+        Values, n_docs x n_columns.
+    columns : object, default=None
+        Node numbers of the columns; None: all nodes in order. Nodes in between without a column bind, too.
+    weights : object, default=None
+        One positive number for each column; 1 if None.
 
     Examples
     --------

@@ -147,8 +147,8 @@ def fit_calibrator(
     ----------
     S : array-like of shape (n_docs, n_scored)
         Scores; minus infinity means that a node has no score.
-    Y : labels
-        Labels of any kind; their closures are the truth.
+    Y : object
+        Labels Labels of any kind; their closures are the truth.
     taxonomy : Taxonomy
         The taxonomy of the nodes.
     columns : array-like of int, default=None

@@ -43,8 +43,9 @@ class LeastCost(Decoder):
 
     Parameters
     ----------
-    false_positive, miss : cost of a wrong and of a missed node: one number, or one for each node of the taxonomy. With
-        equal ones this is the symmetric difference; coherent probabilities are then cut at 1/2.
+    false_positive, miss : object, default=1.0
+        Cost of a wrong and of a missed node: one number, or one for each node of the taxonomy. With equal ones this is
+        the symmetric difference; coherent probabilities are then cut at 1/2.
 
     Examples
     --------
@@ -81,7 +82,8 @@ class LeastHLoss(Decoder):
 
     Parameters
     ----------
-    scaling : weights c of the nodes, as in `linnaeus.losses.cost.node_weights`.
+    scaling : str, default="sibling"
+        Weights c of the nodes, as in `linnaeus.losses.cost.node_weights`.
 
     Examples
     --------

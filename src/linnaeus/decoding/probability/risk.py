@@ -72,8 +72,8 @@ class RiskControl:
         Coherent probabilities; those below `LEAST` are left out.
     gold : CSR array of shape (n_docs, n_nodes)
         Closed labels.
-    ordering : ndarray of int, shape (n_docs,)
-        1 for documents that fix the sequence of thresholds; the others test it.
+    ordering : ndarray of int
+        Ndarray of int, shape (n_docs,) 1 for documents that fix the sequence of thresholds; the others test it.
     nodes : ndarray of int
         The nodes that have probabilities.
     loss : {"any_wrong", "wrong_share"}

@@ -86,12 +86,17 @@ def best_sets(
 
     Parameters
     ----------
-    U : weights, n_docs x n_weighted; minus infinity forbids a node.
-    columns : node numbers of the columns; other nodes weigh 0. None: all nodes in order.
-    rules : which sets are allowed; a set may be empty unless they ask for a label.
-    table : scores of branching, (n_nodes + 1) x (R + 2): no child, 1 .. R children, more than R; the last row is for
-        the number of top nodes. See `linnaeus.decoding.sets.best_sets`.
-    ends : weights of nodes as labels, where the set has nothing below them; columns as U, minus infinity: none may end.
+    U : object
+        Weights, n_docs x n_weighted; minus infinity forbids a node.
+    columns : object, default=None
+        Node numbers of the columns; other nodes weigh 0. None: all nodes in order.
+    rules : Rules or BoundRules, default=None
+        Which sets are allowed; a set may be empty unless they ask for a label.
+    table : object, default=None
+        Scores of branching, (n_nodes + 1) x (R + 2): no child, 1 .. R children, more than R; the last row is for the
+        number of top nodes. See `linnaeus.decoding.sets.best_sets`.
+    ends : object, default=None
+        Weights of nodes as labels, where the set has nothing below them; columns as U, minus infinity: none may end.
 
     Examples
     --------
@@ -206,9 +211,12 @@ def branching_table(taxonomy: Taxonomy, shared: Any = None, node: Any = None, *,
 
     Parameters
     ----------
-    shared : R + 1 weights of 1 .. R and more children, for every node that has children.
-    node : (n_nodes + 1) x (R + 1) weights of single nodes; the last row for the tops (a root of the taxonomy has none).
-    stop : "leaves" where sets end at leaves and are not empty; "anywhere" where every node may be an end.
+    shared : object, default=None
+        R + 1 weights of 1 .. R and more children, for every node that has children.
+    node : object, default=None
+        (n_nodes + 1) x (R + 1) weights of single nodes; the last row for the tops (a root of the taxonomy has none).
+    stop : str, default="leaves"
+        "leaves" where sets end at leaves and are not empty; "anywhere" where every node may be an end.
 
     Examples
     --------
@@ -298,9 +306,12 @@ class BestBranching(Decoder):
 
     Parameters
     ----------
-    shared : weights of 1 .. R and more children that all nodes share.
-    node : weights of single nodes, (n_nodes + 1) x (R + 1), or None.
-    stop : "leaves" or "anywhere", see `branching_table`.
+    shared : object, default=None
+        Weights of 1 .. R and more children that all nodes share.
+    node : object, default=field(default=None, repr=False)
+        Weights of single nodes, (n_nodes + 1) x (R + 1), or None.
+    stop : str, default="leaves"
+        "leaves" or "anywhere", see `branching_table`.
 
     Examples
     --------

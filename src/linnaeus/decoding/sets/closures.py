@@ -51,8 +51,9 @@ class BestClosure(Decoder):
 
     Parameters
     ----------
-    theta : one number, or one for each node of the taxonomy; a scored node weighs its score less theta. Below 0 the
-        answers grow deeper, above 0 more cautious.
+    theta : object, default=0.0
+        One number, or one for each node of the taxonomy; a scored node weighs its score less theta. Below 0 the answers
+        grow deeper, above 0 more cautious.
 
     Examples
     --------
@@ -84,9 +85,12 @@ def best_closures(U: FloatArray, taxonomy: Taxonomy, columns: IntArray, *, with_
 
     Parameters
     ----------
-    U : weights (n_docs x n_weighted), C-contiguous float32 or float64.
-    columns : node numbers of the columns, increasing; other nodes weigh 0.
-    with_root : treat the root as an ordinary node: everything needs it, and it may be in the answer.
+    U : ndarray of float
+        Weights (n_docs x n_weighted), C-contiguous float32 or float64.
+    columns : ndarray of int
+        Node numbers of the columns, increasing; other nodes weigh 0.
+    with_root : bool, default=False
+        Treat the root as an ordinary node: everything needs it, and it may be in the answer.
 
     Examples
     --------
@@ -118,7 +122,8 @@ def closure_weights(G: Any, taxonomy: Taxonomy) -> tuple[FloatArray, FloatArray]
 
     Parameters
     ----------
-    G : n_docs x n_edges x 4; ``G[d, e, 2 a + b]`` scores label a of the parent and label b of the child of edge e;
+    G : object
+        N_docs x n_edges x 4; ``G[d, e, 2 a + b]`` scores label a of the parent and label b of the child of edge e;
         edges in the order of ``taxonomy.parent_indices`` (child by child).
 
     Returns
@@ -179,11 +184,13 @@ def max_edge_labelling(G: Any, taxonomy: Taxonomy, consistent: bool = True) -> t
 
     Parameters
     ----------
-    G : n_docs x n_nodes x 4; ``G[d, v, 2 a + b]`` scores label a of v's parent together with label b of v (0 or 1).
-        A node without a parent has no edge above it: its entries 2 and 3 are scores of its own labels 0 and 1 (zeros
+    G : object
+        N_docs x n_nodes x 4; ``G[d, v, 2 a + b]`` scores label a of v's parent together with label b of v (0 or 1). A
+        node without a parent has no edge above it: its entries 2 and 3 are scores of its own labels 0 and 1 (zeros
         leave it free, scored only through the edges below it), its entries 0 and 1 are not read. A root is an ordinary
         node here; a forest is the sum of its trees.
-    consistent : leave out labellings where a node is 1 under a parent that is 0. A tie prefers 0.
+    consistent : bool, default=True
+        Leave out labellings where a node is 1 under a parent that is 0. A tie prefers 0.
 
     Returns
     -------

@@ -31,9 +31,12 @@ class PathClassifier(Descent):
 
     Parameters
     ----------
-    theta : children above it are followed, and at least the best; the further below 0, the more paths are judged.
-    weights : learned: of the features of a path, and last a constant.
-    counts : learned: the logarithm of 1 + documents of every node in training.
+    theta : object, default=-1.0
+        Children above it are followed, and at least the best; the further below 0, the more paths are judged.
+    weights : object, default=field(default=None, repr=False)
+        Learned: of the features of a path, and last a constant.
+    counts : object, default=field(default=None, repr=False)
+        Learned: the logarithm of 1 + documents of every node in training.
 
     Examples
     --------

@@ -46,10 +46,14 @@ class LocalSearch(Descent):
     Parameters
     ----------
     theta : children above it are followed, and at least the best; below 0 the search looks wider.
-    path_threshold : keep leaves whose path scores at least this, and the best one; None keeps all.
-    aggregate : "sum" of sigma(score) along the path, or the "mean", which does not prefer deep leaves.
-    r : keep the r best leaves by their paths; None keeps all.
-    r_children : follow the r best children of every node, whatever their scores; None goes by ``theta``.
+    path_threshold : float, default=None
+        Keep leaves whose path scores at least this, and the best one; None keeps all.
+    aggregate : str, default="sum"
+        "sum" of sigma(score) along the path, or the "mean", which does not prefer deep leaves.
+    r : int, default=None
+        Keep the r best leaves by their paths; None keeps all.
+    r_children : int, default=None
+        Follow the r best children of every node, whatever their scores; None goes by ``theta``.
 
     Examples
     --------

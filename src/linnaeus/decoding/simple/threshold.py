@@ -50,10 +50,13 @@ class Threshold(Decoder):
 
     Parameters
     ----------
-    theta : one threshold, or one for each node of the taxonomy.
-    repair : "closure", "suppress", or None for the bare set T.
-    at_least_one : an empty answer becomes the label of largest score (with its ancestors, unless repair is None);
-        with a repair the root is that label only where nothing else was scored.
+    theta : object, default=0.0
+        One threshold, or one for each node of the taxonomy.
+    repair : str or None, default="closure"
+        "closure", "suppress", or None for the bare set T.
+    at_least_one : bool, default=True
+        An empty answer becomes the label of largest score (with its ancestors, unless repair is None); with a repair
+        the root is that label only where nothing else was scored.
 
     Examples
     --------
@@ -165,7 +168,8 @@ class BestLabel(Decoder):
 
     Parameters
     ----------
-    path_sum : a node counts with the sum of the scores on its way to the top.
+    path_sum : bool, default=False
+        A node counts with the sum of the scores on its way to the top.
 
     Examples
     --------

@@ -31,9 +31,12 @@ class TopDown(Decoder):
 
     Parameters
     ----------
-    theta : one threshold, or one for each node of the taxonomy; infinity keeps only the best child of every node.
-    leaf_mandatory : take the best child where none is above theta; False lets paths stop anywhere.
-    parents : "all" or "any": how many parents of a node must be kept before the node can be.
+    theta : object, default=0.0
+        One threshold, or one for each node of the taxonomy; infinity keeps only the best child of every node.
+    leaf_mandatory : bool, default=True
+        Take the best child where none is above theta; False lets paths stop anywhere.
+    parents : str, default="all"
+        "all" or "any": how many parents of a node must be kept before the node can be.
 
     Examples
     --------
