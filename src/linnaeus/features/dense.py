@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.errors import DataError, ParameterError
-from linnaeus.typing import FloatArray
+from linnaeus.typing import Array, FloatArray
 
 __all__ = ["DenseFeatures", "FillMissing"]
 
@@ -34,7 +35,7 @@ class FillMissing(TransformerMixin, BaseEstimator):
     def __init__(self, how: str = "mean") -> None:
         self.how = how
 
-    def fit(self, X: Any, y: object = None) -> FillMissing:
+    def fit(self, X: npt.ArrayLike, y: object = None) -> FillMissing:
         """Learn one value per column."""
         if self.how not in ("mean", "median", "zero"):
             raise ParameterError(f"how must be 'mean', 'median' or 'zero'; got {self.how!r}.")
@@ -48,7 +49,7 @@ class FillMissing(TransformerMixin, BaseEstimator):
         self.values_[present] = middle(X[:, present].astype(np.float64), axis=0)
         return self
 
-    def transform(self, X: Any) -> FloatArray:
+    def transform(self, X: npt.ArrayLike) -> FloatArray:
         """A copy of X without NaN."""
         check_is_fitted(self, "values_")
         X = np.array(X, copy=True)
@@ -58,12 +59,12 @@ class FillMissing(TransformerMixin, BaseEstimator):
         X[rows, columns] = self.values_[columns]
         return X
 
-    def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def state(self) -> tuple[dict[str, object], dict[str, Array]]:
         """What `transform` needs as (values, arrays)."""
         return {"how": self.how}, {"values": self.values_}
 
     @classmethod
-    def from_state(cls, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> FillMissing:
+    def from_state(cls, values: Mapping[str, Any], arrays: Mapping[str, Array]) -> FillMissing:
         """The inverse of `state`."""
         model = cls(values["how"])
         model.values_ = np.asarray(arrays["values"])
@@ -88,7 +89,7 @@ class DenseFeatures(TransformerMixin, BaseEstimator):
         self.missing = missing
         self.scale = scale
 
-    def fit(self, X: Any, y: object = None) -> DenseFeatures:
+    def fit(self, X: npt.ArrayLike, y: object = None) -> DenseFeatures:
         """Learn fillings, means and deviations."""
         self.filler_ = FillMissing(self.missing).fit(X)
         filled = self.filler_.transform(X).astype(np.float64)
@@ -98,7 +99,7 @@ class DenseFeatures(TransformerMixin, BaseEstimator):
         self.deviation_ = np.where(deviation > 1e-12 * np.maximum(1, np.abs(self.mean_)), deviation, 1.0)
         return self
 
-    def transform(self, X: Any) -> FloatArray:
+    def transform(self, X: npt.ArrayLike) -> FloatArray:
         """X as float64 without NaN, standardised."""
         check_is_fitted(self, "mean_")
         filled = self.filler_.transform(X).astype(np.float64)
@@ -106,13 +107,13 @@ class DenseFeatures(TransformerMixin, BaseEstimator):
         filled /= self.deviation_
         return filled
 
-    def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def state(self) -> tuple[dict[str, object], dict[str, Array]]:
         """What `transform` needs as (values, arrays)."""
         arrays = {"fill": self.filler_.values_, "mean": self.mean_, "deviation": self.deviation_}
         return {"missing": self.missing, "scale": self.scale}, arrays
 
     @classmethod
-    def from_state(cls, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> DenseFeatures:
+    def from_state(cls, values: Mapping[str, Any], arrays: Mapping[str, Array]) -> DenseFeatures:
         """The inverse of `state`."""
         made = cls(values["missing"], values["scale"])
         made.filler_ = FillMissing.from_state({"how": values["missing"]}, {"values": arrays["fill"]})

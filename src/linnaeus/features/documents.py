@@ -12,7 +12,6 @@ Every column is a list with one value per document.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +22,9 @@ __all__ = ["columns_of", "field_of", "is_missing", "one_field", "texts_of", "val
 TEXT = "text"  # the name of plain strings where nothing else names them
 
 
-def columns_of(documents: Any, weights: Collection[str] = (), kinds: Collection[str] = ()) -> dict[str, list[Any]]:
+def columns_of(
+    documents: object, weights: Collection[str] = (), kinds: Collection[str] = ()
+) -> dict[str, list[object]]:
     """Documents as columns by name; plain strings are the only field, whatever its name in ``weights``.
 
     Examples
@@ -47,7 +48,7 @@ def columns_of(documents: Any, weights: Collection[str] = (), kinds: Collection[
     return {next(iter(weights)) if len(weights) == 1 and not kinds else TEXT: rows}
 
 
-def one_field(documents: Any) -> list[Any]:
+def one_field(documents: object) -> list[object]:
     """The documents of a list, tuple, one-dimensional array or series, in their order whatever the index.
 
     Examples
@@ -70,7 +71,7 @@ def one_field(documents: Any) -> list[Any]:
     return list(documents)
 
 
-def _fields(documents: Mapping[Any, Any]) -> dict[str, list[Any]]:
+def _fields(documents: Mapping[object, object]) -> dict[str, list[object]]:
     for name, column in documents.items():
         if isinstance(column, (str, bytes)) or not hasattr(column, "__iter__"):
             raise DataError(
@@ -84,15 +85,17 @@ def _fields(documents: Mapping[Any, Any]) -> dict[str, list[Any]]:
     return columns
 
 
-def _records(rows: list[Any]) -> dict[str, list[Any]]:
+def _records(rows: list[object]) -> dict[str, list[object]]:
+    records: list[Mapping[object, object]] = []
     for i, row in enumerate(rows):
         if not isinstance(row, Mapping):
             raise DataError(f"Document {i} is {_shown(row)}, but other documents are records with fields.")
-    names = dict.fromkeys(name for record in rows for name in record)
-    return {str(name): [record.get(name) for record in rows] for name in names}
+        records.append(row)
+    names = dict.fromkeys(name for record in records for name in record)
+    return {str(name): [record.get(name) for record in records] for name in names}
 
 
-def field_of(columns: Mapping[str, list[Any]], name: str) -> list[Any]:
+def field_of(columns: Mapping[str, list[object]], name: str) -> list[object]:
     """One column by name, or an error that names those that exist."""
     if name not in columns:
         raise DataError(
@@ -101,7 +104,7 @@ def field_of(columns: Mapping[str, list[Any]], name: str) -> list[Any]:
     return columns[name]
 
 
-def texts_of(column: Iterable[Any], name: str) -> Iterator[str]:
+def texts_of(column: Iterable[object], name: str) -> Iterator[str]:
     """One string per document; a missing value (None, NaN, NA) is an empty text, a list of tokens is joined."""
     for i, text in enumerate(column):
         if isinstance(text, str):
@@ -116,7 +119,7 @@ def texts_of(column: Iterable[Any], name: str) -> Iterator[str]:
             raise DataError(f"Document {i} has {_shown(text)} in field {name!r}; text is expected.")
 
 
-def values_of(column: Iterable[Any]) -> list[list[str]]:
+def values_of(column: Iterable[object]) -> list[list[str]]:
     """Values of a categorical field per document; a missing or empty one has none."""
     rows = []
     for value in column:
@@ -125,7 +128,7 @@ def values_of(column: Iterable[Any]) -> list[list[str]]:
     return rows
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value: object) -> bool:
     """Whether a cell of a table holds nothing: None, NaN, NaT or the NA of pandas.
 
     Examples
@@ -143,7 +146,7 @@ def is_missing(value: Any) -> bool:
         return False
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     """A value for a message, shortened."""
     text = repr(value)
     return f"{type(value).__name__} {text if len(text) <= 40 else text[:37] + '...'}"

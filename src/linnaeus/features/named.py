@@ -15,12 +15,18 @@ from __future__ import annotations
 
 import inspect
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from linnaeus.errors import ParameterError, nearest
 
 if TYPE_CHECKING:
     from linnaeus.features.kernel_map import KernelMap
+
+if TYPE_CHECKING:
+    from linnaeus.features.spectrum import SpectrumFeatures
+    from linnaeus.features.string_kernel import StringKernel
+
+T = TypeVar("T")
 
 __all__ = [
     "default_features",
@@ -35,7 +41,7 @@ __all__ = [
 _KERNELS = ("spectrum", "subsequence")
 
 
-def string_features(text: str, **usual: Any) -> Any:
+def string_features(text: str, **usual: object) -> SpectrumFeatures:
     """Features of sequences by name; ``usual`` parameters where the name says nothing else.
 
     Examples
@@ -84,7 +90,7 @@ def kernel_map(text: str, features: Any = None, **usual: Any) -> KernelMap:
     return made
 
 
-def string_kernel(text: str, **usual: Any) -> Any:
+def string_kernel(text: str, **usual: object) -> StringKernel:
     """A string kernel by name.
 
     Examples
@@ -100,7 +106,7 @@ def string_kernel(text: str, **usual: Any) -> Any:
     return _made(SpectrumKernel if name == "spectrum" else SubsequenceKernel, text, name, usual)
 
 
-def is_string_kernel(text: Any) -> bool:
+def is_string_kernel(text: object) -> bool:
     """Whether a value names a string kernel, rightly or nearly.
 
     Examples
@@ -121,7 +127,7 @@ def _name(text: str, known: tuple[str, ...]) -> str:
     return name
 
 
-def _made(kind: Any, text: str, name: str, usual: dict[str, Any]) -> Any:
+def _made(kind: type[T], text: str, name: str, usual: dict[str, object]) -> T:
     known = [key for key in inspect.signature(kind).parameters if key != "engine"]
     parameters = dict(usual)
     for entry in filter(None, (part.strip() for part in text.partition(":")[2].split(","))):
@@ -144,7 +150,7 @@ def _lengths(entry: str, text: str) -> dict[str, int]:
         raise ParameterError(f"{text!r}: {entry!r} is not a length such as 4, or lengths such as 2-4.") from None
 
 
-def plain_value(value: str) -> Any:
+def plain_value(value: str) -> object:
     """What a value on the command line means: a number, a list, a name of Python, or else itself.
 
     Examples

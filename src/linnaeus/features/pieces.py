@@ -11,10 +11,10 @@ a 62-bit hash (two of n different pieces share one with probability below n^2 / 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -95,7 +95,7 @@ class PieceMap:
             total += weight * np.concatenate(parts)
         return total
 
-    def spelled(self, vocabulary: Vocabulary, names: Any) -> list[str]:
+    def spelled(self, vocabulary: Vocabulary, names: Mapping[int, str]) -> list[str]:
         """The pieces as text, in the order of the columns; hashed ones by their number."""
         from linnaeus.features.sequences import spell
 
@@ -217,13 +217,13 @@ def _numbered(places: IntArray, at: IntArray, steps: tuple[int, ...], n_letters:
         for step in steps[1:]:
             numbers = numbers * n_letters + places[at + step]
         return numbers
-    hashed = np.zeros(len(at), dtype=np.uint64)
+    hashed: IntArray = np.zeros(len(at), dtype=np.uint64)
     for step in steps:
         hashed = _mixed(hashed * _MULTIPLIER + places[at + step].astype(np.uint64) + np.uint64(1))
     return (hashed >> np.uint64(2)).astype(np.int64)
 
 
-def _mixed(x: Any) -> Any:
+def _mixed(x: IntArray) -> IntArray:
     """A bijection of 64 bits that scatters (the finaliser of splitmix64)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

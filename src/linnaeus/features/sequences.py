@@ -11,17 +11,20 @@ code point, any other token a 62-bit hash (two of n different tokens share one w
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from linnaeus.errors import DataError, ParameterError, nearest
 from linnaeus.features.documents import columns_of, one_field
-from linnaeus.typing import IntArray
+from linnaeus.typing import Array, IntArray
 
 __all__ = ["Sequences", "encode"]
+
+T = TypeVar("T")
+Alphabet = str | Iterable[object] | None  # the tokens that may occur; None: all
 
 UNITS = ("character", "word")
 UNKNOWN = ("error", "skip")
@@ -44,7 +47,7 @@ class Sequences:
         self.codes = codes
         self.offsets = offsets
         self.names = {} if names is None else names  # of tokens that are not characters, for display
-        self._kept: dict[Any, Any] = {}
+        self._kept: dict[Hashable, object] = {}
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -67,7 +70,7 @@ class Sequences:
         found: IntArray = self.keep("letters", lambda: np.unique(self.codes))
         return found
 
-    def __getitem__(self, rows: Any) -> Sequences:
+    def __getitem__(self, rows: slice | IntArray) -> Sequences:
         if isinstance(rows, slice):
             start, stop, step = rows.indices(len(self))
             if step == 1:
@@ -80,20 +83,20 @@ class Sequences:
         source = np.repeat(self.offsets[rows] - offsets[:-1], lengths) + np.arange(offsets[-1])
         return Sequences(self.codes[source], offsets, self.names)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {**vars(self), "_kept": {}}  # what is computed of sequences is not sent with them
 
-    def keep(self, key: Any, make: Callable[[], Any]) -> Any:
+    def keep(self, key: Hashable, make: Callable[[], T]) -> T:
         """What ``make`` computes of these sequences, computed once: they never change."""
         if key not in self._kept:
             self._kept[key] = make()
-        return self._kept[key]
+        return cast("T", self._kept[key])
 
     def spell(self, codes: Iterable[int]) -> str:
         """Tokens as a readable string: characters side by side, others with blanks between."""
         return spell(codes, self.names)
 
-    def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def state(self) -> tuple[dict[str, object], dict[str, Array]]:
         """Everything as (values, arrays), in narrow types."""
         letters = self.letters
         used = {str(code): self.names[code] for code in letters.tolist() if code in self.names}
@@ -102,7 +105,7 @@ class Sequences:
         return {"names": used}, {"letters": letters, "codes": codes.astype(narrow), "offsets": self.offsets}
 
     @classmethod
-    def from_state(cls, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> Sequences:
+    def from_state(cls, values: Mapping[str, Any], arrays: Mapping[str, Array]) -> Sequences:
         """The inverse of `state`.
 
         Examples
@@ -115,7 +118,9 @@ class Sequences:
         return cls(letters[arrays["codes"]], np.asarray(arrays["offsets"], dtype=np.int64), names)
 
 
-def encode(documents: Any, *, unit: str = "character", alphabet: Any = None, unknown: str = "error") -> Sequences:
+def encode(
+    documents: object, *, unit: str = "character", alphabet: Alphabet = None, unknown: str = "error"
+) -> Sequences:
     """Documents as codes.
 
     Parameters
@@ -136,11 +141,12 @@ def encode(documents: Any, *, unit: str = "character", alphabet: Any = None, unk
     if isinstance(documents, Sequences):
         return _within(documents, alphabet, unknown)
     _one_of("unit", unit, UNITS)
-    documents = _as_list(documents, unit)
-    if all(isinstance(document, str) for document in documents):
-        made = _characters(documents)
+    rows = _as_list(documents, unit)
+    texts = [row for row in rows if isinstance(row, str)]
+    if len(texts) == len(rows):
+        made = _characters(texts)
     else:
-        made = _tokens([document if isinstance(document, str) else list(document) for document in documents])
+        made = _tokens([row if isinstance(row, str) else list(row) for row in rows])
     return _within(made, alphabet, unknown)
 
 
@@ -151,7 +157,7 @@ def spell(codes: Iterable[int], names: Mapping[int, str]) -> str:
     return between.join(chr(code) if code < _HASHED else names.get(code, "?") for code in codes)
 
 
-def _as_list(documents: Any, unit: str) -> list[Any]:
+def _as_list(documents: object, unit: str) -> list[Sequence[object]]:
     if isinstance(documents, (str, bytes)) or not hasattr(documents, "__iter__"):
         kind = "a single string" if isinstance(documents, (str, bytes)) else type(documents).__name__
         raise DataError(f"A list of sequences is expected; got {kind}.")
@@ -161,12 +167,12 @@ def _as_list(documents: Any, unit: str) -> list[Any]:
             raise DataError(f"Sequences are one field; got the fields {', '.join(map(repr, columns))}.")
         documents = next(iter(columns.values()))
     tokens = getattr(documents, "ndim", 1) == 2 and isinstance(documents, np.ndarray)  # rows of tokens
-    found: list[Any] = []
+    found: list[Sequence[object]] = []
     for i, document in enumerate(documents if tokens else one_field(documents)):
         if isinstance(document, str):
             found.append(document if unit == "character" else document.split())
         elif isinstance(document, (list, tuple)) or (isinstance(document, np.ndarray) and document.ndim == 1):
-            found.append(document)
+            found.append(cast("Sequence[object]", document))
         else:
             shown = repr(document) if len(repr(document)) <= 40 else repr(document)[:37] + "..."
             raise DataError(f"Document {i} is {shown}; a sequence is a string or a list of tokens.")
@@ -179,9 +185,9 @@ def _characters(texts: list[str]) -> Sequences:
     return Sequences(points.astype(np.int64), offsets)
 
 
-def _tokens(documents: list[Any]) -> Sequences:
+def _tokens(documents: list[Sequence[object]]) -> Sequences:
     offsets = np.concatenate([[0], np.cumsum([len(document) for document in documents], dtype=np.int64)])
-    code_of: dict[Any, int] = {}
+    code_of: dict[tuple[type, object], int] = {}
     codes = np.empty(int(offsets[-1]), dtype=np.int64)
     for position, token in enumerate(chain.from_iterable(documents)):
         key = (type(token), token)
@@ -196,7 +202,7 @@ def _tokens(documents: list[Any]) -> Sequences:
     return Sequences(codes, offsets.astype(np.int64), names)
 
 
-def _code(token: Any) -> int:
+def _code(token: object) -> int:
     """The code of a token: the same on every machine and day, which Python's own hashes are not."""
     if isinstance(token, str) and len(token) == 1:
         return ord(token)
@@ -204,7 +210,7 @@ def _code(token: Any) -> int:
     return _HASHED + (int.from_bytes(digest, "little") >> 2)
 
 
-def _written(token: Any) -> str:
+def _written(token: object) -> str:
     """A token as text that tells it from every other."""
     if isinstance(token, np.generic):
         token = token.item()
@@ -215,7 +221,7 @@ def _written(token: Any) -> str:
     raise DataError(f"Tokens are strings, numbers or tuples of them; got {type(token).__name__} {token!r}.")
 
 
-def _within(made: Sequences, alphabet: Any, unknown: str) -> Sequences:
+def _within(made: Sequences, alphabet: Alphabet, unknown: str) -> Sequences:
     _one_of("unknown", unknown, UNKNOWN)
     if alphabet is None:
         return made
@@ -231,7 +237,7 @@ def _within(made: Sequences, alphabet: Any, unknown: str) -> Sequences:
     return Sequences(made.codes[~at], np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), made.names)
 
 
-def _stranger(made: Sequences, position: int, count: int, alphabet: Any) -> str:
+def _stranger(made: Sequences, position: int, count: int, alphabet: Iterable[object]) -> str:
     document = int(np.searchsorted(made.offsets, position, side="right")) - 1
     token = made.spell([int(made.codes[position])])
     tokens = list(map(str, alphabet))

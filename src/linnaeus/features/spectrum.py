@@ -13,14 +13,15 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.engine import get_engine
 from linnaeus.errors import DataError, check_number
 from linnaeus.features.pieces import PieceMap, Vocabulary
-from linnaeus.features.sequences import Sequences, encode
+from linnaeus.features.sequences import Alphabet, Sequences, encode
 from linnaeus.features.string_kernel import StringKernel, check_lengths, lengths_of, piece_gram, weights_of
-from linnaeus.typing import CSR, Engine, FloatArray, IntArray, ObjectArray
+from linnaeus.typing import CSR, Array, Engine, FloatArray, IntArray, ObjectArray
 
 __all__ = ["SpectrumFeatures", "SpectrumKernel"]
 
@@ -88,7 +89,7 @@ class SpectrumFeatures(TransformerMixin, BaseEstimator):
         decay: float = 1.0,
         min_df: int = 1,
         unit: str = "character",
-        alphabet: Any = None,
+        alphabet: Alphabet = None,
         unknown: str = "error",
         normalise: bool = True,
         dtype: str = "float32",
@@ -107,21 +108,21 @@ class SpectrumFeatures(TransformerMixin, BaseEstimator):
         self.dtype = dtype
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: object = None) -> SpectrumFeatures:
+    def fit(self, X: object, y: object = None) -> SpectrumFeatures:
         """Learn the substrings of the training sequences."""
         self._learn(X)
         return self
 
-    def fit_transform(self, X: Any, y: object = None, **unused: Any) -> CSR:
+    def fit_transform(self, X: object, y: object = None, **unused: object) -> CSR:
         """`fit`, then `transform` of the same sequences, encoding them once."""
         return self._rows(self._learn(X))
 
-    def transform(self, X: Any) -> CSR:
+    def transform(self, X: object) -> CSR:
         """Counts over the substrings of training, n_docs x n_substrings."""
         check_is_fitted(self, "vocabulary_")
         return self._rows(self._encoded(X))
 
-    def known_terms(self, documents: Any) -> IntArray:
+    def known_terms(self, documents: object) -> IntArray:
         """Number of different substrings of each sequence that were seen in `fit`; 0 where its row is empty.
 
         Parameters
@@ -146,7 +147,7 @@ class SpectrumFeatures(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "vocabulary_")
         return np.array(self._pieces().spelled(self.vocabulary_, self.names_), dtype=object)
 
-    def _learn(self, X: Any) -> Sequences:
+    def _learn(self, X: object) -> Sequences:
         check_lengths(self.p, self.q, self.weights)
         check_number("max_gap", self.max_gap, least=0, whole=True)
         check_number("decay", self.decay, above=0)
@@ -169,14 +170,14 @@ class SpectrumFeatures(TransformerMixin, BaseEstimator):
             X.data /= np.sqrt(squares)
         return X.astype(self.dtype)
 
-    def _encoded(self, X: Any) -> Sequences:
+    def _encoded(self, X: object) -> Sequences:
         return encode(X, unit=self.unit, alphabet=self.alphabet, unknown=self.unknown)
 
     def _pieces(self) -> PieceMap:
         weights = weights_of(self.p, self.q, self.weights)
         return PieceMap(lengths_of(self.p, self.q), weights, int(self.max_gap), float(self.decay))
 
-    def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def state(self) -> tuple[dict[str, object], dict[str, Array]]:
         """What `transform` needs as (values, arrays)."""
         check_is_fitted(self, "vocabulary_")
         parameters = self.get_params(deep=False)
@@ -189,7 +190,7 @@ class SpectrumFeatures(TransformerMixin, BaseEstimator):
         return {"parameters": parameters, "names": names}, {"letters": self.vocabulary_.letters, **numbers}
 
     @classmethod
-    def from_state(cls, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> SpectrumFeatures:
+    def from_state(cls, values: Mapping[str, Any], arrays: Mapping[str, Array]) -> SpectrumFeatures:
         """The inverse of `state`.
 
         Examples
@@ -206,7 +207,7 @@ class SpectrumFeatures(TransformerMixin, BaseEstimator):
         made.names_ = {int(code): name for code, name in values["names"].items()}
         return made
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
         tags.input_tags.two_d_array = False

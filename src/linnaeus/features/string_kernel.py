@@ -15,7 +15,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from linnaeus.engine import get_engine
 from linnaeus.engine.limits import blocks, rows_that_fit
 from linnaeus.errors import ParameterError, check_number
 from linnaeus.features.pieces import PieceMap, Vocabulary
-from linnaeus.features.sequences import Sequences, encode
+from linnaeus.features.sequences import Alphabet, Sequences, encode
 from linnaeus.typing import Engine, FloatArray, IntArray
 
 __all__ = ["StringKernel", "normalise", "piece_gram", "weights_of"]
@@ -40,7 +40,7 @@ class StringKernel(ABC):
     q: int | None = None
     weights: Sequence[float] | None = None
     unit: str = "character"
-    alphabet: Any = None
+    alphabet: Alphabet = None
     unknown: str = "error"
     normalise: bool = True
     n_jobs: int | None = None
@@ -55,7 +55,7 @@ class StringKernel(ABC):
         """The lengths of pieces, q .. p."""
         return lengths_of(self.p, self.q)
 
-    def prepare(self, X: Any) -> Sequences:
+    def prepare(self, X: object) -> Sequences:
         """Sequences as codes; see `linnaeus.features.sequences.encode` for what may be given."""
         made = encode(X, unit=self.unit, alphabet=self.alphabet, unknown=self.unknown)
         given = [length for length, weight in zip(self.lengths, self._weights(), strict=True) if weight > 0]
@@ -78,7 +78,7 @@ class StringKernel(ABC):
         squares = self._squares(A, get_engine(self.engine, self.n_jobs))
         return (squares > 0).astype(np.float64) if self.normalise else squares
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Parameters as plain values; how to run is not among them."""
         found = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in _RUN_ONLY}
         for name in ("weights", "alphabet"):

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -163,7 +162,7 @@ class _Pairs:
         return np.concatenate([*parts, np.zeros(1, self.dtype)]), offsets
 
 
-def _levels(pairs: _Pairs, task: tuple[IntArray, IntArray]) -> tuple[IntArray, IntArray, Any]:
+def _levels(pairs: _Pairs, task: tuple[IntArray, IntArray]) -> tuple[IntArray, IntArray, FloatArray]:
     """K_1 .. K_p of rows with columns, rows x p x columns."""
     rows, columns = task
     codes, offsets = pairs.rows(rows)
@@ -180,7 +179,7 @@ def _levels(pairs: _Pairs, task: tuple[IntArray, IntArray]) -> tuple[IntArray, I
     return rows, columns, out[:, :, : len(columns)]
 
 
-def _weighted(pairs: _Pairs, task: tuple[IntArray, IntArray]) -> tuple[IntArray, IntArray, Any]:
+def _weighted(pairs: _Pairs, task: tuple[IntArray, IntArray]) -> tuple[IntArray, IntArray, FloatArray]:
     """The weighted sum over lengths, rows x columns."""
     rows, columns, values = _levels(pairs, task)
     total = np.zeros((len(rows), len(columns)))
@@ -189,7 +188,7 @@ def _weighted(pairs: _Pairs, task: tuple[IntArray, IntArray]) -> tuple[IntArray,
     return rows, columns, total
 
 
-def _own(pairs: _Pairs, group: IntArray) -> tuple[IntArray, Any]:
+def _own(pairs: _Pairs, group: IntArray) -> tuple[IntArray, FloatArray]:
     """K(s, s) of a group."""
     _, _, values = _weighted(pairs, (group, group))
     return group, np.diagonal(values).copy()

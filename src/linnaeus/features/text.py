@@ -15,7 +15,7 @@ from __future__ import annotations
 import numbers
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -23,11 +23,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.errors import DataError, ParameterError
 from linnaeus.features.documents import columns_of, field_of, texts_of, values_of
-from linnaeus.typing import CSR, FloatArray, IntArray, ObjectArray
+from linnaeus.typing import CSR, Array, FloatArray, IntArray, ObjectArray
 
 __all__ = ["TextFeatures"]
 
@@ -94,16 +95,16 @@ class TextFeatures(TransformerMixin, BaseEstimator):
 
     # -- learning ------------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: object = None) -> TextFeatures:
+    def fit(self, X: object, y: object = None) -> TextFeatures:
         """Learn vocabularies and weights from documents."""
         self._learn(X)
         return self
 
-    def fit_transform(self, X: Any, y: object = None, **unused: Any) -> CSR:
+    def fit_transform(self, X: object, y: object = None, **unused: object) -> CSR:
         """`fit`, then `transform` of the same documents, counting them once."""
         return self._assemble(*self._learn(X))
 
-    def _learn(self, documents: Any) -> tuple[list[CSR], list[CSR]]:
+    def _learn(self, documents: object) -> tuple[list[CSR], list[CSR]]:
         self._check_parameters()
         self._counters: dict[str, CountVectorizer] = {}
         kinds = _weights(self.categorical)
@@ -181,7 +182,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
             **options,
         )
 
-    def _fit_counts(self, name: str, column: Iterable[Any]) -> CSR:
+    def _fit_counts(self, name: str, column: Collection[object]) -> CSR:
         counter = self._counter(min_df=self.min_df, max_df=self.max_df, max_features=self.max_features)
         try:
             counts = counter.fit_transform(texts_of(column, name))
@@ -194,7 +195,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         self.vocabulary_[name] = counter.get_feature_names_out()
         return sparse.csr_array(counts)
 
-    def _why_no_terms(self, name: str, column: Any) -> str:
+    def _why_no_terms(self, name: str, column: Collection[object]) -> str:
         """What the documents lack, where scikit-learn finds nothing to count."""
         terms = self._counter().build_analyzer()
         if not any(terms(text) for text in texts_of(column, name)):
@@ -206,7 +207,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
 
     # -- applying ------------------------------------------------------------------------------------------------------
 
-    def transform(self, X: Any) -> CSR:
+    def transform(self, X: object) -> CSR:
         """Documents as n_docs x n_features CSR; terms never seen in `fit` count nothing."""
         check_is_fitted(self, "vocabulary_")
         columns = columns_of(X, self.weights_, self.kinds_)
@@ -214,7 +215,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         flags = [self._flags(values_of(field_of(columns, name)), name) for name in self.kinds_]
         return self._assemble(blocks, flags)
 
-    def known_terms(self, documents: Any) -> IntArray:
+    def known_terms(self, documents: object) -> IntArray:
         """Number of different terms and categorical values of each document that were seen in `fit`.
 
         A document with 0 has no feature at all: its row of `transform` is empty, and a model can answer no more than
@@ -237,7 +238,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         """
         return np.diff(self.transform(documents).indptr)
 
-    def _count(self, name: str, column: Iterable[Any]) -> CSR:
+    def _count(self, name: str, column: Iterable[object]) -> CSR:
         known = self.__dict__.setdefault("_counters", {})  # made once: single documents should not wait for it
         if name not in known:
             terms = self.vocabulary_[name].tolist()
@@ -289,7 +290,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
 
     # -- keeping -------------------------------------------------------------------------------------------------------
 
-    def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def state(self) -> tuple[dict[str, object], dict[str, Array]]:
         """Everything `transform` needs, as plain values and arrays: (values, arrays)."""
         check_is_fitted(self, "vocabulary_")
         parameters = self.get_params(deep=False)
@@ -301,7 +302,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         if self.stop_words is not None and not isinstance(self.stop_words, str):
             parameters["stop_words"] = sorted(self.stop_words)
         values = {"parameters": parameters, "weights": dict(self.weights_), "kinds": dict(self.kinds_)}
-        arrays: dict[str, Any] = {}
+        arrays: dict[str, Array] = {}
         for i, name in enumerate([*self.weights_, *self.kinds_]):
             arrays[f"terms{i}"], arrays[f"offsets{i}"] = _packed(self.vocabulary_[name])
             if name in self.idf_:
@@ -309,7 +310,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         return values, arrays
 
     @classmethod
-    def from_state(cls, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> TextFeatures:
+    def from_state(cls, values: Mapping[str, Any], arrays: Mapping[str, Array]) -> TextFeatures:
         """The inverse of `state`; the transform is the same to the last bit.
 
         Examples
@@ -329,7 +330,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
                 model.idf_[name] = np.asarray(arrays[f"idf{i}"])
         return model
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
         tags.input_tags.two_d_array = False
@@ -342,7 +343,7 @@ def _idf(df: IntArray, n_docs: int, weighting: str) -> FloatArray:
     return np.asarray(np.log((1.0 + n_docs) / (1.0 + df)) + 1.0)
 
 
-def _check_fields(name: str, given: Any) -> None:
+def _check_fields(name: str, given: object) -> None:
     """Refuse fields that are not names, or not names with their weights."""
     weights = given.values() if isinstance(given, Mapping) else ()
     good = all(isinstance(w, numbers.Real) and np.isfinite(float(w)) for w in weights)
@@ -366,14 +367,14 @@ def _frequent(values: list[list[str]], min_df: float) -> ObjectArray:
 # -- vocabularies as arrays --------------------------------------------------------------------------------------------
 
 
-def _packed(terms: Iterable[str]) -> tuple[Any, IntArray]:
+def _packed(terms: Iterable[str]) -> tuple[Array, IntArray]:
     """Terms as one array of UTF-8 bytes and the offset where each begins."""
     encoded = [term.encode("utf-8", "surrogatepass") for term in terms]
     offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
     return np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets
 
 
-def _unpacked(packed: Any, offsets: IntArray) -> ObjectArray:
+def _unpacked(packed: Array, offsets: IntArray) -> ObjectArray:
     whole = np.asarray(packed, dtype=np.uint8).tobytes()
     bounds = np.asarray(offsets).tolist()
     terms = np.empty(len(bounds) - 1, dtype=object)

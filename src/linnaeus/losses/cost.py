@@ -18,7 +18,6 @@ Weights after Cesa-Bianchi et al. (2006) and Rousu et al. (2006), subscription c
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -138,7 +137,7 @@ def mismatches(Y: CSR, H: CSR) -> CSR:
     return sparse.csr_array(_signed(Y) - _signed(H))
 
 
-def _signed(Y: Any) -> CSR:
+def _signed(Y: CSR) -> CSR:
     Y = sparse.csr_array(Y)
     return Y if Y.dtype == np.int8 else Y.astype(np.int8)
 

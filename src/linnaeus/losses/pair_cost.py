@@ -15,9 +15,9 @@ needed. A matrix of the user's own is taken as it is. After Cai and Hofmann (200
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from linnaeus.errors import ParameterError, nearest
@@ -65,7 +65,7 @@ class PairCost:
         return np.array([self.row(y) for y in range(self.n_classes)])
 
 
-def check_pair_cost(cost: Any) -> None:
+def check_pair_cost(cost: object) -> None:
     """Refuse what is neither a name nor a matrix."""
     if isinstance(cost, str):
         if cost not in PAIR_COSTS:
@@ -80,7 +80,7 @@ def check_pair_cost(cost: Any) -> None:
 def pair_cost(
     taxonomy: Taxonomy,
     classes: IntArray,
-    cost: Any = "half",
+    cost: str | npt.ArrayLike = "half",
     *,
     volumes: FloatArray | None = None,
     c_minus: float = 1.0,
@@ -117,7 +117,7 @@ def pair_cost(
     return PairCost(found.pattern, factor * unit, factor * unit, scale)
 
 
-def _volumes(taxonomy: Taxonomy, volumes: Any) -> FloatArray:
+def _volumes(taxonomy: Taxonomy, volumes: object) -> FloatArray:
     given = np.asarray(volumes, dtype=np.float64)
     if given.shape != (taxonomy.n_nodes,) or not np.isfinite(given).all() or (given < 0).any():
         raise ParameterError(
@@ -126,7 +126,7 @@ def _volumes(taxonomy: Taxonomy, volumes: Any) -> FloatArray:
     return given
 
 
-def _given(taxonomy: Taxonomy, classes: IntArray, matrix: Any) -> PairCost:
+def _given(taxonomy: Taxonomy, classes: IntArray, matrix: npt.ArrayLike) -> PairCost:
     D = np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix, dtype=np.float64)
     n = taxonomy.n_nodes
     if D.shape != (n, n):

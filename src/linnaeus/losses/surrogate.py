@@ -17,7 +17,8 @@ tests compare them with these.
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeVar
+from types import ModuleType
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -33,19 +34,19 @@ V = TypeVar("V")  # an array of NumPy or of torch; ``xp`` is its namespace
 class Surrogate(Protocol):
     """A binary loss of the margin."""
 
-    def value(self, t: V, xp: Any = np) -> V:
+    def value(self, t: V, xp: ModuleType = np) -> V:
         """The loss at margins t."""
 
-    def slope(self, t: V, xp: Any = np) -> V:
+    def slope(self, t: V, xp: ModuleType = np) -> V:
         """Its derivative by t."""
 
-    def curvature(self, t: V, xp: Any = np) -> V:
+    def curvature(self, t: V, xp: ModuleType = np) -> V:
         """Its second derivative by t."""
 
-    def expand(self, t: V, xp: Any = np) -> tuple[V, V, V]:
+    def expand(self, t: V, xp: ModuleType = np) -> tuple[V, V, V]:
         """(value, slope, curvature), with what they have in common computed once."""
 
-    def conjugate(self, a: V, xp: Any = np) -> V:
+    def conjugate(self, a: V, xp: ModuleType = np) -> V:
         """The term of a dual variable in the dual objective."""
 
 
@@ -58,25 +59,25 @@ class Hinge:
     [2.0, 0.5, 0.0]
     """
 
-    def value(self, t: V, xp: Any = np) -> V:
+    def value(self, t: V, xp: ModuleType = np) -> V:
         """The loss at margins t."""
-        margin: Any = t
+        margin = xp.asarray(t)
         return xp.clip(1 - margin, 0, None)
 
-    def slope(self, t: V, xp: Any = np) -> V:
+    def slope(self, t: V, xp: ModuleType = np) -> V:
         """Its derivative by t; 0 at the kink."""
-        margin: Any = t
+        margin = xp.asarray(t)
         return -xp.sign(xp.clip(1 - margin, 0, None))
 
-    def curvature(self, t: V, xp: Any = np) -> V:
+    def curvature(self, t: V, xp: ModuleType = np) -> V:
         """0: the loss is linear on both sides of the kink."""
         return xp.zeros_like(t)
 
-    def expand(self, t: V, xp: Any = np) -> tuple[V, V, V]:
+    def expand(self, t: V, xp: ModuleType = np) -> tuple[V, V, V]:
         """(value, slope, curvature)."""
         return self.value(t, xp), self.slope(t, xp), self.curvature(t, xp)
 
-    def conjugate(self, a: V, xp: Any = np) -> V:
+    def conjugate(self, a: V, xp: ModuleType = np) -> V:
         """a, for 0 <= a <= 1."""
         return a
 
@@ -90,28 +91,28 @@ class SquaredHinge:
     [[4.0, 0.25, 0.0], [-4.0, -1.0, -0.0], [2.0, 2.0, 0.0]]
     """
 
-    def value(self, t: V, xp: Any = np) -> V:
+    def value(self, t: V, xp: ModuleType = np) -> V:
         """The loss at margins t."""
-        margin: Any = t
+        margin = xp.asarray(t)
         return xp.clip(1 - margin, 0, None) ** 2
 
-    def slope(self, t: V, xp: Any = np) -> V:
+    def slope(self, t: V, xp: ModuleType = np) -> V:
         """Its derivative by t."""
         return self.expand(t, xp)[1]
 
-    def curvature(self, t: V, xp: Any = np) -> V:
+    def curvature(self, t: V, xp: ModuleType = np) -> V:
         """2 where t < 1; its derivative jumps there."""
         return self.expand(t, xp)[2]
 
-    def expand(self, t: V, xp: Any = np) -> tuple[V, V, V]:
+    def expand(self, t: V, xp: ModuleType = np) -> tuple[V, V, V]:
         """(value, slope, curvature)."""
-        margin: Any = t
+        margin = xp.asarray(t)
         z = xp.clip(1 - margin, 0, None)
         return z**2, -2 * z, (z > 0) * xp.asarray(2, dtype=z.dtype)
 
-    def conjugate(self, a: V, xp: Any = np) -> V:
+    def conjugate(self, a: V, xp: ModuleType = np) -> V:
         """a - a^2 / 4, for 0 <= a."""
-        dual: Any = a
+        dual = xp.asarray(a)
         return dual - 0.25 * dual**2
 
 
@@ -124,33 +125,33 @@ class Logistic:
     [[1000.0, 0.6931, 0.1269], [-1.0, -0.5, -0.1192], [0.0, 0.25, 0.105]]
     """
 
-    def value(self, t: V, xp: Any = np) -> V:
+    def value(self, t: V, xp: ModuleType = np) -> V:
         """The loss at margins t."""
-        margin: Any = t
+        margin = xp.asarray(t)
         near = xp.clip(margin, _LINEAR_BELOW, None)
         e = xp.exp(-near)
         return _log(1 + e, e, xp) + (near - margin)
 
-    def slope(self, t: V, xp: Any = np) -> V:
+    def slope(self, t: V, xp: ModuleType = np) -> V:
         """Its derivative by t."""
         return self.expand(t, xp)[1]
 
-    def curvature(self, t: V, xp: Any = np) -> V:
+    def curvature(self, t: V, xp: ModuleType = np) -> V:
         """p (1 - p)."""
         return self.expand(t, xp)[2]
 
-    def expand(self, t: V, xp: Any = np) -> tuple[V, V, V]:
+    def expand(self, t: V, xp: ModuleType = np) -> tuple[V, V, V]:
         """(value, slope, curvature)."""
-        margin: Any = t
+        margin = xp.asarray(t)
         near = xp.clip(margin, _LINEAR_BELOW, None)
         e = xp.exp(-near)
         u = 1 + e
         slope, right = -e / u, 1 / u  # -p and 1 - p
         return _log(u, e, xp) + (near - margin), slope, -slope * right
 
-    def conjugate(self, a: V, xp: Any = np) -> V:
+    def conjugate(self, a: V, xp: ModuleType = np) -> V:
         """The entropy of (a, 1 - a), for 0 <= a <= 1."""
-        dual: Any = a
+        dual = xp.asarray(a)
         return _entropy(dual, xp) + _entropy(1 - dual, xp)
 
 
@@ -189,18 +190,19 @@ class Softmax:
         return np.asarray(_entropy(P, np).sum(axis=1))
 
 
-def _log(u: Any, e: Any, xp: Any) -> Any:
+def _log(u: V, e: V, xp: ModuleType) -> V:
     """log(1 + e), with u = 1 + e. `numpy.log1p` takes several times as long as `numpy.log`.
 
     What rounding took from u is put back in single precision (W. Kahan); in double precision it does not matter.
     """
     found = xp.log(u)
-    return found if u.dtype.itemsize == 8 else found * (e / (u - 1 + 1e-30))
+    return found if found.dtype.itemsize == 8 else found * (e / (xp.asarray(u) - 1 + 1e-30))
 
 
-def _entropy(a: Any, xp: Any) -> Any:
+def _entropy(a: V, xp: ModuleType) -> V:
     """-a log a, 0 at 0."""
-    return -a * xp.log(xp.where(a > 0, a, 1.0))
+    share = xp.asarray(a)
+    return -share * xp.log(xp.where(share > 0, share, 1.0))
 
 
 SURROGATES: dict[str, Surrogate] = {"hinge": Hinge(), "squared_hinge": SquaredHinge(), "logistic": Logistic()}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from linnaeus.models.gpu.columns import Pairs
+from linnaeus.models.gpu.columns import LossPairs
 
 LOSS = {"squared_hinge": lambda m: max(0.0, 1 - m) ** 2, "logistic": lambda m: float(np.log1p(np.exp(-m)))}
 
@@ -18,7 +18,7 @@ def test_values_and_derivatives(loss) -> None:
     rows, columns, positive = np.array([0, 2, 5]), np.array([1, 1, 3]), np.array([3.0, 0.7, 1.2])
     sign, weight = -np.ones((6, 4)), np.repeat(cost[:, None], 4, axis=1)
     sign[rows, columns], weight[rows, columns] = 1, positive
-    pairs = Pairs(loss, *(torch.as_tensor(x) for x in (cost[:, None], rows, columns, positive)))
+    pairs = LossPairs(loss, *(torch.as_tensor(x) for x in (cost[:, None], rows, columns, positive)))
 
     def value(scores: np.ndarray) -> np.ndarray:
         return weight * np.vectorize(LOSS[loss])(sign * scores)

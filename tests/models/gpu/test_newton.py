@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
-from linnaeus.models.gpu.columns import Columns, Pairs
+from linnaeus.models.gpu.columns import LabelColumns, LossPairs
 from linnaeus.models.gpu.documents import on_device
 from linnaeus.models.gpu.newton import Newton
 from tests.models.gpu.worked import random_csr
@@ -18,11 +18,11 @@ CENTRE, INVERSE = RNG.normal(0, 0.3, (8, 3)), np.array([1.0, 0.25, 3.0])
 
 
 def problem(loss: str) -> tuple[Newton, list[float]]:
-    """Columns with centres and precisions of their own, in float64, and their optima by scipy.optimize."""
+    """LabelColumns with centres and precisions of their own, in float64, and their optima by scipy.optimize."""
     rows, columns = (torch.as_tensor(x) for x in np.nonzero(LABELS))
     cost = torch.ones((25, 1), dtype=torch.float64)
-    pairs = Pairs(loss, cost, rows, columns, torch.ones(len(rows), dtype=torch.float64))
-    system = Columns(on_device(X, "cpu"), pairs, torch.float64, torch.as_tensor(INVERSE))
+    pairs = LossPairs(loss, cost, rows, columns, torch.ones(len(rows), dtype=torch.float64))
+    system = LabelColumns(on_device(X, "cpu"), pairs, torch.float64, torch.as_tensor(INVERSE))
     A = torch.zeros((25, 3), dtype=torch.float64)
     newton = Newton(system, A, A.clone(), torch.as_tensor(X @ CENTRE))
 

@@ -14,11 +14,10 @@ A. Gelman et al., "Bayesian Data Analysis", 3rd edition, section 11.
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 
 from linnaeus.data.check import Problem
 from linnaeus.engine import get_engine, single_blas_thread
@@ -29,7 +28,7 @@ from linnaeus.models.bayes.path_sum import Chain, PathSum, Sampling, sample_chai
 from linnaeus.models.label_tree import label_tree
 from linnaeus.models.solvers.rows import with_constant
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import FloatArray, Matrix
+from linnaeus.typing import Engine, FloatArray, Matrix
 
 __all__ = ["CorrMNL"]
 
@@ -90,10 +89,10 @@ class CorrMNL(TaxonomyClassifier):
         sigma_prior: tuple[float, float] = (1.0, 1.0),
         fit_intercept: bool = True,
         parents: str = "only",
-        max_time: Any = None,
+        max_time: float | str | None = None,
         n_jobs: int | None = None,
-        engine: Any = None,
-        random_state: Any = None,
+        engine: str | Engine | None = None,
+        random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
         self.taxonomy = taxonomy
@@ -197,14 +196,14 @@ class CorrMNL(TaxonomyClassifier):
             P += S / S.sum(axis=1, keepdims=True)
         return P / len(self.samples_)
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: object) -> FloatArray:
         """Probability of every label, averaged over the posterior, n_docs x len(classes_); rows sum to 1."""
         if self.calibrator_ is not None:
             return self._calibrated(X)
         P = np.exp(self._all_scores(X))
         return P / P.sum(axis=1, keepdims=True)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = False
         tags.non_deterministic = False

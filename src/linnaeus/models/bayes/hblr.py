@@ -12,9 +12,12 @@ The second is MacKay's: the logistic function of it is nearly the expected logis
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -42,7 +45,10 @@ from linnaeus.models.linear import LinearTaxonomyClassifier
 from linnaeus.models.solvers.rows import with_constant
 from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import Engine, FloatArray, Matrix
+from linnaeus.typing import CSR, Engine, FloatArray, Matrix
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["HBLR"]
 
@@ -88,6 +94,7 @@ class HBLR(LinearTaxonomyClassifier):
     Examples
     --------
     >>> import numpy as np
+    import numpy.typing as npt
     >>> from linnaeus import HBLR, Taxonomy
     >>> tax = Taxonomy.from_edges([("Root", "A"), ("Root", "B"), ("A", "AA"), ("A", "AB")])
     >>> X = np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0.1]])
@@ -113,7 +120,7 @@ class HBLR(LinearTaxonomyClassifier):
         model: str = "M3",
         inference: str = "map",
         likelihood: str = "auto",
-        prior: Any = "frequencies",
+        prior: str | tuple[float, float] = "frequencies",
         prior_scale: float = 1.0,
         learn_precisions: bool = True,
         flat: bool = False,
@@ -125,9 +132,9 @@ class HBLR(LinearTaxonomyClassifier):
         posterior: bool = True,
         tol: float = 1e-3,
         max_iter: int = 100,
-        max_time: Any = None,
+        max_time: float | str | None = None,
         n_jobs: int | None = None,
-        engine: Any = None,
+        engine: str | Engine | None = None,
         verbose: int = 0,
     ) -> None:
         self.taxonomy = taxonomy
@@ -187,7 +194,7 @@ class HBLR(LinearTaxonomyClassifier):
                 posterior = self._infer(X, Y, c, precisions, clock, lambda change: advance(1))
         self._take(posterior, problem.X)
 
-    def _likelihood_for(self, problem: Problem, Y: Any) -> str:
+    def _likelihood_for(self, problem: Problem, Y: CSR) -> str:
         if problem.codec.single_label and len(self.nodes_) < 2:
             only = problem.taxonomy.names[self.nodes_[0]]
             raise DataError(f"y has only one class, {only!r}; a classifier needs two.")
@@ -202,7 +209,7 @@ class HBLR(LinearTaxonomyClassifier):
             return self.likelihood
         return "softmax" if self.one_label_ else "binary"
 
-    def _start(self, X: Matrix, Y: Any, c: FloatArray, problem: Problem) -> Precisions:
+    def _start(self, X: Matrix, Y: CSR, c: FloatArray, problem: Problem) -> Precisions:
         """Every precision at its prior."""
         owners = Owners(self.model, self.tree_, X.shape[1])
         if isinstance(self.prior, str):
@@ -212,7 +219,7 @@ class HBLR(LinearTaxonomyClassifier):
         a, b = self.prior
         return Precisions.start(owners, np.full(shape, float(a)), np.full(shape, float(b * self.prior_scale)))
 
-    def _widths(self, X: Matrix, Y: Any, c: FloatArray, problem: Problem, per_feature: bool) -> FloatArray:
+    def _widths(self, X: Matrix, Y: CSR, c: FloatArray, problem: Problem, per_feature: bool) -> FloatArray:
         if self.prior == "frequencies":
             return widths_at_shares(X, Y, c, per_feature=per_feature)
         from linnaeus.models.flat.one_vs_rest import OneVsRestLogistic
@@ -226,7 +233,9 @@ class HBLR(LinearTaxonomyClassifier):
         P = expit(flat._all_scores(problem.X))[:, order]
         return widths_at_probabilities(X, P, c, per_feature=per_feature)
 
-    def _infer(self, X: Matrix, Y: Any, c: FloatArray, precisions: Precisions, clock: Clock, after: Any) -> Posterior:
+    def _infer(
+        self, X: Matrix, Y: CSR, c: FloatArray, precisions: Precisions, clock: Clock, after: Callable[[float], None]
+    ) -> Posterior:
         how: dict[str, Any] = {"learn": self.learn_precisions, "tol": self.tol, "max_iter": self.max_iter}
         how |= {"clock": clock, "after": after}
         full = self.covariance == "full" or (self.covariance == "auto" and fits(self.tree_, X.shape[1]))
@@ -243,7 +252,7 @@ class HBLR(LinearTaxonomyClassifier):
         self.lower_bounds_ = np.array(bounds)
         return posterior
 
-    def _stage(self, X: Matrix, Y: Any, c: FloatArray, engine: Engine, full: bool) -> Stage:
+    def _stage(self, X: Matrix, Y: CSR, c: FloatArray, engine: Engine, full: bool) -> Stage:
         large = Y.shape[0] * Y.shape[1] > (_TOGETHER if isinstance(X, np.ndarray) else _THIN)
         schedule = self.schedule if self.schedule != "auto" else "leaves" if large else "together"
         if isinstance(engine, GPUEngine):
@@ -280,7 +289,7 @@ class HBLR(LinearTaxonomyClassifier):
 
     # -- what is known ------------------------------------------------------------------------------------------------
 
-    def predict_proba(self, X: Any, *, corrected: bool = False) -> FloatArray:
+    def predict_proba(self, X: object, *, corrected: bool = False) -> FloatArray:
         """Probability of every label, n_docs x len(classes_).
 
         Rows sum to 1 under the soft-max, and for binary likelihoods where every document has one label.
@@ -301,7 +310,7 @@ class HBLR(LinearTaxonomyClassifier):
         P = expit(S)
         return P / P.sum(axis=1, keepdims=True) if self.one_label_ else P
 
-    def score_variances(self, X: Any) -> FloatArray:
+    def score_variances(self, X: object) -> FloatArray:
         """Posterior variance of every score, n_docs x len(classes_)."""
         check_is_fitted(self, "nodes_")
         X = self._check_X(X, reset=False)
@@ -341,12 +350,12 @@ class HBLR(LinearTaxonomyClassifier):
             for v in range(1, tree.n_vertices)
         ]
 
-    def plot_precisions(self, target: Any) -> None:
+    def plot_precisions(self, target: str | Path | IO[bytes] | Axes) -> None:
         """Draw the precisions family by family to a file, or to matplotlib axes; needs ``linnaeus[plots]``."""
         draw(self.precisions(), target)
 
 
-def _parts(A: FloatArray, d: int, dtype: Any) -> tuple[FloatArray, FloatArray]:
+def _parts(A: FloatArray, d: int, dtype: npt.DTypeLike) -> tuple[FloatArray, FloatArray]:
     """Rows of the features, and that of the constant (zeros where there is none)."""
     constant = A[d].astype(dtype) if len(A) > d else np.zeros(A.shape[1], dtype)
     return np.ascontiguousarray(A[:d], dtype), constant

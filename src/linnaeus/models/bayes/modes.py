@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from linnaeus.engine.limits import Clock
 from linnaeus.losses import surrogate
 from linnaeus.models.label_tree import LabelTree
 from linnaeus.models.solvers.cg import Direction, Which, conjugate_gradients, step_length, whole_dot
-from linnaeus.typing import FloatArray, Matrix
+from linnaeus.typing import CSR, FloatArray, Matrix
 
 __all__ = ["BinaryLikelihood", "Likelihood", "Mode", "SoftmaxLikelihood", "find_mode", "make_likelihood"]
 
@@ -87,7 +87,7 @@ class BinaryLikelihood:
         return self.c[:, None] * P * (1 - P)
 
 
-def make_likelihood(kind: str, Y: Any, c: FloatArray) -> SoftmaxLikelihood | BinaryLikelihood:
+def make_likelihood(kind: str, Y: CSR, c: FloatArray) -> SoftmaxLikelihood | BinaryLikelihood:
     """By name, from sparse labels (n_docs x n_leaves)."""
     dense = np.asarray(Y.toarray(), np.float64)
     return SoftmaxLikelihood(dense, c) if kind == "softmax" else BinaryLikelihood(dense, c)

@@ -57,7 +57,7 @@ class OnDevice(InTurn):
         import torch
         from scipy import sparse
 
-        from linnaeus.models.gpu.columns import Columns, Pairs
+        from linnaeus.models.gpu.columns import LabelColumns, LossPairs
         from linnaeus.models.gpu.documents import on_device, product, squares
         from linnaeus.models.gpu.newton import Newton
 
@@ -73,7 +73,7 @@ class OnDevice(InTurn):
         rows, columns = (torch.as_tensor(x.astype(np.int64), device=device) for x in (Y.row, Y.col))
         prior = torch.as_tensor(rho[leaves, 0], device=device)
         centre = torch.as_tensor(self.weights[self.tree.parent[leaves]].astype(np.float32), device=device).T
-        system = Columns(X, Pairs("logistic", cost[:, None], rows, columns, cost[rows]), inverse=1 / prior)
+        system = LabelColumns(X, LossPairs("logistic", cost[:, None], rows, columns, cost[rows]), inverse=1 / prior)
         A = self.duals.get(part.start)
         if A is None:
             A = torch.zeros((X.n_rows, len(leaves)), device=device)

@@ -15,8 +15,9 @@ one whose residual, if F were linear, would be least:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -107,7 +108,14 @@ class Stage(Protocol):
 
 
 def maximise(
-    stage: Stage, precisions: Precisions, *, learn: bool, tol: float, max_iter: int, clock: Clock, after: Any = None
+    stage: Stage,
+    precisions: Precisions,
+    *,
+    learn: bool,
+    tol: float,
+    max_iter: int,
+    clock: Clock,
+    after: Callable[[float], None] | None = None,
 ) -> Posterior:
     """Rounds until the largest relative change is ``tol``; ``learn`` False leaves the precisions as they are.
 

@@ -26,7 +26,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -104,7 +103,7 @@ class PathSum:
     sigma_prior: tuple[float, float] = (1.0, 1.0)
 
     @cached_property
-    def branches(self) -> Any:
+    def branches(self) -> Matrix:
         """n_leaves x branches, 0/1: those on the path to each leaf; dense where it is small, as products are then."""
         found = self.tree.paths[:, 1:]
         return found.toarray() if found.shape[0] * found.shape[1] <= 10**5 else found
@@ -277,5 +276,5 @@ class _Energy:
     posterior: PathSum
     scale: FloatArray
 
-    def __call__(self, eps: FloatArray) -> Any:
+    def __call__(self, eps: FloatArray) -> tuple[float, FloatArray]:
         return self.posterior.energy(eps, self.scale)

@@ -29,13 +29,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, cast
 
 import numpy as np
 
 from linnaeus.errors import LinnaeusError
 from linnaeus.models.label_tree import LabelTree
-from linnaeus.typing import FloatArray, IntArray, Matrix
+from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = [
     "MODELS",
@@ -137,7 +141,7 @@ _FLOOR = 1e-6  # of the largest information: a feature that never occurs has non
 _LEAST = 1e-30  # information where no feature occurs at all
 
 
-def widths_at_shares(X: Matrix, Y: Any, c: FloatArray, *, per_feature: bool) -> FloatArray:
+def widths_at_shares(X: Matrix, Y: CSR, c: FloatArray, *, per_feature: bool) -> FloatArray:
     """b_n of every leaf (n_leaves x 1, or x n_features), all documents as probable as the label's share.
 
     Y is n_docs x n_leaves, sparse. The information is p (1 - p) times what all labels have in common: no matrix of
@@ -190,7 +194,7 @@ class LearnedPrecision:
     n_children: int
 
 
-def draw(rows: Sequence[LearnedPrecision], target: Any, *, title: str | None = None) -> None:
+def draw(rows: Sequence[LearnedPrecision], target: str | Path | IO[bytes] | Axes, *, title: str | None = None) -> None:
     """Draw rows (node, parent, precision) to a file (its ending says the format) or to matplotlib axes.
 
     Examples
@@ -209,14 +213,14 @@ def draw(rows: Sequence[LearnedPrecision], target: Any, *, title: str | None = N
     for row in rows:
         families.setdefault(row.parent, []).append(row)
     if hasattr(target, "plot"):
-        _on(families, target, title)
+        _on(families, cast("Axes", target), title)
         return
     figure = Figure(figsize=(8, max(2.0, 0.8 + 0.28 * len(families))), layout="constrained")
     _on(families, figure.add_subplot(), title)
-    figure.savefig(target, dpi=150)
+    figure.savefig(cast("str | Path | IO[bytes]", target), dpi=150)
 
 
-def _on(families: dict[str, list[LearnedPrecision]], axes: Any, title: str | None) -> None:
+def _on(families: dict[str, list[LearnedPrecision]], axes: Axes, title: str | None) -> None:
     named = sum(map(len, families.values())) <= _NAMED
     for y, members in enumerate(families.values()):
         leaves = [row.precision for row in members if not row.n_children]

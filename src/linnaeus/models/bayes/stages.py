@@ -22,17 +22,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from linnaeus.engine.limits import Clock, blocks
 from linnaeus.losses.surrogate import Logistic
-from linnaeus.models.bayes.modes import find_mode
+from linnaeus.models.bayes.modes import BinaryLikelihood, SoftmaxLikelihood, find_mode
 from linnaeus.models.bayes.partial_map import Round, link_spread, moved
 from linnaeus.models.label_tree import LabelTree
 from linnaeus.models.solvers.cg import Direction, Which, column_dots, conjugate_gradients, step_length
-from linnaeus.typing import Engine, FloatArray, IntArray, Matrix
+from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Matrix
 
 __all__ = [
     "InTurn",
@@ -58,7 +57,7 @@ class Together:
     """All leaves and inner vertices in one problem: the mode to a gap far below the tolerance."""
 
     X: Matrix
-    likelihood: Any
+    likelihood: SoftmaxLikelihood | BinaryLikelihood
     tree: LabelTree
     engine: Engine | None = None  # for full covariances; None keeps to their diagonals
     V: FloatArray = field(init=False)
@@ -135,7 +134,7 @@ class InTurn:
     """Y is n_docs x n_leaves, CSC; ``keep`` the variances of the leaves."""
 
     X: Matrix
-    Y: Any
+    Y: CSR
     c: FloatArray
     tree: LabelTree
     engine: Engine

@@ -14,8 +14,8 @@ Psi_i = 1 / (A_n)_ii; the means are found in the same way.
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -130,7 +130,13 @@ class Variational:
 
 
 def infer(
-    state: Variational, *, learn: bool, tol: float, max_iter: int, clock: Clock, after: Any = None
+    state: Variational,
+    *,
+    learn: bool,
+    tol: float,
+    max_iter: int,
+    clock: Clock,
+    after: Callable[[float], None] | None = None,
 ) -> tuple[Posterior, list[float]]:
     """Rounds until precisions and means move by at most ``tol``; the bounds after each, which never fall.
 

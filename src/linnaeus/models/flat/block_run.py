@@ -191,8 +191,8 @@ class BlockRun:
         before = self.outcomes.get(number)
         if before is not None and not final and before.gap.sum() <= found.gap.sum():
             return
-        is_pruned = is_sparse(found.weights)  # where it was solved
-        kept = found.weights if is_pruned else pruned(found.weights, self.prune_below)
+        weights = found.weights  # sparse where they were pruned already
+        kept = weights if is_sparse(weights) else pruned(weights, self.prune_below)
         self._note(number, found.intercept, found.objective, found.gap, found.n_iter, found.converged, final)
         self.weights.put(number, kept)
         if self.store is not None:

@@ -18,7 +18,7 @@ from linnaeus.engine import get_engine
 from linnaeus.errors import check_choice
 from linnaeus.models.fitting import document_weights, require_two_classes
 from linnaeus.models.online import OnlineLinear
-from linnaeus.models.solvers.passive_aggressive import Visits, learn_columns, prepared
+from linnaeus.models.solvers.passive_aggressive import ColumnVisits, learn_columns, prepared
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, IntArray
 
@@ -113,7 +113,7 @@ class OneVsRestPA(OnlineLinear):
     def _learn(self, problem: Problem, Y: CSR, orders: list[IntArray], start: Any) -> None:
         weight = document_weights(problem)
         X = prepared(problem.X, constant=self.fit_intercept)
-        visits = Visits(X, weight, orders, float(self.C), self.average == "trajectory")
+        visits = ColumnVisits(X, weight, orders, float(self.C), self.average == "trajectory")
         columns = Y.tocsc()[:, self.nodes_]
         engine = get_engine(self.engine, self.n_jobs)
 

@@ -14,16 +14,16 @@ sums of its leaves' derivatives. The problem has the size of the regions, whatev
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 import torch
 
+from linnaeus.models.gpu.columns import DeviceLeaves
 from linnaeus.models.gpu.documents import Tensor, product, squares
 from linnaeus.models.gpu.newton import ScaledVectors, conjugate_gradients
 from linnaeus.models.gpu.streamed import Documents, turned
 from linnaeus.models.recursive.network import Network
-from linnaeus.typing import IntArray
+from linnaeus.typing import CSR, IntArray
 
 __all__ = ["Regions", "regions_of"]
 
@@ -32,7 +32,7 @@ _RESIDUAL, _GRADIENT = 0.1, 0.05
 _FEATURES = 65_536  # at a time, in float64
 
 
-def regions_of(E: Any, network: Network, n_regions: int) -> IntArray:
+def regions_of(E: CSR, network: Network, n_regions: int) -> IntArray:
     """The region of every inner vertex: pieces of a spanning tree, cut where enough leaves have come together."""
     from scipy.sparse.csgraph import breadth_first_order
 
@@ -63,7 +63,7 @@ def regions_of(E: Any, network: Network, n_regions: int) -> IntArray:
 class Regions:
     """Moves of regions, given E (SciPy), the region of every inner vertex, and the documents."""
 
-    def __init__(self, E: Any, region: IntArray, X: Documents) -> None:
+    def __init__(self, E: CSR, region: IntArray, X: Documents) -> None:
         from scipy import sparse
 
         n = len(region)
@@ -74,28 +74,28 @@ class Regions:
         self.pulled = torch.as_tensor((C.T @ E).toarray(), device=X.device)
         self.squares = turned(X, squares)
 
-    def shares(self, block: Any) -> tuple[Tensor, Tensor]:
+    def shares(self, block: DeviceLeaves) -> tuple[Tensor, Tensor]:
         """(regions that a block's leaves belong to, shares n_columns x these)."""
         regions, place = torch.unique(self.region[block.inner], return_inverse=True)
         Q = torch.zeros((block.n_columns, len(regions)), dtype=torch.float64, device=self.X.device)
         return regions, Q.index_add_(1, place, block.share)
 
-    def move(self, M: Tensor, visits: Iterable[Any]) -> Tensor:
+    def move(self, M: Tensor, visits: Iterable[tuple[DeviceLeaves, Tensor]]) -> Tensor:
         """M moved; ``visits`` give (block, scores of its pairs) and are gone through repeatedly.
 
         In float64: the pulls of thousands of leaves all but cancel, and what is left is what the gap is made of.
         """
-        visits = [(block, S, *self.shares(block)) for block, S in visits]
+        pairs = [(block, S, *self.shares(block)) for block, S in visits]
         pull = torch.cat([self.pulled @ part.double() for part in M.split(_FEATURES, 1)], 1).T
         d = torch.zeros_like(pull)
         Xd = torch.zeros((self.X.n_rows, self.n_regions), device=M.device, dtype=torch.float64)
-        value, gradient, bend = self._at(d, Xd, pull, visits)
+        value, gradient, bend = self._at(d, Xd, pull, pairs)
         first = gradient.norm()
         for _ in range(_STEPS):
             way = self._newton(gradient, bend)
             Xway, length = product(self.X, way, exact=True), 1.0
             for _ in range(_HALVINGS):
-                tried = self._at(d + length * way, Xd + length * Xway, pull, visits)
+                tried = self._at(d + length * way, Xd + length * Xway, pull, pairs)
                 if tried[0] < value:
                     break
                 length /= 2
@@ -107,12 +107,16 @@ class Regions:
                 break
         return M + d.T.float()[self.region]
 
-    def _at(self, d: Tensor, Xd: Tensor, pull: Tensor, visits: list[Any]) -> tuple[float, Tensor, Tensor]:
+    def _at(
+        self, d: Tensor, Xd: Tensor, pull: Tensor, visits: list[tuple[DeviceLeaves, Tensor, Tensor, Tensor]]
+    ) -> tuple[float, Tensor, Tensor]:
         """(objective up to a constant, gradient, curvature of every document and region)."""
         value = (pull * d).sum() + 0.5 * ((d @ self.E) * d).sum()
         slope, bend = torch.zeros_like(Xd), torch.zeros_like(Xd)
         for block, S, regions, Q in visits:
-            where: Any = (slice(None), regions) if block.rows is None else (block.rows[:, None], regions[None, :])
+            where: tuple[slice | Tensor, Tensor] = (
+                (slice(None), regions) if block.rows is None else (block.rows[:, None], regions[None, :])
+            )
             scores = S + (Xd[where] @ Q.T).float()
             R, D = block.system.pairs.derivatives(scores)
             value = value + block.system.pairs.value(scores).sum()

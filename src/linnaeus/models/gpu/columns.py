@@ -1,18 +1,17 @@
-"""Columns of labels over some documents, as Newton's method sees them, and the one column that starts them all.
+"""LabelColumns of labels over some documents, as Newton's method sees them, and the one column that starts them all.
 
 Nearly all pairs document x label are negative. A block of losses is computed as if all were, and its positives, a short
-list, are corrected (`Pairs`):
+list, are corrected (`LossPairs`):
 
     squared hinge   negative: c (1 + s)_+^2       positive: c (1 - s)_+^2
     logistic        negative: c log(1 + e^s)      positive: c log(1 + e^-s)
 
-A block of leaves of the joint problem (`LeafBlock`) has the weights w_n = sum_p s_np m_p + u_n, with u_n = X'a_n / r_n.
+A block of leaves of the joint problem (`DeviceLeaves`) has the weights w_n = sum_p s_np m_p + u_n, u_n = X'a_n / r_n.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
@@ -21,11 +20,11 @@ from linnaeus.models.gpu.documents import Tensor, product
 from linnaeus.models.gpu.newton import Newton
 from linnaeus.models.gpu.streamed import Documents
 
-__all__ = ["Columns", "LeafBlock", "Pairs", "Positives", "shared_negative"]
+__all__ = ["DeviceLeaves", "LabelColumns", "LossPairs", "Positives", "shared_negative"]
 
 
 @dataclass
-class Pairs:
+class LossPairs:
     """The pairs of some documents and labels: costs of the documents, and where the positives are."""
 
     loss: str
@@ -73,11 +72,11 @@ _STEPS_AT_START = 30
 
 
 @dataclass
-class Columns:
+class LabelColumns:
     """A block as Newton's method sees it: independent columns, each with a number K of its own."""
 
     X: Documents
-    pairs: Pairs
+    pairs: LossPairs
     storage: torch.dtype = torch.float32
     inverse: Tensor | None = None  # K of every column; None: 1
 
@@ -111,16 +110,18 @@ class Positives:
         loss: str,
         storage: torch.dtype,
         inverse: Tensor | None = None,
-    ) -> tuple[Columns, Tensor | None]:
+    ) -> tuple[LabelColumns, Tensor | None]:
         """(the columns over some documents, or over all; the features that these have, None: all)."""
         place, features = self.docs, None
         if rows is not None:
             cost, place = cost[rows], torch.searchsorted(rows, self.docs)
             X, features = X.part(rows)
-        return Columns(X, Pairs(loss, cost[:, None], place, self.labels, self.cost), storage, inverse), features
+        return LabelColumns(
+            X, LossPairs(loss, cost[:, None], place, self.labels, self.cost), storage, inverse
+        ), features
 
 
-def no_pairs(device: Any) -> tuple[Tensor, Tensor, Tensor]:
+def no_pairs(device: torch.device | str) -> tuple[Tensor, Tensor, Tensor]:
     """No positives."""
     nowhere = torch.zeros(0, dtype=torch.int64, device=device)
     return nowhere, nowhere, torch.zeros(0, device=device)
@@ -131,7 +132,7 @@ def shared_negative(X: Documents, cost: Tensor, loss: str, tol: float) -> tuple[
 
     In float64: for the joint problem costs are those of all leaves together, and float32 would not tell steps apart.
     """
-    system = Columns(X, Pairs(loss, cost.double()[:, None], *no_pairs(X.device)), torch.float64)
+    system = LabelColumns(X, LossPairs(loss, cost.double()[:, None], *no_pairs(X.device)), torch.float64)
     zero = torch.zeros((X.n_rows, 1), dtype=torch.float64, device=X.device)
     newton = Newton(system, zero, zero.clone())
     newton.run(tol, _STEPS_AT_START)
@@ -141,7 +142,7 @@ def shared_negative(X: Documents, cost: Tensor, loss: str, tol: float) -> tuple[
 
 
 @dataclass
-class LeafBlock:
+class DeviceLeaves:
     """Some leaves: their documents (None: all), features, pairs, links, dual variables A and own scores X u."""
 
     columns: slice
@@ -150,7 +151,7 @@ class LeafBlock:
     inner: Tensor  # inner vertices they are linked to
     share: Tensor  # n_columns x these
     own: Tensor  # 1 / r of every leaf
-    system: Columns
+    system: LabelColumns
     features: Tensor | None
     A: Tensor
     S: Tensor

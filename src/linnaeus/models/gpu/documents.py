@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
+
+from linnaeus.typing import CSR
 
 __all__ = ["SparseRows", "Streamed", "Tensor", "on_device", "product", "reference_product", "squares"]
 
@@ -31,7 +33,7 @@ class SparseRows:
     values: Tensor
     n_columns: int
     _transposed: SparseRows | None = field(default=None, repr=False)
-    layout: Any = field(default=None, repr=False)  # what the products keep beside it
+    layout: object = field(default=None, repr=False)  # what the products keep beside it
 
     @property
     def n_rows(self) -> int:
@@ -88,7 +90,7 @@ class SparseRows:
         return SparseRows(self.indptr, place.to(torch.int32), self.values, len(features)), features.to(torch.int64)
 
 
-def on_device(X: Any, device: str) -> SparseRows:
+def on_device(X: CSR, device: str) -> SparseRows:
     """A SciPy CSR matrix on the device."""
     return SparseRows(
         torch.as_tensor(X.indptr.astype(np.int64), device=device),

@@ -16,23 +16,24 @@ per GPU) are the arrays themselves.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from scipy import sparse
 
 from linnaeus.engine.gpu import GPUEngine
 from linnaeus.engine.limits import format_bytes
 from linnaeus.errors import EngineError
-from linnaeus.models.gpu.columns import Columns, Positives, shared_negative
+from linnaeus.models.gpu.columns import LabelColumns, Positives, shared_negative
 from linnaeus.models.gpu.documents import Tensor, product
 from linnaeus.models.gpu.newton import Newton
 from linnaeus.models.gpu.screening import beyond, caught, grown, near_margin, with_rows
 from linnaeus.models.gpu.streamed import Documents, placed, resident_bytes
-from linnaeus.models.solvers.rows import BlockSolution, with_constant
-from linnaeus.typing import FloatArray, Matrix
+from linnaeus.models.solvers.rows import BlockSolution, BlockTask, with_constant
+from linnaeus.typing import CSR, FloatArray, Matrix
 
 __all__ = ["DeviceTraining", "FlatBlock", "FlatTraining", "device_block_size", "forecast"]
 
@@ -44,9 +45,9 @@ class FlatBlock:
     """The labels ``positives`` (CSC, n_docs x n_columns), solved on some documents, then on all."""
 
     training: FlatTraining
-    positives: Any
+    positives: CSR
     weight: Tensor  # of the columns' positives
-    system: Columns = field(init=False)
+    system: LabelColumns = field(init=False)
     rows: Tensor | None = field(init=False)  # documents that are looked at; None: all
     features: Tensor | None = field(init=False)  # that these have; None: all
     n_steps: int = 0
@@ -108,7 +109,7 @@ class FlatBlock:
             rested, self.n_steps = newton.n_steps == self.n_steps, newton.n_steps
             if self.system.storage == torch.float32 or rested:
                 break
-            self.S = Columns(self.X, self.system.pairs).apply(self.A)
+            self.S = LabelColumns(self.X, self.system.pairs).apply(self.A)
         return objective, gap
 
     def certificate(self) -> tuple[Tensor, Tensor]:
@@ -144,10 +145,10 @@ class FlatBlock:
 class FlatTraining:
     """What the blocks of a flat model share on a device: documents, costs, and the start."""
 
-    def __init__(self, X: Matrix, bound: FloatArray, *, loss: str, bias: float, tol: float, engine: Any) -> None:
+    def __init__(self, X: Matrix, bound: FloatArray, *, loss: str, bias: float, tol: float, engine: GPUEngine) -> None:
         self.loss, self.device, self.engine = loss, engine.device, engine
         self.storage = torch.bfloat16 if engine.storage == "bfloat16" else torch.float32
-        self.X = placed(with_constant(sparse.csr_array(X), bias), engine)
+        self.X = placed(sparse.csr_array(with_constant(sparse.csr_array(X), bias)), engine)
         self.cost = torch.as_tensor(bound.astype(np.float32), device=engine.device)
         self.start, self.scores = shared_negative(self.X, self.cost, loss, 0.3 * tol)
         self.near = near_margin(loss, self.start, self.scores)  # documents of every block; None: all
@@ -165,7 +166,7 @@ class _Held:
         self.value: FlatTraining | None = None
         self.token = secrets.token_hex(16)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Callable[[str], _Held], tuple[str]]:
         return _held_here, (self.token,)
 
 
@@ -195,14 +196,15 @@ class DeviceTraining:
     prune_below: float = 0.0
     held: _Held = field(default_factory=_Held, compare=False)
 
-    def solve(self, task: tuple[Any, ...]) -> BlockSolution:
+    def solve(self, task: BlockTask) -> BlockSolution:
         """One block: (positives, seed, weights of the columns' positives)."""
         positives, _, *weight = task
         n_columns = positives.shape[1]
         weights = np.ones(n_columns) if not weight or weight[0] is None else weight[0]
         if self.held.value is None:
-            options: dict[str, Any] = {"loss": self.loss, "bias": self.bias, "tol": self.tol, "engine": self.engine}
-            self.held.value = FlatTraining(self.X, self.bound, **options)
+            self.held.value = FlatTraining(
+                self.X, self.bound, loss=self.loss, bias=self.bias, tol=self.tol, engine=self.engine
+            )
         training = self.held.value
         weight_ = torch.as_tensor(np.asarray(weights, np.float32), device=training.device)
         block = FlatBlock(training, positives.tocsc(), weight_)
@@ -217,7 +219,7 @@ class DeviceTraining:
         return BlockSolution(weights_, intercept, objective, gap, block.n_steps, converged)
 
 
-def _fetched(W: Tensor, prune_below: float, dtype: Any) -> Any:
+def _fetched(W: Tensor, prune_below: float, dtype: npt.DTypeLike) -> Matrix:
     """Weights on the host; where they are pruned only those that stay travel, as CSR."""
     if not prune_below:
         return W.cpu().numpy().astype(dtype, copy=False)

@@ -10,19 +10,18 @@ for each other, so that each level is one gathered sum over all features.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 
 from linnaeus.models.gpu.documents import SparseRows, Tensor, on_device, product
 from linnaeus.models.recursive.network import Links, Network
-from linnaeus.typing import IntArray
+from linnaeus.typing import CSR, FloatArray, IntArray
 
 __all__ = ["Inner", "inner_matrix"]
 
 
-def inner_matrix(links: Links) -> Any:
+def inner_matrix(links: Links) -> CSR:
     """E (CSC, float64) of some links; as in a `Network`, one vertex on its own where there is none."""
     from scipy import sparse
 
@@ -45,7 +44,7 @@ def inner_matrix(links: Links) -> Any:
 class Inner:
     """E of a network, to multiply with and to solve, alone or with a diagonal for every feature."""
 
-    def __init__(self, E: Any, network: Network, device: str) -> None:
+    def __init__(self, E: CSR, network: Network, device: str) -> None:
         from scipy import sparse
 
         self.n_inner = E.shape[0]
@@ -62,7 +61,7 @@ class Inner:
         return product(self.E, M)
 
 
-def _factor(A: Any, order: IntArray) -> Any:
+def _factor(A: CSR, order: IntArray) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
     """L D L' of A in an order, without pivoting; entries of L below the diagonal by column, and D."""
     from scipy.sparse.linalg import splu
 
@@ -86,7 +85,7 @@ class _Level:
 class _Solve:
     """A^-1 q for q (n x n_features)."""
 
-    def __init__(self, A: Any, order: IntArray, device: str) -> None:
+    def __init__(self, A: CSR, order: IntArray, device: str) -> None:
         rows, columns, data, diagonal = _factor(A, order)
         number = np.asarray(order, np.int64)
         self._levels = []
@@ -126,7 +125,7 @@ class DiagonalSolve:
     The same elimination runs for all features side by side, its entries n_entries x n_features.
     """
 
-    def __init__(self, E: Any, order: IntArray, device: str) -> None:
+    def __init__(self, E: CSR, order: IntArray, device: str) -> None:
         from scipy import sparse
 
         rows, columns, _, _ = _factor(E, order)
@@ -179,7 +178,9 @@ def _levels(rows: IntArray, columns: IntArray, n: int) -> list[IntArray]:
     return [np.flatnonzero(at == depth) for depth in range(int(at.max(initial=-1)) + 1)]
 
 
-def _pairs(here: IntArray, rows: IntArray, columns: IntArray, entry: Any, number: IntArray) -> Any:
+def _pairs(
+    here: IntArray, rows: IntArray, columns: IntArray, entry: dict[tuple[int, int], int], number: IntArray
+) -> IntArray:
     """Pairs of entries in the same column, and what they change."""
     found: list[tuple[int, int, int, int]] = []
     first = 0

@@ -22,14 +22,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 import torch
 from scipy import sparse
 
+from linnaeus.engine.gpu import GPUEngine
 from linnaeus.models.gpu.coarse import Regions, regions_of
-from linnaeus.models.gpu.columns import LeafBlock, Positives, shared_negative
+from linnaeus.models.gpu.columns import DeviceLeaves, Positives, shared_negative
 from linnaeus.models.gpu.documents import SparseRows, Tensor, product
 from linnaeus.models.gpu.inner import Inner
 from linnaeus.models.gpu.newton import Newton
@@ -37,7 +37,7 @@ from linnaeus.models.gpu.screening import beyond, caught, grown, near_margin, wi
 from linnaeus.models.gpu.streamed import placed, turned
 from linnaeus.models.recursive.network import Network
 from linnaeus.models.solvers.rows import with_constant
-from linnaeus.typing import FloatArray, Matrix
+from linnaeus.typing import CSR, FloatArray, Matrix
 
 __all__ = ["JointTraining"]
 
@@ -53,13 +53,13 @@ class JointTraining:
     """The joint problem on a device; ``Y`` (CSC) has a column per leaf of ``network``, E is its `inner_matrix`."""
 
     def __init__(
-        self, X: Matrix, Y: Any, bound: FloatArray, network: Network, E: Any, *, loss: str, bias: float,
-        positive_weight: FloatArray, engine: Any, n_all: int | None = None,
+        self, X: Matrix, Y: CSR, bound: FloatArray, network: Network, E: CSR, *, loss: str, bias: float,
+        positive_weight: FloatArray, engine: GPUEngine, n_all: int | None = None,
     ) -> None:  # fmt: skip
         device = engine.device
         self.loss, self.device, self.engine, self.bias = loss, device, engine, bias
         self.storage = torch.bfloat16 if engine.storage == "bfloat16" else torch.float32
-        self.X = placed(with_constant(sparse.csr_array(X), bias), engine)
+        self.X = placed(sparse.csr_array(with_constant(sparse.csr_array(X), bias)), engine)
         self.cost = torch.as_tensor(bound.astype(np.float32), device=device)
         self.inner = Inner(E, network, device)
         self.positive_weight = torch.as_tensor(positive_weight.astype(np.float32), device=device)
@@ -81,7 +81,7 @@ class JointTraining:
         for first in range(0, n_leaves, width):
             yield slice(first, min(first + width, n_leaves))
 
-    def _block(self, Y: Any, network: Network, part: slice) -> LeafBlock:
+    def _block(self, Y: CSR, network: Network, part: slice) -> DeviceLeaves:
         found, device = Y[:, part].tocoo(), self.device
         docs, labels = (torch.as_tensor(x.astype(np.int64), device=device) for x in (found.row, found.col))
         positives = Positives(docs, labels, self.cost[docs] * self.positive_weight[part][labels])
@@ -95,7 +95,7 @@ class JointTraining:
         own = torch.as_tensor(1 / network.leaf_total[part].astype(np.float64), device=device)
         zero = torch.zeros((n_rows, len(leaves)), device=device)
         system, features = positives.looked_at(self.X, rows, self.cost, self.loss, self.storage, own)
-        return LeafBlock(
+        return DeviceLeaves(
             part, positives, rows, torch.as_tensor(vertices.astype(np.int64), device=device),
             torch.as_tensor(shares, device=device), own, system, features, zero, zero.clone(),
         )  # fmt: skip
@@ -143,7 +143,7 @@ class JointTraining:
         due = self.n_rounds == _SCREEN_FIRST or self.n_rounds % _SCREEN_EVERY == 0
         return (due or self.gap <= tol * self.objective) and self._join() > 0
 
-    def _pairs(self) -> Iterator[tuple[LeafBlock, Tensor]]:
+    def _pairs(self) -> Iterator[tuple[DeviceLeaves, Tensor]]:
         """Blocks and their scores at M, with what the leaves have of their own as it is."""
         for block in self.blocks:
             yield block, block.S + product(block.X, block.centres(self.M).to(self.storage))

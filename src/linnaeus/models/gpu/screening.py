@@ -8,10 +8,10 @@ time, and those within the margin join. The losses of the remaining documents, i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import torch
 
+from linnaeus.engine.gpu import GPUEngine
 from linnaeus.losses.surrogate import SquaredHinge
 from linnaeus.models.gpu.documents import Tensor, product
 from linnaeus.models.gpu.streamed import Documents
@@ -28,7 +28,7 @@ def near_margin(loss: str, start: Tensor, scores: Tensor) -> Tensor | None:
     return torch.nonzero((scores > -1 - NEAR) | (start != 0)).flatten()
 
 
-def caught(X: Documents, W: Tensor, rows: Tensor, engine: Any) -> Tensor:
+def caught(X: Documents, W: Tensor, rows: Tensor, engine: GPUEngine) -> Tensor:
     """Documents within the margin of some column of W that are not among ``rows``."""
     hit = torch.zeros(X.n_rows, dtype=torch.bool, device=W.device)
     for part in _pieces(X, W.shape[1], engine):
@@ -37,7 +37,7 @@ def caught(X: Documents, W: Tensor, rows: Tensor, engine: Any) -> Tensor:
     return torch.nonzero(hit).flatten()
 
 
-def beyond(X: Documents, W: Tensor, rows: Tensor, cost: Tensor, engine: Any) -> Tensor:
+def beyond(X: Documents, W: Tensor, rows: Tensor, cost: Tensor, engine: GPUEngine) -> Tensor:
     """What documents that are not among ``rows`` cost every column, in float64."""
     others = torch.ones(X.n_rows, dtype=torch.bool, device=W.device)
     others[rows] = False
@@ -59,7 +59,7 @@ def grown(A: Tensor, order: Tensor) -> Tensor:
     return torch.cat([A, none])[order]
 
 
-def _pieces(X: Documents, n_columns: int, engine: Any) -> Iterator[slice]:
+def _pieces(X: Documents, n_columns: int, engine: GPUEngine) -> Iterator[slice]:
     """Documents in pieces whose scores take an eighth of the device's free memory at most."""
     row_bytes = max(1, 8 * n_columns + X.row_bytes)
     rows = max(1, min(X.n_rows, engine.free_memory() // (8 * row_bytes)))

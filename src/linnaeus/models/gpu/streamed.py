@@ -11,13 +11,13 @@ for every product, which is what the bus between host and device makes of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 import torch
 
 from linnaeus.engine.gpu import GPUEngine
 from linnaeus.models.gpu.documents import SparseRows, Tensor, on_device, product
+from linnaeus.typing import CSR, Array, IntArray, Matrix
 
 __all__ = ["Documents", "StreamedRows", "StreamedTranspose", "placed", "resident_bytes", "turned"]
 
@@ -26,7 +26,7 @@ _CHUNK_SHARE = 16  # a chunk, with what transposing it takes, is this part of th
 _TRANSPOSING = 5  # times its size is a chunk at most while it is transposed
 
 
-def resident_bytes(X: Any, free: int, *, screened: float = 0.0) -> tuple[int, bool]:
+def resident_bytes(X: Matrix, free: int, *, screened: float = 0.0) -> tuple[int, bool]:
     """(bytes that documents, SciPy or NumPy, take on a device with ``free`` bytes; whether they are streamed).
 
     Documents come with their transpose. Of streamed ones, a chunk and the share ``screened`` are there.
@@ -38,7 +38,7 @@ def resident_bytes(X: Any, free: int, *, screened: float = 0.0) -> tuple[int, bo
     return _chunk_bytes(free) + int(screened * size), True
 
 
-def placed(X: Any, engine: GPUEngine) -> Documents:
+def placed(X: CSR, engine: GPUEngine) -> Documents:
     """Documents (CSR) on the device, or streamed to it where they would take more than half of its free memory."""
     free = engine.free_memory()
     if resident_bytes(X, free)[1]:
@@ -53,7 +53,7 @@ def _chunk_bytes(free: int) -> int:
 class StreamedRows:
     """A CSR matrix on the host with the products of `SparseRows`; ``most`` bytes are on the device at a time."""
 
-    def __init__(self, X: Any, device: str, most: int) -> None:
+    def __init__(self, X: CSR, device: str, most: int) -> None:
         self.device, (self.n_rows, self.n_columns) = torch.device(device), X.shape
         self._indptr = X.indptr.astype(np.int64)
         self._indices, self._values = (
@@ -103,7 +103,7 @@ class StreamedRows:
             out[part] = product(chunk, W, exact=exact)
         return out
 
-    def _sent(self, indptr: Any, indices: Tensor, values: Tensor) -> SparseRows:
+    def _sent(self, indptr: IntArray, indices: Tensor, values: Tensor) -> SparseRows:
         rows = torch.as_tensor(indptr, device=self.device)
         indices, values = (x.to(self.device, non_blocking=True) for x in (indices, values))
         return SparseRows(rows, indices, values, self.n_columns)
@@ -140,13 +140,13 @@ def _sums(exact: bool) -> torch.dtype:
     return torch.float64 if exact else torch.float32
 
 
-def _host(array: Any, *, pinned: bool) -> Tensor:
+def _host(array: Array, *, pinned: bool) -> Tensor:
     """An array for sending; a device reads pinned memory at full speed and without waiting."""
     found = torch.as_tensor(array)
     return found.pin_memory() if pinned else found
 
 
-def _chunk_ends(indptr: Any, most: int) -> list[int]:
+def _chunk_ends(indptr: IntArray, most: int) -> list[int]:
     """Where chunks of at most ``most`` non-zeros end; a row is never cut."""
     ends, n_rows = [0], len(indptr) - 1
     while ends[-1] < n_rows:

@@ -8,14 +8,14 @@ documents at a time.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 import torch
 
 from linnaeus.engine.gpu import GPUEngine
 from linnaeus.models.gpu.documents import SparseRows, Tensor, on_device, product
-from linnaeus.typing import CSR, FloatArray, IntArray
+from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
 
 __all__ = ["DeviceScorer"]
 
@@ -28,7 +28,7 @@ class DeviceScorer:
     Where W does not fit beside a few documents, its columns are sent again for every batch, some at a time.
     """
 
-    def __init__(self, weights: Any, base: FloatArray | None, intercept: FloatArray, engine: GPUEngine) -> None:
+    def __init__(self, weights: Matrix, base: FloatArray | None, intercept: FloatArray, engine: GPUEngine) -> None:
         self.engine, self.weights, self.base = engine, weights, base
         self.n_features, self.n_nodes = weights.shape
         self.intercept = torch.as_tensor(np.asarray(intercept, np.float32), device=engine.device)
@@ -46,7 +46,7 @@ class DeviceScorer:
         W = torch.nn.functional.pad(W, (0, -W.shape[1] % _COLUMNS))
         return W.to(torch.bfloat16) if self.engine.storage == "bfloat16" else W
 
-    def _parts(self) -> Any:
+    def _parts(self) -> Iterator[tuple[slice, Tensor]]:
         for first in range(0, self.n_nodes, self.width):
             part = slice(first, min(first + self.width, self.n_nodes))
             yield part, self._held if self._held is not None else self._columns(part)
@@ -95,7 +95,7 @@ class DeviceScorer:
             found.append(_in_order(columns + part.start, values))
         return torch.cat([c for c, _ in found]), torch.cat([v for _, v in found])
 
-    def _batches(self, X: SparseRows, n_columns: int) -> Any:
+    def _batches(self, X: SparseRows, n_columns: int) -> Iterator[slice]:
         rows = max(1, int(min(X.n_rows, self.engine.free_memory() // (4 * 4 * n_columns))))
         for first in range(0, X.n_rows, rows):
             yield slice(first, min(first + rows, X.n_rows))

@@ -20,7 +20,6 @@ tile of W, n_features x 128, stays in it while all documents pass; scores never 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 import triton
@@ -82,7 +81,7 @@ class _Pieces:
 
 
 def _pieces(A: SparseRows) -> _Pieces:
-    if A.layout is None:
+    if not isinstance(A.layout, _Pieces):
         device, length = A.device, A.indptr.diff()
         n_pieces = torch.clamp((length + PIECE - 1) // PIECE, min=1)
         row = torch.repeat_interleave(torch.arange(A.n_rows, device=device), n_pieces)
@@ -228,7 +227,7 @@ def _grid(a: Tensor) -> tuple[int, int]:
     return triton.cdiv(a.shape[1], _TILE), triton.cdiv(a.shape[0], _PER_PROGRAM)
 
 
-def _sizes(a: Tensor) -> dict[str, Any]:
+def _sizes(a: Tensor) -> dict[str, int]:
     return {"n_rows": a.shape[0], "n_columns": a.shape[1], "TILE": _TILE, "ROWS": _ROWS, "PER": _PER_PROGRAM}
 
 

@@ -14,14 +14,17 @@ The figures follow the arrays that `rows`, `dual_cd` and `newton_cg` make; a tes
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from linnaeus.engine.limits import rows_that_fit
 from linnaeus.models.solvers import newton_cg
-from linnaeus.models.solvers.dual_cd import PANEL, negative_start, solve_block
+from linnaeus.models.solvers.dual_cd import negative_start, solve_block
 from linnaeus.models.solvers.newton_cg import solve_dense_block
-from linnaeus.models.solvers.rows import BlockSolution, Rows, prepare_rows
+from linnaeus.models.solvers.rows import PANEL, BlockSolution, BlockTask, Rows, prepare_rows
 from linnaeus.typing import FloatArray, Matrix, is_sparse
+
+if TYPE_CHECKING:
+    from linnaeus.models.gpu.flat import DeviceTraining
 
 __all__ = ["BinaryTraining", "Footprint", "binary_footprint", "prepare_training", "solve_columns"]
 
@@ -61,12 +64,11 @@ def prepare_training(
     documents = X if not is_sparse(X) and loss in newton_cg.LOSSES else prepare_rows(X, bias)
     start = None
     if isinstance(documents, Rows) and is_sparse(X) and n_columns >= _MANY:
-        stop: dict[str, Any] = {"loss": loss, "tol": 0.3 * tol, "max_iter": min(max_iter, 100)}
-        start = negative_start(documents, bound, seed=0, **stop)
+        start = negative_start(documents, bound, loss=loss, tol=0.3 * tol, max_iter=min(max_iter, 100), seed=0)
     return BinaryTraining(documents, bound, loss, bias, tol, max_iter, start)
 
 
-def solve_columns(training: Any, task: tuple[Any, ...]) -> BlockSolution:
+def solve_columns(training: BinaryTraining | DeviceTraining, task: BlockTask) -> BlockSolution:
     """Solve one block.
 
     ``task`` is (positives, n_docs x at most `block_size` columns of 0/1; seed of the row order; and, where labels have
@@ -74,12 +76,17 @@ def solve_columns(training: Any, task: tuple[Any, ...]) -> BlockSolution:
     """
     if not isinstance(training, BinaryTraining):  # on a device, which has a way of its own
         return training.solve(task)
-    positives, seed, *weight = task
-    stop: dict[str, Any] = {"loss": training.loss, "tol": training.tol, "max_iter": training.max_iter}
-    stop["positive_weight"] = weight[0] if weight else None
-    if isinstance(training.documents, Rows):
-        return solve_block(training.documents, positives, training.bound, seed=seed, start=training.start, **stop)
-    return solve_dense_block(training.documents, positives, training.bound, bias=training.bias, **stop)
+    positives, seed = task[:2]
+    weight = task[2] if len(task) > 2 else None
+    X, bound, loss, tol, most = training.documents, training.bound, training.loss, training.tol, training.max_iter
+    if isinstance(X, Rows):
+        return solve_block(
+            X, positives, bound, loss=loss, tol=tol, max_iter=most, seed=seed, positive_weight=weight,
+            start=training.start,
+        )  # fmt: skip
+    return solve_dense_block(
+        X, positives, bound, loss=loss, bias=training.bias, tol=tol, max_iter=most, positive_weight=weight
+    )
 
 
 @dataclass(frozen=True)

@@ -9,22 +9,19 @@ classes that take no part are left out of epochs, and looked at again before any
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from linnaeus._kernels import dispatch
-from linnaeus.models.solvers.rows import BlockSolution, Rows, aligned_zeros
+from linnaeus.models.solvers.rows import PANEL, BlockSolution, Rows, Seed, aligned_zeros
 from linnaeus.typing import FloatArray, IntArray
 
 __all__ = ["solve_crammer_singer"]
 
-PANEL = 16
 _TINY = np.finfo(float).tiny
 
 
 def solve_crammer_singer(
-    rows: Rows, target: IntArray, n_classes: int, bound: FloatArray, *, tol: float, max_iter: int, seed: Any
+    rows: Rows, target: IntArray, n_classes: int, bound: FloatArray, *, tol: float, max_iter: int, seed: Seed
 ) -> BlockSolution:
     """Solve for all classes at once; ``target`` holds the class 0..n_classes-1 of every row, ``bound`` its c_i."""
     return _Problem(rows, target, n_classes, bound, seed).solve(tol, max_iter)
@@ -33,7 +30,7 @@ def solve_crammer_singer(
 class _Problem:
     """State: W (n_panels x features + 1 x 16), mass p (rows x 16 n_panels), which panels of a row are live."""
 
-    def __init__(self, rows: Rows, target: IntArray, n_classes: int, bound: FloatArray, seed: Any) -> None:
+    def __init__(self, rows: Rows, target: IntArray, n_classes: int, bound: FloatArray, seed: Seed) -> None:
         dtype, n_panels = rows.data.dtype, -(-n_classes // PANEL)
         self.kernel = dispatch.best("crammer_singer")
         self.rows, self.n_classes = rows, n_classes

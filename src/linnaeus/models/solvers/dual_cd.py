@@ -10,18 +10,16 @@ problem in which every document is negative; `negative_start` solves that once, 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+import numpy.typing as npt
 
 from linnaeus._kernels import dispatch
-from linnaeus.models.solvers.rows import BlockSolution, Rows, aligned_zeros
-from linnaeus.typing import CSR, FloatArray
+from linnaeus.models.solvers.rows import PANEL, BlockSolution, Rows, Seed, aligned_zeros
+from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
 
 __all__ = ["LOSSES", "PANEL", "column_weights", "kernel_labels", "negative_start", "solve_block"]
 
 LOSSES = {"hinge": 0, "squared_hinge": 1, "logistic": 2}
-PANEL = 16
 
 _AIM = 0.65  # of the tolerance: rows that an epoch left out have shares of the gap, too
 _SHRINK = 0.1  # of the largest projected gradient: a row with more slack than that is left out
@@ -39,7 +37,7 @@ def solve_block(
     loss: str,
     tol: float,
     max_iter: int,
-    seed: Any,
+    seed: Seed,
     positive_weight: FloatArray | None = None,
     start: FloatArray | None = None,
 ) -> BlockSolution:
@@ -51,7 +49,7 @@ def solve_block(
     return _Block(rows, positives, bound, loss, seed, positive_weight, start).solve(tol, max_iter)
 
 
-def negative_start(rows: Rows, bound: FloatArray, *, loss: str, tol: float, max_iter: int, seed: Any) -> FloatArray:
+def negative_start(rows: Rows, bound: FloatArray, *, loss: str, tol: float, max_iter: int, seed: Seed) -> FloatArray:
     """Dual variables of the problem in which every document is negative."""
     from scipy import sparse
 
@@ -60,14 +58,16 @@ def negative_start(rows: Rows, bound: FloatArray, *, loss: str, tol: float, max_
     return block.alpha[:, 0].copy()
 
 
-def column_weights(n_columns: int, dtype: Any, positive: Any = 1.0, negative: Any = 1.0) -> FloatArray:
+def column_weights(
+    n_columns: int, dtype: npt.DTypeLike, positive: npt.ArrayLike = 1.0, negative: npt.ArrayLike = 1.0
+) -> FloatArray:
     """Weights of the columns' positive (row 0) and negative (row 1) documents as the kernels take them."""
     weights = np.ones((2, PANEL), dtype)
     weights[0, :n_columns], weights[1, :n_columns] = positive, negative
     return weights
 
 
-def kernel_labels(positives: CSR) -> tuple[Any, Any]:
+def kernel_labels(positives: CSR) -> tuple[IntArray, IntArray]:
     """Positive columns of every row as the kernels take them."""
     positives = positives.tocsr()
     columns = positives.indices.astype(np.uint8) if positives.nnz else np.zeros(1, np.uint8)
@@ -83,7 +83,7 @@ class _Block:
         positives: CSR,
         bound: FloatArray,
         loss: str,
-        seed: Any,
+        seed: Seed,
         positive_weight: FloatArray | None = None,
         start: FloatArray | None = None,
     ) -> None:
@@ -138,7 +138,7 @@ class _Block:
         intercept = self.W[-1, : self.n_columns] * self.W.dtype.type(self.rows.bias)
         return BlockSolution(weights, intercept, objective, gap, epochs, bool(finished.all()))
 
-    def _descend(self, aim: FloatArray, epochs: int, most: int, finished: Any) -> tuple[int, Any]:
+    def _descend(self, aim: FloatArray, epochs: int, most: int, finished: BoolArray) -> tuple[int, BoolArray]:
         """Epochs until the rows still visited have small enough a share of every unfinished column's gap.
 
         The first epoch visits all rows; rows that it, or a later one, leaves out are looked at by the certificate. Also

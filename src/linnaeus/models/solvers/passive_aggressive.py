@@ -12,21 +12,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from linnaeus._kernels import dispatch
 from linnaeus.engine.limits import blocks
-from linnaeus.models.solvers.rows import with_constant
+from linnaeus.models.solvers.rows import PANEL, with_constant
 from linnaeus.taxonomy.rows import pointers
-from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Matrix
+from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Matrix, is_sparse
 
 __all__ = [
     "BELOW",
     "PANEL",
-    "Visits",
+    "ColumnVisits",
     "assembled",
     "compact",
     "learn_columns",
@@ -35,13 +35,13 @@ __all__ = [
     "squared_norms",
 ]
 
-PANEL = 16
+Labels = Callable[[int], tuple[IntArray, IntArray | None]]  # positive and negative documents of a column
 BELOW = 1e-7  # weights smaller than this are dropped, as where sizes of models are counted in the literature
 _SPARSE_BELOW, _SMALL = 0.25, 2**20  # share of weights below which a large array is kept sparse
 
 
 @dataclass(frozen=True)
-class Visits:
+class ColumnVisits:
     """What all columns share: documents (CSR of float64), the weight of each, orders of visits, and how to learn."""
 
     X: CSR
@@ -63,11 +63,11 @@ def squared_norms(X: CSR) -> FloatArray:
 
 
 def learn_columns(
-    visits: Visits,
+    visits: ColumnVisits,
     n_columns: int,
-    labels: Callable[[int], tuple[IntArray, IntArray | None]],
+    labels: Labels,
     engine: Engine,
-    start: Any = None,
+    start: Matrix | None = None,
 ) -> tuple[CSR, int]:
     """Weights (n_features x n_columns, CSR) and how often a column has learned something.
 
@@ -82,7 +82,7 @@ def learn_columns(
     --------
     >>> from linnaeus.engine import SerialEngine
     >>> X = prepared(np.array([[3.0, 4.0], [3.0, 4.0]]), constant=False)
-    >>> visits = Visits(X, np.ones(2), [np.array([0, 1, 1])], 1.0, averaged=False)
+    >>> visits = ColumnVisits(X, np.ones(2), [np.array([0, 1, 1])], 1.0, averaged=False)
     >>> W, n_updates = learn_columns(visits, 1, lambda column: (np.array([0]), None), SerialEngine())
     >>> W.toarray().ravel().round(2).tolist(), n_updates
     ([-0.12, -0.16], 2)
@@ -93,12 +93,12 @@ def learn_columns(
 
 
 def learn_panels(
-    visits: Visits,
+    visits: ColumnVisits,
     groups: list[int],
-    labels: Callable[[int], tuple[IntArray, IntArray | None]],
+    labels: Labels,
     engine: Engine,
-    start: Any = None,
-    dtype: Any = np.float64,
+    start: Matrix | None = None,
+    dtype: npt.DTypeLike = np.float64,
 ) -> list[tuple[CSR, int]]:
     """Weights of up to sixteen columns each, in order, with how often they have learned; ``dtype`` is that of weights.
 
@@ -115,7 +115,7 @@ def learn_panels(
     return list(engine.map(learn, _tasks(parts, visits, labels, start), shared=visits))
 
 
-def assembled(panels: list[CSR], shape: tuple[int, int], dtype: Any) -> Any:
+def assembled(panels: list[CSR], shape: tuple[int, int], dtype: npt.DTypeLike) -> Matrix:
     """Panels side by side as a model keeps weights; panels are let go of on the way, so that there is room for both.
 
     Examples
@@ -146,7 +146,9 @@ def assembled(panels: list[CSR], shape: tuple[int, int], dtype: Any) -> Any:
     return sparse.csr_array((data, indices, indptr), shape=shape)
 
 
-def _tasks(parts: list[slice], visits: Visits, labels: Any, start: Any) -> Iterable[tuple[IntArray, Any]]:
+def _tasks(
+    parts: list[slice], visits: ColumnVisits, labels: Labels, start: Matrix | None
+) -> Iterable[tuple[IntArray, Matrix | None]]:
     for part in parts:
         signs = np.zeros((visits.X.shape[0], PANEL), dtype=np.int8)
         for b, column in enumerate(range(part.start, part.stop)):
@@ -156,14 +158,14 @@ def _tasks(parts: list[slice], visits: Visits, labels: Any, start: Any) -> Itera
         yield signs[:, : part.stop - part.start], None if start is None else start[:, part.start : part.stop]
 
 
-def _learn_panel(visits: Visits, task: tuple[IntArray, Any], dtype: str) -> tuple[CSR, int]:
+def _learn_panel(visits: ColumnVisits, task: tuple[IntArray, Matrix | None], dtype: str) -> tuple[CSR, int]:
     given, start = task
     X, width = visits.X, given.shape[1]
     signs = np.zeros((X.shape[0], PANEL), dtype=np.int8)
     signs[:, :width] = given
     W = np.zeros((X.shape[1], PANEL))
     if start is not None:
-        W[:, :width] = start.toarray() if sparse.issparse(start) else start
+        W[:, :width] = start.toarray() if is_sparse(start) else start
     U = np.zeros((X.shape[1] if visits.averaged else 0, PANEL))
     steps, n_updates = np.zeros(PANEL, dtype=np.int64), 0
     kernel, norms = dispatch.best("passive_aggressive"), squared_norms(X)
@@ -177,7 +179,7 @@ def _learn_panel(visits: Visits, task: tuple[IntArray, Any], dtype: str) -> tupl
     return sparse.csr_array(W[:, :width].astype(dtype)), n_updates
 
 
-def compact(W: CSR, dtype: Any) -> Any:
+def compact(W: CSR, dtype: npt.DTypeLike) -> Matrix:
     """Weights as a model keeps them: sparse where the array is large and most are 0."""
     W = W.astype(dtype)
     size = W.shape[0] * W.shape[1]

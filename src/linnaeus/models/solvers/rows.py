@@ -6,16 +6,30 @@ Frequent features come first, so that the rows of W that every document touches 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from linnaeus.engine.limits import blocks
-from linnaeus.typing import FloatArray, IntArray, Matrix, is_sparse
+from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, is_sparse
 
-__all__ = ["BlockSolution", "Rows", "aligned_zeros", "prepare_rows", "with_constant"]
+__all__ = [
+    "PANEL",
+    "BlockSolution",
+    "BlockTask",
+    "Rows",
+    "Seed",
+    "aligned_zeros",
+    "prepare_rows",
+    "with_constant",
+]
+
+
+Seed = int | Sequence[int] | np.random.SeedSequence  # of a random generator
+BlockTask = tuple[CSR, Seed] | tuple[CSR, Seed, FloatArray | None]  # positives, seed, weights of positives
+PANEL = 16  # columns that the kernels take at a time
 
 
 @dataclass(frozen=True)
@@ -39,7 +53,7 @@ class Rows:
         return len(self.indptr) - 1
 
     @property
-    def matrix(self) -> tuple[Any, ...]:
+    def matrix(self) -> tuple[IntArray, IntArray, FloatArray, bool]:
         """The first arguments of every kernel."""
         return self.indptr, self.indices, self.data, self.dense
 
@@ -109,7 +123,7 @@ def with_constant(X: Matrix, value: float, dtype: npt.DTypeLike | None = None) -
     return sparse.csr_array(sparse.hstack([X, column], format="csr")) if value else X
 
 
-def aligned_zeros(shape: tuple[int, ...], dtype: Any) -> FloatArray:
+def aligned_zeros(shape: tuple[int, ...], dtype: npt.DTypeLike) -> FloatArray:
     """Zeros that begin on a cache line: a row of 16 floats is then one line, not two halves."""
     dtype = np.dtype(dtype)
     n_bytes = int(np.prod(shape)) * dtype.itemsize
@@ -122,7 +136,7 @@ def aligned_zeros(shape: tuple[int, ...], dtype: Any) -> FloatArray:
 class BlockSolution:
     """What a block of columns came to: weights, objective and gap per column, passes over the documents used."""
 
-    weights: Any  # n_features x n_columns, an array; CSR where the solver has pruned it already
+    weights: Matrix  # n_features x n_columns, an array; CSR where the solver has pruned it already
     intercept: FloatArray  # n_columns
     objective: FloatArray
     gap: FloatArray

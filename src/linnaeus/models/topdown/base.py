@@ -37,7 +37,7 @@ from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import parent_sets, pattern
 from linnaeus.taxonomy.rows import row_numbers
-from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Matrix
+from linnaeus.typing import CSR, BoolArray, Engine, FloatArray, IntArray, Matrix
 
 __all__ = ["Descent", "LocalClassifiers", "intersection", "union"]
 
@@ -54,11 +54,11 @@ class LocalClassifiers(LinearTaxonomyClassifier):
     tol: float
     max_iter: int
     n_jobs: int | None
-    engine: Any
-    random_state: Any
+    engine: str | Engine | None
+    random_state: int | np.random.RandomState | None
     verbose: int
     stop_nodes_: IntArray
-    stop_weights_: Any
+    stop_weights_: Matrix
     stop_intercept_: FloatArray
     _grown: tuple[Taxonomy, IntArray, IntArray] | None = None
 
@@ -72,8 +72,8 @@ class LocalClassifiers(LinearTaxonomyClassifier):
         tol: float = 1e-3,
         max_iter: int = 1000,
         n_jobs: int | None = None,
-        engine: Any = None,
-        random_state: Any = None,
+        engine: str | Engine | None = None,
+        random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
         self.taxonomy = taxonomy
@@ -304,7 +304,7 @@ class LocalClassifiers(LinearTaxonomyClassifier):
             self._grown = grown, np.array([grown.index_of[name] for name in columns]), np.array(origin)
         return self._grown
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {key: value for key, value in super().__getstate__().items() if key != "_grown"}
 
 

@@ -36,7 +36,7 @@ from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import parent_sets
 from linnaeus.taxonomy.terminals import terminals
-from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, is_sparse
+from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Matrix, is_sparse
 
 __all__ = ["DivideAndConquerSVM"]
 
@@ -95,8 +95,8 @@ class DivideAndConquerSVM(SetSizes, TaxonomyClassifier):
         tol: float = 1e-3,
         max_iter: int = 1000,
         n_jobs: int | None = None,
-        engine: Any = None,
-        random_state: Any = None,
+        engine: str | Engine | None = None,
+        random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
         self.taxonomy = taxonomy

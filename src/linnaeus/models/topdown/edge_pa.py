@@ -25,14 +25,14 @@ from linnaeus.engine import get_engine
 from linnaeus.errors import check_choice
 from linnaeus.models.flat.passive_aggressive import visit_orders
 from linnaeus.models.online import OnlineLinear
-from linnaeus.models.solvers.passive_aggressive import PANEL, Visits, assembled, learn_panels, prepared
+from linnaeus.models.solvers.passive_aggressive import PANEL, ColumnVisits, assembled, learn_panels, prepared
 from linnaeus.models.topdown.base import LocalClassifiers, union
 from linnaeus.models.topdown.fitted_search import fit_search, leaves_of
 from linnaeus.models.topdown.local import Family
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import parent_sets
 from linnaeus.taxonomy.rows import row_numbers
-from linnaeus.typing import CSR, IntArray
+from linnaeus.typing import CSR, Engine, IntArray, Matrix
 
 __all__ = ["EdgePA"]
 
@@ -105,8 +105,8 @@ class EdgePA(OnlineLinear, LocalClassifiers):
         average: str = "trajectory",
         fit_intercept: bool = True,
         n_jobs: int | None = None,
-        engine: Any = None,
-        random_state: Any = None,
+        engine: str | Engine | None = None,
+        random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
         self.taxonomy = taxonomy
@@ -166,7 +166,7 @@ class EdgePA(OnlineLinear, LocalClassifiers):
                     own[column] = positive, rest
         weight = np.ones(problem.n_docs) if problem.weights is None else problem.weights.astype(np.float64)
         X = prepared(problem.X, constant=self.fit_intercept)
-        visits = Visits(X, weight, orders, float(self.C), self.average == "trajectory")
+        visits = ColumnVisits(X, weight, orders, float(self.C), self.average == "trajectory")
         nothing = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         engine = get_engine(self.engine, self.n_jobs)
         found = learn_panels(visits, [n, n_stops], lambda column: own.get(column, nothing), engine, start, dtype)
@@ -193,7 +193,7 @@ class EdgePA(OnlineLinear, LocalClassifiers):
 
     # -- streams -------------------------------------------------------------------------------------------------------
 
-    def _place(self, nodes: IntArray, X: Any) -> None:
+    def _place(self, nodes: IntArray, X: Matrix) -> None:
         if hasattr(self, "nodes_"):  # what is learned goes on without the constants
             states = np.where(np.abs(self._states()) == CONSTANT, self._states(), 0).astype(self.intercept_.dtype)
             n = len(self.nodes_)
@@ -227,7 +227,7 @@ class EdgePA(OnlineLinear, LocalClassifiers):
         return ExactSearch(theta=theta) if self.search == "exact" else LocalSearch(theta=theta)
 
     def fit_search(
-        self, X: Any, y: Any, repair: str = "paths", *, cv: int = 5, random_state: int | None = 0
+        self, X: object, y: object, repair: str = "paths", *, cv: int = 5, random_state: int | None = 0
     ) -> LocalSearch | PathClassifier:
         """A repair of local search, learned by ``cv`` more trainings; the model itself stays as it is.
 
@@ -253,7 +253,7 @@ class EdgePA(OnlineLinear, LocalClassifiers):
         found: Any = fit_search(self, X, y, repair, cv, random_state)
         return found
 
-    def search_errors(self, X: Any, y: Any, *, decoder: Decoder | None = None) -> float:
+    def search_errors(self, X: object, y: object, *, decoder: Decoder | None = None) -> float:
         """Share of documents whose answer by local search (or ``decoder``) scores below their right labels.
 
         The model prefers the right labels there; only the search has missed them.

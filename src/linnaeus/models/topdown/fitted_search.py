@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from linnaeus.errors import check_choice
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import pattern
 from linnaeus.typing import CSR, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from linnaeus.models.topdown.base import LocalClassifiers
 
 __all__ = ["REPAIRS", "HeldOutPaths", "fit_search"]
 
@@ -45,7 +48,7 @@ class HeldOutPaths:
     seen: IntArray
 
     @classmethod
-    def of(cls, model: Any, X: Any, y: Any, cv: int, random_state: int | None) -> HeldOutPaths:
+    def of(cls, model: LocalClassifiers, X: object, y: object, cv: int, random_state: int | None) -> HeldOutPaths:
         """Scores of all documents by copies of a fitted model, ``cv`` trainings."""
         from sklearn.base import clone
 
@@ -83,7 +86,9 @@ def leaves_of(Y: CSR, grown: Taxonomy, origin: IntArray, n_nodes: int) -> CSR:
     return gold
 
 
-def fit_search(model: Any, X: Any, y: Any, repair: str, cv: int, random_state: int | None) -> Descent:
+def fit_search(
+    model: LocalClassifiers, X: object, y: object, repair: str, cv: int, random_state: int | None
+) -> Descent:
     """A repair fitted on held-out scores of a fitted model."""
     check_choice("repair", repair, REPAIRS)
     held = HeldOutPaths.of(model, X, y, cv, random_state)

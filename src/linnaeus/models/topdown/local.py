@@ -19,12 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from linnaeus.models.solvers.binary import prepare_training, solve_columns
-from linnaeus.models.solvers.dual_cd import PANEL
+from linnaeus.models.solvers.rows import PANEL, Seed
 from linnaeus.taxonomy.rows import pointers
 from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
 
@@ -126,23 +125,31 @@ def _packed(families: list[Family]) -> Pack:
     return Pack(np.concatenate([family.rows for family in families]), starts, members, positives)
 
 
-def solve_pack(training: LocalTraining, task: tuple[Pack, Any]) -> LocalSolution:
+def solve_pack(training: LocalTraining, task: tuple[Pack, Seed]) -> LocalSolution:
     """Solve all columns of a pack; ``task`` is (pack, seed of the row order)."""
     pack, seed = task
     X, bound = training.X[pack.rows], training.bound[pack.rows]
-    stop: dict[str, Any] = {"loss": training.loss, "tol": training.tol, "max_iter": training.max_iter}
     n_families, width = pack.columns.shape
     if isinstance(X, np.ndarray):
-        found = solve_columns(prepare_training(X, bound, bias=training.bias, **stop), (pack.positives, seed))
+        found = solve_columns(
+            prepare_training(
+                X, bound, bias=training.bias, loss=training.loss, tol=training.tol, max_iter=training.max_iter
+            ),
+            (pack.positives, seed),
+        )
         features, family = np.arange(X.shape[1]), np.zeros(X.shape[1], np.int64)
-        weights, intercept = found.weights, found.intercept[None, :]
+        weights, intercept = np.asarray(found.weights), found.intercept[None, :]
     else:
         apart, features, family = _apart(X, pack.starts, training.bias)
-        found = solve_columns(prepare_training(apart, bound, bias=0.0, **stop), (pack.positives, seed))
-        weights = found.weights[: len(features)]
+        found = solve_columns(
+            prepare_training(apart, bound, bias=0.0, loss=training.loss, tol=training.tol, max_iter=training.max_iter),
+            (pack.positives, seed),
+        )
+        solved = np.asarray(found.weights)
+        weights = solved[: len(features)]
         intercept = np.zeros((n_families, width), X.dtype)
         if training.bias:
-            intercept[:] = found.weights[len(features) :] * X.dtype.type(training.bias)
+            intercept[:] = solved[len(features) :] * X.dtype.type(training.bias)
     entry, column = np.nonzero(weights)
     return LocalSolution(
         features[entry], pack.columns[family[entry], column], weights[entry, column], pack.columns, intercept,

@@ -44,7 +44,7 @@ from linnaeus.models.topdown.local import Family, LocalSolution
 from linnaeus.models.topdown.node_svm import NodeSVM
 from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import BoolArray, FloatArray, IntArray, Kernel, Matrix
+from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Kernel, Matrix
 
 __all__ = ["DIRECT", "HierarchicalRLS", "Ridge", "inverse_root", "solve_features", "solve_gram"]
 
@@ -124,11 +124,11 @@ def _solved(factor: FloatArray, right: FloatArray) -> FloatArray:
     return np.asarray(cho_solve((factor, True), right, check_finite=False))
 
 
-def _certified(Z: Matrix, R: FloatArray, W: FloatArray, **more: Any) -> Ridge:
+def _certified(Z: Matrix, R: FloatArray, W: FloatArray, root: FloatArray | None = None) -> Ridge:
     errors = R - Z @ W
     residual = Z.T @ errors - W
     objective = 0.5 * float((W**2).sum() + (errors**2).sum())
-    return Ridge(W, objective, 0.5 * float((residual**2).sum()), **more)
+    return Ridge(W, objective, 0.5 * float((residual**2).sum()), root=root)
 
 
 def _iterated(Z: Matrix, R: FloatArray, tol: float, max_iter: int) -> Ridge:
@@ -149,7 +149,7 @@ def _iterated(Z: Matrix, R: FloatArray, tol: float, max_iter: int) -> Ridge:
     return replace(_certified(Z, R, found.x), n_iter=found.n_products, converged=bool(finished.all()))
 
 
-def _dense(G: Any) -> FloatArray:
+def _dense(G: Matrix) -> FloatArray:
     return np.asarray(G.toarray() if hasattr(G, "toarray") else G)
 
 
@@ -193,7 +193,7 @@ class HierarchicalRLS(KernelInput, NodeSVM):
 
     margin: str
     documents_: Any
-    dual_coef_: Any
+    dual_coef_: CSR
     leverage_: list[Any]
 
     def __init__(
@@ -206,7 +206,7 @@ class HierarchicalRLS(KernelInput, NodeSVM):
         tol: float = 1e-6,
         max_iter: int = 1000,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
         self.taxonomy = taxonomy
@@ -300,7 +300,7 @@ class HierarchicalRLS(KernelInput, NodeSVM):
     def _stop_scores(self, X: Any) -> FloatArray:
         return np.zeros((X.shape[0], len(self.stop_nodes_)))
 
-    def explain(self, x: Any, node: str | None = None, k: int | None = None) -> list[NodeExplanation]:
+    def explain(self, x: object, node: str | None = None, k: int | None = None) -> list[NodeExplanation]:
         """As `NodeSVM.explain`; with the linear kernel and plain margins only, where scores are sums over features."""
         if not hasattr(self, "weights_") or self.margin == "exact":
             raise ParameterError("explain takes kernel='linear' and margin='plain': other scores are no sums.")
@@ -345,7 +345,7 @@ def _solve_by_documents(training: _Training, family: Family) -> Ridge:
     return Ridge(found.weights, found.objective, found.gap, root=found.root * scale[:, None])
 
 
-def _scaled(X: Matrix, scale: FloatArray) -> Any:
+def _scaled(X: Matrix, scale: FloatArray) -> Matrix:
     if isinstance(X, np.ndarray):
         return X.astype(np.float64) * scale[:, None]
     Z = X.astype(np.float64)
@@ -379,12 +379,12 @@ def _coefficients(training: _Training, family: Family, found: Ridge) -> tuple[In
     return rows, columns, values.ravel()
 
 
-def _squared_rows(V: Any, root: FloatArray) -> FloatArray:
+def _squared_rows(V: Matrix, root: FloatArray) -> FloatArray:
     """|M'v|^2 of every row v; one by one, so that no bit depends on the batch."""
     return np.array([float(((row @ root) ** 2).sum()) for row in _dense_rows(V)])
 
 
-def _dense_rows(V: Any) -> Iterator[FloatArray]:
+def _dense_rows(V: Matrix) -> Iterator[FloatArray]:
     for k in range(V.shape[0]):
         row = V[[k]]
         yield (row.toarray() if hasattr(row, "toarray") else row).ravel()
