@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import linnaeus
 from linnaeus import registry
@@ -94,3 +95,38 @@ def test_document_weights_are_a_copy():
     weights = document_weights(Problem(np.eye(2), Y, tax, given, codec))
     weights[:] = 0
     assert given.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("model", ["MulticlassSVM", "SoftmaxRegression"])
+def test_an_engine_that_has_no_effect_is_deprecated_at_the_line_of_the_user(model):
+    kind = registry.resolve(model)
+    with pytest.warns(FutureWarning, match="engine has no effect in .*one problem.*will be removed") as caught:
+        kind(engine="threads", tol=0.1).fit(X, LABELS)
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FutureWarning)
+        kind(tol=0.1, n_jobs=2).fit(X, LABELS)
+
+
+@pytest.mark.parametrize("model", ["MulticlassSVM", "OneVsRestPA"])
+def test_verbose_shows_a_spinner(model, monkeypatch):
+    shown: list[str] = []
+
+    @contextlib.contextmanager
+    def spinner(description):
+        shown.append(description)
+        yield
+
+    monkeypatch.setattr(fitting, "waiting", spinner)
+    registry.resolve(model)(verbose=0).fit(X, LABELS)
+    assert not shown
+    registry.resolve(model)(verbose=1).fit(X, LABELS)
+    assert "training 3 labels" in shown[0]
+
+
+def test_documents_of_the_fit_can_be_released():
+    model = linnaeus.RRSVM(tol=0.1).fit(X, LABELS)
+    model.forget_documents()
+    with pytest.raises(NotFittedError, match="does not hold"):
+        model.update(X, LABELS)
+    assert len(model.predict(X)) == 60

@@ -26,12 +26,12 @@ def check_prune(given: str | None) -> float | str | None:
 
 def prune(pipe: Any, threshold: float | str, documents: Any, y: Any) -> dict[str, Any]:
     """Drop small weights; what the threshold was and how many weights stay."""
-    from linnaeus.models.pruning import Kept
+    from linnaeus.models.pruning import LinearWeights
 
     model = pipe.model_
     if not hasattr(model, "prune"):
         raise ParameterError(f"--prune: {type(model).__name__} has no weights to prune.")
-    before = Kept.of(model).size
+    before = LinearWeights.of(model).size
     if threshold == "auto":
         model.prune(X=pipe.matrix(documents.documents), y=y, loss=_LOSS, seen=True)
     else:
@@ -39,5 +39,5 @@ def prune(pipe: Any, threshold: float | str, documents: Any, y: Any) -> dict[str
     return {
         "threshold": model.prune_threshold_,
         "weights_before": before,
-        "weights_kept": Kept.of(model).size,
+        "weights_kept": LinearWeights.of(model).size,
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from types import ModuleType
 
 from linnaeus.engine.limits import available_memory, parse_bytes
 from linnaeus.engine.ray import RayEngine
@@ -20,7 +20,7 @@ __all__ = ["GPUEngine", "find_torch", "gpu_if_any"]
 _STORAGES = ("float32", "bfloat16")
 
 
-def find_torch() -> Any:
+def find_torch() -> ModuleType:
     """The module torch, or an error that says how to get it."""
     try:
         import torch
@@ -60,7 +60,7 @@ class GPUEngine:
         device: str = "cuda",
         *,
         storage: str = "float32",
-        memory: Any = None,
+        memory: float | str | None = None,
         columns: int | None = None,
         cluster: RayEngine | None = None,
     ) -> None:

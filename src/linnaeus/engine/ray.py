@@ -54,7 +54,7 @@ class RayEngine:
         *,
         num_gpus: int = 0,
         store_memory: int | None = None,
-        runtime_env: dict[str, Any] | None = None,
+        runtime_env: dict[str, object] | None = None,
     ) -> None:
         from linnaeus.engine import n_workers as cores
 
@@ -69,7 +69,7 @@ class RayEngine:
         self.retries = retries
         self._ahead = 2 * self.n_workers
         self._run: Any = None  # our task as Ray knows it: made once, so that workers fetch it once
-        self._leave: Callable[[], Any] | None = None
+        self._leave: Callable[[], object] | None = None
         self._sent = _Sent()
 
     def map(self, function: Callable[[S, T], R], tasks: Iterable[T], shared: S) -> Iterator[R]:
@@ -78,7 +78,7 @@ class RayEngine:
 
         run = self._run.options(num_gpus=self.num_gpus) if self._on_gpus() else self._run
         reference = self._sent.put(shared)
-        waiting: deque[Any] = deque()
+        waiting: deque[object] = deque()
         try:
             for task in tasks:
                 waiting.append(run.remote(function, reference, task))
@@ -98,7 +98,7 @@ class RayEngine:
             raise EngineError(f"Every task needs {self.num_gpus} GPU(s), of which the Ray cluster has fewer.")
         return self.num_gpus > 0
 
-    def _result(self, reference: Any) -> Any:
+    def _result(self, reference: object) -> Any:
         """A result as a thread would give it: arrays of our own, writable, that hold no place in the object store."""
         import ray
         from ray.exceptions import RayError, RayTaskError
@@ -128,8 +128,9 @@ class RayEngine:
         local = address is None and not ray.is_initialized()
         environment = dict(runtime_env or {})
         variables = ray_session.worker_environment(local=local)
-        environment["env_vars"] = {**variables, **environment.get("env_vars", {})}
-        options: dict[str, Any] = {"num_cpus": 1, "max_retries": self.retries}
+        given = environment.get("env_vars")
+        environment["env_vars"] = variables | (given if isinstance(given, dict) else {})
+        options: dict[str, object] = {"num_cpus": 1, "max_retries": self.retries}
         if ray.is_initialized():  # somebody's session: theirs to end
             self._leave, options["runtime_env"] = _nothing, environment
         elif address is None:
@@ -164,7 +165,7 @@ class RayEngine:
     def __deepcopy__(self, memo: object) -> RayEngine:
         return self  # clones of an estimator share the cluster
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Callable[..., RayEngine], tuple[object, ...]]:
         *positional, store_memory, runtime_env = self._settings
         return _rebuilt, (positional, store_memory, runtime_env, self.num_gpus)
 
@@ -176,10 +177,10 @@ class _Sent:
     """
 
     def __init__(self) -> None:
-        self._references: dict[int, Any] = {}
-        self._held: tuple[Any, Any] = (None, None)
+        self._references: dict[int, object] = {}
+        self._held: tuple[object, object] = (None, None)
 
-    def put(self, shared: Any) -> Any:
+    def put(self, shared: object) -> object:
         if id(shared) in self._references:
             return self._references[id(shared)]
         if self._held[1] is not None and self._held[0] is shared:
@@ -197,7 +198,7 @@ class _Sent:
         self._held = (None, None)
 
 
-def _put(shared: Any) -> Any:
+def _put(shared: object) -> object:
     import ray
     from ray.exceptions import ObjectStoreFullError
 
@@ -211,13 +212,16 @@ def _put(shared: Any) -> Any:
         ) from error
 
 
-def _run(function: Callable[[Any, Any], Any], shared: Any, task: Any) -> Any:
+def _run(function: Callable[[S, T], R], shared: S, task: T) -> R:
     """What a worker runs."""
     return function(shared, task)
 
 
 def _rebuilt(
-    positional: list[Any], store_memory: int | None, runtime_env: dict[str, Any] | None, num_gpus: int = 0
+    positional: tuple[int | None, str | None, int],
+    store_memory: int | None,
+    runtime_env: dict[str, object] | None,
+    num_gpus: int = 0,
 ) -> RayEngine:
     return RayEngine(*positional, num_gpus=num_gpus, store_memory=store_memory, runtime_env=runtime_env)
 

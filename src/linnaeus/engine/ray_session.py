@@ -15,7 +15,6 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any
 
 from linnaeus.errors import EngineError
 
@@ -36,7 +35,7 @@ def find_ray() -> None:
         raise EngineError("engine 'ray' needs the package ray, which is not installed: pip install linnaeus[ray]")
 
 
-def start(n_workers: int, store_memory: int | None, runtime_env: dict[str, Any], *, gpus: bool = False) -> str:
+def start(n_workers: int, store_memory: int | None, runtime_env: dict[str, object], *, gpus: bool = False) -> str:
     """Start a cluster of ``n_workers`` on this machine, with its GPUs or none; the address by which `end` knows it."""
     import ray
 
@@ -55,7 +54,7 @@ def start(n_workers: int, store_memory: int | None, runtime_env: dict[str, Any],
     return _address()
 
 
-def join(address: str, runtime_env: dict[str, Any]) -> str:
+def join(address: str, runtime_env: dict[str, object]) -> str:
     """Connect this process to a running cluster."""
     import ray
 

@@ -7,10 +7,11 @@ the nodes it can answer), and ``_scores(X)`` (n_docs x len(nodes_)). Everything 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -32,7 +33,7 @@ from linnaeus.models.explaining import KeptDocuments, Neighbour, one_row
 from linnaeus.models.requests import check_feasible, ranked_sets
 from linnaeus.order import best_columns
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, is_sparse
+from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, ObjectArray, is_sparse
 
 __all__ = ["TaxonomyClassifier"]
 
@@ -65,13 +66,13 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
 
     # -- learning ------------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TaxonomyClassifier:
+    def fit(self, X: object, y: object, sample_weight: object = None) -> TaxonomyClassifier:
         """Learn from documents X (n_docs x n_features; CSR, dense or memory-mapped) and labels y of any kind."""
         self._check_parameters()
-        X = self._check_X(X, reset=True)
-        Y, taxonomy, codec = check_labels(y, self.taxonomy, X.shape[0])
-        X, Y, weights = with_weight(X, Y, check_weights(sample_weight, X.shape[0]))
-        problem = Problem(X, Y, taxonomy, weights, codec)
+        documents = self._check_X(X, reset=True)
+        Y, taxonomy, codec = check_labels(y, self.taxonomy, documents.shape[0])
+        documents, Y, weights = with_weight(documents, Y, check_weights(sample_weight, documents.shape[0]))
+        problem = Problem(documents, Y, taxonomy, weights, codec)
         self.taxonomy_, self.codec_, self.closed_ = taxonomy, codec, problem.is_closed and not codec.single_label
         for name in ("kept_", "carried_nodes_", "one_path_"):  # of an earlier fit
             self.__dict__.pop(name, None)
@@ -92,7 +93,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         """Drop what an earlier fit, or what came after it, has left and the next one does not set again."""
 
     def _check_parameters(self) -> None:
-        """Doubt the constructor's values, once per fit."""
+        """Validate the constructor's values, once per fit."""
         if self.taxonomy is not None and not isinstance(self.taxonomy, Taxonomy):
             given = type(self.taxonomy).__name__
             raise ParameterError(
@@ -114,11 +115,12 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         except (ValueError, TypeError, OverflowError) as error:  # scikit-learn's words, as an error of ours
             kind = DataTypeError if isinstance(error, TypeError) else DataError
             raise kind(short_message(error)) from error
-        if not is_sparse(X):
-            check_values(X)
-        return X
+        checked: Matrix = X
+        if not is_sparse(checked):
+            check_values(checked)
+        return checked
 
-    def _is_ready(self, X: Any) -> bool:
+    def _is_ready(self, X: object) -> bool:
         """Whether X needs no conversion and is in order; for a single document the full check costs more than top."""
         if not is_sparse(X) or hasattr(self, "feature_names_in_"):
             return False
@@ -176,11 +178,11 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         """The model itself; of a pipeline, its model: see `linnaeus.models.classifier`."""
         return self
 
-    def matrix(self, X: Any) -> Matrix:
+    def matrix(self, X: object) -> Matrix:
         """Documents as a validated matrix."""
         return self._check_X(X, reset=False)
 
-    def score_blocks(self, X: Any) -> Iterator[FloatArray]:
+    def score_blocks(self, X: object) -> Iterator[FloatArray]:
         """Scores of some documents at a time, n_docs_of_block x len(classes_): no docs x nodes array is ever whole."""
         check_is_fitted(self, "nodes_")
         return self._score_blocks(self._check_X(X, reset=False))
@@ -189,22 +191,22 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         size = rows_that_fit(8 * max(1, len(self.nodes_)))
         return (self._scores(X[part]) for part in blocks(X.shape[0], size))
 
-    def _all_scores(self, X: Any) -> FloatArray:
+    def _all_scores(self, X: object) -> FloatArray:
         parts = list(self.score_blocks(X))
         return np.concatenate(parts) if len(parts) != 1 else parts[0]
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: object) -> FloatArray:
         """Scores of all answerable nodes, n_docs x len(classes_); one each for two plain labels, as in scikit-learn."""
         S = self._all_scores(X)
         return S[:, 1] - S[:, 0] if self._binary else S
 
     def predict(
         self,
-        X: Any,
+        X: object,
         *,
         decoder: Decoder | str | None = None,
         closed: bool | None = None,
-        rules: Rules | Mapping[str, Any] | None = None,
+        rules: Rules | Mapping[str, object] | None = None,
         risk: float | None = None,
         risk_of: str = "all",
         confidence: float | None = None,
@@ -240,11 +242,11 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
 
     def answers(
         self,
-        X: Any,
+        X: object,
         *,
         decoder: Decoder | str | None = None,
         closed: bool | None = None,
-        rules: Rules | Mapping[str, Any] | None = None,
+        rules: Rules | Mapping[str, object] | None = None,
         risk: float | None = None,
         risk_of: str = "all",
         confidence: float | None = None,
@@ -277,10 +279,10 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
 
     def ranked_sets(
         self,
-        X: Any,
+        X: object,
         k: int = 1,
         *,
-        rules: Rules | Mapping[str, Any] | None = None,
+        rules: Rules | Mapping[str, object] | None = None,
         decoder: Decoder | str | None = None,
     ) -> RankedSets:
         """The k best closed label sets of every document, exactly; see `RankedSets` for scores and proofs."""
@@ -290,10 +292,10 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
 
     def n_best(
         self,
-        X: Any,
+        X: object,
         k: int = 5,
         *,
-        rules: Rules | Mapping[str, Any] | None = None,
+        rules: Rules | Mapping[str, object] | None = None,
         decoder: Decoder | str | None = None,
         closed: bool | None = None,
     ) -> list[list[tuple[list[str], float]]]:
@@ -327,9 +329,9 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
 
     def _requested(
         self,
-        X: Any,
+        X: object,
         decoder: Decoder | str | None,
-        rules: Any,
+        rules: Rules | Mapping[str, object] | None,
         risk: float | None,
         risk_of: str,
         confidence: float | None,
@@ -342,12 +344,12 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
 
     def decisions(
         self,
-        X: Any,
+        X: object,
         risk: float,
         *,
         risk_of: str = "all",
         confidence: float | None = None,
-        rules: Rules | Mapping[str, Any] | None = None,
+        rules: Rules | Mapping[str, object] | None = None,
         k: int = 3,
     ) -> promises.Decisions:
         """The answers of ``predict(X, risk=risk)``, with what a person needs who decides the documents without one.
@@ -371,7 +373,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         X = self._check_X(X, reset=False)
         return promises.decide(self, X, risk, of=risk_of, confidence=confidence, rules=rules, k=int(k))
 
-    def _probability_blocks(self, X: Any) -> tuple[Any, Taxonomy, IntArray]:
+    def _probability_blocks(self, X: object) -> tuple[Iterator[FloatArray], Taxonomy, IntArray]:
         """Coherent probabilities some documents at a time, the taxonomy, and the nodes of their columns."""
         curve, taxonomy = self.calibrator_, self.taxonomy_
         if curve is not None:
@@ -381,17 +383,17 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         return iter([self.predict_proba(X)]), taxonomy, self.nodes_
 
     @available_if(lambda self: self.calibrator_ is not None)
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: object) -> FloatArray:
         """Calibrated, coherent probabilities of all answerable nodes, n_docs x len(classes_)."""
         return self._calibrated(X)
 
     @available_if(lambda self: hasattr(self, "predict_proba"))
-    def predict_log_proba(self, X: Any) -> FloatArray:
+    def predict_log_proba(self, X: object) -> FloatArray:
         """Logarithms of `predict_proba`, n_docs x len(classes_); minus infinity where a probability is 0."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
-    def _calibrated(self, X: Any) -> FloatArray:
+    def _calibrated(self, X: object) -> FloatArray:
         curve, taxonomy = self.calibrator_, self.taxonomy_
         if curve is not None and curve.single and curve.labels is not None and not self.nested_:
             labels, blocks_of_labels = curve.labels, self.score_blocks(X)
@@ -411,8 +413,8 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         return np.where(place[self.nodes_] >= 0, P[:, place[self.nodes_]], missing)
 
     def top(
-        self, X: Any, k: int = 5, *, probabilities: bool = False, ancestors: bool = False
-    ) -> tuple[Any, FloatArray]:
+        self, X: object, k: int = 5, *, probabilities: bool = False, ancestors: bool = False
+    ) -> tuple[ObjectArray, FloatArray]:
         """The k best nodes of each document: labels and scores (n_docs x k each), best first, ties by node number.
 
         Parameters
@@ -439,14 +441,14 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
             return self._names(self.nodes_[columns]), scores
         return np.asarray(self.classes_, dtype=object)[columns], scores
 
-    def _names(self, nodes: IntArray) -> Any:
+    def _names(self, nodes: IntArray) -> ObjectArray:
         if self.codec_.kind == "indicator" and self.taxonomy is None:
             return np.asarray(nodes, dtype=object)
         names = self.codec_.values(self.taxonomy_.names[nodes.ravel()])
         return np.asarray(names, dtype=object).reshape(nodes.shape)
 
     def top_nodes(
-        self, X: Any, k: int = 5, *, probabilities: bool = False, ancestors: bool = False
+        self, X: object, k: int = 5, *, probabilities: bool = False, ancestors: bool = False
     ) -> tuple[IntArray, FloatArray]:
         """As `top`, with the numbers of the nodes in the taxonomy instead of labels."""
         if probabilities or ancestors:
@@ -459,7 +461,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         columns, scores = self._best(X, k)
         return self.nodes_[columns], scores
 
-    def _best(self, X: Any, k: int) -> tuple[IntArray, FloatArray]:
+    def _best(self, X: object, k: int) -> tuple[IntArray, FloatArray]:
         """Columns and scores of the k best nodes of each document (n_docs x min(k, len(nodes_)) each)."""
         check_number("k", k, least=1, whole=True)
         check_is_fitted(self, "nodes_")
@@ -473,7 +475,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
             scores.append(np.take_along_axis(S, columns[-1], axis=1))
         return np.concatenate(columns), np.concatenate(scores)
 
-    def keep_documents(self, X: Any, y: Any, names: Any = None) -> TaxonomyClassifier:
+    def keep_documents(self, X: object, y: object, names: Iterable[object] | None = None) -> TaxonomyClassifier:
         """Keep documents with the model, so that answers can be shown beside similar ones; they are saved with it."""
         check_is_fitted(self, "nodes_")
         X = self._check_X(X, reset=False)
@@ -481,7 +483,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         self.kept_ = KeptDocuments.of(X, self.taxonomy_.close(Y), names)
         return self
 
-    def nearest(self, x: Any, k: int = 5, node: str | None = None) -> list[Neighbour]:
+    def nearest(self, x: object, k: int = 5, node: str | None = None) -> list[Neighbour]:
         """The kept documents most similar to one document, at or below a node if given."""
         check_number("k", k, least=1, whole=True)
         if self.kept_ is None:
@@ -490,7 +492,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         below = None if node is None else self.taxonomy_.index(node)
         return self.kept_.nearest(X[:1], int(k), self.taxonomy_, below)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: object, y: object, sample_weight: npt.ArrayLike | None = None) -> float:
         """Hierarchical F1 (micro, closures without the root); plain micro-F1 where the taxonomy has no edges."""
         from linnaeus.metrics import hierarchical_f1
 

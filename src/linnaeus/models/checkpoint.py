@@ -27,14 +27,15 @@ import zlib
 from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from linnaeus.data.check import Problem
 from linnaeus.errors import CheckpointError
 from linnaeus.files import naming, replace_file
-from linnaeus.typing import Matrix, is_sparse
+from linnaeus.typing import Array, Matrix, is_sparse
 
 __all__ = ["RUN_ONLY", "Checkpoint", "differences", "digest", "fingerprint", "remove_finished"]
 
@@ -47,6 +48,7 @@ _OURS = re.compile(rf"arrays-\d+\.bin|{INDEX}|{LOCK}|\.[0-9a-f]+\.part")
 _FULL = 256 * 2**20  # bytes after which a new file begins
 _ALIGN = 64
 # How a fit runs, not what it computes.
+_Entry = tuple[str, int, str, list[int], int]  # file, offset, dtype, shape, checksum; a list in JSON
 RUN_ONLY = frozenset({"checkpoint", "engine", "max_memory", "max_time", "n_jobs", "verbose"})
 _CHUNK = 2**24
 
@@ -85,7 +87,7 @@ class Checkpoint:
     def __init__(
         self,
         folder: str | PathLike[str],
-        fingerprint: Mapping[str, Any],
+        fingerprint: Mapping[str, object],
         *,
         every: float | None = None,
         durable: bool = True,
@@ -95,12 +97,12 @@ class Checkpoint:
         self.every, self.durable = EVERY if every is None else every, durable
         self.state: dict[str, Any] = {}
         self.finished = False
-        self._entries: dict[str, dict[str, list[Any]]] = {}  # key -> array name -> [file, offset, dtype, shape, crc]
+        self._entries: dict[str, dict[str, _Entry]] = {}  # key -> array name -> where it is
         self._file: BinaryIO | None = None
-        self._maps: dict[str, Any] = {}
+        self._maps: dict[str, Array] = {}
         self._changed = False
         self._last = time.monotonic()
-        self._lock: Any = None
+        self._lock: BinaryIO | None = None
         self._open()
 
     # -- keys ----------------------------------------------------------------------------------------------------------
@@ -114,13 +116,13 @@ class Checkpoint:
     def __iter__(self) -> Iterator[str]:
         return iter(self._entries)
 
-    def put(self, key: str, arrays: Mapping[str, Any]) -> None:
+    def put(self, key: str, arrays: Mapping[str, npt.ArrayLike]) -> None:
         """Write arrays under a key, in place of those it had; they count from the next commit on."""
         with naming(self.folder):
             self._entries[key] = {name: self._write(np.asarray(array)) for name, array in arrays.items()}
         self._changed = True
 
-    def get(self, key: str, *, verify: bool = True) -> dict[str, Any]:
+    def get(self, key: str, *, verify: bool = True) -> dict[str, Array]:
         """The arrays of a key, read-only and memory-mapped; ``verify=False`` spares reading them for checksums."""
         return {name: self._read(key, entry, verify) for name, entry in self._entries[key].items()}
 
@@ -250,7 +252,7 @@ class Checkpoint:
                 self._maps.pop(path.name, None)
                 path.unlink(missing_ok=True)
 
-    def _write(self, array: Any) -> list[Any]:
+    def _write(self, array: Array) -> _Entry:
         if array.dtype.hasobject:
             raise TypeError("a checkpoint holds plain arrays, not objects")
         if self._file is None:
@@ -261,22 +263,22 @@ class Checkpoint:
         self._file.write(content)
         self._file.write(bytes(_padded(content.nbytes) - content.nbytes))
         name = Path(self._file.name).name
-        return [name, offset, array.dtype.str, list(array.shape), zlib.crc32(content)]
+        return name, offset, array.dtype.str, list(array.shape), zlib.crc32(content)
 
-    def _read(self, key: str, entry: list[Any], verify: bool) -> Any:
+    def _read(self, key: str, entry: _Entry, verify: bool) -> Array:
         file, offset, dtype, shape, crc = entry
         stop = offset + np.dtype(dtype).itemsize * math.prod(shape)
         try:
             raw = self._mapped(file, stop)[offset:stop]
         except (OSError, ValueError):
             raw = np.zeros(0, np.uint8)
-        if len(raw) != stop - offset or (verify and zlib.crc32(raw) != crc):
+        if len(raw) != stop - offset or (verify and zlib.crc32(raw.data) != crc):
             raise CheckpointError(
                 f"{self.folder / file} is damaged (at {key!r}); delete {self.folder} to start the fit again."
             )
         return raw.view(dtype).reshape(shape)
 
-    def _mapped(self, file: str, stop: int) -> Any:
+    def _mapped(self, file: str, stop: int) -> Array:
         """One mapping per file, however many arrays it holds: systems allow some ten thousand mappings."""
         known = self._maps.get(file)
         if known is None or len(known) < stop:
@@ -304,7 +306,7 @@ def _padded(n_bytes: int) -> int:
     return -(-n_bytes // _ALIGN) * _ALIGN
 
 
-def _locked(path: Path) -> Any:
+def _locked(path: Path) -> BinaryIO:
     """An open file that no other process holds; the system lets go of it when the process ends, however it ends."""
     file = open(path, "ab")  # noqa: SIM115
     try:
@@ -322,7 +324,13 @@ def _locked(path: Path) -> Any:
 # -- fingerprints ------------------------------------------------------------------------------------------------------
 
 
-def fingerprint(model: Any, problem: Problem, **more: Any) -> dict[str, Any]:
+class _Parameterised(Protocol):
+    """What scikit-learn calls an estimator."""
+
+    def get_params(self, deep: bool = ...) -> dict[str, object]: ...
+
+
+def fingerprint(model: _Parameterised, problem: Problem) -> dict[str, object]:
     """The fingerprint of fitting ``model`` to ``problem``: data, taxonomy and every parameter that matters.
 
     A seed counts when it is a number. Without one, or with a generator, any seed will do: the first is kept and used.
@@ -337,7 +345,7 @@ def fingerprint(model: Any, problem: Problem, **more: Any) -> dict[str, Any]:
     >>> differences(one, two)
     ['C was 1.0 and is 2.0']
     """
-    parts: dict[str, Any] = {
+    parts: dict[str, object] = {
         "model": type(model).__name__,
         "documents": digest(problem.X),
         "labels": digest(problem.Y),
@@ -348,10 +356,10 @@ def fingerprint(model: Any, problem: Problem, **more: Any) -> dict[str, Any]:
     for name, value in model.get_params(deep=False).items():
         if name not in RUN_ONLY and name != "taxonomy":
             parts[name] = _seed(value) if name == "random_state" else _plain(value)
-    return parts | more
+    return parts
 
 
-def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+def differences(before: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
     """What differs between two fingerprints, in words.
 
     Examples
@@ -391,19 +399,19 @@ class _Unknown:
     pass
 
 
-def _told(value: Any) -> str:
+def _told(value: object) -> str:
     return "not known" if value is _Unknown else repr(value)
 
 
-def _seed(value: Any) -> Any:
+def _seed(value: object) -> object:
     return value if value is None or isinstance(value, (int, str)) else _whole(value)
 
 
-def _whole(value: Any) -> Any:
+def _whole(value: object) -> object:
     return int(value) if isinstance(value, np.integer) else "a generator"
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """A parameter as JSON keeps it; arrays by their content, other objects by what they say of themselves."""
     if isinstance(value, np.generic):
         return value.item()

@@ -13,15 +13,16 @@ which of them are nearest to a new one (cosine).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from linnaeus.errors import DataError, nearest
 from linnaeus.order import best_columns
-from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, ObjectArray, is_sparse
+from linnaeus.taxonomy import Taxonomy
+from linnaeus.typing import CSR, Array, FloatArray, IntArray, Matrix, ObjectArray, is_sparse
 
 __all__ = ["Contrast", "KeptDocuments", "Neighbour", "NodeExplanation", "explain_path", "one_row"]
 
@@ -37,7 +38,7 @@ class Contrast:
     rival_score: float
     margin: float
     intercept: float
-    features: Any
+    features: Array
     contributions: FloatArray
 
     def named(self, names: ObjectArray) -> Contrast:
@@ -58,7 +59,7 @@ class NodeExplanation:
     node: str
     score: float
     intercept: float
-    features: Any
+    features: Array
     contributions: FloatArray
     against: Contrast | None = None
     approximate: bool = False
@@ -77,8 +78,20 @@ class NodeExplanation:
         return f"{self.node}: {self.score:+.3f} {'~' if self.approximate else '='} {' '.join(terms)}"
 
 
+class _Scored(Protocol):
+    """What has scores of nodes: a model, or one document that was scored before."""
+
+    @property
+    def taxonomy_(self) -> Taxonomy: ...
+    @property
+    def nodes_(self) -> IntArray: ...
+    @property
+    def nested_(self) -> bool: ...
+    def _scores(self, X: Matrix) -> FloatArray: ...
+
+
 def explain_path(
-    model: Any, X: Matrix, target: int, k: int | None, weights_of: Weights, intercept: FloatArray
+    model: _Scored, X: Matrix, target: int, k: int | None, weights_of: Weights, intercept: FloatArray
 ) -> list[NodeExplanation]:
     """Explanations of the scored nodes on the way to ``target``, of the only row of X.
 
@@ -129,14 +142,14 @@ def explain_path(
     return found
 
 
-def _siblings(taxonomy: Any, v: int) -> list[int]:
+def _siblings(taxonomy: Taxonomy, v: int) -> list[int]:
     """The other children of the parents of v; the other tops, where it has none."""
     above = [p for p in taxonomy.parents(v).tolist() if p != taxonomy.root]
     near = {c for p in above for c in taxonomy.children(p).tolist()} if above else set(taxonomy.tops.tolist())
     return sorted(near - {v})
 
 
-def _best(model: Any, X: Matrix, nodes: list[int]) -> int:
+def _best(model: _Scored, X: Matrix, nodes: list[int]) -> int:
     """The node of largest score among many."""
     column_of = {int(v): i for i, v in enumerate(model.nodes_)}
     scores = model._scores(X)[0, [column_of[v] for v in nodes]]
@@ -148,7 +161,7 @@ def _largest(features: IntArray, contributions: FloatArray, k: int | None) -> In
     return order[:k]
 
 
-def one_row(x: Any) -> Any:
+def one_row(x: Any) -> object:
     """One document as a matrix of one row: a vector, sparse or not, a list, or such a matrix already."""
     if hasattr(x, "tocsr") and x.ndim == 1:
         return x.reshape(1, -1).tocsr()
@@ -171,12 +184,12 @@ class Neighbour:
 class KeptDocuments:
     """Rows of length 1 (sparse or dense), names, and closed labels Y (n_docs x n_nodes)."""
 
-    X: Any
-    names: Any
+    X: Matrix
+    names: ObjectArray
     Y: CSR
 
     @classmethod
-    def of(cls, X: Matrix, Y: CSR, names: Any = None) -> KeptDocuments:
+    def of(cls, X: Matrix, Y: CSR, names: Iterable[object] | None = None) -> KeptDocuments:
         """Documents as the model takes them; without names they are numbered from 0."""
         names = [str(i) for i in range(X.shape[0])] if names is None else [str(name) for name in names]
         if len(names) != X.shape[0] or Y.shape[0] != X.shape[0]:
@@ -185,7 +198,7 @@ class KeptDocuments:
             )
         return cls(_normed(X), np.array(names, dtype=object), Y)
 
-    def nearest(self, x: Matrix, k: int, taxonomy: Any, node: int | None = None) -> list[Neighbour]:
+    def nearest(self, x: Matrix, k: int, taxonomy: Taxonomy, node: int | None = None) -> list[Neighbour]:
         """The k kept documents nearest to one row, at or below a node if given; at least something in common."""
         rows = np.arange(len(self.names)) if node is None else np.unique(self.Y[:, [node]].tocoo().row)
         if not len(rows):
@@ -200,7 +213,7 @@ class KeptDocuments:
             for i, own in zip(chosen, labels, strict=True)
         ]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Its fields, for the store."""
         return {"X": self.X, "names": self.names, "Y": self.Y}
 

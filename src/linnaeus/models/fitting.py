@@ -24,7 +24,7 @@ from linnaeus.data.check import Problem, check_labels, check_weights
 from linnaeus.engine import SerialEngine, ThreadEngine
 from linnaeus.engine.limits import Clock, Forecast, available_memory, format_bytes, parse_bytes, plan_memory
 from linnaeus.errors import DataError, ParameterError, check_number, nearest
-from linnaeus.progress import note, progress
+from linnaeus.progress import note, progress, waiting
 from linnaeus.taxonomy.closure import is_closed
 from linnaeus.typing import CSR, Engine, FloatArray, IntArray
 
@@ -47,6 +47,8 @@ __all__ = [
     "gap_progress",
     "positive_weights",
     "require_two_classes",
+    "waiting_if",
+    "warn_no_effect",
     "warn_not_converged",
     "warn_user",
 ]
@@ -252,6 +254,26 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
+def warn_no_effect(model: object, name: str, reason: str) -> None:
+    """Warn that a parameter has no effect, if it is given, and that it will be removed.
+
+    Parameters
+    ----------
+    model : object
+        The model, with the parameter as an attribute; None means that it is not given.
+    name : str
+        The parameter.
+    reason : str
+        Why it has no effect.
+    """
+    if getattr(model, name) is not None:
+        warn_user(
+            f"{name} has no effect in {type(model).__name__}: {reason}. The parameter is deprecated and "
+            "will be removed in the next release.",
+            FutureWarning,
+        )
+
+
 def warn_not_converged(problem: str, *, advice: str = "increase max_iter or tol") -> None:
     """Issue a `ConvergenceWarning` that points at the user's call.
 
@@ -332,6 +354,28 @@ def gap_progress(tol: float, *, show: bool, description: str = "training") -> It
         yield measured
 
 
+def waiting_if(show: object, description: str) -> contextlib.AbstractContextManager[None]:
+    """A spinner for a solver whose progress is not known, if ``show`` (often ``verbose``) says so.
+
+    Parameters
+    ----------
+    show : object
+        Whether there is a spinner.
+    description : str
+        Text next to it.
+
+    Returns
+    -------
+    context manager
+
+    Examples
+    --------
+    >>> with waiting_if(0, "training"):
+    ...     pass
+    """
+    return waiting(description) if show else contextlib.nullcontext()
+
+
 def engine_within_memory(model: LongFit, engine: Engine, forecast: Forecast) -> tuple[Engine, Forecast]:
     """The engine with as many workers as ``max_memory`` of the model allows, and the plan of the memory.
 
@@ -370,6 +414,7 @@ class LongFit:
     engine: str | Engine | None
     verbose: int
     random_state: Seed
+    get_params: Callable[..., dict[str, object]]  # of scikit-learn's BaseEstimator
     time_limit_reached_: bool = False
     _forecast: Forecast | None = None
 

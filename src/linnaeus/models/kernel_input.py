@@ -32,7 +32,7 @@ class KernelInput(TaxonomyClassifier):
         super()._check_parameters()
         kernel_of(self.kernel)
 
-    def _check_X(self, X: Any, *, reset: bool) -> Any:
+    def _check_X(self, X: object, *, reset: bool) -> Any:
         kernel = kernel_of(self.kernel) if reset else self.kernel_
         checked = super()._check_X(X, reset=reset) if isinstance(kernel, _MATRIX_KERNELS) else X
         prepared = kernel.prepare(checked)

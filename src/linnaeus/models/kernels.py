@@ -16,6 +16,7 @@ concave, and no gap certifies anything.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -46,7 +47,7 @@ class _VectorKernel(ABC):
 
     normalise: bool = False
 
-    def prepare(self, X: Any) -> Matrix:
+    def prepare(self, X: object) -> Matrix:
         """X as CSR or as a dense array of floats, n_docs x n_features."""
         if hasattr(X, "tocsr"):
             return X.tocsr()
@@ -72,7 +73,7 @@ class _VectorKernel(ABC):
     @abstractmethod
     def _diagonal(self, A: Matrix) -> FloatArray: ...
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Parameters as plain values."""
         return asdict(self)
 
@@ -188,7 +189,7 @@ class Precomputed:
         if self.psd not in ("error", "clip", "shift"):
             raise ParameterError(f"psd={self.psd!r}; expected 'error', 'clip' or 'shift'.")
 
-    def prepare(self, X: Any) -> GramRows:
+    def prepare(self, X: object) -> GramRows:
         """X as rows of a Gram matrix, numbered as they come."""
         block = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
         if block.ndim != 2:
@@ -217,12 +218,12 @@ class Precomputed:
         """K(x, x) of training documents."""
         return A.block[np.arange(len(A.block)), A.numbers]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Parameters as plain values."""
         return asdict(self)
 
 
-_NAMED: dict[str, Any] = {"linear": Linear, "rbf": RBF, "poly": Polynomial, "precomputed": Precomputed}
+_NAMED: dict[str, Callable[[], Kernel]] = {"linear": Linear, "rbf": RBF, "poly": Polynomial, "precomputed": Precomputed}
 
 
 def kernel_of(kernel: str | Kernel) -> Kernel:
@@ -328,14 +329,14 @@ class GramRows:
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def __getitem__(self, rows: Any) -> GramRows:
+    def __getitem__(self, rows: slice | IntArray) -> GramRows:
         return GramRows(self.block[rows], self.numbers[rows])
 
     def columns_only(self) -> GramRows:
         """The same documents without their rows: all that the right-hand side of a kernel needs."""
         return GramRows(np.empty((len(self.numbers), 0)), self.numbers)
 
-    def state(self) -> list[Any]:
+    def state(self) -> list[object]:
         """What makes it again, for model files."""
         return [self.numbers]
 

@@ -14,13 +14,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from linnaeus.errors import TaxonomyError
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import CSR, FloatArray, IntArray
+from linnaeus.typing import CSR, Array, FloatArray, IntArray
 
 __all__ = ["LabelTree", "label_tree"]
 
@@ -83,7 +82,7 @@ class LabelTree:
             depth[v] = depth[self.parent[v]] + 1
         return [np.flatnonzero(depth == level) for level in range(int(depth.max()) + 1)]
 
-    def ordered_by(self, names: Any) -> LabelTree:
+    def ordered_by(self, names: Array) -> LabelTree:
         """The same tree, every level in the order of ``names`` (one per vertex): no longer that of the numbers."""
         order = np.concatenate([level[np.argsort(names[level], kind="stable")] for level in self.levels])
         place = np.empty_like(order)

@@ -24,14 +24,14 @@ from linnaeus.errors import DataError, ParameterError, check_number, nearest
 from linnaeus.models.kernels import Linear, fitted, kernel_of
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.learn import Dendrogram, tree_of
-from linnaeus.typing import CSR, FloatArray, Kernel
+from linnaeus.typing import CSR, FloatArray, Kernel, Matrix
 
 __all__ = ["learn_dendrogram", "learn_taxonomy"]
 
 METRICS = ("euclidean", "cosine")
 
 
-def learn_taxonomy(X: Any, y: Any, **options: Any) -> Taxonomy:
+def learn_taxonomy(X: Matrix, y: object, **options: Any) -> Taxonomy:
     """A tree over the labels of y, learned from documents X; options are those of `learn_dendrogram`.
 
     Examples
@@ -45,8 +45,8 @@ def learn_taxonomy(X: Any, y: Any, **options: Any) -> Taxonomy:
 
 
 def learn_dendrogram(
-    X: Any,
-    y: Any,
+    X: Matrix,
+    y: object,
     *,
     kernel: str | Kernel = "linear",
     metric: str = "euclidean",
@@ -93,7 +93,7 @@ def learn_dendrogram(
     return tax, dendrogram
 
 
-def _centroid_products(X: Any, Y: CSR, count: FloatArray, kernel: str | Kernel) -> FloatArray:
+def _centroid_products(X: Matrix, Y: CSR, count: FloatArray, kernel: str | Kernel) -> FloatArray:
     """G = M'KM (n_classes x n_classes), documents some at a time where there is a kernel."""
     chosen = kernel_of(kernel)
     A = chosen.prepare(X)

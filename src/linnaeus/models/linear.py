@@ -10,7 +10,7 @@ nodes are found without a docs x nodes array.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -23,9 +23,12 @@ from linnaeus.engine.limits import blocks
 from linnaeus.errors import ParameterError, check_number
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.explaining import NodeExplanation, explain_path, one_row
-from linnaeus.models.pruning import Kept, find_threshold
+from linnaeus.models.pruning import LinearWeights, find_threshold
 from linnaeus.models.subtrees import Subtrees, branching
-from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, is_sparse
+from linnaeus.typing import CSR, Array, FloatArray, IntArray, Matrix, is_sparse
+
+if TYPE_CHECKING:
+    from linnaeus.models.gpu.top import DeviceScorer
 
 __all__ = ["MOST_BEST", "LinearTaxonomyClassifier", "NodeExplanation", "Scorer"]
 
@@ -42,18 +45,18 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
     ``subtrees_``, which count for every node below them.
     """
 
-    weights_: Any
+    weights_: Any  # Matrix; None in models with a kernel, which have no feature weights
     intercept_: FloatArray
     base_weights_: FloatArray | None = None
     subtrees_: Subtrees | None = None
     prune_threshold_: float
     n_jobs: int | None = None
-    _scorer: tuple[Any, Scorer] | None = None
-    _on_device: tuple[Any, Any] | None = None
+    _scorer: tuple[tuple[object, ...], Scorer] | None = None
+    _on_device: tuple[tuple[object, ...], DeviceScorer] | None = None
 
     @property
-    def coef_(self) -> Any:
-        """Weights as scikit-learn has them, n_classes x n_features: a view, but dense and made anew with a base."""
+    def coef_(self) -> Matrix:
+        """Weights as scikit-learn has them, n_classes x n_features: a view, but dense and recomputed with a base."""
         if not hasattr(self, "weights_"):
             raise AttributeError(f"{type(self).__name__} has no coef_: with this kernel there are no feature weights.")
         if self.base_weights_ is None and self.subtrees_ is None:
@@ -65,7 +68,7 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
             W += self.subtrees_.whole()
         return W.T
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {key: value for key, value in super().__getstate__().items() if key not in ("_scorer", "_on_device")}
 
     def _forget(self) -> None:
@@ -94,7 +97,7 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
         on_device = self._device_scorer()
         return self._linear_scorer().top(X, k, self.n_jobs) if on_device is None else on_device.top(X, k)
 
-    def _device_scorer(self) -> Any:
+    def _device_scorer(self) -> DeviceScorer | None:
         """Scoring on the GPU of the engine; None where there is none, so that a loaded model answers anywhere."""
         engine = getattr(self, "engine", None)
         if engine == "gpu":
@@ -116,7 +119,7 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
             self._scorer = arrays, Scorer(*arrays)
         return self._scorer[1]
 
-    def _logistic_probabilities(self, X: Any) -> FloatArray:
+    def _logistic_probabilities(self, X: object) -> FloatArray:
         """sigma(score) of every label; made to sum to 1 where every document has one label."""
         from scipy.special import expit
 
@@ -131,7 +134,7 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
             P /= np.maximum(P.sum(axis=1, keepdims=True), np.finfo(P.dtype).tiny)
         return P
 
-    def explain(self, x: Any, node: str | None = None, k: int | None = None) -> list[NodeExplanation]:
+    def explain(self, x: object, node: str | None = None, k: int | None = None) -> list[NodeExplanation]:
         """Exact contributions of the features of one document to every scored node of the path, and against rivals.
 
         ``x`` is one row; ``node`` the node to explain (default: the best of the most specific labels of the answer);
@@ -171,8 +174,8 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
         self,
         threshold: float | None = None,
         *,
-        X: Any = None,
-        y: Any = None,
+        X: object = None,
+        y: object = None,
         loss: float = 0.002,
         seen: bool = False,
         half: bool | None = None,
@@ -215,17 +218,20 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
             return self
         if not threshold >= 0:
             raise ParameterError(f"threshold={threshold}; expected a number of at least 0.")
-        kept = Kept.of(self).pruned(threshold, branching(self.taxonomy_, self.nodes_), half=bool(half))
+        kept = LinearWeights.of(self).pruned(threshold, branching(self.taxonomy_, self.nodes_), half=bool(half))
         kept.give(self)
         self.prune_threshold_ = float(threshold)
         return self
+
+
+_Top = tuple["Scorer", tuple[IntArray, IntArray, Array], IntArray, FloatArray]  # scorer, documents, columns, scores
 
 
 class Scorer:
     """W (n_features x n_nodes, dense or CSR), ``base`` (n_features) or None, ``intercept`` (n_nodes)."""
 
     def __init__(
-        self, weights: Any, base: FloatArray | None, intercept: FloatArray, subtrees: Subtrees | None = None
+        self, weights: Matrix, base: FloatArray | None, intercept: FloatArray, subtrees: Subtrees | None = None
     ) -> None:
         dtype = weights.dtype
         self.kernel = dispatch.best("sparse_top")
@@ -235,7 +241,7 @@ class Scorer:
         self.base = np.zeros(weights.shape[0], dtype) if base is None else np.ascontiguousarray(base, dtype)
         self.parent = np.zeros(0, np.int32) if subtrees is None else np.ascontiguousarray(subtrees.parent, np.int32)
         self.levels = np.zeros(1, np.int32) if subtrees is None else subtrees.levels()
-        self.weights = _laid_out(weights if subtrees is None else subtrees.beside(weights))
+        self.weights = _laid_out(subtrees.beside(weights) if subtrees is not None and is_sparse(weights) else weights)
 
     def scores(self, X: CSR) -> FloatArray:
         """Scores of checked CSR documents, n_docs x n_nodes."""
@@ -254,12 +260,12 @@ class Scorer:
             pass
         return columns, values
 
-    def _model(self) -> tuple[Any, ...]:
+    def _model(self) -> tuple[Array, ...]:
         """What the kernel takes after the documents: weights, intercepts, and a row to sum in."""
         row = np.empty(max(self.n_nodes, len(self.parent)), self.dtype)
         return *self.weights, self.base, self.intercept, self.parent, self.levels, row
 
-    def _documents(self, X: CSR) -> tuple[Any, Any, Any]:
+    def _documents(self, X: CSR) -> tuple[IntArray, IntArray, Array]:
         """X as the kernel takes it; arrays of the right types are passed on as they are, memory-mapped ones too."""
         if not X.nnz:  # the kernel wants a first element to point at
             return X.indptr.astype(np.int64), np.zeros(1, np.int32), np.zeros(1, self.dtype)
@@ -267,18 +273,17 @@ class Scorer:
         return indptr, indices, X.data.astype(self.dtype, copy=False)
 
 
-def _top_of_block(shared: tuple[Any, ...], part: slice) -> None:
+def _top_of_block(shared: _Top, part: slice) -> None:
     scorer, (indptr, indices, data), columns, values = shared
     part_indptr = indptr[part.start : part.stop + 1]
     scorer.kernel.top(part_indptr, indices, data, *scorer._model(), columns[part], values[part])
 
 
-def _laid_out(weights: Any) -> tuple[Any, ...]:
+def _laid_out(weights: Matrix) -> tuple[Array, ...]:
     """(place, indptr, indices, data, dense) of the kernel."""
-    from scipy import sparse
 
     n_features, n_nodes = weights.shape
-    if not sparse.issparse(weights):
+    if not is_sparse(weights):
         place, nothing = np.arange(n_features, dtype=np.int32), np.zeros(n_features + 1, np.int64)
         return place, nothing, np.zeros(1, np.int32), np.zeros(1, weights.dtype), np.ascontiguousarray(weights)
     lengths = np.diff(weights.indptr)

@@ -8,16 +8,16 @@ met before (``_place``).
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from linnaeus.data.check import Problem
 from linnaeus.errors import DataError, ParameterError, check_choice, check_number
-from linnaeus.models.fitting import begin_stream, check_seed
+from linnaeus.models.fitting import Seed, begin_stream, check_seed
 from linnaeus.models.linear import LinearTaxonomyClassifier
-from linnaeus.typing import CSR, FloatArray, IntArray
+from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Matrix
 
 __all__ = ["OnlineLinear"]
 
@@ -30,8 +30,8 @@ class OnlineLinear(LinearTaxonomyClassifier):
     fit_intercept: bool
     average: str
     n_jobs: int | None
-    engine: Any
-    random_state: Any
+    engine: str | Engine | None
+    random_state: Seed
     verbose: int
     learn: str
 
@@ -39,6 +39,7 @@ class OnlineLinear(LinearTaxonomyClassifier):
         super()._check_parameters()
         check_number("C", self.C, above=0)
         check_number("max_iter", self.max_iter, least=1, whole=True)
+        check_number("verbose", self.verbose, least=0)
         check_choice("average", self.average, ("trajectory", "none"))
         if self.fit_intercept not in (True, False):
             raise ParameterError(f"fit_intercept={self.fit_intercept!r}; expected True or False.")
@@ -48,13 +49,13 @@ class OnlineLinear(LinearTaxonomyClassifier):
         """The weights now, the intercept as a last feature if there is one, float64."""
         return self._joined(self.weights_, self.intercept_)
 
-    def _joined(self, weights: Any, intercept: FloatArray) -> CSR:
+    def _joined(self, weights: Matrix, intercept: FloatArray) -> CSR:
         W = sparse.csr_array(weights, dtype=np.float64)
         if self.fit_intercept:
             W = sparse.csr_array(sparse.vstack([W, intercept[None, :].astype(np.float64)], format="csr"))
         return W
 
-    def _give(self, W: CSR, dtype: Any) -> None:
+    def _give(self, W: CSR, dtype: npt.DTypeLike) -> None:
         """Keep weights whose last feature is the intercept if there is one."""
         from linnaeus.models.solvers.passive_aggressive import compact
 
@@ -64,8 +65,8 @@ class OnlineLinear(LinearTaxonomyClassifier):
 
     # -- streams -------------------------------------------------------------------------------------------------------
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> OnlineLinear:
-        """Go on learning from the weights of the model: one pass over more documents, in their order.
+    def partial_fit(self, X: object, y: object, classes: object = None, sample_weight: object = None) -> OnlineLinear:
+        """Continue learning from the weights of the model: one pass over more documents, in their order.
 
         ``classes`` declares labels before they are met, at the first call; others join when they are met, with weights
         of 0, as long as they are in the taxonomy. A mean of the weights is over the visits of this call.
@@ -80,7 +81,7 @@ class OnlineLinear(LinearTaxonomyClassifier):
         self._pass(problem, np.union1d(problem.frontier.indices, taxonomy.frontier(declared).indices))
         return self
 
-    def _place(self, nodes: IntArray, X: Any) -> None:
+    def _place(self, nodes: IntArray, X: Matrix) -> None:
         """Make columns of 0 for nodes that are met for the first time."""
         before = getattr(self, "nodes_", nodes[:0])
         known = np.union1d(before, nodes).astype(np.int32)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +66,7 @@ def decide(
     *,
     of: str = "all",
     confidence: float | None = None,
-    rules: Any = None,
+    rules: Rules | Mapping[str, object] | None = None,
     k: int = 3,
 ) -> Decisions:
     """Answer documents (checked X) under a promise; documents without any known feature are always for review."""

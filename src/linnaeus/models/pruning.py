@@ -13,15 +13,18 @@ The threshold may be found: the largest at which the precision of the best node 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from linnaeus.engine.limits import blocks, rows_that_fit
 from linnaeus.models.subtrees import Subtrees, branching, split_along
-from linnaeus.typing import CSR, FloatArray, IntArray, is_sparse
+from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Matrix, is_sparse
 
-__all__ = ["Kept", "best_precision", "find_threshold", "half_of_each", "rounded", "split_weights", "thinned"]
+if TYPE_CHECKING:
+    from linnaeus.models.linear import LinearTaxonomyClassifier
+
+__all__ = ["LinearWeights", "best_precision", "find_threshold", "half_of_each", "rounded", "split_weights", "thinned"]
 
 _MOST_DOCS = 20_000  # documents that a threshold is tried on
 _FIRST_SHARE = 0.03  # share of the weights that the search begins with
@@ -31,18 +34,18 @@ _NEAR_SUBTREES = 1.25  # with subtrees, where every step goes through all weight
 _WORTH_A_BASE = 16  # weights of a feature that its base must save: on few nodes, weights stay as they were learned
 
 
-class Kept(NamedTuple):
+class LinearWeights(NamedTuple):
     """The weights of a linear model: its attributes ``weights_``, ``base_weights_`` and ``subtrees_``."""
 
-    weights: Any
+    weights: Matrix
     base: FloatArray | None
     subtrees: Subtrees | None
 
     @classmethod
-    def of(cls, model: Any) -> Kept:
+    def of(cls, model: LinearTaxonomyClassifier) -> LinearWeights:
         return cls(model.weights_, model.base_weights_, model.subtrees_)
 
-    def give(self, model: Any) -> None:
+    def give(self, model: LinearTaxonomyClassifier) -> None:
         model.weights_, model.base_weights_, model.subtrees_ = self
 
     @property
@@ -52,22 +55,23 @@ class Kept(NamedTuple):
     @property
     def size(self) -> int:
         """How many weights there are, those of a base aside."""
-        own = self.weights.nnz if self.is_sparse else int(np.count_nonzero(self.weights))
+        own = self.weights.nnz if is_sparse(self.weights) else int(np.count_nonzero(self.weights))
         return int(own) + (0 if self.subtrees is None else int(self.subtrees.weights.nnz))
 
-    def pruned(self, threshold: float, parent: IntArray | None, *, half: bool) -> Kept:
+    def pruned(self, threshold: float, parent: IntArray | None, *, half: bool) -> LinearWeights:
         """What stays at a threshold; of sparse weights, only those of single nodes become fewer.
 
         ``parent`` is the tree of `branching`, whose subtrees may share weights.
         """
-        if self.is_sparse:
+        if is_sparse(self.weights):
             kept = self._replace(weights=thinned(self.weights, threshold))
         else:
             along = None if parent is None else split_along(self.weights, threshold, parent, _WORTH_A_BASE)
-            kept = Kept(*(along or (*split_weights(self.weights, threshold), None)))
+            kept = LinearWeights(*(along or (*split_weights(self.weights, threshold), None)))
         return kept.rounded() if half else kept
 
-    def rounded(self) -> Kept:
+    def rounded(self) -> LinearWeights:
+        assert is_sparse(self.weights)  # pruned weights are
         if self.subtrees is None:
             return self._replace(weights=rounded(self.weights))
         subtrees = Subtrees(rounded(self.subtrees.weights), self.subtrees.parent)
@@ -125,11 +129,11 @@ def rounded(U: CSR) -> CSR:
     return sparse.csr_array((data, U.indices, U.indptr), shape=U.shape)
 
 
-def _large(values: FloatArray, threshold: float) -> Any:
+def _large(values: FloatArray, threshold: float) -> BoolArray:
     return (np.abs(values) >= threshold) & (values != 0)
 
 
-def best_precision(model: Any, X: Any, Y: CSR) -> float:
+def best_precision(model: LinearTaxonomyClassifier, X: Matrix, Y: CSR) -> float:
     """Share of right nodes among the best: precision at 1; at the number of labels for a model of closed sets.
 
     The best node of a model that learned all ancestors, too, is mostly a top one: it would hide what pruning does.
@@ -144,7 +148,9 @@ def best_precision(model: Any, X: Any, Y: CSR) -> float:
     return float((hits.sum(axis=1) / sizes).mean()) if len(nodes) else 1.0
 
 
-def find_threshold(model: Any, X: Any, Y: CSR, loss: float, *, half: bool, seen: bool = False) -> None:
+def find_threshold(
+    model: LinearTaxonomyClassifier, X: Matrix, Y: CSR, loss: float, *, half: bool, seen: bool = False
+) -> None:
     """Prune the (linear, fitted) model to the largest threshold that costs at most ``loss`` on X, Y.
 
     Of documents that the model has ``seen`` in training every second feature is left out: it knows them by heart, and
@@ -157,10 +163,10 @@ def find_threshold(model: Any, X: Any, Y: CSR, loss: float, *, half: bool, seen:
         X, Y = X[rows], Y[rows]
     X = half_of_each(X) if seen else X
     goal = best_precision(model, X, Y) - loss - 1e-12
-    whole = Kept.of(model)
+    whole = LinearWeights.of(model)
     parent = branching(model.taxonomy_, model.nodes_)
 
-    def good(kept: Kept) -> bool:
+    def good(kept: LinearWeights) -> bool:
         kept.give(model)
         return best_precision(model, X, Y) >= goal
 
@@ -189,7 +195,7 @@ def find_threshold(model: Any, X: Any, Y: CSR, loss: float, *, half: bool, seen:
     model.prune_threshold_ = low
 
 
-def half_of_each(X: Any) -> Any:
+def half_of_each(X: Matrix) -> Matrix:
     """X with a random half of its entries."""
     rng = np.random.default_rng(0)
     if not is_sparse(X):
@@ -201,7 +207,7 @@ def half_of_each(X: Any) -> Any:
     return kept
 
 
-def _first_threshold(W: Any) -> float:
+def _first_threshold(W: Matrix) -> float:
     """The size that few weights exceed, two digits of it."""
     if is_sparse(W):
         return 0.0

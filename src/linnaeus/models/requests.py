@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,14 +21,19 @@ from linnaeus.errors import ParameterError
 from linnaeus.order import best_columns
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import pattern
-from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
+from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Matrix
+
+if TYPE_CHECKING:
+    from linnaeus.models.base import TaxonomyClassifier
 
 __all__ = ["best_labels", "candidates", "check_feasible", "known_ends", "ranked_sets"]
 
 _TIE = 1e-7  # relative difference of scores that is rounding
 
 
-def ranked_sets(model: Any, X: Any, decide: Decoder, rules: Rules | Mapping[str, Any] | None, k: int) -> RankedSets:
+def ranked_sets(
+    model: TaxonomyClassifier, X: Matrix, decide: Decoder, rules: Rules | Mapping[str, object] | None, k: int
+) -> RankedSets:
     """The k best closed sets of every document that the rules allow; X is checked."""
     wanted, taxonomy = Rules.of(rules), model.taxonomy_
     table = decide.table(taxonomy) if hasattr(decide, "table") else None
@@ -78,7 +83,7 @@ def known_ends(rules: BoundRules, nodes: IntArray) -> BoundRules:
     return replace(rules, may_stop=rules.may_stop & known)
 
 
-def check_feasible(found: RankedSets, rules: Any) -> None:
+def check_feasible(found: RankedSets, rules: Rules | Mapping[str, object] | None) -> None:
     """Refuse rules that no label set obeys."""
     if not found.feasible.all():
         wanted = Rules.of(rules)

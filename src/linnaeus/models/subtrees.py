@@ -13,13 +13,12 @@ weights there are, and scores are those of the weights kept.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from linnaeus.engine.limits import blocks, rows_that_fit
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import CSR, FloatArray, IntArray
+from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
 
 __all__ = ["Subtrees", "branching", "split_along"]
 
@@ -60,7 +59,7 @@ class Subtrees:
             v = int(self.parent[v])
         return np.asarray(self.weights[features][:, path].sum(axis=1))
 
-    def scores(self, X: Any) -> FloatArray:
+    def scores(self, X: Matrix) -> FloatArray:
         """What a dense X gets from the vertices above each label, n_docs x n_labels."""
         return self._taken_over(np.asarray(self.weights.T @ X.T)).T
 
@@ -95,7 +94,7 @@ class Subtrees:
                 starts.append(v)
         return np.unique([*starts, self.n_vertices, len(self.parent)]).astype(np.int32)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         return {"weights": self.weights, "parent": self.parent}
 
 

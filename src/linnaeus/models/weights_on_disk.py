@@ -15,22 +15,25 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO
 
 import numpy as np
+import numpy.typing as npt
 
 from linnaeus.engine.limits import rows_that_fit
 from linnaeus.models.checkpoint import Checkpoint
-from linnaeus.typing import CSR, FloatArray, IntArray
+from linnaeus.typing import CSR, Array, FloatArray, IntArray, Matrix, is_sparse
 
 __all__ = ["MERGE_BYTES", "InMemory", "OnDisk", "block_arrays", "block_weights", "pruned"]
 
+_Write = Callable[[str, Array], None]
+_Map = Callable[[str, npt.DTypeLike, tuple[int, ...]], Array]
 MERGE_BYTES = 64 * 2**20  # what merging blocks on disk may hold at a time
 
 
-def pruned(weights: FloatArray, below: float) -> Any:
+def pruned(weights: FloatArray, below: float) -> Matrix:
     """A block as it is kept: dense, or CSR without the weights smaller than ``below`` in size.
 
     Examples
@@ -43,14 +46,14 @@ def pruned(weights: FloatArray, below: float) -> Any:
     return sparse.csr_array(np.where(np.abs(weights) < below, 0, weights)) if below > 0 else weights
 
 
-def block_arrays(weights: Any) -> dict[str, Any]:
+def block_arrays(weights: Matrix) -> dict[str, Array]:
     """A block, dense or CSR, as named arrays."""
-    if isinstance(weights, np.ndarray):
+    if not is_sparse(weights):
         return {"weights": weights}
     return {"data": weights.data, "indices": weights.indices, "indptr": weights.indptr}
 
 
-def block_weights(arrays: dict[str, Any], n_columns: int) -> Any:
+def block_weights(arrays: Mapping[str, Array], n_columns: int) -> Matrix:
     """The inverse of `block_arrays`."""
     from scipy import sparse
 
@@ -72,19 +75,19 @@ class InMemory:
     [[0.0, 0.0, 1.0], [0.0, 0.0, 1.0]]
     """
 
-    def __init__(self, n_features: int, parts: Sequence[slice], dtype: Any, *, sparse: bool = False) -> None:
+    def __init__(self, n_features: int, parts: Sequence[slice], dtype: npt.DTypeLike, *, sparse: bool = False) -> None:
         self.parts = parts
         self._sparse: dict[int, CSR] = {}
         n_columns = max((part.stop for part in parts), default=0)
-        self._dense: Any = None if sparse else np.zeros((n_features, n_columns), dtype)
+        self._dense: FloatArray | None = None if sparse else np.zeros((n_features, n_columns), dtype)
 
-    def put(self, number: int, weights: Any) -> None:
-        if self._dense is None:
+    def put(self, number: int, weights: Matrix) -> None:
+        if self._dense is not None:
+            self._dense[:, self.parts[number]] = weights.toarray() if is_sparse(weights) else weights
+        elif is_sparse(weights):
             self._sparse[number] = weights
-        else:
-            self._dense[:, self.parts[number]] = weights
 
-    def whole(self, numbers: Sequence[int]) -> Any:
+    def whole(self, numbers: Sequence[int]) -> Matrix:
         """W of the blocks given, in their order."""
         if self._dense is None:
             from scipy import sparse
@@ -114,16 +117,17 @@ class OnDisk:
     ) -> None:
         self.store, self.key, self.parts, self.budget = store, key, parts, budget
 
-    def put(self, number: int, weights: Any) -> None:
+    def put(self, number: int, weights: Matrix) -> None:
         """Nothing: the block is in the store already."""
 
-    def whole(self, numbers: Sequence[int]) -> Any:
+    def whole(self, numbers: Sequence[int]) -> Matrix:
         """W of the blocks given, memory-mapped from a file that vanishes with it."""
         found = [self.store.get(self.key(i), verify=False) for i in numbers]
         if "weights" in found[0]:
             return self._merge_dense([arrays["weights"] for arrays in found])
         widths = [self.parts[i].stop - self.parts[i].start for i in numbers]
-        return self._merge_sparse([block_weights(*pair) for pair in zip(found, widths, strict=True)])
+        blocks = (block_weights(*pair) for pair in zip(found, widths, strict=True))
+        return self._merge_sparse([block for block in blocks if is_sparse(block)])
 
     def _merge_dense(self, found: list[FloatArray]) -> FloatArray:
         n_features, dtype = found[0].shape[0], found[0].dtype
@@ -166,18 +170,18 @@ def _row_ranges(counts: IntArray, most: int) -> Iterator[tuple[int, int]]:
 
 
 @contextlib.contextmanager
-def _growing(folder: Path) -> Iterator[tuple[Callable[..., None], Callable[..., Any]]]:
+def _growing(folder: Path) -> Iterator[tuple[_Write, _Map]]:
     """``write(name, array)`` appends to a file; ``mapped(name, dtype, shape)`` maps it, and it has no name any more."""
-    files: dict[str, Any] = {}
+    files: dict[str, BinaryIO] = {}
     paths: dict[str, Path] = {}
 
-    def write(name: str, array: Any) -> None:
+    def write(name: str, array: Array) -> None:
         if name not in files:
             paths[name] = folder / f".{secrets.token_hex(8)}.part"
             files[name] = open(paths[name], "xb")  # noqa: SIM115
         files[name].write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
 
-    def mapped(name: str, dtype: Any, shape: tuple[int, ...]) -> Any:
+    def mapped(name: str, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> Array:
         if 0 in shape or name not in files:
             empty = np.zeros(shape, dtype)
             empty.flags.writeable = False

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,19 +25,25 @@ from linnaeus.engine.limits import Clock, format_seconds
 from linnaeus.models.checkpoint import Checkpoint
 from linnaeus.models.solvers.binary import BinaryTraining, solve_columns
 from linnaeus.models.solvers.rows import BlockSolution
-from linnaeus.models.weights_on_disk import block_arrays, block_weights, pruned
+from linnaeus.models.weights_on_disk import InMemory, OnDisk, block_arrays, block_weights, pruned
 from linnaeus.progress import progress
-from linnaeus.typing import Engine, FloatArray, is_sparse
+from linnaeus.typing import CSR, Engine, FloatArray, is_sparse
 
-__all__ = ["BlockRun", "Outcome", "block_key"]
+__all__ = ["BlockOutcome", "BlockRun", "block_key"]
+
+if TYPE_CHECKING:
+    from linnaeus.models.gpu.flat import DeviceTraining
 
 _PROBE = 4  # passes for the first block under a time limit, when nobody knows yet what a pass costs
 _CAUTION = 0.9  # of the time is shared out at first: blocks differ, and the last ones shall have their share, too
 
 
+Task = tuple[CSR, np.random.SeedSequence, FloatArray]  # positives, seed, weights of the positives: of a block
+
+
 @dataclass(frozen=True)
-class Outcome:
-    """What became of a block: its figures without the weights, and whether more time would change it."""
+class BlockOutcome:
+    """The figures of a block without its weights, and whether more time would change it."""
 
     intercept: FloatArray
     objective: FloatArray
@@ -51,13 +57,13 @@ class Outcome:
 class _Task:
     """One block for a worker: what `solve_columns` takes, passes at most, when to end, and seconds of a pass (or 0)."""
 
-    task: Any
+    task: Task
     max_iter: int
     deadline: float
     pace: float
 
 
-def solve_in_time(training: BinaryTraining, task: _Task) -> tuple[BlockSolution | None, int, float]:
+def solve_in_time(training: BinaryTraining | DeviceTraining, task: _Task) -> tuple[BlockSolution | None, int, float]:
     """The solution of a block, the passes it might have taken and the seconds it took; None when it is too late.
 
     Tasks wait for a worker, so that the worker looks at the clock again.
@@ -90,15 +96,15 @@ class BlockRun:
     tells for every block that was reached what became of it.
     """
 
-    training: BinaryTraining
+    training: BinaryTraining | DeviceTraining
     parts: Sequence[slice]
-    task: Any
-    weights: Any
+    task: Callable[[int], Task]
+    weights: InMemory | OnDisk
     engine: Engine
     clock: Clock
     store: Checkpoint | None = None
     prune_below: float = 0.0
-    outcomes: dict[int, Outcome] = field(default_factory=dict)
+    outcomes: dict[int, BlockOutcome] = field(default_factory=dict)
     _seconds: float = 0.0
     _passes: int = 0
 
@@ -148,8 +154,10 @@ class BlockRun:
                 budget = self._budget(1 if again else len(numbers) - n_done)
                 yield _Task(self.task(number), budget, np.inf if first else self.clock.deadline, self._pace)
 
-        results: Any = self.engine.map(solve_in_time, tasks(), shared=self.training)
-        with contextlib.closing(results) if hasattr(results, "close") else contextlib.nullcontext():
+        results = self.engine.map(solve_in_time, tasks(), shared=self.training)
+        with contextlib.ExitStack() as stack:
+            if isinstance(results, Generator):  # ends tasks that wait, also after an error
+                stack.enter_context(contextlib.closing(results))
             for number, (found, budget, seconds) in zip(numbers, results, strict=False):
                 n_done += 1
                 if found is not None:
@@ -203,10 +211,10 @@ class BlockRun:
             self.store.state["pace"] = [self._seconds, self._passes]  # a later fit knows at once what a pass costs
             self.store.commit_if_due()
 
-    def _note(self, number: int, intercept: Any, objective: Any, gap: Any, *flags: Any) -> None:
+    def _note(self, number: int, intercept: FloatArray, objective: FloatArray, gap: FloatArray, *flags: int) -> None:
         n_iter, converged, final = flags
         figures = np.array(intercept), np.array(objective), np.array(gap)  # copies: no view keeps a block alive
-        self.outcomes[number] = Outcome(*figures, int(n_iter), bool(converged), bool(final))
+        self.outcomes[number] = BlockOutcome(*figures, int(n_iter), bool(converged), bool(final))
 
     def _take_up(self, *, drafts: bool) -> None:
         """Solutions that the store holds already."""

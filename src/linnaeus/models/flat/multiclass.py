@@ -4,8 +4,8 @@
     MLR    min_W  1/2 sum_k |w_k|^2 + C sum_i -log p(y_i | x_i),    p(k | x) = e^{w_k'x} / sum_j e^{w_j'x}
 
 The taxonomy plays no part in training. The label of a document is its most specific one; documents with several, or
-with none, are refused. The labels compete within a document, so they are one problem and cannot be trained apart:
-``n_jobs`` and ``engine`` are taken as everywhere and have nothing to divide.
+with none, are refused. The labels compete within a document, so they are one problem, which one thread solves;
+``n_jobs`` is the number of threads that look for the best labels of documents (`top`).
 """
 
 from __future__ import annotations
@@ -19,14 +19,22 @@ from sklearn.utils import check_random_state
 from linnaeus.data.check import Problem
 from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.errors import DataError
-from linnaeus.models.fitting import check_training, document_weights, gap_above, require_two_classes, warn_not_converged
+from linnaeus.models.fitting import (
+    Seed,
+    check_training,
+    document_weights,
+    gap_above,
+    require_two_classes,
+    waiting_if,
+    warn_no_effect,
+    warn_not_converged,
+)
 from linnaeus.models.linear import LinearTaxonomyClassifier
 from linnaeus.models.solvers.crammer_singer import solve_crammer_singer
 from linnaeus.models.solvers.rows import BlockSolution, prepare_rows
 from linnaeus.models.solvers.softmax import solve_softmax
-from linnaeus.progress import waiting
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import FloatArray, IntArray, Matrix
+from linnaeus.typing import Engine, FloatArray, IntArray, Matrix
 
 __all__ = ["MulticlassSVM", "SoftmaxRegression"]
 
@@ -39,8 +47,8 @@ class _OneOfMany(LinearTaxonomyClassifier):
     tol: float
     max_iter: int
     n_jobs: int | None
-    engine: Any
-    random_state: Any
+    engine: str | Engine | None
+    random_state: Seed
     verbose: int
     _alternatives: str
 
@@ -53,8 +61,8 @@ class _OneOfMany(LinearTaxonomyClassifier):
         tol: float = 1e-3,
         max_iter: int = 1000,
         n_jobs: int | None = None,
-        engine: Any = None,
-        random_state: Any = None,
+        engine: str | Engine | None = None,
+        random_state: Seed = None,
         verbose: int = 0,
     ) -> None:
         self.taxonomy = taxonomy
@@ -75,10 +83,11 @@ class _OneOfMany(LinearTaxonomyClassifier):
         super()._check_parameters()
         check_training(self)
         get_engine(self.engine, self.n_jobs)
+        warn_no_effect(self, "engine", "all labels are one problem, which one thread solves")
 
     def _fit(self, problem: Problem) -> None:
         target = self._classes_of(problem)
-        with single_blas_thread(), _waiting(f"training {len(self.nodes_)} labels together", self.verbose):
+        with single_blas_thread(), waiting_if(self.verbose, f"training {len(self.nodes_)} labels together"):
             bound, bias = self.C * document_weights(problem), 1.0 if self.fit_intercept else 0.0
             found = self._solve(problem.X, target, bound, bias)
         self.weights_, self.intercept_ = np.ascontiguousarray(found.weights), found.intercept
@@ -146,8 +155,10 @@ class MulticlassSVM(_OneOfMany):
 
     def _solve(self, X: Matrix, target: IntArray, bound: FloatArray, bias: float) -> BlockSolution:
         seed = check_random_state(self.random_state).randint(2**31)
-        stop: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter}
-        return solve_crammer_singer(prepare_rows(X, bias), target, len(self.nodes_), bound, seed=seed, **stop)
+        rows = prepare_rows(X, bias)
+        return solve_crammer_singer(
+            rows, target, len(self.nodes_), bound, seed=seed, tol=self.tol, max_iter=self.max_iter
+        )
 
 
 class SoftmaxRegression(_OneOfMany):
@@ -169,19 +180,12 @@ class SoftmaxRegression(_OneOfMany):
     _alternatives = "OneVsRestLogistic and RRLogistic"
 
     def _solve(self, X: Matrix, target: IntArray, bound: FloatArray, bias: float) -> BlockSolution:
-        stop: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter}
-        return solve_softmax(X, target, len(self.nodes_), bound, bias=bias, **stop)
+        return solve_softmax(X, target, len(self.nodes_), bound, bias=bias, tol=self.tol, max_iter=self.max_iter)
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: object) -> FloatArray:
         """Probability of every label, n_docs x len(classes_); rows sum to 1."""
         from scipy.special import softmax
 
         if self.calibrator_ is not None:
             return self._calibrated(X)
         return softmax(self._all_scores(X), axis=1)
-
-
-def _waiting(description: str, verbose: int) -> Any:
-    from contextlib import nullcontext
-
-    return waiting(description) if verbose else nullcontext()

@@ -10,7 +10,8 @@ run on threads, every label's gap is certified.
 from __future__ import annotations
 
 import math
-from typing import Any
+import os
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,7 +21,9 @@ from linnaeus.engine.limits import Clock, Forecast, blocks, format_bytes
 from linnaeus.errors import check_choice, check_number
 from linnaeus.models.checkpoint import Checkpoint
 from linnaeus.models.fitting import (
+    ClassWeight,
     LongFit,
+    Seed,
     check_class_weight,
     check_training,
     document_weights,
@@ -32,11 +35,14 @@ from linnaeus.models.fitting import (
 from linnaeus.models.flat.block_run import BlockRun, block_key
 from linnaeus.models.linear import LinearTaxonomyClassifier
 from linnaeus.models.solvers import newton_cg
-from linnaeus.models.solvers.binary import binary_footprint, prepare_training
+from linnaeus.models.solvers.binary import BinaryTraining, binary_footprint, prepare_training
 from linnaeus.models.weights_on_disk import MERGE_BYTES, InMemory, OnDisk
 from linnaeus.progress import note
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, Engine, FloatArray, Matrix
+
+if TYPE_CHECKING:
+    from linnaeus.models.gpu.flat import DeviceTraining
 
 __all__ = ["OneVsRestLogistic", "OneVsRestSVM"]
 
@@ -50,12 +56,12 @@ class _OneVsRest(LongFit, LinearTaxonomyClassifier):
     C: float
     fit_intercept: bool
     learn: str
-    class_weight: Any
+    class_weight: ClassWeight
     tol: float
     max_iter: int
     n_jobs: int | None
-    engine: Any
-    random_state: Any
+    engine: str | Engine | None
+    random_state: Seed
     verbose: int
     prune_below: float
     _losses: tuple[str, ...]
@@ -102,17 +108,12 @@ class _OneVsRest(LongFit, LinearTaxonomyClassifier):
     ) -> BlockRun:
         X, nodes = problem.X, self.nodes_
         bound = self.C * document_weights(problem)
-        stop: dict[str, Any] = {"loss": self.loss, "tol": self.tol, "max_iter": self.max_iter}
-        stop["bias"] = 1.0 if self.fit_intercept else 0.0
-        if isinstance(engine, GPUEngine):
-            training: Any = self._device_training(X, bound, engine, stop)
-        else:
-            training = prepare_training(X, bound, n_columns=len(nodes), **stop)
+        training = self._training(X, bound, engine)
         parts = list(blocks(len(nodes), training.block_size))
         positive = positive_weights(self.class_weight, Y[:, nodes], problem.codec.values(problem.taxonomy.names[nodes]))
         # One seed per block, whatever thread solves it: the model does not depend on n_jobs.
         seeds = np.random.SeedSequence(seed).spawn(len(parts))
-        weights: Any
+        weights: InMemory | OnDisk
         if store is not None and self._forecast is not None and self._forecast.on_disk:
             weights = OnDisk(store, block_key, parts, budget=self._forecast.merging)
         else:
@@ -128,8 +129,13 @@ class _OneVsRest(LongFit, LinearTaxonomyClassifier):
             self.prune_below,
         )
 
-    def _device_training(self, X: Matrix, bound: FloatArray, engine: GPUEngine, stop: dict[str, Any]) -> Any:
-        """The blocks' common part for a device, sized to its memory."""
+    def _training(self, X: Matrix, bound: FloatArray, engine: Engine) -> BinaryTraining | DeviceTraining:
+        """What all blocks share, for the processor or sized to the memory of a device."""
+        bias = 1.0 if self.fit_intercept else 0.0
+        if not isinstance(engine, GPUEngine):
+            return prepare_training(
+                X, bound, loss=self.loss, bias=bias, tol=self.tol, max_iter=self.max_iter, n_columns=len(self.nodes_)
+            )
         from linnaeus.models.gpu.flat import DeviceTraining, device_block_size, forecast
 
         size = device_block_size(X, engine, len(self.nodes_), self.loss)
@@ -138,7 +144,15 @@ class _OneVsRest(LongFit, LinearTaxonomyClassifier):
             parts = ", ".join(f"{name} {format_bytes(n)}" for name, n in forecast(X, size, free, self.loss).items())
             note(f"{engine.device}: {format_bytes(free)} free; {parts} of {size} labels")
         return DeviceTraining(
-            X, bound, engine=engine.here(), block_size=size, prune_below=float(self.prune_below), **stop
+            X,
+            bound,
+            loss=self.loss,
+            bias=bias,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            engine=engine.here(),
+            block_size=size,
+            prune_below=float(self.prune_below),
         )
 
     def _collect(self, run: BlockRun) -> None:
@@ -234,17 +248,17 @@ class OneVsRestSVM(_OneVsRest):
         loss: str = "squared_hinge",
         fit_intercept: bool = True,
         learn: str = "given",
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         tol: float = 1e-3,
         max_iter: int = 1000,
         n_jobs: int | None = None,
-        engine: Any = None,
-        random_state: Any = None,
+        engine: str | Engine | None = None,
+        random_state: Seed = None,
         verbose: int = 0,
         prune_below: float = 0.0,
-        checkpoint: Any = None,
-        max_time: Any = None,
-        max_memory: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        max_time: float | str | None = None,
+        max_memory: float | str | None = None,
     ) -> None:
         self.taxonomy = taxonomy
         self.C = C
@@ -289,17 +303,17 @@ class OneVsRestLogistic(_OneVsRest):
         C: float = 1.0,
         fit_intercept: bool = True,
         learn: str = "given",
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         tol: float = 1e-3,
         max_iter: int = 1000,
         n_jobs: int | None = None,
-        engine: Any = None,
-        random_state: Any = None,
+        engine: str | Engine | None = None,
+        random_state: Seed = None,
         verbose: int = 0,
         prune_below: float = 0.0,
-        checkpoint: Any = None,
-        max_time: Any = None,
-        max_memory: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        max_time: float | str | None = None,
+        max_memory: float | str | None = None,
     ) -> None:
         self.taxonomy = taxonomy
         self.C = C
@@ -317,6 +331,6 @@ class OneVsRestLogistic(_OneVsRest):
         self.max_time = max_time
         self.max_memory = max_memory
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: object) -> FloatArray:
         """Probability of every label, n_docs x len(classes_); rows sum to 1 where every document has one label."""
         return self._logistic_probabilities(X)

@@ -9,23 +9,21 @@ The answer is every label with a score above 0, or the best one. Sixteen labels 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from linnaeus.data.check import Problem
 from linnaeus.engine import get_engine
 from linnaeus.errors import check_choice
-from linnaeus.models.fitting import document_weights, require_two_classes
+from linnaeus.models.fitting import Seed, document_weights, require_two_classes, waiting_if
 from linnaeus.models.online import OnlineLinear
 from linnaeus.models.solvers.passive_aggressive import ColumnVisits, learn_columns, prepared
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import CSR, IntArray
+from linnaeus.typing import CSR, Engine, IntArray
 
 __all__ = ["OneVsRestPA", "visit_orders"]
 
 
-def visit_orders(random_state: Any, n_docs: int, n_passes: int) -> list[IntArray]:
+def visit_orders(random_state: Seed, n_docs: int, n_passes: int) -> list[IntArray]:
     """The order of documents in every pass.
 
     Examples
@@ -80,8 +78,8 @@ class OneVsRestPA(OnlineLinear):
         fit_intercept: bool = True,
         learn: str = "given",
         n_jobs: int | None = None,
-        engine: Any = None,
-        random_state: Any = None,
+        engine: str | Engine | None = None,
+        random_state: Seed = None,
         verbose: int = 0,
     ) -> None:
         self.taxonomy = taxonomy
@@ -110,7 +108,7 @@ class OneVsRestPA(OnlineLinear):
         self.n_updates_ = getattr(self, "n_updates_", 0)
         self._learn(problem, Y, [np.arange(problem.n_docs)], self._start())
 
-    def _learn(self, problem: Problem, Y: CSR, orders: list[IntArray], start: Any) -> None:
+    def _learn(self, problem: Problem, Y: CSR, orders: list[IntArray], start: CSR | None) -> None:
         weight = document_weights(problem)
         X = prepared(problem.X, constant=self.fit_intercept)
         visits = ColumnVisits(X, weight, orders, float(self.C), self.average == "trajectory")
@@ -120,6 +118,7 @@ class OneVsRestPA(OnlineLinear):
         def labels(column: int) -> tuple[IntArray, None]:
             return columns.indices[columns.indptr[column] : columns.indptr[column + 1]], None
 
-        W, n_updates = learn_columns(visits, len(self.nodes_), labels, engine, start)
+        with waiting_if(self.verbose, f"training {len(self.nodes_)} labels"):
+            W, n_updates = learn_columns(visits, len(self.nodes_), labels, engine, start)
         self.n_updates_ += n_updates
         self._give(W, problem.X.dtype)

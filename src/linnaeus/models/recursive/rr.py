@@ -296,8 +296,6 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
                 W[:, part] = own
             else:
                 store.put(str(number), block_arrays(own))
-        if store is not None:
-            W = OnDisk(store, str, parts).whole(range(len(parts)))
         if self.codec_.kind == "labels" and store is None:
             place = {int(node): i for i, node in enumerate(labels)}
             order = np.array([place[int(node)] for node in self.nodes_])
@@ -305,7 +303,8 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
                 W, intercept = np.ascontiguousarray(W[:, order]), intercept[order]
         else:
             self.nodes_ = labels
-        self.weights_, self.intercept_ = W, intercept
+        self.weights_ = W if store is None else OnDisk(store, str, parts).whole(range(len(parts)))
+        self.intercept_ = intercept
 
     def node_weights(self, node: str | int) -> tuple[FloatArray, float]:
         """Weights and intercept of any node of the taxonomy, a label or not.
