@@ -27,14 +27,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linnaeus.models.solvers.cg import Which, conjugate_gradients, line_search, whole_dot
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.rows import row_numbers
 from linnaeus.typing import CSR, FloatArray, IntArray
 
 __all__ = ["MixingProblem", "MixingSolution", "Pulls", "pulls_of"]
 
-_ARMIJO = 1e-4
-_CG_TOLERANCE = 0.1
+_PRODUCTS = 100
 
 
 @dataclass(frozen=True)
@@ -164,45 +164,46 @@ class MixingProblem:
         for iteration in range(max_iter + 1):
             probability = self._probabilities(t)
             AU = self._pulled(U)
-            objective = 0.5 * _dot(U, AU) + value
+            objective = 0.5 * float(whole_dot(U, AU)) + value
             G = AU + self._by_vertex(self.weight * (probability - self.truth))
-            gap = 0.5 * _dot(G, self._inverse(G) / self.scale)
+            gap = 0.5 * float(whole_dot(G, self._inverse(G) / self.scale))
             if gap <= tol * max(objective, least) or iteration == max_iter:
                 break
-            step, V, tV = 1.0, *self._direction(G, probability)
-            slope, AV = _dot(G, V), self._pulled(V)
-            while step > 1e-10:
-                trial = self._loss(t + step * tV)
-                rise = step * _dot(V, AU) + 0.5 * step**2 * _dot(V, AV) + trial - value
-                if rise <= _ARMIJO * step * slope:
-                    break
-                step *= 0.5
-            else:  # rounding leaves no descent: the gap stands as certified
+            V = self._direction(G, probability)
+            tV = self._scores(V)
+            step = self._step(V, G, AU, t, tV, value)
+            if not step:  # rounding leaves no descent: the gap stands as certified
                 break
-            U, t, value = U + step * V, t + step * tV, trial
+            U, t = U + step * V, t + step * tV
+            value = self._loss(t)
         return MixingSolution(U + self.equal, objective, gap, iteration, bool(gap <= tol * max(objective, least)))
 
-    def _direction(self, G: FloatArray, probability: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The Newton direction and its scores."""
-        from scipy.sparse.linalg import LinearOperator, cg, splu
+    def _step(self, V: FloatArray, G: FloatArray, AU: FloatArray, t: FloatArray, tV: FloatArray, value: float) -> float:
+        """Length of the step along V, whose scores are tV; 0 where rounding leaves no descent."""
+        linear, bend = whole_dot(V, AU), whole_dot(V, self._pulled(V))
 
-        curvature = self.weight * probability * (1 if self.starts is not None else 1 - probability)
-        solve = splu(self._with_blocks(curvature)).solve
-        V = -solve(G.ravel())
-        if self.starts is not None:
-            starts, document = self.starts, self.document
+        def rise(length: FloatArray, _: Which) -> FloatArray:
+            return length * linear + 0.5 * length**2 * bend + self._loss(t + length * tV) - value
 
-            def product(v: FloatArray) -> FloatArray:
-                u = self._scores(v.reshape(G.shape))
-                mean = np.add.reduceat(probability * u, starts)[document]
-                return self.regulariser @ v + self._by_vertex(curvature * (u - mean)).ravel()
+        return float(line_search(rise, np.atleast_1d(whole_dot(G, V)))[0])
 
-            operator, inverse = (LinearOperator((G.size, G.size), f, dtype=G.dtype) for f in (product, solve))
-            V = cg(operator, -G.ravel(), x0=V, rtol=_CG_TOLERANCE, maxiter=100, M=inverse)[0]
-            if not _dot(G, V.reshape(G.shape)) < 0:
-                V = -solve(G.ravel())
-        V = V.reshape(G.shape)
-        return V, self._scores(V)
+    def _direction(self, G: FloatArray, probability: FloatArray) -> FloatArray:
+        """The Newton direction: exact for label sets, whose Hessian is what preconditions; else to a tenth."""
+        from scipy.sparse.linalg import splu
+
+        starts = self.starts
+        curvature = self.weight * probability * (1 if starts is not None else 1 - probability)
+        matrix = self._with_blocks(curvature)
+
+        def product(v: FloatArray, _: FloatArray) -> tuple[FloatArray, None]:
+            if starts is None:
+                return matrix @ v, None
+            u = self._scores(v.reshape(G.shape))
+            mean = np.add.reduceat(probability * u, starts)[self.document]
+            return self.regulariser @ v + self._by_vertex(curvature * (u - mean)).ravel(), None
+
+        x = conjugate_gradients(product, -G.ravel(), max_products=_PRODUCTS, precondition=splu(matrix).solve).x
+        return x.reshape(G.shape)
 
     def _with_blocks(self, curvature: FloatArray) -> CSR:
         """The regulariser plus, for every vertex, the sum of curvature z z' over its pairs."""
@@ -247,7 +248,3 @@ class MixingProblem:
         high = np.maximum.reduceat(t, self.starts)
         norm = high + np.log(np.add.reduceat(np.exp(t - high[self.document]), self.starts))
         return float((self.weight * self.truth) @ (norm[self.document] - t))
-
-
-def _dot(A: FloatArray, B: FloatArray) -> float:
-    return float(np.einsum("ij,ij->", A, B))
