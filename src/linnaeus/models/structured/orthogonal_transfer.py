@@ -1,19 +1,32 @@
 """OT: classifiers of all nodes in one problem, each pushed to be orthogonal to those of its ancestors.
 
-    min_W  1/2 sum_jk K_jk |w_j'w_k|  +  C sum_i max(0, max over a on the path, b sibling of a, of 1 - (w_a - w_b)'x_i)
+    min_W  1/2 sum_jk K_jk |w_j'w_k|  +  sum_i c_i max(0, max over (a, b) of 1 - (w_a - w_b)'x_i)
 
+with W (n_nodes x n_features), a among the nodes on the path of document i and b among the siblings of a that are not.
 D. Zhou, L. Xiao and M. Wu, "Hierarchical classification via orthogonal transfer", ICML 2011. Where a parent has used a
-direction to tell its families apart, its children are asked to look elsewhere: the opposite of recursive
-regularisation. See `orthogonal` for K and the solver.
+direction to separate its children, these are encouraged to use others: the opposite of recursive regularisation.
+
+It is solved as a saddle point: since |t| = max over |r| <= 1 of r t, the first term is the largest 1/2 tr(W'(K o r)W)
+over symmetric r with r_jj = 1. With M(r) = K o r and G = sum_i g_i x_i' (g_i = c_i sum of alpha_ab (e_a - e_b),
+sum alpha <= 1) the dual is
+
+    D(alpha, r) = sum_i c_i sum alpha_ab - 1/2 tr(G' M(r)^-1 G),      W = M(r)^-1 G
+
+concave in both together. Two kinds of steps alternate: every document moves towards its most violated pair, as far as D
+increases (block-coordinate Frank-Wolfe with pairwise steps, if its part of the gap is large); then r is set to its
+optimum (L-BFGS-B, from the Gram matrix of G alone). The gap is a sum of parts that are never negative:
+
+    P - D = sum_i [ c_i max(0, worst violation) - (c_i sum alpha - g_i'W x_i) ]  +  1/2 sum K |w_j'w_k| - 1/2 tr(W'M W)
 """
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from linnaeus.data.check import Problem
@@ -21,15 +34,27 @@ from linnaeus.decoding import Decoder
 from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.engine.limits import Clock
 from linnaeus.errors import DataError, check_number
-from linnaeus.models.fitting import check_training
-from linnaeus.models.structured.orthogonal import Orthogonal, pair_weights
+from linnaeus.models.fitting import (
+    Seed,
+    check_training,
+    document_weights,
+    gap_above,
+    gap_progress,
+    warn_not_converged,
+    warn_user,
+)
+from linnaeus.models.structured.documents import with_constant
 from linnaeus.models.topdown.base import Descent
 from linnaeus.models.topdown.local import Family
 from linnaeus.models.topdown.top_down import TopDownSVM
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import FloatArray, IntArray, Matrix
+from linnaeus.typing import Engine, FloatArray, IntArray, Matrix, is_sparse
 
-__all__ = ["OrthogonalTransfer"]
+__all__ = ["OrthogonalTransfer", "SaddlePoint", "pair_weights"]
+
+_NONE = (-1, -1)  # the pair that costs nothing
+_STEPS = 4  # of a document in one visit
+_SIGNS = 0.02  # part of the gap from which the signs are worth a step
 
 
 class OrthogonalTransfer(TopDownSVM):
@@ -37,18 +62,37 @@ class OrthogonalTransfer(TopDownSVM):
 
     Parameters
     ----------
-    taxonomy : the taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
-    C : weight of the loss against the regulariser.
-    transfer : how strongly a node and all its descendants are pushed apart; 0 leaves them alone.
-    fit_intercept : add a constant feature, regularised like the others.
-    tol : relative duality gap at which training is finished.
-    max_iter, max_time : passes over the documents that are not finished, and seconds (or "10m"), at most.
-    n_jobs, engine : taken as everywhere; the nodes are one problem, which one thread solves.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
+    C : float, default=1.0
+        Weight of the loss relative to the regulariser.
+    transfer : float, default=1.0
+        How strongly a node and all its descendants are pushed apart; 0 leaves them independent.
+    fit_intercept : bool, default=True
+        Whether to add a constant feature, regularised like the others.
+    tol : float, default=1e-2
+        Relative duality gap at which the fit ends.
+    max_iter : int, default=1000
+        Maximum number of passes over the documents that are not finished.
+    max_time : float or str, default=None
+        Time limit in seconds, or as "10m".
+    n_jobs : int, default=None
+        Threads for predictions; one thread solves the joint problem of all nodes.
+    engine : object, default=None
+        Deprecated: it has no effect.
+    random_state : int or RandomState, default=None
+        Seed of the order of the documents.
+    verbose : int, default=0
+        Whether to show a progress bar.
 
     Attributes
     ----------
-    weights_ : n_features x n_classes; ``intercept_`` n_classes. Scores compare a node with its siblings.
-    objective_, duality_gap_ : the optimum is at least ``objective_ - duality_gap_``.
+    weights_ : ndarray of shape (n_features, n_classes)
+        With ``intercept_`` of shape (n_classes,). Scores compare a node with its siblings.
+    objective_, duality_gap_ : float
+        The optimum is at least ``objective_ - duality_gap_``.
+    n_iter_ : int
+        Number of passes over the documents.
 
     Examples
     --------
@@ -74,10 +118,10 @@ class OrthogonalTransfer(TopDownSVM):
         fit_intercept: bool = True,
         tol: float = 1e-2,
         max_iter: int = 1000,
-        max_time: Any = None,
+        max_time: float | str | None = None,
         n_jobs: int | None = None,
-        engine: Any = None,
-        random_state: Any = None,
+        engine: str | Engine | None = None,
+        random_state: Seed = None,
         verbose: int = 0,
     ) -> None:
         self.taxonomy = taxonomy
@@ -97,7 +141,9 @@ class OrthogonalTransfer(TopDownSVM):
         check_training(self)
         check_number("transfer", self.transfer, least=0)
         Clock(self.max_time)
-        get_engine(self.engine, self.n_jobs)
+        get_engine(None, self.n_jobs)
+        if self.engine is not None:
+            warn_user("engine has no effect in OrthogonalTransfer and will be removed.", FutureWarning)
 
     def _fit(self, problem: Problem) -> None:
         sizes = np.diff(problem.frontier.indptr)
@@ -118,20 +164,17 @@ class OrthogonalTransfer(TopDownSVM):
             for column, where in zip(family.columns, family.positives, strict=True):
                 member[family.rows[where], column] = 1
         X = _dense(problem.X, self.fit_intercept)
-        c = self.C * (np.ones(problem.n_docs) if problem.weights is None else problem.weights)
+        c = self.C * document_weights(problem)
         K = pair_weights(self._below(problem.taxonomy), float(self.transfer))
         seed = int(check_random_state(self.random_state).randint(2**31))
-        solver = Orthogonal(X, member, [family.columns for family in families], K, c, seed)
-        with single_blas_thread():
-            converged = solver.run(self.tol, self.max_iter, clock)
+        solver = SaddlePoint(X, member, [family.columns for family in families], K, c, seed)
+        with single_blas_thread(), gap_progress(self.tol, show=self.verbose > 0) as measured:
+            converged = solver.run(self.tol, self.max_iter, clock, measured)
         self._take(solver, problem.X)
         if not converged:
-            warnings.warn(
-                f"stopped after {self.n_iter_} passes with a gap of {self.duality_gap_ / self.objective_:.2g} of the "
-                f"objective, before it was {self.tol:g}; raise max_iter, max_time or tol.",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
+            limit = f"max_time={self.max_time}" if clock.over else f"max_iter={self.max_iter}"
+            reached = self.duality_gap_ / self.objective_
+            warn_not_converged(gap_above(self.tol, reached, limit), advice="increase the limit or tol")
 
     def _below(self, taxonomy: Taxonomy) -> list[IntArray]:
         """Columns of the descendants of every column."""
@@ -147,7 +190,7 @@ class OrthogonalTransfer(TopDownSVM):
                     below[column_of[a]].append(len(self.nodes_) + number)
         return [np.array(sorted(columns), np.int64) for columns in below]
 
-    def _take(self, solver: Orthogonal, X: Matrix) -> None:
+    def _take(self, solver: SaddlePoint, X: Matrix) -> None:
         n, d = len(self.nodes_), X.shape[1]
         W = solver.W.T.astype(X.dtype)
         self.weights_, self.stop_weights_ = np.ascontiguousarray(W[:d, :n]), np.ascontiguousarray(W[:d, n:])
@@ -167,5 +210,202 @@ class OrthogonalTransfer(TopDownSVM):
 
 
 def _dense(X: Matrix, constant: bool) -> FloatArray:
-    X = np.asarray(X if isinstance(X, np.ndarray) else X.toarray(), np.float64)
-    return np.hstack([X, np.ones((len(X), 1))]) if constant else X
+    dense = np.asarray(X.toarray() if is_sparse(X) else X, np.float64)
+    return np.asarray(with_constant(dense)) if constant else dense
+
+
+# -- the solver --------------------------------------------------------------------------------------------------------
+
+
+def pair_weights(below: list[IntArray], transfer: float) -> FloatArray:
+    """K for nodes with descendants ``below``: the pairs of a node share ``transfer`` evenly.
+
+    K_jj = 1 + sum_k K_jk makes the regulariser strongly convex, whatever the signs of the pairs.
+
+    Examples
+    --------
+    >>> pair_weights([np.array([1, 2]), np.array([], int), np.array([], int)], 1.0).tolist()
+    [[2.0, 0.5, 0.5], [0.5, 1.5, 0.0], [0.5, 0.0, 1.5]]
+    """
+    K = np.zeros((len(below), len(below)))
+    for j, descendants in enumerate(below):
+        if len(descendants):
+            K[j, descendants] = K[descendants, j] = transfer / len(descendants)
+    K[np.diag_indices(len(K))] = 1 + K.sum(axis=1)
+    return K
+
+
+@dataclass
+class SaddlePoint:
+    """The solver: documents X (n_docs x n_features, dense), the nodes of each (n_docs x n_nodes, 0/1), families, K, c.
+
+    ``families`` are nodes with the same parent, ``c`` weights of the documents.
+    """
+
+    X: FloatArray
+    member: FloatArray
+    families: list[IntArray]
+    K: FloatArray
+    c: FloatArray
+    seed: int = 0
+    g: FloatArray = field(init=False)  # n_docs x n_nodes
+    total: FloatArray = field(init=False)  # sum alpha of every document
+    r: FloatArray = field(init=False)
+    objective: float = np.inf
+    gap: float = np.inf
+    n_iter: int = 0
+
+    def __post_init__(self) -> None:
+        n = len(self.K)
+        self.g, self.total, self.r = np.zeros((len(self.X), n)), np.zeros(len(self.X)), np.zeros((n, n))
+        self.alpha: list[dict[tuple[int, int], float]] = [{_NONE: 1.0} for _ in self.X]
+        self.squares = np.einsum("ij,ij->i", self.X, self.X)
+        self.pairs = np.nonzero(np.triu(self.K, 1))
+
+    def run(self, tol: float, max_iter: int, clock: Clock, measured: Callable[[float], None]) -> bool:
+        """Run until the gap is ``tol`` of the objective; return whether it was reached."""
+        rng = np.random.default_rng(self.seed)
+        self._invert()
+        while True:
+            parts, objective = self._measure()
+            sign_gap = self._sign_gap()
+            self.objective, self.gap = objective, float(parts.sum()) + sign_gap
+            measured(self.gap / max(self.objective, 1e-300))
+            if self.gap <= tol * self.objective or self.n_iter >= max_iter or clock.over:
+                return self.gap <= tol * self.objective
+            self.n_iter += 1
+            open_ = np.flatnonzero(parts > 0.2 * tol * self.objective / len(parts))
+            self._visit(rng.permutation(open_))
+            if sign_gap > _SIGNS * self.gap or self.n_iter == 1:
+                self._update_signs()
+            else:
+                self._invert()  # so that rounding does not accumulate
+
+    # -- documents -----------------------------------------------------------------------------------------------------
+
+    def _worst(self, S: FloatArray, rows: IntArray) -> tuple[FloatArray, IntArray, IntArray]:
+        """(largest 1 - (s_a - s_b), its a, its b) of some documents, by their scores S."""
+        violation = np.full(len(rows), -np.inf)
+        first, second = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
+        every = np.arange(len(rows))
+        for family in self.families:
+            inside = self.member[np.ix_(rows, family)] > 0
+            own = np.where(inside, S[:, family], np.inf)  # the weakest of the document's nodes
+            other = np.where(inside, -np.inf, S[:, family])
+            a, b = own.argmin(axis=1), other.argmax(axis=1)
+            worst = 1 - own[every, a] + other[every, b]
+            better = worst > violation
+            violation[better] = worst[better]
+            first[better], second[better] = family[a[better]], family[b[better]]
+        return violation, first, second
+
+    def _visit(self, rows: IntArray) -> None:
+        """Some steps for each document: weight moves from its least violated pair in use to the most violated one."""
+        W, inverse = self.W, self.inverse
+        for i in rows.tolist():
+            x, squares, c, alpha = self.X[i], self.squares[i], self.c[i], self.alpha[i]
+            if not squares:
+                continue
+            s = W @ x
+            for _ in range(_STEPS):
+                violation, worst = self._worst_of(s, i)
+                if violation <= 0:
+                    violation, worst = 0.0, _NONE
+                least = min(alpha, key=lambda pair: _violation(s, pair))
+                gain = c * (violation - _violation(s, least))
+                if gain <= 1e-10 * c or worst == least:
+                    break
+                step = np.zeros(len(s))
+                _add(step, worst, c)
+                _add(step, least, -c)
+                moved = inverse @ step
+                t = min(alpha[least], gain / max(squares * float(step @ moved), 1e-300))
+                alpha[worst] = alpha.get(worst, 0.0) + t
+                alpha[least] -= t
+                if alpha[least] <= 0:
+                    del alpha[least]
+                self.g[i] += t * step
+                W += np.outer(t * moved, x)
+                s = s + t * squares * moved
+            self.total[i] = 1 - alpha.get(_NONE, 0.0)
+
+    def _worst_of(self, s: FloatArray, i: int) -> tuple[float, tuple[int, int]]:
+        best, pair = -np.inf, _NONE
+        for a, rivals in self.rivals[i]:
+            b = int(rivals[s[rivals].argmax()])
+            if 1 - s[a] + s[b] > best:
+                best, pair = float(1 - s[a] + s[b]), (a, b)
+        return best, pair
+
+    @cached_property
+    def rivals(self) -> list[list[tuple[int, IntArray]]]:
+        """For every document its nodes, each with the siblings that it must beat."""
+        family_of = {int(node): family for family in self.families for node in family}
+        result = []
+        for inside in self.member:
+            pairs = [(a, family_of[a][inside[family_of[a]] == 0]) for a in np.flatnonzero(inside).tolist()]
+            result.append([(a, rivals) for a, rivals in pairs if len(rivals)])
+        return result
+
+    # -- signs of the pairs --------------------------------------------------------------------------------------------
+
+    def _update_signs(self) -> None:
+        """Set r to its optimum for G."""
+        from scipy.optimize import minimize
+
+        j, k = self.pairs
+        G = self.g.T @ self.X
+        gram = G @ G.T
+
+        def value(r: FloatArray) -> tuple[float, FloatArray]:
+            M = self._metric(r)
+            inverse = np.linalg.inv(M)
+            turned = inverse @ gram @ inverse
+            return 0.5 * float(np.einsum("ij,ji->", inverse, gram)), -self.K[j, k] * turned[j, k]
+
+        if len(j):
+            scale = max(value(self.r[j, k])[0], 1e-300)
+            optimum = minimize(
+                lambda r: tuple(part / scale for part in value(r)), self.r[j, k], jac=True, method="L-BFGS-B",
+                bounds=[(-1, 1)] * len(j), options={"maxiter": 20, "ftol": 1e-12, "gtol": 1e-9},
+            )  # fmt: skip
+            self.r[j, k] = optimum.x
+        self._invert(G)
+
+    def _metric(self, r: FloatArray) -> FloatArray:
+        M = np.diag(np.diag(self.K)).astype(float)
+        j, k = self.pairs
+        M[j, k] = M[k, j] = self.K[j, k] * r
+        return M
+
+    def _invert(self, G: FloatArray | None = None) -> None:
+        self.M = self._metric(self.r[self.pairs])
+        self.inverse = np.linalg.inv(self.M)
+        self.W = self.inverse @ (self.g.T @ self.X if G is None else G)
+
+    # -- the certificate -----------------------------------------------------------------------------------------------
+
+    def _measure(self) -> tuple[FloatArray, float]:
+        """(the documents' parts of the gap, P)."""
+        S = self.X @ self.W.T
+        violation = self._worst(S, np.arange(len(S)))[0]
+        loss = self.c * np.maximum(violation, 0)
+        parts = loss - self.c * self.total + np.einsum("ij,ij->i", self.g, S)
+        return np.maximum(parts, 0), self._regulariser() + float(loss.sum())
+
+    def _regulariser(self) -> float:
+        return 0.5 * float((self.K * np.abs(self.W @ self.W.T)).sum())
+
+    def _sign_gap(self) -> float:
+        """The part of the gap due to r, which may differ from the signs of the products."""
+        return max(0.0, self._regulariser() - 0.5 * float((self.M * (self.W @ self.W.T)).sum()))
+
+
+def _violation(s: FloatArray, pair: tuple[int, int]) -> float:
+    return 0.0 if pair == _NONE else float(1 - s[pair[0]] + s[pair[1]])
+
+
+def _add(step: FloatArray, pair: tuple[int, int], weight: float) -> None:
+    if pair != _NONE:
+        step[pair[0]] += weight
+        step[pair[1]] -= weight

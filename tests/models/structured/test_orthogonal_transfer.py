@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from linnaeus import OrthogonalTransfer
+from linnaeus import HierarchicalSVM, OrthogonalTransfer
 from linnaeus.engine.limits import Clock
-from linnaeus.models.structured.orthogonal import Orthogonal, pair_weights
+from linnaeus.models.structured.orthogonal_transfer import SaddlePoint, pair_weights
 from tests.models.bayes.test_hblr import images
 
 FAMILIES = [np.array([0, 1]), np.array([2, 3])]  # 2 and 3 below 0
 K = pair_weights([np.array([2, 3]), *[np.array([], int)] * 3], 1.0)
 
 
-def problem(seed: int, n_docs: int = 12) -> Orthogonal:
+def problem(seed: int, n_docs: int = 12) -> SaddlePoint:
     rng = np.random.default_rng(seed)
     paths = np.array([[1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 0, 0]], float)
-    return Orthogonal(
+    return SaddlePoint(
         rng.normal(size=(n_docs, 2)), paths[rng.integers(3, size=n_docs)], FAMILIES, K, np.full(n_docs, 0.5)
     )
 
 
-def primal(solver: Orthogonal, W: np.ndarray) -> float:
+def primal(solver: SaddlePoint, W: np.ndarray) -> float:
     """Straight from the definition."""
     total = 0.5 * float((solver.K * np.abs(W @ W.T)).sum())
     for x, member, c in zip(solver.X, solver.member, solver.c, strict=True):
@@ -35,7 +37,7 @@ def primal(solver: Orthogonal, W: np.ndarray) -> float:
 @pytest.mark.parametrize("seed", range(4))
 def test_no_generic_search_finds_less_than_the_certified_bound(seed) -> None:
     solver = problem(seed)
-    assert solver.run(1e-5, 5000, Clock(None))
+    assert solver.run(1e-5, 5000, Clock(None), lambda gap: None)
     assert solver.objective == pytest.approx(primal(solver, solver.W), abs=1e-10)
     bound = solver.objective - solver.gap
     rng = np.random.default_rng(seed)
@@ -48,10 +50,10 @@ def test_no_generic_search_finds_less_than_the_certified_bound(seed) -> None:
 
 def test_the_gap_is_never_below_what_is_left() -> None:
     best = problem(0)
-    best.run(1e-6, 5000, Clock(None))
+    best.run(1e-6, 5000, Clock(None), lambda gap: None)
     for passes in (1, 2, 5, 20):
         early = problem(0)
-        early.run(1e-9, passes, Clock(None))
+        early.run(1e-9, passes, Clock(None), lambda gap: None)
         assert early.objective - early.gap <= best.objective
         assert early.objective >= best.objective - best.gap
 
@@ -76,3 +78,20 @@ def test_it_learns_and_answers_from_the_top() -> None:
     S = dict(zip(model.classes_, model.decision_function(X[:1])[0], strict=True))
     top = max(("A", "B"), key=S.get)
     assert model.predict(X[:1])[0] == max(list(tax.names[tax.children(tax.index(top))]), key=S.get)
+
+
+@pytest.mark.parametrize("Model", [OrthogonalTransfer, HierarchicalSVM])
+def test_verbose_shows_progress_and_an_engine_without_effect_is_deprecated(Model, monkeypatch) -> None:
+    X, y, steps = np.eye(3), ["a", "b", "c"], []
+
+    @contextlib.contextmanager
+    def bar(description, total):
+        yield steps.append
+
+    monkeypatch.setattr("linnaeus.models.fitting.progress", bar)
+    Model(random_state=0).fit(X, y)
+    assert steps == []
+    Model(verbose=1, random_state=0).fit(X, y)
+    assert sum(steps) == 100
+    with pytest.warns(FutureWarning, match="engine has no effect"):
+        Model(engine="serial", random_state=0).fit(X, y)
