@@ -62,7 +62,7 @@ class LabellingOracle:
 
 
 @dataclass
-class _Held:
+class _Active:
     """The labellings of a document: rows d_y (n_held x n_columns), their losses and weights."""
 
     rows: FloatArray
@@ -74,7 +74,7 @@ class _Held:
         return self.weights @ self.rows
 
     def add(self, row: FloatArray, loss: float) -> None:
-        """Hold one more, unless it is held, with weight 0; what has lost its weight makes room."""
+        """Add a labelling with weight 0, unless it is there; drop those that have lost their weight."""
         if (self.rows == row).all(axis=1).any():
             return
         kept = self.weights > 0
@@ -82,7 +82,7 @@ class _Held:
         self.losses, self.weights = np.append(self.losses[kept], loss), np.append(self.weights[kept], 0.0)
 
     def move(self, F: FloatArray, products: FloatArray, tol: float) -> None:
-        """Raise the dual over the labellings held; F are the scores of the document, products those of the d_y."""
+        """Increase the dual over these labellings; F are the scores of the document, products those of the d_y."""
         slopes = self.losses - self.rows @ F
         for _ in range(_MOVES):
             up = int(slopes.argmax())
@@ -106,15 +106,15 @@ class ActiveBlocks:
         self.gaps = np.full(len(self.C), np.inf)
         self.products: Callable[[FloatArray, int], FloatArray] | None = None
         self.true = self.space.vectors(oracle.truth)
-        self.held = self._start()
+        self.active = self._start()
 
-    def _start(self) -> list[_Held]:
+    def _start(self) -> list[_Active]:
         """All weight on the truth, or, where it does not compete, on the labelling of largest loss."""
         if not self.oracle.free:
-            return [_Held(np.zeros((1, self.true.shape[1])), np.zeros(1), np.array([C])) for C in self.C]
+            return [_Active(np.zeros((1, self.true.shape[1])), np.zeros(1), np.array([C])) for C in self.C]
         everyone = np.arange(len(self.C))
         rows, losses = self._competitors(np.zeros_like(self.true), everyone)
-        return [_Held(rows[[i]], losses[[i]], self.C[[i]]) for i in everyone]
+        return [_Active(rows[[i]], losses[[i]], self.C[[i]]) for i in everyone]
 
     def _competitors(self, f: FloatArray, batch: IntArray, scale: float = 1.0) -> tuple[FloatArray, FloatArray]:
         """d_y of the documents' best competitors, and their losses."""
@@ -126,19 +126,19 @@ class ActiveBlocks:
         rows, losses = self._competitors(scores, batch)
         changes = np.zeros_like(scores)
         for b, i in enumerate(batch.tolist()):
-            held = self.held[i]
+            own = self.active[i]
             here = scores[b] + gram[b, :b] @ changes[:b]
             slope = losses[b] - rows[b] @ here
             slope = slope if self.oracle.free else max(slope, 0.0)
-            self.gaps[i] = max(self.C[i] * slope - held.weights @ (held.losses - held.rows @ here), 0.0)
-            before = held.coefficients
-            held.add(rows[b], float(losses[b]))
-            held.move(
+            self.gaps[i] = max(self.C[i] * slope - own.weights @ (own.losses - own.rows @ here), 0.0)
+            before = own.coefficients
+            own.add(rows[b], float(losses[b]))
+            own.move(
                 here,
-                self._products(held.rows, i, gram[b, b]),
+                self._products(own.rows, i, gram[b, b]),
                 max(1e-12, _SHARE * self.gaps[i] / max(self.C[i], 1e-300)),
             )
-            changes[b] = held.coefficients - before
+            changes[b] = own.coefficients - before
         return self.space.rows(changes).astype(F.dtype)
 
     def _products(self, rows: FloatArray, i: int, norm: float) -> FloatArray:
@@ -153,15 +153,15 @@ class ActiveBlocks:
         return largest if self.oracle.free else np.maximum(largest, 0.0)
 
     def linear_term(self) -> float:
-        return float(sum(held.weights @ held.losses for held in self.held))
+        return float(sum(held.weights @ held.losses for held in self.active))
 
     def coefficients(self, batch: IntArray | slice) -> FloatArray:
         chosen = np.arange(len(self.C))[batch]
-        return self.space.rows(np.array([self.held[i].coefficients for i in chosen.tolist()]))
+        return self.space.rows(np.array([self.active[i].coefficients for i in chosen.tolist()]))
 
     def take(self, before: ActiveBlocks) -> None:
         times = np.divide(self.C, before.C, out=np.zeros_like(self.C), where=before.C > 0)
-        self.held = [
-            _Held(held.rows.copy(), held.losses.copy(), held.weights * factor)
-            for held, factor in zip(before.held, times.tolist(), strict=True)
+        self.active = [
+            _Active(held.rows.copy(), held.losses.copy(), held.weights * factor)
+            for held, factor in zip(before.active, times.tolist(), strict=True)
         ]

@@ -12,12 +12,10 @@ for v above or at class y, else 0, with t by preset:
     paper      t = 1 / sqrt(places of the deepest class and the root)
 
 A class above another class has a place of its own (`taxonomy.terminals`). Places that all classes have, the root among
-them, tell nothing apart: their optimal weight is 0, and they are left out. After Cai and Hofmann (2007).
+them, distinguish no classes: their optimal weight is 0, and they are left out. After Cai and Hofmann (2007).
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -25,15 +23,15 @@ from scipy import sparse
 from linnaeus.errors import ParameterError, nearest
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.terminals import terminals
-from linnaeus.typing import CSR, FloatArray, IntArray
+from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
 
 __all__ = ["PRESETS", "check_attributes", "class_attributes", "kernel_attributes", "keyed_attributes"]
 
 PRESETS = ("flat", "one", "depth", "perclass", "paper")
 
 
-def check_attributes(attributes: Any) -> None:
-    """Refuse what is neither a preset nor a matrix."""
+def check_attributes(attributes: object) -> None:
+    """Validate that attributes are a preset or a matrix."""
     if isinstance(attributes, str):
         if attributes not in PRESETS:
             hint = nearest(attributes, PRESETS)
@@ -43,7 +41,7 @@ def check_attributes(attributes: Any) -> None:
         raise ParameterError(f"attributes is a {given}; expected one of {', '.join(PRESETS)}, or a matrix.")
 
 
-def class_attributes(taxonomy: Taxonomy, classes: IntArray, attributes: Any = "perclass") -> CSR:
+def class_attributes(taxonomy: Taxonomy, classes: IntArray, attributes: str | Matrix = "perclass") -> CSR:
     """L (n_classes x n_attributes, CSR float64, sorted rows) of classes given by node numbers.
 
     ``attributes`` is a preset, or a matrix with one row for every node of the taxonomy (dense or sparse).
@@ -60,8 +58,10 @@ def class_attributes(taxonomy: Taxonomy, classes: IntArray, attributes: Any = "p
     return keyed_attributes(taxonomy, classes, attributes)[0]
 
 
-def keyed_attributes(taxonomy: Taxonomy, classes: IntArray, attributes: Any = "perclass") -> tuple[CSR, IntArray]:
-    """L, and what each of its columns stands for, so that the columns of another list of classes can be found in it.
+def keyed_attributes(
+    taxonomy: Taxonomy, classes: IntArray, attributes: str | Matrix = "perclass"
+) -> tuple[CSR, IntArray]:
+    """L and the key of each column, by which the columns for another list of classes can be found.
 
     A key is twice the number of a node, and one more for the own place of a class above others; of a matrix it is the
     number of the column.
@@ -95,7 +95,7 @@ def keyed_attributes(taxonomy: Taxonomy, classes: IntArray, attributes: Any = "p
     return L, 2 * found.nodes[kept].astype(np.int64) + found.own[kept]
 
 
-def _given(taxonomy: Taxonomy, classes: IntArray, matrix: Any) -> CSR:
+def _given(taxonomy: Taxonomy, classes: IntArray, matrix: Matrix) -> CSR:
     if matrix.shape[0] != taxonomy.n_nodes:
         raise ParameterError(
             f"The matrix of attributes has {matrix.shape[0]} rows; expected {taxonomy.n_nodes}, one for each node."

@@ -28,15 +28,49 @@ class Hieron(OnlineRanker):
 
     Parameters
     ----------
-    variant : "averaged" (the mean of all steps answers) or "online" (the last one).
-    augmented : also learn from right answers whose margin is too small; much better where passes are repeated.
-    taxonomy, attributes, cost, kernel, max_iter, shuffle, fit_intercept, set_size : as in `HierarchicalPerceptron`.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
+    variant : {"averaged", "online"}, default="averaged"
+        Whether the mean of the weights over all steps answers, or the last weights.
+    augmented : bool, default=True
+        Whether to learn also from right answers whose margin is too small; much better with repeated passes.
+    attributes : {"perclass", "depth", "one", "paper", "flat"} or array-like, default="perclass"
+        What classes share: the nodes above a class ("flat": nothing), or a matrix with a row for every node; see
+        `linnaeus.models.ranking.attributes`.
+    cost : {"half", "distance", "normalised", "zero_one"} or array-like, default="half"
+        Cost of ranking a wrong class above a right one: half the tree distance, the distance, the same normalised, 1,
+        or a matrix (n_nodes x n_nodes, right class first). The flat learner has ``attributes="flat"`` and
+        ``cost="zero_one"``.
+    kernel : {"linear", "rbf", "poly", "precomputed"} or Kernel, default="linear"
+        "linear" has weights of features, the others coefficients of documents.
+    max_iter : int, default=20
+        Maximum number of passes over the documents.
+    shuffle : bool, default=True
+        Whether to visit the documents in a new random order in every pass; `partial_fit` takes them as they come.
+    fit_intercept : bool, default=False
+        Whether to add a constant feature; for kernel="linear".
+    set_size : {"held_out", "training", "mean"}, default="held_out"
+        How the number of labels is learned, for label sets: from held-out documents (trains a second time), from the
+        training documents, or the mean for all.
+    n_jobs : int, default=None
+        Threads for predictions; documents are visited one after another.
+    random_state : int or RandomState, default=None
+        Seed of the order of the documents.
+    verbose : int, default=0
+        Whether to show a progress bar.
 
     Attributes
     ----------
-    weights_, n_iter_, n_steps_, n_updates_, converged_, active_ratio_ : as in `HierarchicalPerceptron`. A step makes a
+    weights_ : ndarray of shape (n_features, n_classes)
+        With ``intercept_`` of shape (n_classes,); None behind a kernel, with ``support_documents_`` instead.
+    n_iter_, n_steps_, n_updates_ : int
+        Number of passes, of visits over which the mean is taken, and of visits that changed the weights. A step makes a
         margin equal to the desired one up to rounding: with ``augmented`` a later visit may find it too small by
-        rounding, and counts as an update although the weights do not change noticeably.
+        rounding and count as an update although the weights do not change noticeably.
+    converged_ : bool
+        Whether the last pass learned nothing.
+    active_ratio_ : float
+        Share of the pairs (document, right class, wrong class) that were learned from.
 
     Examples
     --------

@@ -31,28 +31,54 @@ class HierarchicalPerceptron(OnlineRanker):
 
     Parameters
     ----------
-    taxonomy : the taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
-    variant : "averaged", "online" or "minover".
-    attributes : what classes share: "perclass", "depth", "one", "paper" (nodes above a class), "flat" (nothing), or a
-        matrix with a row for every node.
-    cost : of ranking a wrong class above a right one: "half" the tree distance, "distance", "normalised", "zero_one",
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
+    variant : {"averaged", "online", "minover"}, default="averaged"
+        Whether the mean of the weights over all steps answers, or the last weights; "minover" always learns the worst
+        pair of all documents, for comparison.
+    attributes : {"perclass", "depth", "one", "paper", "flat"} or array-like, default="perclass"
+        What classes share: the nodes above a class ("flat": nothing), or a matrix with a row for every node; see
+        `linnaeus.models.ranking.attributes`.
+    cost : {"half", "distance", "normalised", "zero_one"} or array-like, default="half"
+        Cost of ranking a wrong class above a right one: half the tree distance, the distance, the same normalised, 1,
         or a matrix (n_nodes x n_nodes, right class first). The flat perceptron has ``attributes="flat"`` and
         ``cost="zero_one"``.
-    kernel : "linear" (weights of features), or on documents: "rbf", "poly", "precomputed", a `Kernel`.
-    margin : of "minover": how far all right classes should be above all wrong ones.
-    max_iter : passes over the documents, at most; "minover" may take as many steps as these have visits.
-    shuffle : visit the documents in a new random order in every pass; `partial_fit` takes them as they come.
-    fit_intercept : add a constant feature.
-    set_size : how the number of labels is learned, for label sets: from documents "held_out" (trains a second time),
-        from the "training" documents, or the "mean" for all.
+    kernel : {"linear", "rbf", "poly", "precomputed"} or Kernel, default="linear"
+        "linear" has weights of features, the others coefficients of documents.
+    margin : float, default=0.0
+        Of "minover": how far all right classes should be above all wrong ones.
+    max_iter : int, default=20
+        Maximum number of passes over the documents; "minover" may take one step for each visit.
+    shuffle : bool, default=True
+        Whether to visit the documents in a new random order in every pass; `partial_fit` takes them as they come.
+    fit_intercept : bool, default=False
+        Whether to add a constant feature; for kernel="linear".
+    set_size : {"held_out", "training", "mean"}, default="held_out"
+        How the number of labels is learned, for label sets: from held-out documents (trains a second time), from the
+        training documents, or the mean for all.
+    n_jobs : int, default=None
+        Threads for predictions; documents are visited one after another.
+    random_state : int or RandomState, default=None
+        Seed of the order of the documents.
+    verbose : int, default=0
+        Whether to show a progress bar.
 
     Attributes
     ----------
-    weights_ : n_features x n_classes. With a kernel on documents there are ``support_documents_`` instead.
-    n_iter_ : passes; ``n_steps_`` visits, ``n_updates_`` of them learned something.
-    converged_ : whether all documents are ranked rightly.
-    active_ratio_ : share of the pairs (document, right class, wrong class) that were learned from.
-    margin_ : of "minover": the least margin over the length of the weights.
+    weights_ : ndarray of shape (n_features, n_classes)
+        With ``intercept_`` of shape (n_classes,); None behind a kernel, with ``support_documents_`` instead.
+    n_iter_ : int
+        Number of passes.
+    n_steps_ : int
+        Number of visits over which the mean is taken.
+    n_updates_ : int
+        Number of visits that changed the weights.
+    converged_ : bool
+        Whether the last pass learned nothing: all documents are ranked correctly.
+    active_ratio_ : float
+        Share of the pairs (document, right class, wrong class) that were learned from.
+    margin_ : float
+        Of "minover": the least margin over the length of the weights.
 
     Examples
     --------

@@ -101,7 +101,7 @@ class BlockAscent:
         return np.argsort(keys, kind="stable")[: max(1, n // 2)]
 
     def _looks_done(self, tol: float) -> bool:
-        """Whether it is worth certifying: gaps at the documents' last visits are no bound, but an estimate."""
+        """Whether it is worth certifying: gaps at the last visits of documents only estimate the gap."""
         if not self.history:
             return self.passes >= _FIRST
         last = self.history[-1]

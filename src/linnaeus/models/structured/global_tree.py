@@ -2,10 +2,10 @@
 
     score(x, U) = sum_{v in U} w_v'x + sum_{v in U and the top} b_v(k_v(U))       k_v: children of v in the closed set U
 
-Answers are the sets of largest score, exactly by dynamic programming on trees (`decoding.branching`); they end at nodes
-that were most specific labels in training. On a DAG there are scores of branching only if asked for, and an integer
-programme finds the best set then (`decoding.dag_sets`); without, a set may end anywhere, and a minimum cut finds it.
-Training takes a heuristic on DAGs (`set_visits`) and leaves documents out for which it finds no set to learn from.
+Answers are the sets of largest score, exact by dynamic programming on trees (`decoding.sets`); they end at nodes that
+were most specific labels in training. On a DAG scores of branching are optional, and an integer program finds the best
+set with them; without, a set may end anywhere, and a minimum cut finds it. Training uses a heuristic on DAGs
+(`set_visits`) and skips documents for which it finds no set to learn from.
 (Y. Murawaki, IJCNLP 2013; passes over shards: `set_visits`.)
 """
 
@@ -24,7 +24,8 @@ from linnaeus.decoding.rules import Rules
 from linnaeus.decoding.set_weights import SetWeights
 from linnaeus.decoding.sets.best_sets import best_sets, branching_scores
 from linnaeus.engine import get_engine, single_blas_thread
-from linnaeus.errors import DataError, check_choice, check_number
+from linnaeus.errors import check_choice, check_number
+from linnaeus.models.fitting import Seed, document_weights, require_two_classes
 from linnaeus.models.online import OnlineLinear
 from linnaeus.models.requests import best_labels, known_ends
 from linnaeus.models.solvers.passive_aggressive import BELOW, prepared
@@ -32,7 +33,7 @@ from linnaeus.models.structured.set_visits import Branching, Shards, TreeOfNodes
 from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import pattern
-from linnaeus.typing import CSR, FloatArray, IntArray
+from linnaeus.typing import CSR, Engine, FloatArray, IntArray
 
 __all__ = ["BestTree", "GlobalTreeModel"]
 
@@ -59,7 +60,7 @@ class BestTree(Decoder):
         return not self.at_least_one
 
     def set_weights(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> SetWeights:
-        """The scores that are summed, beside those of branching (`table`)."""
+        """The scores that are summed, without those of branching (`table`)."""
         return SetWeights(as_given(S, taxonomy, columns)[0])
 
     def label_scores(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> FloatArray:
@@ -101,30 +102,51 @@ class GlobalTreeModel(OnlineLinear):
 
     Parameters
     ----------
-    taxonomy : the taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
-    C : the largest step.
-    branching : "auto", weights of how many children of a node are chosen where the taxonomy is a tree; True, on a DAG
-        too, where answers take an integer programme (`ranked_sets` says which are proved to be best); False for none.
-    R : children that are counted one by one, beyond it is "more".
-    branching_scale : value of the features of branching, beside documents of length 1. They are in every set and so
-        move with every step: if they are large, sets grow and shrink by thousands of nodes. 1 is the paper's, beside
-        counts of words. The first of several passes learns no branching: beside weights of 0, any of its own decides.
-    update : "prediction", steps away from the set that the model would answer, as in the paper; or "max_loss", away
-        from the set whose score and loss together are largest (slower: the programme carries numbers of labels along).
-    max_iter : passes over the documents.
-    shards : parts of the documents that are learned from alone in every pass and then averaged. The model depends on
-        it, not on how many are learned from at a time; steps become smaller with more of them.
-    average : "trajectory", the mean of the weights after all visits, or "none", those of the last pass.
-    fit_intercept : add a constant feature.
-    n_jobs : threads; None is 1, -1 all cores.
-    engine : "serial", "threads", "ray" or an engine; default: by ``n_jobs``.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
+    C : float, default=1.0
+        The largest step.
+    branching : {"auto"} or bool, default="auto"
+        Whether to learn weights of how many children of a node are chosen: "auto" on trees; True also on a DAG, where
+        answers need an integer program (`ranked_sets` reports which are proved to be best).
+    R : int, default=3
+        The number of children that are counted one by one; beyond it is "more".
+    branching_scale : float, default=0.03
+        Value of the features of branching, for documents of length 1. They are in every set and so change with every
+        step: if they are large, sets grow and shrink by thousands of nodes. 1 is the value of the paper, whose
+        documents are counts of words. The first of several passes learns no branching: while the weights of nodes are
+        0, any weight of branching decides alone.
+    update : {"prediction", "max_loss"}, default="prediction"
+        Steps away from the set that the model would answer, as in the paper, or from the set whose score and loss
+        together are largest (slower, because the program also counts labels).
+    max_iter : int, default=10
+        Number of passes over the documents.
+    shards : int, default=10
+        Parts of the documents that are learned from independently in every pass and then averaged. The model depends on
+        it, not on the number of workers; steps become smaller with more of them.
+    average : {"trajectory", "none"}, default="trajectory"
+        The mean of the weights after all visits, or those of the last pass.
+    fit_intercept : bool, default=True
+        Whether to add a constant feature.
+    n_jobs : int, default=None
+        Number of threads; None is 1, -1 all cores.
+    engine : {"serial", "threads", "ray"} or Engine, default=None
+        Where shards are learned from; None follows ``n_jobs``.
+    random_state : int or RandomState, default=None
+        Seed of the shards and of the order of the documents.
+    verbose : int, default=0
+        Whether to show a progress bar.
 
     Attributes
     ----------
-    weights_ : n_features x nodes, sparse where it is large and most are 0; ``intercept_`` of nodes.
-    branching_ : scores of branching, (nodes + 1) x (R + 2): no child, 1 .. R children, more; the last row for the tops.
-    n_updates_ : visits that have learned something in each pass; ``n_skipped_`` visits of all passes in which the set
-        found was worse than the right one (on DAGs only).
+    weights_ : ndarray or sparse array of shape (n_features, n_classes)
+        Sparse if it is large and most are 0; ``intercept_`` of shape (n_classes,).
+    branching_ : ndarray of shape (n_classes + 1, R + 2)
+        Scores of branching: no child, 1 .. R children, more; the last row for the tops.
+    n_updates_ : list of int
+        Number of visits that changed the weights, in each pass.
+    n_skipped_ : int
+        Number of visits in all passes in which the best set found was worse than the right one (on DAGs only).
 
     Examples
     --------
@@ -152,7 +174,7 @@ class GlobalTreeModel(OnlineLinear):
         taxonomy: Taxonomy | None = None,
         *,
         C: float = 1.0,
-        branching: Any = "auto",
+        branching: str | bool = "auto",
         R: int = 3,
         branching_scale: float = 0.03,
         update: str = "prediction",
@@ -161,8 +183,8 @@ class GlobalTreeModel(OnlineLinear):
         average: str = "trajectory",
         fit_intercept: bool = True,
         n_jobs: int | None = None,
-        engine: Any = None,
-        random_state: Any = None,
+        engine: str | Engine | None = None,
+        random_state: Seed = None,
         verbose: int = 0,
     ) -> None:
         self.taxonomy = taxonomy
@@ -209,16 +231,15 @@ class GlobalTreeModel(OnlineLinear):
         self._learn(problem, passes, W, Branching.zeros(width, int(self.R)))
 
     def _note(self, problem: Problem, ends: IntArray) -> None:
-        """Sizes and most specific labels of the sets to learn from; ends are added to those known."""
+        """Keep what is known of the sets to learn from; ``ends`` are their most specific labels."""
         sizes = np.diff(problem.frontier.indptr)
         self.one_label_ = bool((sizes == 1).all())
         self.label_nodes_ = np.asarray(ends, dtype=np.int32)
-        if problem.codec.single_label and len(ends) < 2:
-            raise DataError(f"y has only one class, {problem.taxonomy.names[ends[0]]!r}; a classifier needs two.")
+        require_two_classes(problem, ends)
 
     @property
     def _ends_at_labels(self) -> bool:
-        """Whether sets end where those of training did; else anywhere, which is much easier on a DAG."""
+        """Whether sets end where those of training did; otherwise anywhere, which is much easier on a DAG."""
         return self.branching is True or hierarchy(self.taxonomy_).is_forest
 
     @property
@@ -247,7 +268,7 @@ class GlobalTreeModel(OnlineLinear):
         m, tree_order = len(self.nodes_), np.append(tree.order, len(self.nodes_))
         closed = sparse.csr_array(problem.closed[:, self.nodes_[tree.order]])
         closed.sort_indices()
-        weight = np.ones(problem.n_docs) if problem.weights is None else problem.weights.astype(np.float64)
+        weight = document_weights(problem)
         at_labels = self._ends_at_labels
         ends = np.append(np.isin(self.nodes_[tree.order], self.label_nodes_) | (not at_labels), self.some_empty_)
         scale = float(self.branching_scale) ** 2 if at_labels and self.branching is not False else 0.0
@@ -286,7 +307,7 @@ class GlobalTreeModel(OnlineLinear):
     # -- answering -----------------------------------------------------------------------------------------------------
 
     def _table(self) -> FloatArray:
-        """Scores of branching over the taxonomy; minus infinity where a set may not end, or not go on so."""
+        """Scores of branching over the taxonomy; minus infinity where a set may not end or continue."""
         taxonomy = self.taxonomy_
         table = np.zeros((taxonomy.n_nodes + 1, self.branching_.shape[1]))
         table[np.append(self.nodes_, -1)] = self._branching_of(self.nodes_) + self.branching_shared_
@@ -313,7 +334,7 @@ class GlobalTreeModel(OnlineLinear):
 
 
 def _stacked(rows: list[CSR], parts: list[IntArray], share: float) -> tuple[CSR, CSR]:
-    """Coefficients of all documents, and what they come to in the mean over the visits of their shard."""
+    """Coefficients of all documents, and their mean over the visits of their shard."""
     place = np.argsort(np.concatenate(parts))
     gained = sparse.csr_array(sparse.vstack(rows, format="csr")[place] * share)
     left = np.concatenate([1.0 - np.arange(len(part)) / len(part) for part in parts])[place]

@@ -3,21 +3,20 @@
     U = the best label set of x under the weights now,   m = the right one,   rho = 1 - 2 |m & U| / (|m| + |U|)
     where rho > 0:   w += tau D,   D = Phi(x, m) - Phi(x, U),   tau = min(C, (score(U) - score(m) + sqrt(rho)) / |D|^2)
 
-Or U is the set of largest score(U) + sqrt(rho(U)), from which the right one is farthest ("max_loss"; exact on trees
-among sets of at most `SPARE` labels more than the right one has).
+Alternatively U is the set of largest score(U) + sqrt(rho(U)) ("max_loss"; exact on trees among sets of at most `SPARE`
+labels more than the right one has).
 
-D puts +x or -x at the nodes in which the two sets differ, so that what a pass over a shard adds is X' A, with a sparse
-row of coefficients A for every document. Within the shard a document's scores are those of the weights at the beginning
-and <x_i, x_j> A_j of the documents before it: no array of features x nodes is needed, and shards send only A. Beside it
-go scores of branching (`decoding.branching`), which are few. Shards begin with the same weights and are then averaged
-(iterative parameter mixing; McDonald et al. 2010).
+D puts +x or -x at the nodes in which the two sets differ, so a pass over a shard adds X' A, with a sparse row of
+coefficients A for every document. Within the shard the scores of a document are those of the weights at the beginning
+and <x_i, x_j> A_j of the documents before it: no array of features x nodes is needed, and shards send only A and the
+few scores of branching (`decoding.sets`). Shards start from the same weights and are then averaged (iterative parameter
+mixing; McDonald et al. 2010).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -29,7 +28,7 @@ from linnaeus.models.solvers.passive_aggressive import squared_norms
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import parent_sets
 from linnaeus.taxonomy.rows import pointers
-from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
+from linnaeus.typing import CSR, Array, BoolArray, FloatArray, IntArray
 
 __all__ = ["SPARE", "Branching", "ShardResult", "Shards", "TreeOfNodes", "visit_shard"]
 
@@ -126,7 +125,7 @@ class Shards:
         """The weights laid out for scoring; once for all shards of a process."""
         return Scorer(self.W, None, np.zeros(self.tree.n_nodes))
 
-    def __getstate__(self) -> dict[str, Any]:  # workers elsewhere lay out for themselves
+    def __getstate__(self) -> dict[str, object]:  # workers compute their own layout
         return {key: value for key, value in self.__dict__.items() if key != "scorer"}
 
 
@@ -149,7 +148,7 @@ def visit_shard(shared: Shards, rows: IntArray) -> ShardResult:
     drift = Branching.zeros(m, node.shape[1] - 2)
     indptr, counts = np.zeros(n_docs + 1, dtype=np.int64), np.zeros(2, dtype=np.int64)
     indices, data = np.zeros(0, dtype=np.int32), np.zeros(0)
-    documents: tuple[Any, ...] = (
+    documents = (
         X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False), X.data, squared_norms(X),
         shared.weight[rows], gold.indptr.astype(np.int64), gold.indices.astype(np.int32, copy=False),
     )  # fmt: skip
@@ -162,7 +161,7 @@ def visit_shard(shared: Shards, rows: IntArray) -> ShardResult:
     used = 0
     for part in blocks(n_docs, rows_that_fit(8 * m)):
         base = scorer.scores(X[part])
-        room = used + len(base) * m  # pages that are not written to are never there
+        room = used + len(base) * m  # pages that are not written to take no memory
         indices, data = _longer(indices, used, room), _longer(data, used, room)
         places = (node, common, drift.node, drift.shared, indptr, indices, data, work, counts)
         used = learn(*documents, base, part.start, *layout, *places)
@@ -171,7 +170,7 @@ def visit_shard(shared: Shards, rows: IntArray) -> ShardResult:
     return ShardResult(A, gained, drift, int(counts[0]), int(counts[1]))
 
 
-def _longer(array: Any, used: int, room: int) -> Any:
+def _longer(array: Array, used: int, room: int) -> Array:
     grown = np.empty(room, array.dtype)
     grown[:used] = array[:used]
     return grown
