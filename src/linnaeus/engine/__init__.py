@@ -90,7 +90,7 @@ def get_engine(engine: str | Engine | None, n_jobs: int | None, *, gpu: bool = F
 
     A GPU is for fits that have a solver for it, and say so by ``gpu``.
 
-    A Ray cluster that an engine made here starts ends when the fit lets go of the engine.
+    If "ray" starts a cluster, it ends when the fit releases the engine.
     """
     if engine is None:
         workers = n_workers(n_jobs)
@@ -112,7 +112,7 @@ def get_engine(engine: str | Engine | None, n_jobs: int | None, *, gpu: bool = F
 
 
 def local_engine(engine: Engine, n_jobs: int | None) -> Engine:
-    """An engine of this process, for arrays that never travel: the given one, or threads beside a cluster.
+    """An engine of this process, for arrays that never travel: the given one, or threads next to a cluster.
 
     Examples
     --------

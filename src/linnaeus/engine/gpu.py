@@ -42,12 +42,17 @@ class GPUEngine:
 
     Parameters
     ----------
-    device : "cuda", "cuda:1", ..., or "cpu", which runs the same code on the processor.
-    storage : how operands of the products are stored, "float32" or "bfloat16"; sums are in float32 with both, the
-        certified gap in float64.
-    memory : bytes of the device that may be used, or "40GB"; default: nine tenths of what is free.
-    columns : labels that are solved at a time; default: as many as memory allows, at most 1,024.
-    cluster : a `RayEngine` whose workers have the GPUs, one for each task; none is needed here. For flat models.
+    device : str, default="cuda"
+        "cuda", "cuda:1", ..., or "cpu", which runs the same code on the processor.
+    storage : str, default="float32"
+        How operands of the products are stored, "float32" or "bfloat16"; sums are in float32 with both, the certified
+        gap in float64.
+    memory : float or str, default=None
+        Bytes of the device that may be used, or "40GB"; default: nine tenths of what is free.
+    columns : int, default=None
+        Labels that are solved at a time; default: as many as memory allows, at most 1,024.
+    cluster : RayEngine, default=None
+        A `RayEngine` whose workers have the GPUs, one for each task; none is needed here. For flat models.
 
     Examples
     --------

@@ -113,7 +113,7 @@ def own_memory() -> int:
 
 
 def available_memory() -> float:
-    """Bytes that this process can still get without swapping, within its container; infinite where nobody tells.
+    """Bytes that this process can still get without swapping, within its container; infinite where unknown.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def available_memory() -> float:
 
 
 def _held() -> int:
-    """`own_memory` after what was freed is given back, where the C library can: earlier fits leave much of it."""
+    """`own_memory` after freed memory was returned to the system, if the C library can: earlier fits leave a lot."""
     try:
         import ctypes
 
@@ -144,7 +144,7 @@ def _held() -> int:
 
 
 def _peak_so_far() -> int:
-    """The largest size so far, where the present one is not told; 0 where that is not told either."""
+    """The largest size so far, where the present one is unknown; 0 where that is unknown, too."""
     try:
         import resource
     except ImportError:
@@ -191,8 +191,8 @@ class Forecast:
         terms.append(
             f"weights on disk {format_bytes(self.merging)}" if self.on_disk else f"weights {format_bytes(self.weights)}"
         )
-        told = f"memory: {format_bytes(self.peak)} at the peak = {' + '.join(terms)}"
-        return f"{told}; {format_bytes(self.weights)} on disk" if self.on_disk else told
+        text = f"memory: {format_bytes(self.peak)} at the peak = {' + '.join(terms)}"
+        return f"{text}; {format_bytes(self.weights)} on disk" if self.on_disk else text
 
     def to_dict(self) -> dict[str, object]:
         """All figures as plain values, for JSON."""
@@ -277,7 +277,7 @@ def format_seconds(seconds: float) -> str:
 
 
 class Clock:
-    """Runs from its making on; without a limit there is always time left.
+    """Starts on creation; without a limit there is always time left.
 
     Examples
     --------

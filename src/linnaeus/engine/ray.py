@@ -30,13 +30,19 @@ class RayEngine:
 
     Parameters
     ----------
-    n_workers : tasks that run at a time; None is all cores of this machine, or of the cluster joined.
-    address : a running cluster, as "10.0.0.1:6379" or "auto"; default: the variable ``RAY_ADDRESS``, and without it a
-        cluster of this machine alone, started for this engine.
-    retries : how often a task is run again when its worker is lost.
-    num_gpus : GPUs that every task needs for itself; `GPUEngine` asks for one.
-    store_memory : bytes of the object store of a cluster started here; Ray takes 30% of the memory when None.
-    runtime_env : what else the workers need, see Ray's runtime environments.
+    n_workers : int, default=None
+        Tasks that run at a time; None is all cores of this machine, or of the cluster joined.
+    address : str, default=None
+        A running cluster, as "10.0.0.1:6379" or "auto"; default: the variable ``RAY_ADDRESS``, and without it a cluster
+        of this machine alone, started for this engine.
+    retries : int, default=3
+        How often a task is run again when its worker is lost.
+    num_gpus : int, default=0
+        GPUs that every task needs for itself; `GPUEngine` asks for one.
+    store_memory : int, default=None
+        Bytes of the object store of a cluster started here; Ray takes 30% of the memory when None.
+    runtime_env : dict, default=None
+        What else the workers need, see Ray's runtime environments.
 
     Examples
     --------
@@ -145,7 +151,7 @@ class RayEngine:
         elif n_workers is None:
             self.n_workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
             self._ahead = 2 * self.n_workers
-        else:  # the cluster may have more cores than we were told to use
+        else:  # the cluster may have more cores than we may use
             self._ahead = n_workers - 1
 
     def close(self) -> None:

@@ -52,7 +52,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
     calibrator_: Calibrator | None = None  # of `linnaeus.calibrate`, as the next one
     risk_control_: RiskControl | None = None
     carried_nodes_: IntArray | None = None  # labels of the training documents, where ``nodes_`` holds more
-    one_path_: bool = False  # whether all of these had one label, beside what is above it
+    one_path_: bool = False  # whether all of these had one label, apart from its ancestors
     kept_: KeptDocuments | None = None  # of `keep_documents`
     conditional_scores: ClassVar[bool] = False  # whether a score compares a node with its siblings only
 
@@ -215,19 +215,25 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        decoder : how scores become label sets, an object or a name (see `linnaeus.decoding`); default: the best label
-            where every document was learned with one label, else all labels with a score above 0, and at least the
-            best unless some training documents had none.
-        closed : True adds all ancestors to the answers, False leaves only the most specific labels; default: ancestors
-            if all training sets had them, labels as given otherwise.
-        rules : which label sets may be answered, `Rules` or a dictionary of them; answers are then the best closed sets
+        decoder : Decoder or str, default=None
+            How scores become label sets, an object or a name (see `linnaeus.decoding`); default: the best label where
+            every document was learned with one label, else all labels with a score above 0, and at least the best
+            unless some training documents had none.
+        closed : bool, default=None
+            True adds all ancestors to the answers, False leaves only the most specific labels; default: ancestors if
+            all training sets had them, labels as given otherwise.
+        rules : Rules or mapping, default=None
+            Which label sets may be answered, `Rules` or a dictionary of them; answers are then the best closed sets
             that obey (`ranked_sets` also says whether they are proved to be).
-        risk : answer only as deep as can be promised: the probability of any wrong node is at most this (see
+        risk : float, default=None
+            Answer only as deep as can be promised: the probability of any wrong node is at most this (see
             `linnaeus.calibrate`, which has to be called first). Where every training document had one label, an answer
             is one node; it is right if it is the true label or stands above it.
-        risk_of : "all" documents, of which those without an answer count as right, or only those that are "answered".
-        confidence : the probability with which the promise holds, over the draw of the calibration documents; default:
-            an expectation for "all" documents, 0.9 for "answered" ones.
+        risk_of : str, default="all"
+            "all" documents, of which those without an answer count as right, or only those that are "answered".
+        confidence : float, default=None
+            The probability with which the promise holds, over the draw of the calibration documents; default: an
+            expectation for "all" documents, 0.9 for "answered" ones.
         """
         check_is_fitted(self, "nodes_")
         decoder = self._decoder(decoder)
@@ -476,7 +482,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         return np.concatenate(columns), np.concatenate(scores)
 
     def keep_documents(self, X: object, y: object, names: Iterable[object] | None = None) -> TaxonomyClassifier:
-        """Keep documents with the model, so that answers can be shown beside similar ones; they are saved with it."""
+        """Keep documents with the model, so that answers can be shown next to similar ones; they are saved with it."""
         check_is_fitted(self, "nodes_")
         X = self._check_X(X, reset=False)
         Y = check_labels(y, self.taxonomy_, X.shape[0])[0]

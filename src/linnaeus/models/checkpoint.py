@@ -1,4 +1,4 @@
-"""What a long fit has finished, on disk: a folder of named arrays from which the same fit goes on after a kill.
+"""What a long fit has finished, on disk: a folder of named arrays from which the same fit continues after a kill.
 
     checkpoint.json      whose fit it is (fingerprint), its state (plain values), where the arrays of every key lie
     arrays-0001.bin      arrays one after the other, each at a multiple of 64 bytes; written once, never changed
@@ -58,10 +58,14 @@ class Checkpoint:
 
     Parameters
     ----------
-    folder : made where it does not exist; one that holds other things is refused.
-    fingerprint : what the fit is (see `fingerprint`); a folder of another fit is refused, with what differs.
-    every : seconds between commits of `commit_if_due`, 5 by default.
-    durable : wait for the disk at every commit; False for files that need not survive a power cut.
+    folder : path-like
+        Created where it does not exist; one that holds other things is refused.
+    fingerprint : mapping
+        What the fit is (see `fingerprint`); a folder of another fit is refused, with what differs.
+    every : float, default=None
+        Seconds between commits of `commit_if_due`, 5 by default.
+    durable : bool, default=True
+        Wait for the disk at every commit; False for files that need not survive a power cut.
 
     Attributes
     ----------
@@ -316,7 +320,7 @@ def _locked(path: Path) -> BinaryIO:
     except BlockingIOError:
         file.close()
         raise CheckpointError(f"{path.parent} is in use: another process trains with this checkpoint.") from None
-    except (ImportError, OSError):  # no such locks on this system or file system: one writer is the user's care
+    except (ImportError, OSError):  # no such locks on this system or file system: the user must ensure one writer
         pass
     return file
 
@@ -375,7 +379,7 @@ def differences(before: Mapping[str, object], now: Mapping[str, object]) -> list
         if str(old).startswith("#") or str(new).startswith("#"):
             found.append(f"the {name} {'differs' if name in ('taxonomy', 'sample_weight') else 'differ'}")
         else:
-            found.append(f"{name} was {_told(old)} and is {_told(new)}")
+            found.append(f"{name} was {_described(old)} and is {_described(new)}")
     return found
 
 
@@ -399,7 +403,7 @@ class _Unknown:
     pass
 
 
-def _told(value: object) -> str:
+def _described(value: object) -> str:
     return "not known" if value is _Unknown else repr(value)
 
 

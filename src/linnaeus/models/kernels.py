@@ -170,9 +170,11 @@ class Precomputed:
 
     Parameters
     ----------
-    n_docs : training documents, the width of every block; known after `fitted`.
-    psd : "error" refuses a Gram matrix that is not positive semi-definite, "clip" sets its negative eigenvalues to 0
-        for training, "shift" adds the least one to its diagonal; scores of new documents are approximate then.
+    n_docs : int, default=None
+        Training documents, the width of every block; known after `fitted`.
+    psd : str, default="error"
+        "error" refuses a Gram matrix that is not positive semi-definite, "clip" sets its negative eigenvalues to 0 for
+        training, "shift" adds the least one to its diagonal; scores of new documents are approximate then.
 
     Examples
     --------

@@ -49,7 +49,7 @@ class LabelTree:
 
     @cached_property
     def inner(self) -> IntArray:
-        """The vertices that are no leaves, in order."""
+        """The vertices that are not leaves, in order."""
         is_inner = np.ones(self.n_vertices, bool)
         is_inner[self.leaves] = False
         return np.flatnonzero(is_inner)
@@ -154,7 +154,7 @@ def label_tree(taxonomy: Taxonomy, labels: IntArray, *, flat: bool = False, pare
             spawns[above[v]] = labelled[above[v]]
     root = -1 if taxonomy.root is None else int(taxonomy.root)
     if root >= 0:
-        spawns[root] = labelled[root]  # the root is no leaf
+        spawns[root] = labelled[root]  # the root is not a leaf
     number = np.zeros(taxonomy.n_nodes, np.int64)
     kept = np.flatnonzero(needed & (np.arange(taxonomy.n_nodes) != root))
     number[kept] = np.arange(1, len(kept) + 1)

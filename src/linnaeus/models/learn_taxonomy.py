@@ -59,14 +59,21 @@ def learn_dendrogram(
 
     Parameters
     ----------
-    X : documents, n_docs x n_features (CSR or dense); what ``kernel`` takes; a Gram matrix for "precomputed".
-    y : labels of any kind.
-    kernel : between documents: "linear", "rbf", "poly", "precomputed", or a `Kernel`.
-    metric : distance of centroids, "euclidean" or "cosine" (of centroids brought to length 1).
-    linkage : "average", "complete" or "ward".
-    levels : below the root, that of the labels included; None makes as many as the data ask for, until a level has at
-        most ``branching`` nodes.
-    classes : labels that the tree must have, documents or not; those without are put in clusters of their own.
+    X : array-like or csr_array
+        Documents, n_docs x n_features (CSR or dense); what ``kernel`` takes; a Gram matrix for "precomputed".
+    y : labels
+        Labels of any kind.
+    kernel : str or Kernel, default="linear"
+        Between documents: "linear", "rbf", "poly", "precomputed", or a `Kernel`.
+    metric : str, default="euclidean"
+        Distance of centroids, "euclidean" or "cosine" (of centroids brought to length 1).
+    linkage : str, default="average"
+        "average", "complete" or "ward".
+    levels : int or None, default=2
+        Below the root, that of the labels included; None makes as many as the data ask for, until a level has at most
+        ``branching`` nodes.
+    classes : iterable of str, default=None
+        Labels that the tree must have, documents or not; those without are put in clusters of their own.
     """
     if metric not in METRICS:
         raise ParameterError(f"metric={metric!r}; expected one of {', '.join(METRICS)}{nearest(str(metric), METRICS)}")

@@ -58,7 +58,7 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
     def coef_(self) -> Matrix:
         """Weights as scikit-learn has them, n_classes x n_features: a view, but dense and recomputed with a base."""
         if not hasattr(self, "weights_"):
-            raise AttributeError(f"{type(self).__name__} has no coef_: with this kernel there are no feature weights.")
+            raise AttributeError(f"{type(self).__name__} has no coef_: this kernel has no feature weights.")
         if self.base_weights_ is None and self.subtrees_ is None:
             return self.weights_.T
         W = self.weights_.toarray()
@@ -184,13 +184,17 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
 
         Parameters
         ----------
-        threshold : weights that differ by less from what all nodes share (``base_weights_``, mostly 0) are dropped; or,
-            where this leaves fewer than half, from what the subtrees above share (``subtrees_``).
-        X, y : documents on which to find the largest threshold instead, at which the precision of the best node falls
-            by at most ``loss``. Best are documents that the model has not seen.
-        seen : X and y are training documents. The model knows them by heart, so half of the features of each are left
-            out; this is harder than new documents mostly are, and keeps more weights than they would.
-        half : round weights to half precision, which halves the model file; by default where X and y are given.
+        threshold : float, default=None
+            Weights that differ by less from what all nodes share (``base_weights_``, mostly 0) are dropped; or, where
+            this leaves fewer than half, from what the subtrees above share (``subtrees_``).
+        X, y : object, default=None
+            Documents on which to find the largest threshold instead, at which the precision of the best node falls by
+            at most ``loss``. Best are documents that the model has not seen.
+        seen : bool, default=False
+            X and y are training documents. The model has memorised them, so half of the features of each are left out;
+            this is harder than new documents mostly are, and keeps more weights than they would.
+        half : bool, default=None
+            Round weights to half precision, which halves the model file; by default where X and y are given.
 
         Examples
         --------
@@ -241,7 +245,9 @@ class Scorer:
         self.base = np.zeros(weights.shape[0], dtype) if base is None else np.ascontiguousarray(base, dtype)
         self.parent = np.zeros(0, np.int32) if subtrees is None else np.ascontiguousarray(subtrees.parent, np.int32)
         self.levels = np.zeros(1, np.int32) if subtrees is None else subtrees.levels()
-        self.weights = _laid_out(subtrees.beside(weights) if subtrees is not None and is_sparse(weights) else weights)
+        if subtrees is not None and is_sparse(weights):
+            weights = subtrees.with_nodes(weights)
+        self.weights = _laid_out(weights)
 
     def scores(self, X: CSR) -> FloatArray:
         """Scores of checked CSR documents, n_docs x n_nodes."""

@@ -1,7 +1,7 @@
 """What models that learn document by document share: their parameters, and `partial_fit` with labels that come later.
 
 A subclass has ``C``, ``max_iter``, ``fit_intercept``, ``average``, ``n_jobs``, ``engine``, ``random_state`` and
-``verbose``; its weights are columns of ``weights_`` beside ``intercept_``, which grow when labels come that were not
+``verbose``; its weights are columns of ``weights_``, with ``intercept_``, which grow when labels come that were not
 met before (``_place``).
 """
 

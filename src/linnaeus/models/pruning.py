@@ -180,7 +180,7 @@ def find_threshold(
     high = min(high, float(np.abs(best.weights.data).max(initial=0)))
     if low == 0:
         low = min(1e-6, high)
-    # Steps along the paths of subtrees add up: they are made anew from the whole weights, the others only thinned.
+    # Steps along the paths of subtrees add up: they are recomputed from the whole weights, the others only thinned.
     start, near = (best, _NEAR) if parent is None or whole.is_sparse else (whole, _NEAR_SUBTREES)
     for _ in range(_STEPS):
         middle = _two_digits(float(np.sqrt(low * high)))

@@ -73,7 +73,7 @@ class Subtrees:
             S[v] += S[self.parent[v]]
         return S[self.parent[self.n_vertices :]]
 
-    def beside(self, U: CSR) -> CSR:
+    def with_nodes(self, U: CSR) -> CSR:
         """The columns of the vertices, then those of the labels, as ``parent`` counts them."""
         from scipy import sparse
 

@@ -78,7 +78,7 @@ def solve_in_time(training: BinaryTraining | DeviceTraining, task: _Task) -> tup
 
 
 def _passes_in(seconds: float, pace: float) -> int:
-    """Passes that fit into some seconds beside the certificate, and at least one."""
+    """Passes that fit into some seconds besides the certificate, and at least one."""
     fit = seconds / pace if pace > 0 else np.inf
     return int(max(1, fit - 2)) if np.isfinite(fit) else 2**31 - 1
 
@@ -114,8 +114,8 @@ class BlockRun:
         self._take_up(drafts=bool(limited))
         done = sum(self._width(number) for number in self.outcomes)
         try:
-            told = f"training (at most {format_seconds(self.clock.limit)})" if limited else "training"
-            with progress(told, self.parts[-1].stop, done=done, show=verbose > 0) as advance:
+            description = f"training (at most {format_seconds(self.clock.limit)})" if limited else "training"
+            with progress(description, self.parts[-1].stop, done=done, show=verbose > 0) as advance:
                 for number in self._round([i for i in range(len(self.parts)) if i not in self.outcomes]):
                     advance(self._width(number))
                 while drafts := self._drafts():

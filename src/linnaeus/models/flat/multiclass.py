@@ -125,18 +125,37 @@ class MulticlassSVM(_OneOfMany):
 
     Parameters
     ----------
-    taxonomy : the taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
-    C : weight of the loss against 1/2 |W|^2.
-    fit_intercept : add a constant feature, regularised like the others.
-    tol : relative duality gap at which training is finished.
-    max_iter : passes over the documents, at most.
-    n_jobs, engine : taken as everywhere; the labels are one problem, which one thread solves.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
+    C : float, default=1.0
+        Weight of the loss against 1/2 |W|^2.
+    fit_intercept : bool, default=True
+        Add a constant feature, regularised like the others.
+    tol : float, default=0.001
+        Relative duality gap at which training is finished.
+    max_iter : int, default=1000
+        Maximum number of passes over the documents.
+    n_jobs : int, default=None
+        Threads that look for the best labels of documents (`top`); None is 1, -1 all cores. Training has one thread.
+    engine : str or Engine, default=None
+        Deprecated; it has no effect, since all labels are one problem.
+    random_state : int or RandomState, default=None
+        Seed of the order of documents.
+    verbose : int, default=0
+        Show a spinner if above 0.
 
     Attributes
     ----------
-    weights_ : n_features x n_classes; ``intercept_`` n_classes.
-    objective_ : of the joint problem; the optimum is at least ``objective_ - duality_gap_``.
-    n_iter_ : passes over the documents.
+    weights_ : ndarray of shape (n_features, n_classes)
+        Weights of the labels.
+    intercept_ : ndarray of shape (n_classes,)
+        Weights of the constant feature.
+    objective_ : float
+        The objective; the optimum is at least ``objective_ - duality_gap_``.
+    duality_gap_ : float
+        The certified gap.
+    n_iter_ : int
+        Passes over the documents.
 
     Examples
     --------
@@ -164,8 +183,28 @@ class MulticlassSVM(_OneOfMany):
 class SoftmaxRegression(_OneOfMany):
     """Multinomial logistic regression (MLR): one label per document, with probabilities.
 
-    Parameters and attributes are those of `MulticlassSVM`; ``max_iter`` counts products with the documents. The
-    solution does not depend on ``random_state``.
+    Attributes are those of `MulticlassSVM`.
+
+    Parameters
+    ----------
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
+    C : float, default=1.0
+        Weight of the loss against 1/2 |W|^2.
+    fit_intercept : bool, default=True
+        Add a constant feature, regularised like the others.
+    tol : float, default=0.001
+        Relative duality gap at which training is finished.
+    max_iter : int, default=1000
+        Maximum number of products with the documents.
+    n_jobs : int, default=None
+        Threads that look for the best labels of documents (`top`); None is 1, -1 all cores. Training has one thread.
+    engine : str or Engine, default=None
+        Deprecated; it has no effect, since all labels are one problem.
+    random_state : int or RandomState, default=None
+        Accepted as in every iterative model; the solver is deterministic.
+    verbose : int, default=0
+        Show a spinner if above 0.
 
     Examples
     --------
@@ -183,7 +222,7 @@ class SoftmaxRegression(_OneOfMany):
         return solve_softmax(X, target, len(self.nodes_), bound, bias=bias, tol=self.tol, max_iter=self.max_iter)
 
     def predict_proba(self, X: object) -> FloatArray:
-        """Probability of every label, n_docs x len(classes_); rows sum to 1."""
+        """Probabilities of the labels, n_docs x len(classes_); rows sum to 1."""
         from scipy.special import softmax
 
         if self.calibrator_ is not None:

@@ -203,27 +203,53 @@ class OneVsRestSVM(_OneVsRest):
 
     Parameters
     ----------
-    taxonomy : the taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
-    C : weight of the loss against 1/2 |w|^2.
-    loss : "squared_hinge" or "hinge".
-    fit_intercept : add a constant feature, regularised like the others.
-    learn : labels as "given", "closed" (with all ancestors) or "frontier" (only the most specific).
-    class_weight : None, "balanced", or a dict: how much more the positive documents of a label count.
-    tol : relative duality gap at which a label is finished.
-    max_iter : passes over the documents, at most.
-    n_jobs : threads; None is 1, -1 all cores. The weights do not depend on it.
-    prune_below : drop weights smaller than this in size as they come, and keep the rest sparse.
-    checkpoint : folder for what is finished; the same fit with it goes on after a kill, to the same model.
-    max_time : seconds, or "10m": stop then, with the best certified model so far.
-    max_memory : bytes, or "4GB": weights go to disk and fewer threads run where the forecast is above it.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
+    C : float, default=1.0
+        Weight of the loss against 1/2 |w|^2.
+    loss : {"squared_hinge", "hinge"}, default="squared_hinge"
+        The loss.
+    fit_intercept : bool, default=True
+        Add a constant feature, regularised like the others.
+    learn : str, default="given"
+        Labels as "given", "closed" (with all ancestors) or "frontier" (only the most specific).
+    class_weight : {"balanced"} or dict, default=None
+        How much more the positive documents of a label count.
+    tol : float, default=0.001
+        Relative duality gap at which a label is finished.
+    max_iter : int, default=1000
+        Maximum number of passes over the documents.
+    n_jobs : int, default=None
+        Threads; None is 1, -1 all cores. The weights do not depend on it.
+    engine : {"serial", "threads", "ray", "gpu"} or Engine, default=None
+        Where blocks of labels are solved; see `linnaeus.engine`.
+    random_state : int or RandomState, default=None
+        Seed of the order of documents.
+    verbose : int, default=0
+        Show the memory forecast and a progress bar if above 0.
+    prune_below : float, default=0.0
+        Drop weights smaller than this in size as they come, and keep the rest sparse.
+    checkpoint : path-like, default=None
+        Folder for finished work; the same fit with it continues after a kill, to the same model.
+    max_time : float or str, default=None
+        Seconds, or "10m": stop then, with the best certified model so far.
+    max_memory : float or str, default=None
+        Bytes, or "4GB": weights go to disk and fewer threads run where the forecast is above it.
 
     Attributes
     ----------
-    weights_ : n_features x n_classes; ``intercept_`` n_classes.
-    objective_ : sum of the labels' objectives; the optimum is at least ``objective_ - duality_gap_``.
-    n_iter_ : passes over the documents that the slowest block needed.
-    time_limit_reached_ : whether ``max_time`` stopped the fit.
-    memory_forecast : what the fit was expected to take.
+    weights_ : ndarray or csr_array of shape (n_features, n_classes)
+        Weights of the labels.
+    intercept_ : ndarray of shape (n_classes,)
+        Weights of the constant feature.
+    objective_ : float
+        Sum of the labels' objectives; the optimum is at least ``objective_ - duality_gap_``.
+    duality_gap_ : float
+        The certified gap.
+    n_iter_ : int
+        Passes over the documents that the slowest block needed.
+    time_limit_reached_ : bool
+        Whether ``max_time`` stopped the fit.
 
     Examples
     --------
@@ -281,7 +307,40 @@ class OneVsRestSVM(_OneVsRest):
 class OneVsRestLogistic(_OneVsRest):
     """A logistic regression for every label (BLR).
 
-    Parameters and attributes are those of `OneVsRestSVM`, without ``loss``.
+    Attributes are those of `OneVsRestSVM`.
+
+    Parameters
+    ----------
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
+    C : float, default=1.0
+        Weight of the loss against 1/2 |w|^2.
+    fit_intercept : bool, default=True
+        Add a constant feature, regularised like the others.
+    learn : str, default="given"
+        Labels as "given", "closed" (with all ancestors) or "frontier" (only the most specific).
+    class_weight : {"balanced"} or dict, default=None
+        How much more the positive documents of a label count.
+    tol : float, default=0.001
+        Relative duality gap at which a label is finished.
+    max_iter : int, default=1000
+        Maximum number of passes over the documents.
+    n_jobs : int, default=None
+        Threads; None is 1, -1 all cores. The weights do not depend on it.
+    engine : {"serial", "threads", "ray", "gpu"} or Engine, default=None
+        Where blocks of labels are solved; see `linnaeus.engine`.
+    random_state : int or RandomState, default=None
+        Seed of the order of documents.
+    verbose : int, default=0
+        Show the memory forecast and a progress bar if above 0.
+    prune_below : float, default=0.0
+        Drop weights smaller than this in size as they come, and keep the rest sparse.
+    checkpoint : path-like, default=None
+        Folder for finished work; the same fit with it continues after a kill, to the same model.
+    max_time : float or str, default=None
+        Seconds, or "10m": stop then, with the best certified model so far.
+    max_memory : float or str, default=None
+        Bytes, or "4GB": weights go to disk and fewer threads run where the forecast is above it.
 
     Examples
     --------
@@ -332,5 +391,5 @@ class OneVsRestLogistic(_OneVsRest):
         self.max_memory = max_memory
 
     def predict_proba(self, X: object) -> FloatArray:
-        """Probability of every label, n_docs x len(classes_); rows sum to 1 where every document has one label."""
+        """Probabilities of the labels, n_docs x len(classes_); rows sum to 1 where every document has one label."""
         return self._logistic_probabilities(X)

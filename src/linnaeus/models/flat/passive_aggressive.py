@@ -42,19 +42,35 @@ class OneVsRestPA(OnlineLinear):
 
     Parameters
     ----------
-    taxonomy : the taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
-    C : the largest step.
-    max_iter : passes over the documents.
-    average : "trajectory", the mean of the weights after all visits, or "none", the last ones.
-    fit_intercept : add a constant feature.
-    learn : labels as "given", "closed" (with all ancestors) or "frontier" (only the most specific).
-    n_jobs : threads; None is 1, -1 all cores. The weights do not depend on it.
-    engine : "serial", "threads", "ray" or an engine; default: by ``n_jobs``.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
+    C : float, default=1.0
+        The largest step.
+    max_iter : int, default=10
+        Passes over the documents.
+    average : str, default="trajectory"
+        "trajectory", the mean of the weights after all visits, or "none", the last ones.
+    fit_intercept : bool, default=True
+        Add a constant feature.
+    learn : str, default="given"
+        Labels as "given", "closed" (with all ancestors) or "frontier" (only the most specific).
+    n_jobs : int, default=None
+        Threads; None is 1, -1 all cores. The weights do not depend on it.
+    engine : str or Engine, default=None
+        "serial", "threads", "ray" or an engine; default: by ``n_jobs``.
+    random_state : int or RandomState, default=None
+        Seed of the order of documents.
+    verbose : int, default=0
+        Show a spinner if above 0.
 
     Attributes
     ----------
-    weights_ : n_features x n_classes, sparse where it is large and most are 0; ``intercept_`` n_classes.
-    n_updates_ : how often a label has learned something.
+    weights_ : ndarray or csr_array of shape (n_features, n_classes)
+        Weights of the labels; sparse where they are many and most are 0.
+    intercept_ : ndarray of shape (n_classes,)
+        Weights of the constant feature.
+    n_updates_ : int
+        How often a label has learned something.
 
     Examples
     --------

@@ -536,7 +536,52 @@ class RRSVM(RecursiveModel):
 class RRLogistic(RecursiveModel):
     """Recursively regularised logistic regressions: all nodes are learned together.
 
-    Parameters and attributes are those of `RRSVM`, without ``loss``, which is log(1 + exp(-t)).
+    Attributes are those of `RRSVM`.
+
+    Parameters
+    ----------
+    taxonomy : Taxonomy, default=None
+        Tree, DAG or graph of the labels; None makes a flat one (or, for paths, a tree) from y.
+    C : float, default=1.0
+        Weight of the loss against the pull between neighbours.
+    fit_intercept : bool, default=True
+        Add a constant feature, regularised like the others.
+    learn : {"given", "closed", "frontier"}, default="given"
+        Labels as given, with all ancestors, or only the most specific.
+    spawn : {"inner", "all"}, default="inner"
+        "inner" gives labels with children a leaf of their own below them, "all" gives one to every label.
+    root : float, default=1.0
+        Weight of the pull of the root's weights towards zero; a small number leaves the root nearly free.
+    pull : float, default=0.0
+        Weight of the pull of every inner node's weights towards zero, next to the weight 1 of the pull towards its
+        parents. 0 shares as much as possible; the larger it is, the less nodes share, and ``float("inf")`` learns every
+        label alone, as `OneVsRestSVM` does (on trees with the same C).
+    class_weight : {"balanced"} or dict, default=None
+        How much more the positive documents of a label count.
+    schedule : {"exact", "levels", "colours", "all"}, default="exact"
+        "exact" solves all inner nodes together between visits of the leaves, accelerated. The others are those of the
+        publication, for comparison, and lead to the same model more slowly: "levels" (odd and even levels, trees only),
+        "colours" (any taxonomy) and "all" (all nodes at once).
+    tol : float, default=1e-3
+        Relative duality gap of the whole problem at which the fit ends.
+    max_iter : int, default=1000
+        Maximum number of sweeps over all leaves.
+    n_jobs : int, default=None
+        Threads; None is 1, -1 all cores. The weights do not depend on it.
+    engine : {"serial", "threads", "ray", "gpu"} or Engine, default=None
+        Where blocks of leaves are solved; see `linnaeus.engine`.
+    random_state : int or RandomState, default=None
+        Seed of the order of documents and of the first candidates.
+    verbose : int, default=0
+        Show the memory forecast and a progress bar if above 0.
+    warm_start : bool, default=False
+        Begin at the solution of the last fit, for another C or changed documents of the same shape.
+    checkpoint : path-like, default=None
+        Folder for finished work; the same fit with it continues after a kill, to the same model.
+    max_time : float or str, default=None
+        Seconds, or "10m": stop then, with the best certified model so far.
+    max_memory : float or str, default=None
+        Bytes, or "4GB": weights go to disk where the forecast is above it.
 
     Examples
     --------

@@ -53,10 +53,9 @@ from linnaeus.models.recursive.leaves import (
 )
 from linnaeus.models.recursive.network import Network
 from linnaeus.models.solvers import newton_cg
-from linnaeus.models.solvers.binary import binary_footprint
 from linnaeus.models.solvers.dual_cd import PANEL
 from linnaeus.models.solvers.newton_cg import NewtonBlock
-from linnaeus.models.solvers.rows import Rows
+from linnaeus.models.solvers.rows import Rows, rows_bytes
 from linnaeus.models.weights_on_disk import MERGE_BYTES
 from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Matrix, is_sparse
 
@@ -402,16 +401,16 @@ def joint_forecast(X: Matrix, loss: str, network: Network, n_workers: int, *, in
         if loss == "squared_hinge" and not in_turns:  # half of the pairs near the margin, for common moves
             block += candidates * PANEL // 2 * (2 * size + 4)
     inner = -(-(n_features + 1) // PANEL) * PANEL * network.n_inner * size
-    once = binary_footprint(X, loss)
+    documents, preparing = rows_bytes(X)
     weights = 2 * inner + network.n_leaves * n_features * size
     waiting = inner if in_turns else 0
     newton = dense and loss in newton_cg.LOSSES and not in_turns and fits_newton(n_docs, network)
     scores = 8 * n_docs * network.n_leaves * size if newton else 0  # signs, bounds, scores, their slopes and steps
     return Forecast(
-        once={"documents": once.rows, "leaves": n_blocks * block, "scores": scores, "turns": waiting},
+        once={"documents": documents, "leaves": n_blocks * block, "scores": scores, "turns": waiting},
         each_worker={"panels": 4 * whole + n_docs * 8 + 6 * network.n_inner * PANEL * 8 + waiting // 4},
         n_workers=n_workers,
         weights=weights,
         merging=min(MERGE_BYTES, max(2**20, weights // 4)),
-        preparing=once.preparing,
+        preparing=preparing,
     )

@@ -20,7 +20,7 @@ from linnaeus.engine.limits import rows_that_fit
 from linnaeus.models.solvers import newton_cg
 from linnaeus.models.solvers.dual_cd import negative_start, solve_block
 from linnaeus.models.solvers.newton_cg import solve_dense_block
-from linnaeus.models.solvers.rows import PANEL, BlockSolution, BlockTask, Rows, prepare_rows
+from linnaeus.models.solvers.rows import PANEL, BlockSolution, BlockTask, Rows, prepare_rows, rows_bytes
 from linnaeus.typing import FloatArray, Matrix, is_sparse
 
 if TYPE_CHECKING:
@@ -112,16 +112,11 @@ def binary_footprint(X: Matrix, loss: str) -> Footprint:
     """
     n_docs, n_features = X.shape
     size = X.dtype.itemsize
-    per_document = n_docs * (8 + 3 * size)  # row pointers, norms, bounds
+    rows, preparing = rows_bytes(X)
     if not is_sparse(X) and loss in newton_cg.LOSSES:
         columns = min(32, rows_that_fit(8 * size * max(X.shape), least=16))
         panels = columns * size * (16 * n_docs + 14 * n_features)
-        return Footprint(columns, per_document, per_document, panels, columns * size * n_features)
-    if not is_sparse(X):
-        rows = preparing = per_document
-    else:
-        rows = X.nnz * (size + 4) + per_document + 4 * n_features
-        preparing = 2 * X.nnz * (size + 4) + per_document + 20 * n_features
+        return Footprint(columns, rows, preparing, panels, columns * size * n_features)
     # W and the result; V and its squares in double precision while the gap is certified; alpha; the order of the rows.
     panels = PANEL * n_features * (2 * size + 16) + n_docs * (PANEL * size + 12)
     return Footprint(PANEL, rows, preparing, panels, PANEL * size * n_features)

@@ -23,6 +23,7 @@ __all__ = [
     "Seed",
     "aligned_zeros",
     "prepare_rows",
+    "rows_bytes",
     "with_constant",
 ]
 
@@ -88,6 +89,23 @@ def prepare_rows(X: Matrix, bias: float, rank: IntArray | None = None) -> Rows:
     if not len(data):  # kernels want a first element to point at
         indices, data = np.zeros(1, np.int32), np.zeros(1, X.dtype)
     return Rows(indptr, indices, data, False, _squared_norms(indptr, data, bias), bias, n_features, rank)
+
+
+def rows_bytes(X: Matrix) -> tuple[int, int]:
+    """Bytes that `prepare_rows` of checked X keeps beyond X itself, with norms and bounds, and while it prepares them.
+
+    Examples
+    --------
+    >>> rows_bytes(np.zeros((1000, 50), np.float32))
+    (20000, 20000)
+    """
+    n_docs, n_features = X.shape
+    size = X.dtype.itemsize
+    per_document = n_docs * (8 + 3 * size)  # row pointers, norms, bounds
+    if not is_sparse(X):
+        return per_document, per_document
+    entries = X.nnz * (size + 4)
+    return entries + per_document + 4 * n_features, 2 * entries + per_document + 20 * n_features
 
 
 def _squared_norms(indptr: IntArray, data: FloatArray, bias: float) -> FloatArray:
