@@ -24,8 +24,11 @@ PACKAGES = [
 
 # Rooms (prefixes of defining modules) that have been read through.
 ROOMS: tuple[str, ...] = (
+    "linnaeus.engine",
+    "linnaeus.models.flat",
     "linnaeus.models.published",
     "linnaeus.models.ranking",
+    "linnaeus.models.recursive",
     "linnaeus.models.structured",
 )
 

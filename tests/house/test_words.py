@@ -25,8 +25,18 @@ HABITS = {
     r"(?<!here )\b(is|are|was|were) no (?!longer\b|more\b|less\b|fewer\b|worse\b|better\b|larger\b|deeper\b)": "not",
 }
 
+_TOP_OF_MODELS = sorted(f"models/{path.name}" for path in (ROOT / "src" / "linnaeus" / "models").glob("*.py"))
+
 # Folders and files that have been read through; those of the sources are relative to src/linnaeus.
-SOURCES: list[str] = ["models/published", "models/ranking", "models/structured"]
+SOURCES: list[str] = [
+    "engine",
+    "models/flat",
+    "models/published",
+    "models/ranking",
+    "models/structured",
+    "models/recursive",
+    *_TOP_OF_MODELS,
+]
 PAGES_LEFT = {"decoding.md"}
 
 

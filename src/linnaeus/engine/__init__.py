@@ -41,7 +41,15 @@ class SerialEngine:
 
 
 class ThreadEngine:
-    """Runs tasks on ``n_workers`` threads; at most twice as many results wait at a time, so memory stays bounded."""
+    """Runs tasks on threads of this process: kernels release the GIL, arrays are shared, nothing is copied.
+
+    At most twice as many results as threads wait at a time, so memory stays bounded.
+
+    Parameters
+    ----------
+    n_workers : int
+        Number of threads.
+    """
 
     def __init__(self, n_workers: int) -> None:
         self.n_workers = n_workers
@@ -61,7 +69,17 @@ class ThreadEngine:
 
 
 def n_workers(n_jobs: int | None) -> int:
-    """Number of threads that ``n_jobs`` asks for: None is 1, -1 all cores, -2 all but one.
+    """Number of threads that ``n_jobs`` asks for.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        None is 1, -1 all cores, -2 all but one.
+
+    Returns
+    -------
+    int
+        At least 1.
 
     Examples
     --------
@@ -86,11 +104,22 @@ def single_blas_thread() -> AbstractContextManager[object]:
 
 
 def get_engine(engine: str | Engine | None, n_jobs: int | None, *, gpu: bool = False) -> Engine:
-    """The engine for a fit: by name ("serial", "threads", "ray", "gpu"), as an object, or from ``n_jobs`` when None.
+    """The engine for a fit.
 
-    A GPU is for fits that have a solver for it, and say so by ``gpu``.
+    Parameters
+    ----------
+    engine : {"serial", "threads", "ray", "gpu"} or Engine or None
+        By name, as an object, or from ``n_jobs`` when None. If "ray" starts a cluster, it ends when the fit releases
+        the engine.
+    n_jobs : int or None
+        Number of workers; see `n_workers`.
+    gpu : bool, default=False
+        Whether the fit has a solver for a GPU; other fits refuse one.
 
-    If "ray" starts a cluster, it ends when the fit releases the engine.
+    Returns
+    -------
+    Engine
+        Where blocks of work run.
     """
     if engine is None:
         workers = n_workers(n_jobs)
@@ -112,7 +141,19 @@ def get_engine(engine: str | Engine | None, n_jobs: int | None, *, gpu: bool = F
 
 
 def local_engine(engine: Engine, n_jobs: int | None) -> Engine:
-    """An engine of this process, for arrays that never travel: the given one, or threads next to a cluster.
+    """An engine of this process, for arrays that never travel.
+
+    Parameters
+    ----------
+    engine : Engine
+        The engine of the fit.
+    n_jobs : int or None
+        Threads, where the engine of the fit is a cluster.
+
+    Returns
+    -------
+    Engine
+        The given one, or threads next to a cluster.
 
     Examples
     --------

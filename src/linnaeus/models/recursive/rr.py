@@ -319,7 +319,9 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
         Returns
         -------
         weights : ndarray of shape (n_features,)
+            Weights of the features.
         intercept : float
+            Weight of the constant feature.
         """
         check_is_fitted(self, "nodes_")
         number, coef = self.taxonomy_.index(node), self.coef_
@@ -651,5 +653,6 @@ class RRLogistic(RecursiveModel):
         Returns
         -------
         ndarray of shape (n_docs, n_classes)
+            Probabilities.
         """
         return self._logistic_probabilities(X)
