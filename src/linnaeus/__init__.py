@@ -9,6 +9,7 @@ from linnaeus.registry import MODELS
 
 if TYPE_CHECKING:
     from linnaeus import metrics as metrics
+    from linnaeus.auto.classifier import AutoClassifier as AutoClassifier
     from linnaeus.mixture import Mixture as Mixture
     from linnaeus.mixture import mixed_held_out as mixed_held_out
     from linnaeus.models.bayes.corr_mnl import CorrMNL as CorrMNL
@@ -47,6 +48,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Taxonomy": "linnaeus.taxonomy",
     **{name: entry.home for name, entry in MODELS.items()},
+    "AutoClassifier": "linnaeus.auto.classifier",
     "Mixture": "linnaeus.mixture",
     "SourceScores": "linnaeus.models.mixed_scores",
     "Pipeline": "linnaeus.pipeline",

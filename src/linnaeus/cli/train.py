@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from linnaeus.cli import options, pruning, training
+from linnaeus.cli import options, pruning, searching, training
 from linnaeus.cli.console import JsonOption, note, note_columns, print_json, print_table
 from linnaeus.errors import DataError, ParameterError
 
@@ -39,7 +39,30 @@ def _after(*names: str, help: str) -> Any:
 class ModelOptions(options.Group):
     """Which model with which parameters."""
 
-    name: Annotated[str, _model("--model", "-m", help="Model, see `linnaeus models`.")] = "OneVsRestSVM"
+    name: Annotated[
+        str,
+        _model(
+            "--model",
+            "-m",
+            help="Model, see `linnaeus models`; or auto: model, features, C and cut are chosen on held-out documents.",
+        ),
+    ] = "OneVsRestSVM"
+    budget: Annotated[
+        str | None,
+        _model(
+            "--budget",
+            help="Time for the choice, 90, 10m, 1h (default: ten times a flat training, at least 30 s). With the name "
+            "of a model, C and the cut are chosen.",
+        ),
+    ] = None
+    measure: Annotated[
+        str | None,
+        _model(
+            "--measure",
+            help="What the choice maximises: hierarchical_f1 (default), micro_f1, macro_f1, example_f1, or "
+            "average_precision for rankings.",
+        ),
+    ] = None
     C: Annotated[float | None, _model("--C", help="Weight of the loss (default 1).")] = None
     set: Annotated[
         list[str] | None, _model("--set", help="Further parameter, as tol=0.01; see `linnaeus models NAME`.")
@@ -53,6 +76,16 @@ class ModelOptions(options.Group):
             "scut,average=micro.",
         ),
     ] = None
+
+    @property
+    def is_auto(self) -> bool:
+        """Whether the model is chosen by a search."""
+        return self.name.lower() == "auto"
+
+    @property
+    def searched(self) -> bool:
+        """Whether anything is chosen on held-out documents."""
+        return self.is_auto or self.budget is not None or self.measure is not None
 
     def settings(self) -> list[str]:
         """Parameters as NAME=VALUE."""
@@ -179,7 +212,9 @@ def train(
     settings, decoder = chosen.settings(), options.parse_decoder(chosen.decoder)
     least = pruning.check_prune(after.prune)
     store.check_target(output)
-    parameters = run.parameters(chosen.name)
+    if chosen.searched:
+        searching.check(chosen, run)
+    parameters = {} if chosen.searched else run.parameters(chosen.name)
     given = taxonomy.read_if_given()
     documents = reading.read(data, given)
     note_columns(documents)
@@ -190,30 +225,37 @@ def train(
     gold = None if held_out is None else held_out.labels  # unknown ones count as missed, as in `evaluate`
     if after.test_size:
         documents, y, held_out, gold = training.hold_out(documents, y, after.test_size, run.seed)
-    made = training.make_model(chosen.name, settings, taxonomy=tax, **parameters)
+    made = None if chosen.searched else training.make_model(chosen.name, settings, taxonomy=tax, **parameters)
     vectors = training.make_features(
         documents,
         reading,
         weighting=features.weighting,
         min_df=features.min_df,
         named=features.features,
-        model=made.get_params(),
+        model={} if made is None else made.get_params(),
     )
-    pipe = Pipeline(made, vectors, decoder=decoder)
-    pipe.check_matrix = training.check_room(made, _n_labels(y), output)
-    if not as_json:
-        note(f"{len(documents):,} documents, {tax}; training {type(pipe.model).__name__} ...")
-    training.advise(pipe, documents, y, reading.split)
-    start = time.perf_counter()
-    pipe.fit(documents.documents, y, feature_names=documents.feature_names)
+    start, report = time.perf_counter(), None
+    if made is None:
+        if not as_json:
+            note(f"{len(documents):,} documents, {tax}; choosing ...")
+        pipe, report = searching.fit(documents, y, tax, vectors, chosen, run, quiet=as_json)
+    else:
+        pipe = Pipeline(made, vectors, decoder=decoder)
+        pipe.check_matrix = training.check_room(made, _n_labels(y), output)
+        if not as_json:
+            note(f"{len(documents):,} documents, {tax}; training {type(pipe.model).__name__} ...")
+        training.advise(pipe, documents, y, reading.split)
+        pipe.fit(documents.documents, y, feature_names=documents.feature_names)
     pipe.about_ = {"documents": len(documents), "language": taxonomy.language, "document_sketch": sketch(documents)}
     result = training.summary(pipe, documents, time.perf_counter() - start)
     if after.keep_documents:
         pipe.keep_documents(documents.documents, y, documents.ids)
     training.save(pipe, output)  # before anything is measured: what was trained is not lost
-    if run.checkpoint is not None:
+    if run.checkpoint is not None and made is not None:
         training.drop_finished(run.checkpoint)
-    _measure(result, pipe, (documents, y), (held_out, gold), after, run, least)
+    if report is not None:
+        result["search"] = report.to_dict()
+    _measure(result, pipe, (documents, y), (held_out, gold), after, run, least, measured=report is not None)
     if least is not None:
         training.save(pipe, output)
     if after.calibrate is not None:  # after pruning, which makes another model of it
@@ -224,6 +266,8 @@ def train(
     result["model_bytes"] = sum(file.stat().st_size for file in Path(output).rglob("*") if file.is_file())
     result["output"] = output
     print_json(result) if as_json else _show(result)
+    if report is not None and not as_json:
+        print(report)
     if pipe.decoder is None and result["scores"] is not None:
         _advise_decoder(result["scores"])
     if least is None and result["model_bytes"] > _LARGE and hasattr(pipe.model_, "prune"):
@@ -243,8 +287,10 @@ def _measure(
     after: AfterOptions,
     run: RunOptions,
     least: float | str | None,
+    *,
+    measured: bool = False,
 ) -> None:
-    """Add figures to the result, and prune the model where asked for."""
+    """Add figures to the result, and prune the model where asked for; ``measured`` says that a search has figures."""
     from linnaeus.cli import measuring
     from linnaeus.cli.predicting import fit_to
 
@@ -256,7 +302,7 @@ def _measure(
         result["pruned"] = pruning.prune(pipe, least, *learned)
         if held_out is not None:
             result["pruned"]["scores"] = measuring.measure(pipe, held_out, test[1])
-    if held_out is not None or after.test_size == 0:
+    if held_out is not None or after.test_size == 0 or measured:
         return
     if run.limited:
         note("not measured: a training with a checkpoint or limits is not repeated; use --test or --test-size 0.1")

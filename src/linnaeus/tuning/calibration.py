@@ -22,7 +22,7 @@ from linnaeus.errors import DataError
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.classifier import Classifier
 from linnaeus.models.promises import nonzero_features
-from linnaeus.tuning.held_out import FOLDS, Folds, held_out_scores
+from linnaeus.tuning.held_out import FOLDS, Folds, HeldOutScores, held_out_scores
 from linnaeus.typing import CSR, FloatArray, IntArray
 
 __all__ = ["calibrate"]
@@ -35,7 +35,7 @@ def calibrate(
     X: object,
     y: object,
     *,
-    cv: Folds | None = FOLDS,
+    cv: Folds | HeldOutScores | None = FOLDS,
     method: str = "isotonic",
     coherent: str | None = None,
     loss: str = "any_wrong",
@@ -53,9 +53,9 @@ def calibrate(
     model : TaxonomyClassifier or Pipeline
         A fitted model.
     X, y : object
-        Documents and labels As for ``fit``: the training documents, or with ``cv=None`` others.
-    cv : int, float, iterable or None, default=5
-        Folds, as for `fit_decoder`; None for documents that the model has not seen.
+        Documents and labels as for ``fit``: the training documents, or with ``cv=None`` others.
+    cv : int, float, iterable, HeldOutScores or None, default=5
+        Folds, as for `fit_decoder`; scores that are held out already; None for documents that the model has not seen.
     method : {"isotonic", "platt"}, default="isotonic"
         The curves of single nodes.
     coherent : {"project", "min", "product", "softmax"}, default=None
@@ -138,10 +138,10 @@ def _unseen(estimator: TaxonomyClassifier, X: object, y: object) -> tuple[FloatA
 
 
 def _by_folds(
-    model: Classifier, X: object, y: object, cv: Folds, random_state: int | None
+    model: Classifier, X: object, y: object, cv: Folds | HeldOutScores, random_state: int | None
 ) -> tuple[FloatArray, CSR, IntArray]:
     """Scores of the training documents by copies of the model that have not seen them."""
-    held = held_out_scores(model, X, y, cv=cv, random_state=random_state)
+    held = cv if isinstance(cv, HeldOutScores) else held_out_scores(model, X, y, cv=cv, random_state=random_state)
     S = held.S.dense() if isinstance(held.S, TopScores) else held.S
     return np.asarray(S, dtype=np.float64), held.Y, held.nodes
 

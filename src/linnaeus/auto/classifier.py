@@ -1,0 +1,232 @@
+"""A classifier that chooses its features, model, C and cut by itself, on held-out training documents."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from linnaeus.auto import measures
+from linnaeus.auto.evaluate import MOST_CURVES, Evaluator
+from linnaeus.auto.search import FLAT, AutoReport, search
+from linnaeus.data.check import check_labels
+from linnaeus.engine.limits import parse_seconds
+from linnaeus.errors import LinnaeusError, check_number
+from linnaeus.pipeline import Pipeline
+from linnaeus.registry import resolve
+from linnaeus.taxonomy import Taxonomy
+from linnaeus.tuning.calibration import calibrate
+from linnaeus.tuning.held_out import n_documents
+from linnaeus.typing import CSR, FloatArray
+
+__all__ = ["AutoClassifier"]
+
+
+class AutoClassifier(ClassifierMixin, BaseEstimator):
+    """The features, model, C and cut that are best on held-out training documents, refitted on all of them.
+
+    Parameters
+    ----------
+    taxonomy : Taxonomy or None, default=None
+        The taxonomy; None: the labels are a flat one.
+    measure : str, default="hierarchical_f1"
+        What is maximised: "hierarchical_f1", "micro_f1", "macro_f1", "example_f1", or "average_precision" for rankings.
+    budget : float, str or None, default=None
+        Time for everything, as 90, "10m" or "1h"; None: ten times a fit of a flat model, at least 30 seconds.
+    features : transformer or None, default=None
+        Makes vectors of the documents, such as `TextFeatures` or `DenseFeatures`; None takes matrices.
+    random_state : int, default=0
+        Seed of splits, orders and models.
+    n_jobs : int or None, default=None
+        Threads of a fit.
+    checkpoint : str or None, default=None
+        Folder for what was measured; the same call continues from there.
+
+    Attributes
+    ----------
+    pipeline_ : Pipeline
+        The fitted features, model and decoder; ``linnaeus.save`` saves it.
+    report_ : AutoReport or None
+        What was chosen, the runner-up, held-out values, and the flat baseline; None where there were too few documents
+        to hold any out, so that the flat model was taken.
+    classes_ : ndarray
+        Labels that can be answered.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(120, 2))
+    >>> y = np.where((X**2).sum(axis=1) < 1.4, "near", "far")     # a ring: no linear model can do this
+    >>> model = AutoClassifier(budget=20).fit(X[:90], y[:90])
+    >>> model.report_.chosen.candidate.features, model.score(X[90:], y[90:]) > 0.8
+    ('rbf map', True)
+    """
+
+    def __init__(
+        self,
+        taxonomy: Taxonomy | None = None,
+        *,
+        measure: str = "hierarchical_f1",
+        budget: float | str | None = None,
+        features: Any = None,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+        checkpoint: str | None = None,
+    ) -> None:
+        self.taxonomy = taxonomy
+        self.measure = measure
+        self.budget = budget
+        self.features = features
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        feature_names: Iterable[object] | None = None,
+        models: list[str] | None = None,
+        tuned: tuple[str, ...] = ("features", "learn", "C"),
+        say: Callable[[str], None] = lambda message: None,
+    ) -> AutoClassifier:
+        """Search, then learn from all documents.
+
+        Parameters
+        ----------
+        X, y : documents and labels
+            As for a `Pipeline` with these features.
+        feature_names : iterable or None, default=None
+            Names of the columns of vectors, for explanations.
+        models : list of str or None, default=None
+            Only these models; None: all that fit the labels.
+        tuned : tuple of {"features", "learn", "C"}
+            What is searched over, next to the models and the cut.
+        say : callable
+            Called with a line for every candidate.
+
+        Returns
+        -------
+        AutoClassifier
+            The classifier itself.
+        """
+        measures.check_measure(self.measure)
+        check_number("random_state", self.random_state, least=0, whole=True)
+        budget = None if self.budget is None else parse_seconds(self.budget, "budget")
+        probe = resolve(FLAT)(self.taxonomy)
+        probe._check_parameters()
+        if self.features is None:
+            X = probe._check_X(X, reset=True)
+            self.n_features_in_ = probe.n_features_in_
+            for name in ("feature_names_in_",):
+                if hasattr(probe, name):
+                    setattr(self, name, getattr(probe, name))
+        Y, taxonomy, _ = check_labels(y, self.taxonomy, n_documents(X))
+        found = self._search(X, Y, taxonomy, budget, models, tuned, say)
+        self.report_: AutoReport | None = None if found is None else found[0]
+        pipe = self._pipeline(found)
+        self.pipeline_ = pipe.fit(X, y, feature_names=feature_names)
+        if found is not None:
+            self._calibrate(X, y, found[0])
+        return self
+
+    def _search(
+        self,
+        X: Any,
+        Y: CSR,
+        taxonomy: Taxonomy,
+        budget: float | None,
+        models: list[str] | None,
+        tuned: tuple[str, ...],
+        say: Callable[[str], None],
+    ) -> tuple[AutoReport, Evaluator] | None:
+        try:
+            found = search(
+                X,
+                Y,
+                taxonomy,
+                self.features,
+                measure=self.measure,
+                budget=budget,
+                seed=self.random_state,
+                n_jobs=self.n_jobs,
+                models=models,
+                tuned=tuned,
+                checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
+                say=say,
+            )
+        except LinnaeusError as error:
+            warnings.warn(f"Nothing was searched: {error} {FLAT} is taken.", stacklevel=3)
+            return None
+        if found is None:
+            warnings.warn(
+                f"There are {Y.shape[0]} documents, too few to hold any out: {FLAT} is taken as it is.", stacklevel=3
+            )
+        return found
+
+    def _pipeline(self, found: tuple[AutoReport, Evaluator] | None) -> Pipeline:
+        if found is None:
+            kind = resolve(FLAT)
+            return Pipeline(kind(self.taxonomy, random_state=self.random_state, n_jobs=self.n_jobs), self.features)
+        report, evaluator = found
+        model = evaluator.model(report.chosen.candidate).set_params(taxonomy=self.taxonomy)
+        features = evaluator.variants[report.chosen.candidate.features]
+        return Pipeline(model, features, decoder=evaluator.fitted_cut(report.chosen))
+
+    def _calibrate(self, X: Any, y: Any, report: AutoReport) -> None:
+        """Probabilities from the held-out scores of the search, where that is not too much work."""
+        held = report.chosen.held
+        if held is None or len(held.nodes) > MOST_CURVES:
+            return
+        try:
+            calibrate(self.pipeline_, X, y, cv=held)
+        except LinnaeusError as error:
+            report.notes.append(f"The model has no calibrated probabilities: {error}")
+
+    # -- answering -----------------------------------------------------------------------------------------------------
+
+    @property
+    def classes_(self) -> Any:
+        """Names of the nodes that can be answered."""
+        return self.pipeline_.classes_
+
+    @property
+    def taxonomy_(self) -> Taxonomy:
+        """The taxonomy of the answers."""
+        check_is_fitted(self, "pipeline_")
+        return self.pipeline_.taxonomy_
+
+    def predict(self, X: Any, **request: Any) -> Any:
+        """Answers in the kind of the labels; see `Pipeline.predict`."""
+        check_is_fitted(self, "pipeline_")
+        return self.pipeline_.predict(X, **request)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Scores of all answerable nodes."""
+        check_is_fitted(self, "pipeline_")
+        return self.pipeline_.decision_function(X)
+
+    @available_if(lambda self: not hasattr(self, "pipeline_") or hasattr(self.pipeline_, "predict_proba"))
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Calibrated, coherent probabilities of all answerable nodes."""
+        check_is_fitted(self, "pipeline_")
+        return self.pipeline_.predict_proba(X)
+
+    def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
+        """Hierarchical F1 of the answers."""
+        check_is_fitted(self, "pipeline_")
+        return self.pipeline_.score(X, y, sample_weight)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_label = True
+        return tags

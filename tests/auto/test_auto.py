@@ -1,0 +1,208 @@
+"""The search sees every family, keeps what is best on held-out documents, and says what it did."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from linnaeus import Taxonomy, load, save
+from linnaeus.auto import AutoClassifier
+from linnaeus.auto.candidates import FAMILIES, GRID, Candidate, models_for
+from linnaeus.auto.evaluate import Evaluator, Outcome, splits_of
+from linnaeus.auto.search import Search, search
+from linnaeus.errors import ParameterError
+from linnaeus.features import DenseFeatures, TextFeatures
+
+TAX = Taxonomy.from_paths([["A", "AA"], ["A", "AB"], ["B", "BA"], ["B", "BB"]])
+LEAVES = ["AA", "AB", "BA", "BB"]
+
+
+def sets(n: int = 120, seed: int = 0) -> tuple[np.ndarray, list[list[str]]]:
+    """Rare, noisy label sets: a threshold of 0 answers too little."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    noisy = X + 1.2 * rng.normal(size=X.shape)
+    return X, [[name for name, value in zip(LEAVES, row, strict=True) if value > 1.0] or ["AA"] for row in noisy]
+
+
+def rings(n: int = 120, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    X = np.random.default_rng(seed).normal(size=(n, 2))
+    r = (X**2).sum(axis=1)
+    return X, np.select([r < 0.6, r < 1.4, r < 2.5], LEAVES[:3], LEAVES[3])
+
+
+class Fixed:
+    """An evaluator whose values are given by a function of candidate and size; every fit takes one second."""
+
+    n_learn, variants, closed_sets, measure = 9_600, {"as they are": None, "rbf map": None}, True, "micro_f1"
+
+    def __init__(self, value) -> None:
+        self.value, self.calls, self.Y = value, [], np.zeros((12_800, 1))
+
+    def run(self, candidate, n_docs, **limits) -> Outcome:
+        self.calls.append((candidate, n_docs))
+        value = self.value(candidate, n_docs)
+        return Outcome(candidate, n_docs, value, value, "own", 1.0)
+
+
+def begun(evaluator: Fixed, budget: float | None = 1e9, folder=None, kept=None) -> Search:
+    models = [names[0] for names in FAMILIES.values()] + ["OneVsRestLogistic"]
+    return Search(evaluator, budget, folder, lambda line: None, models, kept={} if kept is None else kept)
+
+
+def prefers(model: str, C: float):
+    return lambda candidate, n_docs: (
+        0.5 + 0.3 * (candidate.model == model) - 0.02 * abs(np.log10((candidate.C or C) / C))
+    )
+
+
+def test_every_family_is_seen_once_before_any_is_tuned_further() -> None:
+    evaluator = Fixed(prefers("OneVsRestLogistic", 1.0))
+    begun(evaluator).run()
+    tuned = next(i for i, (candidate, _) in enumerate(evaluator.calls) if candidate.C not in (1.0, None))
+    assert {candidate.model for candidate, _ in evaluator.calls[:tuned]} >= {names[0] for names in FAMILIES.values()}
+    order = models_for(TAX.indicator(LEAVES), TAX)
+    assert [next(f for f, names in FAMILIES.items() if model in names) for model in order[:5]] == list(FAMILIES)
+
+
+def test_later_rounds_have_fewer_candidates_and_more_documents_and_c_is_followed_to_its_best() -> None:
+    evaluator = Fixed(prefers("RRSVM", 30.0))
+    run = begun(evaluator)
+    run.run()
+    rounds = {n: len({candidate.place for candidate, m in evaluator.calls if m == n}) for n in (600, 2_400, 9_600)}
+    assert rounds[600] > rounds[2_400] >= 2
+    assert run.best().candidate == Candidate("RRSVM", run.best().candidate.features, 30.0, run.best().candidate.learn)
+    assert len(evaluator.calls) == len(set(evaluator.calls))  # nothing is fitted twice
+
+
+def test_a_small_budget_ends_the_search_early_and_keeps_time_for_the_last_fit(monkeypatch) -> None:
+    clock = iter(range(10_000))
+    monkeypatch.setattr("linnaeus.auto.search.time.perf_counter", lambda: float(next(clock)))  # a second per fit
+    evaluator = Fixed(prefers("RRSVM", 1.0))
+    run = begun(evaluator, budget=8.0)
+    run.run()
+    assert len(evaluator.calls) <= 7
+    assert run.spent <= 8.0
+    run = begun(Fixed(prefers("RRSVM", 1.0)), budget=0.5)
+    run.run()
+    assert len(run.tried) == 1
+    assert "too small" in run.notes[0]
+
+
+def test_a_search_that_was_interrupted_continues_with_the_same_decisions(tmp_path) -> None:
+    whole = Fixed(prefers("NodeSVM", 3.0))
+    run = begun(whole)
+    run.run()
+    stopped = Fixed(prefers("NodeSVM", 3.0))
+
+    def interrupted(candidate, n_docs, **limits):
+        if len(stopped.calls) == 6:
+            raise KeyboardInterrupt
+        return Fixed.run(stopped, candidate, n_docs)
+
+    stopped.run = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        begun(stopped, folder=tmp_path).run()
+    kept = json.loads((tmp_path / "search.json").read_text())
+    assert len(kept) == 6
+    rest = Fixed(prefers("NodeSVM", 3.0))
+    again = begun(rest, folder=tmp_path, kept=kept)
+    again.run()
+    assert [one.candidate for one in again.tried] == [one.candidate for one in run.tried]
+    assert rest.calls == whole.calls[6:]
+
+
+def test_a_model_that_refuses_the_documents_is_left_out_and_named() -> None:
+    def refusing(candidate, n_docs):
+        if candidate.model == "GlobalTreeModel":
+            raise ParameterError("it needs a tree")
+        return 0.5
+
+    run = begun(Fixed(refusing))
+    run.run()
+    assert "GlobalTreeModel was left out: it needs a tree" in run.notes
+    assert any("same held-out" in note for note in run.notes)  # a constant measure
+
+
+def test_label_sets_are_cut_where_they_are_best_and_probabilities_are_calibrated(tmp_path) -> None:
+    X, y = sets()
+    auto = AutoClassifier(TAX, budget=6).fit(X, y)
+    report = auto.report_
+    assert report.chosen.cut != "own"
+    assert report.value > report.baseline.own
+    low, high = report.interval
+    assert low <= report.value <= high
+    P = auto.predict_proba(X)
+    assert ((P >= 0) & (P <= 1)).all()
+    said = str(report)
+    assert all(word in said for word in ("chosen:", "95% interval", "flat baseline", "folds"))
+    assert json.loads(json.dumps(report.to_dict()))["measure"] == "hierarchical_f1"
+    save(auto, tmp_path / "model")
+    assert load(tmp_path / "model").predict(X) == auto.predict(X)
+
+
+def test_rings_are_learned_through_a_map_and_the_same_seed_gives_the_same_answer() -> None:
+    X, y = rings()
+    first, second = (AutoClassifier(TAX, budget=1e6, features=DenseFeatures()) for _ in range(2))
+    first.fit(X, y, models=["OneVsRestSVM"])
+    second.fit(X, y, models=["OneVsRestSVM"])
+    assert first.report_.chosen.candidate.features == "rbf map"
+    assert [(o.candidate, o.value) for o in first.report_.tried] == [
+        (o.candidate, o.value) for o in second.report_.tried
+    ]
+    np.testing.assert_array_equal(first.decision_function(X), second.decision_function(X))
+    X_test, y_test = rings(seed=1)
+    assert first.score(X_test, y_test) > 0.8
+    assert first.predict(X_test).dtype.kind in "OU"
+
+
+def test_rankings_are_chosen_by_average_precision() -> None:
+    X, y = sets()
+    found = search(X, TAX.indicator(y), TAX, measure="average precision", budget=1e6, models=["NodeSVM"])
+    report, evaluator = found
+    assert report.measure == "average_precision"
+    assert report.chosen.P.shape == (120, TAX.n_nodes)
+    assert report.value == max(one.value for one in report.tried)
+    assert isinstance(evaluator, Evaluator)
+
+
+def test_text_tries_another_weighting() -> None:
+    texts = [
+        f"{word} {word} the {other}" for word in ("cat", "dog", "oak", "elm") for other in "abcdefgh" for _ in "12"
+    ]
+    y = [label for label in LEAVES for _ in range(16)]
+    auto = AutoClassifier(TAX, features=TextFeatures(), budget=3).fit(texts, y)
+    assert auto.predict(["a cat", "an elm"]).tolist() == ["AA", "BB"]
+    assert {one.candidate.features for one in auto.report_.tried} >= {"as they are"}
+
+
+def test_too_few_documents_are_answered_by_the_flat_model_with_a_warning() -> None:
+    with pytest.warns(UserWarning, match="too few to hold any out"):
+        auto = AutoClassifier(TAX).fit(np.eye(4), LEAVES)
+    assert auto.report_ is None
+    assert auto.predict(np.eye(4)).tolist() == LEAVES
+    assert splits_of(TAX.indicator(LEAVES), 0) == []
+
+
+def test_a_budget_for_one_fit_gives_the_flat_model_and_a_sentence() -> None:
+    X, y = sets()
+    auto = AutoClassifier(TAX, budget=0.001).fit(X, y)
+    assert auto.report_.chosen.candidate == Candidate("OneVsRestSVM", C=1.0, learn="given")
+    assert "too small" in auto.report_.notes[0]
+
+
+def test_wrong_parameters_are_named() -> None:
+    X, y = sets()
+    with pytest.raises(ParameterError, match="did you mean 'micro_f1'"):
+        AutoClassifier(TAX, measure="micro_f").fit(X, y)
+    with pytest.raises(ParameterError, match="budget"):
+        AutoClassifier(TAX, budget="long").fit(X, y)
+    assert 1.0 in GRID
+
+
+@parametrize_with_checks([AutoClassifier(budget=0.001)])
+def test_scikit_learn_takes_it_as_one_of_its_own(estimator, check) -> None:
+    check(estimator)
