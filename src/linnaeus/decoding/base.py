@@ -8,11 +8,12 @@ children are tops.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from linnaeus.engine import limits
 from linnaeus.errors import DataError, ParameterError
@@ -40,7 +41,7 @@ __all__ = [
     "theta_per_node",
 ]
 
-Theta = float | tuple[float, ...]
+Theta: TypeAlias = float | Sequence[float] | FloatArray  # one threshold, or one for each node
 _BLOCK = 4 * 2**20  # bytes of labels held at once
 
 
@@ -66,10 +67,12 @@ class Decoder(ABC):
         """Whether every answer is exactly one node, with its ancestors if ``closed``."""
         return False
 
-    def __call__(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> CSR:
+    def __call__(self, S: npt.ArrayLike, taxonomy: Taxonomy, columns: npt.ArrayLike | None = None) -> CSR:
         return self._decode(*checked(S, taxonomy, columns))
 
-    def over_blocks(self, scores: Iterable[Any], taxonomy: Taxonomy, columns: Any = None) -> CSR:
+    def over_blocks(
+        self, scores: Iterable[npt.ArrayLike], taxonomy: Taxonomy, columns: npt.ArrayLike | None = None
+    ) -> CSR:
         """The answers for scores that come some documents at a time, as those of a model do."""
         return stacked([self(S, taxonomy, columns) for S in scores], taxonomy)
 
@@ -88,7 +91,7 @@ class Decoder(ABC):
 
         return midway_margins(S, Y, taxonomy, columns, closed=self.closed)
 
-    def set_weights(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> SetWeights:
+    def set_weights(self, S: npt.ArrayLike, taxonomy: Taxonomy, columns: npt.ArrayLike | None = None) -> SetWeights:
         """Weights that rank whole label sets by this decision rule, columns as given; see `set_weights`.
 
         The closed set of largest total weight is the answer of the decoder with all ancestors. By default a set loses
@@ -100,17 +103,17 @@ class Decoder(ABC):
         Y = self(S, taxonomy, nodes)
         return by_closure(self.margins(S, Y, taxonomy, nodes), Y, taxonomy, nodes, closed=self.closed)
 
-    def label_scores(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> FloatArray:
+    def label_scores(self, S: npt.ArrayLike, taxonomy: Taxonomy, columns: npt.ArrayLike | None = None) -> FloatArray:
         """Of a decoder that answers one label: what every node scores as this label, minus infinity: never answered."""
         raise NotImplementedError(f"{type(self).__name__} answers label sets.")
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Name and parameters as plain values; `linnaeus.decoding.decoder` takes them back."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {"name": self.name} | {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
 
 
-def as_given(S: Any, taxonomy: Taxonomy, columns: Any) -> tuple[FloatArray, IntArray]:
+def as_given(S: npt.ArrayLike, taxonomy: Taxonomy, columns: npt.ArrayLike | None) -> tuple[FloatArray, IntArray]:
     """Scores in double precision, and the nodes of their columns, in the order given."""
     nodes = np.arange(taxonomy.n_nodes) if columns is None else np.asarray(columns)
     return np.asarray(S, dtype=np.float64), nodes
@@ -126,7 +129,9 @@ def stacked(parts: list[CSR], taxonomy: Taxonomy) -> CSR:
     return sparse.csr_array(sparse.vstack(parts, format="csr")) if parts else empty
 
 
-def checked(S: Any, taxonomy: Taxonomy, columns: Any) -> tuple[FloatArray, Taxonomy, IntArray]:
+def checked(
+    S: npt.ArrayLike, taxonomy: Taxonomy, columns: npt.ArrayLike | None
+) -> tuple[FloatArray, Taxonomy, IntArray]:
     """Scores without NaN, C-contiguous, in the order of node numbers, and these numbers."""
     S = np.asarray(S)
     if S.ndim != 2:
@@ -213,7 +218,7 @@ def blocks(n_docs: int, n_nodes: int) -> Iterator[slice]:
     return limits.blocks(n_docs, limits.rows_that_fit(4 * n_nodes, _BLOCK))
 
 
-def plain_theta(theta: Any) -> Theta:
+def plain_theta(theta: object) -> float | tuple[float, ...]:
     """A threshold as a float, or one for each node as a tuple: values that compare, hash and write as JSON."""
     try:
         array = np.asarray(theta, dtype=np.float64)
@@ -224,7 +229,7 @@ def plain_theta(theta: Any) -> Theta:
     return float(array) if array.ndim == 0 else tuple(array.tolist())
 
 
-def less_theta(theta: Theta, S: Any, taxonomy: Taxonomy, columns: Any = None) -> FloatArray:
+def less_theta(theta: Theta, S: npt.ArrayLike, taxonomy: Taxonomy, columns: npt.ArrayLike | None = None) -> FloatArray:
     """Scores less the thresholds of their nodes."""
     S = np.asarray(S)
     each = theta_per_node(theta, taxonomy)

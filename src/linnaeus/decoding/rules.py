@@ -15,9 +15,8 @@ are never relaxed: where no set obeys them, there is no answer. What is best amo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
 
 import numpy as np
 
@@ -65,13 +64,13 @@ class Rules:
     [True, False, False]
     """
 
-    only_under: Any = ()
-    exclude: Any = ()
-    require: Any = ()
+    only_under: str | Iterable[str] = ()
+    exclude: str | Iterable[str] = ()
+    require: str | Iterable[str] = ()
     at_least: int = 0
     at_most: int | None = None
     at_most_under: Mapping[str, int] = field(default_factory=dict)
-    one_per: Any = ()
+    one_per: str | Iterable[str] = ()
     min_depth: int | None = None
     depth: int | None = None
     keep_shallow: bool = False
@@ -93,7 +92,7 @@ class Rules:
             raise ParameterError(f"at_least={self.at_least} and at_most={self.at_most} contradict each other.")
 
     @classmethod
-    def of(cls, given: Rules | Mapping[str, Any] | None) -> Rules:
+    def of(cls, given: Rules | Mapping[str, object] | None) -> Rules:
         """Rules as they are, from a dictionary of the parameters above, or none."""
         if given is None or isinstance(given, Rules):
             return given or cls()
@@ -103,7 +102,8 @@ class Rules:
                 raise ParameterError(
                     f"There is no rule {name!r}; the rules are {', '.join(known)}{nearest(name, known)}"
                 )
-        return cls(**given)
+        make: Callable[..., Rules] = cls
+        return make(**given)
 
     def bind(self, taxonomy: Taxonomy) -> BoundRules:
         """The rules as arrays over the nodes of a taxonomy; unknown names are errors."""
@@ -209,7 +209,7 @@ class BoundRules:
         return np.asarray(wrong == 0)
 
 
-def _children_in(Y: CSR, edges: Hierarchy, n: int) -> Any:
+def _children_in(Y: CSR, edges: Hierarchy, n: int) -> IntArray:
     """How many children of every node, and (last) how many tops, are in each row."""
     from scipy import sparse
 
@@ -220,7 +220,7 @@ def _children_in(Y: CSR, edges: Hierarchy, n: int) -> Any:
     return (Y.astype(np.int32) @ matrix).toarray()
 
 
-def _names(given: Any) -> tuple[str, ...]:
+def _names(given: object) -> tuple[str, ...]:
     if isinstance(given, str):
         return (given,)
     if not isinstance(given, Iterable):

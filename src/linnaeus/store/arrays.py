@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from linnaeus.errors import StoreError
-from linnaeus.typing import CSR
+from linnaeus.typing import CSR, Array, IntArray
 
 __all__ = ["DAMAGED", "file_sha256", "map_arrays", "pack", "unpack", "write_arrays"]
 
@@ -52,7 +52,7 @@ _NAMES = {np.dtype(kind): name for name, kind in DTYPES.items()}
 _PIECE = 16 * 2**20
 
 
-def write_arrays(path: Path, arrays: Mapping[str, Any]) -> tuple[str, int]:
+def write_arrays(path: Path, arrays: Mapping[str, Array]) -> tuple[str, int]:
     """Write arrays to a new file, to the disk; returns the file's SHA-256 and its size.
 
     Examples
@@ -75,8 +75,8 @@ def write_arrays(path: Path, arrays: Mapping[str, Any]) -> tuple[str, int]:
     return state.hexdigest(), size
 
 
-def _content(arrays: Mapping[str, Any]) -> Iterator[Any]:
-    header: dict[str, Any] = {}
+def _content(arrays: Mapping[str, Array]) -> Iterator[bytes | memoryview]:
+    header: dict[str, dict[str, object]] = {}
     offset = 0
     ordered = sorted(arrays, key=lambda key: (-arrays[key].dtype.itemsize, key))
     for key in ordered:
@@ -94,7 +94,7 @@ def _content(arrays: Mapping[str, Any]) -> Iterator[Any]:
         yield from _pieces(arrays[key])
 
 
-def _pieces(array: Any) -> Iterator[Any]:
+def _pieces(array: Array) -> Iterator[bytes | memoryview]:
     """The bytes of an array in C order, little-endian, some rows at a time."""
     array = np.atleast_1d(array)
     row = max(1, array.nbytes // max(1, len(array)))
@@ -111,7 +111,7 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def map_arrays(path: Path) -> dict[str, Any]:
+def map_arrays(path: Path) -> dict[str, Array]:
     """Arrays of a safetensors file as read-only views of the mapped file: length (8 bytes), JSON header, data."""
     try:
         mapped = np.memmap(path, dtype=np.uint8, mode="r")
@@ -124,7 +124,7 @@ def map_arrays(path: Path) -> dict[str, Any]:
         raise StoreError(f"{path} is not a safetensors file of ours: {error}.") from error
 
 
-def _mapped(content: Any, entry: dict[str, Any]) -> Any:
+def _mapped(content: Array, entry: Mapping[str, Any]) -> Array:
     """One array of the file, where its header says; kernels want it aligned."""
     dtype, shape, (start, stop) = np.dtype(DTYPES[entry["dtype"]]), entry["shape"], entry["data_offsets"]
     sizes = [*shape, start, stop]
@@ -138,7 +138,7 @@ def _mapped(content: Any, entry: dict[str, Any]) -> Any:
     return array if array.flags.aligned else array.copy()
 
 
-def pack(matrix: CSR) -> dict[str, Any]:
+def pack(matrix: CSR) -> dict[str, Array]:
     """The arrays of a CSR matrix, narrow.
 
     Examples
@@ -154,7 +154,7 @@ def pack(matrix: CSR) -> dict[str, Any]:
     return {"data": _half(matrix.data), "indices": indices, "lengths": lengths.astype(_narrowest(lengths))}
 
 
-def unpack(arrays: dict[str, Any], dtype: str | None, shape: tuple[int, int]) -> CSR:
+def unpack(arrays: Mapping[str, Array], dtype: str | None, shape: tuple[int, int]) -> CSR:
     """The inverse of `pack`; matrices of the first format say no ``dtype``, theirs is that of the data."""
     from scipy import sparse
 
@@ -172,12 +172,12 @@ def unpack(arrays: dict[str, Any], dtype: str | None, shape: tuple[int, int]) ->
     return matrix
 
 
-def _narrowest(lengths: Any) -> Any:
+def _narrowest(lengths: IntArray) -> type[np.integer[Any]]:
     longest = lengths.max(initial=0)
     return np.uint8 if longest < 2**8 else np.uint16 if longest < 2**16 else np.int32
 
 
-def _half(data: Any) -> Any:
+def _half(data: Array) -> Array:
     """The data in half precision, if this is exact."""
     if data.dtype not in (np.float32, np.float64):
         return data

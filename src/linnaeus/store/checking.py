@@ -7,11 +7,13 @@ user. What is laid out for it (the weights as kernels want them) is used by all 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from linnaeus.data.kinds import LabelCodec
+from linnaeus.decoding import Decoder
 from linnaeus.decoding import decoder as make_decoder
 from linnaeus.errors import LinnaeusError, StoreError
 from linnaeus.models.base import TaxonomyClassifier
@@ -31,11 +33,12 @@ from linnaeus.store.tables import (
     within,
 )
 from linnaeus.taxonomy import Taxonomy
+from linnaeus.typing import IntArray
 
 __all__ = ["check_model"]
 
 
-def check_model(model: Any, *, deep: bool = False) -> None:
+def check_model(model: object, *, deep: bool = False) -> None:
     """Refuse a decoded model or pipeline whose values do not fit together; ``deep`` also reads very large arrays."""
     try:
         if isinstance(model, Pipeline):
@@ -50,7 +53,7 @@ def check_model(model: Any, *, deep: bool = False) -> None:
         raise StoreError(str(error)) from error
 
 
-def _check_pipeline(pipe: Any, deep: bool) -> None:
+def _check_pipeline(pipe: Pipeline, deep: bool) -> None:
     if not isinstance(pipe.model_, TaxonomyClassifier):
         raise StoreError(f"the model of the pipeline is {described(pipe.model_)}")
     _check_classifier(pipe.model_, deep)
@@ -60,7 +63,7 @@ def _check_pipeline(pipe: Any, deep: bool) -> None:
         raise StoreError(f"the features make {width} columns, but the model takes {expected}")
     names = pipe.feature_names_
     if hasattr(pipe.features_, "vectors"):  # names are of the vectors before the map
-        expected = pipe.features_.n_features_in_
+        expected = getattr(pipe.features_, "n_features_in_", None)
     if names is not None and not (is_strings(names) and (expected is None or len(names) == expected)):
         raise StoreError(f"feature_names are not {expected} names")
     check_names(dict(pipe.about_), "about")
@@ -108,7 +111,7 @@ def _check_classifier(model: Any, deep: bool) -> None:
     _try(model)
 
 
-def _check_object(kind: str, value: Any, where: str, sizes: Sizes, beside: dict[str, Any], deep: bool) -> None:
+def _check_object(kind: str, value: Any, where: str, sizes: Sizes, beside: Mapping[str, Any], deep: bool) -> None:
     """An object with a table of its own, or one of the kinds that several classes are."""
     name = type(value).__name__
     if kind == "Decoder":
@@ -163,7 +166,7 @@ def _check_documents(value: Any, kernel: Any, sizes: Sizes, where: str, deep: bo
         raise StoreError(f"{where} has {len(value)} documents; expected {sizes['support']}")
 
 
-def check_codec(codec: LabelCodec, taxonomy: Taxonomy, nodes: Any) -> None:
+def check_codec(codec: LabelCodec, taxonomy: Taxonomy, nodes: IntArray) -> None:
     """Kinds and types of labels that answers can be made of."""
     if codec.kind not in ("labels", "sets", "paths", "indicator"):
         raise StoreError(f"codec_.kind is {codec.kind!r}; expected labels, sets, paths or indicator")
@@ -181,7 +184,7 @@ def check_codec(codec: LabelCodec, taxonomy: Taxonomy, nodes: Any) -> None:
     codec.values(taxonomy.names)
 
 
-def _try(model: Any) -> None:
+def _try(model: TaxonomyClassifier) -> None:
     """Classify one empty document: what is laid out for it is used by all that follow."""
     from scipy import sparse
 
@@ -196,7 +199,7 @@ def _try(model: Any) -> None:
         model.answers(X)
 
 
-def _try_decoder(decoder: Any, model: Any) -> None:
+def _try_decoder(decoder: Decoder, model: TaxonomyClassifier) -> None:
     """Decide on scores of 0, and of 1."""
     if getattr(decoder, "fitted", True) is not True:
         raise StoreError(f"the decoder {decoder.name} is not fitted")

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from linnaeus.models.checkpoint import RUN_ONLY
 from linnaeus.store.arrays import pack, unpack
 from linnaeus.store.rules import check_taxonomy
 from linnaeus.taxonomy import Deprecated, Taxonomy
+from linnaeus.typing import CSR, Array
 
 __all__ = ["decode", "encode"]
 
@@ -30,7 +32,7 @@ __all__ = ["decode", "encode"]
 _RUN_ONLY = RUN_ONLY | {"random_state"}
 
 
-def encode(value: Any, arrays: dict[str, Any], key: str = "model") -> Any:
+def encode(value: object, arrays: dict[str, Array], key: str = "model") -> object:
     """``value`` as JSON; arrays go into ``arrays`` under names that begin with ``key``."""
     from scipy import sparse
 
@@ -46,9 +48,9 @@ def encode(value: Any, arrays: dict[str, Any], key: str = "model") -> Any:
         arrays[key] = value
         return {"$array": key}
     if sparse.issparse(value):
-        value = sparse.csr_array(value)
-        arrays.update({f"{key}.{name}": array for name, array in pack(value).items()})
-        return {"$sparse": key, "shape": list(value.shape), "dtype": value.dtype.name}
+        matrix: CSR = sparse.csr_array(value)
+        arrays.update({f"{key}.{name}": array for name, array in pack(matrix).items()})
+        return {"$sparse": key, "shape": list(matrix.shape), "dtype": matrix.dtype.name}
     if isinstance(value, Taxonomy):
         return _encode_taxonomy(value, arrays)
     if isinstance(value, (list, tuple)):
@@ -58,7 +60,7 @@ def encode(value: Any, arrays: dict[str, Any], key: str = "model") -> Any:
     return _encode_object(value, arrays, key)
 
 
-def decode(value: Any, arrays: dict[str, Any], taxonomies: dict[str, Taxonomy] | None = None) -> Any:
+def decode(value: Any, arrays: dict[str, Array], taxonomies: dict[str, Taxonomy] | None = None) -> Any:
     """The inverse of `encode`; a taxonomy that is named twice is made once."""
     taxonomies = {} if taxonomies is None else taxonomies
     if isinstance(value, list):
@@ -94,7 +96,7 @@ def decode(value: Any, arrays: dict[str, Any], taxonomies: dict[str, Taxonomy] |
             raise StoreError(f"The manifest holds the unknown entry {other!r}.")
 
 
-def _encode_object(value: Any, arrays: dict[str, Any], key: str) -> dict[str, Any]:
+def _encode_object(value: Any, arrays: dict[str, Array], key: str) -> dict[str, object]:
     """An object of a registered class: its ``state`` or ``to_dict``, or parameters and what ends in an underscore."""
     name = type(value).__name__
     known = name in registry.MODELS or name in registry.STORABLE
@@ -115,7 +117,7 @@ def _encode_object(value: Any, arrays: dict[str, Any], key: str) -> dict[str, An
     }
 
 
-def _decode_object(value: dict[str, Any], arrays: dict[str, Any], taxonomies: dict[str, Taxonomy]) -> Any:
+def _decode_object(value: dict[str, Any], arrays: dict[str, Array], taxonomies: dict[str, Taxonomy]) -> Any:
     name = value["$object"]
     if name not in registry.MODELS and name not in registry.STORABLE:
         known = [*registry.MODELS, *registry.STORABLE]
@@ -144,20 +146,20 @@ def _decode_object(value: dict[str, Any], arrays: dict[str, Any], taxonomies: di
     return made
 
 
-def _key(key: Any) -> Any:
+def _key(key: object) -> str | float | None:
     """A key of a dictionary, which JSON lists beside its value: a name, or a number as in class weights."""
     if isinstance(key, (str, int, float)) or key is None:
         return key
     raise StoreError(f"The manifest holds a dictionary with the key {key!r}; expected a name.")
 
 
-def _encode_taxonomy(taxonomy: Taxonomy, arrays: dict[str, Any]) -> dict[str, Any]:
+def _encode_taxonomy(taxonomy: Taxonomy, arrays: dict[str, Array]) -> dict[str, object]:
     key = f"taxonomy.{taxonomy.fingerprint[:12]}"
     arrays[f"{key}.names"] = _pack(taxonomy.names)
     arrays[f"{key}.indptr"], arrays[f"{key}.indices"] = taxonomy.parent_indptr, taxonomy.parent_indices
     if taxonomy.display_labels is not None:
         arrays[f"{key}.display"] = _pack(taxonomy.display_labels)
-    entry: dict[str, Any] = {"$taxonomy": key, "kind": taxonomy.kind, "root": taxonomy.root}
+    entry: dict[str, object] = {"$taxonomy": key, "kind": taxonomy.kind, "root": taxonomy.root}
     if taxonomy.aliases or taxonomy.deprecated:
         entry["aliases"] = dict(taxonomy.aliases)
         entry["deprecated"] = {
@@ -166,7 +168,7 @@ def _encode_taxonomy(taxonomy: Taxonomy, arrays: dict[str, Any]) -> dict[str, An
     return entry
 
 
-def _decode_taxonomy(value: dict[str, Any], arrays: dict[str, Any]) -> Taxonomy:
+def _decode_taxonomy(value: dict[str, Any], arrays: dict[str, Array]) -> Taxonomy:
     key = value["$taxonomy"]
     display = arrays.get(f"{key}.display")
     for part in ("indptr", "indices"):
@@ -192,10 +194,10 @@ def _decode_taxonomy(value: dict[str, Any], arrays: dict[str, Any]) -> Taxonomy:
     return made.with_replacements(aliases, deprecated)
 
 
-def _pack(texts: Any) -> Any:
+def _pack(texts: Iterable[str]) -> Array:
     """Strings as UTF-8 bytes, ended by zero bytes (which names do not hold)."""
     return np.frombuffer("".join(f"{text}\0" for text in texts).encode(), dtype=np.uint8)
 
 
-def _unpack(packed: Any) -> list[str]:
+def _unpack(packed: Array) -> list[str]:
     return packed.tobytes().decode().split("\0")[:-1]

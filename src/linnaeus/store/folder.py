@@ -15,7 +15,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -23,11 +23,14 @@ from typing import Any
 from linnaeus import __version__, registry
 from linnaeus.errors import LinnaeusError, StoreError
 from linnaeus.files import naming, replace_file
+from linnaeus.models.classifier import Classifier
 from linnaeus.pipeline import Pipeline
 from linnaeus.store.arrays import DAMAGED, file_sha256, map_arrays, write_arrays
 from linnaeus.store.checking import check_model
 from linnaeus.store.codec import decode, encode
 from linnaeus.store.tables import LARGE
+from linnaeus.taxonomy import Taxonomy
+from linnaeus.typing import Array
 
 __all__ = ["FORMAT_VERSION", "check_target", "load", "read_manifest", "save"]
 
@@ -38,7 +41,7 @@ MANIFEST = "manifest.json"
 _OURS = re.compile(r"arrays-[0-9a-f]{16}\.safetensors|\.[^/]*\.part|\.tmp\w{6}")
 
 
-def save(model: Any, folder: str | PathLike[str]) -> None:
+def save(model: Classifier, folder: str | PathLike[str]) -> None:
     """Save a fitted model; an existing model in ``folder`` is replaced in one step.
 
     Examples
@@ -56,7 +59,7 @@ def save(model: Any, folder: str | PathLike[str]) -> None:
     if type(model).__name__ not in (*registry.MODELS, "Mixture") and not isinstance(model, Pipeline):
         given = f"{type(model).__module__}.{type(model).__name__}"
         raise StoreError(f"A {given} is not a linnaeus model or Pipeline and cannot be saved as one.")
-    arrays: dict[str, Any] = {}
+    arrays: dict[str, Array] = {}
     content = encode(model, arrays)
     new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
@@ -70,7 +73,7 @@ def save(model: Any, folder: str | PathLike[str]) -> None:
         raise
 
 
-def _write(folder: Path, model: Any, content: Any, arrays: dict[str, Any]) -> None:
+def _write(folder: Path, model: Classifier, content: object, arrays: dict[str, Array]) -> None:
     _tidy(folder, _named_files(folder))  # room for the new model, of what a killed writer left behind
     name, entry = _write_arrays(folder, arrays)
     manifest = {
@@ -150,7 +153,7 @@ def load(folder: str | PathLike[str], *, verify: bool | None = None) -> Any:
 
 
 def _load(folder: Path, manifest: dict[str, Any], verify: bool | None) -> Any:
-    arrays: dict[str, Any] = {}
+    arrays: dict[str, Array] = {}
     try:
         files = {folder / Path(name).name: entry for name, entry in manifest["files"].items()}  # of this folder only
         checked = sum(entry["bytes"] for entry in files.values()) < LARGE if verify is None else verify
@@ -199,8 +202,8 @@ def read_manifest(folder: str | PathLike[str]) -> dict[str, Any]:
     return manifest
 
 
-def _fingerprint(model: Any) -> str | None:
-    taxonomy = getattr(model, "taxonomy_", None)
+def _fingerprint(model: Classifier) -> str | None:
+    taxonomy: Taxonomy | None = getattr(model, "taxonomy_", None)
     return None if taxonomy is None else taxonomy.fingerprint
 
 
@@ -230,13 +233,13 @@ def _is_model(folder: Path) -> bool:
         return False
 
 
-def _checksum(manifest: dict[str, Any]) -> str:
+def _checksum(manifest: Mapping[str, object]) -> str:
     """SHA-256 of everything the manifest says, so that an edited one is noticed."""
     content = {key: value for key, value in manifest.items() if key != "checksum"}
     return hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
-def _write_arrays(folder: Path, arrays: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+def _write_arrays(folder: Path, arrays: dict[str, Array]) -> tuple[str, dict[str, int | str]]:
     """Write all arrays into a file named after its content."""
     part = folder / f".{secrets.token_hex(8)}.part"
     try:
@@ -249,7 +252,7 @@ def _write_arrays(folder: Path, arrays: dict[str, Any]) -> tuple[str, dict[str, 
     return name, {"bytes": size, "sha256": digest}
 
 
-def _check_file(path: Path, entry: dict[str, Any], verify: bool) -> None:
+def _check_file(path: Path, entry: Mapping[str, Any], verify: bool) -> None:
     if not path.is_file():
         raise StoreError(f"{path} is missing: the model is incomplete.")
     size = path.stat().st_size

@@ -10,10 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from linnaeus.decoding.probability.curves import COHERENT, Calibrator
+from linnaeus.decoding.probability.risk import LOSSES, RiskControl
 from linnaeus.errors import StoreError, check_number
+from linnaeus.features.sequences import Sequences
+from linnaeus.models.label_tree import LabelTree
+from linnaeus.models.subtrees import Subtrees
 from linnaeus.store.tables import Declared, Sizes, check_array, check_plain, check_table, described, lines, within
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import is_sparse
+from linnaeus.typing import IntArray, is_sparse
 
 __all__ = ["RULES", "check_features", "check_names", "check_taxonomy", "is_strings"]
 
@@ -44,21 +49,19 @@ def check_taxonomy(taxonomy: Taxonomy) -> None:
             raise StoreError(f"root is {described(root)}; expected the only node without parents, or null")
 
 
-def check_pointers(indptr: Any, n_rows: int, n_entries: int, what: str) -> None:
+def check_pointers(indptr: IntArray, n_rows: int, n_entries: int, what: str) -> None:
     good = len(indptr) == n_rows + 1 and int(indptr[0]) == 0 and int(indptr[-1]) == n_entries
     if not good or (np.diff(indptr.astype(np.int64)) < 0).any():
         raise StoreError(f"{what}: row ends do not rise from 0 to {n_entries}")
 
 
-def _check_sequences(made: Any, sizes: Sizes) -> None:
+def _check_sequences(made: Sequences, sizes: Sizes) -> None:
     check_pointers(made.offsets, len(made.offsets) - 1, len(made.codes), "Sequences.offsets")
     if not all(isinstance(name, str) for name in made.names.values()):
         raise StoreError("Sequences.names are not strings")
 
 
-def _check_calibrator(curve: Any, sizes: Sizes) -> None:
-    from linnaeus.decoding.probability.curves import COHERENT
-
+def _check_calibrator(curve: Calibrator, sizes: Sizes) -> None:
     check_pointers(curve.indptr, len(curve.nodes), len(curve.x), "Calibrator.indptr")
     if curve.coherent not in COHERENT:
         raise StoreError(f"Calibrator.coherent is {curve.coherent!r}; expected one of {', '.join(COHERENT)}")
@@ -72,9 +75,7 @@ def _check_calibrator(curve: Any, sizes: Sizes) -> None:
         raise StoreError("Calibrator.label_x does not rise")
 
 
-def _check_risk(control: Any, sizes: Sizes) -> None:
-    from linnaeus.decoding.probability.risk import LOSSES
-
+def _check_risk(control: RiskControl, sizes: Sizes) -> None:
     if control.loss not in LOSSES:
         raise StoreError(f"RiskControl.loss is {control.loss!r}; expected one of {', '.join(LOSSES)}")
     if not (is_sparse(control.P) and is_sparse(control.gold)):
@@ -85,14 +86,14 @@ def _check_risk(control: Any, sizes: Sizes) -> None:
         raise StoreError("RiskControl.ordering holds numbers other than 0 and 1")
 
 
-def _check_label_tree(tree: Any, sizes: Sizes) -> None:
+def _check_label_tree(tree: LabelTree, sizes: Sizes) -> None:
     if not len(tree.parent) or tree.parent[0] != -1 or not (tree.parent[1:] >= 0).all():
         raise StoreError("LabelTree.parent: vertex 0 is not the only root")
     if not (tree.parent < np.arange(len(tree.parent))).all():
         raise StoreError("LabelTree.parent: a parent comes after its child")
 
 
-def _check_subtrees(subtrees: Any, sizes: Sizes) -> None:
+def _check_subtrees(subtrees: Subtrees, sizes: Sizes) -> None:
     n, parent = sizes["vertices"], subtrees.parent
     if len(parent) != n + sizes["labels"] or not n or parent[0] != -1 or not (parent[1:] >= 0).all():
         raise StoreError("Subtrees.parent does not have one parent for every vertex and label")
@@ -284,11 +285,11 @@ def _dense_width(features: Any, deep: bool) -> int:
     return sizes["features"]
 
 
-def is_strings(values: Any) -> bool:
+def is_strings(values: object) -> bool:
     return isinstance(values, list) and all(isinstance(value, str) for value in values)
 
 
-def check_names(value: Any, where: str) -> None:
+def check_names(value: object, where: str) -> None:
     """Refuse what is not a dictionary with strings as keys."""
     if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
         raise StoreError(f"{where} is {described(value)}; expected values by name")

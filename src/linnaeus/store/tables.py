@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from linnaeus.errors import StoreError
-from linnaeus.typing import is_sparse
+from linnaeus.typing import Array, IntArray, is_sparse
 
 __all__ = [
     "KERNELS",
@@ -91,12 +91,12 @@ def lines(table: str) -> list[Declared]:
 
 def check_table(
     table: list[Declared],
-    found: Mapping[str, Any],
+    found: Mapping[str, object],
     sizes: Sizes,
     owner: str,
     *,
     deep: bool = False,
-    check_object: Callable[[str, Any, str], None] | None = None,
+    check_object: Callable[[str, object, str], None] | None = None,
 ) -> None:
     """Refuse values that a table does not describe; ``check_object(kind, value, where)`` knows the kinds of objects."""
     for line in table:
@@ -153,7 +153,7 @@ def check_array(line: Declared, value: Any, sizes: Sizes, where: str, deep: bool
         _check_finite(value.data if in_rows else value, where, deep)
 
 
-def _check_finite(values: Any, where: str, deep: bool) -> None:
+def _check_finite(values: Array, where: str, deep: bool) -> None:
     """Refuse NaN, infinity, and numbers whose products would be infinite; NaN makes both extremes NaN."""
     if not values.size or (values.nbytes > LARGE and not deep):
         return
@@ -173,11 +173,11 @@ def _check_range(line: Declared, values: Any, sizes: Sizes, where: str) -> None:
         raise StoreError(f"{where} holds a number twice")
 
 
-def within(values: Any, least: int, limit: int) -> bool:
+def within(values: IntArray, least: int, limit: int) -> bool:
     return not values.size or (int(values.min()) >= least and int(values.max()) < limit)
 
 
-def described(value: Any) -> str:
+def described(value: object) -> str:
     """A value in a message: its type, and itself where it is short."""
     shown = repr(value)
     return f"a {type(value).__name__}" if len(shown) > 40 else f"{shown} ({type(value).__name__})"

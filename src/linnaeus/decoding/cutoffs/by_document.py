@@ -16,8 +16,9 @@ phi are the best scores in order, their gaps, mean and deviation (`score_feature
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -69,7 +70,7 @@ class InstanceCut(CutOff):
     n_scores: int = 50
     penalty: float | None = None
     at_least_one: bool = True
-    weights: Any = field(default=None, repr=False)
+    weights: Sequence[float] | None = field(default=None, repr=False)
     constant: float = field(default=0.0, repr=False)
 
     def __post_init__(self) -> None:
@@ -149,10 +150,10 @@ class SetSize(CutOff):
     n_scores: int = 50
     penalty: float | None = None
     at_least_one: bool = True
-    weights: Any = field(default=None, repr=False)
+    weights: Sequence[float] | None = field(default=None, repr=False)
     constant: float = field(default=0.0, repr=False)
-    cut_points: Any = field(default=(), repr=False)
-    sizes: Any = field(default=(), repr=False)
+    cut_points: Sequence[float] = field(default=(), repr=False)
+    sizes: Sequence[float] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -177,10 +178,11 @@ class SetSize(CutOff):
         occurred = tuple(np.unique(sizes).tolist())
         if self.method == "ordinal":
             found = ordinal(F, sizes, self.penalty)
-            return replace(self, weights=found.weights, constant=0.0, cut_points=found.cut_points, sizes=occurred)
+            learned = {"weights": found.weights.tolist(), "cut_points": found.cut_points.tolist()}
+            return replace(self, constant=0.0, sizes=occurred, **learned)
         regress = poisson if self.method == "poisson" else ridge
         weights, constant = regress(F, sizes, self.penalty)
-        return replace(self, weights=weights, constant=constant, cut_points=(), sizes=occurred)
+        return replace(self, weights=weights.tolist(), constant=constant, cut_points=(), sizes=occurred)
 
     def _cut(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
         size = np.floor(self.expected(S) + 0.5).astype(np.int64)

@@ -13,9 +13,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from linnaeus.decoding.base import Decoder, hierarchy, positions
 from linnaeus.decoding.cutoffs.held_out import HeldOut, TopScores, held_out
@@ -28,7 +29,7 @@ from linnaeus.typing import CSR, FloatArray, IntArray
 
 __all__ = ["CutOff", "Metric", "best_of", "micro_f1", "path_minima"]
 
-Metric: TypeAlias = Callable[[Any, Any, Taxonomy], float]
+Metric: TypeAlias = Callable[[CSR, CSR, Taxonomy], float]
 Cut = TypeVar("Cut", bound="CutOff")
 
 
@@ -63,10 +64,10 @@ class CutOff(Decoder):
 
     def allowing_empty(self: Cut) -> Cut:
         """The same cut-off with answers that may be empty, where it has this choice."""
-        choice: dict[str, Any] = {"at_least_one": False} if hasattr(self, "at_least_one") else {}
-        return replace(self, **choice)
+        change: Callable[..., Cut] = replace
+        return change(self, at_least_one=False) if hasattr(self, "at_least_one") else self
 
-    def set_weights(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> SetWeights:
+    def set_weights(self, S: npt.ArrayLike, taxonomy: Taxonomy, columns: npt.ArrayLike | None = None) -> SetWeights:
         self._check_fitted()
         return repaired_weights(self, self.repair, S, taxonomy, columns)
 
@@ -75,7 +76,15 @@ class CutOff(Decoder):
     def fitted(self) -> bool:
         """Whether it can decide."""
 
-    def fit(self: Cut, S: Any, Y: Any, taxonomy: Taxonomy, columns: Any = None, *, metric: Metric | None = None) -> Cut:
+    def fit(
+        self: Cut,
+        S: npt.ArrayLike | TopScores,
+        Y: object,
+        taxonomy: Taxonomy,
+        columns: npt.ArrayLike | None = None,
+        *,
+        metric: Metric | None = None,
+    ) -> Cut:
         """The same cut-off with what it learned; this one stays as it is.
 
         Parameters

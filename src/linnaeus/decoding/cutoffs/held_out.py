@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from linnaeus.data.check import check_labels
 from linnaeus.decoding.base import Decoder, blocks, checked
@@ -21,7 +21,7 @@ from linnaeus.order import best_columns
 from linnaeus.taxonomy.closure import pattern
 from linnaeus.taxonomy.rows import pointers, row_numbers
 from linnaeus.taxonomy.taxonomy import Taxonomy
-from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
+from linnaeus.typing import CSR, Array, BoolArray, FloatArray, IntArray
 
 __all__ = ["HeldOut", "TopScores", "held_out"]
 
@@ -62,7 +62,7 @@ class TopScores:
         """Of the scores as if all were there."""
         return len(self.scores), self.n_columns
 
-    def __getitem__(self, rows: Any) -> TopScores:
+    def __getitem__(self, rows: slice | Array) -> TopScores:
         return TopScores(self.positions[rows], self.scores[rows], self.n_columns)
 
     def best(self, k: int) -> TopScores:
@@ -137,7 +137,7 @@ class HeldOut:
         known = np.isfinite(scores)
         return (docs, scores) if known.all() else (docs[known], scores[known])
 
-    def take(self, docs: Any) -> HeldOut:
+    def take(self, docs: IntArray) -> HeldOut:
         """Some of the documents."""
         return HeldOut(self.S[docs], self.columns, self.gold[docs], self.given[docs], self.taxonomy)
 
@@ -151,7 +151,14 @@ class HeldOut:
         return decoder.over_blocks(self.dense_blocks(), self.taxonomy, self.columns)
 
 
-def held_out(S: Any, Y: Any, taxonomy: Taxonomy, columns: Any = None, *, close: bool = False) -> HeldOut:
+def held_out(
+    S: npt.ArrayLike | TopScores,
+    Y: object,
+    taxonomy: Taxonomy,
+    columns: npt.ArrayLike | None = None,
+    *,
+    close: bool = False,
+) -> HeldOut:
     """Checked scores and labels of any kind; ``close`` compares with the labels and all that is above them.
 
     Examples
@@ -173,7 +180,7 @@ def held_out(S: Any, Y: Any, taxonomy: Taxonomy, columns: Any = None, *, close: 
     return HeldOut(*_without_root(S, taxonomy, nodes), taxonomy.close(given, keep_root=False), given, taxonomy)
 
 
-def _checked_top(S: TopScores, taxonomy: Taxonomy, columns: Any) -> tuple[TopScores, IntArray]:
+def _checked_top(S: TopScores, taxonomy: Taxonomy, columns: npt.ArrayLike | None) -> tuple[TopScores, IntArray]:
     if np.isnan(S.scores.min(initial=0.0)):
         raise DataError(f"A score of document {int(np.isnan(S.scores).any(axis=1).argmax())} is NaN.")
     _, _, nodes = checked(np.empty((0, S.n_columns)), taxonomy, columns)

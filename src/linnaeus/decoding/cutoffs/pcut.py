@@ -8,11 +8,12 @@ is labelled at once, never in a service that answers one document at a time; a b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from linnaeus.decoding.base import checked
 from linnaeus.decoding.cutoffs.cut_off import CutOff, Metric, path_minima
@@ -58,7 +59,7 @@ class PCut(CutOff):
     whole_batch: ClassVar[bool] = True
     x: float | None = 1.0
     at_least_one: bool = False
-    shares: Any = field(default=None, repr=False)
+    shares: Sequence[float] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -81,14 +82,16 @@ class PCut(CutOff):
         values = [metric(held.gold, c._answers(ranked, held), held.taxonomy) for c in cuts]
         return cuts[int(np.argmax(values))]
 
-    def set_weights(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> SetWeights:
+    def set_weights(self, S: npt.ArrayLike, taxonomy: Taxonomy, columns: npt.ArrayLike | None = None) -> SetWeights:
         """Refused: answers depend on the batch."""
         raise ParameterError(
             "PCut does not rank label sets, so it takes no rules and no n_best: it decides a whole batch at once; fit "
             "another cut-off, such as SCut, for that."
         )
 
-    def over_blocks(self, scores: Iterable[Any], taxonomy: Taxonomy, columns: Any = None) -> CSR:
+    def over_blocks(
+        self, scores: Iterable[npt.ArrayLike], taxonomy: Taxonomy, columns: npt.ArrayLike | None = None
+    ) -> CSR:
         """All blocks are one batch; of a very large one only the best scores of each document compete."""
         self._check_fitted()
         if self.along_paths:
@@ -104,8 +107,9 @@ class PCut(CutOff):
     def _assigned(self, S: FloatArray | TopScores, taxonomy: Taxonomy, columns: IntArray) -> CSR:
         if len(S) == 1:
             raise DataError("PCut gives every label to its share of a batch and cannot decide one document alone.")
-        if len(self.shares) != taxonomy.n_nodes:
-            raise ParameterError(f"PCut was fitted on {len(self.shares)} nodes; this taxonomy has {taxonomy.n_nodes}.")
+        n_fitted = len(self.shares or ())
+        if n_fitted != taxonomy.n_nodes:
+            raise ParameterError(f"PCut was fitted on {n_fitted} nodes; this taxonomy has {taxonomy.n_nodes}.")
         no_labels = nothing(len(S), taxonomy)
         batch = HeldOut(S, columns, no_labels, no_labels, taxonomy)
         return self._answers(self._ranked(batch), batch)
@@ -140,7 +144,9 @@ class PCut(CutOff):
         return lambda docs: batch.columns[batch.take(docs).top(1).positions[:, 0]]
 
 
-def gathered(scores: Iterable[Any], taxonomy: Taxonomy, columns: Any) -> tuple[FloatArray | TopScores, IntArray]:
+def gathered(
+    scores: Iterable[npt.ArrayLike], taxonomy: Taxonomy, columns: npt.ArrayLike | None
+) -> tuple[FloatArray | TopScores, IntArray]:
     """Blocks of scores as one: dense, or the best of each document where that would be too large."""
     whole: list[FloatArray] = []
     top: list[TopScores] = []

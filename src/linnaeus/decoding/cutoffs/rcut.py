@@ -14,9 +14,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from linnaeus.decoding.base import hierarchy, positions
 from linnaeus.decoding.cutoffs.cut_off import CutOff, Metric, best_of
@@ -112,7 +113,7 @@ class RCut(CutOff):
             M[:, group] = np.maximum(M[:, group], S[:, group] - cut[:, None])
         return M
 
-    def set_weights(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> SetWeights:
+    def set_weights(self, S: npt.ArrayLike, taxonomy: Taxonomy, columns: npt.ArrayLike | None = None) -> SetWeights:
         return repaired_weights(self, "suppress" if self.per == "parent" else self.repair, S, taxonomy, columns)
 
     def _fit(self, held: HeldOut, metric: Metric) -> RCut:
@@ -212,7 +213,7 @@ def between(scores: FloatArray, n: int) -> float:
     return float(scores[n] + (scores[n - 1] - scores[n]) / 2)
 
 
-def _siblings(taxonomy: Taxonomy, columns: IntArray) -> Iterator[Any]:
+def _siblings(taxonomy: Taxonomy, columns: IntArray) -> Iterator[IntArray]:
     """Positions of the scored children of every parent, and of the scored tops."""
     edges, position = hierarchy(taxonomy), positions(taxonomy, columns)
     bounds = zip(edges.child_indptr[:-1], edges.child_indptr[1:], strict=True)

@@ -32,11 +32,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from linnaeus.decoding.base import hierarchy, less_theta, plain_theta, positions, theta_per_node
+from linnaeus.decoding.base import Theta, hierarchy, less_theta, plain_theta, positions, theta_per_node
 from linnaeus.decoding.cutoffs.cut_off import CutOff, Metric
 from linnaeus.decoding.cutoffs.held_out import HeldOut, TopScores
 from linnaeus.decoding.simple.threshold import members, repaired
@@ -89,12 +89,12 @@ class SCut(CutOff):
 
     name: ClassVar[str] = "scut"
     average: str = "auto"
-    fbr: Any = 0.0
+    fbr: float | str = 0.0
     rare: str = "top"
     min_positives: int = 5
     fallback: str = "parent"
     at_least_one: bool = True
-    theta: Any = field(default=None, repr=False)
+    theta: Theta | None = field(default=None, repr=False)
     top: int | None = None
 
     def __post_init__(self) -> None:
@@ -117,9 +117,11 @@ class SCut(CutOff):
         return self.theta is not None
 
     def margins(self, S: FloatArray, Y: CSR, taxonomy: Taxonomy, columns: IntArray) -> FloatArray:
+        assert self.theta is not None
         return less_theta(self.theta, S, taxonomy, columns)
 
     def _cut(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
+        assert self.theta is not None
         theta = theta_per_node(self.theta, taxonomy)[columns]
 
         def above(rows: slice) -> BoolArray:
@@ -135,7 +137,7 @@ class SCut(CutOff):
         cut = self
         if self.average == "auto":
             cut = replace(self, average="macro" if getattr(metric, "__name__", "") == "macro_f1" else "micro")
-        fbr = cut._tuned_fbr(held, metric) if self.fbr == "tune" else self.fbr
+        fbr = cut._tuned_fbr(held, metric) if isinstance(self.fbr, str) else self.fbr
         return replace(cut, theta=cut._thresholds(held).final(fbr, self.rare), top=held.truncated)
 
     def _thresholds(self, held: HeldOut) -> LabelThresholds:

@@ -10,9 +10,8 @@ coherent itself, and a projection on coherent vectors cannot move away from one 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+import numpy.typing as npt
 
 from linnaeus.decoding.base import Hierarchy, checked, hierarchy
 from linnaeus.taxonomy.taxonomy import Taxonomy
@@ -23,7 +22,9 @@ __all__ = ["lifted", "lowered", "smoothed"]
 _LIGHT = 1e-9  # weight of a node without a value, so that it follows the others
 
 
-def smoothed(X: Any, taxonomy: Taxonomy, columns: Any = None, weights: Any = None) -> FloatArray:
+def smoothed(
+    X: npt.ArrayLike, taxonomy: Taxonomy, columns: npt.ArrayLike | None = None, weights: npt.ArrayLike | None = None
+) -> FloatArray:
     """The nearest coherent values (n_docs x n_columns, float64), each document on its own.
 
     Parameters
@@ -97,8 +98,8 @@ def _on_dag(X: FloatArray, w: FloatArray, edges: Hierarchy) -> FloatArray:
     from linnaeus._kernels.max_flow import closures_within
 
     Z = np.empty_like(X)
-    docs: Any = np.arange(len(X))
-    group: Any = np.zeros(X.shape, dtype=np.int32)
+    docs: IntArray = np.arange(len(X))
+    group: IntArray = np.zeros(X.shape, dtype=np.int32)
     n = X.shape[1]
     while len(docs):
         mean = _block_means(X[docs], w, group)

@@ -25,9 +25,9 @@ their order, or P_v less the largest of the children where the model was taught 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from linnaeus.decoding.base import hierarchy
 from linnaeus.decoding.cutoffs.held_out import HeldOut, TopScores, held_out
@@ -68,14 +68,14 @@ class Calibrator:
     label_x: FloatArray | None = None
     label_y: FloatArray | None = None
 
-    def __call__(self, S: Any, taxonomy: Taxonomy, columns: Any) -> FloatArray:
+    def __call__(self, S: npt.ArrayLike, taxonomy: Taxonomy, columns: npt.ArrayLike | None) -> FloatArray:
         """Coherent probabilities of ``nodes`` (n_docs x len(nodes)); every document on its own."""
         if self.labels is None or not self.single:
             return self._nodewise(S, taxonomy, columns)
         above = taxonomy.ancestor_matrix[self.labels][:, self.nodes].astype(np.float64)
         return np.minimum(self.label_probabilities(S, taxonomy, columns) @ above, 1.0)
 
-    def label_probabilities(self, S: Any, taxonomy: Taxonomy, columns: Any) -> FloatArray:
+    def label_probabilities(self, S: npt.ArrayLike, taxonomy: Taxonomy, columns: npt.ArrayLike | None) -> FloatArray:
         """Probabilities that a node itself is a label, of ``labels`` (n_docs x len(labels))."""
         if self.labels is None:
             raise DataError("The model was calibrated by an earlier version; calibrate it again.")
@@ -86,13 +86,14 @@ class Calibrator:
         if self.label_x is not None and self.label_y is not None:
             F = _label_scores(np.asarray(S, dtype=np.float64), columns, self.labels)
             return np.asarray(np.interp(F, self.label_x, self.label_y))
-        whole = np.zeros((len(S), taxonomy.n_nodes))
-        whole[:, self.nodes] = self._nodewise(S, taxonomy, columns)
+        P = self._nodewise(S, taxonomy, columns)
+        whole = np.zeros((len(P), taxonomy.n_nodes))
+        whole[:, self.nodes] = P
         Q = np.maximum(whole - _below(whole, taxonomy, np.add if self.single else np.maximum), _EDGE * whole)
         Q = Q[:, self.labels]
         return Q / Q.sum(axis=1, keepdims=True) if self.single else Q
 
-    def label_order(self, S: Any, columns: Any, Q: FloatArray) -> FloatArray:
+    def label_order(self, S: npt.ArrayLike, columns: npt.ArrayLike | None, Q: FloatArray) -> FloatArray:
         """What ranks labels as their probabilities Q do: the scores behind them, where Q rises with these.
 
         Probabilities of two labels may be equal where their scores are not.
@@ -101,7 +102,7 @@ class Calibrator:
             return Q
         return _label_scores(np.asarray(S, dtype=np.float64), columns, self.labels)
 
-    def _nodewise(self, S: Any, taxonomy: Taxonomy, columns: Any) -> FloatArray:
+    def _nodewise(self, S: npt.ArrayLike, taxonomy: Taxonomy, columns: npt.ArrayLike | None) -> FloatArray:
         """The curves of all nodes, made coherent."""
         columns = np.asarray(columns)
         F = lifted(np.asarray(S, dtype=np.float64), taxonomy, columns, own=self.own)[:, self.nodes]
@@ -124,21 +125,21 @@ class Calibrator:
             P[:, j] = np.interp(F[:, j], self.x[knots], self.y[knots])
         return np.clip(P, _EDGE, 1.0 - _EDGE)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Its fields, for the store."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
 def fit_calibrator(
-    S: Any,
-    Y: Any,
+    S: npt.ArrayLike,
+    Y: object,
     taxonomy: Taxonomy,
-    columns: Any = None,
+    columns: npt.ArrayLike | None = None,
     *,
     method: str = "isotonic",
     coherent: str = "project",
     own: bool = False,
-    labels: Any = None,
+    labels: npt.ArrayLike | None = None,
     single: bool = False,
 ) -> Calibrator:
     """Curves fitted on scores of documents that the model has not seen.
@@ -240,7 +241,7 @@ def _fitted(
     return Calibrator(nodes, slope, offset, indptr, x, y, coherent, own or coherent == "product")
 
 
-def _label_scores(S: FloatArray, columns: Any, labels: IntArray) -> FloatArray:
+def _label_scores(S: FloatArray, columns: npt.ArrayLike | None, labels: IntArray) -> FloatArray:
     """The columns of the labels; the least score of the document where a label has none."""
     columns = np.asarray(columns)
     order = np.argsort(columns, kind="stable")

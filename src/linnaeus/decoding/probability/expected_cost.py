@@ -16,11 +16,12 @@ On a DAG this follows first parents only, and adds the other ancestors at the en
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
-from linnaeus.decoding.base import Decoder, as_given, hierarchy, plain_theta, theta_per_node
+from linnaeus.decoding.base import Decoder, Theta, as_given, hierarchy, plain_theta, theta_per_node
 from linnaeus.decoding.probability.coherence import lifted
 from linnaeus.decoding.set_weights import SetWeights
 from linnaeus.decoding.sets.best_sets import RankedSets
@@ -56,8 +57,8 @@ class LeastCost(Decoder):
 
     name: ClassVar[str] = "least_cost"
     on_probabilities: ClassVar[bool] = True
-    false_positive: Any = 1.0
-    miss: Any = 1.0
+    false_positive: Theta = 1.0
+    miss: Theta = 1.0
 
     def __post_init__(self) -> None:
         for name in ("false_positive", "miss"):
@@ -66,7 +67,7 @@ class LeastCost(Decoder):
                 raise ParameterError(f"{name}={value!r}; expected costs of at least 0.")
             object.__setattr__(self, name, value)
 
-    def set_weights(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> SetWeights:
+    def set_weights(self, S: npt.ArrayLike, taxonomy: Taxonomy, columns: npt.ArrayLike | None = None) -> SetWeights:
         """What nodes save of the expected cost."""
         P, nodes = as_given(S, taxonomy, columns)
         a, b = (theta_per_node(cost, taxonomy)[nodes] for cost in (self.false_positive, self.miss))
@@ -97,7 +98,7 @@ class LeastHLoss(Decoder):
     on_probabilities: ClassVar[bool] = True
     scaling: str = "sibling"
 
-    def set_weights(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> SetWeights:
+    def set_weights(self, S: npt.ArrayLike, taxonomy: Taxonomy, columns: npt.ArrayLike | None = None) -> SetWeights:
         """Refused: the H-loss of a set is not a sum over its nodes."""
         raise ParameterError(
             "LeastHLoss does not rank label sets, so it takes no rules and no n_best: the expected H-loss is not a sum "

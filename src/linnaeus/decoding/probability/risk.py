@@ -38,9 +38,8 @@ higher threshold only removes nodes from the end of each path:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
 
 import numpy as np
 
@@ -59,7 +58,7 @@ LOSSES, OF = ("any_wrong", "wrong_share"), ("all", "answered")
 CONFIDENCE = 0.9  # of promises about answered documents, where none is given
 _STEPS = 500  # thresholds of the sequence, at most
 
-_Rules = Rules | Mapping[str, Any] | None
+_Rules = Rules | Mapping[str, object] | None
 
 
 @dataclass(frozen=True)
@@ -169,7 +168,7 @@ class RiskControl:
         C = self.candidates(P, taxonomy, nodes, rules)
         return taxonomy.close(members(C, lambda rows: C[rows] > np.float32(threshold), nodes, taxonomy))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Its fields, for the store."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.init}
 
@@ -185,7 +184,7 @@ class RiskControl:
             self._kept[key] = highest, wrong
         return self._kept[key]
 
-    def _blocks(self, taxonomy: Taxonomy, rules: _Rules) -> Any:
+    def _blocks(self, taxonomy: Taxonomy, rules: _Rules) -> Iterator[tuple[FloatArray, BoolArray]]:
         """Candidates of some documents at a time, beside which nodes are true."""
         for part in blocks(self.P.shape[0], rows_that_fit(16 * taxonomy.n_nodes)):
             P = self.P[part][:, self.nodes].toarray()
@@ -251,7 +250,7 @@ def fit_risk(
     return RiskControl(whole, gold, np.asarray(ordering).astype(np.int8), np.asarray(nodes), loss, exact, single)
 
 
-def _check(risk: Any, of: str, confidence: Any, loss: str) -> None:
+def _check(risk: object, of: str, confidence: object, loss: str) -> None:
     for name, value in (("risk", risk), ("confidence", confidence)):
         if value is None and name == "confidence":
             continue
@@ -308,7 +307,7 @@ LEAST = 0.01  # nodes of a smaller probability are never answered, so that they 
 
 
 def check_rules(
-    rules: Rules | Mapping[str, Any] | None, taxonomy: Taxonomy, nodes: IntArray, *, single: bool
+    rules: Rules | Mapping[str, object] | None, taxonomy: Taxonomy, nodes: IntArray, *, single: bool
 ) -> BoundRules:
     """Rules that a promised risk can be combined with, bound to the taxonomy.
 

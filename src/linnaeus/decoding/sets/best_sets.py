@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from linnaeus.decoding.base import Decoder, Hierarchy, as_given, blocks, checked, hierarchy, positions
 from linnaeus.decoding.rules import NO_BOUND, BoundRules, Rules
@@ -73,14 +74,14 @@ class RankedSets:
 
 
 def best_sets(
-    U: Any,
+    U: npt.ArrayLike,
     taxonomy: Taxonomy,
-    columns: Any = None,
+    columns: npt.ArrayLike | None = None,
     *,
     k: int = 1,
     rules: Rules | BoundRules | None = None,
-    table: Any = None,
-    ends: Any = None,
+    table: npt.ArrayLike | None = None,
+    ends: npt.ArrayLike | None = None,
 ) -> RankedSets:
     """The k best closed sets of every document.
 
@@ -126,7 +127,7 @@ def _on_forest(
     k: int,
     rules: BoundRules,
     edges: Hierarchy,
-    table: Any,
+    table: npt.ArrayLike | None,
     E: FloatArray | None,
 ) -> RankedSets:
     from linnaeus._kernels.best_changes import changed_sets
@@ -148,7 +149,7 @@ def _on_forest(
     if (rules.forced & ~rules.allowed).any():  # what is required is not allowed
         return RankedSets(_nothing(len(U) * k, n), np.full((len(U), k), -np.inf), proved)
     arrays = (positions(taxonomy, nodes), indptr, children, table, forced)
-    parts: list[tuple[Any, ...]] = []
+    parts: list[tuple[IntArray, IntArray, FloatArray]] = []
     most = np.where(rules.most < NO_BOUND, rules.most, 0)
     J = max(1, int(rules.least[-1]), int(most.max()) + int(most.any()))
     bounds = (rules.least, np.minimum(rules.most, J).astype(np.int32))
@@ -182,7 +183,7 @@ def allowed_children(edges: Hierarchy, allowed: BoolArray) -> tuple[IntArray, In
     return indptr, children[keep]
 
 
-def _checked_table(table: Any, n: int) -> FloatArray:
+def _checked_table(table: npt.ArrayLike | None, n: int) -> FloatArray:
     if table is None:
         return np.zeros((n + 1, 2))
     table = np.array(table, dtype=np.float64)  # a copy: rules write into it
@@ -206,7 +207,9 @@ def _with_rules(table: FloatArray, rules: BoundRules) -> FloatArray:
     return np.ascontiguousarray(table)
 
 
-def branching_table(taxonomy: Taxonomy, shared: Any = None, node: Any = None, *, stop: str = "leaves") -> FloatArray:
+def branching_table(
+    taxonomy: Taxonomy, shared: npt.ArrayLike | None = None, node: npt.ArrayLike | None = None, *, stop: str = "leaves"
+) -> FloatArray:
     """The table b, (n_nodes + 1) x (R + 2): no child, 1 .. R children, more than R; the last row is for the tops.
 
     Parameters
@@ -225,9 +228,8 @@ def branching_table(taxonomy: Taxonomy, shared: Any = None, node: Any = None, *,
     [[-inf, -0.1, -0.5], [0.0, -0.1, -0.5], [-inf, -0.1, -0.5]]
     """
     n = taxonomy.n_nodes
-    width = (
-        1 if shared is None and node is None else len(np.atleast_1d(shared)) if shared is not None else node.shape[1]
-    )
+    given = shared if shared is not None else node
+    width = 1 if given is None else np.atleast_1d(given).shape[-1]
     table = np.zeros((n + 1, width + 1))
     if shared is not None:
         table[:, 1:] += np.asarray(shared, dtype=np.float64)
@@ -324,7 +326,7 @@ class BestBranching(Decoder):
     """
 
     name: ClassVar[str] = "best_branching"
-    shared: Any = None
+    shared: npt.ArrayLike | None = None
     node: Any = field(default=None, repr=False)
     stop: str = "leaves"
 
@@ -340,7 +342,7 @@ class BestBranching(Decoder):
         node = None if self.node is None else np.array(self.node)
         return branching_table(taxonomy, self.shared, node, stop=self.stop)
 
-    def set_weights(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> SetWeights:
+    def set_weights(self, S: npt.ArrayLike, taxonomy: Taxonomy, columns: npt.ArrayLike | None = None) -> SetWeights:
         """The scores that are summed, beside those of branching (`table`)."""
         return SetWeights(as_given(S, taxonomy, columns)[0])
 

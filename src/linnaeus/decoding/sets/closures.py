@@ -20,13 +20,15 @@ a model of edge potentials (Rousu et al. 2006) uses the closed one, its training
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from linnaeus.decoding.base import (
     Decoder,
     Hierarchy,
+    Theta,
     as_given,
     hierarchy,
     in_blocks,
@@ -66,12 +68,12 @@ class BestClosure(Decoder):
     """
 
     name: ClassVar[str] = "best_closure"
-    theta: Any = 0.0
+    theta: Theta = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "theta", plain_theta(self.theta))
 
-    def set_weights(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> SetWeights:
+    def set_weights(self, S: npt.ArrayLike, taxonomy: Taxonomy, columns: npt.ArrayLike | None = None) -> SetWeights:
         """The weights that are summed."""
         return SetWeights(less_theta(self.theta, as_given(S, taxonomy, columns)[0], taxonomy, columns))
 
@@ -111,7 +113,7 @@ def best_closures(U: FloatArray, taxonomy: Taxonomy, columns: IntArray, *, with_
     return in_blocks(lambda rows: by_cut(rows, position, *edges[:5]), U, taxonomy.n_nodes)
 
 
-def closure_weights(G: Any, taxonomy: Taxonomy) -> tuple[FloatArray, FloatArray]:
+def closure_weights(G: npt.ArrayLike, taxonomy: Taxonomy) -> tuple[FloatArray, FloatArray]:
     """Node weights that decide consistent labellings under edge scores on any DAG.
 
     With the pair (0, 1) left out, g(a, b) = g(0,0) + a [g(1,0) - g(0,0)] + b [g(1,1) - g(1,0)] for the other three, so
@@ -179,7 +181,7 @@ def _several(edges: Hierarchy, taxonomy: Taxonomy) -> str:
     return f"node {taxonomy.names[v]!r} has {edges.parent_indptr[v + 1] - edges.parent_indptr[v]} parents"
 
 
-def max_edge_labelling(G: Any, taxonomy: Taxonomy, consistent: bool = True) -> tuple[BoolArray, FloatArray]:
+def max_edge_labelling(G: npt.ArrayLike, taxonomy: Taxonomy, consistent: bool = True) -> tuple[BoolArray, FloatArray]:
     """The best labelling of every document under edge scores, and its score.
 
     Parameters

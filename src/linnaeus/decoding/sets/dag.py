@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import heapq
 from itertools import count
-from typing import Any
 
 import numpy as np
 
@@ -177,7 +176,7 @@ class MinimumCuts:
         n, order = self.taxonomy.n_nodes, count()
         found: list[tuple[IntArray, float]] = []
         out, held = self._nobody(1)[0], self._nobody(1)[0]
-        heap: list[Any] = []
+        heap: list[tuple[float, int, IntArray, BoolArray, BoolArray, int]] = []
         (first,) = self._solve(w[None], held[None])
         if first is not None:
             heap = [(-first[1], next(order), first[0], held, out, 0)]

@@ -16,13 +16,13 @@ One answer after the other: what was found is forbidden by  sum_{v in U} (1 - x_
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 
 from linnaeus.decoding.base import Hierarchy
 from linnaeus.decoding.rules import NO_BOUND, BoundRules
-from linnaeus.typing import FloatArray, IntArray
+from linnaeus.typing import CSR, FloatArray, IntArray
 
 __all__ = ["IntegerSets"]
 
@@ -53,10 +53,10 @@ class IntegerSets:
             self._row(range(self.n), [1.0] * self.n, 1.0, np.inf)
         self.constraints = [LinearConstraint(*self._matrix())] if self._rows else []
 
-    def _row(self, variables: Any, factors: Any, low: float, high: float) -> None:
+    def _row(self, variables: Iterable[int], factors: Iterable[float], low: float, high: float) -> None:
         self._rows.append((list(variables), list(factors), low, high))
 
-    def _matrix(self) -> tuple[Any, FloatArray, FloatArray]:
+    def _matrix(self) -> tuple[CSR, FloatArray, FloatArray]:
         from scipy import sparse
 
         lengths = [len(row[0]) for row in self._rows]

@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from linnaeus.decoding.base import blocks
 from linnaeus.errors import DataError, TaxonomyError
@@ -78,7 +78,7 @@ class JunctionTree:
             found[t].append((e, sign * (1 + int(np.searchsorted(self.scopes[t], u)))))
         return found
 
-    def best(self, G: Any) -> tuple[BoolArray, FloatArray]:
+    def best(self, G: npt.ArrayLike) -> tuple[BoolArray, FloatArray]:
         """The best labelling of every document (n_docs x n_nodes) and its score; a tie prefers 0.
 
         ``G`` is n_docs x n_pairs x 4: ``G[d, e, 2 a + b]`` scores label a of the first node of pair e with label b of
@@ -114,7 +114,7 @@ class JunctionTree:
             labels[:, self.order[t]] = choices[t][(rows, *chosen.T)]
         return labels.astype(bool), total
 
-    def max_marginals(self, G: Any) -> FloatArray:
+    def max_marginals(self, G: npt.ArrayLike) -> FloatArray:
         """The best score with every node's label 0 and 1, n_docs x n_nodes x 2.
 
         Examples
@@ -136,7 +136,7 @@ class JunctionTree:
             up.append(self._with_messages(t, G, up).max(axis=1))
         roots = [t for t in range(k) if not len(self.scopes[t])]
         total = np.sum([up[t] for t in roots], axis=0)
-        down: list[Any] = [None] * k
+        down: list[FloatArray] = [np.empty(0)] * k
         found = np.empty((n, k, 2))
         for t in range(k - 1, -1, -1):
             if not len(self.scopes[t]):
@@ -186,7 +186,7 @@ class JunctionTree:
     def _widened(self, message: FloatArray, child: int) -> FloatArray:
         return message.reshape(len(message), *self._shapes[child])
 
-    def _checked(self, G: Any) -> FloatArray:
+    def _checked(self, G: npt.ArrayLike) -> FloatArray:
         G = np.asarray(G, dtype=np.float64)
         if G.ndim != 3 or G.shape[1:] != (len(self.first), 4):
             raise DataError(f"Pair scores have the shape {G.shape}, expected (n_docs, {len(self.first)}, 4).")
@@ -198,7 +198,7 @@ class JunctionTree:
 
 def _all_but_one(own: FloatArray, parts: list[FloatArray]) -> Iterator[FloatArray]:
     """own plus all parts but one, for each of them; without subtraction, for scores may be minus infinity."""
-    after: list[Any] = [0.0]
+    after: list[FloatArray | float] = [0.0]
     for part in reversed(parts[1:]):
         after.append(after[-1] + part)
     before = own
@@ -207,7 +207,7 @@ def _all_but_one(own: FloatArray, parts: list[FloatArray]) -> Iterator[FloatArra
         before = before + part
 
 
-def junction_tree(n_nodes: int, first: Any, second: Any, *, most: int = MOST_WIDTH) -> JunctionTree:
+def junction_tree(n_nodes: int, first: npt.ArrayLike, second: npt.ArrayLike, *, most: int = MOST_WIDTH) -> JunctionTree:
     """The junction tree of a graph given by its pairs of nodes; -1 as first is a label that is always 1.
 
     Examples

@@ -10,12 +10,14 @@ scores of documents that the first classifiers have not seen (`EdgePA.fit_search
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
-from linnaeus.decoding.base import hierarchy, positions
+from linnaeus.decoding.base import Theta, hierarchy, positions
 from linnaeus.decoding.sets.search import Descent, LocalSearch, chosen_ends
 from linnaeus.errors import DataError, ParameterError
 from linnaeus.taxonomy.rows import row_numbers
@@ -51,10 +53,10 @@ class PathClassifier(Descent):
     """
 
     name: ClassVar[str] = "path_classifier"
-    theta: Any = -1.0
+    theta: Theta = -1.0
     parents: str = "any"
-    weights: Any = field(default=None, repr=False)
-    counts: Any = field(default=None, repr=False)
+    weights: Sequence[float] | None = field(default=None, repr=False)
+    counts: Sequence[float] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -72,7 +74,15 @@ class PathClassifier(Descent):
             "LocalSearch() and ExactSearch() do."
         )
 
-    def fit(self, S: Any, gold: CSR, taxonomy: Taxonomy, columns: Any = None, *, seen: Any = None) -> PathClassifier:
+    def fit(
+        self,
+        S: npt.ArrayLike,
+        gold: CSR,
+        taxonomy: Taxonomy,
+        columns: npt.ArrayLike | None = None,
+        *,
+        seen: npt.ArrayLike | None = None,
+    ) -> PathClassifier:
         """The classifier fitted on held-out scores; ``gold`` are right leaves (n_docs x n_nodes).
 
         ``seen`` (n_nodes) says how many documents the scores of each node were learned from; None: those of ``gold``.
@@ -101,24 +111,25 @@ class PathClassifier(Descent):
             raise ParameterError("PathClassifier is not fitted: EdgePA.fit_search(X, y, 'paths'), or .fit, does that.")
         ends = self._ends(S, taxonomy, columns)
         F = self._features(S, ends, taxonomy, columns)
-        if F.shape[1] + 1 != len(self.weights):
+        weights = np.asarray(self.weights, dtype=np.float64)
+        if F.shape[1] + 1 != len(weights):
             raise ParameterError(
-                f"PathClassifier was fitted on a taxonomy whose paths have {len(self.weights) - 1} features; here they "
+                f"PathClassifier was fitted on a taxonomy whose paths have {len(weights) - 1} features; here they "
                 f"have {F.shape[1]}."
             )
-        values = F @ np.array(self.weights[:-1]) + self.weights[-1]
+        values = F @ weights[:-1] + weights[-1]
         return taxonomy.close(chosen_ends(ends, values, 0.0))
 
     def _ends(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
         return taxonomy.frontier(LocalSearch(theta=self.theta)(S, taxonomy, columns))
 
     def _features(self, S: FloatArray, ends: CSR, taxonomy: Taxonomy, columns: IntArray) -> FloatArray:
-        if len(self.counts) != taxonomy.n_nodes:
-            n = taxonomy.n_nodes
-            raise ParameterError(f"counts has {len(self.counts)} values, expected one for each of the {n} nodes.")
+        counts, n = np.asarray(self.counts, dtype=np.float64), taxonomy.n_nodes
+        if len(counts) != n:
+            raise ParameterError(f"counts has {len(counts)} values, expected one for each of the {n} nodes.")
         F = path_features(S, ends, taxonomy, columns)
         sizes = np.diff(ends.indptr)
-        return np.column_stack([F, np.array(self.counts)[ends.indices], np.log1p(np.repeat(sizes, sizes))])
+        return np.column_stack([F, counts[ends.indices], np.log1p(np.repeat(sizes, sizes))])
 
 
 def path_features(S: FloatArray, ends: CSR, taxonomy: Taxonomy, columns: IntArray) -> FloatArray:

@@ -16,9 +16,10 @@ A model that goes down its taxonomy calls these with a leaf ``<node>/self`` wher
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from linnaeus.decoding.base import as_given, hierarchy, positions
 from linnaeus.decoding.rules import Rules
@@ -119,7 +120,7 @@ class ExactSearch(Descent):
 
     name: ClassVar[str] = "exact_search"
 
-    def set_weights(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> SetWeights:
+    def set_weights(self, S: npt.ArrayLike, taxonomy: Taxonomy, columns: npt.ArrayLike | None = None) -> SetWeights:
         """The scores that are summed; on a tree sets end at scored leaves."""
         S, nodes = as_given(S, taxonomy, columns)
         edges = hierarchy(taxonomy)
@@ -128,7 +129,7 @@ class ExactSearch(Descent):
         inner = scored_inner(edges, positions(taxonomy, nodes))[nodes]
         return SetWeights(S, np.broadcast_to(np.where(inner, -np.inf, 0.0), S.shape))
 
-    def label_scores(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> FloatArray:
+    def label_scores(self, S: npt.ArrayLike, taxonomy: Taxonomy, columns: npt.ArrayLike | None = None) -> FloatArray:
         """Sums of the scores of every scored leaf and of all that is above it."""
         S, nodes = as_given(S, taxonomy, columns)
         inner = scored_inner(hierarchy(taxonomy), positions(taxonomy, nodes))[nodes]

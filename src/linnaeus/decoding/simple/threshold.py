@@ -17,11 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
-from linnaeus.decoding.base import Decoder, as_given, blocks, hierarchy, less_theta, plain_theta, theta_per_node
+from linnaeus.decoding.base import Decoder, Theta, as_given, blocks, hierarchy, less_theta, plain_theta, theta_per_node
 from linnaeus.decoding.set_weights import SetWeights, by_closure, by_suppression
 from linnaeus.errors import DataError, check_choice
 from linnaeus.taxonomy.closure import pattern, select
@@ -70,7 +71,7 @@ class Threshold(Decoder):
     """
 
     name: ClassVar[str] = "threshold"
-    theta: Any = 0.0
+    theta: Theta = 0.0
     repair: str | None = "closure"
     at_least_one: bool = True
 
@@ -89,7 +90,7 @@ class Threshold(Decoder):
     def margins(self, S: FloatArray, Y: CSR, taxonomy: Taxonomy, columns: IntArray) -> FloatArray:
         return less_theta(self.theta, S, taxonomy, columns)
 
-    def set_weights(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> SetWeights:
+    def set_weights(self, S: npt.ArrayLike, taxonomy: Taxonomy, columns: npt.ArrayLike | None = None) -> SetWeights:
         return repaired_weights(self, self.repair, S, taxonomy, columns)
 
     def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
@@ -104,7 +105,9 @@ class Threshold(Decoder):
         return repaired(Y, taxonomy, self.repair, best_nodes(S, columns) if self.at_least_one else None)
 
 
-def repaired_weights(decide: Decoder, repair: str | None, S: Any, taxonomy: Taxonomy, columns: Any) -> SetWeights:
+def repaired_weights(
+    decide: Decoder, repair: str | None, S: npt.ArrayLike, taxonomy: Taxonomy, columns: npt.ArrayLike | None
+) -> SetWeights:
     """Weights of sets for a rule that answers what is above its margins, repaired."""
     S, nodes = as_given(S, taxonomy, columns)
     Y = decide(S, taxonomy, nodes)
@@ -200,7 +203,7 @@ class BestLabel(Decoder):
     def may_be_empty(self) -> bool:
         return False
 
-    def label_scores(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> FloatArray:
+    def label_scores(self, S: npt.ArrayLike, taxonomy: Taxonomy, columns: npt.ArrayLike | None = None) -> FloatArray:
         S, nodes = as_given(S, taxonomy, columns)
         if self.path_sum:
             paths = taxonomy.ancestor_matrix[nodes][:, nodes].astype(np.float64)

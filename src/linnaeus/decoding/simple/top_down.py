@@ -12,11 +12,21 @@ nothing changes. Where all parents are asked for, a kept internal node of a DAG 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
-from linnaeus.decoding.base import Decoder, as_given, hierarchy, in_blocks, plain_theta, positions, theta_per_node
+from linnaeus.decoding.base import (
+    Decoder,
+    Theta,
+    as_given,
+    hierarchy,
+    in_blocks,
+    plain_theta,
+    positions,
+    theta_per_node,
+)
 from linnaeus.decoding.set_weights import SetWeights, by_suppression, lowered, scored_inner
 from linnaeus.errors import DataError, check_choice
 from linnaeus.taxonomy.taxonomy import Taxonomy
@@ -48,7 +58,7 @@ class TopDown(Decoder):
     """
 
     name: ClassVar[str] = "top_down"
-    theta: Any = 0.0
+    theta: Theta = 0.0
     leaf_mandatory: bool = True
     parents: str = "all"
 
@@ -64,7 +74,7 @@ class TopDown(Decoder):
     def may_be_empty(self) -> bool:
         return not self.leaf_mandatory
 
-    def set_weights(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> SetWeights:
+    def set_weights(self, S: npt.ArrayLike, taxonomy: Taxonomy, columns: npt.ArrayLike | None = None) -> SetWeights:
         """A set loses the margins of the decisions on its way down that would have to be different."""
         S, nodes = as_given(S, taxonomy, columns)
         M = self.descent_margins(S, taxonomy, nodes, at_top=self.leaf_mandatory)
@@ -87,7 +97,7 @@ class TopDown(Decoder):
         stopped = taxonomy.frontier(Y)[:, columns].toarray() > 0
         return np.where(inner & ~stopped, -np.inf, 0.0)
 
-    def label_scores(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> FloatArray:
+    def label_scores(self, S: npt.ArrayLike, taxonomy: Taxonomy, columns: npt.ArrayLike | None = None) -> FloatArray:
         """Minus what the scores of a path lack to the best of their families, over the best path to every end."""
         S, nodes = as_given(S, taxonomy, columns)
         edges, place = hierarchy(taxonomy), positions(taxonomy, nodes)

@@ -114,6 +114,7 @@ def _prune(held: HeldOutPaths) -> Descent:
 
 def _scut(held: HeldOutPaths) -> Descent:
     cut = SCut().fit(held.S, held.taxonomy.close(held.gold), held.taxonomy, held.columns)
+    assert cut.theta is not None
     return LocalSearch(theta=cut.theta)
 
 
