@@ -18,6 +18,7 @@ from linnaeus import (
     fit_decoder,
     mixed_held_out,
 )
+from linnaeus.decoding import TopScores
 from linnaeus.errors import LinnaeusError, ParameterError, StoreError
 from linnaeus.features.dense import DenseFeatures
 from linnaeus.features.text import TextFeatures
@@ -165,6 +166,23 @@ def test_probabilities_are_coherent_before_and_after_calibration(kind, tmp_path)
     assert len(model.predict(X, risk=0.3)) == 80
     linnaeus.save(model, tmp_path / "model")
     np.testing.assert_array_equal(linnaeus.load(tmp_path / "model").predict_proba(X), P)
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_of_many_held_out_scores_the_best_are_kept(single, monkeypatch) -> None:
+    tax = taxonomy()
+    X, y = documents(tax)
+    y = [row[:1] for row in y] if single else y
+    models = {"a": OneVsRestSVM(tax, random_state=0), "b": OneVsRestLogistic(tax, random_state=0)}
+    held = {name: held_out_scores(model, X, y, cv=3) for name, model in models.items()}
+    whole = mixed_held_out(held)
+    monkeypatch.setattr("linnaeus.tuning.held_out._WHOLE", 100)
+    monkeypatch.setattr("linnaeus.tuning.held_out._TOP", 4)
+    best = mixed_held_out(held)
+    assert isinstance(best.S, TopScores)
+    np.testing.assert_array_equal(best.S.scores, TopScores.of(whole.S, 4).scores)
+    assert (best.own != whole.own).nnz == 0
+    assert best.fit("rcut").r >= 1
 
 
 def test_probabilities_of_single_labels_sum_to_one() -> None:

@@ -20,7 +20,9 @@ from sklearn.utils.validation import check_is_fitted
 from linnaeus.data.check import Problem, check_labels
 from linnaeus.data.splits import kfold
 from linnaeus.decoding import BestLabel, Threshold
+from linnaeus.decoding.base import stacked
 from linnaeus.decoding.probability.coherence import smoothed
+from linnaeus.engine.limits import blocks, rows_that_fit
 from linnaeus.errors import DataError, ParameterError, check_number
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.classifier import Classifier
@@ -29,6 +31,7 @@ from linnaeus.models.mixed_explaining import MixtureExplanation, explain_mixture
 from linnaeus.models.mixed_scores import MixtureWeights, SourceScores, learn_weights, mixture_targets
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.tuning import FOLDS, HeldOutScores, held_out_scores
+from linnaeus.tuning.held_out import joined_scores, kept_scores
 from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, is_sparse
 
 __all__ = ["Mixture", "mixed_held_out"]
@@ -405,19 +408,24 @@ def mixed_held_out(
     nodes = np.unique(Y.indices).astype(np.int32)
     part = np.arange(len(documents)) % min(_PARTS, len(documents))
     part = np.random.default_rng(0).permutation(part)
-    S = np.zeros((len(documents), len(nodes)), dtype=np.float64)
+    empty = bool((np.diff(given.indptr) == 0).any())
+    decide = BestLabel(close=False) if single else Threshold(0.0, repair=None, at_least_one=not empty)
+    kept, own, order = [], [], []
     for number in np.unique(part):
         train, test = np.flatnonzero(part != number), np.flatnonzero(part == number)
         train = train if len(train) else test
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[documents[train]]
         mixture = learn_weights(_taken(scores, train), Y[train], taxonomy, nodes, single, C, weights, tol, max_iter)
-        S[test] = mixture(_taken(scores, test), taxonomy)
+        for rows in blocks(len(test), rows_that_fit(8 * len(nodes))):
+            S = mixture(_taken(scores, test[rows]), taxonomy)
+            own.append(decide(S, taxonomy, nodes))
+            kept.append(kept_scores(S, len(documents)))
+            order.append(test[rows])
+    back = np.argsort(np.concatenate(order))
     nested = not single and taxonomy.n_edges > 0
-    empty = bool((np.diff(given.indptr) == 0).any())
-    decide = BestLabel(close=False) if single else Threshold(0.0, repair=None, at_least_one=not empty)
-    own = decide(S, taxonomy, nodes)
+    gold, answers = Y if nested or single else given, stacked(own, taxonomy)[back]
     return HeldOutScores(
-        S, Y if nested or single else given, taxonomy, nodes, documents, nested, False, own, nested=nested
+        joined_scores(kept)[back], gold, taxonomy, nodes, documents, nested, False, answers, nested=nested
     )
 
 

@@ -40,6 +40,7 @@ __all__ = ["MixtureWeights", "SourceScores", "fit_mixture", "mixture_targets"]
 
 _PAIRS = 4_000_000  # of documents and nodes up to which all are used; beyond, the best of every document and source
 _SHARE_STEPS, _SHARE_TOLERANCE = 30, 1e-3  # of offsets, which the constants of the mixture correct anyway
+_BLOCK = 256 * 2**20  # bytes of scores held at once: lifting scores is quicker for many documents
 _POOL = 200_000  # pairs of a level that its slope is fitted on
 _FEWEST = 10  # best nodes of a document and source that are used in any case
 
@@ -185,7 +186,7 @@ class MixtureWeights:
         """Mixed scores of ``nodes`` (n_docs x n_labels), every document on its own."""
         given = _ordered(sources, self.names)
         parts = []
-        for rows in blocks(len(given[0].S), rows_that_fit(8 * taxonomy.n_nodes * (len(given) + 1))):
+        for rows in blocks(len(given[0].S), rows_that_fit(8 * taxonomy.n_nodes * (len(given) + 1), _BLOCK)):
             Z = self.log_odds([source.over(rows, taxonomy, self.nodes, closed=not self.single) for source in given])
             parts.append(self.mix(Z))
         return np.concatenate(parts) if len(parts) != 1 else parts[0]
@@ -364,7 +365,7 @@ def _pairs(given: list[SourceScores], Y: CSR, taxonomy: Taxonomy, nodes: IntArra
     n_docs, n_nodes = Y.shape[0], len(nodes)
     most = max(_FEWEST, _PAIRS // (n_docs * len(given)))
     parts = []
-    for rows in blocks(n_docs, rows_that_fit(8 * max(taxonomy.n_nodes, n_nodes) * (len(given) + 2))):
+    for rows in blocks(n_docs, rows_that_fit(8 * max(taxonomy.n_nodes, n_nodes) * (len(given) + 2), _BLOCK)):
         scores = [source.over(rows, taxonomy, nodes, closed=not single) for source in given]
         truth = Y[rows][:, nodes].toarray() > 0
         known = np.logical_or.reduce([np.isfinite(F) for F in scores])

@@ -36,6 +36,8 @@ __all__ = [
     "DecoderComparison",
     "HeldOutScores",
     "held_out_scores",
+    "joined_scores",
+    "kept_scores",
     "metric_function",
     "n_documents",
     "share_time",
@@ -260,9 +262,8 @@ def _in_place_of(model: Classifier) -> Callable[[Classifier], Classifier]:
 def _scores(fitted: Classifier, X: object, n_docs: int, top: int | None) -> Part:
     """Scores of one fold: whole, or the best of each document where they are asked for or all would be too large."""
     nodes = fitted.nodes_
-    if top is None and n_docs * len(nodes) > _WHOLE:
-        top = _TOP
-    if top is None or top >= len(nodes):
+    top = _n_kept(n_docs, len(nodes)) if top is None else top
+    if top >= len(nodes):
         return np.concatenate([np.asarray(S, dtype=np.float32) for S in fitted.score_blocks(X)]), nodes
     if fitted.conditional_scores:
         order = np.argsort(nodes, kind="stable")
@@ -273,6 +274,23 @@ def _scores(fitted: Classifier, X: object, n_docs: int, top: int | None) -> Part
     order = np.argsort(nodes)
     positions = order[np.searchsorted(nodes, best, sorter=order)].astype(np.int32)
     return TopScores(positions, scores.astype(np.float32, copy=False), len(nodes)), nodes
+
+
+def _n_kept(n_docs: int, n_nodes: int) -> int:
+    """Number of scores of each document that are kept."""
+    return n_nodes if n_docs * n_nodes <= _WHOLE else _TOP
+
+
+def kept_scores(S: FloatArray, n_docs: int) -> FloatArray | TopScores:
+    """Scores of some of ``n_docs`` documents in single precision: whole, or the best of each document."""
+    S = np.ascontiguousarray(S, dtype=np.float32)
+    return S if _n_kept(n_docs, S.shape[1]) >= S.shape[1] else TopScores.of(S, _TOP)
+
+
+def joined_scores(parts: list[FloatArray | TopScores]) -> FloatArray | TopScores:
+    """Scores of all documents from those of some at a time, which are all whole or all the best."""
+    ranked = [part for part in parts if isinstance(part, TopScores)]
+    return _stacked(ranked) if ranked else np.concatenate([part for part in parts if not isinstance(part, TopScores)])
 
 
 def _joined(parts: list[Part], nodes: IntArray) -> FloatArray | TopScores:
