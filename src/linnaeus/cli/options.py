@@ -196,7 +196,8 @@ class TaxonomyReading(Group):
         str | None, _taxonomy("--taxonomy-encoding", help="Encoding of the taxonomy (default: UTF-8).")
     ] = None
     names: Annotated[
-        str | None, _taxonomy("--names", help="Names of SKOS concepts: iri (default), notation or label.")
+        str | None,
+        _taxonomy("--names", help="Names of nodes: iri (default), notation or label (SKOS); name or path (paths)."),
     ] = None
     language: Annotated[str | None, _taxonomy("--language", help="Language of the display labels (SKOS).")] = None
     relations: Annotated[
@@ -208,7 +209,10 @@ class TaxonomyReading(Group):
     ] = None
     separator: Annotated[
         str | None,
-        _taxonomy("--taxonomy-separator", help="Between columns, or between the steps of a code ('' for 1, 11, 111)."),
+        _taxonomy(
+            "--taxonomy-separator",
+            help="Between columns, steps of paths (' > ') or steps of a code ('' for 1, 11, 111).",
+        ),
     ] = None
     header: Annotated[
         bool | None,

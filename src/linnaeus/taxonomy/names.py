@@ -19,7 +19,10 @@ from linnaeus.errors import TaxonomyError, closest, nearest
 if TYPE_CHECKING:
     from linnaeus.taxonomy.taxonomy import Taxonomy
 
-__all__ = ["Deprecated", "hint", "replaced", "with_display_labels", "with_replacements"]
+__all__ = ["PATH_MARKS", "Deprecated", "by_path", "hint", "replaced", "with_display_labels", "with_replacements"]
+
+
+PATH_MARKS = (" > ", " -> ", " › ", " » ", "::", " / ", "/")
 
 
 class Deprecated(NamedTuple):
@@ -89,6 +92,38 @@ def replaced(taxonomy: Taxonomy, labels: Iterable[Iterable[str]]) -> tuple[list[
             counts[label] += node is not None and label in taxonomy.deprecated
         rows.append(list(row))
     return rows, +counts
+
+
+def by_path(taxonomy: Taxonomy, label: str) -> int | None:
+    """The node that a whole path such as ``Sports > Tennis`` leads to; None if it leads to none or to several.
+
+    Steps are names or display labels. Nodes called by whole paths may be given with another mark between the steps.
+    """
+    for mark in (*PATH_MARKS, "|", ">"):
+        steps = [step.strip() for step in label.split(mark)] if mark in label else []
+        if len(steps) < 2 or "" in steps:
+            continue
+        for joint in ("/", " > "):
+            if (node := taxonomy.index_of.get(joint.join(steps))) is not None:
+                return node
+        ends = [v for v in _called(taxonomy, steps[-1]) if _leads_to(taxonomy, steps[:-1], v)]
+        if len(ends) == 1:
+            return ends[0]
+    return None
+
+
+def _called(taxonomy: Taxonomy, step: str) -> list[int]:
+    """The nodes with a name or display label."""
+    node = taxonomy.index_of.get(step)
+    return [*taxonomy.display_index.get(step, []), *([] if node is None else [node])]
+
+
+def _leads_to(taxonomy: Taxonomy, steps: list[str], node: int) -> bool:
+    """Whether the steps, from the last one upwards, are parents of a node."""
+    if not steps:
+        return True
+    above = set(_called(taxonomy, steps[-1])).intersection(taxonomy.parents(node).tolist())
+    return any(_leads_to(taxonomy, steps[:-1], parent) for parent in above)
 
 
 def hint(taxonomy: Taxonomy, name: str) -> str:

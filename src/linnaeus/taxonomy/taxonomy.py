@@ -238,12 +238,13 @@ class Taxonomy:
         return {name: i for i, name in enumerate(self.names)}
 
     def find(self, label: str, *, replace: bool = False) -> int | None:
-        """Number of the node that a label means: by name or by alias.
+        """Number of the node that a label means: by name, by alias or by a whole path.
 
         Parameters
         ----------
         label : str
-            A name, or an id in `aliases`.
+            A name, an id in `aliases`, or a path of names or display labels (``Sports > Tennis``, also with ``/``,
+            ``|``, ``::``).
         replace : bool, default=False
             Whether a deprecated id with exactly one replacement means its replacement.
 
@@ -257,9 +258,13 @@ class Taxonomy:
         >>> Taxonomy.from_edges([("A", "AA")]).with_replacements({"old": "AA"}).find("old")
         1
         """
+        from linnaeus.taxonomy import names
+
         node = self.index_of.get(label)
         if node is None and label in self.aliases:
             node = self.index_of[self.aliases[label]]
+        if node is None and label not in self.deprecated:
+            node = names.by_path(self, label)
         if node is None and replace and label in self.deprecated:
             targets = self.deprecated[label].replaced_by
             node = self.index_of[targets[0]] if len(targets) == 1 else None

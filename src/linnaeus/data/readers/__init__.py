@@ -80,7 +80,8 @@ def read_dataset(
     label_separator : str, default=None
         Between the labels of a cell; one of ``; | ,`` is recognised.
     label_part : {"id", "name", "last", "path"}, default=None
-        What of labels that are lists or records is the label.
+        What of labels that are lists or records is the label. Of cells such as ``A > B``, "last" takes the last step
+        and "path" writes the path with slashes.
     labels_file : str or path-like, default=None
         File of labels that belong to the documents by id, such as a table of annotations or a GAF; see `join_labels`.
     unlabelled : {"error", "drop", "keep"}, default="keep"
@@ -148,7 +149,7 @@ def read_dataset(
         from linnaeus.data.label_files import join_labels  # which imports readers of documents
 
         data = join_labels(data, labels_file, labels=column, encoding=encoding)
-    elif taxonomy is not None and data.labels is not None and taxonomy.aliases:
+    elif taxonomy is not None and data.labels is not None:
         data = replace(data, labels=_by_name(data.labels, taxonomy))
     data = data if duplicates == "keep" else _distinct(data, "first" if duplicates == "drop" else "merge")
     return keep_labelled(data, unlabelled)
@@ -168,9 +169,11 @@ def _check(options: ReadOptions, format: str | None) -> None:
 
 
 def _by_name(labels: list[list[str]], taxonomy: Taxonomy) -> list[list[str]]:
-    """Labels with alternative ids of nodes as the names of the nodes."""
-    aliases = taxonomy.aliases
-    return [list(dict.fromkeys(aliases.get(label, label) for label in row)) for row in labels]
+    """Labels with alternative ids or whole paths of nodes as the names of the nodes."""
+    others = {label for row in labels for label in row if label not in taxonomy}
+    nodes = {label: taxonomy.find(label) for label in others}
+    names = {label: str(taxonomy.names[node]) for label, node in nodes.items() if node is not None}
+    return [list(dict.fromkeys(names.get(label, label) for label in row)) for row in labels] if names else labels
 
 
 def _distinct(data: Dataset, labels: str) -> Dataset:

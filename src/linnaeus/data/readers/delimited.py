@@ -32,7 +32,7 @@ from linnaeus.data.readers.columns import (
     names_columns,
     row_is_header,
 )
-from linnaeus.data.readers.labels import split_cells
+from linnaeus.data.readers.labels import choose_separator, part_of_path, path_mark, separator_note, split_cell
 from linnaeus.data.readers.source import InputFile, ReadOptions
 from linnaeus.errors import DataError, place
 from linnaeus.files import long_cells
@@ -64,7 +64,11 @@ def read(source: InputFile, options: ReadOptions) -> Dataset:
     values = {name: [cells[i] for _, cells in sample if i < len(cells)] for i, name in enumerate(names)}
     chosen = choose_columns(names, options, source.name, values)
     data = _read(source, options, names, chosen, following, chain(sample, rows))
-    return data if header or options.header is not None else replace(data, notes={"header": "none recognised"})
+    return (
+        data
+        if header or options.header is not None
+        else replace(data, notes={**data.notes, "header": "none recognised"})
+    )
 
 
 def _is_header(sample: list[Row], options: ReadOptions, name: str) -> bool:
@@ -182,9 +186,10 @@ def _read_numbers(
 def _common(
     source: InputFile, options: ReadOptions, chosen: ColumnRoles, others: dict[str, list[str]], lines: array[int]
 ) -> dict[str, Any]:
-    label_columns = [split_cells(others[n], options.label_separator, options.taxonomy) for n in chosen.labels]
-    labels = [list(dict.fromkeys(chain.from_iterable(row))) for row in zip(*label_columns, strict=True)]
+    columns = [_cell_labels(others[name], options) for name in chosen.labels]
+    labels = [list(dict.fromkeys(chain.from_iterable(row))) for row in zip(*(rows for rows, _ in columns), strict=True)]
     return {
+        "notes": dict([("labels", said) for _, said in columns if said][:1]),
         "labels": labels if chosen.labels else None,
         "ids": others[chosen.id] if chosen.id else None,
         "split": others[chosen.split] if chosen.split else None,
@@ -192,6 +197,16 @@ def _common(
         "source": source.name,
         "lines": np.array(lines, dtype=np.int64),
     }
+
+
+def _cell_labels(cells: list[str], options: ReadOptions) -> tuple[list[list[str]], str | None]:
+    """The labels of the cells of a column, and what to say about the separator."""
+    separator = options.label_separator or choose_separator(cells, options.taxonomy)
+    rows = [split_cell(cell, separator) for cell in cells]
+    if options.label_part in ("last", "path"):
+        mark = path_mark(list(chain.from_iterable(rows)))
+        rows = [[part_of_path(label, mark, options.label_part) for label in row] for row in rows]
+    return rows, None if separator else separator_note(cells, options.taxonomy)
 
 
 # -- rows and cells ----------------------------------------------------------------------------------------------------

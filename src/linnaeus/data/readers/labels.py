@@ -13,10 +13,24 @@ from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 from linnaeus.errors import DataError
+from linnaeus.taxonomy import Taxonomy
+from linnaeus.taxonomy.names import PATH_MARKS
 
-__all__ = ["bare", "choose_part", "choose_separator", "label_names", "split_cell", "split_cells", "split_known"]
+__all__ = [
+    "bare",
+    "choose_part",
+    "choose_separator",
+    "label_names",
+    "part_of_path",
+    "path_mark",
+    "separator_note",
+    "split_cell",
+    "split_cells",
+    "split_known",
+]
 
 SEPARATORS = (";", "|", ",")
+FEW = 0.2  # of the cells hold a character: it may be part of names
 SAMPLE = 1000
 URIS = re.compile(r"\s*(<[^<>\s]+>\s*)+")  # Annif writes labels as <uri> <uri>
 CODE = re.compile(r"[A-Za-z]{0,6}[:_-]?\d[\w.-]*|https?://.*")
@@ -67,10 +81,15 @@ def split_known(cell: str, known: Container[str] | None) -> list[str]:
     (['A', 'B'], ['A;B'], ['A;B'])
     """
     whole = split_cell(cell, None)
-    if known is None or len(whole) != 1 or whole[0] in known:
+    if known is None or len(whole) != 1 or _is_known(whole[0], known):
         return whole
     readings = (split_cell(cell, separator) for separator in SEPARATORS if separator in cell)
-    return next((parts for parts in readings if parts and all(part in known for part in parts)), whole)
+    return next((parts for parts in readings if parts and all(_is_known(part, known) for part in parts)), whole)
+
+
+def _is_known(label: str, known: Container[str]) -> bool:
+    """Whether a label is one of a collection, or means a node of a taxonomy (by an alias, by its whole path)."""
+    return known.find(label) is not None if isinstance(known, Taxonomy) else label in known
 
 
 def bare(label: str) -> str:
@@ -82,19 +101,73 @@ def bare(label: str) -> str:
 def choose_separator(
     cells: Sequence[str], known: Container[str] | None = None, separators: Sequence[str] = SEPARATORS
 ) -> str | None:
-    """The separator that finds most known labels; without such, the first one that occurs; None if there is none."""
+    """The separator that finds most known labels; without such, the first one that separates; None if there is none."""
     occurring = [s for s in separators if any(s in cell for cell in cells)]
     if known is None or not occurring:
-        return occurring[0] if occurring else None
+        return next((s for s in occurring if _separates(s, cells)), None)
     sample = [cell for cell in cells if any(s in cell for s in occurring)][:SAMPLE]
 
     def share_found(separator: str | None) -> float:
         parts = [part for cell in sample for part in split_cell(cell, separator)]
-        return sum(part in known for part in parts) / max(len(parts), 1)
+        return sum(_is_known(part, known) for part in parts) / max(len(parts), 1)
 
     shares = {s: share_found(s) for s in (None, *occurring)}
     best = max(shares, key=lambda s: shares[s])  # the first of equals: a cell that is a label is one
-    return best if shares[best] > 0 else occurring[0]
+    return best if shares[best] > 0 else next((s for s in occurring if _separates(s, cells)), None)
+
+
+def _separates(separator: str, cells: Sequence[str]) -> bool:
+    """Whether a character joins labels rather than being part of names, as the comma of ``Print, Copy & Scan`` is.
+
+    It joins them if many cells hold it. In few cells, and commas in cells that are paths, half of the parts must be
+    labels of other cells, or paths that begin as others do.
+    """
+    filled = [cell.strip() for cell in cells if cell.strip()]
+    joined = [cell for cell in filled if separator in cell]
+    mark = path_mark(filled) if separator == "," else None
+    if mark is None and (len(joined) >= FEW * len(filled) or len(filled) < 10):
+        return True
+    alone = {cell.split(mark)[0] if mark else cell for cell in filled if separator not in cell}
+    parts = [part for cell in set(joined) for part in split_cell(cell, separator)]
+    return 2 * sum((part.split(mark)[0] if mark else part) in alone for part in parts) >= len(parts)
+
+
+def path_mark(cells: Sequence[str]) -> str | None:
+    """The mark between the steps of paths, such as `` > ``, that at least half of the cells hold, or None.
+
+    Examples
+    --------
+    >>> path_mark(["A > B", "A > C", "D"]), path_mark(["A", "B"])
+    (' > ', None)
+    """
+    marks = (mark for mark in PATH_MARKS if 2 * sum(mark in cell for cell in cells) >= max(len(cells), 1))
+    return next(marks, None)
+
+
+def part_of_path(label: str, mark: str | None, part: str) -> str:
+    """The last step of a path, or (``part="path"``) the whole path with slashes; labels without the mark as they are.
+
+    Examples
+    --------
+    >>> part_of_path("A > B", " > ", "last"), part_of_path("A > B", " > ", "path"), part_of_path("C", " > ", "path")
+    ('B', 'A/B', 'C')
+    """
+    if mark is None or mark not in label:
+        return label
+    steps = [step.strip() for step in label.split(mark)]
+    return steps[-1] if part == "last" else "/".join(steps)
+
+
+def separator_note(cells: Sequence[str], known: Container[str] | None = None) -> str | None:
+    """What to say where a character that often separates labels was taken as part of them; None if there is none."""
+    joined = {s: [cell for cell in cells if s in cell] for s in SEPARATORS}
+    kept = next((s for s in SEPARATORS if joined[s]), None)
+    if kept is None or (known is not None and all(_is_known(cell.strip(), known) for cell in set(joined[kept]))):
+        return None
+    return (
+        f"{kept!r} is taken as part of the labels in {len(joined[kept]):,} of {len(cells):,} cells, as in "
+        f"{joined[kept][0][:60]!r}; --label-separator '{kept}' (in Python label_separator={kept!r}) cuts there"
+    )
 
 
 # -- entries of a JSON list --------------------------------------------------------------------------------------------
@@ -166,7 +239,7 @@ def _n_known(entries: list[Any], part: str, known: Container[str]) -> int:
     n = 0
     for entry in entries:
         try:
-            n += _entry_name(entry, part, "") in known
+            n += _is_known(_entry_name(entry, part, ""), known)
         except DataError:
             continue
     return n

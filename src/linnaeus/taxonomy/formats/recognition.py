@@ -15,7 +15,7 @@ from linnaeus.errors import TaxonomyError
 from linnaeus.taxonomy.formats.codes import code_columns, code_separator
 from linnaeus.taxonomy.formats.edges import header_columns
 from linnaeus.taxonomy.formats.nested import CHILDREN, PARENTS
-from linnaeus.taxonomy.formats.paths import is_header
+from linnaeus.taxonomy.formats.paths import is_header, path_mark
 from linnaeus.taxonomy.formats.source import body_lines, column_mark, delimiter, find_note, table
 
 __all__ = ["ambiguity", "document_sign", "recognise_text"]
@@ -46,6 +46,8 @@ def recognise_text(text: str, *, whole: bool = True, ending: str = "") -> str | 
         return by_sign
     if not whole:
         text = text.rpartition("\n")[0] or text
+    if path_mark(text) is not None:
+        return "paths"
     lines = _first_lines(text)
     return _by_shape(lines, column_mark(text), ending) if lines else None
 
