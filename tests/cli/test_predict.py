@@ -99,6 +99,18 @@ def test_standard_input_is_read(linnaeus, trained) -> None:
         assert found == ["Dogs", "Flowers"]
 
 
+def test_a_hyphen_as_output_is_the_standard_output(linnaeus, trained, tmp_path, monkeypatch) -> None:
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    arguments = ("predict", trained / "model", trained / "docs.jsonl")
+    assert linnaeus(*arguments, "--output", "-").out == linnaeus(*arguments).out
+    assert linnaeus(*arguments, "--output", "-", "--as", "csv").out.startswith("id,label")
+    refused = linnaeus(*arguments, "--output", "-", "--as", "xlsx")
+    assert (refused.code, "--output" in refused.err) == (2, True)
+    assert linnaeus("taxonomy", "convert", trained / "topics.tsv", "-", "--to", "edges").out.startswith("parent\tchild")
+    assert not list((tmp_path / "empty").iterdir())
+
+
 def test_an_output_file_appears_whole_or_not_at_all(linnaeus, trained) -> None:
     target = trained / "answers.jsonl"
     assert linnaeus("predict", trained / "model", trained / "docs.jsonl", "-o", target).code == 0

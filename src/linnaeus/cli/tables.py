@@ -33,14 +33,14 @@ _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 
 
 def format_of(output: str | None, given: str | None) -> str:
-    """The format to write: as given, else by the ending of the file, else JSON lines."""
+    """The format to write: as given, else by the ending of the file, else JSON lines; ``-`` is standard output."""
     if given is not None and given not in FORMATS:
         raise ParameterError(f"--as {given}: expected {', '.join(FORMATS)}{nearest(given, FORMATS)}")
     ending = "" if output is None else Path(output).suffix.lower()
     if given is None and ending in _FOREIGN:
         raise ParameterError(f"--output {output}: {ending} cannot be written; expected {', '.join(_ENDINGS)}, or --as.")
     format = given or _ENDINGS.get(ending, "jsonl")
-    if format == "xlsx" and output is None:
+    if format == "xlsx" and output in (None, "-"):
         raise ParameterError("--as xlsx writes a file: name it with --output.")
     return format
 
@@ -141,9 +141,10 @@ def _is_number(cell: str) -> bool:
 
 @contextlib.contextmanager
 def _text(output: str | None) -> Iterator[TextIO]:
-    if output is None:
+    if output in (None, "-"):
         yield sys.stdout
         return
+    assert output is not None
     with replacing(output) as raw:
         text = io.TextIOWrapper(raw, encoding="utf-8", newline="", write_through=True)
         try:

@@ -7,6 +7,7 @@ documents them.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -19,10 +20,25 @@ from linnaeus.errors import TaxonomyError, closest, nearest
 if TYPE_CHECKING:
     from linnaeus.taxonomy.taxonomy import Taxonomy
 
-__all__ = ["PATH_MARKS", "Deprecated", "by_path", "hint", "replaced", "with_display_labels", "with_replacements"]
+__all__ = [
+    "PATH_MARKS",
+    "Deprecated",
+    "by_path",
+    "changed",
+    "hint",
+    "replaced",
+    "with_display_labels",
+    "with_replacements",
+    "without_dashes",
+]
 
 
 PATH_MARKS = (" > ", " -> ", " › ", " » ", "::", " / ", "/")
+
+
+_MISSING_STEPS = re.compile(r"(\.-)+\Z")
+# Codes, and IRIs whose last step has a digit.
+_OPAQUE = re.compile(r"[A-Za-z]{0,8}[:_-]?\d[\d._/-]*|[A-Za-z][\w+.-]*:\S*?[^/#:]*\d[^/#]*")
 
 
 class Deprecated(NamedTuple):
@@ -57,7 +73,7 @@ def with_replacements(
         if missing is not None:
             near = nearest(str(missing), taxonomy.names) or "."
             raise TaxonomyError(f"{missing!r}, which replaces {id!r}, is not a node of the taxonomy{near}")
-    return _changed(taxonomy, aliases=MappingProxyType(aliases), deprecated=MappingProxyType(deprecated))
+    return changed(taxonomy, aliases=MappingProxyType(aliases), deprecated=MappingProxyType(deprecated))
 
 
 def with_display_labels(taxonomy: Taxonomy, labels: Mapping[str, str]) -> Taxonomy:
@@ -66,10 +82,10 @@ def with_display_labels(taxonomy: Taxonomy, labels: Mapping[str, str]) -> Taxono
     shown = np.empty(taxonomy.n_nodes, dtype=object)
     shown[:] = [str(labels.get(name) or label or "") for name, label in zip(taxonomy.names, before, strict=True)]
     shown.flags.writeable = False
-    return _changed(taxonomy, display_labels=shown)
+    return changed(taxonomy, display_labels=shown)
 
 
-def _changed(taxonomy: Taxonomy, **values: object) -> Taxonomy:
+def changed(taxonomy: Taxonomy, **values: object) -> Taxonomy:
     """A copy with other attributes; what was computed from the nodes and edges is shared."""
     from linnaeus.taxonomy.taxonomy import Taxonomy
 
@@ -92,6 +108,11 @@ def replaced(taxonomy: Taxonomy, labels: Iterable[Iterable[str]]) -> tuple[list[
             counts[label] += node is not None and label in taxonomy.deprecated
         rows.append(list(row))
     return rows, +counts
+
+
+def without_dashes(code: str) -> str:
+    """A code without the dashes that stand for missing steps: ``2.5.-.-`` (an incomplete EC number) is ``2.5``."""
+    return _MISSING_STEPS.sub("", code)
 
 
 def by_path(taxonomy: Taxonomy, label: str) -> int | None:
@@ -131,7 +152,15 @@ def hint(taxonomy: Taxonomy, name: str) -> str:
     if name in taxonomy.deprecated:
         return _deprecation(taxonomy, taxonomy.deprecated[name])
     shown = taxonomy.names[taxonomy.displayed_as(name)]
+    if not len(shown) and name in taxonomy.other_labels:
+        node, language = taxonomy.other_labels[name]
+        if not language:
+            return f"; it is an alternative label of {taxonomy.titled(node)}."
+        read = f"names='label' and language='{language}' (--names label --language {language})"
+        return f"; it is the label of {taxonomy.titled(node)} in the language {language!r}, which {read} take."
     if not len(shown):
+        if _OPAQUE.fullmatch(name):
+            return ""  # another number is not what was meant
         near = closest(name, taxonomy.names)
         if near is None and (label := closest(name, taxonomy.display_index)) is not None:
             near = taxonomy.names[taxonomy.display_index[label][0]]

@@ -58,6 +58,7 @@ class Taxonomy:
     parent_indices: IntArray
     aliases: Mapping[str, str]
     deprecated: Mapping[str, Deprecated]
+    other_labels: Mapping[str, tuple[str, str]] = MappingProxyType({})  # (node, language), for messages; not stored
 
     def __init__(
         self,
@@ -244,7 +245,7 @@ class Taxonomy:
         ----------
         label : str
             A name, an id in `aliases`, or a path of names or display labels (``Sports > Tennis``, also with ``/``,
-            ``|``, ``::``).
+            ``|``, ``::``), or an incomplete code (``2.5.-.-`` is the node ``2.5``).
         replace : bool, default=False
             Whether a deprecated id with exactly one replacement means its replacement.
 
@@ -264,7 +265,8 @@ class Taxonomy:
         if node is None and label in self.aliases:
             node = self.index_of[self.aliases[label]]
         if node is None and label not in self.deprecated:
-            node = names.by_path(self, label)
+            node = self.index_of.get(names.without_dashes(label))
+            node = names.by_path(self, label) if node is None else node
         if node is None and replace and label in self.deprecated:
             targets = self.deprecated[label].replaced_by
             node = self.index_of[targets[0]] if len(targets) == 1 else None

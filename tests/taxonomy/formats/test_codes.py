@@ -279,3 +279,12 @@ def test_empty_rows_are_skipped_and_titles_without_a_code_named(read: Any) -> No
     with pytest.raises(TaxonomyError, match=r"csv:7: the line has no code: ' ?Total'"):
         read(text + ";Total\n")
     assert parents(read("parent,child\nA,AA\n,\nA,AB\n")) == {"AA": "A", "AB": "A"}
+
+
+def test_dashes_of_incomplete_ec_numbers_stand_for_missing_steps(read: Any) -> None:
+    for options in ({}, {"format": "codes", "separator": "."}):
+        tax = read("2.5.-.-\n2.5.1.7\n2.7.7.18\n2.7.7.19\n", "ec.codes", **options)
+        assert sorted(tax.names) == ["2", "2.5", "2.5.1", "2.5.1.7", "2.7", "2.7.7", "2.7.7.18", "2.7.7.19"]
+        assert tax.labels(tax.indicator([["2.5.-.-"], ["2.7.7.-"], ["2.-.-.-"]])) == [["2.5"], ["2.7.7"], ["2"]]
+    with pytest.raises(TaxonomyError):
+        tax.index("2.9.-.-")

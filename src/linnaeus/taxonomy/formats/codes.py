@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
 from linnaeus.taxonomy.formats.source import column_mark, quoted, table
+from linnaeus.taxonomy.names import without_dashes
 from linnaeus.taxonomy.taxonomy import Taxonomy
 
 __all__ = ["KNOWN_OPTIONS", "CodeColumns", "code_columns", "code_separator", "compose", "digits_nest", "parse"]
@@ -248,7 +249,7 @@ def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
     given: dict[str, int] = {}
     for number, cells in rows[columns.header :]:
         written = cells[columns.code] if columns.code < len(cells) else ""
-        code = written if options.separator else _unwrapped(written)
+        code = without_dashes(written) if options.separator else _unwrapped(written)
         if not code:
             raise draft.error(f"the line has no code: {' '.join(cells)[:60]!r}.", number)
         title = _title(cells, columns, [len(row) for _, row in rows[:1]])

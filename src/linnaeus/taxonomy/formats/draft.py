@@ -17,7 +17,7 @@ import numpy as np
 from linnaeus.errors import ParameterError, TaxonomyError, place
 from linnaeus.taxonomy import build
 from linnaeus.taxonomy.build import EdgeList
-from linnaeus.taxonomy.names import Deprecated
+from linnaeus.taxonomy.names import Deprecated, changed
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import IntArray
 
@@ -59,6 +59,7 @@ class Draft:
         self.left_out: Counter[str] = Counter()  # display labels that were not taken, by language
         self.declared: set[str] = set()  # nodes said to be at the top
         self.aliases: dict[str, list[str]] = {}  # other ids, and the ids that have them
+        self.other_labels: dict[str, tuple[str, str]] = {}  # labels not taken, with their node and language (SKOS)
         self.deprecated: dict[str, Deprecated] = {}  # ids left out, and the ids that replace them
         self.format = ""  # name of the format of the file
         self.headless = False  # whether the file is a table in which no header was seen
@@ -114,7 +115,8 @@ class Draft:
         shown = [self.labels.get(name, "") for name in pairs.names] if self.labels else None
         made = build.from_pairs(pairs, kind, self.root if root == "auto" else root, shown)
         replacements = self.replacements()
-        return made.with_replacements(*replacements) if any(replacements) else made
+        made = made.with_replacements(*replacements) if any(replacements) else made
+        return changed(made, other_labels=self.other_labels) if self.other_labels else made
 
     def replacements(self) -> tuple[dict[str, str], dict[str, Deprecated]]:
         """Aliases and deprecated ids that mean nodes, as `Taxonomy.with_replacements` takes them.

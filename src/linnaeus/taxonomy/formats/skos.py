@@ -29,6 +29,7 @@ SKOS = "http://www.w3.org/2004/02/skos/core#"
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 OWL = "http://www.w3.org/2002/07/owl#"
 REPLACED_BY = ("http://purl.org/dc/terms/isReplacedBy", "http://purl.obolibrary.org/obo/IAO_0100001")
+RDFS_LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 REPLACES = "http://purl.org/dc/terms/replaces"
 CALL_BY_IRI = "call the nodes by their IRI (names='iri')"
 OURS = "urn:linnaeus:"  # names that are no IRI travel as urn:linnaeus:<percent-encoded> and come back as they were
@@ -91,7 +92,9 @@ class _Concepts:
         self.label: dict[str, tuple[int, str, str]] = {}  # rank of the language, label, language
         self.languages: dict[str, list[str]] = {}  # those of all preferred labels
         self.notation: dict[str, str] = {}
-        self.gone: set[str] = set()
+        self.gone: dict[str, None] = {}
+        self.former: dict[str, str] = {}  # rdfs:label, which deprecated concepts may have instead of a preferred label
+        self.others: dict[str, tuple[str, str]] = {}  # every label, with its concept and its language
         self.replaced_by: dict[str, dict[str, None]] = {}
 
     def add(self, subject: str, predicate: str, value: Any) -> None:
@@ -99,10 +102,13 @@ class _Concepts:
             if getattr(value, "value", "") == SKOS + "Concept":
                 self._describe(subject)
             elif getattr(value, "value", "") == OWL + "DeprecatedClass":
-                self.gone.add(subject)
+                self.gone[subject] = None
         elif predicate == OWL + "deprecated":
             if value.value.lower() in ("true", "1"):
-                self.gone.add(subject)
+                self.gone[subject] = None
+        elif predicate == RDFS_LABEL:
+            if subject not in self.former or self._rank((getattr(value, "language", None) or "").lower()) <= 2:
+                self.former[subject] = value.value
         elif predicate in REPLACED_BY:
             self.replaced_by.setdefault(subject, {})[value.value] = None
         elif predicate == REPLACES:
@@ -131,11 +137,14 @@ class _Concepts:
             self.notation.setdefault(subject, value.value)
         elif relation == "prefLabel":
             self._keep_better(subject, value)
+        elif relation == "altLabel":
+            self.others.setdefault(value.value, (subject, ""))
 
     def _keep_better(self, subject: str, value: Any) -> None:
         language = (getattr(value, "language", None) or "").lower()
         rank = self._rank(language)
         self.languages.setdefault(subject, []).append(language)
+        self.others[value.value] = (subject, language)
         if subject not in self.label or rank < self.label[subject][0]:
             self.label[subject] = (rank, value.value, language)
 
@@ -155,7 +164,7 @@ class _Concepts:
     def draft_named_by(self, names: str, obsolete: bool) -> Draft:
         draft = self.draft
         self._refuse_missing_language()
-        gone = set() if obsolete else self.gone
+        gone: dict[str, None] = {} if obsolete else self.gone
         known = [iri for iri in self.order if iri not in gone]
         described = {iri for iri in known if iri in self.said or iri in self.label}
         for above, below in self.pairs:
@@ -173,11 +182,15 @@ class _Concepts:
             if above not in gone and below not in gone:
                 draft.edge(called[above], called[below])
         texts = self._texts(names)
-        for iri in dict.fromkeys([*(iri for iri in self.order if iri in gone), *self.replaced_by]):
+        for iri in dict.fromkeys([*(iri for iri in self.order if iri in gone), *self.gone, *self.replaced_by]):
             if iri not in called:
                 targets = tuple(texts.get(other, _name(other)) for other in self.replaced_by.get(iri, ()))
-                shown = self.label[iri][1] if iri in self.label else ""
-                draft.deprecated.setdefault(texts.get(iri, _name(iri)), Deprecated(targets, label=shown))
+                shown = self.label[iri][1] if iri in self.label else self.former.get(iri, "")
+                name = shown if shown and names == "label" else texts.get(iri, _name(iri))
+                draft.deprecated.setdefault(name, Deprecated(targets, label=shown))
+        for text, (iri, language) in self.others.items():
+            if iri in called and text != self.label.get(iri, (0, ""))[1]:
+                draft.other_labels[text] = (called[iri], language)
         return draft
 
     def _texts(self, names: str) -> dict[str, str]:

@@ -60,7 +60,10 @@ def _opened(path: str | os.PathLike[str]) -> BinaryIO:
 
 
 def save(path: str | os.PathLike[str], text: str) -> None:
-    """Write UTF-8, packed where the ending asks for it; the file appears whole or not at all."""
+    """Write UTF-8, packed where the ending asks for it, in one step; ``-`` is the standard output."""
+    if str(path) == "-":
+        sys.stdout.write(text)
+        return
     files.replace_file(path, files.packed(text.encode(), path))
 
 
