@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.data.check import check_labels
-from linnaeus.data.kinds import with_index_of
+from linnaeus.data.kinds import warn_of_order, with_index_of
 from linnaeus.decoding import CutOff, Decoder, RankedSets, Rules
 from linnaeus.decoding import decoder as make_decoder
 from linnaeus.decoding.probability.curves import Calibrator
@@ -105,6 +105,8 @@ class Pipeline(BaseEstimator):
             given = f"{type(self.model).__name__}, {type(self.features).__name__}"
             raise ParameterError(f"Expected a model and then features, as Pipeline(model, features); got {given}.")
         self.features_ = None if self.features is None else clone(self.features)
+        if self.features_ is not None:  # otherwise the model compares them
+            warn_of_order(documents, y)
         X = documents if self.features_ is None else self.features_.fit_transform(documents, self._closed(documents, y))
         if self.check_matrix is not None:
             self.check_matrix(X)

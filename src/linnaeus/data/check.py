@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from linnaeus.data.kinds import GivenLabels, LabelCodec, check_width, recognise
+from linnaeus.data.kinds import GivenLabels, LabelCodec, check_width, named_columns, recognise
 from linnaeus.data.matrices import short_message
 from linnaeus.errors import DataError, UnknownLabelError
 from linnaeus.taxonomy import Taxonomy
@@ -59,6 +59,7 @@ def check_labels(y: Any, taxonomy: Taxonomy | None, n_docs: int | None = None) -
     """y of any kind as Y (n_docs x n_nodes); without a taxonomy one is made: flat, or from the paths."""
     given = recognise(y, None if taxonomy is None else taxonomy.n_nodes)
     if given.paths is not None:
+        _refuse_counts(y, given, taxonomy)
         if taxonomy is not None and given.codec.dtype not in ("str", "object") and "1" not in taxonomy:
             check_width(given.codec.width, taxonomy)  # numbers that are no names: an indicator of another width
         _check_paths(given.paths, taxonomy)
@@ -74,6 +75,18 @@ def check_labels(y: Any, taxonomy: Taxonomy | None, n_docs: int | None = None) -
     return Y, taxonomy, given.codec
 
 
+def _refuse_counts(y: Any, given: GivenLabels, taxonomy: Taxonomy | None) -> None:
+    """An error for an indicator whose entries are not 0 and 1: numbers in columns that are, or are called as, nodes."""
+    if taxonomy is None or given.codec.dtype in ("str", "object"):
+        return
+    columns = named_columns(y)
+    named = columns is not None and all(name in taxonomy for name in columns)
+    if named or (given.codec.width == taxonomy.n_nodes and "0" not in taxonomy):
+        values = np.asarray(y)
+        odd = values[~np.isin(values, (0, 1))][0]
+        raise DataError(f"An indicator of labels has the entries 0 and 1; got {odd!s}.")
+
+
 def _over(given: GivenLabels, taxonomy: Taxonomy) -> CSR:
     """Labels as 0/1 rows over the nodes of a taxonomy."""
     if given.indicator is not None:
@@ -84,7 +97,9 @@ def _over(given: GivenLabels, taxonomy: Taxonomy) -> CSR:
         if given.codec.kind == "labels" and given.codec.dtype.startswith(("int", "uint")):
             error.args = (
                 f"{error.args[0]} The labels are whole numbers: scikit-learn's voting, stacking and bagging number the "
-                "labels before they fit, so they take linnaeus models only without a taxonomy.",
+                "labels before they fit, and so does cross_val_predict with method='predict_proba' or another but "
+                "'predict'; they take linnaeus models only without a taxonomy. linnaeus.tuning.held_out_scores("
+                "model, X, y) computes scores by cross-validation.",
             )
         raise
 

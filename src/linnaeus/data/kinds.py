@@ -10,6 +10,7 @@ Names of labels are strings inside; whole numbers, booleans and bytes come back 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -22,7 +23,16 @@ from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import pattern
 from linnaeus.typing import CSR, IntArray
 
-__all__ = ["GivenLabels", "LabelCodec", "check_width", "is_indicator", "recognise", "with_index_of"]
+__all__ = [
+    "GivenLabels",
+    "LabelCodec",
+    "check_width",
+    "is_indicator",
+    "named_columns",
+    "recognise",
+    "warn_of_order",
+    "with_index_of",
+]
 
 
 def with_index_of(X: Any, answers: Any) -> Any:
@@ -32,14 +42,34 @@ def with_index_of(X: Any, answers: Any) -> Any:
     return answers
 
 
+def warn_of_order(X: Any, y: Any) -> None:
+    """Warn where documents and labels have the same pandas index in another order: they are taken by position."""
+    first, second = getattr(X, "index", None), getattr(y, "index", None)
+    if not (hasattr(first, "equals") and hasattr(second, "equals")) or first.equals(second):
+        return
+    if len(first) == len(second) and first.is_unique and bool(first.isin(second).all()):
+        warnings.warn(
+            "X and y have the same index in another order; their rows are taken by position. y.loc[X.index] puts y in "
+            "the order of X.",
+            stacklevel=3,
+        )
+
+
+def _one_column(values: Any, columns: list[str]) -> Any:
+    """Labels as a data frame of one column."""
+    import pandas as pd
+
+    return pd.DataFrame({columns[0]: values})
+
+
 @dataclass(frozen=True)
 class LabelCodec:
     """How labels were given, so that answers come back alike.
 
     ``kind`` is one of labels, sets, paths, indicator; ``dtype`` the type of the label values ("int64", "str", ...) or
     of the indicator's entries; ``width`` the number of columns of paths or indicator; ``sparse`` whether it was.
-    ``columns`` are the column names of an indicator that was a data frame: answers are data frames with the same
-    columns then, and labels that have no column are left out.
+    ``columns`` are the column names of an indicator, or of the labels, that were a data frame: answers are data frames
+    with the same columns then, and labels that have no column in an indicator are left out.
     """
 
     kind: str
@@ -71,7 +101,10 @@ class LabelCodec:
             Y = Y.astype(np.dtype(self.dtype))
             return self._frame(Y, taxonomy) if self.columns is not None else Y if self.sparse else Y.toarray()
         if self.single_label and single:
-            return self.values(taxonomy.names[Y.indices]) if self.kind == "labels" else self._paths(Y.indices, taxonomy)
+            if self.kind == "paths":
+                return self._paths(Y.indices, taxonomy)
+            values = self.values(taxonomy.names[Y.indices])
+            return values if self.columns is None else _one_column(values, self.columns)
         flat = self.values(taxonomy.names[Y.indices]).tolist()
         return [flat[a:b] for a, b in zip(Y.indptr[:-1], Y.indptr[1:], strict=True)]
 
@@ -129,7 +162,7 @@ def check_width(width: int, taxonomy: Taxonomy) -> None:
         raise DataError(f"The indicator has {width} columns; {nodes}.")
 
 
-def _named_columns(y: Any) -> list[str] | None:
+def named_columns(y: Any) -> list[str] | None:
     """Column names of a data frame of zeros and ones; None for plain numbering."""
     if not hasattr(y, "columns") or not hasattr(y, "to_numpy"):
         return None
@@ -159,7 +192,7 @@ def recognise(y: Any, n_nodes: int | None = None) -> GivenLabels:
         raise DataError(f"Labels are a list with one entry per document; got {type(y).__name__}.")
     if sparse.issparse(y):
         return _indicator(y)
-    columns = _named_columns(y)
+    columns = named_columns(y)
     y = _plain(y)
     if columns is not None and y.ndim == 2 and _is_indicator(y, None):
         given = _indicator(y)
@@ -167,7 +200,10 @@ def recognise(y: Any, n_nodes: int | None = None) -> GivenLabels:
     if isinstance(y, list) or (y.ndim == 1 and _ragged(y)):
         return _sets(y)
     if y.ndim == 2:
-        if y.shape[1] == 1 and y.dtype.kind in "biuf" and not _is_indicator(y, n_nodes):
+        if y.shape[1] == 1 and columns is not None:
+            given = _labels(y[:, 0])
+            return replace(given, codec=replace(given.codec, columns=columns))
+        if y.shape[1] == 1 and not _is_indicator(y, n_nodes):
             return _labels(_column(y))
         return _indicator(y) if _is_indicator(y, n_nodes) else _paths(y)
     if y.ndim != 1:

@@ -178,7 +178,7 @@ def _refuse_text(X: Any) -> None:
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
         for name in X.columns:
             column = X[name]
-            first = next((v for v in column if v is not None), None) if len(getattr(column, "shape", ())) == 1 else None
+            first = _first(column) if len(getattr(column, "shape", ())) == 1 else None
             if isinstance(first, (str, bytes)) and not _is_number(first):
                 raise DataError(
                     f"Column {name!r} of X holds text ({_quoted(first)}); models take numbers: {_USE_TEXT}."
@@ -186,7 +186,7 @@ def _refuse_text(X: Any) -> None:
         return
     if not hasattr(X, "__iter__") or getattr(X, "shape", (1,)) == ():
         return
-    first = next(iter(X), None)
+    first = _first(X)
     if isinstance(first, (str, bytes)):
         raise DataError(f"X holds text ({_quoted(first)}); models take numbers: {_USE_TEXT}.")
     if isinstance(first, Mapping):
@@ -195,6 +195,14 @@ def _refuse_text(X: Any) -> None:
         odd = next((v for v in first if isinstance(v, (str, bytes)) and not _is_number(v)), None)
         if odd is not None:
             raise DataError(f"X holds text ({_quoted(odd)}); models take numbers: {_USE_TEXT}.")
+
+
+def _first(values: Any) -> Any:
+    """The first value that is not missing: not None, NaN or the NA of pandas."""
+    for value in values:
+        if value is not None and not (isinstance(value, float) and value != value) and type(value).__name__ != "NAType":
+            return value
+    return None
 
 
 def _is_number(text: str | bytes) -> bool:

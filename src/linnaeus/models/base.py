@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linnaeus.data.check import Problem, check_labels, check_weights, with_weight
-from linnaeus.data.kinds import LabelCodec, with_index_of
+from linnaeus.data.kinds import LabelCodec, warn_of_order, with_index_of
 from linnaeus.data.matrices import as_matrix, check_values, is_sound_csr, short_message
 from linnaeus.decoding import BestLabel, Decoder, Threshold
 from linnaeus.decoding import decoder as make_decoder
@@ -69,6 +69,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
     def fit(self, X: object, y: object, sample_weight: object = None) -> TaxonomyClassifier:
         """Learn from documents X (n_docs x n_features; CSR, dense or memory-mapped) and labels y of any kind."""
         self._check_parameters()
+        warn_of_order(X, y)
         documents = self._check_X(X, reset=True)
         Y, taxonomy, codec = check_labels(y, self.taxonomy, documents.shape[0])
         documents, Y, weights = with_weight(documents, Y, check_weights(sample_weight, documents.shape[0]))

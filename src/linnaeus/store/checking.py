@@ -175,7 +175,10 @@ def check_codec(codec: LabelCodec, taxonomy: Taxonomy, nodes: IntArray) -> None:
         raise StoreError(f"codec_.dtype is {codec.dtype!r}; expected the type of a label")
     if codec.kind == "indicator" and not numeric:
         raise StoreError(f"codec_.dtype is {codec.dtype!r}; expected the type of a number")
-    if codec.columns is not None:
+    if codec.columns is not None and codec.kind == "labels":
+        if len(codec.columns) != 1 or not isinstance(codec.columns[0], str):
+            raise StoreError(f"codec_.columns is {codec.columns!r}; expected the name of the column of labels")
+    elif codec.columns is not None:
         unknown = [name for name in codec.columns if not isinstance(name, str) or name not in taxonomy]
         if codec.kind != "indicator" or unknown:
             raise StoreError(f"codec_.columns has {unknown[:1]}; expected names of nodes, for an indicator")
