@@ -198,3 +198,10 @@ def test_wrong_options_are_named():
         metrics.hierarchical_f1(GOLD, PREDICTED, TAX, average="macro")
     with pytest.raises(ParameterError, match="did you mean 'sibling'"):
         metrics.h_loss(GOLD, PREDICTED, TAX, scaling="siblings")
+
+
+def test_levels_without_gold_and_predicted_labels_have_no_figures() -> None:
+    tax = Taxonomy.from_paths([["A", "AA", "AAA"], ["B"]])
+    rows = metrics.level_scores(["AA", "B"], ["AA", "A"], tax)
+    assert [row["f1"] is None for row in rows] == [False, False, True]
+    assert (rows[2]["precision"], rows[2]["recall"], rows[2]["n_gold"]) == (None, None, 0)

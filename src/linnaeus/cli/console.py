@@ -40,7 +40,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title:
     rows = [list(row) for row in rows]
     table = Table(box=SIMPLE_HEAD)
     for i, column in enumerate(columns):
-        numeric = all(isinstance(row[i], (int, float)) for row in rows)
+        numeric = all(row[i] is None or isinstance(row[i], (int, float)) for row in rows)
         # On a narrow terminal long texts fold; numbers are never cut.
         table.add_column(column, justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
     for row in rows:

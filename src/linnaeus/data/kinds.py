@@ -44,7 +44,8 @@ def with_index_of(X: Any, answers: Any) -> Any:
 
 def warn_of_order(X: Any, y: Any) -> None:
     """Warn where documents and labels have the same pandas index in another order: they are taken by position."""
-    first, second = getattr(X, "index", None), getattr(y, "index", None)
+    first: Any = getattr(X, "index", None)
+    second: Any = getattr(y, "index", None)
     if not (hasattr(first, "equals") and hasattr(second, "equals")) or first.equals(second):
         return
     if len(first) == len(second) and first.is_unique and bool(first.isin(second).all()):
@@ -57,7 +58,7 @@ def warn_of_order(X: Any, y: Any) -> None:
 
 def _one_column(values: Any, columns: list[str]) -> Any:
     """Labels as a data frame of one column."""
-    import pandas as pd
+    import pandas as pd  # type: ignore[import-untyped]
 
     return pd.DataFrame({columns[0]: values})
 
@@ -110,7 +111,7 @@ class LabelCodec:
 
     def _frame(self, Y: CSR, taxonomy: Taxonomy) -> Any:
         """Label sets as a data frame with the columns of y."""
-        import pandas as pd  # type: ignore[import-untyped]
+        import pandas as pd
 
         names = self.columns or []
         return pd.DataFrame(Y[:, [taxonomy.index(name) for name in names]].toarray(), columns=names)

@@ -57,9 +57,9 @@ class LevelRow(TypedDict):
     n_nodes: int
     n_gold: int
     n_predicted: int
-    precision: float
-    recall: float
-    f1: float
+    precision: float | None  # None where a level has neither gold nor predicted labels
+    recall: float | None
+    f1: float | None
 
 
 # -- precision, recall, F ----------------------------------------------------------------------------------------------
@@ -164,6 +164,8 @@ def padded(pair: Pair, weights: FloatArray) -> FloatArray:
 def level_scores(gold: object, predicted: object, taxonomy: Taxonomy | None = None) -> list[LevelRow]:
     """Micro precision, recall and F1 of the nodes of each level: rows with level, n_nodes, n_gold, n_predicted, ...
 
+    The figures of a level without gold and predicted labels are None.
+
     Examples
     --------
     >>> tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"]])
@@ -181,15 +183,16 @@ def level_rows(counts: Counts, taxonomy: Taxonomy) -> list[LevelRow]:
         if level == 0:
             continue
         pooled = counts.take(nodes).total()
+        empty = not pooled.gold[0] and not pooled.predicted[0]
         rows.append(
             {
                 "level": level,
                 "n_nodes": len(nodes),
                 "n_gold": int(pooled.gold[0]),
                 "n_predicted": int(pooled.predicted[0]),
-                "precision": float(pooled.precision()[0]),
-                "recall": float(pooled.recall()[0]),
-                "f1": float(pooled.f1()[0]),
+                "precision": None if empty else float(pooled.precision()[0]),
+                "recall": None if empty else float(pooled.recall()[0]),
+                "f1": None if empty else float(pooled.f1()[0]),
             }
         )
     return rows

@@ -63,3 +63,12 @@ def test_what_is_wrong_is_said_with_file_and_line(tmp_path: Path, content: str, 
     (tmp_path / "a").write_text(content)
     with pytest.raises(DataError, match=message):
         read_dataset(tmp_path / "a", "fasta")
+
+
+def test_residues_in_lower_case_are_read_in_upper_case(tmp_path: Path) -> None:
+    (tmp_path / "p.fasta").write_text(">a 1.1\nacgtACGT\n>b 1.2\nacgt\n")
+    assert read_dataset(tmp_path / "p.fasta").sequences == ["ACGTACGT", "ACGT"]
+    (tmp_path / "p.csv").write_text("sequence,labels\nacgt,A\nACGT,B\naCgT,C\n")
+    assert read_dataset(tmp_path / "p.csv").sequences == ["ACGT", "ACGT", "aCgT"]
+    (tmp_path / "p.jsonl").write_text('{"sequence": "acgt", "labels": ["A"]}\n')
+    assert read_dataset(tmp_path / "p.jsonl").sequences == ["ACGT"]

@@ -27,7 +27,16 @@ from dataclasses import dataclass
 from linnaeus.data.readers.source import ReadOptions
 from linnaeus.errors import DataError, nearest
 
-__all__ = ["ColumnRoles", "choose_columns", "first_of", "is_missing", "is_number", "names_columns", "row_is_header"]
+__all__ = [
+    "ColumnRoles",
+    "choose_columns",
+    "first_of",
+    "is_missing",
+    "is_number",
+    "names_columns",
+    "residues",
+    "row_is_header",
+]
 
 TEXT = (
     "text",
@@ -222,6 +231,17 @@ def _labels(candidates: list[str], where: str) -> tuple[str, ...]:
             f"for example labels={example!r}."
         )
     return tuple(candidates)
+
+
+def residues(sequence: str) -> str:
+    """A sequence of lower-case letters in upper case, as residues are written; others as they are.
+
+    Examples
+    --------
+    >>> residues("acgt"), residues("aCgt"), residues("a c")
+    ('ACGT', 'aCgt', 'a c')
+    """
+    return sequence.upper() if sequence.isalpha() and sequence.islower() else sequence
 
 
 def _holds_sequences(name: str, values: Sequence[str]) -> bool:

@@ -30,6 +30,7 @@ from linnaeus.data.readers.columns import (
     is_missing,
     is_number,
     names_columns,
+    residues,
     row_is_header,
 )
 from linnaeus.data.readers.labels import choose_separator, part_of_path, path_mark, separator_note, split_cell
@@ -152,7 +153,7 @@ def _read_text(
         lines.append(number)
     return Dataset(
         fields=None if chosen.sequence else dict(zip(asked, texts.values(), strict=True)),
-        sequences=texts[chosen.sequence] if chosen.sequence else None,
+        sequences=list(map(residues, texts[chosen.sequence])) if chosen.sequence else None,
         columns=chosen.roles(names),
         **_common(source, options, chosen, others, lines),
     )

@@ -63,7 +63,7 @@ def read(source: InputFile, options: ReadOptions) -> Dataset:
     elif any(rests):
         columns["ignored"] = (DESCRIPTION,)
     return Dataset(
-        sequences=["".join(chunk) for chunk in chunks],
+        sequences=["".join(chunk).upper() for chunk in chunks],  # lower case marks residues (repeats), no others
         labels=labels if labels is not None and any(labels) else None,
         ids=ids,
         taxonomy=options.taxonomy,

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from linnaeus.data.dataset import Dataset
-from linnaeus.data.readers.columns import ColumnRoles, choose_columns
+from linnaeus.data.readers.columns import ColumnRoles, choose_columns, residues
 from linnaeus.data.readers.labels import choose_part, label_names
 from linnaeus.data.readers.source import InputFile, ReadOptions
 from linnaeus.errors import DataError, place
@@ -75,7 +75,7 @@ def _collect(
         lines.append(number)
     return Dataset(
         fields=None if chosen.sequence else columns,
-        sequences=columns[chosen.sequence] if chosen.sequence else None,
+        sequences=list(map(residues, columns[chosen.sequence])) if chosen.sequence else None,
         labels=labels if chosen.labels else None,
         ids=ids if chosen.id else None,
         split=split if chosen.split else None,
