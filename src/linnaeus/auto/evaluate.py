@@ -237,7 +237,7 @@ class Evaluator:
                 fitted = some.fit(cut, measures.of_answers(self.measure))
             except DataError:
                 return None
-            parts.append(fitted(held.S[here], self.taxonomy, held.nodes))
+            parts.append(fitted(np.asarray(held.S[here]), self.taxonomy, held.nodes))
             rows.append(here)
         Y = sparse.csr_array(sparse.vstack(parts, format="csr"))[np.argsort(np.concatenate(rows))]
         if how["closed"]:
