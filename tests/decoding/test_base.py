@@ -72,6 +72,7 @@ def kinds(decode: Decoder) -> tuple[str, ...]:
 def test_every_registered_decoder_is_tested_here() -> None:
     elsewhere = {"pcut", "least_cost", "least_h_loss"}  # PCut decides batches, the others take probabilities
     elsewhere.add("path_classifier")  # learns about one taxonomy
+    elsewhere |= {"best_tree", "best_non_empty"}  # test_best_tree
     assert {decode.name for decode in EVERY} | elsewhere == set(DECODERS)
 
 

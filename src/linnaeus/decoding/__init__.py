@@ -23,6 +23,7 @@ from linnaeus.decoding.probability.coherence import smoothed
 from linnaeus.decoding.probability.expected_cost import LeastCost, LeastHLoss, least_risk
 from linnaeus.decoding.rules import Rules
 from linnaeus.decoding.sets.best_sets import BestBranching, RankedSets, best_sets, branching_counts, branching_table
+from linnaeus.decoding.sets.best_tree import BestNonEmpty, BestTree
 from linnaeus.decoding.sets.closures import BestClosure, BestSubtree, best_closures, closure_weights, max_edge_labelling
 from linnaeus.decoding.sets.path_classifier import PathClassifier
 from linnaeus.decoding.sets.search import ExactSearch, LocalSearch
@@ -36,7 +37,9 @@ __all__ = [
     "BestClosure",
     "BestLabel",
     "BestLeaf",
+    "BestNonEmpty",
     "BestSubtree",
+    "BestTree",
     "CutOff",
     "Decoder",
     "ExactSearch",
@@ -81,6 +84,8 @@ DECODERS: dict[str, type[Decoder]] = {
         BestSubtree,
         BestClosure,
         BestBranching,
+        BestTree,
+        BestNonEmpty,
         LeastCost,
         LeastHLoss,
         RCut,

@@ -11,90 +11,23 @@ set with them; without, a set may end anywhere, and a minimum cut finds it. Trai
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
-
 import numpy as np
 from scipy import sparse
 
 from linnaeus.data.check import Problem
-from linnaeus.decoding import BestClosure, Decoder
-from linnaeus.decoding.base import as_given, hierarchy
-from linnaeus.decoding.rules import Rules
-from linnaeus.decoding.set_weights import SetWeights
-from linnaeus.decoding.sets.best_sets import best_sets, branching_scores
+from linnaeus.decoding import BestNonEmpty, BestTree, Decoder
+from linnaeus.decoding.base import hierarchy
 from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.errors import check_choice, check_number
 from linnaeus.models.fitting import Seed, document_weights, require_two_classes
 from linnaeus.models.online import OnlineLinear
-from linnaeus.models.requests import best_labels, known_ends
 from linnaeus.models.solvers.passive_aggressive import BELOW, prepared
 from linnaeus.models.structured.set_visits import Branching, Shards, TreeOfNodes, visit_shard
 from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.taxonomy.closure import pattern
 from linnaeus.typing import CSR, Engine, FloatArray, IntArray
 
-__all__ = ["BestTree", "GlobalTreeModel"]
-
-
-@dataclass(frozen=True)
-class BestTree(Decoder):
-    """The set of largest score under a table of branching (`decoding.branching_table`); ``one``: a single label."""
-
-    name: ClassVar[str] = "best_tree"
-    scores: Any = field(default=None, repr=False, compare=False)
-    one: bool = False
-    at_least_one: bool = True
-
-    @property
-    def single(self) -> bool:
-        return self.one
-
-    def table(self, taxonomy: Taxonomy) -> FloatArray:
-        """The table of `best_sets`."""
-        return np.asarray(self.scores)
-
-    @property
-    def may_be_empty(self) -> bool:
-        return not self.at_least_one
-
-    def set_weights(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> SetWeights:
-        """The scores that are summed, without those of branching (`table`)."""
-        return SetWeights(as_given(S, taxonomy, columns)[0])
-
-    def label_scores(self, S: Any, taxonomy: Taxonomy, columns: Any = None) -> FloatArray:
-        """Sums of the scores on the way to every node, and of its branching."""
-        (S, nodes), table = as_given(S, taxonomy, columns), self.table(taxonomy)
-        each = taxonomy.close(pattern(np.arange(len(nodes) + 1), nodes.astype(np.int32), taxonomy.n_nodes))
-        above = branching_scores(taxonomy.close(each, keep_root=False), taxonomy, table)
-        return np.asarray((each[:, nodes].astype(np.float64) @ S.T).T) + above
-
-    def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
-        table = self.table(taxonomy)
-        if self.one and not hierarchy(taxonomy).is_forest:
-            return best_labels(
-                self.label_scores(S, taxonomy, columns), taxonomy, columns, 1, Rules().bind(taxonomy)
-            ).best
-        if self.one:
-            table = np.where(np.arange(table.shape[1]) < 2, table, -np.inf)
-        return best_sets(S, taxonomy, columns, table=table).best
-
-
-@dataclass(frozen=True)
-class BestNonEmpty(BestClosure):
-    """The closed set of largest score on a DAG, with one label at least if asked."""
-
-    name: ClassVar[str] = "best_non_empty"
-    at_least_one: bool = True
-
-    @property
-    def may_be_empty(self) -> bool:
-        return not self.at_least_one
-
-    def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
-        rules = known_ends(Rules(at_least=int(self.at_least_one)).bind(taxonomy), columns)
-        return best_sets(S, taxonomy, columns, rules=rules).best
+__all__ = ["GlobalTreeModel"]
 
 
 class GlobalTreeModel(OnlineLinear):
