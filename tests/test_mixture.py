@@ -201,6 +201,12 @@ def test_parameters_of_sources_are_parameters_of_the_mixture() -> None:
     assert isinstance(model.sources[1][1], OneVsRestSVM)
 
 
+def test_the_default_sources_are_a_flat_model_and_a_joint_one() -> None:
+    tax = taxonomy()
+    model = Mixture(taxonomy=tax, cv=2).fit(*documents(tax))
+    assert [type(source) for source in model.sources_] == [OneVsRestSVM, RRLogistic]
+
+
 def test_wrong_sources_are_refused() -> None:
     X, y = documents(taxonomy())
     for sources in ([], [OneVsRestSVM()], [("a", "OneVsRestSVM")], "svm"):

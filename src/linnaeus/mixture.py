@@ -29,6 +29,7 @@ from linnaeus.models.classifier import Classifier
 from linnaeus.models.explaining import one_row
 from linnaeus.models.mixed_explaining import MixtureExplanation, explain_mixture
 from linnaeus.models.mixed_scores import MixtureWeights, SourceScores, learn_weights, mixture_targets
+from linnaeus.registry import resolve
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.tuning import FOLDS, HeldOutScores, held_out_scores
 from linnaeus.tuning.held_out import joined_scores, kept_scores
@@ -181,10 +182,7 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
     def _sources(self) -> Any:
         if self.sources is not None:
             return self.sources
-        from linnaeus.models.flat.one_vs_rest import OneVsRestSVM
-        from linnaeus.models.recursive.rr_logistic import RRLogistic
-
-        return [("svm", OneVsRestSVM()), ("rr", RRLogistic())]
+        return [("svm", resolve("OneVsRestSVM")()), ("rr", resolve("RRLogistic")())]
 
     def _fit(self, problem: Problem) -> None:
         Y, single = mixture_targets(problem.Y, problem.taxonomy)
