@@ -16,19 +16,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from linnaeus.engine.limits import Clock
 from linnaeus.models.recursive.leaves import DenseLeaves
 from linnaeus.models.recursive.network import Network
 from linnaeus.models.recursive.solver import JointSolver
+from linnaeus.models.solvers.cg import Direction, Which, conjugate_gradients, step_length, whole_dot
 from linnaeus.models.solvers.dual_cd import PANEL
 from linnaeus.models.solvers.newton_cg import NewtonBlock
 from linnaeus.typing import FloatArray
 
 __all__ = ["leaf_kernel", "newton_start"]
 
-_STEPS, _PRODUCTS = 50, 200
+_STEPS, _PRODUCTS, _HALVINGS = 50, 200, 34
 
 
 def leaf_kernel(network: Network) -> tuple[FloatArray, FloatArray]:
@@ -97,51 +97,44 @@ class _Problem:
             W = V @ self.K
             S = self.losses.product(W)
             value, R, D = self.losses.losses_at(S, every)
-            P = 0.5 * _dot(V, W) + float(value.sum())
+            P = 0.5 * float(whole_dot(V, W)) + float(value.sum())
             G = V + self.losses.transposed(R)
             GK = G @ self.K
-            if 0.5 * _dot(G, GK) <= 0.5 * tol * P:
+            if 0.5 * float(whole_dot(G, GK)) <= 0.5 * tol * P:
                 break
             if clock.over:
                 return V, taken, False
-            dV, dW, XdW = self._direction(G, GK, D)
-            slope, step = _dot(G, dW), 1.0
-            while step > 1e-10:
-                new = self.losses.losses_at(S + self._scale(step) * XdW, every)[0]
-                trial = 0.5 * (_dot(V, W) + 2 * step * _dot(V, dW) + step**2 * _dot(dV, dW)) + float(new.sum())
-                if trial <= P + 1e-4 * step * slope:
-                    break
-                step *= 0.5
-            else:  # rounding leaves no descent
+            found = self._direction(G, GK, D)
+            trial = _Trial(self.losses, S, found.image)
+            step = step_length(found, G, V, trial, value.sum(), halvings=_HALVINGS)[0]
+            if step == 0:  # rounding leaves no descent
                 break
-            V, taken = V + self._scale(step) * dV, taken + 1
+            V, taken = V + step.astype(V.dtype) * found.preimage, taken + 1
         return V, taken, True
 
-    def _scale(self, step: float) -> np.floating[npt.NBitBase]:
-        scaled: np.floating[npt.NBitBase] = self.K.dtype.type(step)
-        return scaled
+    def _direction(self, G: FloatArray, GK: FloatArray, D: FloatArray) -> Direction:
+        """dW = dV K, dV and X dW with the Hessian's residual a tenth of the gradient, in the norm of K."""
 
-    def _direction(self, G: FloatArray, GK: FloatArray, D: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """(dV, dW = dV K, X dW) with the Hessian's residual a tenth of the gradient, in the norm of K."""
-        residual, image = -G, -GK
-        pV, pW = residual.copy(), image.copy()
-        dV, dW, XdW = np.zeros_like(G), np.zeros_like(G), np.zeros_like(D)
-        rho = _dot(residual, image)
-        target = 0.01 * rho
-        for _ in range(_PRODUCTS):
+        def product(pW: FloatArray, pV: FloatArray) -> tuple[FloatArray, FloatArray]:
             Q = self.losses.product(pW)
-            H = pV + self.losses.transposed(D * Q)
-            t = self._scale(rho / max(_dot(pW, H), np.finfo(float).tiny))
-            dV, dW, XdW = dV + t * pV, dW + t * pW, XdW + t * Q
-            residual = residual - t * H
-            image = residual @ self.K
-            before, rho = rho, _dot(residual, image)
-            if rho <= target:
-                break
-            beta = self._scale(rho / before)
-            pV, pW = residual + beta * pV, image + beta * pW
-        return dV, dW, XdW
+            return pV + self.losses.transposed(D * Q), Q
+
+        def precondition(residual: FloatArray) -> FloatArray:
+            return residual @ self.K
+
+        return conjugate_gradients(
+            product, -G, precondition=precondition, scaled=-GK, preimages=True, max_products=_PRODUCTS
+        )
 
 
-def _dot(A: FloatArray, B: FloatArray) -> float:
-    return float(np.einsum("ij,ij->", A, B, dtype=np.float64))
+@dataclass(frozen=True)
+class _Trial:
+    """Sum of all losses along a line of scores."""
+
+    losses: NewtonBlock
+    S: FloatArray
+    image: FloatArray
+
+    def __call__(self, t: FloatArray, _: Which) -> FloatArray:
+        scores = self.S + t.astype(self.S.dtype) * self.image
+        return self.losses.losses(scores, np.arange(scores.shape[1])).sum(keepdims=True)

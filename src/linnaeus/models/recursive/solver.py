@@ -53,6 +53,7 @@ from linnaeus.models.recursive.leaves import (
 )
 from linnaeus.models.recursive.network import Network
 from linnaeus.models.solvers import newton_cg
+from linnaeus.models.solvers.cg import Which, conjugate_gradients, line_search
 from linnaeus.models.solvers.dual_cd import PANEL
 from linnaeus.models.solvers.newton_cg import NewtonBlock
 from linnaeus.models.solvers.rows import Rows, rows_bytes
@@ -308,20 +309,17 @@ def _sparse_rows(rows: Rows) -> CSR:
 def common_move(rows: Rows, pairs: Sequence[MarginPairs], pull: FloatArray, anchor: float) -> FloatArray:
     """d (n_features + 1, the constant last); ``pull`` is sum_v a_v m_v, ``anchor`` sum_v a_v."""
     problem = _Moves(rows, pairs, pull, anchor)
-    move, now = np.zeros(len(pull)), problem.at(np.zeros(len(pull)))
+    move: FloatArray = np.zeros(len(pull))
+    now = problem.at(move)
     first = np.linalg.norm(now.gradient)
     for _ in range(_STEPS):
         if np.linalg.norm(now.gradient) <= _GRADIENT * first:
             break
-        direction, length = problem.newton_step(now), 1.0
-        for _ in range(_HALVINGS):
-            tried = problem.at(move + length * direction)
-            if tried.value < now.value:
-                move, now = move + length * direction, tried
-                break
-            length /= 2
-        else:
+        trial = _Trial(problem, move, problem.direction(now), now.value)
+        length = line_search(trial, np.atleast_1d(now.gradient @ trial.direction), halvings=_HALVINGS)
+        if not length[0]:
             break
+        move, now = trial.found
     return move
 
 
@@ -330,6 +328,22 @@ class _Point:
     value: float
     gradient: FloatArray
     curvature: FloatArray  # of every document
+
+
+@dataclass
+class _Trial:
+    """The objective along a line; ``found`` is the last place, and what was found there."""
+
+    problem: _Moves
+    move: FloatArray
+    direction: FloatArray
+    value: float
+    found: tuple[FloatArray, _Point] = field(init=False)
+
+    def __call__(self, length: FloatArray, _: Which) -> FloatArray:
+        place = self.move + length[0] * self.direction
+        self.found = place, self.problem.at(place)
+        return np.array([self.found[1].value - self.value])
 
 
 class _Moves:
@@ -350,26 +364,21 @@ class _Moves:
         value += sum(self.kernel.moved(*part, moved, slope, curvature) for part in self.pairs)
         return _Point(value, self.pull + self.anchor * d - self.transposed @ slope, curvature)
 
-    def newton_step(self, now: _Point) -> FloatArray:
-        """Conjugate gradients with the Hessian's diagonal, until the residual is small."""
+    def direction(self, now: _Point) -> FloatArray:
+        """Newton's direction by conjugate gradients with the Hessian's diagonal."""
         squares = self.transposed.copy()
         squares.data **= 2
         diagonal = np.maximum(self.anchor + squares @ now.curvature, np.finfo(float).tiny)
-        step, residual = np.zeros(len(diagonal)), -now.gradient
-        scaled = residual / diagonal
-        direction, rho = scaled.copy(), residual @ scaled
-        target = _RESIDUAL**2 * rho
-        for _ in range(_PRODUCTS):
-            if rho <= target:
-                break
-            product = self.anchor * direction + self.transposed @ (now.curvature * (self.X @ direction))
-            length = rho / (direction @ product)
-            step += length * direction
-            residual -= length * product
-            scaled = residual / diagonal
-            before, rho = rho, residual @ scaled
-            direction = scaled + (rho / before) * direction
-        return step
+
+        def product(d: FloatArray, _: FloatArray) -> tuple[FloatArray, None]:
+            return self.anchor * d + self.transposed @ (now.curvature * (self.X @ d)), None
+
+        def precondition(residual: FloatArray) -> FloatArray:
+            return residual / diagonal
+
+        return conjugate_gradients(
+            product, -now.gradient, tolerance=_RESIDUAL, max_products=_PRODUCTS, precondition=precondition
+        ).x
 
 
 # -- memory ------------------------------------------------------------------------------------------------------------
