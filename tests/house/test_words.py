@@ -30,11 +30,17 @@ _TOP_OF_MODELS = sorted(f"models/{path.name}" for path in (ROOT / "src" / "linna
 # Folders and files that have been read through; those of the sources are relative to src/linnaeus.
 SOURCES: list[str] = [
     "engine",
+    "features",
+    "losses",
+    "models/bayes",
     "models/flat",
+    "models/gpu",
     "models/published",
     "models/ranking",
-    "models/structured",
     "models/recursive",
+    "models/solvers",
+    "models/structured",
+    "models/topdown",
     *_TOP_OF_MODELS,
 ]
 PAGES_LEFT = {"decoding.md"}

@@ -26,6 +26,11 @@ class FillMissing(TransformerMixin, BaseEstimator):
     A column that is missing everywhere in training is filled with zero, so that the number of columns stays.
     scikit-learn's SimpleImputer does the same with more options; this one survives saving as one array.
 
+    Parameters
+    ----------
+    how : str, default="mean"
+        "mean", "median" or "zero".
+
     Examples
     --------
     >>> FillMissing().fit([[1.0], [3.0]]).transform(np.array([[np.nan], [5.0]])).tolist()
@@ -76,8 +81,10 @@ class DenseFeatures(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    missing : "mean", "median" or "zero", see `FillMissing`.
-    scale : bring every feature to mean 0 and standard deviation 1.
+    missing : str, default="mean"
+        "mean", "median" or "zero", see `FillMissing`.
+    scale : bool, default=True
+        Bring every feature to mean 0 and standard deviation 1.
 
     Examples
     --------

@@ -167,8 +167,20 @@ def plain_value(value: str) -> object:
 def default_features(kind: str, **options: Any) -> Any:
     """An unfitted transformer for documents of a kind ("text", "sequence", "dense"), or None where X is used as it is.
 
-    ``options`` go to the transformer and override what is usual: for text 1 + ln tf and terms of two documents or more;
-    for sequences counts of one to three letters; for dense vectors mean 0 and deviation 1.
+    For text these are 1 + ln tf and terms of two documents or more; for sequences counts of one to three letters; for
+    dense vectors mean 0 and deviation 1.
+
+    Parameters
+    ----------
+    kind : str
+        "text", "sequence", "dense" or "sparse".
+    **options : object
+        Parameters of the transformer, which override these.
+
+    Returns
+    -------
+    TextFeatures, DenseFeatures or None
+        The transformer.
 
     Examples
     --------

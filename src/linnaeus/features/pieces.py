@@ -70,7 +70,7 @@ class PieceMap:
             )
 
     def learn(self, A: Sequences, least: int = 1, engine: Engine | None = None) -> Vocabulary:
-        """The pieces of these sequences that occur in at least so many of them."""
+        """The pieces that occur in at least ``min_df`` of these sequences."""
         letters = A.letters
         numbers = []
         for length in self.lengths:

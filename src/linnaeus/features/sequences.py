@@ -125,11 +125,15 @@ def encode(
 
     Parameters
     ----------
-    documents : strings, or lists (tuples, arrays) of tokens: strings, numbers, or tuples of them.
-    unit : whether strings are read by "character", or by "word" (between blanks).
-    alphabet : the tokens that are expected, a string or a list; None allows all.
-    unknown : tokens outside the alphabet are an "error", or "skip" leaves them out, so that what stands left and right
-        of them become neighbours.
+    documents : object
+        Strings, or lists (tuples, arrays) of tokens: strings, numbers, or tuples of them.
+    unit : str, default="character"
+        Whether strings are read by "character", or by "word" (between blanks).
+    alphabet : Alphabet, default=None
+        The tokens that are expected, a string or a list; None allows all.
+    unknown : str, default="error"
+        Tokens outside the alphabet are an "error", or "skip" leaves them out, so that what stands left and right of
+        them become neighbours.
 
     Examples
     --------

@@ -32,12 +32,24 @@ class SpectrumKernel(StringKernel):
 
     Parameters
     ----------
-    p : length of the substrings.
-    q : shortest length; None takes p alone.
-    weights : of the lengths q .. p; 1 each by default.
-    unit, alphabet, unknown : how documents are read, see `linnaeus.features.sequences.encode`.
-    normalise : K(s, s) = 1.
-    n_jobs, engine : Gram matrices are computed in blocks of rows; the result does not depend on their number.
+    p : int, default=4
+        Length of the longest substrings.
+    q : int, default=None
+        Length of the shortest ones; None is ``p``.
+    weights : sequence of float, default=None
+        Weight of every length from ``q`` to ``p``; None weights all by 1.
+    unit : str, default="character"
+        "character" or "word": what strings are made of.
+    alphabet : str or list, default=None
+        The tokens that are expected; None allows all.
+    unknown : str, default="error"
+        Tokens outside the alphabet are an "error", or "skip" leaves them out.
+    normalise : bool, default=True
+        Divide by the norms, so that K(s, s) = 1.
+    n_jobs : int, default=None
+        Number of threads; None is 1, -1 all cores.
+    engine : str or Engine, default=None
+        Where Gram blocks run; default: by ``n_jobs``.
 
     Examples
     --------
@@ -65,12 +77,30 @@ class SpectrumFeatures(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    p, q, weights, unit, alphabet, unknown : see `SpectrumKernel`.
-    max_gap : substrings may leave out so many tokens in all.
-    decay : each token that is left out multiplies by this.
-    min_df : leave out substrings of fewer training sequences.
-    normalise : rows of length 1.
-    dtype : "float32" or "float64".
+    p : int, default=4
+        Length of the longest substrings.
+    q : int, default=None
+        Length of the shortest ones; None is ``p``.
+    weights : sequence of float, default=None
+        Weight of every length from ``q`` to ``p``; None weights all by 1.
+    max_gap : int, default=0
+        Maximum number of tokens that a substring may leave out in all.
+    decay : float, default=1.0
+        Each token that is left out multiplies by this.
+    min_df : int, default=1
+        Leave out substrings of fewer training sequences.
+    unit : str, default="character"
+        "character" or "word": what strings are made of.
+    alphabet : str or list, default=None
+        The tokens that are expected; None allows all.
+    unknown : str, default="error"
+        Tokens outside the alphabet are an "error", or "skip" leaves them out.
+    normalise : bool, default=True
+        Rows of length 1.
+    dtype : str, default="float32"
+        "float32" or "float64".
+    n_jobs : int, default=None
+        Number of threads; None is 1, -1 all cores.
 
     Examples
     --------

@@ -5,7 +5,7 @@
 
     K_l(s, t) = sum over v of phi_v(s) phi_v(t) ,     K_l by spans = decay^(2 l) K_l by gaps
 
-Without a bound on the gaps all K_1 .. K_p come from one dynamic programme of p |s| |t| steps (`subsequence.h`), for as
+Without a bound on the gaps all K_1 .. K_p come from one dynamic program of p |s| |t| steps (`subsequence.h`), for as
 many t at once as a register row has lanes; sequences of similar length go together. With ``max_gap`` pieces are counted
 (`pieces`). Lodhi and others, Text classification using string kernels (JMLR 2002).
 """
@@ -37,13 +37,32 @@ class SubsequenceKernel(StringKernel):
 
     Parameters
     ----------
-    p : length of the subsequences, at most 16 where gaps are not bounded.
-    decay : what a token of the span (or of the gaps) multiplies by, above 0 and at most 1.
-    q, weights : shortest length, and weights of the lengths q .. p; see `SpectrumKernel`.
-    max_gap : leave out at most so many tokens in all; None for any number.
-    gaps_only : weight what is left out instead of the whole span. Only ranges of lengths differ, once normalised.
-    precision : "single" is twice as fast as "double" and right to about six digits.
-    unit, alphabet, unknown, normalise, n_jobs, engine : see `SpectrumKernel`.
+    p : int, default=4
+        Length of the longest subsequences, at most 16 where gaps are not bounded.
+    q : int, default=None
+        Length of the shortest ones; None is ``p``.
+    weights : sequence of float, default=None
+        Weight of every length from ``q`` to ``p``; None weights all by 1.
+    unit : str, default="character"
+        "character" or "word": what strings are made of.
+    alphabet : str or list, default=None
+        The tokens that are expected; None allows all.
+    unknown : str, default="error"
+        Tokens outside the alphabet are an "error", or "skip" leaves them out.
+    normalise : bool, default=True
+        Divide by the norms, so that K(s, s) = 1.
+    n_jobs : int, default=None
+        Number of threads; None is 1, -1 all cores.
+    engine : str or Engine, default=None
+        Where Gram blocks run; default: by ``n_jobs``.
+    decay : float, default=0.5
+        What a token of the span (or of the gaps) multiplies by, above 0 and at most 1.
+    max_gap : int, default=None
+        Maximum number of tokens left out in all; None for any number.
+    gaps_only : bool, default=False
+        Weight what is left out instead of the whole span. Only ranges of lengths differ, once normalised.
+    precision : str, default="double"
+        "single" is twice as fast as "double" and right to about six digits.
 
     Examples
     --------

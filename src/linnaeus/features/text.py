@@ -40,14 +40,34 @@ class TextFeatures(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    fields : text fields with their weights, or names of weight 1; None takes all fields that are not categorical.
-    categorical : fields whose values become binary features, names or names with the value to use instead of 1.
-    weighting : "tfidf" or "log2".
-    min_df, max_df, max_features, ngram_range, stop_words, lowercase, token_pattern : as in CountVectorizer, per field.
-    analyzer : "word", or "char" and "char_wb" for pieces of words and for sequences.
-    sublinear_tf : 1 + ln tf instead of tf.
-    norm : "l2", None, or "auto": "l2" for tfidf and None for log2.
-    dtype : "float32" or "float64".
+    fields : Mapping[str, float] or Sequence[str], default=None
+        Text fields with their weights, or names of weight 1; None takes all fields that are not categorical.
+    categorical : Mapping[str, float] or Sequence[str], default=()
+        Fields whose values become binary features, names or names with the value to use instead of 1.
+    weighting : str, default="tfidf"
+        "tfidf" or "log2".
+    min_df : float or int, default=1
+        Leave out terms of fewer documents of the field, a number or a share.
+    max_df : float or int, default=1.0
+        Leave out terms of more documents of the field, a number or a share.
+    max_features : int, default=None
+        Keep the most frequent terms of a field only.
+    sublinear_tf : bool, default=False
+        1 + ln tf instead of tf.
+    ngram_range : tuple of int, default=(1, 1)
+        Shortest and longest number of words (or characters) of a term.
+    stop_words : str or list of str, default=None
+        "english", or words to leave out.
+    lowercase : bool, default=True
+        Convert texts to lower case first.
+    analyzer : str, default="word"
+        "word", or "char" and "char_wb" for pieces of words and for sequences.
+    token_pattern : str
+        Regular expression of a word; default: two or more letters, digits or underscores.
+    norm : str or None, default="auto"
+        "l2", None, or "auto": "l2" for tfidf and None for log2.
+    dtype : str, default="float32"
+        "float32" or "float64".
 
     Examples
     --------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 
@@ -138,3 +140,17 @@ def test_rankings_of_sets_end_at_labels_and_count_stop_leaves(search: str) -> No
     assert best == [sorted(row, key=tax.index) for row in model.predict(X)]
     only = model.predict(X[:20], rules={"only_under": "A", "at_most": 1, "at_least": 1})
     assert all(len(row) == 1 and row[0].startswith("A") and row[0] in known for row in only)
+
+
+def test_verbose_shows_the_progress_of_panels(monkeypatch) -> None:
+    shown = []
+
+    @contextmanager
+    def watched(description, total, *, show):
+        shown.append((total, show))
+        yield lambda n: shown.append(n)
+
+    monkeypatch.setattr(edge_pa, "progress", watched)
+    tax = Taxonomy.from_edges([("Root", "A"), ("Root", "B")])
+    EdgePA(tax, verbose=1, random_state=0).fit(np.eye(2), ["A", "B"])
+    assert shown == [(1, True), 1]

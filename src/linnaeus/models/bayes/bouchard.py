@@ -70,7 +70,7 @@ class Local:
 
     def fit(self, scores: FloatArray, variances: FloatArray) -> None:
         """Both at their best: the least bound on the logarithm."""
-        if self.softmax and scores.shape[1] > 1:  # the logarithm of one exponential is no sum
+        if self.softmax and scores.shape[1] > 1:  # the logarithm of one exponential is exact
             self.beta = _centre(scores, variances, self.beta)
         self.xi = np.sqrt(variances + (scores - self.beta[:, None]) ** 2)
 

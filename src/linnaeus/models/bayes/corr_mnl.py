@@ -41,16 +41,37 @@ class CorrMNL(TaxonomyClassifier):
 
     Parameters
     ----------
-    taxonomy : a tree; None makes a flat one (or, for paths, a tree) from y.
-    n_iter, burn_in : iterations of a chain, and how many of them to forget. The paper ran 2,500 and 1,000.
-    n_chains : chains from different starts, for R-hat; they run on ``n_jobs`` threads, or a cluster (``engine``).
-    n_leapfrog : steps of a Hamiltonian move.
-    n_samples : samples of each chain to keep for predictions.
-    max_time : seconds (or "10m") at most, of which the burn-in has its share; the same seed then gives the same draws
-        only as far as they go.
-    tau_prior, sigma_prior : shape and rate of the Gamma priors of 1/tau^2 (branches) and 1/sigma^2 (features).
-    fit_intercept : add a constant feature, with a scale of its own.
-    parents : what to do with nodes with several parents: refuse them ("only"), or take the first by name ("first").
+    taxonomy : Taxonomy, default=None
+        A tree; None makes a flat one (or, for paths, a tree) from y.
+    n_iter : int, default=300
+        Iterations of a chain. The paper ran 2,500.
+    burn_in : int, default=100
+        How many of them to discard. The paper discarded 1,000.
+    n_chains : int, default=1
+        Chains from different starts, for R-hat; they run on ``n_jobs`` threads, or a cluster (``engine``).
+    n_leapfrog : int, default=10
+        Steps of a Hamiltonian move.
+    n_samples : int, default=100
+        Samples of each chain to keep for predictions.
+    tau_prior : tuple of float, default=(1.0, 0.1)
+        Shape and rate of the Gamma prior of 1/tau^2 (branches).
+    sigma_prior : tuple of float, default=(1.0, 1.0)
+        Shape and rate of the Gamma prior of 1/sigma^2 (features).
+    fit_intercept : bool, default=True
+        Add a constant feature, with a scale of its own.
+    parents : str, default="only"
+        What to do with nodes with several parents: refuse them ("only"), or take the first by name ("first").
+    max_time : float or str, default=None
+        Seconds (or "10m") at most, of which the burn-in has its share; the same seed then gives the same draws only as
+        far as they go.
+    n_jobs : int, default=None
+        Number of threads for chains; None is 1, -1 all cores. The draws do not depend on it.
+    engine : str or Engine, default=None
+        "serial", "threads", "ray" or an engine; default: by ``n_jobs``.
+    random_state : int or RandomState, default=None
+        Seed of the chains.
+    verbose : int, default=0
+        Show a progress bar if above 0.
 
     Attributes
     ----------

@@ -61,28 +61,51 @@ class HBLR(LinearTaxonomyClassifier):
 
     Parameters
     ----------
-    taxonomy : a tree; None makes a flat one (or, for paths, a tree) from y.
-    model : "M3": every node has its own precision; "M1": siblings share one; "M2": siblings share one per feature.
-    inference : "map": weights at their mode, with Laplace variances; "variational": a posterior of everything, whose
-        lower bound on the evidence is in ``lower_bounds_``.
-    likelihood : "softmax" (exactly one label per document), "binary" (any number), or "auto": the first where it fits.
-    prior : where the precisions begin: "frequencies" (Fisher information at the labels' shares), "logistic" (at the
+    taxonomy : Taxonomy, default=None
+        A tree; None makes a flat one (or, for paths, a tree) from y.
+    model : str, default="M3"
+        "M3": every node has its own precision; "M1": siblings share one; "M2": siblings share one per feature.
+    inference : str, default="map"
+        "map": weights at their mode, with Laplace variances; "variational": a posterior of everything, whose lower
+        bound on the evidence is in ``lower_bounds_``.
+    likelihood : str, default="auto"
+        "softmax" (exactly one label per document), "binary" (any number), or "auto": the first where it fits.
+    prior : str or tuple[float, float], default="frequencies"
+        Where the precisions begin: "frequencies" (Fisher information at the labels' shares), "logistic" (at the
         probabilities of a one-vs-rest logistic model), or numbers (a, b) for every Gamma prior.
-    prior_scale : multiplies the variances that the prior expects.
-    learn_precisions : False keeps the precisions at their prior means.
-    flat : hang all labels on the root, whatever the taxonomy says.
-    parents : what to do with nodes with several parents: refuse them ("only"), or take the first by name ("first").
-    learn : labels as "given", "closed", or "frontier" (the most specific).
-    fit_intercept : add a constant feature, with a prior like all others.
-    covariance : of the posterior of a label's weights: "full", "diagonal", or "auto": full up to 300 features, where
-        all leaves are found together. The diagonal takes correlated features for better known than they are.
-    schedule : of "map": "together" finds all weights in one problem; "leaves" moves blocks of leaves on threads or a
-        cluster, then the inner nodes (binary likelihood, M1 and M3); "auto": together up to ten million documents x
-        labels, one million where documents are sparse.
-    posterior : False keeps no standard deviations, which take as much memory as the weights.
-    tol : largest relative change of precisions and weights at which training is finished.
-    max_iter, max_time : rounds, and seconds (or "10m"), at most.
-    n_jobs, engine : threads, or a cluster, for blocks of leaves.
+    prior_scale : float, default=1.0
+        Multiplies the variances that the prior expects.
+    learn_precisions : bool, default=True
+        False keeps the precisions at their prior means.
+    flat : bool, default=False
+        Hang all labels on the root, whatever the taxonomy says.
+    parents : str, default="only"
+        What to do with nodes with several parents: refuse them ("only"), or take the first by name ("first").
+    learn : str, default="frontier"
+        Labels as "given", "closed", or "frontier" (the most specific).
+    fit_intercept : bool, default=True
+        Add a constant feature, with a prior like all others.
+    covariance : str, default="auto"
+        Of the posterior of a label's weights: "full", "diagonal", or "auto": full up to 300 features, where all leaves
+        are found together. The diagonal takes correlated features for better known than they are.
+    schedule : str, default="auto"
+        Of "map": "together" finds all weights in one problem; "leaves" moves blocks of leaves on threads or a cluster,
+        then the inner nodes (binary likelihood, M1 and M3); "auto": together up to ten million documents x labels, one
+        million where documents are sparse.
+    posterior : bool, default=True
+        False keeps no standard deviations, which take as much memory as the weights.
+    tol : float, default=0.001
+        Largest relative change of precisions and weights at which training is finished.
+    max_iter : int, default=100
+        Maximum number of rounds.
+    max_time : float or str, default=None
+        Maximum number of seconds, or a time such as "10m".
+    n_jobs : int, default=None
+        Number of threads for blocks of leaves; None is 1, -1 all cores.
+    engine : str or Engine, default=None
+        "serial", "threads", "ray", "gpu" or an engine; default: by ``n_jobs``.
+    verbose : int, default=0
+        Show a progress bar if above 0.
 
     Attributes
     ----------
@@ -90,6 +113,10 @@ class HBLR(LinearTaxonomyClassifier):
     objective_ : minus the logarithm of the posterior at the mode, precisions fixed; or minus the lower bound.
     objectives_ : the same after every round. It may rise while precisions are learned ("map").
     n_iter_ : rounds.
+
+    Notes
+    -----
+    There is no ``random_state``: nothing is drawn, the same documents give the same model.
 
     Examples
     --------

@@ -49,7 +49,7 @@ class Anderson:
     def __call__(self, x: FloatArray, image: FloatArray) -> FloatArray:
         residual = (image - x).ravel()
         if self.residuals and np.linalg.norm(residual) > 2 * np.linalg.norm(self.residuals[-1]):
-            self.points, self.residuals = [], []  # too bold: begin anew
+            self.points, self.residuals = [], []  # too bold: begin again
         self.points.append(x.ravel().copy())
         self.residuals.append(residual)
         del self.points[: -self.memory], self.residuals[: -self.memory]

@@ -81,11 +81,11 @@ class SparseRows:
         return SparseRows(indptr, self.indices[first:last], self.values[first:last], self.n_columns)
 
     def part(self, wanted: Tensor) -> tuple[SparseRows, Tensor]:
-        """(some rows with the features that occur in them, numbered anew; the numbers of these features)."""
+        """(some rows with the features that occur in them, renumbered; the numbers of these features)."""
         return self.rows(wanted).with_own_features()
 
     def with_own_features(self) -> tuple[SparseRows, Tensor]:
-        """(all rows with the features that occur in them, numbered anew; the numbers of these features)."""
+        """(all rows with the features that occur in them, renumbered; the numbers of these features)."""
         features, place = torch.unique(self.indices, return_inverse=True)
         return SparseRows(self.indptr, place.to(torch.int32), self.values, len(features)), features.to(torch.int64)
 

@@ -98,8 +98,8 @@ class FlatBlock:
     def _newton(self, tol: float, max_steps: int) -> tuple[Tensor, Tensor]:
         """Newton's method on the block's documents.
 
-        Scores are carried along, and drift where operands are rounded: they are then computed anew in float32, and
-        it goes on from there until that leaves nothing to do.
+        Scores are carried along, and drift where operands are rounded: they are then recomputed in float32, and
+        the method continues from there until that leaves nothing to do.
         """
         for _ in range(_REFRESHES):
             newton = Newton(self.system, self.A, self.S, n_steps=self.n_steps)

@@ -120,14 +120,14 @@ class MixingProblem:
     ----------
     Z : ndarray of shape (n_pairs, n_sources)
         What the sources say, as log-odds.
-    truth : ndarray of shape (n_pairs,)
-        1 where the pair is true, else 0.
+    truth : ndarray of float
+        Ndarray of shape (n_pairs,) 1 where the pair is true, else 0.
     vertex : ndarray of int, shape (n_pairs,)
         The place of the pair's node among the vertices of ``pulls``.
     weight : ndarray of shape (n_pairs,)
         C times the weight of the document.
     pulls : Pulls
-        Which vertices pull at each other.
+        Pulls Which vertices pull at each other.
     starts : ndarray of int or None, default=None
         First pair of every document, for the soft-max over its pairs; None for label sets.
     """

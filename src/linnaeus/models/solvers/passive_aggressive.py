@@ -73,8 +73,10 @@ def learn_columns(
 
     Parameters
     ----------
-    labels : of a column, its positive documents and its negative ones; None for the latter: all others.
-    start : weights to begin with, zeros when None.
+    labels : Labels
+        Of a column, its positive documents and its negative ones; None for the latter: all others.
+    start : array-like or csr_array, default=None
+        Weights to begin with, zeros when None.
 
     For many columns `learn_panels` gives the same in parts that need not be joined before they are made smaller.
 
@@ -99,10 +101,11 @@ def learn_panels(
     engine: Engine,
     start: Matrix | None = None,
     dtype: npt.DTypeLike = np.float64,
+    after: Callable[[int], object] = lambda n: None,
 ) -> list[tuple[CSR, int]]:
     """Weights of up to sixteen columns each, in order, with how often they have learned; ``dtype`` is that of weights.
 
-    No panel has columns of two groups, of which there are so many columns each.
+    No panel has columns of two groups; ``groups`` are their numbers of columns.
     """
     ends = np.cumsum(groups).tolist()
     parts = [
@@ -112,7 +115,11 @@ def learn_panels(
         if part.stop > part.start
     ]
     learn = partial(_learn_panel, dtype=np.dtype(dtype).name)
-    return list(engine.map(learn, _tasks(parts, visits, labels, start), shared=visits))
+    found = []
+    for panel in engine.map(learn, _tasks(parts, visits, labels, start), shared=visits):
+        found.append(panel)
+        after(1)
+    return found
 
 
 def assembled(panels: list[CSR], shape: tuple[int, int], dtype: npt.DTypeLike) -> Matrix:

@@ -58,15 +58,29 @@ class DivideAndConquerSVM(SetSizes, TaxonomyClassifier):
 
     Parameters
     ----------
-    taxonomy : the taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
-    C : weight of the slacks, the same at all nodes.
-    descent : "greedy" goes to the best child, and ranks labels by how much their way falls short of it; "ranked" adds
-        up standardised margins over all siblings along the best way to each label.
-    set_size : how the number of labels is learned, for label sets; see `HierarchicalSVM`.
-    fit_intercept : add a constant feature, regularised like the others.
-    tol : relative duality gap at which the problem of a node is finished.
-    max_iter : passes over the documents of a node, at most.
-    n_jobs : threads; None is 1, -1 all cores. The weights do not depend on it.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
+    C : float, default=1.0
+        Weight of the slacks, the same at all nodes.
+    descent : str, default="greedy"
+        "greedy" goes to the best child, and ranks labels by how much their way falls short of it; "ranked" adds up
+        standardised margins over all siblings along the best way to each label.
+    set_size : str, default="held_out"
+        How the number of labels is learned, for label sets; see `HierarchicalSVM`.
+    fit_intercept : bool, default=False
+        Add a constant feature, regularised like the others.
+    tol : float, default=0.001
+        Relative duality gap at which the problem of a node is finished.
+    max_iter : int, default=1000
+        Passes over the documents of a node, at most.
+    n_jobs : int, default=None
+        Threads; None is 1, -1 all cores. The weights do not depend on it.
+    engine : str or Engine, default=None
+        "serial", "threads", "ray" or an engine; default: by ``n_jobs``.
+    random_state : int or RandomState, default=None
+        Seed of the order in which documents are visited.
+    verbose : int, default=0
+        Show a progress bar if above 0.
 
     Attributes
     ----------

@@ -29,6 +29,7 @@ from linnaeus.models.solvers.passive_aggressive import PANEL, ColumnVisits, asse
 from linnaeus.models.topdown.base import LocalClassifiers, union
 from linnaeus.models.topdown.fitted_search import fit_search, leaves_of
 from linnaeus.models.topdown.local import Family
+from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import parent_sets
 from linnaeus.taxonomy.rows import row_numbers
@@ -53,17 +54,30 @@ class EdgePA(OnlineLinear, LocalClassifiers):
 
     Parameters
     ----------
-    taxonomy : the taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
-    training_set : negative documents of an edge: "all" that are not below it, or those of its "siblings".
-    search : "exact", the set of largest sum of scores, or "local", from the top downwards. Repairs of local search are
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
+    training_set : str, default="all"
+        Negative documents of an edge: "all" that are not below it, or those of its "siblings".
+    search : str, default="exact"
+        "exact", the set of largest sum of scores, or "local", from the top downwards. Repairs of local search are
         decoders (`decoding.search`): ``predict(X, decoder=LocalSearch(theta=-0.2, path_threshold=1.0))``; `fit_search`
         learns them.
-    C : the largest step.
-    max_iter : passes over the documents.
-    average : "trajectory", the mean of the weights after all visits, or "none", the last ones.
-    fit_intercept : add a constant feature.
-    n_jobs : threads; None is 1, -1 all cores. The weights do not depend on it.
-    engine : "serial", "threads", "ray" or an engine; default: by ``n_jobs``.
+    C : float, default=1.0
+        The largest step.
+    max_iter : int, default=10
+        Passes over the documents.
+    average : str, default="trajectory"
+        "trajectory", the mean of the weights after all visits, or "none", the last ones.
+    fit_intercept : bool, default=True
+        Add a constant feature.
+    n_jobs : int, default=None
+        Threads; None is 1, -1 all cores. The weights do not depend on it.
+    engine : str or Engine, default=None
+        "serial", "threads", "ray" or an engine; default: by ``n_jobs``.
+    random_state : int or RandomState, default=None
+        Seed of the order in which documents are visited.
+    verbose : int, default=0
+        Show a progress bar if above 0.
 
     Attributes
     ----------
@@ -72,7 +86,7 @@ class EdgePA(OnlineLinear, LocalClassifiers):
     n_updates_ : how often an edge has learned something.
 
     A node that all documents of its training set belong to, such as an only child, scores 1 until one comes that does
-    not; `partial_fit` goes on from there.
+    not; `partial_fit` continues from there.
 
     Examples
     --------
@@ -169,7 +183,11 @@ class EdgePA(OnlineLinear, LocalClassifiers):
         visits = ColumnVisits(X, weight, orders, float(self.C), self.average == "trajectory")
         nothing = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         engine = get_engine(self.engine, self.n_jobs)
-        found = learn_panels(visits, [n, n_stops], lambda column: own.get(column, nothing), engine, start, dtype)
+        n_panels = -(-n // PANEL) + -(-n_stops // PANEL)
+        with progress("training", n_panels, show=self.verbose > 0) as advance:
+            found = learn_panels(
+                visits, [n, n_stops], lambda column: own.get(column, nothing), engine, start, dtype, advance
+            )
         self.n_updates_ += sum(count for _, count in found)
         panels, last = [W for W, _ in found], [np.zeros(0, dtype)]
         found.clear()
@@ -194,7 +212,7 @@ class EdgePA(OnlineLinear, LocalClassifiers):
     # -- streams -------------------------------------------------------------------------------------------------------
 
     def _place(self, nodes: IntArray, X: Matrix) -> None:
-        if hasattr(self, "nodes_"):  # what is learned goes on without the constants
+        if hasattr(self, "nodes_"):  # learning continues without the constants
             states = np.where(np.abs(self._states()) == CONSTANT, self._states(), 0).astype(self.intercept_.dtype)
             n = len(self.nodes_)
             self.intercept_, self.stop_intercept_ = self.intercept_ - states[:n], self.stop_intercept_ - states[n:]
@@ -233,9 +251,11 @@ class EdgePA(OnlineLinear, LocalClassifiers):
 
         Parameters
         ----------
-        X, y : documents and labels, those of training.
-        repair : "prune", a wider search and a threshold on path sums; "scut", a threshold for every classifier, those
-            of leaves ``<node>/self`` included; "rcut", the r best leaves; "rcut_parent", the r best children of every
+        X, y : object
+            Documents and labels, those of training.
+        repair : str, default="paths"
+            "prune", a wider search and a threshold on path sums; "scut", a threshold for every classifier, those of
+            leaves ``<node>/self`` included; "rcut", the r best leaves; "rcut_parent", the r best children of every
             node; "paths", a second classifier of whole paths.
 
         Examples

@@ -29,9 +29,39 @@ class NodeSVM(LocalClassifiers):
     document has one label, the answer is found by going to the best child; it ends at a leaf, or at a node that was a
     label in training and has no child above 0.
 
-    Parameters and attributes are those of `TopDownSVM`. The two differ where a document may stop and on DAGs:
+    The two baselines differ where a document may stop and on DAGs:
     `TopDownSVM` learns when to stop and trains a node on the documents of any parent, `NodeSVM` stops where nothing
     below is likely and trains a node on the documents of all its parents.
+
+    Parameters
+    ----------
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
+    C : float, default=1.0
+        Weight of the loss against 1/2 |w|^2, the same at all nodes.
+    loss : str, default="squared_hinge"
+        "squared_hinge" or "hinge".
+    fit_intercept : bool, default=True
+        Add a constant feature, regularised like the others.
+    tol : float, default=1e-3
+        Relative duality gap at which a block of families is finished.
+    max_iter : int, default=1000
+        Maximum number of passes over the documents of a block.
+    n_jobs : int, default=None
+        Number of threads; None is 1, -1 all cores. The weights do not depend on it.
+    engine : str or Engine, default=None
+        "serial", "threads", "ray" or an engine; default: by ``n_jobs``.
+    random_state : int or RandomState, default=None
+        Seed of the order in which documents are visited.
+    verbose : int, default=0
+        Show a progress bar if above 0.
+
+    Attributes
+    ----------
+    weights_ : ndarray or CSR of shape (n_features, n_classes)
+        Local scores: those of a node against its siblings.
+    intercept_ : ndarray of shape (n_classes,)
+        Intercepts.
 
     Examples
     --------

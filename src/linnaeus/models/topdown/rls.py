@@ -163,14 +163,25 @@ class HierarchicalRLS(KernelInput, NodeSVM):
 
     Parameters
     ----------
-    taxonomy : the taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
-    C : weight of the squared errors against 1/2 |w|^2; the penalty of the literature is 1 / C.
-    kernel : "linear", "rbf", "poly", "precomputed" (X is the Gram matrix), or a kernel object.
-    margin : "plain", scores are w'x; "exact", those of the paper, which can be compared between families. They take a
-        factor of n_features (up to 2,000) or n_docs squared for every inner node into the model.
-    tol : relative gap at which conjugate gradients stop, in families too large for a factor.
-    max_iter : steps of conjugate gradients, at most.
-    n_jobs : threads; None is 1, -1 all cores. The weights do not depend on it.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
+    C : float, default=1.0
+        Weight of the squared errors against 1/2 |w|^2; the penalty of the literature is 1 / C.
+    kernel : str or Kernel, default="linear"
+        "linear", "rbf", "poly", "precomputed" (X is the Gram matrix), or a kernel object.
+    margin : str, default="plain"
+        "plain", scores are w'x; "exact", those of the paper, which can be compared between families. They take a factor
+        of n_features (up to 2,000) or n_docs squared for every inner node into the model.
+    tol : float, default=1e-06
+        Relative gap at which conjugate gradients stop, in families too large for a factor.
+    max_iter : int, default=1000
+        Steps of conjugate gradients, at most.
+    n_jobs : int, default=None
+        Threads; None is 1, -1 all cores. The weights do not depend on it.
+    random_state : int or RandomState, default=None
+        Not used: nothing is drawn. It exists so that all models can be constructed alike.
+    verbose : int, default=0
+        Show a progress bar if above 0.
 
     Attributes
     ----------
@@ -303,7 +314,9 @@ class HierarchicalRLS(KernelInput, NodeSVM):
     def explain(self, x: object, node: str | None = None, k: int | None = None) -> list[NodeExplanation]:
         """As `NodeSVM.explain`; with the linear kernel and plain margins only, where scores are sums over features."""
         if not hasattr(self, "weights_") or self.margin == "exact":
-            raise ParameterError("explain takes kernel='linear' and margin='plain': other scores are no sums.")
+            raise ParameterError(
+                "explain needs kernel='linear' and margin='plain'; other scores are not sums over features."
+            )
         return super().explain(x, node, k)
 
 

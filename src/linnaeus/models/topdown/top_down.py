@@ -31,13 +31,26 @@ class TopDownSVM(LocalClassifiers):
 
     Parameters
     ----------
-    taxonomy : the taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
-    C : weight of the loss against 1/2 |w|^2, the same at all nodes.
-    loss : "squared_hinge" or "hinge".
-    fit_intercept : add a constant feature, regularised like the others.
-    tol : relative duality gap at which a block of families is finished.
-    max_iter : passes over the documents of a block, at most.
-    n_jobs : threads; None is 1, -1 all cores. The weights do not depend on it.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
+    C : float, default=1.0
+        Weight of the loss against 1/2 |w|^2, the same at all nodes.
+    loss : str, default="squared_hinge"
+        "squared_hinge" or "hinge".
+    fit_intercept : bool, default=True
+        Add a constant feature, regularised like the others.
+    tol : float, default=1e-3
+        Relative duality gap at which a block of families is finished.
+    max_iter : int, default=1000
+        Maximum number of passes over the documents of a block.
+    n_jobs : int, default=None
+        Number of threads; None is 1, -1 all cores. The weights do not depend on it.
+    engine : str or Engine, default=None
+        "serial", "threads", "ray" or an engine; default: by ``n_jobs``.
+    random_state : int or RandomState, default=None
+        Seed of the order in which documents are visited.
+    verbose : int, default=0
+        Show a progress bar if above 0.
 
     Attributes
     ----------
