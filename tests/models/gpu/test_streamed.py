@@ -72,4 +72,4 @@ def test_models_do_not_notice(model, monkeypatch) -> None:
 def test_a_small_device_streams_and_says_so(capsys) -> None:
     tax, X, Y = problem()
     OneVsRestLogistic(tax, engine=GPUEngine("cpu", memory="20kB"), verbose=1).fit(X, Y)
-    assert "documents, streamed" in capsys.readouterr().out
+    assert "documents, streamed" in capsys.readouterr().err
