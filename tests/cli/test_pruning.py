@@ -7,7 +7,7 @@ import json
 import pytest
 
 import linnaeus as package
-from linnaeus.cli.pruning import check_prune
+from linnaeus.cli.training import check_prune
 from linnaeus.errors import ParameterError
 
 

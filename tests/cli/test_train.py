@@ -41,7 +41,7 @@ def test_json_tells_objective_gap_and_scores(linnaeus, files) -> None:
 
 
 def test_figures_are_of_documents_held_out_and_the_model_learns_from_all(linnaeus, files, monkeypatch) -> None:
-    monkeypatch.setattr("linnaeus.cli.measuring._FEW", 10)
+    monkeypatch.setattr("linnaeus.cli.training._FEW", 10)
     result = linnaeus(*arguments(files, "--min-df", 1, "--json"))
     told = json.loads(result.out)
     assert told["documents"] == 40

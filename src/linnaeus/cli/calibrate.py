@@ -26,7 +26,7 @@ def calibrate(
 ) -> None:
     """Give a model calibrated probabilities (predict --probabilities) and promises (predict --risk)."""
     from linnaeus import store
-    from linnaeus.cli.predicting import documents_for, note_seen
+    from linnaeus.cli.documents import documents_for, note_seen
     from linnaeus.cli.training import labels_of, save
     from linnaeus.tuning import calibrate as calibrated
 

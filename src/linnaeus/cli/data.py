@@ -87,7 +87,7 @@ def _as_vectors(model: str, files: list[str], reading: TrainingReading) -> Any:
     from dataclasses import replace
 
     from linnaeus import store
-    from linnaeus.cli.predicting import documents_for
+    from linnaeus.cli.documents import documents_for
     from linnaeus.errors import ParameterError
 
     pipe = store.load(model)

@@ -11,7 +11,7 @@ import typer
 
 from linnaeus.cli import options
 from linnaeus.cli.console import JsonOption, note, print_json, print_table, waiting
-from linnaeus.cli.predict import Rules
+from linnaeus.cli.predict import RuleOptions
 from linnaeus.cli.risk import Promise, check_plot, checked_promise, print_promise, write_plot
 from linnaeus.cli.tables import format_of, write_table
 from linnaeus.errors import DataError, ParameterError
@@ -74,7 +74,7 @@ def evaluate(
             rich_help_panel="Promised risk, for calibrated models",
         ),
     ] = None,
-    rules: Rules,
+    rules: RuleOptions,
     taxonomy: options.OptionalTaxonomy,
     reading: options.LabelledReading,
     as_json: JsonOption = False,
@@ -153,13 +153,13 @@ def _evaluate_promise(
     model: str,
     data: str,
     promise: Promise,
-    rules: Rules,
+    rules: RuleOptions,
     reading: options.Reading,
     plot: str | None,
     as_json: bool,
 ) -> None:
     from linnaeus import store
-    from linnaeus.cli.predicting import labelled_documents, note_seen
+    from linnaeus.cli.documents import labelled_documents, note_seen
 
     loaded = store.load(model)
     inner = getattr(loaded, "model_", loaded)
@@ -188,7 +188,7 @@ def _answers_of_model(
     model: str, data: str, compare: str | None, reading: options.Reading, decoder: str | None, closed: bool | None
 ) -> _Answers:
     from linnaeus import store
-    from linnaeus.cli.predicting import answers
+    from linnaeus.cli.documents import answers
     from linnaeus.data.label_files import LabelFile, align, read_label_file
 
     found = answers(store.load(model), data, reading, options.parse_decoder(decoder), closed)

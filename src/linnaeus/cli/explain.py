@@ -9,7 +9,7 @@ import typer
 
 from linnaeus.cli import options
 from linnaeus.cli.console import JsonOption, note, print_json, print_table
-from linnaeus.cli.predicting import documents_for, known_terms, texts_for
+from linnaeus.cli.documents import documents_for, known_terms, texts_for
 from linnaeus.errors import DataError, ParameterError
 
 __all__ = ["explain"]

@@ -41,7 +41,7 @@ def learn(
     """
     from linnaeus import store
     from linnaeus.cli.console import progress
-    from linnaeus.cli.predicting import documents_for
+    from linnaeus.cli.documents import documents_for
     from linnaeus.engine.limits import blocks
 
     target = model if output is None else output

@@ -85,7 +85,7 @@ def _entries(doc: str) -> list[tuple[list[str], str]]:
 def saved_model(folder: str) -> dict[str, Any]:
     """What a saved model is, for people."""
     from linnaeus import store
-    from linnaeus.cli.predicting import reading_features
+    from linnaeus.cli.documents import reading_features
 
     loaded = store.load(folder)
     model = getattr(loaded, "model_", loaded)

@@ -26,7 +26,7 @@ def _rule(*names: str, help: str, min: int | None = None) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rules(options.Group):
+class RuleOptions(options.Group):
     """Which label sets may be answered, see `linnaeus.decoding.Rules`."""
 
     only_under: Annotated[
@@ -116,7 +116,7 @@ def predict(
     answer_unknown: Annotated[
         bool, typer.Option("--answer-unknown", help="Answer documents of which the model knows no term, too.")
     ] = False,
-    rules: Rules,
+    rules: RuleOptions,
     reading: options.Reading,
     taxonomy: options.OptionalTaxonomy,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --as jsonl.")] = False,
@@ -130,7 +130,7 @@ def predict(
     from linnaeus import store
     from linnaeus.cli import tables
     from linnaeus.cli.answering import Answering
-    from linnaeus.cli.predicting import texts_for
+    from linnaeus.cli.documents import texts_for
 
     if as_json and as_ not in (None, "jsonl"):
         raise ParameterError(f"--json and --as {as_} contradict each other.")
@@ -183,7 +183,7 @@ def predict(
         note(f"warning: the model knows no term of {answering.n_unknown:,} of {len(documents):,} documents ({how})")
 
 
-def _check_top(top: int | None, rules: Rules, sets: bool, n_best: int | None, risk: float | None) -> None:
+def _check_top(top: int | None, rules: RuleOptions, sets: bool, n_best: int | None, risk: float | None) -> None:
     """Refuse what means nothing for a ranking of single labels."""
     if top is None:
         return
@@ -198,7 +198,7 @@ def _check_top(top: int | None, rules: Rules, sets: bool, n_best: int | None, ri
 
 def _documents(model: Any, data: list[str] | None, reading: options.Reading) -> Any:
     """The documents of files, or of standard input; a text that was given as --text is noticed there."""
-    from linnaeus.cli.predicting import documents_for
+    from linnaeus.cli.documents import documents_for
 
     for path in data or []:
         if " " in path.strip() and not Path(path).exists():

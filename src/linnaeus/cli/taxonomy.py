@@ -1,4 +1,4 @@
-"""``linnaeus taxonomy``: look at a taxonomy, convert it, check it, learn one (`taxonomy_learn`)."""
+"""``linnaeus taxonomy``: look at a taxonomy, convert it, check it, or learn one from documents."""
 
 from __future__ import annotations
 
@@ -10,19 +10,25 @@ import typer
 
 from linnaeus.cli.console import JsonOption, note, print_json, print_table, waiting
 from linnaeus.cli.console import show as show_on_stdout
-from linnaeus.cli.options import TAXONOMY, LabelledReading, TaxonomyReading, node_meant, with_groups
-from linnaeus.cli.taxonomy_learn import learn
+from linnaeus.cli.options import (
+    TAXONOMY,
+    LabelledReading,
+    TaxonomyReading,
+    node_meant,
+    weighted_fields,
+    with_groups,
+)
+from linnaeus.errors import ParameterError
 
 if TYPE_CHECKING:
     from linnaeus.taxonomy import Taxonomy
     from linnaeus.taxonomy.formats import Draft
 
-__all__ = ["app"]
+__all__ = ["app", "learn"]
 
 app = typer.Typer(
     help="Show, convert, check and learn taxonomies.", no_args_is_help=True, pretty_exceptions_enable=False
 )
-app.command()(learn)
 
 MOST_CHILDREN = 20
 COLUMNS = ["property", "value"]
@@ -264,3 +270,70 @@ def _print_tree(tax: Taxonomy, starts: list[int], depth: int) -> None:
     # A root is no level of its own: `--depth 2` shows two levels of nodes below it.
     grow(tree, starts, depth + (starts == [tax.root]))
     show_on_stdout(tree)
+
+
+@app.command()
+@with_groups
+def learn(
+    data: Annotated[list[str], typer.Argument(help="Documents with labels.", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Taxonomy file to write; its ending says the format.")],
+    *,
+    levels: Annotated[
+        str, typer.Option("--levels", help="Levels below the root, that of the labels included; or auto.")
+    ] = "2",
+    branching: Annotated[
+        int, typer.Option("--branching", min=1, help="With --levels auto: number of nodes of a level at which to stop.")
+    ] = 10,
+    linkage: Annotated[str, typer.Option("--linkage", help="average, complete or ward.")] = "average",
+    metric: Annotated[str, typer.Option("--metric", help="Distance of labels: euclidean or cosine.")] = "euclidean",
+    picture: Annotated[
+        Path | None, typer.Option("--picture", help="Draw the dendrogram with its cut (.png, .svg, .pdf).")
+    ] = None,
+    reading: LabelledReading,
+    as_json: JsonOption = False,
+) -> None:
+    """Group labels whose documents are alike into a taxonomy.
+
+    Learn it from training documents only. The result is a file as any other: train with it, or edit it first.
+
+    linnaeus taxonomy learn docs.jsonl --output learned.tsv --picture learned.png
+    """
+    from linnaeus.cli.training import no_labels
+    from linnaeus.features.named import default_features
+    from linnaeus.models.learn_taxonomy import learn_dendrogram
+
+    if levels != "auto" and not levels.isdigit():
+        raise ParameterError(f"--levels {levels}: expected a whole number, or auto.")
+    documents = reading.read(data)
+    if documents.labels is None:
+        raise no_labels(documents)
+    with waiting("comparing labels"):
+        fields = weighted_fields(reading.text)
+        features = default_features(documents.kind, **({} if fields is None else {"fields": fields}))
+        X: Any = documents.documents if features is None else features.fit_transform(documents.documents)
+        tax, dendrogram = learn_dendrogram(
+            X,
+            documents.labels,
+            levels=None if levels == "auto" else int(levels),
+            branching=branching,
+            linkage=linkage,
+            metric=metric,
+        )
+    tax.write(output)
+    if picture is not None:
+        dendrogram.picture(picture)
+    clusters = [[dendrogram.names[i] for i in group] for group in dendrogram.clusters]
+    result = {
+        "documents": len(documents),
+        "labels": len(dendrogram.names),
+        "clusters": len(clusters),
+        "threshold": dendrogram.threshold,
+        "levels": [len(level) for level in tax.levels[1:]],
+        "output": str(output),
+        "picture": None if picture is None else str(picture),
+    }
+    if as_json:
+        print_json({**result, "members": clusters})
+        return
+    print_table(["node", "labels"], [(" + ".join(group[:2]), ", ".join(group)) for group in clusters])
+    note(f"{output}: {result['labels']:,} labels in {result['clusters']:,} cluster{'s' * (result['clusters'] != 1)}")

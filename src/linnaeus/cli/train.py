@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from linnaeus.cli import options, pruning, searching, training
+from linnaeus.cli import options, searching, training
 from linnaeus.cli.console import JsonOption, note, note_columns, print_json, print_table
 from linnaeus.errors import DataError, ParameterError
 
@@ -210,7 +210,7 @@ def train(
 
     after.check()
     settings, decoder = chosen.settings(), options.parse_decoder(chosen.decoder)
-    least = pruning.check_prune(after.prune)
+    least = training.check_prune(after.prune)
     store.check_target(output)
     if chosen.searched:
         searching.check(chosen, run)
@@ -291,31 +291,30 @@ def _measure(
     measured: bool = False,
 ) -> None:
     """Add figures to the result, and prune the model where asked for; ``measured`` says that a search has figures."""
-    from linnaeus.cli import measuring
-    from linnaeus.cli.predicting import fit_to
+    from linnaeus.cli.documents import fit_to
 
     result["measured_on"], result["scores"] = None, None
     held_out = None if test[0] is None else fit_to(pipe, test[0])
     if held_out is not None:
-        result["measured_on"], result["scores"] = "the test documents", measuring.measure(pipe, held_out, test[1])
+        result["measured_on"], result["scores"] = "the test documents", training.measure(pipe, held_out, test[1])
     if least is not None:
-        result["pruned"] = pruning.prune(pipe, least, *learned)
+        result["pruned"] = training.prune(pipe, least, *learned)
         if held_out is not None:
-            result["pruned"]["scores"] = measuring.measure(pipe, held_out, test[1])
+            result["pruned"]["scores"] = training.measure(pipe, held_out, test[1])
     if held_out is not None or after.test_size == 0 or measured:
         return
     if run.limited:
         note("not measured: a training with a checkpoint or limits is not repeated; use --test or --test-size 0.1")
         return
-    again = None if least is None else (lambda fitted, *its: pruning.prune(fitted, least, *its))
-    found = measuring.measure_unseen(pipe, *learned, run.seed, again)
-    if not isinstance(found, measuring.Measured):
-        note(f"not measured: the documents do not suffice to hold some out ({found})")
+    again = None if least is None else (lambda fitted, *its: training.prune(fitted, least, *its))
+    unseen = training.measure_unseen(pipe, *learned, run.seed, again)
+    if not isinstance(unseen, training.HeldOutScores):
+        note(f"not measured: the documents do not suffice to hold some out ({unseen})")
         return
-    result["measured_on"], result["scores"] = found.on, found.scores
-    result["seconds_measuring"] = round(found.seconds, 3)
-    if found.pruned is not None:
-        result["pruned"]["scores"] = found.pruned
+    result["measured_on"], result["scores"] = unseen.on, unseen.scores
+    result["seconds_measuring"] = round(unseen.seconds, 3)
+    if unseen.pruned is not None:
+        result["pruned"]["scores"] = unseen.pruned
 
 
 def _advise_decoder(scores: dict[str, float]) -> None:
