@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from linnaeus import store
+
 
 def test_contributions_add_up_to_the_score(linnaeus, trained) -> None:
     result = linnaeus("explain", trained / "model", "--document", "the kitten likes to purr", "--json")
@@ -93,3 +95,30 @@ def test_the_field_that_a_text_is_taken_for_is_named(linnaeus, files) -> None:
     (files / "two.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert linnaeus("train", "-t", files / "topics.tsv", "-d", files / "two.jsonl", "-o", files / "two").code == 0
     assert "the field 'abstract'" in linnaeus("explain", files / "two", "--document", "kitten purr").err
+
+
+def test_all_labels_of_an_answer_are_explained(linnaeus, files) -> None:
+    kinds = [("cat purr tree leaf", ["Cats", "Trees"]), ("dog bark", ["Dogs"]), ("rose bloom", ["Flowers"])]
+    lines = [json.dumps({"text": f"{words} thing", "labels": labels}) for words, labels in kinds * 8]
+    (files / "sets.jsonl").write_text("\n".join(lines) + "\n")
+    model = files / "sets"
+    arguments = ("-t", files / "topics.tsv", "-d", files / "sets.jsonl", "-o", model, "--min-df", 1, "--test-size", 0)
+    assert linnaeus("train", *arguments).code == 0
+    steps = json.loads(linnaeus("explain", model, "--document", "cat purr tree leaf", "--json").out)
+    assert {"Cats", "Trees"} <= {step["node"] for step in steps}
+
+
+def test_a_text_as_argument_is_pointed_to_its_option(linnaeus, trained) -> None:
+    result = linnaeus("explain", trained / "model", "a cat purrs")
+    assert result.code == 2
+    assert "the text of a document is given as --document" in result.err
+
+
+def test_checksums_are_compared_on_request(linnaeus, trained, monkeypatch) -> None:
+    asked, load = [], store.load
+    monkeypatch.setattr(
+        store, "load", lambda folder, *, verify=None: asked.append(verify) or load(folder, verify=verify)
+    )
+    given = ("explain", trained / "model", "--document", "cat purr")
+    assert [linnaeus(*given, *more).code for more in ((), ("--verify",), ("--no-verify",))] == [0, 0, 0]
+    assert asked == [None, True, False]

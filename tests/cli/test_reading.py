@@ -197,3 +197,63 @@ def test_a_table_without_usual_names_is_refused_with_all_columns(linnaeus, files
     result = linnaeus("data", "describe", files / "jobs.csv")
     assert "no text column with a usual name among 'LfdNr', 'Beruf', 'KldB', and 'Beruf' does not hold" in result.err
     assert "name the text column with --text, the labels with --labels, the ids with --id" in result.err
+
+
+@pytest.fixture
+def topics(tmp_path):
+    """Documents with two columns of labels, of which training uses the second."""
+    rows = ["text,category,subject,code"]
+    for i in range(24):
+        word, label = (("goal", "A1"), ("vote", "B1"))[i % 2]
+        rows.append(f"{word} {word}s thing,x{i % 2},y{i % 3},{label}")
+    (tmp_path / "docs.csv").write_text("\n".join(rows) + "\n")
+    (tmp_path / "topics.csv").write_text("parent,child\nA,A1\nB,B1\n")
+    return tmp_path
+
+
+def test_calibrate_and_evaluate_read_the_label_column_of_the_training(linnaeus, topics) -> None:
+    data, model = topics / "docs.csv", topics / "model"
+    arguments = ("-t", topics / "topics.csv", "-d", data, "-o", model, "--labels", "code", "--min-df", 1)
+    assert linnaeus("train", *arguments).code == 0
+    evaluated = linnaeus("evaluate", model, data)
+    assert evaluated.code == 0, evaluated.err
+    assert "labels 'code'" in evaluated.err
+    assert linnaeus("calibrate", model, data).code == 0
+    assert "no column 'nothing'" in linnaeus("evaluate", model, data, "--labels", "nothing").err
+
+
+def test_an_unknown_label_of_a_label_file_is_named_with_its_place(linnaeus, tmp_path) -> None:
+    (tmp_path / "p.fasta").write_text(">P1\nMKQ\n>P2\nMAA\n")
+    (tmp_path / "labels.tsv").write_text("id\tlabel\nP1\tA1\nP2\tA9\n")
+    (tmp_path / "t.csv").write_text("parent,child\nA,A1\nA,A2\n")
+    result = linnaeus(
+        "train", "-t", tmp_path / "t.csv", "-d", tmp_path / "p.fasta", "--labels-file", tmp_path / "labels.tsv",
+        "-o", tmp_path / "model",
+    )  # fmt: skip
+    assert result.code == 1
+    assert f"Label 'A9' ({tmp_path / 'labels.tsv'}:3) is not in the taxonomy" in result.err
+
+
+def test_a_taxonomy_is_not_read_as_documents(linnaeus, topics) -> None:
+    (topics / "topics.obo").write_text("format-version: 1.2\n\n[Term]\nid: A\nname: a\n")
+    for name, sign in (("topics.csv", "the columns 'parent' and 'child'"), ("topics.obo", "an OBO ontology")):
+        result = linnaeus("train", "-t", topics / "topics.csv", "-d", topics / name, "-o", topics / "model")
+        assert result.code == 1
+        assert f"{name} looks like a taxonomy ({sign})" in result.err
+
+
+def test_a_fasttext_file_is_recognised_wherever_its_labels_stand(linnaeus, topics) -> None:
+    lines = ["a short note", *("a late goal __label__A1", "__label__B1 a vote") * 3]
+    (topics / "docs.txt").write_text("\n".join(lines) + "\n")
+    described = json.loads(linnaeus("data", "describe", topics / "docs.txt", "--json").out)
+    counts = described[0] if isinstance(described, list) else described
+    assert counts["labels"]["n_labels"] == 2
+    assert counts["labels"]["docs_without"] == 1
+
+
+def test_label_files_are_read_in_the_encoding_given(linnaeus, tmp_path) -> None:
+    for name in ("gold.tsv", "predicted.tsv"):
+        (tmp_path / name).write_text("d1\tÄpfel\nd2\tBirnen\n", encoding="latin-1")
+    given = ("evaluate", "--gold", tmp_path / "gold.tsv", "--predicted", tmp_path / "predicted.tsv")
+    assert linnaeus(*given).code == 1
+    assert linnaeus(*given, "--encoding", "latin-1").code == 0

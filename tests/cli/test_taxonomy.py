@@ -254,3 +254,24 @@ def test_a_broken_vocabulary_is_looked_at_as_a_whole(linnaeus, tmp_path) -> None
     result = linnaeus("taxonomy", "check", tmp_path / "broken.ttl", "--json")
     codes = {finding["code"] for finding in json.loads(result.out)["findings"]}
     assert (result.code, codes >= {"cycle", "unknown-parent"}) == (1, True)
+
+
+def test_deprecated_labels_of_a_label_file_are_read_as_their_replacements(linnaeus, tmp_path) -> None:
+    (tmp_path / "go.obo").write_text(
+        "format-version: 1.2\n\n[Term]\nid: A\nname: a\n\n[Term]\nid: B\nname: b\nis_a: A\n\n"
+        "[Term]\nid: C\nname: c\nis_obsolete: true\nreplaced_by: B\n"
+    )
+    (tmp_path / "p.fasta").write_text(">P1\nMKQ\n>P2\nMAA\n")
+    (tmp_path / "labels.tsv").write_text("id\tlabel\nP1\tB\nP2\tC\n")
+    given = ("taxonomy", "check", tmp_path / "go.obo", "--data", tmp_path / "p.fasta")
+    result = linnaeus(*given, "--labels-file", tmp_path / "labels.tsv", "--json")
+    assert result.code == 0, result.out
+    assert "label-without-node" not in result.out
+
+
+def test_a_table_of_something_else_is_noticed(linnaeus, tmp_path) -> None:
+    (tmp_path / "jobs.csv").write_text("id,title,source,salary,city\n1,clerk,web,10,Bonn\n2,cook,web,12,Köln\n")
+    result = linnaeus("taxonomy", "check", tmp_path / "jobs.csv")
+    assert "unused-columns" in result.out
+    assert "may be a table of something else" in result.err
+    assert linnaeus("taxonomy", "check", tmp_path / "jobs.csv").code == 0

@@ -146,3 +146,10 @@ def test_no_documents_are_refused_by_every_method_in_the_same_way() -> None:
         for method in (model.predict, model.decision_function, model.top, model.score_blocks, model.answers):
             with pytest.raises(DataError, match="X has no documents; expected at least one row"):
                 method(nothing)
+
+
+def test_dates_are_not_numbers() -> None:
+    dates = np.array([["2026-01-01"], ["2026-01-02"]], dtype="datetime64[D]")
+    for X in (dates, dates - dates[0]):
+        with pytest.raises(DataError, match="X holds dates"):
+            as_matrix(X)

@@ -47,7 +47,7 @@ class Answering:
     n_unknown: int = 0  # documents of which the model knows no term, counted while they are answered
 
     def __post_init__(self) -> None:
-        self.inner = getattr(self.model, "model_", self.model)
+        self.inner = self.model.estimator
         self.decoder = self.decoder or getattr(self.model, "decoder_", None)
         self.taxonomy = self.inner.taxonomy_
 
@@ -62,7 +62,7 @@ class Answering:
                 batch = documents.take(range(part.start, part.stop))
                 names = batch.ids or [str(i) for i in range(part.start + 1, part.stop + 1)]
                 given = batch.documents
-                yield from self._batch(self.model.matrix(given) if hasattr(self.model, "matrix") else given, names)
+                yield from self._batch(self.model.matrix(given), names)
                 advance(part.stop - part.start)
 
     def _batch(self, X: Any, names: list[str]) -> Iterator[dict[str, Any]]:

@@ -22,22 +22,22 @@ def calibrate(
     output: Annotated[str | None, typer.Option("--output", "-o", help="Save elsewhere instead.")] = None,
     reading: options.LabelledReading,
     checks: options.LabelChecks,
+    verify: options.Verify = None,
     as_json: JsonOption = False,
 ) -> None:
     """Give a model calibrated probabilities (predict --probabilities) and promises (predict --risk)."""
-    from linnaeus import store
     from linnaeus.cli.documents import documents_for, note_seen
     from linnaeus.cli.training import labels_of, save
     from linnaeus.tuning import calibrate as calibrated
 
-    loaded = store.load(model)
+    loaded = options.load_model(model, verify)
     documents = documents_for(loaded, [data], reading)
     note_columns(documents)
     note_seen(loaded, documents, "the probabilities and promised risks do not hold for new documents")
     documents, y, _ = labels_of(documents, loaded.taxonomy_, checks, reading)
     calibrated(loaded, documents.documents, y, cv=None, method=method, loss=loss)
     save(loaded, output or model)
-    control = getattr(loaded, "model_", loaded).risk_control_
+    control = loaded.risk_control_
     rows = [(risk, *_promised(control, risk, loaded.taxonomy_)) for risk in (0.01, 0.02, 0.05, 0.1, 0.2, 0.3)]
     if as_json:
         promises = [dict(zip(("risk", "threshold", "answered", *_OF_ANSWERED), row, strict=True)) for row in rows]

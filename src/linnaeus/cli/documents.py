@@ -2,44 +2,31 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from linnaeus.cli.console import note, note_columns
+from linnaeus.cli.console import note
 from linnaeus.cli.options import Reading
 from linnaeus.cli.training import no_labels, takes_sequences
 from linnaeus.errors import DataError, ParameterError, nearest
-from linnaeus.progress import waiting
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from linnaeus.data import Dataset
+    from linnaeus.typing import IntArray
 
 __all__ = [
-    "Answers",
-    "answers",
     "documents_for",
     "fit_to",
     "known_terms",
     "labelled_documents",
+    "note_seen",
     "reading_features",
     "texts_for",
 ]
 
-# Documents x nodes up to which whole rankings are kept (0.4 GB); beyond, the best of each document.
-_WHOLE_RANKINGS = 50_000_000
-
-
-@dataclass(frozen=True)
-class Answers:
-    """What a model says of labelled documents: gold and predicted labels, scores of ``columns`` or ranked lists."""
-
-    gold: Any
-    predicted: Any
-    scores: Any
-    columns: Any
-    taxonomy: Any
-    ids: Any
-    seconds: float
-    file_columns: Mapping[str, tuple[str, ...]]
+_MANY_SEEN = 0.2  # share of the documents from which a warning is given
 
 
 def reading_features(model: Any) -> Any:
@@ -48,21 +35,18 @@ def reading_features(model: Any) -> Any:
     return features.features_ if hasattr(features, "vectors") else features
 
 
-def documents_for(model: Any, paths: list[str], reading: Reading, *, labelled: bool = True) -> Any:
+def documents_for(model: Any, paths: list[str], reading: Reading, *, labelled: bool = True) -> Dataset:
     """Read documents of the kind that the model was trained on; labels are left out if they do not matter."""
     from linnaeus.data.dataset import concatenate
 
     features = reading_features(model)
     if hasattr(features, "kinds_") and features.kinds_:
         reading = replace(reading, categorical=reading.categorical or list(features.kinds_))
-    parts = [_read_like(features, path, reading, model.taxonomy_, labelled=labelled) for path in paths]
+    parts = [_read_like(model, path, reading, labelled=labelled) for path in paths]
     return fit_to(model, concatenate(parts if labelled else [replace(part, labels=None) for part in parts]))
 
 
-_MANY_SEEN = 0.2
-
-
-def note_seen(model: Any, documents: Any, effect: str) -> None:
+def note_seen(model: Any, documents: Dataset, effect: str) -> None:
     """Warn where many of the documents are training documents of the model, as far as its sketch of them tells."""
     from linnaeus.data.duplicates import share_seen
 
@@ -75,7 +59,7 @@ def note_seen(model: Any, documents: Any, effect: str) -> None:
         note(f"warning: about {share:.0%} of the documents of {documents.source} are training documents; {effect}")
 
 
-def labelled_documents(model: Any, path: str, reading: Reading) -> Any:
+def labelled_documents(model: Any, path: str, reading: Reading) -> Dataset:
     """Documents to compare answers with; deprecated labels, which no answer can hold, are read as their replacement."""
     documents = documents_for(model, [path], reading)
     if documents.labels is None:
@@ -87,34 +71,41 @@ def labelled_documents(model: Any, path: str, reading: Reading) -> Any:
     return replace(documents, labels=labels, notes=notes)
 
 
-def _read_like(features: Any, path: str, reading: Reading, taxonomy: Any, *, labelled: bool) -> Any:
-    """Read a file with the model's own text columns, where the file has them."""
-    own = list(features.weights_) if hasattr(features, "weights_") else None
-    return reading.read([path], taxonomy, usual_text=own, labelled=labelled)
+def _read_like(model: Any, path: str, reading: Reading, *, labelled: bool) -> Dataset:
+    """Read a file with the text and label columns that the model was trained on, where the file has them."""
+    features = reading_features(model)
+    text = list(features.weights_) if hasattr(features, "weights_") else None
+    labels = [str(name) for name in getattr(model, "about_", {}).get("labels", ())]
+    return reading.read([path], model.taxonomy_, usual_text=text, usual_labels=labels, labelled=labelled)
 
 
-def _by_name(model: Any, data: Any) -> Any:
+def _by_name(model: Any, data: Dataset) -> Dataset:
     """Dense features in the order of the training file, by name."""
+    from linnaeus.typing import is_sparse
+
     wanted, given = getattr(model, "feature_names_", None), data.feature_names
-    if data.kind != "dense" or wanted is None or given is None or list(wanted) == list(given):
+    X = data.X
+    if is_sparse(X) or X is None or wanted is None or given is None or list(wanted) == list(given):
         return data
     missing = [name for name in wanted if name not in set(given)]
     if missing:
         hint = nearest(missing[0], given)
         raise DataError(f"{data.source} has no column {missing[0]!r}, which the model was trained on{hint}")
     position = {name: i for i, name in enumerate(given)}
-    return replace(data, X=data.X[:, [position[name] for name in wanted]], feature_names=list(wanted))
+    return replace(data, X=X[:, [position[name] for name in wanted]], feature_names=list(wanted))
 
 
-def fit_to(model: Any, data: Any) -> Any:
+def fit_to(model: Any, data: Dataset) -> Dataset:
     """Documents as the model takes them: of the right kind, and sparse ones as wide as the training data."""
     from scipy import sparse
+
+    from linnaeus.typing import is_sparse
 
     features = reading_features(model)
     strings = ("text", "sequence")
     kinds = {"TextFeatures": strings, "SpectrumFeatures": strings, "DenseFeatures": ("dense",)}
     wanted = kinds.get(type(features).__name__)
-    if takes_sequences(getattr(getattr(model, "model_", model), "kernel_", None)):
+    if takes_sequences(getattr(model.estimator, "kernel_", None)):
         wanted = strings
     if wanted is None and data.kind in ("text", "sequence"):
         raise DataError(
@@ -127,18 +118,20 @@ def fit_to(model: Any, data: Any) -> Any:
     if data.fields is not None and hasattr(features, "weights_"):
         data = replace(data, fields=_fields_of(features, data.fields))
     mapped = getattr(model, "features_", None)  # a kernel map knows how wide its input is, if there is one
-    n_features = getattr(getattr(model, "model_", model) if mapped is None else mapped, "n_features_in_", None)
-    if data.kind != "sparse" or data.X.shape[1] == n_features:
+    n_features = getattr(model.estimator if mapped is None else mapped, "n_features_in_", None)
+    X = data.X
+    if X is None or not is_sparse(X) or X.shape[1] == n_features or n_features is None:
         return data
-    if data.X.nnz and data.X.indices.max() >= n_features:
-        widest = data.X.indices.max()
-        raise DataError(f"{data.source} has feature {widest}; the model was trained on {n_features:,} features.")
+    if X.nnz and X.indices.max() >= n_features:
+        raise DataError(
+            f"{data.source} has feature {X.indices.max()}; the model was trained on {n_features:,} features."
+        )
     # Sparse files name only the features that occur.
-    X = sparse.csr_array((data.X.data, data.X.indices, data.X.indptr), shape=(data.X.shape[0], n_features))
-    return replace(data, X=X, feature_names=None)
+    widened = sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))
+    return replace(data, X=widened, feature_names=None)
 
 
-def texts_for(model: Any, texts: list[str]) -> Any:
+def texts_for(model: Any, texts: list[str]) -> Dataset:
     """Texts of the command line as documents of the kind that the model was trained on."""
     from linnaeus.data import Dataset
 
@@ -149,13 +142,13 @@ def texts_for(model: Any, texts: list[str]) -> Any:
         if others:
             note(f"note: the text is taken as the field {field!r}; {', '.join(map(repr, others))} is taken as empty")
         return Dataset(fields={field: texts, **{name: [""] * len(texts) for name in others}}, source="--document")
-    kernel = getattr(getattr(model, "model_", model), "kernel_", None)
+    kernel = getattr(model.estimator, "kernel_", None)
     if type(features).__name__ == "SpectrumFeatures" or takes_sequences(kernel):
         return Dataset(sequences=texts, source="--document")
     raise ParameterError("--document is a text, and the model was trained on vectors; give them as a file.")
 
 
-def known_terms(model: Any, documents: Any) -> Any:
+def known_terms(model: Any, documents: Dataset) -> IntArray:
     """Features of each document that the model knows, see `Pipeline.known_terms`; ``model`` may be without features."""
     from linnaeus.models.promises import nonzero_features
 
@@ -169,7 +162,7 @@ def main_field(features: Any) -> str:
     return next((name for name in ("text", "abstract", "body", "content") if name in fields), fields[0])
 
 
-def _fields_of(features: Any, given: Any) -> dict[str, list[str]]:
+def _fields_of(features: Any, given: Mapping[str, list[str]]) -> dict[str, list[str]]:
     """The fields that the model knows: a single unnamed text is its main field, fields that are missing are empty."""
     wanted = [*features.weights_, *features.kinds_]
     if not set(wanted) & set(given) and len(given) == 1:
@@ -181,29 +174,3 @@ def _fields_of(features: Any, given: Any) -> dict[str, list[str]]:
         if name not in given:
             note(f"note: the documents have no field {name!r}, which the model was trained on; it is taken as empty")
     return {name: given.get(name, [""] * n_docs) for name in wanted}
-
-
-def answers(model: Any, data_path: str, reading: Reading, decoder: Any = None, closed: bool | None = None) -> Answers:
-    """Answers and rankings of a model on labelled documents, and the seconds that the answers took."""
-    import numpy as np
-
-    data = labelled_documents(model, data_path, reading)
-    note_columns(data)
-    note_seen(model, data, "the figures are not those of new documents")
-    tax = model.taxonomy_
-    with waiting("predicting"):
-        start = time.perf_counter()
-        predicted = tax.labels(model.answers(data.documents, decoder=decoder, closed=closed))
-        seconds = time.perf_counter() - start
-        inner = getattr(model, "model_", model)
-        columns: Any = tax.names[inner.nodes_]
-        scores: Any = None
-        if inner.nested_:  # its ranking mixes nodes with their ancestors, which labels as given do not
-            note("note: the model was trained on closed sets, so its rankings hold ancestors; they are not measured")
-            columns = None
-        elif len(data) * len(columns) <= _WHOLE_RANKINGS:
-            scores = np.concatenate(list(model.score_blocks(data.documents)))
-        else:
-            names, values = model.top(data.documents, k=max(10, *map(len, data.labels)))
-            scores, columns = [list(zip(n, v, strict=True)) for n, v in zip(names, values, strict=True)], None
-    return Answers(data.labels, predicted, scores, columns, tax, data.ids, seconds, data.columns)

@@ -2,41 +2,50 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from linnaeus.cli import options
-from linnaeus.cli.console import JsonOption, note, print_json, print_table, waiting
+from linnaeus.cli.console import JsonOption, note, note_columns, print_json, print_table, waiting
 from linnaeus.cli.predict import RuleOptions
 from linnaeus.cli.risk import Promise, check_plot, checked_promise, print_promise, write_plot
 from linnaeus.cli.tables import format_of, write_table
 from linnaeus.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
+    from linnaeus.data import Dataset
     from linnaeus.metrics.flat import LabelRow
+    from linnaeus.metrics.report import Report
     from linnaeus.taxonomy import Taxonomy
+    from linnaeus.typing import FloatArray
 
 __all__ = ["evaluate"]
 
 
+# Documents x nodes up to which whole rankings are kept (0.4 GB); beyond, the best of each document.
+_WHOLE_RANKINGS = 50_000_000
+_LabelRows = Sequence[Sequence[str]]
+
+
 @dataclass(frozen=True)
 class _Answers:
-    """What is compared, however it came."""
+    """Gold and predicted labels, scores of ``columns`` or ranked lists, and where they came from."""
 
-    gold: Any
-    predicted: Any
-    scores: Any
-    columns: Any
-    taxonomy: Any
-    other: Any = None
+    gold: _LabelRows
+    predicted: _LabelRows
+    scores: FloatArray | list[list[tuple[str, float]]] | None
+    taxonomy: Taxonomy | None
+    columns: list[str] | None = None
+    other: _LabelRows | None = None
     n_missing: int = 0
     seconds: float | None = None
     model_bytes: int | None = None
-    file_columns: Mapping[str, Any] | None = None
+    file_columns: Mapping[str, object] | None = None
 
 
 @options.with_groups
@@ -77,6 +86,7 @@ def evaluate(
     rules: RuleOptions,
     taxonomy: options.OptionalTaxonomy,
     reading: options.LabelledReading,
+    verify: options.Verify = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compare answers with the truth: a model on labelled documents, or label files of any tool.
@@ -88,29 +98,51 @@ def evaluate(
     With --risk: whether the promise is kept on these documents, whether probabilities can be believed, and how many
     documents could be answered at which risk. Rules belong to --risk here.
     """
-    from linnaeus import metrics
-
-    if promise.risk is None:
-        promise.refuse("belongs to --risk, which is not given")
-        given = [name for name, value in rules.given().items() if value]
-        if plot is not None or given:
-            raise ParameterError(
-                f"{'--plot' if plot is not None else rules.option(given[0])} belongs to --risk, which is not given."
-            )
-    check_plot(plot)
+    _check_promise(promise, rules, plot)
     if output is not None:
         format_of(output, None)  # before the work, not after it
     if model is not None and data is not None and not (gold or predicted or taxonomy.path):
         taxonomy.refuse("says how a --taxonomy is read; the model has its own")
+        loaded = options.load_model(model, verify)
         if promise.risk is not None:
-            _evaluate_promise(model, data, promise, rules, reading, plot, as_json)
+            _evaluate_promise(loaded, data, promise, rules, reading, plot, as_json)
             return
-        answers = _answers_of_model(model, data, compare, reading, decoder, closed)
+        answers = _answers_of_model(loaded, data, compare, reading, decoder, closed)
+        size = sum(file.stat().st_size for file in Path(model).rglob("*") if file.is_file())
+        answers = replace(answers, model_bytes=size)
     elif gold and predicted and model is None and decoder is None and promise.risk is None:
         answers = _answers_of_files(taxonomy.read_if_given(), gold, predicted, compare, reading)
     else:
         raise typer.BadParameter("Give a model and labelled documents, or --gold and --predicted (with --taxonomy).")
     _check_labels(answers.gold, answers.taxonomy, data or gold)
+    report, tests = _compared(answers, absent, per_node or output is not None)
+    _note_oddities(report, answers)
+    by_size = sorted(report.nodes, key=lambda row: (-row["n_gold"], row["label"]))
+    nodes = [_shown(row, answers.taxonomy) for row in by_size]
+    if output is not None:
+        write_table(output, list(nodes[0]) if nodes else ["label"], [list(row.values()) for row in nodes])
+        note(f"{len(nodes):,} nodes written to {output}")
+    nodes = nodes if per_node else []
+    if as_json:
+        print_json(_plain(report, answers, tests, nodes, per_node))
+    else:
+        _print(report, tests, nodes, levels=levels)
+
+
+def _check_promise(promise: Promise, rules: RuleOptions, plot: str | None) -> None:
+    """Options that mean nothing without --risk are refused."""
+    if promise.risk is None:
+        promise.refuse("belongs to --risk, which is not given")
+        given = [rules.option(name) for name, value in rules.given().items() if value]
+        given = ["--plot", *given] if plot is not None else given
+        if given:
+            raise ParameterError(f"{given[0]} belongs to --risk, which is not given.")
+    check_plot(plot)
+
+
+def _compared(answers: _Answers, absent: str, per_node: bool) -> tuple[Report, list[dict[str, object]]]:
+    from linnaeus import metrics
+
     with waiting("comparing"):
         report = metrics.evaluate(
             answers.gold,
@@ -119,64 +151,73 @@ def evaluate(
             scores=answers.scores,
             labels=answers.columns,
             absent=absent,
-            per_node=per_node or output is not None,
+            per_node=per_node,
             seconds=answers.seconds,
             model_bytes=answers.model_bytes,
         )
-        tests = []
-        if answers.other is not None:
-            tests = metrics.compare(answers.gold, answers.predicted, answers.other, answers.taxonomy)
+        if answers.other is None:
+            return report, []
+        return report, metrics.compare(answers.gold, answers.predicted, answers.other, answers.taxonomy)
+
+
+def _note_oddities(report: Report, answers: _Answers) -> None:
+    """Say how many documents have no prediction, and which labels are not in the taxonomy."""
     if answers.n_missing:
         note(f"note: documents without a prediction, counted as empty sets: {answers.n_missing:,}")
-    for what in ("n_unseen_gold", "n_unknown_predicted"):
-        if answers.taxonomy is not None and report.about.get(what):
-            side = "gold" if what == "n_unseen_gold" else "predicted"
-            rows = answers.gold if side == "gold" else answers.predicted
-            example = next(label for row in rows for label in row if label not in answers.taxonomy)
-            hint = f"for example {example!r}{answers.taxonomy.hint(example)}"
+    taxonomy = answers.taxonomy
+    if taxonomy is None:
+        return
+    for what, side, rows in (
+        ("n_unseen_gold", "gold", answers.gold),
+        ("n_unknown_predicted", "predicted", answers.predicted),
+    ):
+        if report.about.get(what):
+            example = next(label for row in rows for label in row if label not in taxonomy)
+            hint = f"for example {example!r}{taxonomy.hint(example)}"
             note(f"note: {report.about[what]:,} {side} labels are not in the taxonomy and count as wrong, {hint}")
-    by_size = sorted(report.nodes, key=lambda row: (-row["n_gold"], row["label"]))
-    nodes = [_shown(row, answers.taxonomy) for row in by_size]
-    if output is not None:
-        write_table(output, list(nodes[0]) if nodes else ["label"], [list(row.values()) for row in nodes])
-        note(f"{len(nodes):,} nodes written to {output}")
-    if as_json:
-        whole = {**report.to_dict(), "n_missing_predictions": answers.n_missing}
-        whole = {**whole, "nodes": nodes} if per_node else whole
-        whole |= {} if answers.file_columns is None else {"columns": dict(answers.file_columns)}
-        print_json({**whole, "comparison": tests} if tests else whole)
-    else:
-        _print(report, tests, nodes if per_node else [], levels=levels)
+
+
+def _plain(
+    report: Report,
+    answers: _Answers,
+    tests: list[dict[str, object]],
+    nodes: Sequence[Mapping[str, object]],
+    per_node: bool,
+) -> dict[str, object]:
+    """The whole comparison for --json."""
+    whole = {**report.to_dict(), "n_missing_predictions": answers.n_missing}
+    whole |= {"nodes": nodes} if per_node else {}
+    whole |= {} if answers.file_columns is None else {"columns": dict(answers.file_columns)}
+    return {**whole, "comparison": tests} if tests else whole
 
 
 def _evaluate_promise(
-    model: str,
+    model: Any,
     data: str,
     promise: Promise,
     rules: RuleOptions,
-    reading: options.Reading,
+    reading: options.LabelledReading,
     plot: str | None,
     as_json: bool,
 ) -> None:
-    from linnaeus import store
     from linnaeus.cli.documents import labelled_documents, note_seen
 
-    loaded = store.load(model)
-    inner = getattr(loaded, "model_", loaded)
-    request = promise.request(inner, rules.bound_to(loaded.taxonomy_), loaded.taxonomy_)
-    documents = labelled_documents(loaded, data, reading)
-    _check_labels(documents.labels, loaded.taxonomy_, data)
-    note_seen(loaded, documents, "the figures are not those of new documents")
+    request = promise.request(model, rules.bound_to(model.taxonomy_), model.taxonomy_)
+    documents = labelled_documents(model, data, reading)
+    _check_labels(documents.labels, model.taxonomy_, data)
+    note_seen(model, documents, "the figures are not those of new documents")
     with waiting("comparing"):
-        found = checked_promise(loaded, documents.documents, documents.labels, request)
+        checked = checked_promise(model, documents.documents, documents.labels, request)
     if plot is not None:
-        write_plot(found, plot)
-    print_json(found) if as_json else print_promise(found)
+        write_plot(checked, plot)
+    print_json(checked) if as_json else print_promise(checked)
 
 
-def _check_labels(gold: Any, taxonomy: Any, path: str | None) -> None:
+def _check_labels(gold: _LabelRows | None, taxonomy: Taxonomy | None, path: str | None) -> None:
     """A file of which no label is in the taxonomy was not meant: all its measures would be 0 without a word."""
-    given = [label for row in gold for label in row] if taxonomy is not None else []
+    if taxonomy is None:
+        return
+    given = [label for row in gold or () for label in row]
     if given and not any(label in taxonomy for label in given):
         hint = taxonomy.hint(given[0]) or "."
         raise DataError(
@@ -185,34 +226,56 @@ def _check_labels(gold: Any, taxonomy: Any, path: str | None) -> None:
 
 
 def _answers_of_model(
-    model: str, data: str, compare: str | None, reading: options.Reading, decoder: str | None, closed: bool | None
+    model: Any, data: str, compare: str | None, reading: options.Reading, decoder: str | None, closed: bool | None
 ) -> _Answers:
-    from linnaeus import store
-    from linnaeus.cli.documents import answers
+    """Answers and rankings of a model on labelled documents, and the seconds that the answers took."""
+    from linnaeus.cli.documents import labelled_documents, note_seen
     from linnaeus.data.label_files import LabelFile, align, read_label_file
 
-    found = answers(store.load(model), data, reading, options.parse_decoder(decoder), closed)
-    model_bytes = sum(file.stat().st_size for file in Path(model).rglob("*") if file.is_file())
+    documents = labelled_documents(model, data, reading)
+    note_columns(documents)
+    note_seen(model, documents, "the figures are not those of new documents")
+    taxonomy: Taxonomy = model.taxonomy_
+    with waiting("predicting"):
+        start = time.perf_counter()
+        found = model.answers(documents.documents, decoder=options.parse_decoder(decoder), closed=closed)
+        predicted = taxonomy.labels(found)
+        seconds = time.perf_counter() - start
+        scores, columns = _scores(model, documents)
     other = None
     if compare is not None:
-        second = read_label_file(compare, known=found.taxonomy.index_of)
-        other = align(LabelFile(data, list(found.gold), [], ids=found.ids), second)[0].labels
+        second = read_label_file(compare, known=taxonomy.index_of, encoding=reading.encoding)
+        other = align(LabelFile(data, list(documents.labels or []), [], ids=documents.ids), second)[0].labels
     return _Answers(
-        found.gold,
-        found.predicted,
-        found.scores,
-        found.columns,
-        found.taxonomy,
+        documents.labels or [],
+        predicted,
+        scores,
+        taxonomy,
+        columns,
         other,
-        0,
-        found.seconds,
-        model_bytes,
-        found.file_columns,
+        seconds=seconds,
+        file_columns=documents.columns,
     )
 
 
+def _scores(
+    model: Any, documents: Dataset
+) -> tuple[FloatArray | list[list[tuple[str, float]]] | None, list[str] | None]:
+    """Scores of all nodes and their names, or the best of each document where these would be too many."""
+    import numpy as np
+
+    if model.nested_:  # its ranking mixes nodes with their ancestors, which labels as given do not
+        note("note: the model was trained on closed sets, so its rankings hold ancestors; they are not measured")
+        return None, None
+    columns = model.taxonomy_.names[model.nodes_].tolist()
+    if len(documents) * len(columns) <= _WHOLE_RANKINGS:
+        return np.concatenate(list(model.score_blocks(documents.documents))), columns
+    names, values = model.top(documents.documents, k=max(10, *map(len, documents.labels or [])))
+    return [list(zip(n, v, strict=True)) for n, v in zip(names, values, strict=True)], None
+
+
 def _answers_of_files(
-    tax: Any, gold: str, predicted: str, compare: str | None, reading: options.LabelledReading
+    tax: Taxonomy | None, gold: str, predicted: str, compare: str | None, reading: options.LabelledReading
 ) -> _Answers:
     from linnaeus.data.dataset import shown_columns
     from linnaeus.data.label_files import LabelFile, align, read_label_file
@@ -235,10 +298,20 @@ def _answers_of_files(
     columns = {path: dict(file.columns) for path, file in ((gold, truth), (predicted, answered)) if file.columns}
     for path, roles in columns.items():
         note(f"{path}: columns: {shown_columns(roles)}")
-    return _Answers(truth.labels, first.labels, first.ranked(), None, tax, other, n_missing, file_columns=columns)
+    return _Answers(
+        truth.labels,
+        first.labels,
+        first.ranked(),
+        tax,
+        other=other,
+        n_missing=n_missing,
+        file_columns=columns,
+    )
 
 
-def _print(report: Any, tests: list[dict[str, Any]], nodes: Sequence[Mapping[str, object]], *, levels: bool) -> None:
+def _print(
+    report: Report, tests: list[dict[str, object]], nodes: Sequence[Mapping[str, object]], *, levels: bool
+) -> None:
     print_table(["measure", "value", "how"], report.rows(), title=f"{report.about['n_docs']:,} documents")
     print_table(["compared", "value"], report.about.items())
     if levels and report.levels:
@@ -258,5 +331,5 @@ def _shown(row: LabelRow, taxonomy: Taxonomy | None) -> Mapping[str, object]:
     """A row with the node's display label beside its name, where nodes have some."""
     if taxonomy is None or taxonomy.display_labels is None:
         return row
-    label = row["label"]
+    label = str(row["label"])
     return {"label": label, "name": taxonomy.display(label) if label in taxonomy else label, **row}

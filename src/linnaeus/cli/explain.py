@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from linnaeus.cli import options
 from linnaeus.cli.console import JsonOption, note, print_json, print_table
-from linnaeus.cli.documents import documents_for, known_terms, texts_for
 from linnaeus.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from linnaeus.data import Dataset
 
 __all__ = ["explain"]
 
@@ -28,6 +31,7 @@ class _Reading(options.Reading):
 @options.with_groups
 def explain(
     model: Annotated[str, typer.Argument(help="Model folder.")],
+    words: Annotated[list[str] | None, typer.Argument(hidden=True)] = None,
     *,
     document: Annotated[
         str | None, typer.Option("--document", "-D", help="The text of the document; or use --data.")
@@ -35,7 +39,8 @@ def explain(
     data: Annotated[str | None, typer.Option("--data", "-d", help="File with the document; - is stdin.")] = None,
     id_: Annotated[str | None, typer.Option("--id", help="Id of the document in --data, or its number from 1.")] = None,
     node: Annotated[
-        str | None, typer.Option("--node", help="Node to explain, or its display label (default: the best answer).")
+        str | None,
+        typer.Option("--node", help="Node to explain, or its display label (default: all labels of the answer)."),
     ] = None,
     k: Annotated[int, typer.Option("--top", "-k", min=1, help="Contributions to show per node.")] = 10,
     neighbours: Annotated[
@@ -43,16 +48,22 @@ def explain(
     ] = 3,
     reading: _Reading,
     taxonomy: options.OptionalTaxonomy,
+    verify: options.Verify = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show which words speak for and against each node of the path."""
-    from linnaeus import store
+    """Show which words speak for and against each node of the paths to the labels."""
+    from linnaeus.cli.documents import documents_for, known_terms, texts_for
 
+    if words:
+        what = (
+            "a file is given as --data" if Path(words[0]).exists() else "the text of a document is given as --document"
+        )
+        raise ParameterError(f"explain takes one argument, the model, and got {words[0]!r} as well; {what}.")
     if data is None and reading.text:
         raise ParameterError(f"--text {reading.text[0]} is a column of --data; the text itself is given as --document.")
     if (document is None) == (data is None):
         raise ParameterError("Give the document either as --document TEXT or as --data FILE.")
-    loaded = store.load(model)
+    loaded = options.load_model(model, verify)
     taxonomy.show_labels(loaded)
     if not hasattr(loaded, "explain"):
         raise DataError(f"{type(loaded).__name__} has no explanations.")
@@ -65,10 +76,10 @@ def explain(
         note("note: the model knows no word of this document; what follows are its constants")
     given = _single(documents)
     node = None if node is None else options.node_meant(loaded.taxonomy_, node)
-    steps = loaded.explain(given, node)
+    steps = _steps(loaded, documents, given, node)
     if node is not None and steps[-1].node != node:
         note(f"note: {node} itself has no score; its path is shown as far as it was trained")
-    kept = getattr(getattr(loaded, "model_", loaded), "kept_", None) is not None
+    kept = getattr(loaded.estimator, "kept_", None) is not None
     near = {step.node: loaded.nearest(given, neighbours, step.node) for step in steps} if kept and neighbours else {}
     if as_json:
         print_json([_plain(step, loaded.taxonomy_, k, near.get(step.node)) for step in steps])
@@ -92,6 +103,16 @@ def explain(
             ]
             title = f"nearest documents at or below {loaded.taxonomy_.display(step.node)}"
             print_table(["document", "similarity", "labels"], found, title=title)
+
+
+def _steps(model: Any, documents: Dataset, given: object, node: str | None) -> list[Any]:
+    """The nodes on the paths to a node, or to all labels of the answer, each once."""
+    labels: list[str | None] = [node]
+    if node is None:
+        answer = model.taxonomy_.frontier(model.answers(documents.documents))
+        labels = list(model.taxonomy_.labels(answer)[0]) or [None]
+    steps = {step.node: step for label in labels for step in model.explain(given, label)}
+    return list(steps.values())
 
 
 def _show_rival(step: Any, taxonomy: Any, k: int) -> None:

@@ -29,6 +29,7 @@ def learn(
     ] = None,
     reading: options.LabelledReading,
     checks: options.LabelChecks,
+    verify: options.Verify = None,
     as_json: JsonOption = False,
 ) -> None:
     """Go on learning from a stream of documents.
@@ -46,8 +47,8 @@ def learn(
 
     target = model if output is None else output
     store.check_target(target)
-    loaded = store.load(model)
-    learner = getattr(loaded, "model_", loaded)
+    loaded = options.load_model(model, verify)
+    learner = loaded.estimator
     _check_learns(learner)
     documents = documents_for(loaded, data or ["-"], reading)
     note_columns(documents)

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from linnaeus.cli.console import JsonOption, print_json, print_table
+from linnaeus.cli.options import Verify, load_model
 
 __all__ = ["models"]
 
@@ -19,6 +20,7 @@ def models(
     name: Annotated[
         str | None, typer.Argument(help="Show the parameters of this model, or what a saved model (a folder) is.")
     ] = None,
+    verify: Verify = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the models, the parameters of one, or what a saved model is.
@@ -30,7 +32,7 @@ def models(
     from linnaeus.registry import MODELS
 
     if name is not None and Path(name).is_dir():
-        _show(f"{name}:", saved_model(name), as_json)
+        _show(f"{name}:", saved_model(name, verify), as_json)
     elif name is not None:
         _parameters(name, as_json)
     elif as_json:
@@ -82,13 +84,12 @@ def _entries(doc: str) -> list[tuple[list[str], str]]:
     return [(names, " ".join(lines[1:] if "default=" in lines[0] and lines[1:] else lines)) for names, lines in entries]
 
 
-def saved_model(folder: str) -> dict[str, Any]:
+def saved_model(folder: str, verify: bool | None = None) -> dict[str, object]:
     """What a saved model is, for people."""
-    from linnaeus import store
     from linnaeus.cli.documents import reading_features
 
-    loaded = store.load(folder)
-    model = getattr(loaded, "model_", loaded)
+    loaded = load_model(folder, verify)
+    model = loaded.estimator
     features, decoder = getattr(loaded, "features_", None), getattr(loaded, "decoder_", None)
     about = getattr(loaded, "about_", {})
     tax = model.taxonomy_

@@ -38,6 +38,8 @@ __all__ = [
     "Reading",
     "TaxonomyReading",
     "TrainingReading",
+    "Verify",
+    "load_model",
     "node_meant",
     "parse_decoder",
     "weighted_fields",
@@ -46,6 +48,21 @@ __all__ = [
 
 DOCUMENTS, TAXONOMY = "Reading documents", "Reading the taxonomy"  # headings of these options in --help
 DECODER = "Another way from scores to sets; with parameters as scut,average=micro."
+
+
+Verify = Annotated[
+    bool | None,
+    typer.Option(
+        "--verify/--no-verify", help="Compare the checksums of all model files (default: for models below 1 GB)."
+    ),
+]
+
+
+def load_model(folder: str, verify: bool | None = None) -> Any:
+    """The model or pipeline of a folder."""
+    from linnaeus import store
+
+    return store.load(folder, verify=verify)
 
 
 def _documents(*names: str, help: str) -> Any:
@@ -258,7 +275,7 @@ class OptionalTaxonomy(TaxonomyReading):
         given = self.read_if_given()
         if given is None:
             return
-        model = getattr(loaded, "model_", loaded)
+        model = loaded.estimator
         labels = {str(name): given.display(v) for v, name in enumerate(given.names) if name in model.taxonomy_}
         if not labels:
             raise DataError(f"{self.path} has no node of the model, such as {str(model.taxonomy_.names[-1])!r}.")

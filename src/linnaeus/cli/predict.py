@@ -119,6 +119,7 @@ def predict(
     rules: RuleOptions,
     reading: options.Reading,
     taxonomy: options.OptionalTaxonomy,
+    verify: options.Verify = None,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --as jsonl.")] = False,
 ) -> None:
     """Classify documents.
@@ -127,7 +128,6 @@ def predict(
     empty (no label fits) or unknown (the model knows no term of the document; see --answer-unknown); with --risk coded
     or review.
     """
-    from linnaeus import store
     from linnaeus.cli import tables
     from linnaeus.cli.answering import Answering
     from linnaeus.cli.documents import texts_for
@@ -140,25 +140,18 @@ def predict(
     if document:
         reading.refuse("says how files are read, and --document is the text itself")
     _check_top(top, rules, decoder is not None or closed is not None, n_best, promise.risk)
-    if promise.risk is not None and (n_best is not None or decoder is not None):
-        given = "--n-best" if n_best is not None else "--decoder"
-        raise ParameterError(
-            f"--risk decides by probabilities which label is answered; {given} means nothing beside it."
-        )
-    if review is not None and promise.risk is None:
-        raise ParameterError("--review collects what --risk leaves without an answer; give --risk.")
+    _check_risk(promise.risk, review, n_best, decoder)
     if review is not None:
         tables.format_of(review, None)  # before the work, not after it
     if ancestors and not (top and probabilities):
         raise ParameterError("--ancestors belongs to --top and --probabilities.")
     decide = options.parse_decoder(decoder)
-    loaded = store.load(model)
+    loaded = options.load_model(model, verify)
     taxonomy.show_labels(loaded)
-    inner = getattr(loaded, "model_", loaded)
     if probabilities and not hasattr(loaded, "predict_proba"):
         raise ParameterError("--probabilities: the model has none; `linnaeus calibrate` gives it some.")
     bound = rules.bound_to(loaded.taxonomy_)
-    promised = promise.request(inner, bound, loaded.taxonomy_)
+    promised = promise.request(loaded, bound, loaded.taxonomy_)
     documents = texts_for(loaded, document) if document else _documents(loaded, data, reading)
     answering = Answering(
         loaded, top, closed, decide, probabilities, bound, n_best, promised, candidates, ancestors, answer_unknown
@@ -194,6 +187,15 @@ def _check_top(top: int | None, rules: RuleOptions, sets: bool, n_best: int | No
     given = [name for name, value in rules.given().items() if value and name not in _OF_NODES]
     if given:
         raise ParameterError(f"--top ranks nodes; {rules.option(given[0])} is for sets.")
+
+
+def _check_risk(risk: float | None, review: str | None, n_best: int | None, decoder: str | None) -> None:
+    """Refuse what means nothing under a promised risk, or without one."""
+    if risk is not None and (n_best is not None or decoder is not None):
+        given = "--n-best" if n_best is not None else "--decoder"
+        raise ParameterError(f"--risk decides by probabilities which label is answered; {given} has no effect with it.")
+    if review is not None and risk is None:
+        raise ParameterError("--review collects what --risk leaves without an answer; give --risk.")
 
 
 def _documents(model: Any, data: list[str] | None, reading: options.Reading) -> Any:

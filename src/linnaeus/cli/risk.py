@@ -56,7 +56,7 @@ class Promise(options.Group):
         if self.risk is None:
             self.refuse("belongs to --risk, which is not given")
             return {}
-        control = getattr(model, "risk_control_", None)
+        control = model.risk_control_
         if control is None:
             raise ParameterError("--risk: the model is not calibrated; `linnaeus calibrate MODEL UNSEEN` does it.")
         for name in ("require", "at_least"):
@@ -108,8 +108,8 @@ def checked_promise(model: Any, documents: Any, gold: Any, request: dict[str, An
 
     from linnaeus import metrics
 
-    inner, taxonomy = getattr(model, "model_", model), model.taxonomy_
-    X = model.matrix(documents) if hasattr(model, "matrix") else documents
+    inner, taxonomy = model.estimator, model.taxonomy_
+    X = model.matrix(documents)
     found = inner.decisions(X, k=1, **request)
     n = found.Y.shape[0]
     answered = metrics.selective_risk(gold, found.Y, taxonomy)

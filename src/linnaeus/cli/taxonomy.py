@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -151,8 +152,9 @@ def check(
         reading = replace(reading, encoding=reading.encoding or documents.encoding)
     least = 5 if min_examples is None else min_examples
     with waiting(f"checking {file}"):
-        labels = None if data is None else _labels_of(data, documents)
-        report = checks.check(_draft(file, reading), labels, min_examples=least)
+        draft = _draft(file, reading)
+        labels = None if data is None else _labels_of(data, documents, draft)
+        report = checks.check(draft, labels, min_examples=least)
     if json:
         print_json(report.to_dict())
     else:
@@ -166,10 +168,15 @@ def check(
         raise typer.Exit(1)
 
 
-def _labels_of(data: Path, reading: LabelledReading) -> Any:
-    from linnaeus.errors import DataError
+def _labels_of(data: Path, reading: LabelledReading, draft: Draft) -> list[list[str]]:
+    """Labels as training reads them: of a --labels-file, deprecated ids are read as their replacements."""
+    from linnaeus.errors import DataError, TaxonomyError
 
-    labels = reading.read([str(data)]).labels
+    taxonomy = None
+    if reading.labels_file is not None:
+        with contextlib.suppress(TaxonomyError):  # what is wrong with it is reported as findings
+            taxonomy = draft.taxonomy()
+    labels = reading.read([str(data)], taxonomy).labels
     if labels is None or not any(len(given) for given in labels):
         raise DataError(f"{data}: the documents have no labels, so that nothing can be compared with the taxonomy.")
     return labels

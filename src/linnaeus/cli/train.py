@@ -246,7 +246,12 @@ def train(
             note(f"{len(documents):,} documents, {tax}; training {type(pipe.model).__name__} ...")
         training.advise(pipe, documents, y, reading.split)
         pipe.fit(documents.documents, y, feature_names=documents.feature_names)
-    pipe.about_ = {"documents": len(documents), "language": taxonomy.language, "document_sketch": sketch(documents)}
+    pipe.about_ = {
+        "documents": len(documents),
+        "language": taxonomy.language,
+        "document_sketch": sketch(documents),
+        "labels": [] if reading.labels_file is not None else list(documents.columns.get("labels", ())),
+    }
     result = training.summary(pipe, documents, time.perf_counter() - start)
     if after.keep_documents:
         pipe.keep_documents(documents.documents, y, documents.ids)
@@ -308,7 +313,7 @@ def _measure(
         return
     again = None if least is None else (lambda fitted, *its: training.prune(fitted, least, *its))
     unseen = training.measure_unseen(pipe, *learned, run.seed, again)
-    if not isinstance(unseen, training.HeldOutScores):
+    if not isinstance(unseen, training.UnseenFigures):
         note(f"not measured: the documents do not suffice to hold some out ({unseen})")
         return
     result["measured_on"], result["scores"] = unseen.on, unseen.scores

@@ -22,7 +22,7 @@ from linnaeus.errors import DataError, LinnaeusError, ParameterError, StoreError
 from linnaeus.progress import waiting
 
 __all__ = [
-    "HeldOutScores",
+    "UnseenFigures",
     "advise",
     "check_prune",
     "check_room",
@@ -282,7 +282,7 @@ _FEW, _FOLDS = 500, 3  # documents below which all are held out in turn, and in 
 
 
 @dataclass(frozen=True)
-class HeldOutScores:
+class UnseenFigures:
     """Figures, after pruning as well where asked for, and on what they were measured."""
 
     on: str
@@ -341,7 +341,7 @@ def folds_of(y: Any, seed: int) -> list[tuple[Any, Any]]:
 
 def measure_unseen(
     pipe: Any, documents: Any, y: Any, seed: int, prune: Callable[[Any, Any, Any], Any] | None = None
-) -> HeldOutScores | LinnaeusError:
+) -> UnseenFigures | LinnaeusError:
     """Figures of copies of an unfitted pipeline; the error, where the documents do not suffice for a training."""
     start = time.perf_counter()
     before, after = _Answered([], [], []), _Answered([], [], [])
@@ -361,7 +361,7 @@ def measure_unseen(
         return error
     share = f"{len(before.gold):,} documents held out"
     taxonomy = fitted.taxonomy_
-    return HeldOutScores(
+    return UnseenFigures(
         share if len(folds) == 1 else f"all documents, held out in {len(folds)} parts",
         before.figures(taxonomy),
         None if prune is None else after.figures(taxonomy),

@@ -44,6 +44,7 @@ class Dataset:
     source : file the documents come from; ``files`` names one per document where there are several.
     lines : line number of each document.
     split : part each document belongs to ("train", "test", ...), where the file says so.
+    label_places : where the labels of each document stand, if not where the document stands.
     extra : further columns of the file, one value per document.
     columns : what each column of the file was read as: role (text, sequence, features, labels, id, categorical, split,
         ignored) -> names of the columns. Empty for formats without columns.
@@ -69,6 +70,7 @@ class Dataset:
     files: list[str] | None = None
     lines: IntArray | None = None
     split: list[str] | None = None
+    label_places: list[str] | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
@@ -85,7 +87,7 @@ class Dataset:
 
     def _per_document(self) -> list[tuple[str, Any]]:
         """Everything that has one entry per document, apart from X and sequences."""
-        named = [(name, getattr(self, name)) for name in ("labels", "ids", "files", "lines", "split")]
+        named = [(name, getattr(self, name)) for name in ("labels", "ids", "files", "lines", "split", "label_places")]
         named += [(f"field {name!r}", column) for name, column in (self.fields or {}).items()]
         named += [(f"column {name!r}", column) for name, column in self.extra.items()]
         return [(name, column) for name, column in named if column is not None]
@@ -130,7 +132,7 @@ class Dataset:
         rows = rows.astype(np.int64)
         values: dict[str, Any] = {
             name: _take(getattr(self, name), rows)
-            for name in ("X", "sequences", "labels", "ids", "files", "lines", "split")
+            for name in ("X", "sequences", "labels", "ids", "files", "lines", "split", "label_places")
         }
         values["fields"] = None if self.fields is None else {k: _take(v, rows) for k, v in self.fields.items()}
         values["extra"] = {k: _take(v, rows) for k, v in self.extra.items()}
@@ -202,7 +204,8 @@ class Dataset:
             (i, label) for i, row in enumerate(self._given_labels()) for label in row if label in missing
         )
         hint = taxonomy.hint(label)
-        message = f"Label {label!r} ({self.place(first)}) is not in the taxonomy{hint or '.'}"
+        where = self.place(first) if self.label_places is None else self.label_places[first]
+        message = f"Label {label!r} ({where}) is not in the taxonomy{hint or '.'}"
         if len(taxonomy.displayed_as(label)):
             message += " A SKOS taxonomy takes display labels if it is read with names='label' (--names label)."
         if "header" in self.notes and self.lines is not None and self.lines[first] == 1:
@@ -254,7 +257,9 @@ def concatenate(parts: Sequence[Dataset]) -> Dataset:
     if any(with_labels) and not all(with_labels):
         lacking = parts[with_labels.index(False)].source
         raise DataError(f"{lacking} has no labels, but {parts[with_labels.index(True)].source} has.")
-    values: dict[str, Any] = {name: _joined(parts, name) for name in ("sequences", "labels", "ids", "split")}
+    values: dict[str, Any] = {
+        name: _joined(parts, name) for name in ("sequences", "labels", "ids", "split", "label_places")
+    }
     values["X"] = _joined_matrix(parts)
     values["fields"] = _joined_fields(parts)
     values["taxonomy"] = _common_taxonomy(parts)

@@ -26,6 +26,8 @@ __all__ = ["LARGEST", "as_csr", "as_matrix", "check_values", "is_sound_csr", "sh
 LARGEST = {"float32": 1e8, "float64": 1e10}
 _MOST_COLUMNS = 2**31 - 1  # kernels count features in 32 bits
 _USE_TEXT = "for text use Pipeline(model, TextFeatures())"
+_USE_NUMBERS = "models take numbers: convert them first, for example to days since a fixed date"
+_DATES = ("M", "m")  # kinds of datetime64 and timedelta64
 _CONVERSION = (ValueError, TypeError, IndexError, AttributeError, OverflowError, NotImplementedError)
 
 
@@ -174,10 +176,12 @@ def _refuse_nothing(n_docs: int) -> None:
 
 
 def _refuse_text(X: Any) -> None:
-    """Refuse documents that are still text; the message of a failed conversion would quote one as a whole."""
+    """Refuse documents that are still text, or dates; the message of a failed conversion would quote one whole."""
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
         for name in X.columns:
             column = X[name]
+            if getattr(getattr(column, "dtype", None), "kind", "") in _DATES:
+                raise DataError(f"Column {name!r} of X holds dates ({column.dtype}); {_USE_NUMBERS}.")
             first = _first(column) if len(getattr(column, "shape", ())) == 1 else None
             if isinstance(first, (str, bytes)) and not _is_number(first):
                 raise DataError(
@@ -186,6 +190,8 @@ def _refuse_text(X: Any) -> None:
         return
     if not hasattr(X, "__iter__") or getattr(X, "shape", (1,)) == ():
         return
+    if getattr(getattr(X, "dtype", None), "kind", "") in _DATES:
+        raise DataError(f"X holds dates ({X.dtype}); {_USE_NUMBERS}.")
     first = _first(X)
     if isinstance(first, (str, bytes)):
         raise DataError(f"X holds text ({_quoted(first)}); models take numbers: {_USE_TEXT}.")

@@ -150,6 +150,9 @@ def _reading(draft: Draft, pairs: EdgeList) -> list[Finding]:
         found += _finding("warning", "no-edges", message, len(pairs.names), _some(pairs, np.arange(len(pairs.names))))
     header = _header(draft, pairs)
     found += _finding("warning", "header-as-node", "first lines that look like a header", len(header) > 0, header)
+    unused = draft.unused_columns
+    message = "columns that were not read; the file may be a table of something else"
+    found += _finding("warning", "unused-columns", message, len(unused) if len(unused) > 1 else 0, unused[:EXAMPLES])
     gaps = [pairs.shown(pairs.names.index(code)) for code in draft.gaps[:EXAMPLES]]
     found += _finding("warning", "code-gap", "codes without the parent level that others have", len(draft.gaps), gaps)
     relations = [f"{name}: {count:,}" for name, count in draft.unused_relations.most_common(EXAMPLES)]

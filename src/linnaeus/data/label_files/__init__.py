@@ -27,7 +27,7 @@ from linnaeus.data.label_files.content import LabelFile, Line, align, number
 from linnaeus.data.readers.delimited import separator_line
 from linnaeus.data.readers.jsonl import load_json
 from linnaeus.data.readers.source import InputFile
-from linnaeus.errors import DataError, ParameterError, nearest
+from linnaeus.errors import DataError, ParameterError, nearest, place
 from linnaeus.taxonomy import Taxonomy
 
 __all__ = ["FORMATS", "LabelFile", "align", "join_labels", "read_label_file"]
@@ -187,6 +187,7 @@ def join_labels(
                 f"one entry per document."
             )
         given, note = file.labels, f"{len(data):,} documents in the order of the file"
+        places = [place(file.source, line) for line in file.lines]
     else:
         if data.ids is None:
             raise DataError(
@@ -194,6 +195,8 @@ def join_labels(
             )
         rows = dict(zip(file.ids, file.labels, strict=True))
         given = [list(rows.get(identity, [])) for identity in data.ids]
+        line_of = dict(zip(file.ids, file.lines, strict=True))
+        places = [place(file.source, line_of.get(identity)) for identity in data.ids]
         n_found = sum(identity in rows for identity in data.ids)
         n_unused = len(rows.keys() - set(data.ids))
         if not n_found:
@@ -209,7 +212,8 @@ def join_labels(
             notes["replaced"] = f"{replaced:,} deprecated labels by their replacements"
     columns = {**{role: names for role, names in data.columns.items() if role != "labels"}, "labels": (file.source,)}
     ignored = (*data.columns.get("labels", ()), *data.columns.get("ignored", ()))
-    return replace(data, labels=given, notes=notes, columns={**columns, **({"ignored": ignored} if ignored else {})})
+    columns |= {"ignored": ignored} if ignored else {}
+    return replace(data, labels=given, label_places=places, notes=notes, columns=columns)
 
 
 def _followed(taxonomy: Taxonomy, rows: Sequence[Sequence[str]]) -> tuple[list[list[str]], int]:

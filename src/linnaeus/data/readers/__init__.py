@@ -19,10 +19,12 @@ from linnaeus.data.duplicates import drop_duplicates
 from linnaeus.data.mapped import is_mapped
 from linnaeus.data.readers.columns import names_columns
 from linnaeus.data.readers.delimited import separator_line, sniff_delimiter
+from linnaeus.data.readers.lines import MARK
 from linnaeus.data.readers.source import HEAD, InputFile, ReadOptions, is_tar, is_zip, members
 from linnaeus.engine.limits import parse_bytes
 from linnaeus.errors import DataError, ParameterError, check_number, nearest
 from linnaeus.taxonomy import Taxonomy
+from linnaeus.taxonomy.formats.recognition import taxonomy_sign
 
 __all__ = ["FORMATS", "format_of", "read_dataset", "recognise"]
 
@@ -50,6 +52,7 @@ def read_dataset(
     encoding: str | None = None,
     limit: int | None = None,
     usual_text: Sequence[str] | None = None,
+    usual_labels: Sequence[str] | None = None,
     labelled: bool = True,
     labels_file: Path | None = None,
     unlabelled: str = "keep",
@@ -90,6 +93,8 @@ def read_dataset(
         "drop" keeps the first of equal documents, "merge" gives it the labels of all; see `drop_duplicates`.
     usual_text : sequence of str, default=None
         Columns or keys that are read as text where the file has them, before the usual names; those of a model.
+    usual_labels : sequence of str, default=None
+        Columns or keys that are read as labels where the file has them, before the usual names; those of a model.
     labelled : bool, default=True
         Whether labels are read; if not, several columns that may hold them are not an error.
     headers : {"strip", "keep"}, default="strip"
@@ -137,6 +142,7 @@ def read_dataset(
         encoding=encoding,
         limit=limit,
         usual_text=_names(usual_text),
+        usual_labels=_names(usual_labels),
         labelled=labelled,
     )
     _check(options, format)
@@ -306,13 +312,24 @@ def _format_of_text(text: str, source: InputFile, options: ReadOptions) -> str:
         raise DataError(f"{source.name} is not in a format known here ({', '.join(FORMATS)}).")
     if first.lower().startswith("!gaf-version"):
         raise DataError(f"{source.name} holds annotations (GAF), not documents; join it to them with labels_file=...")
-    if first.startswith("__label__"):
+    if _is_fasttext(text):
         return "fasttext"
+    sign = taxonomy_sign(text)
+    named = options.text or options.labels or options.sequence or options.header is not None
+    if sign is not None and not named:
+        raise DataError(f"{source.name} looks like a taxonomy ({sign}), not like documents; give it as taxonomy=...")
     if "\t" in first or options.delimiter == "\t":
         return "tsv"
     if source.ending in (".csv", ".tsv") or separator_line(text)[1]:
         return "csv"
     return "csv" if _has_columns(text, options) else "lines"
+
+
+def _is_fasttext(text: str) -> bool:
+    """Whether most lines have a word that is marked as a label."""
+    lines = [line for line in text.splitlines()[:100] if line.strip()]
+    marked = sum(any(word.startswith(MARK) for word in line.split()) for line in lines)
+    return lines[0].startswith(MARK) or 2 * marked > len(lines) if lines else False
 
 
 def _sparse_vectors(text: str) -> list[str]:

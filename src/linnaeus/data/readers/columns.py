@@ -180,6 +180,9 @@ def choose_columns(
 
     sequences = [name for name in usual(SEQUENCES) if _holds_sequences(name, (values or {}).get(name, ()))]
     texts = [name for name in available if name in options.usual_text and name not in taken]
+    if not labels and options.labelled:
+        labels = tuple(name for name in available if name in options.usual_labels and name not in taken)
+        taken |= set(labels)
     if not labels:
         candidates = [name for name in usual(LABELS) if name not in texts]
         labels = _labels(candidates, where) if options.labelled else ()
@@ -299,7 +302,15 @@ def names_columns(cells: Sequence[str], options: ReadOptions) -> bool:
     >>> names_columns(["Nr", "Text"], ReadOptions()), names_columns(["A late goal", "Sports"], ReadOptions())
     (True, False)
     """
-    named = {*options.text, *options.labels, *options.categorical, *options.usual_text, options.id, options.sequence}
+    named = {
+        *options.text,
+        *options.labels,
+        *options.categorical,
+        *options.usual_text,
+        *options.usual_labels,
+        options.id,
+        options.sequence,
+    }
     words = {
         name for name in named if name is not None and not name.isdecimal()
     }  # a number may be a value, and is a position

@@ -1,4 +1,4 @@
-"""One document per line: plain text, and training files of fastText, which have labels in front of the text.
+"""One document per line: plain text, or training files of fastText with labels in front of the text or behind it.
 
 __label__Sports __label__Football A late goal
 """
@@ -27,7 +27,7 @@ def read(source: InputFile, options: ReadOptions) -> Dataset:
 
 
 def read_fasttext(source: InputFile, options: ReadOptions) -> Dataset:
-    """Read documents with marked labels in front of them; an empty line is not a document."""
+    """Read documents with labels in front of the text, or behind it; an empty line is not a document."""
     texts: list[str] = []
     labels: list[list[str]] = []
     lines: list[int] = []
@@ -37,9 +37,13 @@ def read_fasttext(source: InputFile, options: ReadOptions) -> Dataset:
             continue
         if options.enough(len(texts)):
             break
-        n_labels = next((i for i, word in enumerate(words) if not word.startswith(MARK)), len(words))
-        labels.append(list(dict.fromkeys(word.removeprefix(MARK) for word in words[:n_labels] if word != MARK)))
-        texts.append(" ".join(words[n_labels:]))
+        start = next((i for i, word in enumerate(words) if not word.startswith(MARK)), len(words))
+        end = len(words)
+        while start == 0 and words[end - 1].startswith(MARK):  # without labels in front, those at the end count
+            end -= 1
+        marked = words[:start] + words[end:]
+        labels.append(list(dict.fromkeys(word.removeprefix(MARK) for word in marked if word != MARK)))
+        texts.append(" ".join(words[start:end]))
         lines.append(number)
     return Dataset(
         fields={"text": texts},

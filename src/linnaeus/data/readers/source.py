@@ -47,6 +47,7 @@ class ReadOptions:
     encoding: str | None = None
     limit: int | None = None
     usual_text: tuple[str, ...] = ()
+    usual_labels: tuple[str, ...] = ()
     labelled: bool = True
 
     def enough(self, n_docs: int) -> bool:

@@ -62,6 +62,7 @@ class Draft:
         self.other_labels: dict[str, tuple[str, str]] = {}  # labels not taken, with their node and language (SKOS)
         self.deprecated: dict[str, Deprecated] = {}  # ids left out, and the ids that replace them
         self.format = ""  # name of the format of the file
+        self.unused_columns: list[str] = []  # columns of a table with a header that were not read
         self.headless = False  # whether the file is a table in which no header was seen
         self.gaps: list[str] = []  # codes without the parent that codes of their length have
         self.unused_relations: Counter[str] = Counter()  # pairs of relations that were not asked for

@@ -10,6 +10,7 @@ parent, every other parent needs a line of its own.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 
 from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
@@ -35,6 +36,7 @@ _CHILD = (
     "hyponym",
     "code",
 )
+_AMBIGUOUS = ("source", "from", "parent_name")  # names that columns of other tables have as well
 _LABEL = ("label", "display_label", "name", "title", "preflabel")
 
 
@@ -68,11 +70,26 @@ def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
     named = header_columns(cells) if options.header is not False else None
     parent, child, label = named or (0, 1, 2 if len(cells) == 3 and options.header else None)
     draft.headless = named is None and not options.header
+    if named is not None:
+        draft.unused_columns = [cell for i, cell in enumerate(cells) if i not in named and cell]
+        _warn_other_table(draft, cells[parent], cells[child])
     if draft.headless and cells:
         _add(draft, number, cells, parent, child, label)
     for number, cells in rows:
         _add(draft, number, cells, parent, child, label)
     return draft
+
+
+def _warn_other_table(draft: Draft, parent: str, child: str) -> None:
+    """Warn if columns were read as pairs that may hold something else, and the table has more of them."""
+    if len(draft.unused_columns) < 2 or parent.strip().lower() not in _AMBIGUOUS:
+        return
+    others = ", ".join(map(repr, draft.unused_columns[:5]))
+    warnings.warn(
+        f"{draft.source} was read as a taxonomy with parents in {parent!r} and nodes in {child!r}; it has "
+        f"{len(draft.unused_columns)} other columns ({others}), so it may be a table of something else.",
+        stacklevel=2,
+    )
 
 
 def _add(draft: Draft, number: int, cells: list[str], parent: int, child: int, label: int | None) -> None:

@@ -18,7 +18,7 @@ from linnaeus.taxonomy.formats.nested import CHILDREN, PARENTS
 from linnaeus.taxonomy.formats.paths import is_header, path_mark
 from linnaeus.taxonomy.formats.source import body_lines, column_mark, delimiter, find_note, table
 
-__all__ = ["ambiguity", "document_sign", "recognise_text"]
+__all__ = ["ambiguity", "document_sign", "recognise_text", "taxonomy_sign"]
 
 _MESH = re.compile(r".+;\s*[A-Z]\d{2,}(\.\d+)*\s*")
 _TRIPLE = re.compile(r"(<[^<>]*>|_:\S+)\s+<[^<>]*>\s+\S")
@@ -75,6 +75,26 @@ def ambiguity(text: str) -> str:
     if _wordy(lines):
         return "lines of several words may be names ('indented') or a parent and its children ('children')"
     return "the format is not recognised"
+
+
+def taxonomy_sign(text: str) -> str | None:
+    """What shows that a text is a taxonomy and not documents, or None.
+
+    Examples
+    --------
+    >>> taxonomy_sign("parent,child\\nSports,Tennis\\n"), taxonomy_sign("text,label\\na goal,Sports\\n")
+    ("the columns 'parent' and 'child'", None)
+    """
+    start = text[:SAMPLE]
+    if document_sign(start) is not None:
+        return None
+    format = _by_sign(start)
+    if format in ("obo", "turtle", "rdf-xml", "n-triples"):
+        return "an OBO ontology" if format == "obo" else "RDF"
+    first = next((line for _, line in body_lines(start)), "")
+    mark = delimiter([first])
+    cells = [cell.strip().strip('"').lower() for cell in first.split(mark)] if mark else []
+    return "the columns 'parent' and 'child'" if len(cells) < 4 and {"parent", "child"} <= set(cells) else None
 
 
 def _by_sign(text: str) -> str | None:
