@@ -305,7 +305,7 @@ def test_decoders_take_parameters(linnaeus, trained):
     command = ["predict", trained / "model", "--document", "kitten purr", "--decoder"]
     assert json.loads(linnaeus(*command, "threshold,theta=99,at_least_one=False").out)["status"] == "empty"
     for wrong, message in [
-        ("threshold,theta", "'theta' is not NAME=VALUE"),
+        ("threshold,theta", "'theta' is not a parameter"),
         ("threshold,thetta=1", "did you mean 'theta'"),
         ("treshold", "did you mean 'threshold'"),
     ]:
