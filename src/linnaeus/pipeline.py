@@ -170,7 +170,7 @@ class Pipeline(BaseEstimator):
         X, y : documents and labels, default=None
             Documents, as `predict` takes them, on which to find a threshold instead.
         **how : object
-            Any Further parameters of the model's ``prune``.
+            Further parameters of the model's ``prune``.
 
         Returns
         -------

@@ -24,6 +24,11 @@ PACKAGES = [
 
 # Rooms (prefixes of defining modules) that have been read through.
 ROOMS: tuple[str, ...] = (
+    "linnaeus.decoding",
+    "linnaeus.metrics",
+    "linnaeus.store",
+    "linnaeus.tuning",
+    "linnaeus.pipeline",
     "linnaeus.engine",
     "linnaeus.features",
     "linnaeus.losses",

@@ -151,6 +151,11 @@ def decoder(name: str, **parameters: object) -> Decoder:
 def cut_off(given: Decoder | str) -> CutOff:
     """A cut-off by name, or the one that is given; other decoders are refused.
 
+    Parameters
+    ----------
+    given : CutOff or str
+        A cut-off or its name.
+
     Examples
     --------
     >>> cut_off("rcut,r=2")

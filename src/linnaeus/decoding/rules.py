@@ -3,10 +3,10 @@
     only under X           every label is X or below it (below one of them, where several are given)
     exclude Z              neither Z nor anything below it
     require X              X is in the answer
-    at least / at most k   so many labels; likewise at or below a node
+    at least / at most k   bounds on the number of labels; likewise at or below a node
     one per subtree        at most one label at or below each of some nodes
     min depth, depth       labels at least, or exactly, so deep
-    max children           at most so many children of any node are followed
+    max children           bound on the number of children of any node that are followed
 
 Labels are the most specific nodes of an answer: with AA its ancestor A is answered, too, but counts for nothing. Rules
 are never relaxed: where no set obeys them, there is no answer. What is best among the sets that do is found by
@@ -52,7 +52,7 @@ class Rules:
     keep_shallow : bool, default=False
         Let leaves that end above ``min_depth`` or ``depth`` be answered all the same.
     max_children : int, default=None
-        At most so many children of every node (and top nodes) are followed; 1 gives a single path.
+        Maximum number of children of every node, and of top nodes, that are followed; 1 gives a single path.
     leaves_only : bool, default=False
         Labels are leaves.
 

@@ -54,6 +54,17 @@ class ReliabilityBin(TypedDict):
 def brier(gold: object, probabilities: object, taxonomy: Taxonomy | None = None, **which: Unpack[PairOptions]) -> Score:
     """Mean squared difference of probability and truth over documents and nodes (of one level).
 
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    probabilities : array-like of shape (n_docs, n_labels)
+        Probabilities of labels.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+    **which : options
+        Which pairs count: ``labels``, ``level`` and ``conditional`` of `PairOptions`.
+
     Examples
     --------
     >>> round(brier(["A"], [[0.9, 0.2]], Taxonomy.flat(["A", "B"])), 6)
@@ -73,6 +84,21 @@ def expected_calibration_error(
     **which: Unpack[PairOptions],
 ) -> Score:
     """Mean distance of probability and frequency over bins of equal ``"width"`` or equal ``"mass"``.
+
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    probabilities : array-like of shape (n_docs, n_labels)
+        Probabilities of labels.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+    n_bins : int, default=15
+        Number of bins.
+    bins : {"width", "mass"}, default="width"
+        Bins of equal width or of equal mass.
+    **which : options
+        Which pairs count: ``labels``, ``level`` and ``conditional`` of `PairOptions`.
 
     Examples
     --------
@@ -94,6 +120,21 @@ def reliability(
 ) -> list[ReliabilityBin]:
     """The bins behind `expected_calibration_error`: n, mean probability and frequency of each one that is not empty.
 
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    probabilities : array-like of shape (n_docs, n_labels)
+        Probabilities of labels.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+    n_bins : int, default=15
+        Number of bins.
+    bins : {"width", "mass"}, default="width"
+        Bins of equal width or of equal mass.
+    **which : options
+        Which pairs count: ``labels``, ``level`` and ``conditional`` of `PairOptions`.
+
     Examples
     --------
     >>> reliability(["A"], [[0.75, 0.25]], Taxonomy.flat(["A", "B"]), n_bins=2)[1]
@@ -107,6 +148,19 @@ def calibration_by_level(
     gold: object, probabilities: object, taxonomy: Taxonomy | None = None, *, labels: Labels = None, n_bins: int = 15
 ) -> list[dict[str, float]]:
     """Rows with level, brier, ece, ece_equal_mass and ece_conditional.
+
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    probabilities : array-like of shape (n_docs, n_labels)
+        Probabilities of labels.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+    labels : sequence of str, default=None
+        Names of the columns of the scores; None: all nodes of the taxonomy.
+    n_bins : int, default=15
+        Number of bins.
 
     Examples
     --------
@@ -134,6 +188,17 @@ def coherence_violations(
     probabilities: object, taxonomy: Taxonomy | None = None, *, labels: Labels = None, tolerance: float = 1e-9
 ) -> Score:
     """Share of (document, edge) pairs where the child is more probable than the parent; the root has no edges.
+
+    Parameters
+    ----------
+    probabilities : array-like of shape (n_docs, n_labels)
+        Probabilities of labels.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+    labels : sequence of str, default=None
+        Names of the columns of the scores; None: all nodes of the taxonomy.
+    tolerance : float, default=1e-9
+        Difference that does not count.
 
     Examples
     --------

@@ -37,6 +37,21 @@ def compare(
 
     With very many documents fewer resamples are drawn, never fewer than 1,000; each row says how many.
 
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    first : labels
+        Labels predicted by the first system.
+    second : labels
+        Labels predicted by the second system.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+    n_resamples : int, default=10000
+        Number of resamples.
+    random_state : int, default=0
+        Seed of the resamples.
+
     Examples
     --------
     >>> rows = compare(["A", "B"] * 10, ["A", "B"] * 10, ["A", "A"] * 10)

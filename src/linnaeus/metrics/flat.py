@@ -65,6 +65,17 @@ def micro_precision(
 ) -> Score:
     """Share of the predicted labels that are right, all documents pooled.
 
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    predicted : labels
+        Predicted labels in any of these forms.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+    zero_division : float, default=None
+        Value of 0/0; None: 1 where both sides are empty, else 0.
+
     Examples
     --------
     >>> micro_precision([["A"], ["B"]], [["A", "B"], ["B"]])
@@ -78,6 +89,17 @@ def micro_recall(
 ) -> Score:
     """Share of the gold labels that are found, all documents pooled.
 
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    predicted : labels
+        Predicted labels in any of these forms.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+    zero_division : float, default=None
+        Value of 0/0; None: 1 where both sides are empty, else 0.
+
     Examples
     --------
     >>> micro_recall([["A"], ["B"]], [["A", "B"], []])
@@ -90,6 +112,17 @@ def micro_f1(
     gold: object, predicted: object, taxonomy: Taxonomy | None = None, *, zero_division: float | None = None
 ) -> Score:
     """F1 of the counts of all labels and documents pooled.
+
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    predicted : labels
+        Predicted labels in any of these forms.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+    zero_division : float, default=None
+        Value of 0/0; None: 1 where both sides are empty, else 0.
 
     Examples
     --------
@@ -120,6 +153,17 @@ def macro_precision(
 ) -> Score:
     """Mean over labels of their precision; see `macro_f1`.
 
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    predicted : labels
+        Predicted labels in any of these forms.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+    **options : options
+        Options of the measure, as for the F1 of the same name.
+
     Examples
     --------
     >>> macro_precision([["A"], ["B"]], [["A"], ["A"]])
@@ -132,6 +176,17 @@ def macro_recall(
     gold: object, predicted: object, taxonomy: Taxonomy | None = None, **options: Unpack[MacroOptions]
 ) -> Score:
     """Mean over labels of their recall; see `macro_f1`.
+
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    predicted : labels
+        Predicted labels in any of these forms.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+    **options : options
+        Options of the measure, as for the F1 of the same name.
 
     Examples
     --------
@@ -153,6 +208,12 @@ def macro_f1(
 
     Parameters
     ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    predicted : labels
+        Predicted labels in any of these forms.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
     absent : str, default="zero"
         What a label counts that is neither gold nor predicted anywhere: "zero", "one", or "skip" to leave it out.
     universe : str or Sequence[str], default="labels"
@@ -225,6 +286,17 @@ def label_table(
 ) -> list[LabelRow]:
     """One row per label that occurs: label, n_gold, n_predicted, n_right, precision, recall, f1.
 
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    predicted : labels
+        Predicted labels in any of these forms.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+    close : bool, default=False
+        Whether ancestors are added.
+
     Examples
     --------
     >>> label_table([["A"], ["A"]], [["A"], []])[0]["f1"]
@@ -256,6 +328,17 @@ def example_precision(
 ) -> Score:
     """Mean over documents of the share of predicted labels that are right (EBP).
 
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    predicted : labels
+        Predicted labels in any of these forms.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+    zero_division : float, default=None
+        Value of 0/0; None: 1 where both sides are empty, else 0.
+
     Examples
     --------
     >>> example_precision([["A"], ["B"]], [["A", "B"], ["B"]])
@@ -268,6 +351,17 @@ def example_recall(
     gold: object, predicted: object, taxonomy: Taxonomy | None = None, *, zero_division: float | None = None
 ) -> Score:
     """Mean over documents of the share of gold labels that are found (EBR).
+
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    predicted : labels
+        Predicted labels in any of these forms.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+    zero_division : float, default=None
+        Value of 0/0; None: 1 where both sides are empty, else 0.
 
     Examples
     --------
@@ -282,6 +376,17 @@ def example_f1(
 ) -> Score:
     """Mean over documents of F1 (EBF): a mean of F, not the F of EBP and EBR.
 
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    predicted : labels
+        Predicted labels in any of these forms.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+    zero_division : float, default=None
+        Value of 0/0; None: 1 where both sides are empty, else 0.
+
     Examples
     --------
     >>> example_f1([["A", "B"], ["B"]], [["A", "C"], ["B"]])
@@ -295,6 +400,17 @@ def jaccard(
 ) -> Score:
     """Mean over documents of intersection over union.
 
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    predicted : labels
+        Predicted labels in any of these forms.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+    zero_division : float, default=None
+        Value of 0/0; None: 1 where both sides are empty, else 0.
+
     Examples
     --------
     >>> jaccard([["A", "B"], ["B"]], [["A"], ["B"]])
@@ -305,6 +421,15 @@ def jaccard(
 
 def subset_accuracy(gold: object, predicted: object, taxonomy: Taxonomy | None = None) -> Score:
     """Share of documents whose predicted set is exactly the gold set.
+
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    predicted : labels
+        Predicted labels in any of these forms.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
 
     Examples
     --------
@@ -318,6 +443,15 @@ def subset_accuracy(gold: object, predicted: object, taxonomy: Taxonomy | None =
 
 def zero_one_loss(gold: object, predicted: object, taxonomy: Taxonomy | None = None) -> Score:
     """Share of documents whose predicted set is not exactly the gold set.
+
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    predicted : labels
+        Predicted labels in any of these forms.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
 
     Examples
     --------

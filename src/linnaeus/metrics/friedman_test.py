@@ -42,6 +42,15 @@ class Friedman:
 def friedman(scores: npt.ArrayLike, *, higher_is_better: bool = True, alpha: float = 0.05) -> Friedman:
     """Friedman, Iman-Davenport and Nemenyi on scores (n_datasets x n_systems).
 
+    Parameters
+    ----------
+    scores : array-like of shape (n_datasets, n_systems)
+        One score for each system on each data set.
+    higher_is_better : bool, default=True
+        Whether larger scores are better.
+    alpha : float, default=0.05
+        Level of significance.
+
     Examples
     --------
     >>> table = [[0.80, 0.82, 0.85], [0.60, 0.66, 0.65], [0.71, 0.70, 0.75], [0.55, 0.58, 0.61], [0.90, 0.91, 0.93]]

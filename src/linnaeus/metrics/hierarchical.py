@@ -70,6 +70,17 @@ def hierarchical_precision(
 ) -> Score:
     """Precision of the closed sets; see `hierarchical_f1`.
 
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    predicted : labels
+        Predicted labels in any of these forms.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+    **options : options
+        Options of the measure, as for the F1 of the same name.
+
     Examples
     --------
     >>> tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"]])
@@ -83,6 +94,17 @@ def hierarchical_recall(
     gold: object, predicted: object, taxonomy: Taxonomy | None = None, **options: Unpack[HierarchicalOptions]
 ) -> Score:
     """Recall of the closed sets; see `hierarchical_f1`.
+
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    predicted : labels
+        Predicted labels in any of these forms.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+    **options : options
+        Options of the measure, as for the F1 of the same name.
 
     Examples
     --------
@@ -107,10 +129,18 @@ def hierarchical_f1(
 
     Parameters
     ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    predicted : labels
+        Predicted labels in any of these forms.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
     average : str, default="micro"
         "micro" pools all documents; "document" takes the mean over documents of their F.
     weights : ndarray of float, default=None
         One weight per node, for example its information content, in place of counting nodes.
+    zero_division : float, default=None
+        Value of 0/0; None: 1 where both sides are empty, else 0.
     sample_weight : object, default=None
         One weight per document.
 
@@ -166,6 +196,15 @@ def level_scores(gold: object, predicted: object, taxonomy: Taxonomy | None = No
 
     The figures of a level without gold and predicted labels are None.
 
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    predicted : labels
+        Predicted labels in any of these forms.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+
     Examples
     --------
     >>> tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"]])
@@ -206,6 +245,17 @@ def symmetric_difference(
 ) -> Score:
     """Mean number of nodes in exactly one of the two closed sets; of labels as given with ``close=False``.
 
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    predicted : labels
+        Predicted labels in any of these forms.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+    close : bool, default=True
+        Whether ancestors are added.
+
     Examples
     --------
     >>> tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"]])
@@ -221,6 +271,17 @@ def symmetric_difference(
 def hamming_loss(gold: object, predicted: object, taxonomy: Taxonomy | None = None, *, close: bool = True) -> Score:
     """Mean share of all nodes (without the root) that are in exactly one of the two closed sets.
 
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    predicted : labels
+        Predicted labels in any of these forms.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+    close : bool, default=True
+        Whether ancestors are added.
+
     Examples
     --------
     >>> hamming_loss(["AA"], ["A"], Taxonomy.from_paths([["A", "AA"], ["A", "AB"]]))
@@ -235,8 +296,18 @@ def hamming_loss(gold: object, predicted: object, taxonomy: Taxonomy | None = No
 def h_loss(
     gold: object, predicted: object, taxonomy: Taxonomy | None = None, *, scaling: str | FloatArray = "uniform"
 ) -> Score:
-    """Mean weight of the first mistakes on each path; ``scaling`` as in `linnaeus.losses.cost.node_weights`, or
-    weights.
+    """Mean weight of the first mistakes on each path.
+
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    predicted : labels
+        Predicted labels in any of these forms.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+    scaling : str or ndarray, default="uniform"
+        Weights of nodes, as in `linnaeus.losses.cost.node_weights`.
 
     Examples
     --------
@@ -255,6 +326,17 @@ def h_tilde_loss(
     gold: object, predicted: object, taxonomy: Taxonomy | None = None, *, scaling: str | FloatArray = "uniform"
 ) -> Score:
     """Mean weight of the mistakes under parents that agree; on closed sets the same as `h_loss`.
+
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    predicted : labels
+        Predicted labels in any of these forms.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+    scaling : str or ndarray, default="uniform"
+        Weights of nodes, as in `linnaeus.losses.cost.node_weights`.
 
     Examples
     --------
@@ -275,6 +357,15 @@ def weights_of(pair: Pair, scaling: str | FloatArray) -> FloatArray:
 def tree_induced_error(gold: object, predicted: object, taxonomy: Taxonomy | None = None) -> Score:
     """Mean number of edges between the true and the predicted node; for sets and on DAGs #(clo(Y) ^ clo(H)).
 
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    predicted : labels
+        Predicted labels in any of these forms.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+
     Examples
     --------
     >>> tree_induced_error(["AA"], ["AB"], Taxonomy.from_paths([["A", "AA"], ["A", "AB"]]))
@@ -285,6 +376,17 @@ def tree_induced_error(gold: object, predicted: object, taxonomy: Taxonomy | Non
 
 def taxonomy_loss(gold: object, predicted: object, taxonomy: Taxonomy | None = None, *, half: bool = False) -> Score:
     """Mean of #(anc(y) ^ anc(y')), or half of it, which puts siblings at 1 (Cai and Hofmann).
+
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    predicted : labels
+        Predicted labels in any of these forms.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+    half : bool, default=False
+        Whether the distance is halved, so that siblings are at 1.
 
     Examples
     --------
@@ -297,6 +399,15 @@ def taxonomy_loss(gold: object, predicted: object, taxonomy: Taxonomy | None = N
 
 def normalised_taxonomy_loss(gold: object, predicted: object, taxonomy: Taxonomy | None = None) -> Score:
     """Mean of the two shares of either side's closed set that the other side lacks, in 0..1.
+
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    predicted : labels
+        Predicted labels in any of these forms.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
 
     Examples
     --------

@@ -32,6 +32,15 @@ Ways = tuple[tuple[frozenset[int], frozenset[int]], ...]  # alternatives: (nodes
 def lca_precision(gold: object, predicted: object, taxonomy: Taxonomy | None = None) -> Score:
     """Mean over documents of the precision up to lowest common ancestors.
 
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    predicted : labels
+        Predicted labels in any of these forms.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+
     Examples
     --------
     >>> lca_precision(["AA"], ["AB"], Taxonomy.from_paths([["A", "AA"], ["A", "AB"]]))
@@ -43,6 +52,15 @@ def lca_precision(gold: object, predicted: object, taxonomy: Taxonomy | None = N
 def lca_recall(gold: object, predicted: object, taxonomy: Taxonomy | None = None) -> Score:
     """Mean over documents of the recall up to lowest common ancestors.
 
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    predicted : labels
+        Predicted labels in any of these forms.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+
     Examples
     --------
     >>> lca_recall(["AA"], ["A"], Taxonomy.from_paths([["A", "AA"], ["A", "AB"]]))
@@ -53,6 +71,15 @@ def lca_recall(gold: object, predicted: object, taxonomy: Taxonomy | None = None
 
 def lca_f1(gold: object, predicted: object, taxonomy: Taxonomy | None = None) -> Score:
     """Mean over documents of the F1 up to lowest common ancestors.
+
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    predicted : labels
+        Predicted labels in any of these forms.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
 
     Examples
     --------

@@ -177,7 +177,7 @@ def _is_listed(scores: object) -> TypeGuard[list[list[tuple[str, float]]]]:
 
 
 def _numbered(lists: list[list[tuple[str, float]]], names: list[str]) -> tuple[IntArray, FloatArray]:
-    """Lists of (label, score) as arrays; strange labels are told apart here for the last time, so repeats go here."""
+    """Lists of (label, score) as arrays; unknown labels are last distinguished here, so repeats are removed here."""
     index_of = {name: i for i, name in enumerate(names)}
     k = max((len(row) for row in lists), default=0)
     indices = np.full((len(lists), k), NONE, dtype=np.int64)

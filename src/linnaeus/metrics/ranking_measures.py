@@ -43,6 +43,17 @@ Labels = Sequence[str] | None
 def one_accuracy(gold: object, scores: object, taxonomy: Taxonomy | None = None, *, labels: Labels = None) -> Score:
     """Share of documents whose best label is a gold label.
 
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    scores : array-like or list
+        Scores of labels in any form of `linnaeus.metrics.ranking_input`.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+    labels : sequence of str, default=None
+        Names of the columns of the scores; None: all nodes of the taxonomy.
+
     Examples
     --------
     >>> one_accuracy(["A", "B"], [[0.9, 0.1], [0.6, 0.4]], labels=["A", "B"])
@@ -54,6 +65,17 @@ def one_accuracy(gold: object, scores: object, taxonomy: Taxonomy | None = None,
 
 def parent_accuracy(gold: object, scores: object, taxonomy: Taxonomy | None = None, *, labels: Labels = None) -> Score:
     """Share of documents whose best label shares a parent with a gold label; top nodes share the root.
+
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    scores : array-like or list
+        Scores of labels in any form of `linnaeus.metrics.ranking_input`.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+    labels : sequence of str, default=None
+        Names of the columns of the scores; None: all nodes of the taxonomy.
 
     Examples
     --------
@@ -79,6 +101,17 @@ def average_precision(
 ) -> Score:
     """Mean over documents of the mean over gold labels y of #{r in Y: f_r >= f_y} / #{r: f_r >= f_y}.
 
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    scores : array-like or list
+        Scores of labels in any form of `linnaeus.metrics.ranking_input`.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+    labels : sequence of str, default=None
+        Names of the columns of the scores; None: all nodes of the taxonomy.
+
     Examples
     --------
     >>> average_precision([["B"]], [[0.9, 0.4, 0.1]], labels=["A", "B", "C"])
@@ -97,6 +130,17 @@ def average_precision(
 def ranking_loss(gold: object, scores: object, taxonomy: Taxonomy | None = None, *, labels: Labels = None) -> Score:
     """Mean over documents of the share of pairs (gold y, other l) with f_y <= f_l.
 
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    scores : array-like or list
+        Scores of labels in any form of `linnaeus.metrics.ranking_input`.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+    labels : sequence of str, default=None
+        Names of the columns of the scores; None: all nodes of the taxonomy.
+
     Examples
     --------
     >>> ranking_loss([["B"]], [[0.9, 0.4, 0.1]], labels=["A", "B", "C"])
@@ -114,6 +158,17 @@ def ranking_loss(gold: object, scores: object, taxonomy: Taxonomy | None = None,
 
 def coverage(gold: object, scores: object, taxonomy: Taxonomy | None = None, *, labels: Labels = None) -> Score:
     """Mean number of labels to go through until all gold labels are met; ties against, 0 without gold labels.
+
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    scores : array-like or list
+        Scores of labels in any form of `linnaeus.metrics.ranking_input`.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+    labels : sequence of str, default=None
+        Names of the columns of the scores; None: all nodes of the taxonomy.
 
     Examples
     --------
@@ -136,6 +191,17 @@ def coverage(gold: object, scores: object, taxonomy: Taxonomy | None = None, *, 
 def r_precision(gold: object, scores: object, taxonomy: Taxonomy | None = None, *, labels: Labels = None) -> Score:
     """Mean over documents of the precision among the best #Y labels; 0 without gold labels.
 
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    scores : array-like or list
+        Scores of labels in any form of `linnaeus.metrics.ranking_input`.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+    labels : sequence of str, default=None
+        Names of the columns of the scores; None: all nodes of the taxonomy.
+
     Examples
     --------
     >>> r_precision([["A", "B"]], [[0.9, 0.1, 0.4]], labels=["A", "B", "C"])
@@ -150,6 +216,17 @@ def r_precision(gold: object, scores: object, taxonomy: Taxonomy | None = None, 
 
 def maximal_loss(gold: object, scores: object, taxonomy: Taxonomy | None = None, *, labels: Labels = None) -> Score:
     """Mean over documents of the largest half distance between a gold label and another that scores at least as much.
+
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    scores : array-like or list
+        Scores of labels in any form of `linnaeus.metrics.ranking_input`.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+    labels : sequence of str, default=None
+        Names of the columns of the scores; None: all nodes of the taxonomy.
 
     Examples
     --------
@@ -180,6 +257,17 @@ def top_loss(gold: object, scores: object, taxonomy: Taxonomy | None = None, *, 
     """Mean over documents of the largest half distance from the best label to a gold label, 0 if it is one itself.
 
     A document without any answer is charged the way from its gold labels to the root.
+
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    scores : array-like or list
+        Scores of labels in any form of `linnaeus.metrics.ranking_input`.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+    labels : sequence of str, default=None
+        Names of the columns of the scores; None: all nodes of the taxonomy.
 
     Examples
     --------

@@ -32,6 +32,17 @@ WHOLE = {"average_precision": ranking_measures.average_precision, "ranking_loss"
 class Report:
     """Measures by name, with breakdowns by level and by node and with counts of what went in.
 
+    Parameters
+    ----------
+    scores : dict of str to Score
+        The measures by name.
+    about : dict
+        Counts of what was compared.
+    levels : list of dict
+        One row per level.
+    nodes : list of dict
+        One row per node.
+
     Examples
     --------
     >>> tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"]])
@@ -84,10 +95,14 @@ def evaluate(
     ----------
     gold, predicted : object
         Label sets in any form of `linnaeus.metrics.sets`; ``predicted`` may be None.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
     scores : object, default=None
         Rankings in any form of `linnaeus.metrics.ranking_input`, with ``labels`` as names of columns; may be None.
         Average precision and ranking loss need whole rankings; of lists that are cut they are left out, as
         ``about["left_out"]`` says.
+    labels : sequence of str, default=None
+        Names of the columns of the scores; None: all nodes of the taxonomy.
     at : Sequence[int], default=(1, 3, 5)
         The k of the measures at k.
     absent : str, default="zero"

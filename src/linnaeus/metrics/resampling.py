@@ -36,6 +36,8 @@ def permutation_test(
 ) -> Test:
     """Swap the two systems within pairs at random and see how often the difference is as large.
 
+    Up to 15 pairs all 2^n swaps are tried; beyond, p = (1 + as extreme)/(1 + n_resamples).
+
     Parameters
     ----------
     first, second : object
@@ -43,8 +45,10 @@ def permutation_test(
     statistic : Statistic, default=None
         Maps totals over documents (..., m) to values (...); default: the mean of single values. For micro-F1 from rows
         (common, gold, predicted): ``lambda t: 2 * t[..., 0] / (t[..., 1] + t[..., 2])``.
-
-    Up to 15 pairs all 2^n swaps are tried; beyond, p = (1 + as extreme)/(1 + n_resamples).
+    n_resamples : int, default=10000
+        Number of resamples.
+    random_state : int, default=0
+        Seed of the resamples.
 
     Examples
     --------
@@ -76,6 +80,21 @@ def permutation_metric(
     random_state: int = 0,
 ) -> Test:
     """`permutation_test` for any ``metric(gold, predicted)``, recomputed on the swapped documents.
+
+    Parameters
+    ----------
+    metric : callable
+        A measure, called with gold and predicted labels.
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    first : labels
+        Labels predicted by the first system.
+    second : labels
+        Labels predicted by the second system.
+    n_resamples : int, default=1000
+        Number of resamples.
+    random_state : int, default=0
+        Seed of the resamples.
 
     Examples
     --------
@@ -131,6 +150,23 @@ def bootstrap(
 
     ``method`` is "percentile" or "bca" (bias-corrected and accelerated).
 
+    Parameters
+    ----------
+    first : labels
+        Labels predicted by the first system.
+    second : labels, default=None
+        Labels predicted by the second system.
+    statistic : callable, default=None
+        Maps totals over documents to values; None: the mean.
+    level : float, default=0.95
+        Confidence level of the interval.
+    method : str, default="percentile"
+        How it is computed, as described above.
+    n_resamples : int, default=10000
+        Number of resamples.
+    random_state : int, default=0
+        Seed of the resamples.
+
     Examples
     --------
     >>> d = [0.03, 0.01, 0.04, -0.02, 0.05, 0.06, 0.015, 0.025]
@@ -174,6 +210,25 @@ def bootstrap_metric(
     random_state: int = 0,
 ) -> Test:
     """`bootstrap` for any ``metric(gold, predicted)``, recomputed on the resampled documents.
+
+    Parameters
+    ----------
+    metric : callable
+        A measure, called with gold and predicted labels.
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    first : labels
+        Labels predicted by the first system.
+    second : labels
+        Labels predicted by the second system.
+    level : float, default=0.95
+        Confidence level of the interval.
+    method : str, default="percentile"
+        How it is computed, as described above.
+    n_resamples : int, default=1000
+        Number of resamples.
+    random_state : int, default=0
+        Seed of the resamples.
 
     Examples
     --------

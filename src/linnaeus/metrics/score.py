@@ -12,6 +12,17 @@ __all__ = ["Score"]
 class Score(float):
     """A float with ``n`` (documents used), ``n_skipped`` (left out, where the measure is undefined) and ``convention``.
 
+    Parameters
+    ----------
+    value : float
+        The value.
+    n : int, default=0
+        Number of documents used.
+    n_skipped : int, default=0
+        Number of documents left out.
+    convention : str, default=""
+        How the value was computed.
+
     Examples
     --------
     >>> value = Score(0.5, n=4, convention="micro")

@@ -29,7 +29,7 @@ def selective_risk(gold: object, predicted: object, taxonomy: Taxonomy | None = 
     Parameters
     ----------
     gold, predicted : object
-        Label sets Labels of any kind; an empty predicted set is no answer.
+        Labels of any kind; an empty predicted set means no answer.
     taxonomy : Taxonomy, default=None
         With it a node above a gold label is right.
     of : {"answered", "all"}, default="answered"
@@ -68,7 +68,7 @@ def coverage_risk_curve(
     Parameters
     ----------
     gold, predicted : object
-        Label sets Labels of any kind; an empty predicted set is no answer at any threshold.
+        Labels of any kind; an empty predicted set means no answer at any threshold.
     certainty : array-like of shape (n_docs,)
         How certain each answer is, for example the probability of the best label.
     taxonomy : Taxonomy, default=None
@@ -119,7 +119,8 @@ def binomial_interval(k: int, n: int, confidence: float = 0.9) -> tuple[float, f
 
     Returns
     -------
-    low, high : float
+    tuple of float
+        The lower and the upper bound.
 
     Examples
     --------

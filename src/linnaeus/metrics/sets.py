@@ -47,6 +47,13 @@ class LabelSets:
 def as_sets(labels: object, taxonomy: Taxonomy | None = None) -> LabelSets:
     """Labels in any accepted form as 0/1 rows; labels outside the taxonomy get columns of their own at the end.
 
+    Parameters
+    ----------
+    labels : sequence of str
+        Names of the columns of the scores; None: all nodes of the taxonomy.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+
     Examples
     --------
     >>> tax = Taxonomy.from_paths([["A", "AA"], ["B"]])

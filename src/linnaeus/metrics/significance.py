@@ -55,6 +55,13 @@ class Test:
 def sign_test(wins: int, losses: int) -> Test:
     """Exact binomial test of wins against losses; ties are left out.
 
+    Parameters
+    ----------
+    wins : int
+        Number of pairs in which the first system is better.
+    losses : int
+        Number of pairs in which the second system is better.
+
     Examples
     --------
     >>> round(sign_test(8, 2).p_value, 4)
@@ -69,6 +76,17 @@ def decision_sign_test(gold: object, first: object, second: object, taxonomy: Ta
     """Sign test over all (document, label) decisions where exactly one of two systems is right.
 
     Decisions of one document are not independent, so the p-value is too small; see `permutation_metric`.
+
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    first : labels
+        Labels predicted by the first system.
+    second : labels
+        Labels predicted by the second system.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
 
     Examples
     --------
@@ -86,6 +104,15 @@ def mcnemar(b: int, c: int, method: str = "auto") -> Test:
 
     ``method``: "exact" binomial, "mid-p", "chi2" with continuity correction, or "auto": exact below 25, mid-p from
     there.
+
+    Parameters
+    ----------
+    b : int
+        Number of documents that only the first system gets right.
+    c : int
+        Number of documents that only the second system gets right.
+    method : str, default="auto"
+        How it is computed, as described above.
 
     Examples
     --------
@@ -122,6 +149,13 @@ def wilcoxon(differences: npt.ArrayLike, zeros: str = "drop") -> Test:
 
     ``zeros``: "drop" leaves equal pairs out, "pratt" ranks them and then leaves them out.
 
+    Parameters
+    ----------
+    differences : array-like of shape (n,)
+        One difference per pair.
+    zeros : {"drop", "pratt"}, default="drop"
+        What happens to equal pairs.
+
     Examples
     --------
     >>> round(wilcoxon([0.03, 0.01, 0.04, -0.02, 0.05, 0.06, 0.015, 0.025]).p_value, 4)
@@ -144,6 +178,15 @@ def wilcoxon(differences: npt.ArrayLike, zeros: str = "drop") -> Test:
 
 def corrected_resampled_t(differences: npt.ArrayLike, n_train: int, n_test: int) -> Test:
     """t-test over folds or repeated splits whose training sets overlap: variance factor 1/J + n_test/n_train.
+
+    Parameters
+    ----------
+    differences : array-like of shape (n,)
+        One difference per pair.
+    n_train : int
+        Number of training documents.
+    n_test : int
+        Number of test documents.
 
     Examples
     --------
@@ -169,6 +212,11 @@ def corrected_resampled_t(differences: npt.ArrayLike, n_train: int, n_test: int)
 
 def holm(p_values: Sequence[float]) -> FloatArray:
     """p-values corrected for the number of comparisons (Holm's step-down).
+
+    Parameters
+    ----------
+    p_values : sequence of float
+        The p-values of all comparisons.
 
     Examples
     --------

@@ -32,6 +32,19 @@ def precision_at_k(
 ) -> Score:
     """Mean over documents of the share of the k best labels that are gold.
 
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    scores : array-like or list
+        Scores of labels in any form of `linnaeus.metrics.ranking_input`.
+    k : int
+        Number of best labels.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+    labels : sequence of str, default=None
+        Names of the columns of the scores; None: all nodes of the taxonomy.
+
     Examples
     --------
     >>> precision_at_k([["A", "B"]], [[0.9, 0.1, 0.4]], 2, labels=["A", "B", "C"])
@@ -45,6 +58,19 @@ def recall_at_k(
     gold: object, scores: object, k: int, taxonomy: Taxonomy | None = None, *, labels: Labels = None
 ) -> Score:
     """Mean over documents of the share of the gold labels that are among the k best; 0 without gold labels.
+
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    scores : array-like or list
+        Scores of labels in any form of `linnaeus.metrics.ranking_input`.
+    k : int
+        Number of best labels.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+    labels : sequence of str, default=None
+        Names of the columns of the scores; None: all nodes of the taxonomy.
 
     Examples
     --------
@@ -60,6 +86,19 @@ def ndcg_at_k(
     gold: object, scores: object, k: int, taxonomy: Taxonomy | None = None, *, labels: Labels = None
 ) -> Score:
     """Mean over documents of the discounted gain of the k best labels over the best attainable.
+
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    scores : array-like or list
+        Scores of labels in any form of `linnaeus.metrics.ranking_input`.
+    k : int
+        Number of best labels.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+    labels : sequence of str, default=None
+        Names of the columns of the scores; None: all nodes of the taxonomy.
 
     Examples
     --------
@@ -77,6 +116,17 @@ def propensities(n_positive: npt.ArrayLike, n_train: int, A: float = 0.55, B: fl
     """Propensity of every label from its number of training documents: 1 / (1 + C exp(-A ln(N_l + B))).
 
     C = (ln N - 1)(B + 1)^A. The defaults of A and B are the ones commonly used where nothing better is known.
+
+    Parameters
+    ----------
+    n_positive : array-like of int
+        Number of training documents of every label.
+    n_train : int
+        Number of training documents.
+    A : float, default=0.55
+        Parameter of the propensity model.
+    B : float, default=1.5
+        Parameter of the propensity model.
 
     Examples
     --------
@@ -104,6 +154,23 @@ def propensity_scored_precision_at_k(
 
     ``propensity`` has one number per column of the scores (see `propensities`); ``normalise=False`` gives the raw mean.
     A gold label that is not ranked weighs as much as the rarest label.
+
+    Parameters
+    ----------
+    gold : labels
+        Gold labels in any form of `linnaeus.metrics.sets`.
+    scores : array-like or list
+        Scores of labels in any form of `linnaeus.metrics.ranking_input`.
+    k : int
+        Number of best labels.
+    propensity : ndarray
+        One propensity per column of the scores, see `propensities`.
+    taxonomy : Taxonomy, default=None
+        The taxonomy of the nodes.
+    labels : sequence of str, default=None
+        Names of the columns of the scores; None: all nodes of the taxonomy.
+    normalise : bool, default=True
+        Whether the value is divided by the best attainable.
 
     Examples
     --------

@@ -44,6 +44,13 @@ _OURS = re.compile(r"arrays-[0-9a-f]{16}\.safetensors|\.[^/]*\.part|\.tmp\w{6}")
 def save(model: Classifier, folder: str | PathLike[str]) -> None:
     """Save a fitted model; an existing model in ``folder`` is replaced in one step.
 
+    Parameters
+    ----------
+    model : TaxonomyClassifier or Pipeline
+        A fitted model.
+    folder : str or path
+        The folder of the model.
+
     Examples
     --------
     >>> import tempfile, linnaeus
@@ -139,8 +146,8 @@ def load(folder: str | PathLike[str], *, verify: bool | None = None) -> Any:
 
     Returns
     -------
-    model : object
-        The model or `Pipeline` that was saved.
+    TaxonomyClassifier or Pipeline
+        The model that was saved.
     """
     folder = Path(folder)
     while True:
@@ -174,7 +181,13 @@ def _load(folder: Path, manifest: dict[str, Any], verify: bool | None) -> Any:
 
 
 def read_manifest(folder: str | PathLike[str]) -> dict[str, Any]:
-    """The manifest of a model folder, checked for format and version."""
+    """The manifest of a model folder, checked for format and version.
+
+    Parameters
+    ----------
+    folder : str or path
+        The folder of the model.
+    """
     path = Path(folder) / MANIFEST
     if Path(folder).is_file():
         raise StoreError(f"{folder} is a file, not a model; expected a model folder.")
@@ -208,7 +221,13 @@ def _fingerprint(model: Classifier) -> str | None:
 
 
 def check_target(folder: str | PathLike[str]) -> None:
-    """Refuse a target that is neither new, nor empty, nor a model; callers ask before long work."""
+    """Refuse a target that is neither new, nor empty, nor a model; callers ask before long work.
+
+    Parameters
+    ----------
+    folder : str or path
+        The folder of the model.
+    """
     folder = Path(folder)
     if folder.is_file():
         raise StoreError(f"{folder} is a file; a model is saved as a folder.")

@@ -6,7 +6,7 @@ phi are the best scores in order, their gaps, mean and deviation (`score_feature
 threshold is known; ridge regression learns it. After Gopal and Yang (2010), who used it for all multi-label data of
 Gopal and Yang (2015).
 
-Set-size regression: how many labels a document has is predicted from its scores, and so many of the best are taken.
+Set-size regression: how many labels a document has is predicted from its scores, and that number of the best is taken.
 
     the answer is the round(E[size | phi(x)]) best labels, at least one
 
@@ -51,6 +51,8 @@ class InstanceCut(CutOff):
         An empty answer becomes the label of largest score.
     weights, constant : object, default=field(default=None, repr=False)
         Learned.
+    repair : {"closure", "suppress"}, default=None
+        How answers are made closed; None leaves the labels as they are, see `CutOff`.
 
     Examples
     --------
@@ -132,6 +134,8 @@ class SetSize(CutOff):
         No answer is empty.
     weights, constant, cut_points, sizes : object, default=field(default=None, repr=False)
         Learned; ``sizes`` are those that occurred, no answer leaves their range.
+    repair : {"closure", "suppress"}, default=None
+        How answers are made closed; None leaves the labels as they are, see `CutOff`.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """What all cut-offs share: decoders that learn from held-out scores where to cut, and repair what they cut.
 
 A cut-off is a frozen value like every decoder. What it learns are fields, None as long as nothing is learned: `fit`
-gives back the same cut-off with these fields filled in. Fit it on scores of documents that the model has not seen
+returns the same cut-off with these fields filled in. Fit it on scores of documents that the model has not seen
 (`linnaeus.tuning.fit_decoder` makes them by cross-validation); scores of training documents are too good to learn from.
 
 The taxonomy comes in through ``repair``: None leaves the bare labels, "closure" adds what is above them, "suppress"

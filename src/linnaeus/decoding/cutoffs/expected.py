@@ -58,6 +58,8 @@ class ExpectedCut(CutOff):
         Learned: nodes that have a curve, and the slopes and offsets of their logistic curves.
     theta : float or sequence of float, default=None
         Learned: threshold of the probabilities, one or one for each node.
+    repair : {"closure", "suppress"}, default=None
+        How answers are made closed; None leaves the labels as they are, see `CutOff`.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Scores of documents that the model has not seen, beside their labels: what cut-offs are fitted on.
 
 Scores are a dense array (n_docs x n_scored) or, where that would be too large, the k best of each document
-(`TopScores`). Labels that are not among the best count as not answered. Minus infinity is no score: a label that the
+(`TopScores`). Labels that are not among the best count as not answered. Minus infinity means no score: a label that the
 model of a fold has never seen.
 """
 
@@ -29,6 +29,15 @@ __all__ = ["HeldOut", "TopScores", "held_out"]
 @dataclass(frozen=True)
 class TopScores:
     """The k best scores of each document, best first: ``positions`` of the columns and ``scores``, n_docs x k each.
+
+    Parameters
+    ----------
+    positions : ndarray of shape (n_docs, k)
+        Columns of the best scores, best first.
+    scores : ndarray of shape (n_docs, k)
+        The best scores.
+    n_columns : int
+        Number of columns of the scores.
 
     Examples
     --------

@@ -45,6 +45,8 @@ class PCut(CutOff):
         A document without a label gets the one of largest score; the shares are then no longer kept.
     shares : object, default=field(default=None, repr=False)
         Learned: for each node the share of documents that carry it.
+    repair : {"closure", "suppress"}, default=None
+        How answers are made closed; None leaves the labels as they are, see `CutOff`.
 
     Examples
     --------

@@ -48,6 +48,8 @@ class RCut(CutOff):
         Rank the scored leaves only, each by the sum of the scores on its way to the top (per document).
     theta : float, default=None
         Learned: the score that the last label must exceed where r is not whole.
+    repair : {"closure", "suppress"}, default=None
+        How answers are made closed; None leaves the labels as they are, see `CutOff`.
 
     Examples
     --------

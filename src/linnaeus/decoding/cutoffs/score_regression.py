@@ -126,7 +126,7 @@ _SLIGHT = 1e-3  # enough to keep weights of features that say the same from grow
 
 
 class _Scale(NamedTuple):
-    """Mean and deviation of features, to fit on comparable ones and to give back weights for the given ones."""
+    """Mean and deviation of features, to fit on comparable ones and to return weights for the given ones."""
 
     mean: FloatArray
     deviation: FloatArray

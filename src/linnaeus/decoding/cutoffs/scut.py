@@ -1,6 +1,6 @@
 """s-cut: one threshold for each label, where its F1 on held-out documents is best.
 
-How the thresholds are found, also for rare labels and under a repair, is told in `label_thresholds`.
+How the thresholds are found, also for rare labels and under a repair, is described below.
 
 One threshold for each label, where its F1 on held-out documents is best.
 
@@ -23,7 +23,7 @@ right for most documents once sets are closed is best cut very low, and no child
 
 Where to cut the scores of one label: F1 = 2 tp / (kept + positives) over all cuts between different scores.
 
-A best cut lies right below a positive: going on through negatives only adds to ``kept``. So there is one candidate for
+A best cut lies right below a positive: continuing through negatives only adds to ``kept``. There is one candidate for
 each different score of a positive, and one that keeps nothing. Counts may start above zero, for documents that hold
 the label whatever its own score says (because they hold a label below it).
 """
@@ -73,7 +73,9 @@ class SCut(CutOff):
     theta : object, default=field(default=None, repr=False)
         Learned: one threshold for each node.
     top : int, default=None
-        Learned: only so many labels of a document are looked at, where only so many were held out.
+        Learned: number of best labels of a document that are considered, where only these were held out.
+    repair : {"closure", "suppress"}, default=None
+        How answers are made closed; None leaves the labels as they are, see `CutOff`.
 
     Examples
     --------

@@ -31,6 +31,8 @@ def smoothed(
     ----------
     X : object
         Values, n_docs x n_columns.
+    taxonomy : Taxonomy
+        The taxonomy of the nodes.
     columns : object, default=None
         Node numbers of the columns; None: all nodes in order. Nodes in between without a column bind, too.
     weights : object, default=None

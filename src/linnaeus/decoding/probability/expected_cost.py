@@ -142,14 +142,30 @@ def _probabilities(P: FloatArray) -> FloatArray:
 def least_risk(
     found: RankedSets, taxonomy: Taxonomy, measure: str = "example_f1", temperature: float = 1.0
 ) -> tuple[CSR, FloatArray, FloatArray]:
-    """Of the sets found, the one of largest expected measure: for measures that are no sums over nodes.
+    """Of the sets found, the one of largest expected measure: for measures that are not sums over nodes.
 
     A set has the weight pi_i = softmax(score / temperature) among those found; candidate i is worth
     sum_j pi_j measure(set_j, set_i). Exact as far as the list reaches.
 
+    Parameters
+    ----------
+    found : RankedSets
+        The best sets of every document.
+    taxonomy : Taxonomy
+        The taxonomy of the nodes.
+    measure : {"example_f1", "hierarchical_f1", "jaccard"}, default="example_f1"
+        What is maximised.
+    temperature : float, default=1.0
+        Scale of the scores in the weights of sets.
+
     Returns
     -------
-    sets (n_docs x n_nodes, closed), their expected measure, and the weight of the set of largest score as a confidence.
+    sets : CSR array of shape (n_docs, n_nodes)
+        The chosen sets, closed.
+    value : ndarray of shape (n_docs,)
+        Their expected measure.
+    confidence : ndarray of shape (n_docs,)
+        The weight of the set of largest score.
 
     Examples
     --------

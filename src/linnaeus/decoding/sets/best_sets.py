@@ -2,11 +2,11 @@
 
     max over closed U that the rules allow of   sum_{v in U} ( u_v + b_v(k_v(U)) ) + sum over labels v of U of e_v
 
-u are the weights of nodes; b_v(k), if given, scores that k children of a chosen v are chosen (`branching`), e_v that
+u are the weights of nodes; b_v(k), if given, scores that k children of a chosen v are chosen, e_v that
 the set ends at v, which makes it a label. Exact on trees and forests by dynamic programming: linear in nodes for the
 best set, times k (and the number of labels, where rules count them) for more. On a DAG exact by minimum cuts where
-rules only leave nodes out or in; with scores of branching by trees that bound it (`ghosts`) where they happen to agree;
-else by integer programming (`integer_sets`), which says for every document whether its answer is proved.
+rules only leave nodes out or in; with scores of branching by relaxation to trees (`relaxed_sets`) where that is exact;
+else by integer programming (`integer`), which says for every document whether its answer is proved.
 
 Scores of branching: how many children of a chosen node are chosen, beside the scores of the nodes (Murawaki 2013).
 
@@ -43,6 +43,15 @@ class RankedSets:
 
     ``scores`` (n_docs x k) are minus infinity where there is no further set; ``proved`` (n_docs) tells of which
     documents the list is known to be the best.
+
+    Parameters
+    ----------
+    sets : CSR array of shape (n_docs * k, n_nodes)
+        The sets, best first within each document.
+    scores : ndarray of shape (n_docs, k)
+        Scores of the sets; minus infinity where there is no further set.
+    proved : ndarray of bool
+        Whether the sets of a document are proved to be the best.
     """
 
     sets: CSR
@@ -89,8 +98,12 @@ def best_sets(
     ----------
     U : object
         Weights, n_docs x n_weighted; minus infinity forbids a node.
+    taxonomy : Taxonomy
+        The taxonomy of the nodes.
     columns : object, default=None
         Node numbers of the columns; other nodes weigh 0. None: all nodes in order.
+    k : int, default=1
+        Number of sets of every document.
     rules : Rules or BoundRules, default=None
         Which sets are allowed; a set may be empty unless they ask for a label.
     table : object, default=None
@@ -196,7 +209,7 @@ def _checked_table(table: npt.ArrayLike | None, n: int) -> FloatArray:
 
 
 def _with_rules(table: FloatArray, rules: BoundRules) -> FloatArray:
-    """The table with minus infinity where the rules do not let a node end, or have so many children."""
+    """The table with minus infinity where the rules do not let a node end, or have that number of children."""
     table[:-1][~rules.may_stop, 0] = -np.inf
     if rules.least[-1] > 0:
         table[-1, 0] = -np.inf
@@ -214,6 +227,8 @@ def branching_table(
 
     Parameters
     ----------
+    taxonomy : Taxonomy
+        The taxonomy of the nodes.
     shared : object, default=None
         R + 1 weights of 1 .. R and more children, for every node that has children.
     node : object, default=None
@@ -247,8 +262,17 @@ def branching_table(
 def branching_counts(Y: CSR, taxonomy: Taxonomy, R: int) -> tuple[CSR, IntArray]:
     """Which features of branching closed sets have: (n_docs x (n_nodes + 1) (R + 1)) 0/1, and sums over nodes.
 
-    Column v (R + 1) + bucket is set where node v is in the set and has so many children there; v = n_nodes are the
-    tops.
+    Column v (R + 1) + bucket is set where node v is in the set and has that number of children there; v = n_nodes
+    are the tops.
+
+    Parameters
+    ----------
+    Y : CSR array of shape (n_docs, n_nodes)
+        Label sets as 0/1 rows.
+    taxonomy : Taxonomy
+        The taxonomy of the nodes.
+    R : int
+        Largest number of children that has a weight of its own.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 Source to v with capacity u_v where u_v > 0, v to sink with capacity -u_v where u_v < 0, v to each parent without limit:
 a cut of finite capacity is a closed set, and cuts are cheaper the more its members weigh. The smallest of the best sets
-is returned. Where no node has two parents a dynamic programme (see `subtree`) gives the same answer faster.
+is returned. Where no node has two parents dynamic programming gives the same answer faster.
 
 Many problems are closures under other weights u: consistent labellings under edge scores (`closure_weights`), additive
 costs, isotonic smoothing, n-best sets. They share `best_closures`.
@@ -89,6 +89,8 @@ def best_closures(U: FloatArray, taxonomy: Taxonomy, columns: IntArray, *, with_
     ----------
     U : ndarray of float
         Weights (n_docs x n_weighted), C-contiguous float32 or float64.
+    taxonomy : Taxonomy
+        The taxonomy of the nodes.
     columns : ndarray of int
         Node numbers of the columns, increasing; other nodes weigh 0.
     with_root : bool, default=False
@@ -127,11 +129,15 @@ def closure_weights(G: npt.ArrayLike, taxonomy: Taxonomy) -> tuple[FloatArray, F
     G : object
         N_docs x n_edges x 4; ``G[d, e, 2 a + b]`` scores label a of the parent and label b of the child of edge e;
         edges in the order of ``taxonomy.parent_indices`` (child by child).
+    taxonomy : Taxonomy
+        The taxonomy of the nodes.
 
     Returns
     -------
-    U : n_docs x n_nodes, for `best_closures` (``with_root=True`` where the root is a node to decide on).
-    constant : n_docs.
+    U : ndarray of shape (n_docs, n_nodes)
+        Weights for `best_closures` (``with_root=True`` where the root is a node to decide on).
+    constant : ndarray of shape (n_docs,)
+        What every labelling scores besides.
 
     Examples
     --------
@@ -158,6 +164,11 @@ def closure_weights(G: npt.ArrayLike, taxonomy: Taxonomy) -> tuple[FloatArray, F
 @dataclass(frozen=True)
 class BestSubtree(BestClosure):
     """`BestClosure` for a tree or forest only: where a node has two parents it is an error, not a slower answer.
+
+    Parameters
+    ----------
+    theta : float or sequence of float, default=0.0
+        One number, or one for each node of the taxonomy.
 
     Examples
     --------
@@ -191,13 +202,17 @@ def max_edge_labelling(G: npt.ArrayLike, taxonomy: Taxonomy, consistent: bool = 
         node without a parent has no edge above it: its entries 2 and 3 are scores of its own labels 0 and 1 (zeros
         leave it free, scored only through the edges below it), its entries 0 and 1 are not read. A root is an ordinary
         node here; a forest is the sum of its trees.
+    taxonomy : Taxonomy
+        The taxonomy of the nodes.
     consistent : bool, default=True
         Leave out labellings where a node is 1 under a parent that is 0. A tie prefers 0.
 
     Returns
     -------
-    labels : n_docs x n_nodes of bool. Dense: half of an unrestricted labelling may be ones.
-    scores : n_docs.
+    labels : ndarray of bool, shape (n_docs, n_nodes)
+        The best labellings; dense, as half of an unrestricted labelling may be ones.
+    scores : ndarray of shape (n_docs,)
+        Their scores.
 
     Examples
     --------

@@ -1,6 +1,7 @@
 """The k best closed sets on a DAG: by minimum cuts where rules only leave nodes out or in, else by integer programming.
 
-With scores of branching the best set is that of a relaxation to trees (`ghosts`) where this is certain, else likewise.
+With scores of branching the best set is that of a relaxation to trees (`relaxed_sets`) where this is
+certain, else likewise.
 
 Best set: one cut; a set that may not be empty holds some top, so each top is forced in turn. More sets by Lawler's
 partition: given the best set U of a part of all closed sets, the rest of the part splits by the first node, in the
@@ -72,9 +73,9 @@ def on_dag(
         ok = np.array([not f or bool(cuts.obeyed(f[0][0])) for f in found], dtype=bool)
         todo = todo[~ok] if k == 1 else todo
     if len(todo) and not rules.masks_only:
-        programme = IntegerSets(edges, rules)
+        program = IntegerSets(edges, rules)
         for d in todo.tolist():
-            found[d], proved[d] = programme.best(weights[d], k)
+            found[d], proved[d] = program.best(weights[d], k)
     elif k > 1:
         found = [cuts.ranked(w, k) for w in weights]
     return *_stacked(found, k, n), proved
@@ -89,7 +90,7 @@ def _with_ends(
     edges: Hierarchy,
     table: FloatArray | None,
 ) -> tuple[list[list[tuple[IntArray, float]]], BoolArray]:
-    """By a cut over nodes alone where ends add nothing and its set loses nothing by them; else by integer programme."""
+    """By a cut over nodes alone where ends add nothing and its set loses nothing by them; else by integer program."""
     found: list[list[tuple[IntArray, float]]] = [[] for _ in weights]
     certain = np.zeros(len(weights), dtype=bool)
     if k == 1 and table is None:
@@ -101,10 +102,10 @@ def _with_ends(
                 certain[d] = not ends[d, labels].any()
                 found[d] = [best]
     proved = np.ones(len(weights), dtype=bool)
-    programme = None if certain.all() else IntegerSets(edges, rules, table, ends=True)
+    program = None if certain.all() else IntegerSets(edges, rules, table, ends=True)
     for d in np.flatnonzero(~certain).tolist():
-        assert programme is not None
-        found[d], proved[d] = programme.best(weights[d], k, ends[d])
+        assert program is not None
+        found[d], proved[d] = program.best(weights[d], k, ends[d])
     return found, proved
 
 
@@ -123,10 +124,10 @@ def _with_branching(
         for d in np.flatnonzero(certain).tolist():
             found[d] = [(sets[d], float(scores[d]))] if scores[d] > -np.inf else []
     proved = np.ones(len(weights), dtype=bool)
-    programme = None if certain.all() else IntegerSets(edges, rules, table)
+    program = None if certain.all() else IntegerSets(edges, rules, table)
     for d in np.flatnonzero(~certain).tolist():
-        assert programme is not None
-        found[d], proved[d] = programme.best(weights[d], k)
+        assert program is not None
+        found[d], proved[d] = program.best(weights[d], k)
     return found, proved
 
 
@@ -243,7 +244,7 @@ def relaxed_sets(
 ) -> tuple[list[IntArray], FloatArray, BoolArray]:
     """Sets of every document, their scores, and which of them are certainly the best.
 
-    ``weights`` are of all nodes (n_docs x n_nodes); rules are no bounds on numbers of labels.
+    ``weights`` are of all nodes (n_docs x n_nodes); rules do not bound the number of labels.
     """
     from scipy import sparse
 

@@ -1,4 +1,4 @@
-"""The best closed sets on a DAG under any rules and scores of branching, by a small integer programme (HiGHS).
+"""The best closed sets on a DAG under any rules and scores of branching, by a small integer program (HiGHS).
 
 Variables x_v = 1 if v is in the set, and f_v = 1 if v is a label, that is in the set without any child:
 
@@ -26,7 +26,7 @@ from linnaeus.typing import CSR, FloatArray, IntArray
 
 __all__ = ["IntegerSets"]
 
-SECONDS = 20.0  # of one programme; an answer that takes longer is the best found, and not proved
+SECONDS = 20.0  # of one program; an answer that takes longer is the best found, and not proved
 _LARGEST = 1e4  # HiGHS is content with 1e-6 of the objective, whatever its size: coefficients are scaled to this
 
 

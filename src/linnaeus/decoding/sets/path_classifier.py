@@ -35,6 +35,10 @@ class PathClassifier(Descent):
     ----------
     theta : object, default=-1.0
         Children above it are followed, and at least the best; the further below 0, the more paths are judged.
+    leaf_mandatory : bool, default=True
+        Take the best child where none is above theta.
+    parents : {"all", "any"}, default="any"
+        Which parents of a node must be kept before the node can be.
     weights : object, default=field(default=None, repr=False)
         Learned: of the features of a path, and last a constant.
     counts : object, default=field(default=None, repr=False)

@@ -46,7 +46,12 @@ class LocalSearch(Descent):
 
     Parameters
     ----------
-    theta : children above it are followed, and at least the best; below 0 the search looks wider.
+    theta : float or sequence of float, default=0.0
+        Children above it are followed, and at least the best; below 0 the search looks wider.
+    leaf_mandatory : bool, default=True
+        Take the best child where none is above theta.
+    parents : {"all", "any"}, default="any"
+        Which parents of a node must be kept before the node can be.
     path_threshold : float, default=None
         Keep leaves whose path scores at least this, and the best one; None keeps all.
     aggregate : str, default="sum"
@@ -108,6 +113,15 @@ class ExactSearch(Descent):
     """The set of leaves whose paths have the largest sum of scores; one path only where ``theta`` is infinite.
 
     On a DAG sets may end anywhere.
+
+    Parameters
+    ----------
+    theta : float or sequence of float, default=0.0
+        One number, or one for each node of the taxonomy.
+    leaf_mandatory : bool, default=True
+        Take the best child where none is above theta.
+    parents : {"all", "any"}, default="all"
+        Which parents of a node must be kept before the node can be.
 
     Examples
     --------

@@ -132,7 +132,15 @@ def best_nodes(S: FloatArray, columns: IntArray) -> Callable[[IntArray], IntArra
 
 
 def suppress(Y: CSR, taxonomy: Taxonomy) -> CSR:
-    """Every row without the members that lack an ancestor (the root is not missed)."""
+    """Every row without the members that lack an ancestor (the root is not missed).
+
+    Parameters
+    ----------
+    Y : CSR array of shape (n_docs, n_nodes)
+        Label sets as 0/1 rows.
+    taxonomy : Taxonomy
+        The taxonomy of the nodes.
+    """
     from linnaeus._kernels.descent import supported_members
 
     edges = hierarchy(taxonomy)
@@ -173,6 +181,8 @@ class BestLabel(Decoder):
     ----------
     path_sum : bool, default=False
         A node counts with the sum of the scores on its way to the top.
+    close : bool, default=True
+        Whether ancestors of the label are answered as well.
 
     Examples
     --------
@@ -229,7 +239,10 @@ class BestLeaf(BestLabel):
 
     Parameters
     ----------
-    path_sum : a leaf counts with the sum of the scores on its way to the top.
+    path_sum : bool, default=False
+        A leaf counts with the sum of the scores on its way to the top.
+    close : bool, default=True
+        Whether ancestors of the leaf are answered as well.
 
     Examples
     --------

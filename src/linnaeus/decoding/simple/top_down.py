@@ -131,7 +131,7 @@ class TopDown(Decoder):
 
 
 def _take(reached: FloatArray, S: FloatArray, above: FloatArray | float, at: IntArray) -> None:
-    """Go on to the columns of one family, where this way is better than those found before."""
+    """Continue to the columns of one family, where this path is better than those before."""
     if len(at):
         own = S[:, at]
         best = own.max(axis=1, keepdims=True)
