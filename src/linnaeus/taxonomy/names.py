@@ -38,7 +38,7 @@ PATH_MARKS = (" > ", " -> ", " › ", " » ", "::", " / ", "/")
 
 _MISSING_STEPS = re.compile(r"(\.-)+\Z")
 # Codes, and IRIs whose last step has a digit.
-_OPAQUE = re.compile(r"[A-Za-z]{0,8}[:_-]?\d[\d._/-]*|[A-Za-z][\w+.-]*:\S*?[^/#:]*\d[^/#]*")
+_OPAQUE = re.compile(r"[A-Za-z]{0,3}\d[\d._/-]*|[A-Za-z]{1,8}[:_-]\d[\d._/-]*|[A-Za-z][\w+.-]*:\S*?[^/#:]*\d[^/#]*")
 
 
 class Deprecated(NamedTuple):
