@@ -159,6 +159,13 @@ def test_rings_are_learned_through_a_map_and_the_same_seed_gives_the_same_answer
     assert first.predict(X_test).dtype.kind in "OU"
 
 
+def test_the_last_fit_stays_within_the_budget_where_the_model_can_be_stopped() -> None:
+    X, y = sets()
+    auto = AutoClassifier(TAX, budget=50).fit(X, y, models=["RRSVM"], tuned=())
+    report = auto.report_
+    assert auto.pipeline_.model_.max_time == pytest.approx(max(1.4 * report.chosen.seconds, 50 - report.seconds))
+
+
 def test_rankings_are_chosen_by_average_precision() -> None:
     X, y = sets()
     found = search(X, TAX.indicator(y), TAX, measure="average precision", budget=1e6, models=["NodeSVM"])

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.auto import measures
 from linnaeus.auto.evaluate import MOST_CURVES, Evaluator
-from linnaeus.auto.search import FLAT, AutoReport, search
+from linnaeus.auto.search import FLAT, LAST_FIT, AutoReport, search
 from linnaeus.data.check import check_labels
 from linnaeus.engine.limits import parse_seconds
 from linnaeus.errors import LinnaeusError, check_number
@@ -26,6 +26,8 @@ from linnaeus.tuning.held_out import n_documents
 from linnaeus.typing import CSR, FloatArray
 
 __all__ = ["AutoClassifier"]
+
+_STEPS = 500  # nodes up to which curves of probabilities are isotonic, which takes longer
 
 
 class AutoClassifier(ClassifierMixin, BaseEstimator):
@@ -64,7 +66,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(120, 2))
     >>> y = np.where((X**2).sum(axis=1) < 1.4, "near", "far")     # a ring: no linear model can do this
-    >>> model = AutoClassifier(budget=20).fit(X[:90], y[:90])
+    >>> model = AutoClassifier(budget="1h").fit(X[:90], y[:90], models=["OneVsRestSVM"])
     >>> model.report_.chosen.candidate.features, model.score(X[90:], y[90:]) > 0.8
     ('rbf map', True)
     """
@@ -177,7 +179,9 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
             kind = resolve(FLAT)
             return Pipeline(kind(self.taxonomy, random_state=self.random_state, n_jobs=self.n_jobs), self.features)
         report, evaluator = found
-        model = evaluator.model(report.chosen.candidate).set_params(taxonomy=self.taxonomy)
+        # A candidate that was stopped in the search would take much longer to converge than the budget allows.
+        limit = max(LAST_FIT * report.chosen.seconds, report.budget - report.seconds)
+        model = evaluator.model(report.chosen.candidate, max_time=limit).set_params(taxonomy=self.taxonomy)
         features = evaluator.variants[report.chosen.candidate.features]
         return Pipeline(model, features, decoder=evaluator.fitted_cut(report.chosen))
 
@@ -187,7 +191,8 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         if held is None or len(held.nodes) > MOST_CURVES:
             return
         try:
-            calibrate(self.pipeline_, X, y, cv=held)
+            method = "isotonic" if len(held.nodes) <= _STEPS else "platt"
+            calibrate(self.pipeline_, X, y, cv=held, method=method)
         except LinnaeusError as error:
             report.notes.append(f"The model has no calibrated probabilities: {error}")
 

@@ -15,7 +15,7 @@ from linnaeus.errors import ParameterError, nearest
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray
 
-__all__ = ["MEASURES", "RANKING", "AnswerMeasure", "check_measure", "interval", "of_answers", "of_ranking"]
+__all__ = ["MEASURES", "RANKING", "RESAMPLES", "AnswerMeasure", "check_measure", "interval", "of_answers", "of_ranking"]
 
 AnswerMeasure = Callable[[CSR, CSR, Taxonomy], float]
 
@@ -27,7 +27,7 @@ _OF_ANSWERS: dict[str, AnswerMeasure] = {
     "example_f1": metrics.example_f1,
 }
 MEASURES = (*_OF_ANSWERS, RANKING)
-_RESAMPLES = 200
+RESAMPLES = 200
 
 
 def check_measure(measure: str) -> str:
@@ -55,7 +55,9 @@ def of_ranking(gold: CSR, P: FloatArray, taxonomy: Taxonomy) -> float:
     return float(metrics.au_prc(gold, P, taxonomy)) if gold.nnz else 0.0
 
 
-def interval(value: Callable[[np.ndarray], float], n_docs: int, seed: int, level: float = 0.95) -> tuple[float, float]:
+def interval(
+    value: Callable[[np.ndarray], float], n_docs: int, seed: int, *, level: float = 0.95, resamples: int = RESAMPLES
+) -> tuple[float, float]:
     """Percentile interval of a value of document numbers, under resampling of the documents.
 
     Examples
@@ -65,6 +67,6 @@ def interval(value: Callable[[np.ndarray], float], n_docs: int, seed: int, level
     True
     """
     rng = np.random.default_rng(seed)
-    values = [value(np.sort(rng.integers(n_docs, size=n_docs))) for _ in range(_RESAMPLES)]
+    values = [value(np.sort(rng.integers(n_docs, size=n_docs))) for _ in range(resamples)]
     low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)

@@ -33,7 +33,7 @@ from linnaeus.taxonomy import Taxonomy
 from linnaeus.tuning.held_out import take_documents
 from linnaeus.typing import CSR, is_sparse
 
-__all__ = ["FLAT", "LEAST_BUDGET", "AutoReport", "Search", "search"]
+__all__ = ["FLAT", "LAST_FIT", "LEAST_BUDGET", "AutoReport", "Search", "search"]
 
 FLAT = "OneVsRestSVM"
 TIMES_FLAT, LEAST_BUDGET = 10.0, 30.0
@@ -41,8 +41,9 @@ _KEPT = 3  # one of so many candidates goes on to the next round
 _SMALLEST = 600  # documents of a round, at least
 _GROWTH = 4  # times as many documents in the next round
 _POWER = 1.3  # seconds grow with this power of the documents
-_LAST_FIT = 1.4  # times the fit of a candidate that the one on all documents takes
+LAST_FIT = 1.4  # times the fit of a candidate that the one on all documents takes
 _PILOT, _PILOT_FROM = 8, 400  # a model that cannot be stopped first learns from an eighth of more documents than this
+_PAIRS = 40_000_000  # of documents and nodes that the interval of an area may sort
 _CLEAR = 0.005  # below the best: a direction of C is left at once
 
 
@@ -212,11 +213,11 @@ class Search:
         if self.budget is None:
             return float("inf")
         best = self.best()
-        return self.budget - self.spent - (0.0 if best is None else _LAST_FIT * best.seconds)
+        return self.budget - self.spent - (0.0 if best is None else LAST_FIT * best.seconds)
 
     def _affordable(self, candidate: Candidate, n_docs: int) -> bool:
         seconds = self._forecast(candidate, n_docs)
-        after = max(0.0, seconds - self._last_fit()) * _LAST_FIT if n_docs == self.evaluator.n_learn else 0.0
+        after = max(0.0, seconds - self._last_fit()) * LAST_FIT if n_docs == self.evaluator.n_learn else 0.0
         return seconds + after <= self.left
 
     def _last_fit(self) -> float:
@@ -424,6 +425,9 @@ def _report(run: Search, began: float) -> AutoReport:
         assert chosen.answers is not None
         return float(function(gold[rows], chosen.answers[rows], evaluator.taxonomy))
 
+    resamples = measures.RESAMPLES
+    if chosen.P is not None:  # an area sorts all pairs of documents and nodes
+        resamples = max(20, min(resamples, _PAIRS // chosen.P.size))
     notes = list(run.notes)
     if len(evaluator.splits) > 1:
         notes.append(f"There are few documents: every one was held out once, in {len(evaluator.splits)} folds.")
@@ -432,7 +436,7 @@ def _report(run: Search, began: float) -> AutoReport:
         chosen,
         next(one for one in run.tried if one.n_docs == whole),
         chosen.value,
-        measures.interval(value, gold.shape[0], evaluator.seed),
+        measures.interval(value, gold.shape[0], evaluator.seed, resamples=resamples),
         run.budget,
         time.perf_counter() - began,
         gold.shape[0],
