@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import PurePath
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from linnaeus.cli.console import JsonOption, note_columns, print_json, print_table, waiting
+from linnaeus.cli.console import JsonOption, note, note_columns, print_json, print_table, waiting
 from linnaeus.cli.options import OptionalTaxonomy, TrainingReading, with_groups
+
+if TYPE_CHECKING:
+    from linnaeus.data import Dataset
+    from linnaeus.taxonomy import Taxonomy
 
 __all__ = ["app"]
 
@@ -39,6 +43,7 @@ def describe_command(
         note_columns(data)
         with waiting(f"counting {file}"):
             found.append(describe(data, tax or data.taxonomy))
+        _note_unknown(data, tax or data.taxonomy)
     if as_json:
         print_json(found)
     else:
@@ -97,6 +102,18 @@ def _as_vectors(model: str, files: list[str], reading: TrainingReading) -> Any:
     names = [str(name) for name in pipe.features_.get_feature_names_out()]
     X = pipe.matrix(data.documents)
     return replace(data, X=X, fields=None, sequences=None, feature_names=names, lines=None, files=None, extra={})
+
+
+def _note_unknown(data: Dataset, taxonomy: Taxonomy | None) -> None:
+    """What may be meant by the most frequent label that is not in the taxonomy."""
+    if taxonomy is None or data.labels is None:
+        return
+    for label, _ in data.unknown_labels(taxonomy).most_common(1):
+        hint = taxonomy.hint(label)
+        if len(taxonomy.displayed_as(label)):
+            hint += " --names label reads the concepts of a SKOS file by it."
+        if hint:
+            note(f"note: label {label!r} is not in the taxonomy{hint}")
 
 
 def _print(found: list[dict[str, Any]]) -> None:

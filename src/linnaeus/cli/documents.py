@@ -18,14 +18,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "documents_for",
+    "feature_0_share",
     "fit_to",
     "known_terms",
     "labelled_documents",
     "note_seen",
     "reading_features",
+    "shown_text",
     "texts_for",
 ]
 
+_EXPECTED = 10  # documents with a feature from which its absence is worth a warning
 _MANY_SEEN = 0.2  # share of the documents from which a warning is given
 
 
@@ -72,11 +75,14 @@ def labelled_documents(model: Any, path: str, reading: Reading) -> Dataset:
 
 
 def _read_like(model: Any, path: str, reading: Reading, *, labelled: bool) -> Dataset:
-    """Read a file with the text and label columns that the model was trained on, where the file has them."""
+    """Read a file with the text, label and id columns that the model was trained on, where the file has them."""
     features = reading_features(model)
     text = list(features.weights_) if hasattr(features, "weights_") else None
-    labels = [str(name) for name in getattr(model, "about_", {}).get("labels", ())]
-    return reading.read([path], model.taxonomy_, usual_text=text, usual_labels=labels, labelled=labelled)
+    about = getattr(model, "about_", {})
+    labels = [str(name) for name in about.get("labels", ())]
+    return reading.read(
+        [path], model.taxonomy_, usual_text=text, usual_labels=labels, usual_id=about.get("id"), labelled=labelled
+    )
 
 
 def _by_name(model: Any, data: Dataset) -> Dataset:
@@ -120,6 +126,7 @@ def fit_to(model: Any, data: Dataset) -> Dataset:
     mapped = getattr(model, "features_", None)  # a kernel map knows how wide its input is, if there is one
     n_features = getattr(model.estimator if mapped is None else mapped, "n_features_in_", None)
     X = data.X
+    _warn_of_numbering(model, data)
     if X is None or not is_sparse(X) or X.shape[1] == n_features or n_features is None:
         return data
     if X.nnz and X.indices.max() >= n_features:
@@ -129,6 +136,33 @@ def fit_to(model: Any, data: Dataset) -> Dataset:
     # Sparse files name only the features that occur.
     widened = sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))
     return replace(data, X=widened, feature_names=None)
+
+
+def feature_0_share(documents: Dataset) -> float | None:
+    """Share of sparse documents that have feature 0: files that number their features from 1 have none."""
+    from linnaeus.typing import is_sparse
+
+    X = documents.X
+    if X is None or not is_sparse(X) or not X.shape[0]:
+        return None
+    return float((X.indices == 0).sum()) / int(X.shape[0])
+
+
+def _warn_of_numbering(model: Any, data: Dataset) -> None:
+    """Warn where training documents and these seem to number their features from 0 and from 1."""
+    trained, given = getattr(model, "about_", {}).get("feature_0_share"), feature_0_share(data)
+    if not isinstance(trained, float) or given is None:
+        return
+    if trained == 0 < given:
+        note(
+            f"warning: {data.source} has feature 0, which no training document has: does it number features from 0, "
+            "and the training file from 1?"
+        )
+    elif given == 0 and trained * len(data) >= _EXPECTED:
+        note(
+            f"warning: no document of {data.source} has feature 0, which {trained:.0%} of the training documents have: "
+            "does it number features from 1, and the training file from 0?"
+        )
 
 
 def texts_for(model: Any, texts: list[str]) -> Dataset:
@@ -144,8 +178,23 @@ def texts_for(model: Any, texts: list[str]) -> Dataset:
         return Dataset(fields={field: texts, **{name: [""] * len(texts) for name in others}}, source="--document")
     kernel = getattr(model.estimator, "kernel_", None)
     if type(features).__name__ == "SpectrumFeatures" or takes_sequences(kernel):
-        return Dataset(sequences=texts, source="--document")
+        return Dataset(sequences=[_known_case(model, text) for text in texts], source="--document")
     raise ParameterError("--document is a text, and the model was trained on vectors; give them as a file.")
+
+
+def _known_case(model: Any, text: str) -> str:
+    """A sequence in upper case where the model knows more of it so: residues are read in upper case from files."""
+    if not hasattr(model, "known_terms") or text == text.upper():
+        return text
+    known = model.known_terms([text, text.upper()])
+    return text.upper() if known[1] > known[0] else text
+
+
+def shown_text(documents: Dataset, i: int, most: int = 1000) -> str | None:
+    """The beginning of the text or sequence of a document; None for vectors."""
+    if documents.fields is not None:
+        return " | ".join(filter(None, (values[i].strip() for values in documents.fields.values())))[:most]
+    return None if documents.sequences is None else documents.sequences[i][:most]
 
 
 def known_terms(model: Any, documents: Dataset) -> IntArray:

@@ -59,7 +59,7 @@ def evaluate(
     ] = None,
     compare: Annotated[
         str | None,
-        typer.Option("--compare", "-c", help="Label file of a second system: adds paired significance tests."),
+        typer.Option("--compare", "-c", help="A second model, or a label file: adds paired significance tests."),
     ] = None,
     per_node: Annotated[
         bool, typer.Option("--per-node", help="Show every node, too, the most frequent first.")
@@ -201,10 +201,14 @@ def _evaluate_promise(
     as_json: bool,
 ) -> None:
     from linnaeus.cli.documents import labelled_documents, note_seen
+    from linnaeus.data.dataset import keep_labelled
 
     request = promise.request(model, rules.bound_to(model.taxonomy_), model.taxonomy_)
     documents = labelled_documents(model, data, reading)
+    note_columns(documents)
     _check_labels(documents.labels, model.taxonomy_, data)
+    with reading.named():  # without a gold label no answer is right or wrong
+        documents = keep_labelled(documents, reading.unlabelled or "error")
     note_seen(model, documents, "the figures are not those of new documents")
     with waiting("comparing"):
         checked = checked_promise(model, documents.documents, documents.labels, request)
@@ -234,6 +238,12 @@ def _answers_of_model(
 
     documents = labelled_documents(model, data, reading)
     note_columns(documents)
+    without = sum(not row for row in documents.labels or ())
+    if without and reading.given().get("unlabelled") is None:
+        note(
+            f"note: {without:,} of {len(documents):,} documents have no label, and any answer for them counts as wrong "
+            "(--unlabelled drop leaves them out)"
+        )
     note_seen(model, documents, "the figures are not those of new documents")
     taxonomy: Taxonomy = model.taxonomy_
     with waiting("predicting"):
@@ -243,7 +253,9 @@ def _answers_of_model(
         seconds = time.perf_counter() - start
         scores, columns = _scores(model, documents)
     other = None
-    if compare is not None:
+    if compare is not None and Path(compare).is_dir():
+        other = _answers_of_other(compare, taxonomy, data, reading)
+    elif compare is not None:
         second = read_label_file(compare, known=taxonomy.index_of, encoding=reading.encoding)
         other = align(LabelFile(data, list(documents.labels or []), [], ids=documents.ids), second)[0].labels
     return _Answers(
@@ -256,6 +268,18 @@ def _answers_of_model(
         seconds=seconds,
         file_columns=documents.columns,
     )
+
+
+def _answers_of_other(folder: str, taxonomy: Taxonomy, data: str, reading: options.Reading) -> list[list[str]]:
+    """The answers of a second model on the same documents."""
+    from linnaeus.cli.documents import documents_for
+
+    model = options.load_model(folder)
+    if model.taxonomy_ != taxonomy:
+        raise DataError(f"--compare {folder}: the model has another taxonomy; compare models of the same one.")
+    with waiting(f"predicting with {folder}"):
+        labels: list[list[str]] = taxonomy.labels(model.answers(documents_for(model, [data], reading).documents))
+    return labels
 
 
 def _scores(

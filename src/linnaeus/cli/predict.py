@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from linnaeus.cli import options
-from linnaeus.cli.console import note
+from linnaeus.cli.console import note, note_columns
 from linnaeus.cli.risk import Promise, review_columns, review_row
 from linnaeus.errors import DataError, ParameterError
 
@@ -100,7 +100,7 @@ def predict(
         str | None,
         typer.Option(
             "--review",
-            help="Table of the documents left for review.",
+            help="Table of the documents left for review, with their texts (.xlsx for Excel, .csv, .tsv, .jsonl).",
             rich_help_panel="Promised risk, for calibrated models",
         ),
     ] = None,
@@ -130,7 +130,7 @@ def predict(
     """
     from linnaeus.cli import tables
     from linnaeus.cli.answering import Answering
-    from linnaeus.cli.documents import texts_for
+    from linnaeus.cli.documents import shown_text, texts_for
 
     if as_json and as_ not in (None, "jsonl"):
         raise ParameterError(f"--json and --as {as_} contradict each other.")
@@ -153,6 +153,7 @@ def predict(
     bound = rules.bound_to(loaded.taxonomy_)
     promised = promise.request(loaded, bound, loaded.taxonomy_)
     documents = texts_for(loaded, document) if document else _documents(loaded, data, reading)
+    note_columns(documents)
     answering = Answering(
         loaded, top, closed, decide, probabilities, bound, n_best, promised, candidates, ancestors, answer_unknown
     )
@@ -163,14 +164,14 @@ def predict(
         rows = partial(tables.set_rows, entry=answering.entry)
     with rules.named(), tables.writing(output, format, columns, rows) as write:
         unsure = []
-        for record in answering.records(documents):
+        for i, record in enumerate(answering.records(documents)):
             write(record)
             if "reason" in record:
-                unsure.append(review_row(record, candidates))
+                unsure.append([*review_row(record, candidates), shown_text(documents, i)])
     if promised:
         note(f"{len(documents) - len(unsure):,} documents coded, {len(unsure):,} left for review")
     if review is not None:
-        tables.write_table(review, review_columns(candidates), unsure)
+        tables.write_table(review, [*review_columns(candidates), "text"], unsure)
     if answering.n_unknown and not promised:
         how = "answered from its constants" if answer_unknown else "not answered; --answer-unknown answers them"
         note(f"warning: the model knows no term of {answering.n_unknown:,} of {len(documents):,} documents ({how})")

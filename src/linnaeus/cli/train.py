@@ -205,6 +205,7 @@ def train(
     2 wrong usage, or too small a --max-memory; 130 stopped by Ctrl-C (with --checkpoint the same command goes on).
     """
     from linnaeus import store
+    from linnaeus.cli.documents import feature_0_share
     from linnaeus.data.duplicates import sketch
     from linnaeus.pipeline import Pipeline
 
@@ -251,6 +252,8 @@ def train(
         "language": taxonomy.language,
         "document_sketch": sketch(documents),
         "labels": [] if reading.labels_file is not None else list(documents.columns.get("labels", ())),
+        "id": next(iter(documents.columns.get("id", ())), None),
+        "feature_0_share": feature_0_share(documents),
     }
     result = training.summary(pipe, documents, time.perf_counter() - start)
     if after.keep_documents:

@@ -69,6 +69,9 @@ def labels_of(documents: Any, taxonomy: Any, checks: LabelChecks, reading: Label
             kept, Y = prepare_labels(documents, taxonomy, unknown=checks.unknown, unlabelled=unlabelled)
     except UnknownLabelError as error:
         raise type(error)(f"{error} ({_ways_out(documents, taxonomy)})") from None
+    if checks.unknown == "replace":
+        replaced = taxonomy.replaced(documents.labels)[1]
+        note(f"note: {replaced.total():,} deprecated labels ({len(replaced):,} names) were replaced")
     if len(kept) < len(documents):
         note(f"note: {len(documents) - len(kept):,} of {len(documents):,} documents have no label and are left out")
     sets = taxonomy.labels(Y)

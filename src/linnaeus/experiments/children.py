@@ -170,7 +170,7 @@ def _in_child(
         outcome = None, "refused", str(refusal)
     except Exception as error:
         outcome = None, "error", " ".join(f"{type(error).__name__}: {error}".split())
-    with contextlib.suppress(BrokenPipeError):
+    with contextlib.suppress(OSError):  # nobody is left to read it
         answer.send(outcome)
 
 

@@ -172,7 +172,8 @@ class _Shootout:
         budget = format_seconds(max(1.0, round(self.left)))
         models = "1 model" if left == 1 else f"{left} models"
         self.say(f"{name}: about {about}; {models} and {budget} left")
-        return (self.experiment, name, limit), _GRACE * limit + 5
+        # A run may end late on a busy machine, but not long after the budget.
+        return (self.experiment, name, limit), min(_GRACE * limit, self.clock.remaining) + 5
 
     def _end(self, name: str, outcome: ChildOutcome[tuple[Run, CSR, FloatArray | None]]) -> None:
         if outcome.value is not None:

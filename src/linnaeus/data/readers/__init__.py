@@ -53,6 +53,7 @@ def read_dataset(
     limit: int | None = None,
     usual_text: Sequence[str] | None = None,
     usual_labels: Sequence[str] | None = None,
+    usual_id: str | None = None,
     labelled: bool = True,
     labels_file: Path | None = None,
     unlabelled: str = "keep",
@@ -93,6 +94,8 @@ def read_dataset(
         "drop" keeps the first of equal documents, "merge" gives it the labels of all; see `drop_duplicates`.
     usual_text : sequence of str, default=None
         Columns or keys that are read as text where the file has them, before the usual names; those of a model.
+    usual_id : str, default=None
+        Column or key that is read as the id where the file has it; that of a model.
     usual_labels : sequence of str, default=None
         Columns or keys that are read as labels where the file has them, before the usual names; those of a model.
     labelled : bool, default=True
@@ -143,6 +146,7 @@ def read_dataset(
         limit=limit,
         usual_text=_names(usual_text),
         usual_labels=_names(usual_labels),
+        usual_id=usual_id,
         labelled=labelled,
     )
     _check(options, format)

@@ -173,6 +173,8 @@ def choose_columns(
     identity, sequence = (
         None if name is None else _column(name, available, where) for name in (options.id, options.sequence)
     )
+    if identity is None and options.usual_id in available and options.usual_id not in {*text, *labels, *categorical}:
+        identity = options.usual_id
     taken = {*text, *labels, *categorical, *filter(None, (identity, sequence))}
 
     def usual(known: Sequence[str]) -> list[str]:
@@ -309,6 +311,7 @@ def names_columns(cells: Sequence[str], options: ReadOptions) -> bool:
         *options.usual_text,
         *options.usual_labels,
         options.id,
+        options.usual_id,
         options.sequence,
     }
     words = {

@@ -48,6 +48,7 @@ class ReadOptions:
     limit: int | None = None
     usual_text: tuple[str, ...] = ()
     usual_labels: tuple[str, ...] = ()
+    usual_id: str | None = None
     labelled: bool = True
 
     def enough(self, n_docs: int) -> bool:
