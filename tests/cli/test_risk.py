@@ -98,8 +98,8 @@ def test_rules_hold_under_a_promise(linnaeus, folder) -> None:
     [
         (["--risk", 0.0001], "--risk 0.0001 cannot be promised"),
         (["--risk", 0.1, "--require", "11"], "--risk and --require contradict"),
-        (["--risk", 0.1, "--n-best", 2], "--n-best means nothing beside it"),
-        (["--risk", 0.1, "--decoder", "scut"], "--decoder means nothing beside it"),
+        (["--risk", 0.1, "--n-best", 2], "--n-best has no effect with it"),
+        (["--risk", 0.1, "--decoder", "scut"], "--decoder has no effect with it"),
         (["--risk", 0.1, "--risk-of", "some"], "risk_of|--risk-of"),
         (["--risk-of", "answered"], "--risk-of belongs to --risk"),
         (["--review", "unsure.csv"], "give --risk"),
