@@ -1,8 +1,8 @@
 /* a[z] = sum_k data[k] W[indices[k], z] for all z at once: the scores of the attributes of one document.
  *
- * Every a[z] is summed feature by feature in the order of the row, four features at a time, so that a vector a is loaded
- * and stored once for four rows of W. The order of the sum does not depend on the grouping: a row with explicit zeros, or
- * a dense one, gives the same bits. (Compiled without -ffast-math for this reason.)
+ * Every a[z] is summed feature by feature in the order of the row, four features at a time, so that a vector a is
+ * loaded and stored once for four rows of W. The order of the sum does not depend on the grouping: a row with explicit
+ * zeros, or a dense one, gives the same bits. (Compiled without -ffast-math for this reason.)
  *
  * indices == NULL means a dense row: entry k belongs to feature k.
  */

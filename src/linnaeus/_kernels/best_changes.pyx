@@ -1,14 +1,14 @@
 """The K best closed sets on a forest as changes of the best one; every document is a problem of its own.
 
-Nothing but scores counts: W(v) = s_v + sum over children c of max(0, W(c)) is what v and the best below it add. Every child of
-a chosen node is a decision: to leave one with W(c) > 0 out loses W(c), to take another one in loses -W(c), and decisions below
-it follow. L(v) are the least losses at and below a chosen v, 0 first,
+Nothing but scores counts: W(v) = s_v + sum over children c of max(0, W(c)) is what v and the best below it add. Every
+child of a chosen node is a decision: to leave one with W(c) > 0 out loses W(c), to take another one in loses -W(c), and
+decisions below it follow. L(v) are the least losses at and below a chosen v, 0 first,
 
     L(v) = K least sums of one choice for each child:   W(c) > 0:  L(c), or W(c) to leave it;   else  0, or -W(c) + L(c)
 
-K single changes of the best set lose the K smallest |W(c)| among its decisions, so that nothing that loses more than the
-largest of these matters. That leaves a few nodes of hundreds whose lists have more than one entry; for the others, the sum
-that made W is all there is.
+K single changes of the best set lose the K smallest |W(c)| among its decisions, so that nothing that loses more than
+the largest of these matters. That leaves a few nodes of hundreds whose lists have more than one entry; for the others,
+the sum that made W is all there is.
 """
 
 import numpy as np
@@ -43,9 +43,9 @@ def changed_sets(
 ):
     """Sets (indptr int64, indices int32; K sorted rows for each row of S, best first) and scores (n_docs x K float64).
 
-    As for `branching_sets`: ``indptr`` has n_nodes + 1 rows of ``children``, the last of tops; nodes that are no children
-    are not allowed, those ``forced`` are in every set. ``not_empty`` leaves the empty set out. Rows without a set are empty and
-    score minus infinity.
+    As for `branching_sets`: ``indptr`` has n_nodes + 1 rows of ``children``, the last of tops; nodes that are no
+    children are not allowed, those ``forced`` are in every set. ``not_empty`` leaves the empty set out. Rows without a
+    set are empty and score minus infinity.
     """
     cdef Py_ssize_t n_docs = S.shape[0], n = position.shape[0], d, v, i
     cdef int M = K + 1 if not_empty else K, r, found, shown
@@ -70,7 +70,8 @@ def changed_sets(
     cdef Work work
     work.n, work.K, work.indptr, work.children, work.forced = <int> n, M, &indptr[0], below, &forced[0]
     work.W, work.least, work.L, work.size = &W[0], &least[0], &L[0, 0], &size[0]
-    work.before, work.pick, work.T, work.choices, work.picks = &before[0, 0], &pick[0, 0], &T[0, 0], &choices[0], &picks[0]
+    work.before, work.pick, work.T = &before[0, 0], &pick[0, 0], &T[0, 0]
+    work.choices, work.picks = &choices[0], &picks[0]
     with nogil:
         for d in range(n_docs):
             for i in range(n + 1):
@@ -137,7 +138,7 @@ cdef inline int put(double* near, int found, int M, double w) noexcept nogil:
 
 
 cdef int prepared(Work* work, double window) noexcept nogil:
-    """Lists of all nodes with a change that loses no more than the window, from the bottom up; the length of the last."""
+    """Lists of all nodes with a change that loses at most the window, from the bottom up; the length of the last."""
     cdef int n = work.n, i, v
     work.window = window + 1e-12 * (1.0 + window) if window < INFINITY else window
     for i in range(n + 1):

@@ -1,21 +1,21 @@
 """The K best closed sets on a forest, with scores of branching and bounds on numbers of labels, by dynamic programming.
 
-A closed set U scores sum_{v in U} ( s_v + b_v(k_v) ), k_v being how many children of v are in U; the table b has the columns
-0, 1 .. R and "more than R", its last row belongs to what stands above all tops, minus infinity forbids. A label of U is a
-member without a child in U; least_v and most_v bound how many labels may be at or below v, if v is in U.
+A closed set U scores sum_{v in U} ( s_v + b_v(k_v) ), k_v being how many children of v are in U; the table b has the
+columns 0, 1 .. R and "more than R", its last row belongs to what stands above all tops, minus infinity forbids. A label
+of U is a member without a child in U; least_v and most_v bound how many labels may be at or below v, if v is in U.
 
-For every node, and every number of labels j = 1 .. J (J: J or more), a list of the K best selections at and below it. The
-children of v are added one by one to states (k, j): k of them chosen (last: R + 1 or more), with j labels in all,
+For every node, and every number of labels j = 1 .. J (J: J or more), a list of the K best selections at and below it.
+The children of v are added one by one to states (k, j): k of them chosen (last: R + 1 or more), with j labels in all,
 
     F'(k, j) = K best of  F(k, j)  and  F(k - 1, j - i) (+) L_c(i)  over i        (+): all sums of two lists
 
-and at the end L_v(j) = s_v + K best of F(k, j) + b_v(k) over k. Every set arises in one way, so none comes twice. State 0 is
-"no child", state 1 + (k - 1) J + (j - 1) the others. Each entry remembers the entry before the child was added, and the
-entry of the child or -1.
+and at the end L_v(j) = s_v + K best of F(k, j) + b_v(k) over k. Every set arises in one way, so none comes twice. State
+0 is "no child", state 1 + (k - 1) J + (j - 1) the others. Each entry remembers the entry before the child was added,
+and the entry of the child or -1.
 
-Only little of every list can matter: an entry that is worse by w than the first of its list makes every set with it worse
-by w. So entries are kept within a window. The first guess is the K-th smallest loss by adding or removing one subtree of
-the best set; where fewer than K sets lie within it, it grows, and the document is done again.
+Only little of every list can matter: an entry that is worse by w than the first of its list makes every set with it
+worse by w. So entries are kept within a window. The first guess is the K-th smallest loss by adding or removing one
+subtree of the best set; where fewer than K sets lie within it, it grows, and the document is done again.
 """
 
 import numpy as np
@@ -27,11 +27,7 @@ from libc.string cimport memset
 ctypedef long long i64
 
 
-cdef struct List:
-    int size
-    double* value
-    int* before
-    int* child
+include "best_lists.pxi"
 
 
 cdef struct Work:
@@ -49,83 +45,6 @@ cdef struct Work:
     int* child
 
 
-cdef inline void insert(List* T, int K, double window, double value, int before, int child) noexcept nogil:
-    """Put an entry in its place behind those that are as good; the list keeps K."""
-    cdef int i
-    if T.size and value < T.value[0] - window:
-        return
-    if T.size < K:
-        i = T.size
-        T.size += 1
-    elif value > T.value[K - 1]:
-        i = K - 1
-    else:
-        return
-    while i > 0 and T.value[i - 1] < value:
-        T.value[i] = T.value[i - 1]
-        T.before[i] = T.before[i - 1]
-        T.child[i] = T.child[i - 1]
-        i -= 1
-    T.value[i] = value
-    T.before[i] = before
-    T.child[i] = child
-
-
-cdef inline void trim(List* T, double window) noexcept nogil:
-    while T.size > 1 and T.value[T.size - 1] < T.value[0] - window:
-        T.size -= 1
-
-
-cdef inline void merge(
-    List* T, int K, double window, const double* F, int n_F, int first_F, const double* A, int n_A, int first_A,
-    double gain, int child
-) noexcept nogil:
-    """T = the K best of F without the child, and of A with one entry of it; entries without it come first in a tie."""
-    cdef int i = 0, a = 0, out = 0
-    cdef double least = -INFINITY
-    while out < K and (i < n_F or a < n_A):
-        if i < n_F and (a >= n_A or F[i] >= A[a] + gain):
-            if F[i] < least:
-                break
-            T.value[out] = F[i]
-            T.before[out] = first_F + i
-            T.child[out] = -1
-            i += 1
-        else:
-            if A[a] + gain < least:
-                break
-            T.value[out] = A[a] + gain
-            T.before[out] = first_A + a
-            T.child[out] = child
-            a += 1
-        if out == 0:
-            least = T.value[0] - window
-        out += 1
-    T.size = out
-
-
-cdef inline void add_sums(
-    List* T, int K, double window, const double* A, int n_A, int first_A, const double* B, int start, int n_B, int first_B
-) noexcept nogil:
-    """Add the sums of A and B[start:]: those of the a-th and the b-th best can be among the K best only if a b <= K."""
-    cdef int a, b
-    cdef double value
-    if start >= n_B:
-        return
-    for a in range(n_A):
-        if T.size and A[a] + B[start] < T.value[0] - window:
-            return
-        if T.size == K and A[a] + B[start] <= T.value[K - 1]:
-            return
-        for b in range(start, n_B):
-            if (a + 1) * (b + 1) > K:
-                break
-            value = A[a] + B[b]
-            if T.size == K and value <= T.value[K - 1]:
-                break
-            insert(T, K, window, value, first_A + a, first_B + b)
-
-
 def best_sets(
     const floating[:, ::1] S, const int[::1] position, const i64[::1] indptr, const int[::1] children,
     const double[:, ::1] table, const unsigned char[::1] forced, const floating[:, ::1] E, const int[::1] least,
@@ -133,9 +52,10 @@ def best_sets(
 ):
     """Sets (indptr int64, indices int32; K sorted rows for each row of S, best first) and scores (n_docs x K float64).
 
-    As for `branching_sets`: ``indptr`` has n_nodes + 1 rows of ``children``, the last of tops; nodes that are no children are
-    not allowed. ``E`` has columns as S: what is added where a set ends at a node; none: nothing. ``least`` and ``most`` have n_nodes + 1 entries; J is above every bound in ``most`` that binds and at least
-    every ``least``. Rows without a set are empty and score minus infinity.
+    As for `branching_sets`: ``indptr`` has n_nodes + 1 rows of ``children``, the last of tops; nodes that are no
+    children are not allowed. ``E`` has columns as S: what is added where a set ends at a node; none: nothing. ``least``
+    and ``most`` have n_nodes + 1 entries; J is above every bound in ``most`` that binds and at least every ``least``.
+    Rows without a set are empty and score minus infinity.
     """
     cdef Py_ssize_t n_docs = S.shape[0], n = position.shape[0], d, v, r, out = 0
     cdef int B = <int> table.shape[1] - 1, Q = 1 + B * J, found
@@ -293,7 +213,9 @@ cdef inline void join(Work* work, int c, int side) noexcept nogil:
             i_top = J if j == J and source else (j if source == 0 else 0)
             n_skip = 0 if forced else n_F[q]
             if i_top > 0 and n_F[source] and n_L[i_top]:
-                merge(&T, K, w, F + q * K, n_skip, q * K, F + source * K, n_F[source], source * K, L[i_top * K], i_top * K)
+                merge(
+                    &T, K, w, F + q * K, n_skip, q * K, F + source * K, n_F[source], source * K, L[i_top * K], i_top * K
+                )
             else:
                 i_top = -1
                 merge(&T, K, w, F + q * K, n_skip, q * K, NULL, 0, 0, 0.0, 0)
@@ -339,7 +261,7 @@ cdef void chosen(Work* work, int entry, int* stack, unsigned char* kept) noexcep
 
 
 cdef double one_change(Work* work, const unsigned char* kept, int K, double* losses) noexcept nogil:
-    """A window: the K-th smallest size of a gain among the children of the best set, with a little room for rounding."""
+    """A window: the K-th smallest size of a gain among the children of the best set, with room for rounding."""
     cdef int n = work.n, J = work.J, v, j, i, found = 0
     cdef i64 e
     cdef double loss, gain

@@ -1,13 +1,13 @@
-"""The best closed set on a forest where the number of chosen children has a score; every document is a problem of its own.
+"""The best closed set on a forest where the number of chosen children has a score, document by document.
 
-Chosen node v scores s_v + b_v(k), where k is how many of its children are chosen: the table b has the columns 0 (none), 1 ..
-R, and last "more than R"; minus infinity forbids. The last row of b and of the children belongs to what stands above all
-tops. With gain(c) = s_c + V(c) of the children,
+Chosen node v scores s_v + b_v(k), where k is how many of its children are chosen: the table b has the columns 0 (none),
+1 .. R, and last "more than R"; minus infinity forbids. The last row of b and of the children belongs to what stands
+above all tops. With gain(c) = s_c + V(c) of the children,
 
-    V(v) = max_k  b_v(k) + the k largest gains       children that are forced come first; ties take fewer, then lower numbers
+    V(v) = max_k  b_v(k) + the k largest gains     forced children come first; ties take fewer, then lower numbers
 
-and "more than R" takes all positive gains, or the R + 1 largest where these are fewer: sorting more than R + 1 is no use.
-Nodes are in level order, so that children have larger numbers.
+and "more than R" takes all positive gains, or the R + 1 largest where these are fewer: sorting more than R + 1 is no
+use. Nodes are in level order, so that children have larger numbers.
 """
 
 import numpy as np
@@ -28,8 +28,9 @@ def branching_sets(
     """Best closed sets (indptr int64, indices int32, one sorted row for each row of S) and their scores (float64).
 
     ``position[v]`` is the column of node v in S, or -1 for a node of score 0. ``indptr`` has n_nodes + 1 rows of
-    ``children``, the last one of tops; nodes that are no children are not allowed. ``E`` has columns as S: what is added
-    where a set ends at a node; without columns nothing is. Where no set is, the row is empty and the score minus infinity.
+    ``children``, the last one of tops; nodes that are no children are not allowed. ``E`` has columns as S: what is
+    added where a set ends at a node; without columns nothing is. Where no set is, the row is empty and the score minus
+    infinity.
     """
     cdef Py_ssize_t n_docs = S.shape[0], n = position.shape[0], d, v, i, out = 0
     cdef int R = <int> table.shape[1] - 2, f, q, need, n_others, n_positive, take
@@ -105,7 +106,9 @@ def branching_sets(
                 choose(n, &indptr[0], below, &forced[0], &gain[0], &taken[0], R + 1, &best[0], &who[0], &kept[0])
                 for v in range(n):
                     if kept[v]:
-                        choose(v, &indptr[0], below, &forced[0], &gain[0], &taken[0], R + 1, &best[0], &who[0], &kept[0])
+                        choose(
+                            v, &indptr[0], below, &forced[0], &gain[0], &taken[0], R + 1, &best[0], &who[0], &kept[0]
+                        )
                         indices[out] = <int> v
                         out += 1
             rows[d + 1] = out
@@ -113,7 +116,8 @@ def branching_sets(
 
 
 cdef void choose(
-    Py_ssize_t v, const i64* indptr, const int* below, const unsigned char* forced, const double* gain, const int* taken,
+    Py_ssize_t v, const i64* indptr, const int* below, const unsigned char* forced, const double* gain,
+    const int* taken,
     int most, double* best, int* who, unsigned char* kept
 ) noexcept nogil:
     """Keep the children of v that its best value was made of."""

@@ -1,4 +1,4 @@
-"""Sequential dual method for the multi-class SVM of Crammer and Singer (Keerthi et al. 2008), sixteen classes at a time.
+"""Sequential dual method for the multi-class SVM of Crammer and Singer (Keerthi et al. 2008), 16 classes at a time.
 
 For rows x_i with class y_i and bounds c_i > 0, over classes k,
 
@@ -8,8 +8,8 @@ The dual has one point p_i of a simplex for each row, p_ik >= 0 and sum_k p_ik =
 
     w_k = sum_i (c_i [k = y_i] - p_ik) x_i,      D = sum_i (c_i - p_iy) - 1/2 sum_k |w_k|^2
 
-and a row alone is solved exactly: p_i <- the point of the simplex nearest to p_i + g_i / |x_i|^2. A row is at its optimum
-when every k with p_ik > 0 has the largest g_ik.
+and a row alone is solved exactly: p_i <- the point of the simplex nearest to p_i + g_i / |x_i|^2. A row is at its
+optimum when every k with p_ik > 0 has the largest g_ik.
 
 W is (n_panels x n_features + 1 x 16): class k is column k % 16 of panel k // 16, the last feature is the constant
 ``bias``. A row meets the sixteen classes of a panel at once; panels in which a row has no mass and no rival are skipped
@@ -18,22 +18,16 @@ W is (n_panels x n_features + 1 x 16): class k is column k % 16 of panel k // 16
 
 from cython cimport floating
 
-ctypedef long long i64
+from linnaeus._kernels.panel cimport PANEL, panel_axpy_d, panel_axpy_f, panel_dot_d, panel_dot_exact, panel_dot_f
 
-cdef extern from "panel.h" nogil:
-    enum: PANEL
-    void panel_dot_f(Py_ssize_t n, const int* indices, const float* data, const float* W, float* S)
-    void panel_dot_d(Py_ssize_t n, const int* indices, const double* data, const double* W, double* S)
-    void panel_dot_exact(Py_ssize_t n, const int* indices, const float* data, const float* W, double* S)
-    void panel_axpy_f(Py_ssize_t n, const int* indices, const float* data, const float* D, float* W)
-    void panel_axpy_d(Py_ssize_t n, const int* indices, const double* data, const double* D, double* W)
+ctypedef long long i64
 
 
 cdef double FAR = 1e30  # beyond every score; infinities would forbid the compiler its vector minima
 
 
 cdef inline void project(Py_ssize_t m, const floating* u, int* candidates, double c, floating* p) noexcept nogil:
-    """p[candidates] <- the point of {p >= 0, sum p = c} nearest to u[candidates]: raise the level until nothing is cut off.
+    """p[candidates] <- the point of {p >= 0, sum p = c} nearest to u[candidates], by raising the level.
 
     u is relative to its largest entry, so that differences keep their digits (Michelot 1986).
     """
@@ -62,8 +56,8 @@ def sweep(
 ):
     """One epoch over the rows ``order[:n_active]``: (rows that stay active, largest violation of a row).
 
-    W and p move in place; p is (n_rows x 16 n_panels), ``live`` (n_rows x n_panels). Rows that stand in a corner with all
-    rivals below go behind the others in ``order``. ``room`` (4 x 16 n_panels) and ``candidates`` are scratch.
+    W and p move in place; p is (n_rows x 16 n_panels), ``live`` (n_rows x n_panels). Rows that stand in a corner with
+    all rivals below go behind the others in ``order``. ``room`` (4 x 16 n_panels) and ``candidates`` are scratch.
     """
     cdef Py_ssize_t i, n, q, k, m, kept = 0, last = n_active - 1, n_panels = W.shape[0], bias_row = W.shape[1] - 1
     cdef int b, y, swap, mass
@@ -148,7 +142,8 @@ def sweep(
                         level += s[b] if a[b] > 0 else 0
                     value = max(value, panel_high)
                     panel[q] = panel_high if panel[q] == 0 else FAR
-            # The level that any subset asks for is a lower bound; that of the classes with mass is nearly always the one.
+            # The level that any subset asks for is a lower bound; that of the classes with mass is nearly always the
+            # one.
             level = max(level / mass - value - c / mass, -c)
             m = 0
             for q in range(n_panels):

@@ -1,7 +1,7 @@
 """Walks from the top of a hierarchy downwards, keeping a node only under kept parents.
 
-The hierarchy is given by CSR arrays of parents and of children, without edges to a root: a node without parents is a top
-node. Node numbers are in level order. Index pointers are int64, indices int32.
+The hierarchy is given by CSR arrays of parents and of children, without edges to a root: a node without parents is a
+top node. Node numbers are in level order. Index pointers are int64, indices int32.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ ctypedef long long i64
 def supported_members(
     const i64[::1] set_indptr, const int[::1] set_indices, const i64[::1] parent_indptr, const int[::1] parent_indices
 ):
-    """For every member of every sorted set: are all its ancestors members too? (uint8, aligned with ``set_indices``)."""
+    """For every member of every sorted set: are all its ancestors members too? (uint8, as ``set_indices``)."""
     cdef Py_ssize_t n_sets = set_indptr.shape[0] - 1, n = parent_indptr.shape[0] - 1, r, e, q
     cdef int v
     cdef bint keep
@@ -41,10 +41,10 @@ def descend(
 ):
     """Greedy descent: (indptr int64, indices int32), rows in the order of the walk.
 
-    A node is open when ``needed[v]`` of its parents are kept; an open node with a score above ``theta[v]`` is kept. With
-    ``leaf_mandatory``, whenever nothing more can be kept, every kept node without a kept child (and the place above the
-    tops) takes its best open child, all of them at once, and the walk goes on. ``position[v]`` is the column of node v
-    in S, or -1 for a node without a score, which is never kept.
+    A node is open when ``needed[v]`` of its parents are kept; an open node with a score above ``theta[v]`` is kept.
+    With ``leaf_mandatory``, whenever nothing more can be kept, every kept node without a kept child (and the place
+    above the tops) takes its best open child, all of them at once, and the walk goes on. ``position[v]`` is the column
+    of node v in S, or -1 for a node without a score, which is never kept.
     """
     cdef Py_ssize_t n_docs = S.shape[0], n = position.shape[0], d, e, i, out = 0, start, head, before
     cdef int p, c
@@ -108,7 +108,8 @@ def descend(
 
 
 cdef int best_open(
-    const floating[:, ::1] S, Py_ssize_t d, const int[::1] position, const int[::1] nodes, Py_ssize_t first, Py_ssize_t last,
+    const floating[:, ::1] S, Py_ssize_t d, const int[::1] position, const int[::1] nodes, Py_ssize_t first,
+    Py_ssize_t last,
     const int[::1] needed, const int[::1] n_kept_parents
 ) noexcept nogil:
     """The open node of largest score among ``nodes[first:last]``, the first of equals; -1 if there is none."""

@@ -18,17 +18,12 @@ over its non-zeros and moves the 16 dual variables to their one-dimensional opti
 from libc.math cimport INFINITY
 from cython cimport floating
 
-ctypedef long long i64
+from linnaeus._kernels.panel cimport (
+    PANEL, panel_axpy_d, panel_axpy_exact, panel_axpy_f,
+    panel_dot_d, panel_dot_exact, panel_dot_f, panel_prefetch,
+)
 
-cdef extern from "panel.h" nogil:
-    enum: PANEL
-    void panel_dot_f(Py_ssize_t n, const int* indices, const float* data, const float* W, float* S)
-    void panel_dot_d(Py_ssize_t n, const int* indices, const double* data, const double* W, double* S)
-    void panel_dot_exact(Py_ssize_t n, const int* indices, const float* data, const float* W, double* S)
-    void panel_axpy_f(Py_ssize_t n, const int* indices, const float* data, const float* D, float* W)
-    void panel_axpy_d(Py_ssize_t n, const int* indices, const double* data, const double* D, double* W)
-    void panel_axpy_exact(Py_ssize_t n, const int* indices, const float* data, const double* D, double* W)
-    void panel_prefetch(const void* place, Py_ssize_t n_bytes)
+ctypedef long long i64
 
 cdef extern from "step.h" nogil:
     enum: STEP_KEEP, STEP_MOVED
@@ -38,6 +33,8 @@ cdef extern from "step.h" nogil:
         int loss, double Q, const double* S, const double* Y, const double* c, double* a, double* D, double[16]* state)
     void step_value(
         int loss, const double* S, const double* Y, const double* c, const double* a, double* primal, double* dual)
+
+PANEL_WIDTH = int(PANEL)  # columns of a block, for the arrays that Python lays out
 
 cdef enum:
     NEAR = 4  # rows between asking for a row and its turn

@@ -39,7 +39,8 @@ def topological_depth(const i64[::1] child_indptr, const int[::1] child_indices,
 
 
 def upward_closure(
-    const i64[::1] set_indptr, const int[::1] set_indices, const i64[::1] parent_indptr, const int[::1] parent_indices, int barrier
+    const i64[::1] set_indptr, const int[::1] set_indices, const i64[::1] parent_indptr,
+    const int[::1] parent_indices, int barrier
 ):
     """Add to every set all ancestors of its members; ``barrier`` (a node or -1) is never added by walking up.
 
@@ -94,7 +95,7 @@ cdef Py_ssize_t climb(
     int mark, Py_ssize_t tail, const i64[::1] parent_indptr, const int[::1] parent_indices, int barrier, int[::1] stamp,
     int[::1] queue
 ) noexcept nogil:
-    """The ancestors of the first ``tail`` nodes of ``queue`` behind them, each once; returns how many nodes that makes."""
+    """The ancestors of the first ``tail`` nodes of ``queue`` behind them, each once; returns the number of nodes."""
     cdef Py_ssize_t head = 0
     while head < tail:
         tail = add_parents(queue[head], mark, tail, parent_indptr, parent_indices, barrier, stamp, queue)
@@ -160,7 +161,7 @@ cdef void sort_ints(int* a, Py_ssize_t n) noexcept nogil:
 def covered_members(
     const i64[::1] set_indptr, const int[::1] set_indices, const i64[::1] parent_indptr, const int[::1] parent_indices
 ):
-    """For every member of every set: is it a proper ancestor of another member? (uint8, aligned with ``set_indices``)."""
+    """For every member of every set: is it a proper ancestor of another member? (uint8, as ``set_indices``)."""
     cdef Py_ssize_t n_sets = set_indptr.shape[0] - 1, n = parent_indptr.shape[0] - 1, r, e, tail
     cdef int[::1] stamp = np.full(n, -1, dtype=np.int32)
     cdef int[::1] queue = np.empty(n, dtype=np.int32)

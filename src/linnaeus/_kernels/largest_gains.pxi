@@ -2,11 +2,12 @@
 
 
 cdef inline int largest(
-    const double* gain, const int* children, i64 begin, i64 end, const unsigned char* forced, int most, double* best, int* who
+    const double* gain, const int* children, i64 begin, i64 end, const unsigned char* forced, int most, double* best,
+    int* who
 ) noexcept nogil:
-    """The ``most`` largest finite gains of children that are not forced, in order, equal ones in the order of children; how many there are.
+    """The ``most`` largest finite gains of children that are not forced, in order; returns how many there are.
 
-    ``forced`` may be NULL: nobody is.
+    Equal ones are in the order of the children. ``forced`` may be NULL: no child is.
     """
     cdef int found = 0, i
     cdef i64 e

@@ -1,4 +1,4 @@
-"""The block of one document on a DAG, where consistent labellings compete: mass m[v] of every node, parents over children.
+"""The block of one document on a DAG, where consistent labellings compete: mass m[v] of every node, parents first.
 
 With U the slope of the dual in m, and degree counting all edges of a node (one to the root above every top),
 
@@ -6,7 +6,7 @@ With U the slope of the dual in m, and degree counting all edges of a node (one 
 
 move_nodes     nodes take turns: each goes to the best mass between its children's and its parents'.
 move_to_set    mass goes to a closed set: from another one, or from the whole mixture, by the exact step.
-level_sets     m as a mixture of closed sets {v : m[v] >= level}; the one of them with the least sum of U, and its weight.
+level_sets     m as a mixture of closed sets {v : m[v] >= level}; the one with the least sum of U, and its weight.
 """
 
 import numpy as np
@@ -54,7 +54,8 @@ def move_nodes(double[::1] U, double[::1] m, const long long[::1] parent_indptr,
 
 
 def move_to_set(double[::1] U, double[::1] m, const double[::1] toward, const long long[::1] parent_indptr,
-                const int[::1] parent_indices, const long long[::1] child_indptr, const int[::1] child_indices, double kappa,
+                const int[::1] parent_indices, const long long[::1] child_indptr, const int[::1] child_indices,
+                double kappa,
                 double C, double most):
     """m += step * toward with the best step up to ``most``; U and m change. toward is feasible up to there."""
     cdef Py_ssize_t n = m.shape[0], v, k
@@ -85,7 +86,7 @@ def move_to_set(double[::1] U, double[::1] m, const double[::1] toward, const lo
 
 
 def level_sets(const double[::1] U, const double[::1] m, double C):
-    """(level, weight): the set {v : m[v] >= level} has the least sum of U of those in the mixture; level inf: the empty set."""
+    """(level, weight): of the mixture, the set {v : m[v] >= level} has the least sum of U; level inf: the empty set."""
     cdef Py_ssize_t n = m.shape[0], k = 0
     cdef double total = 0.0, least = INFINITY, level = INFINITY, weight = 0.0, here, below
     order_array = np.argsort(-np.asarray(m), kind="stable").astype(np.int64)

@@ -1,9 +1,9 @@
 """What scores of edges say about whole labellings of a tree: dynamic programmes, document by document.
 
-Nodes are in depth-first order, parent[v] < v, -1 at the top (whose parent counts as labelled 1); a table has the labelling
-u = 2 a + b for label a of the parent and b of the node. Rows of F are as in `margin_tree`.
+Nodes are in depth-first order, parent[v] < v, -1 at the top (whose parent counts as labelled 1); a table has the
+labelling u = 2 a + b for label a of the parent and b of the node. Rows of F are as in `margin_tree`.
 
-slacks           max_y sum_v h[v, u_v(y)] with h = losses + scale * F, less the same at the true labelling, for several scales.
+slacks           max_y sum_v h[v, u_v(y)] with h = losses + scale * F, less that of the true labelling, for scales.
 margins          best labelling with v at 1 less best labelling with v at 0, for every node.
 losses_held      the linear term of the dual.
 """
@@ -16,8 +16,10 @@ from libc.math cimport INFINITY
 include "margin_rows.pxi"
 
 
-cdef inline double best_value(const double* h, const int* parent, Py_ssize_t n, bint consistent, double* S, double* T) noexcept nogil:
-    """max_y sum_v h[v, u_v(y)]; S[v, b]: best below v given its label b; T[v, a]: of v and below given label a above."""
+cdef inline double best_value(
+    const double* h, const int* parent, Py_ssize_t n, bint consistent, double* S, double* T
+) noexcept nogil:
+    """max_y sum_v h[v, u_v(y)]; S[v, b]: best below v given its label b; T[v, a]: at or below v given label a above."""
     cdef Py_ssize_t v, k
     cdef int p, a
     cdef double zero, one, value = 0.0
@@ -38,7 +40,8 @@ cdef inline double best_value(const double* h, const int* parent, Py_ssize_t n, 
     return value
 
 
-def slacks(const floating[:, ::1] F, const unsigned char[:, ::1] truth, const double[:, :, ::1] loss, const int[::1] parent,
+def slacks(const floating[:, ::1] F, const unsigned char[:, ::1] truth, const double[:, :, ::1] loss,
+           const int[::1] parent,
            int columns, const double[::1] scales, double[:, ::1] out):
     """out[d, s] = max_y sum_v loss + scales[s] (F[y] - F[truth]) of every row of F; truth has the same rows."""
     cdef Py_ssize_t n_docs = F.shape[0], n = parent.shape[0], d, s, v

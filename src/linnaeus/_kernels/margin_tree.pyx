@@ -1,19 +1,20 @@
 """Blocks of the maximum-margin Markov tree: everything that happens within one document, for batches of documents.
 
-Nodes are in depth-first order: the subtree of v is v .. v + size[v] - 1, parent[v] < v, -1 at the top (whose parent counts
-as labelled 1). A document has a table of mass mu[v, 2 a + b] for label a of v's parent and b of v; a table sums to the
-document's C, and neighbouring tables agree on the node they share, so that mu is a mixture of labellings. With scores h of
-the same shape, and all other documents fixed, the dual in one document is
+Nodes are in depth-first order: the subtree of v is v .. v + size[v] - 1, parent[v] < v, -1 at the top (whose parent
+counts as labelled 1). A document has a table of mass mu[v, 2 a + b] for label a of v's parent and b of v; a table sums
+to the document's C, and neighbouring tables agree on the node they share, so that mu is a mixture of labellings. With
+scores h of the same shape, and all other documents fixed, the dual in one document is
 
     max_mu  sum_v,u  mu[v, u] h0[v, u]  -  kappa / 2 |mu - mu0|^2,       h = h0 - kappa (mu - mu0) its gradient.
 
-solve_blocks     raises it by moves of mass: within every subtree, for either label a above it, from the worst labelling that
-                 has mass to the best one, by the exact step. Local moves give every node its own step, the move at the top
-                 is the pairwise step of Frank-Wolfe. Documents of a batch take turns; what one changes reaches the scores of
-                 those behind it through their kernel values.
-                 Or, for comparison, by conditional gradient: steps towards the best labelling as a whole.
-F holds the first 3 columns of scores of every node that are independent: those of u = 0, 2, 3; that of u = 1 is minus their
-sum. Where only consistent labellings compete (u = 1 has no mass) those of 2 and 3 remain, and u = 0 is minus their sum.
+solve_blocks     raises it by moves of mass: in each subtree, for either label above it, from the worst labelling that
+                 has mass to the best one, by the exact step. Local moves give every node its own step, the move at the
+                 top is the pairwise step of Frank-Wolfe. Documents of a batch take turns; what one changes reaches the
+                 scores of those behind it through their kernel values. Or, for comparison, by conditional gradient:
+                 steps towards the best labelling as a whole.
+F holds the first 3 columns of scores of every node that are independent: those of u = 0, 2, 3; that of u = 1 is minus
+their sum. Where only consistent labellings compete (u = 1 has no mass) those of 2 and 3 remain, and u = 0 is minus
+their sum.
 """
 
 import numpy as np
@@ -54,7 +55,9 @@ cdef inline void close_room(Room room) noexcept nogil:
     free(room.best)
 
 
-cdef inline void decide(Room room, const double* mu, Py_ssize_t v, bint top, bint consistent, double least) noexcept nogil:
+cdef inline void decide(
+    Room room, const double* mu, Py_ssize_t v, bint top, bint consistent, double least
+) noexcept nogil:
     """T[v, a], Z[v, a]: best value, and worst value with mass, of v and all below it, given label a above."""
     cdef int a
     cdef double zero, one
@@ -155,7 +158,9 @@ cdef double gap_of(Room room, const double* mu, const int* parent, Py_ssize_t n,
     return C * best - held
 
 
-cdef void upwards_all(Room room, const double* mu, const int* parent, Py_ssize_t n, bint consistent, double least) noexcept nogil:
+cdef void upwards_all(
+    Room room, const double* mu, const int* parent, Py_ssize_t n, bint consistent, double least
+) noexcept nogil:
     cdef Py_ssize_t w
     clear(room, 0, n)
     for w in range(n - 1, -1, -1):
@@ -263,7 +268,8 @@ def solve_blocks(floating[:, ::1] F, const double[:, ::1] gram, double[:, :, ::1
             for v in range(4 * n):
                 old[v] = (&mu[i, 0, 0])[v]
             if plain:
-                gaps[i] = descend(room, &mu[i, 0, 0], &parent[0], &tied[0], n, columns == 2, C[i], gram[j, j], sweeps[j],
+                gaps[i] = descend(room, &mu[i, 0, 0], &parent[0], &tied[0], n, columns == 2, C[i], gram[j, j],
+                                  sweeps[j],
                                   share)
             else:
                 gaps[i] = solve(room, &mu[i, 0, 0], &parent[0], &size[0], &tied[0], n, columns == 2, C[i], gram[j, j],

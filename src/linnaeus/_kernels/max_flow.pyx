@@ -44,8 +44,8 @@ def best_closures(
 ):
     """Smallest closed sets of largest total score: (indptr int64, indices int32), one sorted row for each row of S.
 
-    ``position[v]`` is the column of node v in S (n_docs x n_scored), or -1 for a node of weight 0. ``child_edges[k]`` is
-    the place of the edge ``child_indices[k]`` in ``parent_indices``. Node numbers are in level order.
+    ``position[v]`` is the column of node v in S (n_docs x n_scored), or -1 for a node of weight 0. ``child_edges[k]``
+    is the place of the edge ``child_indices[k]`` in ``parent_indices``. Node numbers are in level order.
     """
     cdef Py_ssize_t n_docs = S.shape[0], n = position.shape[0], m = parent_indices.shape[0], d, v, out = 0
     cdef unsigned char[::1] alive = np.zeros(n + 1, dtype=np.uint8)

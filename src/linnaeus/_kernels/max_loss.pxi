@@ -1,9 +1,10 @@
 # The set that a step of cost-augmented learning moves away from: max over sets U of  score(U) + sqrt(1 - F(U, m)).
 #
-# F depends on two numbers only, the labels j of U and those i of them that are right, so that the tree programme carries
-# both along: V_v(j, i) is the best value at and below a chosen v with j labels, i of them right. Children are added one
-# by one to states (k, j, i), k of them chosen, the last k standing for "more". Few labels can be below most nodes, and
-# hardly any right one, so that nearly all tables are tiny. Going back, the tables of chosen nodes are made once more.
+# F depends on two numbers only, the labels j of U and those i of them that are right, so that the tree programme
+# carries both along: V_v(j, i) is the best value at and below a chosen v with j labels, i of them right. Children are
+# added one by one to states (k, j, i), k of them chosen, the last k standing for "more". Few labels can be below most
+# nodes, and hardly any right one, so that nearly all tables are tiny. Going back, the tables of chosen nodes are made
+# once more.
 
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
@@ -68,6 +69,7 @@ cdef void add_child(MaxLoss* work, int c, double* P, double* spare, int t, i64 r
     States with more right labels than there were so far are minus infinity, so that rows can be added as they lie.
     """
     cdef int n_j = labels_below(work, c), n_i = work.right[c], B = work.B, k, k2, jc, ic
+    cdef i64 length
     cdef double* child = work.V + work.offset[c]
     cdef double* old
     cdef double* new
@@ -83,7 +85,8 @@ cdef void add_child(MaxLoss* work, int c, double* P, double* spare, int t, i64 r
             for ic in range(n_i + 1):
                 value = child[(jc - 1) * (n_i + 1) + ic]
                 if value > -INFINITY:
-                    with_child(old, new + jc * row + ic, min(work.reach[t], J - jc) * row + work.reach_right[t] + 1, value)
+                    length = min(work.reach[t], J - jc) * row + work.reach_right[t] + 1
+                    with_child(old, new + jc * row + ic, length, value)
 
 
 cdef i64 add_children(MaxLoss* work, Py_ssize_t v, bint keep) noexcept nogil:
@@ -145,7 +148,9 @@ cdef bint fill_table(MaxLoss* work, Py_ssize_t v) noexcept nogil:
     return True
 
 
-cdef int max_loss_set(MaxLoss* work, Py_ssize_t m, int n_gold, int* hat, unsigned char* is_hat, int* stack) noexcept nogil:
+cdef int max_loss_set(
+    MaxLoss* work, Py_ssize_t m, int n_gold, int* hat, unsigned char* is_hat, int* stack
+) noexcept nogil:
     """Put the set of largest augmented score into ``hat``; gives back how many nodes it has.
 
     -1: there is none; -2: memory does not suffice.
@@ -230,10 +235,11 @@ cdef int max_loss_set(MaxLoss* work, Py_ssize_t m, int n_gold, int* hat, unsigne
 
 
 cdef int augmented_set(
-    MaxLoss* work, Py_ssize_t m, int spare, const int* gold, i64 n_gold_nodes, const int* k_gold, unsigned char* is_label,
+    MaxLoss* work, Py_ssize_t m, int spare, const int* gold, i64 n_gold_nodes, const int* k_gold,
+    unsigned char* is_label,
     const int* tree_parent, const int* taken, int n_hat, int* hat, unsigned char* is_hat, int* stack
 ) noexcept nogil:
-    """Put the set of largest augmented score in the place of the best one, unless this has too many labels; -1: no memory."""
+    """Replace the best set by that of largest augmented score, unless the former has too many labels; -1: no memory."""
     cdef i64 e
     cdef int j, v, a, n_gold = 0, n_labels = 0
     for e in range(n_gold_nodes):

@@ -1,13 +1,13 @@
 /* Elimination of the vertices of a network, sixteen features side by side.
  *
- * For every lane: excess s_v >= 0, source b_v, conductances c_uv > 0. Vertices go in a fixed order by the star-mesh rule:
- * vertex v with total d = s_v + sum c_vu hands (c_vu / d) of its excess and source to each later neighbour u, and joins
- * each pair of them by c_vu c_vw / d. All terms are positive, so nothing cancels.
+ * For every lane: excess s_v >= 0, source b_v, conductances c_uv > 0. Vertices go in a fixed order by the star-mesh
+ * rule: vertex v with total d = s_v + sum c_vu hands (c_vu / d) of its excess and source to each later neighbour u, and
+ * joins each pair of them by c_vu c_vw / d. All terms are positive, so nothing cancels.
  *
  * In most features most vertices are pulled by nobody, nor are those below them. A vertex with a single later neighbour
- * then has its value: it is left out of the elimination, and its lines of s and b are never written. Conductances change
- * only where a mesh adds to them; such edges have a slot in c, the others (slot -1) their one number for all features.
- * What is in work for a panel fits into the second cache that way.
+ * then has its value: it is left out of the elimination, and its lines of s and b are never written. Conductances
+ * change only where a mesh adds to them; such edges have a slot in c, the others (slot -1) their one number for all
+ * features. What is in work for a panel fits into the second cache that way.
  *
  * Pointers never overlap; the compiler is told so, or it would not keep sixteen lanes in registers.
  */
@@ -115,8 +115,8 @@ static double network_forward_##suffix(ptrdiff_t n, const int *order, const long
     EACH_LANE sum += total[l];                                                                                       \
     return sum;                                                                                                      \
 }                                                                                                                    \
-/* The solution x after the elimination, and on from there: m <- x + momentum (x - old), old <- x. A vertex that nobody \
- * touched has its one later neighbour's value; one that nothing holds stays at m. Returns <m - x, x - old>. */      \
+/* The solution x after the elimination, and on from there: m <- x + momentum (x - old), old <- x. A vertex that is   \
+ * not touched has its one later neighbour's value; one that nothing holds stays at m. Returns <m - x, x - old>. */  \
 static double network_move_##suffix(ptrdiff_t n, const int *order, const long long *later_ptr, const int *later,     \
                                     const T *conductance, const int *slot, const unsigned char *touched,             \
                                     const T *restrict inverse, const T *restrict b, const T *restrict c,             \

@@ -1,7 +1,7 @@
 /* Sixteen columns of a weight matrix side by side.
  *
- * W is (features x 16), row-major: the weights of one feature for 16 nodes fill one cache line in float. A row of X meets
- * all 16 nodes at once, so each non-zero of X costs one load instead of 16. GCC and Clang keep the sums in vector
+ * W is (features x 16), row-major: the weights of one feature for 16 nodes fill one cache line in float. A row of X
+ * meets all 16 nodes at once, so each non-zero of X costs one load instead of 16. GCC and Clang keep the sums in vector
  * registers through their vector types; other compilers get the same loops as scalars.
  *
  * indices == NULL means a dense row: entry k belongs to feature k.
@@ -25,7 +25,8 @@ static inline void panel_prefetch(const void *place, ptrdiff_t n_bytes) {
 
 #if defined(__GNUC__) || defined(__clang__)
 /* Vectors of the width of the machine's registers: wider ones would be taken apart in memory. Any alignment is
- * tolerated; aligned arrays are merely faster. Sums run side by side, so that an addition need not wait for the last. */
+ * tolerated; aligned arrays are merely faster. Sums run side by side, so that an addition need not wait for the last.
+ */
 #if defined(__AVX512F__)
 #define LANE 64
 #define SUMS 4

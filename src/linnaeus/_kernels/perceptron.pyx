@@ -21,8 +21,10 @@ from libc.math cimport sqrt
 ctypedef long long i64
 
 cdef extern from "attribute_sum.h" nogil:
-    void attribute_sum_f(Py_ssize_t n, const int* indices, const float* data, const float* W, Py_ssize_t width, float* a)
-    void attribute_sum_d(Py_ssize_t n, const int* indices, const double* data, const double* W, Py_ssize_t width, double* a)
+    void attribute_sum_f(
+        Py_ssize_t n, const int* indices, const float* data, const float* W, Py_ssize_t width, float* a)
+    void attribute_sum_d(
+        Py_ssize_t n, const int* indices, const double* data, const double* W, Py_ssize_t width, double* a)
 
 cdef enum:
     PERCEPTRON = 0
@@ -81,11 +83,11 @@ def learn_rows(
     """Visit the documents ``order``; W and U move in place. Gives back the steps taken so far.
 
     Visit k learned nothing where ``right[k]`` is -1; otherwise it learned the pair (right[k], wrong[k]) by tau size[k].
-    A document without a pair to compare, or a row of nothing, is no step. U without rows: no mean is wanted. ``a``, ``F``,
-    ``difference`` (zeros), ``touched`` and ``marked`` (zeros) are scratch.
+    A document without a pair to compare, or a row of nothing, is no step. U without rows: no mean is wanted. ``a``,
+    ``F``, ``difference`` (zeros), ``touched`` and ``marked`` (zeros) are scratch.
     """
     cdef Py_ssize_t k, i, j, n_classes = F.shape[0], width = W.shape[1], t, n_touched
-    cdef i64 e, b, first, last
+    cdef i64 e, b, first, last, length
     cdef int y, z, c, p, best_y, best_z
     cdef double value, low, high, gain, tau, distance, D, x, whole
     cdef bint averaged = U.shape[0] > 0
@@ -103,12 +105,13 @@ def learn_rows(
             if first == last or last - first == n_classes or squared_norm[i] <= 0:
                 continue
             steps += 1
+            length = score_indptr[i + 1] - score_indptr[i]
             if not dense:
                 row = &score_indices[0] + score_indptr[i]
             if floating is float:
-                attribute_sum_f(score_indptr[i + 1] - score_indptr[i], row, &score_data[0] + score_indptr[i], &W[0, 0], width, &a[0])
+                attribute_sum_f(length, row, &score_data[0] + score_indptr[i], &W[0, 0], width, &a[0])
             else:
-                attribute_sum_d(score_indptr[i + 1] - score_indptr[i], row, &score_data[0] + score_indptr[i], &W[0, 0], width, &a[0])
+                attribute_sum_d(length, row, &score_data[0] + score_indptr[i], &W[0, 0], width, &a[0])
             for c in range(n_classes):
                 value = 0
                 for e in range(attr_indptr[c], attr_indptr[c + 1]):
@@ -194,8 +197,9 @@ def shift_scores(
 ):
     """F += K d' for a column K of the Gram matrix; margins and worst pairs follow. Gives back the row of least margin.
 
-    Only rows with K != 0 change. In such a row the lowest right and the highest wrong class are kept up as long as their
-    own score does not move away; only then is the row searched again. Rows without a pair to compare have right = -1.
+    Only rows with K != 0 change. In such a row the lowest right and the highest wrong class are kept up as long as
+    their own score does not move away; only then is the row searched again. Rows without a pair to compare have right =
+    -1.
     """
     cdef Py_ssize_t i, c, n_classes = F.shape[1], best = -1
     cdef i64 e, last

@@ -6,12 +6,14 @@ costs D_p = D(y, z) >= 0, a_p = D_p (A(y) - A(z)) (x) x_i and H_p = D_p (1 - F(x
     P = 1/2 |w|^2 + sum_i c_i max(0, max_p H_p)        max_b  sum_p D_p b_p - 1/2 |sum_p b_p a_p|^2
                                                        b >= 0, sum_{p of i} b_p <= c_i      (one slack per example)
 
-or with 0 <= b_p <= c_i and the sum of all max(0, H_p) (one slack per pair). dD/db_p is H_p. In every block stands a null
-pair with H = 0 that holds what is left of c_i; a block is at its optimum when all pairs with mass have the largest H.
+or with 0 <= b_p <= c_i and the sum of all max(0, H_p) (one slack per pair). dD/db_p is H_p. In every block stands a
+null pair with H = 0 that holds what is left of c_i; a block is at its optimum when all pairs with mass have the largest
+H.
 
 W is (n_panels x n_features + 1 x 16): node v is column v % 16 of panel v // 16, the last feature is the constant
 ``bias``. With ``gram`` a row holds its products K(x_i, x_j) with all rows, W the coefficients of nodes per row, and an
-update of row i touches nothing but W[:, i]. A row has room for ``capacity`` pairs: classes ys, zs, their cost, their mass.
+update of row i touches nothing but W[:, i]. A row has room for ``capacity`` pairs: classes ys, zs, their cost, their
+mass.
 """
 
 from cython cimport floating
@@ -84,8 +86,10 @@ cdef void products(const Classes* c, int m, const int* ys, const int* zs, const 
 def sweep(
     const i64[::1] indptr, const int[::1] indices, const floating[::1] data, bint dense, bint gram,
     const floating[::1] squared_norm, floating bias, tuple of_classes, const i64[::1] label_indptr,
-    const int[::1] labels, const double[::1] bound, const int[::1] order, bint whole, double skip, floating[:, :, ::1] W,
-    int[::1] sizes, int[:, ::1] ys, int[:, ::1] zs, double[:, ::1] cost, double[:, ::1] mass, unsigned char[:, ::1] idle,
+    const int[::1] labels, const double[::1] bound, const int[::1] order, bint whole, double skip,
+    floating[:, :, ::1] W,
+    int[::1] sizes, int[:, ::1] ys, int[:, ::1] zs, double[:, ::1] cost, double[:, ::1] mass,
+    unsigned char[:, ::1] idle,
     double[::1] violation, double[::1] room, unsigned char[::1] relevant, unsigned char[::1] wanted,
 ):
     """One pass over the rows of ``order``, one slack per example: (sum of gaps, largest violation, by how much
@@ -93,7 +97,8 @@ def sweep(
 
     ``whole``: look for the pair of largest H among all; otherwise only among the pairs that a row has, and only at rows
     whose last violation is above ``skip``. ``violation`` is brought up to date for the rows that were looked at.
-    ``room``, ``relevant`` (n_classes) and ``wanted`` (n_panels) are scratch, the first two 0: nodes, changes, 5 n_classes, 2 (capacity + 1), capacity squared.
+    ``room``, ``relevant`` (n_classes) and ``wanted`` (n_panels) are scratch, the first two 0: nodes, changes, 5
+    n_classes, 2 (capacity + 1), capacity squared.
     """
     cdef Classes c = classes_of(of_classes)
     cdef Py_ssize_t i, t, v, n, n_panels = W.shape[0], height = W.shape[1], n_nodes = PANEL * n_panels

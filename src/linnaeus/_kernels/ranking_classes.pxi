@@ -1,18 +1,13 @@
 # What both ranking kernels know of classes; included, so that each is compiled for every instruction set.
 
-ctypedef long long i64
+from linnaeus._kernels.panel cimport PANEL, panel_axpy_d, panel_axpy_f, panel_dot_d, panel_dot_exact, panel_dot_f
 
-cdef extern from "panel.h" nogil:
-    enum: PANEL
-    void panel_dot_f(Py_ssize_t n, const int* indices, const float* data, const float* W, float* S)
-    void panel_dot_d(Py_ssize_t n, const int* indices, const double* data, const double* W, double* S)
-    void panel_dot_exact(Py_ssize_t n, const int* indices, const float* data, const float* W, double* S)
-    void panel_axpy_f(Py_ssize_t n, const int* indices, const float* data, const float* D, float* W)
-    void panel_axpy_d(Py_ssize_t n, const int* indices, const double* data, const double* D, double* W)
+ctypedef long long i64
 
 
 # Attributes of classes (CSR rows), and what a pair costs: a matrix, or
-#     D(y, z) = of_true[y] + of_other[z] - (share_true[y] + share_other[z]) sum_{v in members(y) and members(z)} volume[v].
+#     D(y, z) = of_true[y] + of_other[z] - (share_true[y] + share_other[z]) sum_{v in members(y) and members(z)}
+#     volume[v].
 cdef struct Classes:
     int n_classes
     const i64* indptr
@@ -28,7 +23,7 @@ cdef struct Classes:
 
 
 cdef Classes classes_of(tuple arrays):
-    """The arrays of `models.ranking.solver.ClassArrays` by their addresses; the caller holds the arrays."""
+    """The arrays of `models.ranking.arrays.ClassArrays` by their addresses; the caller holds the arrays."""
     cdef const i64[::1] indptr = arrays[0], member_indptr = arrays[4], below_indptr = arrays[6]
     cdef const int[::1] indices = arrays[1], members = arrays[5], below = arrays[7]
     cdef const double[::1] values = arrays[2], volume = arrays[8]
@@ -119,7 +114,7 @@ cdef inline void move(
     Py_ssize_t n, const int* at, const floating* data, floating bias, Py_ssize_t own, double* change,
     Py_ssize_t n_panels, Py_ssize_t height, floating* W,
 ) noexcept nogil:
-    """W += change (x) the row, and change = 0; where ``own`` is not negative, only row ``own`` of W: that of a Gram row."""
+    """W += change (x) the row, and change = 0; where ``own`` is not negative, only row ``own`` of W, of a Gram row."""
     cdef Py_ssize_t q
     cdef int b
     cdef floating D[PANEL]

@@ -1,7 +1,7 @@
 """The hierarchical multi-label SVM with one slack per pair, and the losses of both kinds of slack for certificates.
 
-The problem and the layout of W are those of `ranking`. With one slack per pair every pair (y, z) of a row has a mass of its
-own, 0 <= b <= weight_i, and is moved to its optimum alone: b <- clip(b + H / |a|^2). Entry e of ``labels`` is a
+The problem and the layout of W are those of `ranking`. With one slack per pair every pair (y, z) of a row has a mass of
+its own, 0 <= b <= weight_i, and is moved to its optimum alone: b <- clip(b + H / |a|^2). Entry e of ``labels`` is a
 relevant class of its row, and mass[e] holds the masses of its pairs with all classes.
 """
 

@@ -81,9 +81,11 @@ cdef void collect(
     const i64[:, ::1] column_ptr, const int[::1] inner, const floating[::1] weight, i64[::1] cursor,
     const summed* m, unsigned char* touched, summed* pull, summed* count,
 ) noexcept nogil:
-    """What pulls at the inner nodes in one panel: where leaf b of a block differs from its centre by u != 0, each of its
-    neighbours feels pull += weight * u. Given m, the leaf holds on to where its neighbour was: count += weight and
-    pull += weight * m. Blocks list their features in order; ``cursor`` walks them.
+    """What pulls at the inner nodes in one panel.
+
+    Where leaf b of a block differs from its centre by u != 0, each of its neighbours feels pull += weight * u. Given m,
+    the leaf holds on to where its neighbour was: count += weight and pull += weight * m. Blocks list their features in
+    order; ``cursor`` walks them.
     """
     cdef Py_ssize_t block, b, e, at, end = (panel + 1) * LANES
     cdef int lane

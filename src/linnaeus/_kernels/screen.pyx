@@ -1,20 +1,15 @@
 """One pass over documents for 16 columns: what they cost, which of them matter, and what a common move would change.
 
-A row matters to a block if for some column b < n_columns its margin 1 - y_ib w_b'x_i is above zero, or not far below. All
-other rows have dual variable 0 and stay out of the coordinate descent until the next pass finds them again.
+A row matters to a block if for some column b < n_columns its margin 1 - y_ib w_b'x_i is above zero, or not far below.
+All other rows have dual variable 0 and stay out of the coordinate descent until the next pass finds them again.
 """
 
 from libc.math cimport exp, fabs, log
 from cython cimport floating
 
-ctypedef long long i64
+from linnaeus._kernels.panel cimport PANEL, panel_dot_d, panel_dot_exact, panel_dot_f, panel_prefetch
 
-cdef extern from "panel.h" nogil:
-    enum: PANEL
-    void panel_prefetch(const void* place, Py_ssize_t n_bytes)
-    void panel_dot_f(Py_ssize_t n, const int* indices, const float* data, const float* W, float* S)
-    void panel_dot_d(Py_ssize_t n, const int* indices, const double* data, const double* W, double* S)
-    void panel_dot_exact(Py_ssize_t n, const int* indices, const float* data, const float* W, double* S)
+ctypedef long long i64
 
 cdef enum:
     HINGE = 0

@@ -2,9 +2,9 @@
 
     min_z  sum_v w_v (z_v - x_v)^2    z_v <= z_parent(v)
 
-From the bottom up every node is a block with the weighted mean of its members; as long as the highest block below it has a
-larger mean, the two become one. Blocks below a block wait in a heap by mean (leftist heaps, which join in logarithmic time),
-so a document takes O(n log n). Nodes are in level order.
+From the bottom up every node is a block with the weighted mean of its members; as long as the highest block below it
+has a larger mean, the two become one. Blocks below a block wait in a heap by mean (leftist heaps, which join in
+logarithmic time), so a document takes O(n log n). Nodes are in level order.
 """
 
 import numpy as np

@@ -1,9 +1,10 @@
 """Scores of linear models, and the best k of them, for sparse documents.
 
-A document x has the scores  s = b + (x'w0) 1 + x'U : intercepts b (n_nodes), base weights w0 (n_features) that all nodes
-share, and U (n_features x n_nodes), whose rows are sparse (indices, data) where few nodes have a weight of their own, and
-dense otherwise: ``place[j]`` is the number of the dense row of feature j, or -1. Scores are summed feature by feature in
-the order of the document into one row of n_nodes numbers, so `scores` and `top` give the same numbers bit for bit.
+A document x has the scores  s = b + (x'w0) 1 + x'U : intercepts b (n_nodes), base weights w0 (n_features) that all
+nodes share, and U (n_features x n_nodes), whose rows are sparse (indices, data) where few nodes have a weight of their
+own, and dense otherwise: ``place[j]`` is the number of the dense row of feature j, or -1. Scores are summed feature by
+feature in the order of the document into one row of n_nodes numbers, so `scores` and `top` give the same numbers bit
+for bit.
 
 Subtrees may share weights: U has n_vertices more columns then, before those of the nodes, and every column has a parent
 among the vertices (parents before children, vertex 0 above all). A column adds the sum of its parent to its own:
@@ -11,8 +12,9 @@ among the vertices (parents before children, vertex 0 above all). A column adds 
     s_v = s_parent(v) + x'u_v
 
 Arrays: x_indptr int64, x_indices int32, x_data, then U as w_indptr int64, w_indices uint16 or int32, w_data; ``parent``
-int32, of all columns, or empty where there are no vertices; ``levels`` int32, 1 < ... < the number of columns, such that
-parents of columns levels[i] .. levels[i + 1] - 1 are before levels[i]; ``buffer`` has as many numbers as U has columns.
+int32, of all columns, or empty where there are no vertices; ``levels`` int32, 1 < ... < the number of columns, such
+that parents of columns levels[i] .. levels[i + 1] - 1 are before levels[i]; ``buffer`` has as many numbers as U has
+columns.
 """
 
 from cython cimport floating
@@ -29,7 +31,8 @@ cdef extern from *:
     """
     /* The columns of a level are not among their parents: told so, the compiler gathers several at a time. */
     #define ADD_PARENTS(name, real) \\
-        static inline void name(real *restrict own, const real *restrict s, const int *restrict parent, Py_ssize_t n) { \\
+        static inline void name(real *restrict own, const real *restrict s, const int *restrict parent, \\
+                                Py_ssize_t n) { \\
             for (Py_ssize_t v = 0; v < n; v++) own[v] += s[parent[v]]; \\
         }
     ADD_PARENTS(add_parents_float, float)
@@ -77,7 +80,9 @@ cdef inline void accumulate(
             add_parents_double(s + levels[v], s, parent + levels[v], levels[v + 1] - levels[v])
 
 
-cdef inline void select(const floating* s, Py_ssize_t n_nodes, Py_ssize_t k, int* columns, floating* values) noexcept nogil:
+cdef inline void select(
+    const floating* s, Py_ssize_t n_nodes, Py_ssize_t k, int* columns, floating* values
+) noexcept nogil:
     """The k largest of s, by score descending, then column ascending; blocks without a candidate are passed over."""
     cdef Py_ssize_t start, stop, v, p, found = 0
     cdef floating bar = -INFINITY
@@ -131,7 +136,8 @@ def top(
     floating[::1] buffer, int[:, ::1] columns, floating[:, ::1] values,
 ):
     """The best k nodes of some documents, into columns and values (n_docs x k)."""
-    cdef Py_ssize_t i, n_nodes = intercept.shape[0], n_vertices = max(0, parent.shape[0] - n_nodes), k = columns.shape[1]
+    cdef Py_ssize_t i, n_nodes = intercept.shape[0], k = columns.shape[1]
+    cdef Py_ssize_t n_vertices = max(0, parent.shape[0] - n_nodes)
     with nogil:
         for i in range(x_indptr.shape[0] - 1):
             accumulate(

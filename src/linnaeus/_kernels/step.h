@@ -8,9 +8,9 @@
  *                                                      gap += c log(1 + e^-t) + a t + a log a/c + (c - a) log (c-a)/c
  *
  * g is the gradient before the step, D = (new a - old a) Y what the row adds to the weights. The gap is the row's share
- * of the duality gap before the step: it is never negative, and the shares of all rows at the same weights add up to the
- * whole. Likewise c loss(t) + a t / 2 adds up to the primal objective. The loops of the hinges have no branches, so that
- * compilers make a few vector instructions of them.
+ * of the duality gap before the step: it is never negative, and the shares of all rows at the same weights add up to
+ * the whole. Likewise c loss(t) + a t / 2 adds up to the primal objective. The loops of the hinges have no branches, so
+ * that compilers make a few vector instructions of them.
  */
 #ifndef LINNAEUS_STEP_H
 #define LINNAEUS_STEP_H

@@ -1,12 +1,13 @@
 """Gram blocks of sequences: sparse counts of pieces, and gap-weighted subsequences.
 
-`piece_gram`: K = A B' for sparse A (rows: a_indptr int64, a_indices int32, a_data) and B given by columns (b_indptr int64,
-b_indices int32: the documents, b_data). Every row of A adds to one row of K, in the order of its columns, so that K does not
-depend on how rows are divided into blocks, and K(A, A) is symmetric to the last bit.
+`piece_gram`: K = A B' for sparse A (rows: a_indptr int64, a_indices int32, a_data) and B given by columns (b_indptr
+int64, b_indices int32: the documents, b_data). Every row of A adds to one row of K, in the order of its columns, so
+that K does not depend on how rows are divided into blocks, and K(A, A) is symmetric to the last bit.
 
-`gap_weighted`: K_1 .. K_p of documents s (codes, offsets int64) with as many t as a register row has lanes (16 in single,
-8 in double precision), side by side in T (longest x lanes, -1 where a t has ended); see `subsequence.h`. Codes are whole
-numbers from 0 in the type of the sums. ``scratch`` has lanes x (p - 1) x (longest t + 2 x longest s) numbers, or one.
+`gap_weighted`: K_1 .. K_p of documents s (codes, offsets int64) with as many t as a register row has lanes (16 in
+single, 8 in double precision), side by side in T (longest x lanes, -1 where a t has ended); see `subsequence.h`. Codes
+are whole numbers from 0 in the type of the sums. ``scratch`` has lanes x (p - 1) x (longest t + 2 x longest s) numbers,
+or one.
 """
 
 from cython cimport floating
@@ -18,7 +19,8 @@ cdef extern from "subsequence.h" nogil:
     unsigned int flush_tiny()
     void flush_as_before(unsigned int before)
     void subsequence_float(
-        int p, Py_ssize_t n_s, const float* s, Py_ssize_t n_t, const float* t, float decay, float* R, float* edge, float* out)
+        int p, Py_ssize_t n_s, const float* s, Py_ssize_t n_t, const float* t, float decay, float* R, float* edge,
+        float* out)
     void subsequence_double(
         int p, Py_ssize_t n_s, const double* s, Py_ssize_t n_t, const double* t, double decay, double* R, double* edge,
         double* out)

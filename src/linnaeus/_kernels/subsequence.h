@@ -5,12 +5,12 @@
  *     r_l    = decay * r_l + hit * R_{l-1}(a-1, b-1)        r_l = 0 where a row begins
  *     R_l(a, b) = decay * R_l(a-1, b) + r_l                 R_l = 0 in row 0 and column 0
  *
- * Gaps alone are weighted; the weight of whole spans is decay^(2l) K_l. A row of R_l replaces the one above it: levels go
- * downwards, so that level l finds row a-1 of level l-1. Columns go in tiles that stay in the first cache; what crosses
- * the edge of a tile (r_l, and R_l of the row above) waits in ``edge``, one entry per row.
+ * Gaps alone are weighted; the weight of whole spans is decay^(2l) K_l. A row of R_l replaces the one above it: levels
+ * go downwards, so that level l finds row a-1 of level l-1. Columns go in tiles that stay in the first cache; what
+ * crosses the edge of a tile (r_l, and R_l of the row above) waits in ``edge``, one entry per row.
  *
- * Codes are whole numbers in the type of the sums, so that comparing 16 of them gives the mask for 16 sums. Unused places
- * of the shorter t have the code -1, which no s has.
+ * Codes are whole numbers in the type of the sums, so that comparing 16 of them gives the mask for 16 sums. Unused
+ * places of the shorter t have the code -1, which no s has.
  */
 #ifndef LINNAEUS_SUBSEQUENCE_H
 #define LINNAEUS_SUBSEQUENCE_H

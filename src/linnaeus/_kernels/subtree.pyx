@@ -1,16 +1,18 @@
 """The weights of one feature on all labels as few steps along the paths of a tree.
 
 Labels c hang in a tree of vertices 0 .. n_vertices - 1 (0 is the top, parents before children). With  value_v  at every
-vertex, a label has  value_parent(c) + step_c , and a vertex  value_v = value_parent(v) + step_v . Wanted are few steps that
-are not 0, such that no label is off by the threshold t or more:
+vertex, a label has  value_parent(c) + step_c , and a vertex  value_v = value_parent(v) + step_v . Wanted are few steps
+that are not 0, such that no label is off by the threshold t or more:
 
     top           the median of all labels, if this leaves at least ``worth`` fewer steps than 0 would, else 0
-    other vertex  the middle one of its children (labels, and vertices below by their own middles), if more than one child
+    other vertex  the middle one of its children (labels, and vertices below by their own middles), if more than one
+    child
                   comes within t that was not within t of what the vertex takes over; else what it takes over
     label         a step only where it differs from what it takes over by t or more
 
 This is greedy from the top, and can be worse than labels straight below the top; then the feature is left so.
-``parent`` (n_vertices + n_labels) gives the vertex above, of labels last; ``indptr`` and ``children`` list the same edges.
+``parent`` (n_vertices + n_labels) gives the vertex above, of labels last; ``indptr`` and ``children`` list the same
+edges.
 """
 
 from cython cimport floating

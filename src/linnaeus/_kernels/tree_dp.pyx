@@ -17,8 +17,8 @@ ctypedef long long i64
 cdef extern from *:
     """
     #include <string.h>
-    /* Several documents side by side. The signs of scores are unpredictable, and branches on them would cost more than the
-       sums, so a value is kept or zeroed by masking its bits. */
+    /* Several documents side by side. The signs of scores are unpredictable, and branches on them would cost more than
+       the sums, so a value is kept or zeroed by masking its bits. */
     enum { LANES = 8 };
     static inline double masked(int keep, double w) {
         long long bits;
@@ -46,7 +46,7 @@ def best_subtrees(const floating[:, ::1] S, const int[::1] position, const int[:
     """
     cdef Py_ssize_t n_docs = S.shape[0], n = parent.shape[0], g, d, v, j, lanes, out = 0
     cdef int[::1] above = np.where(np.asarray(parent) < 0, n, parent).astype(np.int32)
-    cdef double[:, ::1] W = np.zeros((n + 1, LANES))  # the last row stands above all tops: it swallows what they pass on
+    cdef double[:, ::1] W = np.zeros((n + 1, LANES))  # the last row stands above all tops: it takes what they pass on
     indptr_array = np.zeros(n_docs + 1, dtype=np.int64)
     # One place too many: every node is written, and the place is kept only if the node is.
     indices_array = np.empty(n_docs * n + 1, dtype=np.int32)
@@ -76,8 +76,8 @@ def best_subtrees(const floating[:, ::1] S, const int[::1] position, const int[:
 def edge_labellings(const floating[:, :, ::1] G, const int[::1] parent, bint consistent):
     """Best labellings (uint8 n_docs x n_nodes) and their scores (float64 n_docs).
 
-    ``G[d, v, 2 a + b]`` is the score of the pair (label a of the parent, label b of v). The parent of a top node counts as
-    labelled 1. ``consistent`` leaves the pair (0, 1) out.
+    ``G[d, v, 2 a + b]`` is the score of the pair (label a of the parent, label b of v). The parent of a top node counts
+    as labelled 1. ``consistent`` leaves the pair (0, 1) out.
     """
     cdef Py_ssize_t n_docs = G.shape[0], n = parent.shape[0], d, v
     cdef int p, a

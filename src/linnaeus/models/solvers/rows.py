@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from linnaeus._kernels import dispatch
 from linnaeus.engine.limits import blocks
 from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, is_sparse
 
@@ -30,7 +31,7 @@ __all__ = [
 
 Seed = int | Sequence[int] | np.random.SeedSequence  # of a random generator
 BlockTask = tuple[CSR, Seed] | tuple[CSR, Seed, FloatArray | None]  # positives, seed, weights of positives
-PANEL = 16  # columns that the kernels take at a time
+PANEL: int = dispatch.best("dual_cd").PANEL_WIDTH  # columns that the kernels take at a time
 
 
 @dataclass(frozen=True)

@@ -152,10 +152,8 @@ def visit_shard(shared: Shards, rows: IntArray) -> ShardResult:
         X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False), X.data, squared_norms(X),
         shared.weight[rows], gold.indptr.astype(np.int64), gold.indices.astype(np.int32, copy=False),
     )  # fmt: skip
-    layout = (
-        *(tree.child_indptr, tree.children, tree.parent_indptr, tree.parents, shared.ends.astype(np.uint8)),
-        *(int(shared.one), shared.branching_scale, shared.C, SPARE if shared.max_loss else -1),
-    )
+    layout = (tree.child_indptr, tree.children, tree.parent_indptr, tree.parents, shared.ends.astype(np.uint8))
+    how = (int(shared.one), shared.branching_scale, shared.C, SPARE if shared.max_loss else -1)
     scorer, work = shared.scorer, np.zeros(shared.X.shape[1])
     learn = dispatch.best("passive_aggressive").learn_sets
     used = 0
@@ -164,7 +162,7 @@ def visit_shard(shared: Shards, rows: IntArray) -> ShardResult:
         room = used + len(base) * m  # pages that are not written to take no memory
         indices, data = _longer(indices, used, room), _longer(data, used, room)
         places = (node, common, drift.node, drift.shared, indptr, indices, data, work, counts)
-        used = learn(*documents, base, part.start, *layout, *places)
+        used = learn(documents, base, part.start, layout, *how, places)
     A = sparse.csr_array((data[:used].copy(), indices[:used].copy(), indptr), shape=(n_docs, m))
     gained = Branching(node, common).plus(shared.branching, -1.0)
     return ShardResult(A, gained, drift, int(counts[0]), int(counts[1]))
