@@ -73,6 +73,7 @@ def test_every_registered_decoder_is_tested_here() -> None:
     elsewhere = {"pcut", "least_cost", "least_h_loss"}  # PCut decides batches, the others take probabilities
     elsewhere.add("path_classifier")  # learns about one taxonomy
     elsewhere |= {"best_tree", "best_non_empty"}  # test_best_tree
+    elsewhere.add("expected")  # needs curves to decide: cutoffs/test_expected
     assert {decode.name for decode in EVERY} | elsewhere == set(DECODERS)
 
 

@@ -24,7 +24,8 @@ import pytest
 
 from linnaeus import Taxonomy
 from linnaeus.data.convert import write_mapped
-from linnaeus.data.dataset import Dataset, columns_line, describe
+from linnaeus.data.dataset import Dataset, columns_line
+from linnaeus.data.describe import describe
 from linnaeus.data.label_files import FORMATS as LABEL_FORMATS
 from linnaeus.data.label_files import LabelFile, read_label_file
 from linnaeus.data.readers import FORMATS, read_dataset

@@ -121,7 +121,6 @@ class HBLR(LinearTaxonomyClassifier):
     Examples
     --------
     >>> import numpy as np
-    import numpy.typing as npt
     >>> from linnaeus import HBLR, Taxonomy
     >>> tax = Taxonomy.from_edges([("Root", "A"), ("Root", "B"), ("A", "AA"), ("A", "AB")])
     >>> X = np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0.1]])
