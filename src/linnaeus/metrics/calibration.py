@@ -43,7 +43,7 @@ class PairOptions(TypedDict, total=False):
     conditional: bool
 
 
-class ReliabilityBin(TypedDict):
+class ReliabilityRow(TypedDict):
     """A bin of probabilities: number of pairs, mean probability and frequency."""
 
     n: int
@@ -117,7 +117,7 @@ def reliability(
     n_bins: int = 15,
     bins: str = "width",
     **which: Unpack[PairOptions],
-) -> list[ReliabilityBin]:
+) -> list[ReliabilityRow]:
     """The bins behind `expected_calibration_error`: n, mean probability and frequency of each one that is not empty.
 
     Parameters
@@ -217,7 +217,7 @@ def coherence_violations(
 # -- shared ------------------------------------------------------------------------------------------------------------
 
 
-def bin_table(P: FloatArray, y: FloatArray, n_bins: int, bins: str = "width") -> list[ReliabilityBin]:
+def bin_table(P: FloatArray, y: FloatArray, n_bins: int, bins: str = "width") -> list[ReliabilityRow]:
     """n, mean probability and frequency of every bin that is not empty."""
     if n_bins < 1:
         raise ParameterError(f"n_bins={n_bins} is not a positive number.")
