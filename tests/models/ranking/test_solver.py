@@ -61,15 +61,16 @@ def test_random_problems_have_the_optimum_of_a_generic_solver(tax, seed, per_pai
     X, Y, classes, C = random_problem(tax, seed)
     sizes = Y.sum(axis=1)
     args = (tax, X, Y, classes, attributes, "half")
-    found = solved(*args, C, "dense", per_pair, tol=1e-8)
+    tol = 1e-4 if per_pair else 1e-8  # steps of single pairs crawl where documents have few features
+    found = solved(*args, C, "dense", per_pair, tol=tol)
     if not ((sizes > 0) & (sizes < len(classes))).any():
         assert found.objective == 0
         return
     expected = generic_optimum(*dual(*args, C, per_pair))
     assert found.objective - found.gap <= expected + 1e-6 * max(1.0, expected)
     assert found.objective >= expected - 1e-6 * max(1.0, expected)
-    # One slack per pair may stop at the limit of passes, with a gap that says so.
-    assert found.gap <= (1e-6 if found.converged else 1e-4) * max(1.0, found.objective)
+    assert found.converged
+    assert found.gap <= 1.01 * tol * max(1.0, found.objective)
 
 
 @settings(max_examples=30)
