@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from linnaeus.models.bayes.bouchard import Bounded, Local
+from linnaeus.models.bayes.bouchard import Bounded, Local, curvature_of
 
 
 def made(softmax: bool, seed: int, wide: float = 1.0) -> tuple[Bounded, np.ndarray]:
@@ -34,6 +34,23 @@ def test_no_beta_is_better(wide) -> None:
         total += found.fun
     assert best <= total + 1e-6
     assert best == pytest.approx(total, abs=1e-3)
+
+
+@pytest.mark.parametrize("beta", [np.nan, -1e300, 1e300])
+def test_beta_is_found_from_anywhere(beta) -> None:
+    seen, S = made(True, 0)
+    best = seen.at(S)[0]
+    seen.local.beta = np.full(5, beta)
+    assert seen.at(S)[0] == pytest.approx(best, rel=1e-12)
+
+
+@pytest.mark.parametrize("wide", [1e9, 1e18])
+def test_beta_is_found_for_huge_scores_and_variances(wide) -> None:
+    seen, S = made(True, 0, wide)
+    seen.variances = seen.variances * wide**2
+    seen.at(S)
+    slopes = 0.5 + 2 * curvature_of(seen.local.xi) * (S - seen.local.beta[:, None])
+    np.testing.assert_allclose(slopes.sum(axis=1), 1, atol=1e-6)
 
 
 @pytest.mark.parametrize("softmax", [True, False])

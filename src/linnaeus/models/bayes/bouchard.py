@@ -38,7 +38,8 @@ def curvature_of(xi: FloatArray) -> FloatArray:
     near = xi < 1e-2
     safe = np.where(near, 1.0, xi)
     far = np.tanh(0.5 * safe) / (4 * safe)  # sigma(x) - 1/2 = tanh(x/2) / 2
-    return np.where(near, 0.125 - xi**2 / 96 + xi**4 / 960, far)
+    close = np.where(near, xi, 0.0)  # powers of a huge xi would overflow
+    return np.where(near, 0.125 - close**2 / 96 + close**4 / 960, far)
 
 
 def bend_of(xi: FloatArray, away: FloatArray, variances: FloatArray, lam: FloatArray) -> FloatArray:
@@ -85,9 +86,11 @@ class Local:
 
 def _centre(scores: FloatArray, variances: FloatArray, beta: FloatArray) -> FloatArray:
     """beta of every document: Newton's method on the logarithm of sum_k f', kept within what is known to hold it."""
-    most = scores.max(axis=1) + np.log(scores.shape[1]) + 0.5 * np.sqrt(variances.sum(axis=1))
-    beta = np.minimum(beta, most)  # above that the sum may be rounded to nothing
-    todo, low, high = np.arange(len(beta)), np.full(len(beta), -np.inf), np.full(len(beta), np.inf)
+    spread = np.log(scores.shape[1]) + 0.5 * np.sqrt(variances.sum(axis=1))
+    most = scores.max(axis=1) + spread  # above that the sum may be rounded to nothing
+    least = scores.min(axis=1) - spread  # a trial that overflowed leaves beta far below, or nan
+    beta = np.fmin(np.fmax(beta, least), most)
+    todo, low, high = np.arange(len(beta)), least, most  # f' is at least 1/2 at one end and below 1/K at the other
     for _ in range(_ROUNDS):
         S, v, at = scores[todo], variances[todo], beta[todo]
         away = S - at[:, None]
@@ -96,7 +99,8 @@ def _centre(scores: FloatArray, variances: FloatArray, beta: FloatArray) -> Floa
         total = (0.5 + 2 * lam * away).sum(axis=1)
         low[todo], high[todo] = np.where(total > 1, at, low[todo]), np.where(total > 1, high[todo], at)
         slope = np.maximum(bend_of(xi, away, v, lam).sum(axis=1), np.finfo(float).tiny)
-        new = at + np.clip(np.log(np.maximum(total, np.finfo(float).tiny)) * total / slope, -10, 10)
+        limit = np.maximum(10, 0.5 * (high - low)[todo])
+        new = at + np.clip(np.log(np.maximum(total, np.finfo(float).tiny)) * total / slope, -limit, limit)
         outside = (new <= low[todo]) | (new >= high[todo])
         beta[todo] = np.where(outside & (np.abs(total - 1) > 1e-12), 0.5 * (low[todo] + high[todo]), new)
         todo = todo[np.abs(total - 1) > 1e-9]  # quadratic: the step just taken leaves far less

@@ -182,7 +182,8 @@ def line_search(
     for _ in range(halvings):
         t = length[waiting]
         allowed = ARMIJO * t * slope[waiting] + slack[waiting]
-        fails = ~(rise(t, waiting) <= allowed)
+        with np.errstate(over="ignore", invalid="ignore"):  # a step that is far too long may overflow: it fails
+            fails = ~(rise(t, waiting) <= allowed)
         if not fails.any():
             return length
         waiting = np.flatnonzero(fails) if isinstance(waiting, slice) else waiting[fails]
