@@ -17,8 +17,7 @@ import numpy.typing as npt
 
 from linnaeus.engine import limits
 from linnaeus.errors import DataError, ParameterError
-from linnaeus.taxonomy.closure import parent_sets, pattern
-from linnaeus.taxonomy.rows import pointers, row_numbers
+from linnaeus.taxonomy.closure import parent_sets, pattern, pointers, row_numbers
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray
 

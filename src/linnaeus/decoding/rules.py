@@ -22,8 +22,7 @@ import numpy as np
 
 from linnaeus.decoding.base import Hierarchy, hierarchy
 from linnaeus.errors import ParameterError, TaxonomyError, check_number, nearest
-from linnaeus.taxonomy.closure import pattern
-from linnaeus.taxonomy.rows import pointers, row_numbers
+from linnaeus.taxonomy.closure import pattern, pointers, row_numbers
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, BoolArray, IntArray
 

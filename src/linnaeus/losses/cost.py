@@ -24,8 +24,7 @@ from scipy import sparse
 
 from linnaeus.errors import ParameterError, nearest
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.taxonomy.closure import parent_sets
-from linnaeus.taxonomy.rows import row_numbers, select
+from linnaeus.taxonomy.closure import parent_sets, row_numbers, select
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
 
 __all__ = [

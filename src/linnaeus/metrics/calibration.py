@@ -22,8 +22,7 @@ from linnaeus.metrics.node_scores import NodeScores, as_node_scores, lift
 from linnaeus.metrics.score import Score
 from linnaeus.metrics.sets import need_taxonomy
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.taxonomy.closure import parent_sets
-from linnaeus.taxonomy.rows import row_numbers
+from linnaeus.taxonomy.closure import parent_sets, row_numbers
 from linnaeus.typing import FloatArray, IntArray
 
 __all__ = ["brier", "calibration_by_level", "coherence_violations", "expected_calibration_error", "reliability"]

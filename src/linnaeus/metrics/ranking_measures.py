@@ -22,8 +22,7 @@ from linnaeus.metrics.ranking_input import Ranking, as_ranking
 from linnaeus.metrics.score import Score
 from linnaeus.metrics.sets import need_taxonomy
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.taxonomy.closure import parent_sets
-from linnaeus.taxonomy.rows import row_numbers
+from linnaeus.taxonomy.closure import parent_sets, row_numbers
 from linnaeus.typing import CSR, FloatArray, IntArray
 
 __all__ = [

@@ -20,7 +20,7 @@ from linnaeus.metrics.ranking_input import Ranking, as_ranking
 from linnaeus.metrics.score import Score
 from linnaeus.metrics.sets import Pair, as_pair
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.taxonomy.rows import row_numbers
+from linnaeus.taxonomy.closure import row_numbers
 from linnaeus.typing import FloatArray
 
 __all__ = ["Report", "SetCounts", "count_sets", "evaluate"]

@@ -21,7 +21,7 @@ from linnaeus.metrics.ranking_input import as_ranking
 from linnaeus.metrics.ranking_measures import Labels, top_hits
 from linnaeus.metrics.score import Score
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.taxonomy.rows import row_numbers
+from linnaeus.taxonomy.closure import row_numbers
 from linnaeus.typing import CSR, FloatArray
 
 __all__ = ["ndcg_at_k", "precision_at_k", "propensities", "propensity_scored_precision_at_k", "recall_at_k"]

@@ -12,7 +12,7 @@ from linnaeus.decoding.base import stacked
 from linnaeus.decoding.rules import Rules
 from linnaeus.errors import ParameterError
 from linnaeus.order import best_columns
-from linnaeus.taxonomy.rows import row_numbers
+from linnaeus.taxonomy.closure import row_numbers
 from linnaeus.typing import CSR, Array, BoolArray, FloatArray, IntArray, Matrix, is_sparse
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from linnaeus.errors import TaxonomyError, nearest, place
-from linnaeus.taxonomy.rows import pointers
+from linnaeus.taxonomy.closure import pointers
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import BoolArray, IntArray
 

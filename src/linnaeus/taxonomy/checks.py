@@ -16,9 +16,9 @@ import numpy as np
 from linnaeus.errors import TaxonomyError, nearest
 from linnaeus.taxonomy import build
 from linnaeus.taxonomy.build import EdgeList
+from linnaeus.taxonomy.closure import pointers
 from linnaeus.taxonomy.formats.draft import Draft
 from linnaeus.taxonomy.names import Deprecated
-from linnaeus.taxonomy.rows import pointers
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import BoolArray, IntArray
 

@@ -1,19 +1,21 @@
 """Label sets over a taxonomy: close (add ancestors), frontier (keep most specific), names to 0/1 rows and back.
 
-Label sets are CSR arrays Y (n_docs x n_nodes) of int8 ones. A set is closed if it holds all ancestors of its members;
-the root says nothing and is never added.
+Label sets are CSR arrays Y (n_docs x n_nodes) of int8 ones, or only their index arrays: row r holds
+``indices[indptr[r]:indptr[r + 1]]``. A set is closed if it holds all ancestors of its members. The root stands above
+every node and tells nothing about a document, so it is never added.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linnaeus.errors import DataError, ParameterError, UnknownLabelError, nearest
-from linnaeus.taxonomy.rows import select
-from linnaeus.taxonomy.taxonomy import Taxonomy
-from linnaeus.typing import CSR, IntArray
+from linnaeus.typing import CSR, BoolArray, IntArray
+
+if TYPE_CHECKING:
+    from linnaeus.taxonomy.taxonomy import Taxonomy
 
 __all__ = [
     "UNKNOWN",
@@ -27,10 +29,48 @@ __all__ = [
     "labels",
     "parent_sets",
     "pattern",
+    "pointers",
+    "row_numbers",
     "select",
 ]
 
 UNKNOWN = ("error", "drop", "replace")  # what to do with labels that are not nodes
+
+
+def pointers(sizes: IntArray | BoolArray) -> IntArray:
+    """``indptr`` of rows of these sizes.
+
+    Examples
+    --------
+    >>> pointers(np.array([2, 0, 1])).tolist()
+    [0, 2, 2, 3]
+    """
+    indptr = np.zeros(len(sizes) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=indptr[1:])
+    return indptr
+
+
+def row_numbers(indptr: IntArray) -> IntArray:
+    """The row of every entry.
+
+    Examples
+    --------
+    >>> row_numbers(np.array([0, 2, 2, 3])).tolist()
+    [0, 0, 2]
+    """
+    return np.repeat(np.arange(len(indptr) - 1, dtype=np.int32), np.diff(indptr))
+
+
+def select(indptr: IntArray, indices: IntArray, keep: BoolArray) -> tuple[IntArray, IntArray]:
+    """The rows with those entries only that ``keep`` marks.
+
+    Examples
+    --------
+    >>> indptr, indices = select(np.array([0, 2, 3]), np.array([4, 7, 5]), np.array([True, False, True]))
+    >>> indptr.tolist(), indices.tolist()
+    ([0, 1, 2], [4, 5])
+    """
+    return pointers(keep)[indptr], indices[keep]
 
 
 def pattern(indptr: IntArray, indices: IntArray, n_columns: int) -> CSR:
@@ -78,6 +118,7 @@ def parent_sets(taxonomy: Taxonomy, *, keep_root: bool = False) -> tuple[IntArra
 
     Examples
     --------
+    >>> from linnaeus import Taxonomy
     >>> tax = Taxonomy.from_edges([("R", "A"), ("R", "B"), ("A", "C"), ("B", "C")])
     >>> [array.tolist() for array in parent_sets(tax)]
     [[0, 0, 0, 0, 2], [1, 2]]

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from linnaeus.errors import TaxonomyError
+from linnaeus.taxonomy import closure
 from linnaeus.taxonomy.names import Deprecated
-from linnaeus.taxonomy.rows import pointers, row_numbers
 from linnaeus.typing import CSR, BoolArray, IntArray, ObjectArray
 
 __all__ = ["Deprecated", "Taxonomy"]
@@ -379,7 +379,7 @@ class Taxonomy:
         >>> [array.tolist() for array in tax.edges]
         [[0, 0, 1, 2], [1, 2, 3, 3]]
         """
-        return self.parent_indices, _frozen(row_numbers(self.parent_indptr))
+        return self.parent_indices, _frozen(closure.row_numbers(self.parent_indptr))
 
     @cached_property
     def _children_csr(self) -> tuple[IntArray, IntArray]:
@@ -387,7 +387,7 @@ class Taxonomy:
             return self.parent_indptr, self.parent_indices
         parent, child = self.edges
         order = np.argsort(parent, kind="stable")
-        return _frozen(pointers(np.bincount(parent, minlength=self.n_nodes))), _frozen(child[order])
+        return _frozen(closure.pointers(np.bincount(parent, minlength=self.n_nodes))), _frozen(child[order])
 
     @property
     def child_indptr(self) -> IntArray:
@@ -447,8 +447,6 @@ class Taxonomy:
 
     def ancestors(self, node: str | int, *, include_self: bool = True) -> IntArray:
         """The node and everything above it but the root, smallest number (highest) first."""
-        from linnaeus.taxonomy import closure
-
         v = self.index(node)
         above = closure.ancestor_sets(self, np.array([v], dtype=np.int32))[1]
         return above if include_self else above[above != v]
@@ -489,8 +487,6 @@ class Taxonomy:
 
     def descendants(self, node: str | int, *, include_self: bool = True) -> IntArray:
         """The node and everything below it."""
-        from linnaeus.taxonomy import closure
-
         v = self.index(node)
         below = closure.descendant_sets(self, np.array([v], dtype=np.int32))[1]
         return below if include_self else below[below != v]
@@ -512,20 +508,14 @@ class Taxonomy:
     @cached_property
     def ancestor_matrix(self) -> CSR:
         """Reflexive, transitive ancestor relation without the root: row v holds anc(v) (n_nodes x n_nodes CSR)."""
-        from linnaeus.taxonomy import closure
-
         return closure.ancestor_matrix(self)
 
     def close(self, Y: CSR, *, keep_root: bool = True) -> CSR:
         """Add all ancestors but the root to every row of Y (n_docs x n_nodes); a root given as label stays if asked."""
-        from linnaeus.taxonomy import closure
-
         return closure.close(self, Y, keep_root=keep_root)
 
     def frontier(self, Y: CSR) -> CSR:
         """Keep the most specific labels of every row: those that are not an ancestor of another one."""
-        from linnaeus.taxonomy import closure
-
         return closure.frontier(self, Y)
 
     def indicator(self, labels: Any, *, unknown: str = "error") -> CSR:
@@ -541,14 +531,10 @@ class Taxonomy:
         >>> tax.indicator([["A", "AA"], []]).toarray().tolist()
         [[0, 1, 1], [0, 0, 0]]
         """
-        from linnaeus.taxonomy import closure
-
         return closure.indicator(self, labels, unknown=unknown)
 
     def labels(self, Y: CSR) -> list[list[str]]:
         """Rows of an indicator as lists of names; the inverse of `indicator`."""
-        from linnaeus.taxonomy import closure
-
         return closure.labels(self, Y)
 
     # -- identity ------------------------------------------------------------------------------------------------------

@@ -18,8 +18,7 @@ from linnaeus.data.check import check_labels
 from linnaeus.decoding.base import Decoder, blocks, checked
 from linnaeus.errors import DataError
 from linnaeus.order import best_columns
-from linnaeus.taxonomy.closure import pattern
-from linnaeus.taxonomy.rows import pointers, row_numbers
+from linnaeus.taxonomy.closure import pattern, pointers, row_numbers
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, Array, BoolArray, FloatArray, IntArray
 

@@ -21,8 +21,7 @@ from linnaeus.decoding.cutoffs.held_out import HeldOut, TopScores
 from linnaeus.decoding.set_weights import SetWeights
 from linnaeus.decoding.simple.threshold import repaired
 from linnaeus.errors import DataError, ParameterError, check_number
-from linnaeus.taxonomy.closure import pattern
-from linnaeus.taxonomy.rows import pointers
+from linnaeus.taxonomy.closure import pattern, pointers
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray
 

@@ -33,7 +33,7 @@ from linnaeus.decoding.base import hierarchy
 from linnaeus.decoding.cutoffs.held_out import HeldOut, TopScores, held_out
 from linnaeus.decoding.probability.coherence import lifted, lowered, smoothed
 from linnaeus.errors import DataError, ParameterError, check_choice
-from linnaeus.taxonomy.rows import row_numbers
+from linnaeus.taxonomy.closure import row_numbers
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import BoolArray, FloatArray, IntArray
 

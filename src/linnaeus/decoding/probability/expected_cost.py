@@ -28,8 +28,7 @@ from linnaeus.decoding.sets.best_sets import RankedSets
 from linnaeus.decoding.sets.closures import best_closures
 from linnaeus.errors import DataError, ParameterError, check_choice
 from linnaeus.losses.cost import node_weights
-from linnaeus.taxonomy.closure import pattern
-from linnaeus.taxonomy.rows import pointers
+from linnaeus.taxonomy.closure import pattern, pointers
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray
 

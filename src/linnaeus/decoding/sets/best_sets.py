@@ -29,8 +29,7 @@ from linnaeus.decoding.rules import NO_BOUND, BoundRules, Rules
 from linnaeus.decoding.set_weights import SetWeights
 from linnaeus.decoding.sets.dag import on_dag
 from linnaeus.errors import DataError, check_number
-from linnaeus.taxonomy.closure import pattern
-from linnaeus.taxonomy.rows import pointers, row_numbers
+from linnaeus.taxonomy.closure import pattern, pointers, row_numbers
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
 

@@ -18,8 +18,7 @@ from linnaeus.decoding.set_weights import SetWeights
 from linnaeus.decoding.sets.best_sets import best_sets, branching_scores
 from linnaeus.decoding.sets.closures import BestClosure
 from linnaeus.errors import ParameterError
-from linnaeus.taxonomy.closure import pattern
-from linnaeus.taxonomy.rows import pointers
+from linnaeus.taxonomy.closure import pattern, pointers
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray
 

@@ -30,8 +30,7 @@ import numpy as np
 from linnaeus.decoding.base import Hierarchy, positions
 from linnaeus.decoding.rules import BoundRules
 from linnaeus.decoding.sets.integer import IntegerSets
-from linnaeus.taxonomy.closure import pattern
-from linnaeus.taxonomy.rows import pointers, row_numbers
+from linnaeus.taxonomy.closure import pattern, pointers, row_numbers
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
 

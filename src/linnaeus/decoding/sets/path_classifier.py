@@ -20,7 +20,7 @@ import numpy.typing as npt
 from linnaeus.decoding.base import Theta, hierarchy, positions
 from linnaeus.decoding.sets.search import Descent, LocalSearch, chosen_ends
 from linnaeus.errors import DataError, ParameterError
-from linnaeus.taxonomy.rows import row_numbers
+from linnaeus.taxonomy.closure import row_numbers
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray
 

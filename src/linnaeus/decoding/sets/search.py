@@ -27,8 +27,7 @@ from linnaeus.decoding.set_weights import SetWeights, scored_inner
 from linnaeus.decoding.sets.best_sets import best_sets
 from linnaeus.decoding.simple.top_down import TopDown
 from linnaeus.errors import ParameterError, check_choice, check_number
-from linnaeus.taxonomy.closure import pattern
-from linnaeus.taxonomy.rows import row_numbers
+from linnaeus.taxonomy.closure import pattern, row_numbers
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
 

@@ -25,8 +25,7 @@ import numpy.typing as npt
 from linnaeus.decoding.base import Decoder, Theta, as_given, blocks, hierarchy, less_theta, plain_theta, theta_per_node
 from linnaeus.decoding.set_weights import SetWeights, by_closure, by_suppression
 from linnaeus.errors import DataError, check_choice
-from linnaeus.taxonomy.closure import pattern, select
-from linnaeus.taxonomy.rows import pointers
+from linnaeus.taxonomy.closure import pattern, pointers, select
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
 

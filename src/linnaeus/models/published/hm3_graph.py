@@ -19,8 +19,7 @@ from linnaeus.models.structured.contracts import DualBlocks, TrainingDocuments
 from linnaeus.models.structured.documents import training_documents
 from linnaeus.models.structured.tree import padded_width
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.taxonomy.closure import pattern
-from linnaeus.taxonomy.rows import pointers
+from linnaeus.taxonomy.closure import pattern, pointers
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Kernel, Matrix
 
 __all__ = ["GraphStructure"]

@@ -27,7 +27,7 @@ from linnaeus.models.fitting import warn_not_converged, warn_user
 from linnaeus.models.ranking.online import RankerOutcome
 from linnaeus.models.ranking.updates import AttributeWeights, DocumentSource, RankedClasses
 from linnaeus.progress import progress
-from linnaeus.taxonomy.rows import row_numbers
+from linnaeus.taxonomy.closure import row_numbers
 from linnaeus.typing import CSR, FloatArray, IntArray
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ import numpy as np
 
 from linnaeus.models.solvers.cg import Which, conjugate_gradients, line_search, whole_dot
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.taxonomy.rows import row_numbers
+from linnaeus.taxonomy.closure import row_numbers
 from linnaeus.typing import CSR, FloatArray, IntArray
 
 __all__ = ["MixingProblem", "MixingSolution", "Pulls", "pulls_of"]

@@ -23,7 +23,7 @@ from linnaeus.models.structured.contracts import DualBlocks, TrainingDocuments
 from linnaeus.models.structured.documents import training_documents
 from linnaeus.models.structured.tree import padded_width
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.taxonomy.rows import pointers, row_numbers
+from linnaeus.taxonomy.closure import pointers, row_numbers
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Kernel, Matrix
 
 if TYPE_CHECKING:

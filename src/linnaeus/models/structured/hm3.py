@@ -50,8 +50,7 @@ from linnaeus.models.structured.contracts import DualBlocks, Structure
 from linnaeus.models.structured.documents import kernel_scores, linear_scores
 from linnaeus.models.structured.tree import TreeStructure, cost_weights
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.taxonomy.closure import pattern
-from linnaeus.taxonomy.rows import pointers
+from linnaeus.taxonomy.closure import pattern, pointers
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Kernel, Matrix
 
 __all__ = ["HM3"]

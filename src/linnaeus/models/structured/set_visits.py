@@ -26,8 +26,7 @@ from linnaeus.engine.limits import blocks, rows_that_fit
 from linnaeus.models.linear import Scorer
 from linnaeus.models.solvers.passive_aggressive import squared_norms
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.taxonomy.closure import parent_sets
-from linnaeus.taxonomy.rows import pointers
+from linnaeus.taxonomy.closure import parent_sets, pointers
 from linnaeus.typing import CSR, Array, BoolArray, FloatArray, IntArray
 
 __all__ = ["SPARE", "Branching", "ShardResult", "Shards", "TreeOfNodes", "visit_shard"]

@@ -35,8 +35,7 @@ from linnaeus.models.linear import LinearTaxonomyClassifier
 from linnaeus.models.topdown.local import Family, LocalSolution, LocalTraining, packs, solve_pack
 from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.taxonomy.closure import parent_sets, pattern
-from linnaeus.taxonomy.rows import row_numbers
+from linnaeus.taxonomy.closure import parent_sets, pattern, row_numbers
 from linnaeus.typing import CSR, BoolArray, Engine, FloatArray, IntArray, Matrix
 
 __all__ = ["Descent", "LocalClassifiers", "intersection", "union"]

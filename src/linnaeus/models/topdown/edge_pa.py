@@ -31,8 +31,7 @@ from linnaeus.models.topdown.fitted_search import fit_search, leaves_of
 from linnaeus.models.topdown.local import Family
 from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.taxonomy.closure import parent_sets
-from linnaeus.taxonomy.rows import row_numbers
+from linnaeus.taxonomy.closure import parent_sets, row_numbers
 from linnaeus.typing import CSR, Engine, IntArray, Matrix
 
 __all__ = ["EdgePA"]

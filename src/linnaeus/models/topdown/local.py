@@ -24,7 +24,7 @@ import numpy as np
 
 from linnaeus.models.solvers.binary import prepare_training, solve_columns
 from linnaeus.models.solvers.rows import PANEL, Seed
-from linnaeus.taxonomy.rows import pointers
+from linnaeus.taxonomy.closure import pointers
 from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
 
 __all__ = ["Family", "LocalSolution", "LocalTraining", "Pack", "packs", "solve_pack"]

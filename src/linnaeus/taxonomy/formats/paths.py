@@ -13,47 +13,16 @@ import re
 from collections.abc import Iterator
 
 from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
-from linnaeus.taxonomy.formats.source import DELIMITERS, body_lines, column_mark, quoted, table
-from linnaeus.taxonomy.names import PATH_MARKS
+from linnaeus.taxonomy.formats.source import body_lines, column_mark, is_header, path_mark, quoted, table
 from linnaeus.taxonomy.taxonomy import Taxonomy
 
-__all__ = ["KNOWN_OPTIONS", "compose", "is_header", "parse", "path_mark"]
+__all__ = ["KNOWN_OPTIONS", "compose", "parse"]
 
 KNOWN_OPTIONS = ("separator", "header", "names")
 
-SAMPLE = 2000  # lines that are looked at for a mark
+SAMPLE = 2000  # lines examined for a number in front of every path
 _COLUMN = re.compile(r"(.*_)?(categor(y|ies)|paths?|labels?|class(es)?|taxonomy|topics?|subjects?|names?|product_type)")
-_DELIMITER = {mark: re.compile(re.escape(mark) + (r"(?! )" if mark == "," else "")) for mark in DELIMITERS}
 _NUMBERED = re.compile(r"(\d+) - ")  # 1604 - Apparel & Accessories > Clothing
-_LEVEL = re.compile(r"(level|lvl|l|tier|depth|step|category|cat)[ _-]?\d+", re.IGNORECASE)
-
-
-def is_header(cells: list[str]) -> bool:
-    """Whether the cells are column names such as ``level1, level2``."""
-    return len(cells) > 1 and all(_LEVEL.fullmatch(cell) for cell in cells)
-
-
-def path_mark(text: str) -> str | None:
-    """The mark between the steps of paths, such as `` > ``, that at least half of the first lines have, or None.
-
-    Lines that hold a delimiter of columns as often are a table. A slash counts only where commas occur, too:
-    otherwise the lines are codes (`linnaeus.taxonomy.formats.codes`).
-
-    Examples
-    --------
-    >>> path_mark("A\\nA > AA\\nA > AB, AC\\n"), path_mark("A,A > B\\n"), path_mark("A/AA, AB\\nA/AC\\n")
-    (' > ', None, '/')
-    """
-    lines = [line for _, line in itertools.islice(body_lines(text), SAMPLE)]
-    if not lines or any("\t" in line or line[0].isspace() for line in lines):
-        return None
-    # A comma in front of a blank is one of a name.
-    delimiters = max(sum(bool(_DELIMITER[mark].search(line)) for line in lines) for mark in _DELIMITER)
-    for mark in PATH_MARKS:
-        marked = sum(mark in line for line in lines)
-        if marked > delimiters and 2 * marked >= len(lines) and (mark != "/" or any("," in line for line in lines)):
-            return mark
-    return None
 
 
 def _mark(text: str, options: FormatOptions) -> tuple[str, bool]:

@@ -15,8 +15,7 @@ from linnaeus.errors import TaxonomyError
 from linnaeus.taxonomy.formats.codes import code_columns, code_separator
 from linnaeus.taxonomy.formats.edges import header_columns
 from linnaeus.taxonomy.formats.nested import CHILDREN, PARENTS
-from linnaeus.taxonomy.formats.paths import is_header, path_mark
-from linnaeus.taxonomy.formats.source import body_lines, column_mark, delimiter, find_note, table
+from linnaeus.taxonomy.formats.source import body_lines, column_mark, delimiter, find_note, is_header, path_mark, table
 
 __all__ = ["ambiguity", "document_sign", "recognise_text", "taxonomy_sign"]
 

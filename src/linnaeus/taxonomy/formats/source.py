@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 
 from linnaeus import files
 from linnaeus.errors import TaxonomyError, place
+from linnaeus.taxonomy.names import PATH_MARKS
 
 __all__ = [
     "add_note",
@@ -27,7 +28,9 @@ __all__ = [
     "decode",
     "delimiter",
     "find_note",
+    "is_header",
     "load",
+    "path_mark",
     "quoted",
     "save",
     "source_name",
@@ -37,8 +40,11 @@ __all__ = [
 _NOTE = re.compile(r"^(?:#|!|%|<!--) ?linnaeus (\{.*\})", re.MULTILINE)
 _XML_ENCODING = re.compile(rb"""<\?xml[^>]{0,80}?\sencoding\s*=\s*["']([\w.:-]+)["']""")
 _EXCEL_MARK = re.compile(r'"?sep=([^\w\s"]|\t)"?[;,\t]*\r?', re.IGNORECASE)
+_LEVEL = re.compile(r"(level|lvl|l|tier|depth|step|category|cat)[ _-]?\d+", re.IGNORECASE)
 DELIMITERS = ("\t", ";", ",", "|")
-SAMPLE = 200  # lines that are looked at for a delimiter
+_DELIMITER = {mark: re.compile(re.escape(mark) + (r"(?! )" if mark == "," else "")) for mark in DELIMITERS}
+SAMPLE = 200  # lines examined to find the delimiter
+PATH_SAMPLE = 2000  # lines examined to find the mark between the steps of paths
 
 
 def load(path: str | os.PathLike[str], size: int = -1) -> bytes:
@@ -161,6 +167,34 @@ def column_mark(text: str) -> str | None:
             return found.group(1)
         break
     return delimiter([line for _, line in itertools.islice(body_lines(text), SAMPLE)])
+
+
+def is_header(cells: list[str]) -> bool:
+    """Whether the cells are column names such as ``level1, level2``."""
+    return len(cells) > 1 and all(_LEVEL.fullmatch(cell) for cell in cells)
+
+
+def path_mark(text: str) -> str | None:
+    """The mark between the steps of paths, such as `` > ``, that at least half of the first lines have, or None.
+
+    Lines that hold a delimiter of columns as often are a table. A slash counts only where commas occur, too:
+    otherwise the lines are codes (`linnaeus.taxonomy.formats.codes`).
+
+    Examples
+    --------
+    >>> path_mark("A\\nA > AA\\nA > AB, AC\\n"), path_mark("A,A > B\\n"), path_mark("A/AA, AB\\nA/AC\\n")
+    (' > ', None, '/')
+    """
+    lines = [line for _, line in itertools.islice(body_lines(text), PATH_SAMPLE)]
+    if not lines or any("\t" in line or line[0].isspace() for line in lines):
+        return None
+    # A comma in front of a blank is one of a name.
+    delimiters = max(sum(bool(_DELIMITER[mark].search(line)) for line in lines) for mark in _DELIMITER)
+    for mark in PATH_MARKS:
+        marked = sum(mark in line for line in lines)
+        if marked > delimiters and 2 * marked >= len(lines) and (mark != "/" or any("," in line for line in lines)):
+            return mark
+    return None
 
 
 def table(text: str, mark: str, source: str) -> Iterator[tuple[int, list[str]]]:

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linnaeus.taxonomy.rows import pointers, row_numbers, select
+from linnaeus.taxonomy.closure import pointers, row_numbers, select
 
 
 @given(st.lists(st.lists(st.tuples(st.integers(0, 9), st.booleans()), max_size=4), max_size=5))
