@@ -13,6 +13,7 @@ from linnaeus.auto import AutoClassifier
 from linnaeus.auto.candidates import FAMILIES, GRID, Candidate, models_for
 from linnaeus.auto.evaluate import Evaluator, Outcome, splits_of
 from linnaeus.auto.search import Search, search
+from linnaeus.decoding import RCut
 from linnaeus.errors import ParameterError
 from linnaeus.features import DenseFeatures, TextFeatures
 
@@ -38,6 +39,7 @@ class Fixed:
     """An evaluator whose values are given by a function of candidate and size; every fit takes one second."""
 
     n_learn, variants, closed_sets, measure = 9_600, {"as they are": None, "rbf map": None}, True, "micro_f1"
+    fixed: dict[str, object] = {}  # noqa: RUF012
 
     def __init__(self, value) -> None:
         self.value, self.calls, self.Y = value, [], np.zeros((12_800, 1))
@@ -213,3 +215,27 @@ def test_wrong_parameters_are_named() -> None:
 @parametrize_with_checks([AutoClassifier(budget=0.001)])
 def test_scikit_learn_takes_it_as_one_of_its_own(estimator, check) -> None:
     check(estimator)
+
+
+def test_what_is_given_is_not_searched() -> None:
+    X, y = sets(60)
+    model = AutoClassifier(TAX, budget=60).fit(
+        X, y, models=["OneVsRestSVM"], tuned=("C",), parameters={"C": 0.5}, decoder="own"
+    )
+    assert len(model.report_.tried) == 1
+    assert model.pipeline_.model_.C == 0.5
+    assert model.pipeline_.decoder_ is None
+
+
+def test_a_given_cut_off_is_fitted_on_the_held_out_documents() -> None:
+    X, y = sets(60)
+    model = AutoClassifier(TAX, budget=60).fit(X, y, models=["NodeSVM"], tuned=("C",), decoder=RCut())
+    assert {one.cut for one in model.report_.tried} == {"rcut"}
+    assert model.pipeline_.decoder_.fitted
+
+
+def test_only_models_with_the_given_parameters_are_tried() -> None:
+    X, y = sets(60)
+    model = AutoClassifier(TAX, budget=60).fit(X, y, tuned=(), parameters={"pull": 0.5})
+    assert {one.candidate.model for one in model.report_.tried} == {"RRSVM", "RRLogistic"}
+    assert model.pipeline_.model_.pull == 0.5

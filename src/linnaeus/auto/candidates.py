@@ -103,13 +103,17 @@ def applies(name: str, Y: CSR, taxonomy: Taxonomy) -> bool:
 
 
 def make_model(candidate: Candidate, taxonomy: Taxonomy | None, scale: float, **usual: Any) -> Any:
-    """The unfitted model of a candidate; ``scale`` is the mean squared length of the vectors."""
+    """The unfitted model of a candidate; ``scale`` is the mean squared length of the vectors.
+
+    ``usual`` are parameters for models that have them; they override those of the candidate.
+    """
     known = parameters_of(candidate.model)
-    given: dict[str, Any] = {"taxonomy": taxonomy, **usual}
+    given: dict[str, Any] = {"taxonomy": taxonomy}
     if candidate.C is not None:
         given["C"] = float(f"{candidate.C / scale:.3g}")
     if candidate.learn is not None:
         given["learn"] = candidate.learn
+    given.update(usual)
     return registry.resolve(candidate.model)(**{key: value for key, value in given.items() if key in known})
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -13,9 +15,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.auto import measures
-from linnaeus.auto.evaluate import MOST_CURVES, Evaluator
+from linnaeus.auto.candidates import Candidate, make_model
+from linnaeus.auto.evaluate import MOST_CURVES, OWN, Evaluator
 from linnaeus.auto.search import FLAT, LAST_FIT, AutoReport, search
 from linnaeus.data.check import check_labels
+from linnaeus.decoding import Decoder
 from linnaeus.engine.limits import parse_seconds
 from linnaeus.errors import LinnaeusError, check_number
 from linnaeus.pipeline import Pipeline
@@ -25,9 +29,19 @@ from linnaeus.tuning.calibration import calibrate
 from linnaeus.tuning.held_out import n_documents
 from linnaeus.typing import CSR, FloatArray
 
-__all__ = ["AutoClassifier"]
+__all__ = ["LAST_FIT_FOLDER", "AutoClassifier"]
+
+LAST_FIT_FOLDER = "fit-"  # beginning of the names of checkpoints of last fits
 
 _STEPS = 500  # nodes up to which curves of probabilities are isotonic, which takes longer
+
+
+class _Fixed(NamedTuple):
+    """What a search does not choose, and the model that is taken where nothing can be searched."""
+
+    model: str
+    parameters: Mapping[str, object]
+    decoder: Decoder | str | None
 
 
 class AutoClassifier(ClassifierMixin, BaseEstimator):
@@ -98,6 +112,8 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         feature_names: Iterable[object] | None = None,
         models: list[str] | None = None,
         tuned: tuple[str, ...] = ("features", "learn", "C"),
+        parameters: Mapping[str, object] = MappingProxyType({}),
+        decoder: Decoder | str | None = None,
         say: Callable[[str], None] = lambda message: None,
     ) -> AutoClassifier:
         """Search, then learn from all documents.
@@ -112,6 +128,10 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
             Only these models; None: all that fit the labels.
         tuned : tuple of {"features", "learn", "C"}
             What is searched over, next to the models and the cut.
+        parameters : mapping
+            Parameters of models that are fixed, such as ``{"C": 1.0}``; only models that have them are tried.
+        decoder : Decoder, "own" or None, default=None
+            The decoder of the answers, "own" for the model's own; None: the best cut.
         say : callable
             Called with a line for every candidate.
 
@@ -132,9 +152,10 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
                 if hasattr(probe, name):
                     setattr(self, name, getattr(probe, name))
         Y, taxonomy, _ = check_labels(y, self.taxonomy, n_documents(X))
-        found = self._search(X, Y, taxonomy, budget, models, tuned, say)
+        fixed = _Fixed(FLAT if models is None else models[0], parameters, decoder)
+        found = self._search(X, Y, taxonomy, budget, models, tuned, fixed, say)
         self.report_: AutoReport | None = None if found is None else found[0]
-        pipe = self._pipeline(found)
+        pipe = self._pipeline(found, fixed)
         self.pipeline_ = pipe.fit(X, y, feature_names=feature_names)
         if found is not None:
             self._calibrate(X, y, found[0])
@@ -148,6 +169,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         budget: float | None,
         models: list[str] | None,
         tuned: tuple[str, ...],
+        fixed: _Fixed,
         say: Callable[[str], None],
     ) -> tuple[AutoReport, Evaluator] | None:
         try:
@@ -162,26 +184,40 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
                 n_jobs=self.n_jobs,
                 models=models,
                 tuned=tuned,
+                parameters=fixed.parameters,
+                decoder=fixed.decoder,
                 checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
                 say=say,
             )
         except LinnaeusError as error:
-            warnings.warn(f"Nothing was searched: {error} {FLAT} is taken.", stacklevel=3)
+            warnings.warn(f"Nothing was searched: {error} {fixed.model} is taken.", stacklevel=3)
             return None
         if found is None:
             warnings.warn(
-                f"There are {Y.shape[0]} documents, too few to hold any out: {FLAT} is taken as it is.", stacklevel=3
+                f"There are {Y.shape[0]} documents, too few to hold any out: {fixed.model} is taken as it is.",
+                stacklevel=3,
             )
         return found
 
-    def _pipeline(self, found: tuple[AutoReport, Evaluator] | None) -> Pipeline:
+    def _last_checkpoint(self, *chosen: object) -> str | None:
+        """The folder of the last fit: one for each problem and choice."""
+        if self.checkpoint is None:
+            return None
+        about = Path(self.checkpoint, "about.json").read_text("utf-8")
+        name = hashlib.blake2b(f"{about} {chosen!r}".encode(), digest_size=6).hexdigest()
+        return str(Path(self.checkpoint, f"{LAST_FIT_FOLDER}{name}"))
+
+    def _pipeline(self, found: tuple[AutoReport, Evaluator] | None, fixed: _Fixed) -> Pipeline:
         if found is None:
-            kind = resolve(FLAT)
-            return Pipeline(kind(self.taxonomy, random_state=self.random_state, n_jobs=self.n_jobs), self.features)
+            own = {"random_state": self.random_state, "n_jobs": self.n_jobs, **fixed.parameters}
+            model = make_model(Candidate(fixed.model), self.taxonomy, 1.0, **own)
+            return Pipeline(model, self.features, decoder=None if fixed.decoder == OWN else fixed.decoder)
         report, evaluator = found
         # A candidate that was stopped in the search would take much longer to converge than the budget allows.
         limit = max(LAST_FIT * report.chosen.seconds, report.budget - report.seconds)
-        model = evaluator.model(report.chosen.candidate, max_time=limit).set_params(taxonomy=self.taxonomy)
+        folder = self._last_checkpoint(report.chosen.candidate, dict(fixed.parameters))
+        model = evaluator.model(report.chosen.candidate, max_time=limit, checkpoint=folder)
+        model.set_params(taxonomy=self.taxonomy)
         features = evaluator.variants[report.chosen.candidate.features]
         return Pipeline(model, features, decoder=evaluator.fitted_cut(report.chosen))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +18,7 @@ import numpy as np
 from linnaeus.auto import measures
 from linnaeus.auto.candidates import Candidate, make_model
 from linnaeus.data.splits import kfold, train_test_split
-from linnaeus.decoding import CutOff, ExpectedCut, InstanceCut, SCut
+from linnaeus.decoding import CutOff, Decoder, ExpectedCut, InstanceCut, SCut
 from linnaeus.decoding.probability.curves import fit_calibrator
 from linnaeus.engine import single_blas_thread
 from linnaeus.errors import DataError
@@ -89,6 +90,8 @@ class Evaluator:
     measure: str
     seed: int
     n_jobs: int | None = None
+    fixed: Mapping[str, object] = field(default_factory=dict)  # parameters of models that are not searched over
+    decoder: Decoder | str | None = None  # instead of the best cut; "own" is the model's own decoder
     matrices: dict[tuple[str, int], tuple[Matrix, Matrix, float]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)  # of the features
 
@@ -141,7 +144,10 @@ class Evaluator:
     def model(self, candidate: Candidate, part: int = 0, **more: Any) -> Any:
         """The unfitted model of a candidate."""
         scale = self.matrix(candidate.features, part)[2]
-        return make_model(candidate, self.taxonomy, scale, random_state=self.seed, n_jobs=self.n_jobs, **more)
+        if self.fixed.get("kernel", "linear") != "linear":  # every document has length 1 there
+            scale = 1.0
+        usual = {"random_state": self.seed, "n_jobs": self.n_jobs, **self.fixed, **more}
+        return make_model(candidate, self.taxonomy, scale, **usual)
 
     def _held_out(
         self, candidate: Candidate, n_docs: int, max_time: float | None, warm: Any
@@ -191,18 +197,24 @@ class Evaluator:
         function = measures.of_answers(self.measure)
         own = float(function(gold, held.own, self.taxonomy))
         best = own, OWN, held.own
+        if self.decoder is not None and self.decoder != OWN:
+            best = -np.inf, OWN, held.own  # the given one, even where the model's own is better
         for name, cut in self.cuts(held).items():
             answers = self._crossed(held, cut, how)
             if answers is not None and (value := float(function(gold, answers, self.taxonomy))) > best[0]:
                 best = value, name, answers
+        if not np.isfinite(best[0]):
+            raise DataError(f"The held-out documents are too few to fit the decoder {self.decoder}.")
         return best[0], own, best[1], best[2], None
 
-    def cuts(self, held: HeldOutScores) -> dict[str, CutOff]:
-        """Cut-offs worth a try, unfitted; none where every document has one label."""
+    def cuts(self, held: HeldOutScores) -> dict[str, Decoder]:
+        """Cut-offs worth a try, unfitted; none where every document has one label, or the one that is given."""
+        if self.decoder is not None:
+            return {} if isinstance(self.decoder, str) else {self.decoder.name: self.decoder}
         if bool((np.diff(self.taxonomy.frontier(self.Y).indptr) == 1).all()) or len(held.documents) < 10:
             return {}
         some = bool((np.diff(self.Y.indptr) == 0).any())
-        found: dict[str, CutOff] = {}
+        found: dict[str, Decoder] = {}
         if len(held.nodes) <= MOST_CURVES:
             measure = self.measure if self.measure != measures.RANKING else "hierarchical_f1"
             found["expected"] = ExpectedCut(measure, at_least_one=not some)
@@ -210,13 +222,16 @@ class Evaluator:
         found["instance_cut"] = InstanceCut(target="f1", at_least_one=not some)
         return found
 
-    def fitted_cut(self, outcome: Outcome) -> CutOff | None:
+    def fitted_cut(self, outcome: Outcome) -> Decoder | None:
         """The cut of an outcome, fitted on all held-out documents; None for the model's own decoder."""
         if outcome.cut == OWN or outcome.held is None:
             return None
-        return outcome.held.fit(self.cuts(outcome.held)[outcome.cut], measures.of_answers(self.measure))
+        cut = self.cuts(outcome.held)[outcome.cut]
+        if not isinstance(cut, CutOff) or cut.fitted:
+            return cut
+        return outcome.held.fit(cut, measures.of_answers(self.measure))
 
-    def _crossed(self, held: HeldOutScores, cut: CutOff, how: dict[str, Any]) -> CSR | None:
+    def _crossed(self, held: HeldOutScores, cut: Decoder, how: dict[str, Any]) -> CSR | None:
         """Answers to each half of the held-out documents by the cut fitted on the other half."""
         from scipy import sparse
 
@@ -234,10 +249,16 @@ class Evaluator:
                 held.conditional,
             )
             try:
-                fitted = some.fit(cut, measures.of_answers(self.measure))
+                fitted = cut
+                if isinstance(cut, CutOff) and not cut.fitted:
+                    fitted = some.fit(cut, measures.of_answers(self.measure))
             except DataError:
                 return None
-            parts.append(fitted(np.asarray(held.S[here]), self.taxonomy, held.nodes))
+            if fitted.on_probabilities:
+                P = self._probabilities(held, how)[here]
+                parts.append(fitted(P, self.taxonomy, np.arange(self.taxonomy.n_nodes, dtype=np.int32)))
+            else:
+                parts.append(fitted(np.asarray(held.S[here]), self.taxonomy, held.nodes))
             rows.append(here)
         Y = sparse.csr_array(sparse.vstack(parts, format="csr"))[np.argsort(np.concatenate(rows))]
         if how["closed"]:

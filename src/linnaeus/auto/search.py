@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,9 @@ import numpy as np
 from linnaeus.auto import measures
 from linnaeus.auto.candidates import GRID, PLAIN, Candidate, feature_variants, models_for, parameters_of
 from linnaeus.auto.evaluate import OWN, Evaluator, Outcome, splits_of
+from linnaeus.decoding import Decoder
 from linnaeus.engine.limits import format_seconds
-from linnaeus.errors import LinnaeusError
+from linnaeus.errors import LinnaeusError, ParameterError
 from linnaeus.files import replace_file
 from linnaeus.models.checkpoint import digest
 from linnaeus.taxonomy import Taxonomy
@@ -109,7 +111,9 @@ class AutoReport:
             lines.append(
                 f"runner-up: {self.runner_up.candidate}, {_cut_words(self.runner_up)}: {self.runner_up.value:.4f}"
             )
-        lines.append(f"flat baseline: {FLAT} with its own decoder: {self.baseline.own:.4f}")
+        first = self.baseline.candidate
+        name = "flat baseline" if first.model == FLAT else "not tuned"
+        lines.append(f"{name}: {first}, its own decoder: {self.baseline.own:.4f}")
         lines.append(
             f"{len(self.tried)} fits in {format_seconds(max(1.0, round(self.seconds)))} "
             f"(budget {format_seconds(max(1.0, round(self.budget)))})"
@@ -166,7 +170,7 @@ class Search:
             outcome = Outcome(candidate, n_docs, row["value"], row["own"], row["cut"], row["seconds"])
         else:
             began = time.perf_counter()
-            limit = None if must or self.budget is None else max(1.0, self.left / (3.0 if new else 1.0))
+            limit = None if self.budget is None else max(1.0, self.left / (3.0 if new and not must else 1.0))
             try:
                 outcome = self.evaluator.run(candidate, n_docs, max_time=limit if can_stop else None)
             except (LinnaeusError, MemoryError) as refusal:
@@ -287,7 +291,13 @@ class Search:
     def _first(self, model: str, features: str = PLAIN, learn: str | None = None) -> Candidate:
         known = parameters_of(model)
         learn = (learn or "given") if "learn" in known and known["learn"] in ("given", "closed", "frontier") else None
-        return Candidate(model, features, 1.0 if "C" in known else None, learn)
+        fixed = self.evaluator.fixed
+        return Candidate(
+            model,
+            features,
+            1.0 if "C" in known and "C" not in fixed else None,
+            None if "learn" in fixed else learn,
+        )
 
     def _explore(self, n_docs: int) -> list[Outcome]:
         """The first round: variants with the flat model, all models, and C of the best half."""
@@ -346,6 +356,8 @@ def search(
     n_jobs: int | None = None,
     models: list[str] | None = None,
     tuned: tuple[str, ...] = ("features", "learn", "C"),
+    parameters: Mapping[str, object] = MappingProxyType({}),
+    decoder: Decoder | str | None = None,
     checkpoint: str | Path | None = None,
     say: Callable[[str], None] = lambda message: None,
 ) -> tuple[AutoReport, Evaluator] | None:
@@ -373,6 +385,10 @@ def search(
         The models, the first is the baseline; None: all that fit the labels.
     tuned : tuple of {"features", "learn", "C"}
         What is searched over, next to the models and the cut.
+    parameters : mapping
+        Parameters of models that are fixed, such as ``{"C": 1.0}``; only models that have them are tried.
+    decoder : Decoder, "own" or None, default=None
+        The decoder of the answers, "own" for the model's own; None: the best cut.
     checkpoint : path or None, default=None
         Folder for what was measured; the same search continues from there.
     say : callable
@@ -389,14 +405,30 @@ def search(
     began = time.perf_counter()
     few = take_documents(documents, splits[0][0][:50])
     some = few if features is None else _sample(features, few)
-    evaluator = Evaluator(documents, Y, taxonomy, feature_variants(features, some, seed), splits, measure, seed, n_jobs)
+    evaluator = Evaluator(
+        documents,
+        Y,
+        taxonomy,
+        feature_variants(features, some, seed),
+        splits,
+        measure,
+        seed,
+        n_jobs,
+        parameters,
+        decoder,
+    )
     if models is None:
         models = models_for(Y, taxonomy)
         if taxonomy.n_edges == 0 and FLAT not in models:
             models = [FLAT, *models]
+        models = [name for name in models if set(parameters) <= set(parameters_of(name))]
+        if not models:
+            raise ParameterError(f"None of the models that fit the documents has all of {', '.join(parameters)}.")
     folder, kept = None if checkpoint is None else Path(checkpoint), {}
     if folder is not None:
-        fingerprint = _fingerprint(documents, Y, taxonomy, features, measure, seed, models, tuned)
+        fingerprint = _fingerprint(
+            documents, Y, taxonomy, features, measure, seed, models, tuned, dict(parameters), decoder
+        )
         kept = _read(folder, fingerprint)
     run = Search(evaluator, budget, folder, say, list(models), tuned, kept=kept)
     run.run()
