@@ -28,7 +28,7 @@ from linnaeus.data.label_files.content import LabelFile, align
 from linnaeus.decoding.cutoffs.cut_off import path_minima
 from linnaeus.decoding.cutoffs.held_out import TopScores
 from linnaeus.decoding.probability.coherence import lifted
-from linnaeus.decoding.probability.curves import platt
+from linnaeus.decoding.probability.logistic_curves import platt
 from linnaeus.engine.limits import blocks, rows_that_fit
 from linnaeus.errors import DataError, check_number, nearest, place
 from linnaeus.models.solvers.mixing import MixingProblem, MixingSolution, pulls_of

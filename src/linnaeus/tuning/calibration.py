@@ -22,6 +22,7 @@ from linnaeus.errors import DataError
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.classifier import Classifier
 from linnaeus.models.promises import nonzero_features
+from linnaeus.taxonomy import Taxonomy
 from linnaeus.tuning.held_out import FOLDS, Folds, HeldOutScores, held_out_scores
 from linnaeus.typing import CSR, FloatArray, IntArray
 
@@ -104,6 +105,7 @@ def calibrate(
         own=bool(estimator.nested_),
         labels=estimator.label_nodes,
         single=single,
+        shares=None if exact else _shares(y, taxonomy),
     )
     if len(S) < 2:
         raise DataError(f"Calibration has {len(S)} documents; expected at least 2, better hundreds.")
@@ -121,6 +123,13 @@ def calibrate(
     estimator.calibrator_ = curve
     estimator.risk_control_ = fit_risk(P, gold, curve.nodes, loss, ordering=ordering, exact=exact, single=single)
     return model
+
+
+def _shares(y: object, taxonomy: Taxonomy) -> FloatArray:
+    """The share of the training documents at or below every node."""
+    Y = check_labels(y, taxonomy)[0]
+    n_docs = np.bincount(taxonomy.close(Y, keep_root=False).indices, minlength=taxonomy.n_nodes)
+    return np.asarray((n_docs + 0.5) / (Y.shape[0] + 1.0))
 
 
 def _coherent(estimator: TaxonomyClassifier, single: bool) -> str:

@@ -6,7 +6,8 @@ import pytest
 from linnaeus import Taxonomy, metrics
 from linnaeus.decoding.base import hierarchy
 from linnaeus.decoding.probability.coherence import lifted
-from linnaeus.decoding.probability.curves import fit_calibrator, platt
+from linnaeus.decoding.probability.curves import fit_calibrator
+from linnaeus.decoding.probability.logistic_curves import offsets, platt, platt_columns
 from linnaeus.errors import LinnaeusError
 from tests.contracts.configurations import taxonomy
 
@@ -85,6 +86,61 @@ def test_platt_finds_the_curve_that_made_the_data() -> None:
     a, b = platt(f, y)
     assert a == pytest.approx(0.4, rel=0.05)
     assert b == pytest.approx(-1.0, rel=0.08)
+
+
+def test_curves_of_many_nodes_at_once_are_those_of_largest_likelihood(monkeypatch) -> None:
+    from scipy.optimize import minimize
+
+    monkeypatch.setattr("linnaeus.decoding.probability.logistic_curves._PAIRS", 300)  # blocks of three nodes
+    rng = np.random.default_rng(0)
+    F = rng.normal(size=(100, 7)) * 3.0 ** np.arange(-3, 4) + np.arange(7)
+    Y = rng.random(F.shape) < 1 / (1 + np.exp(-(F - F.mean(axis=0)) / F.std(axis=0)))
+    use = rng.random(F.shape) < 0.8
+    slope, offset = platt_columns(F, Y, use)
+    pulled = platt_columns(F, Y, use, (np.ones(7), np.zeros(7)), 5.0)
+    for j in range(7):
+        f, y = F[use[:, j], j], Y[use[:, j], j]
+        t = np.where(y, (y.sum() + 1) / (y.sum() + 2), 1 / ((~y).sum() + 2))
+        mean, deviation = f.mean(), f.std()
+
+        def loss(w, t=t, z=(f - mean) / deviation, tau=0.0, at=0.0):
+            m = w[0] * z + w[1]
+            return np.logaddexp(0.0, m).sum() - (t * m).sum() + 0.5 * tau * ((w - at) ** 2).sum()
+
+        a, b = minimize(loss, np.zeros(2), tol=1e-12).x
+        assert [slope[j], offset[j]] == pytest.approx([a / deviation, b - a * mean / deviation], rel=1e-4, abs=1e-4)
+        at = np.array([deviation, mean])
+        a, b = minimize(lambda w, y=y, at=at: loss(w, y.astype(float), tau=5.0, at=at), at, tol=1e-12).x
+        expected = [a / deviation, b - a * mean / deviation]
+        assert [pulled[0][j], pulled[1][j]] == pytest.approx(expected, rel=1e-3, abs=1e-3)
+
+
+def test_offsets_give_curves_the_share_that_is_asked_for() -> None:
+    rng = np.random.default_rng(0)
+    F = rng.normal(size=(200, 5)) * [0.01, 1.0, 5.0, 100.0, 1.0]
+    use = rng.random(F.shape) < 0.7
+    use[:, 4] = False
+    share = np.array([0.001, 0.3, 0.9, 0.2, 0.25])
+    b = offsets(F, use, np.ones(5), share)
+    P = 1 / (1 + np.exp(-np.clip(F + b, -500, 500)))
+    assert [P[use[:, j], j].mean() for j in range(4)] == pytest.approx(share[:4], rel=1e-6)
+    assert b[4] == pytest.approx(np.log(0.25 / 0.75))
+
+
+def test_nodes_with_few_positives_take_the_slope_of_their_level_and_the_share_of_all_documents() -> None:
+    tax = Taxonomy.flat([f"n{k}" for k in range(6)])
+    rng = np.random.default_rng(0)
+    S = rng.normal(size=(2_000, 6))
+    gold = rng.random(S.shape) < 1 / (1 + np.exp(-2 * (S - 1)))
+    gold[:, 5] &= rng.random(2_000) < 0.01
+    shares = np.full(tax.n_nodes, 0.2)
+    shares[tax.index("n5")] = 0.002
+    curve = fit_calibrator(
+        S, gold.astype(int), tax, [tax.index(f"n{k}") for k in range(6)], method="platt", shares=shares
+    )
+    at = list(curve.nodes).index(tax.index("n5"))
+    assert curve.slope[:at].mean() == pytest.approx(2.0, rel=0.15)
+    assert curve.slope[at] == pytest.approx(2.0, rel=0.35)
 
 
 def test_a_node_without_positives_gets_a_small_probability() -> None:

@@ -40,6 +40,7 @@ __all__ = ["ExpectedCut", "best_sizes", "plug_in_threshold"]
 
 MEASURES = ("hierarchical_f1", "micro_f1", "macro_f1", "example_f1", "cost")
 _MOST = 40  # labels of a document that the dynamic program looks at; the others are too improbable to matter
+_MOST_PROJECTED = 3_000  # nodes of a DAG up to which probabilities are projected on coherent ones
 _FEW = 3  # positives of a node, expected among the held-out documents, below which it takes the pooled threshold
 
 
@@ -137,16 +138,18 @@ class ExpectedCut(CutOff):
 
     def _fitted_curves(self, S: FloatArray, held: HeldOut) -> Calibrator:
         if self.closed:
-            own, way = self.repair is not None, self._coherent
+            own, way = self.repair is not None, self._coherent(held.taxonomy)
             return fit_calibrator(S, held.gold, held.taxonomy, held.columns, method="platt", coherent=way, own=own)
         names = [str(name) for name in held.taxonomy.names[held.columns]]
         alone = Taxonomy.flat(names)  # every label on its own, as it is compared
         order = [alone.index(name) for name in names]
         return fit_calibrator(S, held.gold[:, held.columns][:, np.argsort(order)], alone, order, method="platt")
 
-    @property
-    def _coherent(self) -> str:
-        return "product" if self.repair == "suppress" else "project"
+    def _coherent(self, taxonomy: Taxonomy) -> str:
+        if self.repair == "suppress":
+            return "product"
+        # The projection on a DAG is a sequence of flow problems for every document.
+        return "min" if taxonomy.kind != "tree" and taxonomy.n_nodes > _MOST_PROJECTED else "project"
 
     def _threshold(self, P: FloatArray, taxonomy: Taxonomy) -> Any:
         if self.measure in ("cost", "example_f1"):
@@ -170,7 +173,9 @@ class ExpectedCut(CutOff):
         if self.closed:
             knots, none = np.zeros(len(nodes) + 1, dtype=np.int64), np.empty(0)
             own = self.repair is not None
-            return Calibrator(nodes, slope, offset, knots, none, none, self._coherent, own)(S, taxonomy, columns)
+            return Calibrator(nodes, slope, offset, knots, none, none, self._coherent(taxonomy), own)(
+                S, taxonomy, columns
+            )
         place = np.full(taxonomy.n_nodes, -1)
         place[columns] = np.arange(len(columns))
         at = place[nodes]

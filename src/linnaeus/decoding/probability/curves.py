@@ -3,9 +3,10 @@
 Truth is the closed label set, so P_v is the probability that v or something below it is a label. The score of a node
 is its own where the model was taught closed sets, else the largest of its own and of those below. Curves of one node:
 
-    platt       P = 1 / (1 + exp(-(a f + b))),  a > 0, by maximum likelihood, targets (N+ + 1)/(N+ + 2) and 1/(N- + 2)
+    platt       P = 1 / (1 + exp(-(a f + b))),  a > 0, by maximum likelihood, pulled towards the curve with the slope of
+                all nodes of its level and the offset with which the node's share is met: a node with few positives has
+                nearly that one
     isotonic    the nearest rising steps, joined by lines; with at least 200 documents and 20 positives, else platt
-    pooled      where a node has too few positives: a of all nodes of its level, b such that the node's share is met
 
 Coherent, no child above its parent:
 
@@ -32,6 +33,7 @@ import numpy.typing as npt
 from linnaeus.decoding.base import hierarchy
 from linnaeus.decoding.cutoffs.held_out import HeldOut, TopScores, held_out
 from linnaeus.decoding.probability.coherence import lifted, lowered, smoothed
+from linnaeus.decoding.probability.logistic_curves import offsets, platt, platt_columns
 from linnaeus.errors import DataError, ParameterError, check_choice
 from linnaeus.taxonomy.closure import row_numbers
 from linnaeus.taxonomy.taxonomy import Taxonomy
@@ -41,6 +43,7 @@ __all__ = ["COHERENT", "METHODS", "Calibrator", "fit_calibrator"]
 
 METHODS, COHERENT = ("isotonic", "platt"), ("project", "min", "product", "softmax")
 _ENOUGH_DOCS, _ENOUGH_POSITIVES, _FEW = 200, 20, 5
+_PULL = 40.0  # of a node's curve towards that of its level, in documents of largest information
 _EDGE = 1e-6  # probabilities stay so far from 0 and 1
 _POOL = 200_000  # pairs of a level that its slope is fitted on
 
@@ -141,6 +144,7 @@ def fit_calibrator(
     own: bool = False,
     labels: npt.ArrayLike | None = None,
     single: bool = False,
+    shares: FloatArray | None = None,
 ) -> Calibrator:
     """Curves fitted on scores of documents that the model has not seen.
 
@@ -149,7 +153,7 @@ def fit_calibrator(
     S : array-like of shape (n_docs, n_scored)
         Scores; minus infinity means that a node has no score.
     Y : object
-        Labels Labels of any kind; their closures are the truth.
+        Labels of any kind; their closures are the truth.
     taxonomy : Taxonomy
         The taxonomy of the nodes.
     columns : array-like of int, default=None
@@ -164,6 +168,8 @@ def fit_calibrator(
         The nodes that documents are labelled with; None: those that have scores.
     single : bool, default=False
         Whether every document has one label, so that their probabilities sum to 1.
+    shares : ndarray of shape (n_nodes,), default=None
+        The share of documents at or below every node, where it is known from more documents than these.
 
     Returns
     -------
@@ -205,7 +211,8 @@ def fit_calibrator(
     use = known > 0
     if coherent == "product":
         use &= _parents_hold(gold, taxonomy)
-    curves = _fitted(F[:, nodes], gold[:, nodes], use[:, nodes], taxonomy.depth[nodes], nodes, method, coherent, own)
+    depth, share = taxonomy.depth[nodes], None if shares is None or coherent == "product" else shares[nodes]
+    curves = _fitted(F[:, nodes], gold[:, nodes], use[:, nodes], depth, nodes, method, coherent, own, share)
     if single or curves.own:
         return replace(curves, labels=carried, single=single)
     x, y = _label_curve(S, held, carried)
@@ -221,21 +228,24 @@ def _fitted(
     method: str,
     coherent: str,
     own: bool,
+    shares: FloatArray | None,
 ) -> Calibrator:
     m = len(nodes)
-    slope, offset = np.zeros(m), np.zeros(m)
-    knots: list[tuple[FloatArray, FloatArray]] = [(np.empty(0), np.empty(0))] * m
+    n_docs, n_positive = use.sum(axis=0), (gold & use).sum(axis=0)
     levels = {int(d): _level_slope(F, gold, use, depth == d) for d in np.unique(depth)}
-    for j in range(m):
-        f, y = F[use[:, j], j], gold[use[:, j], j]
-        n_positive = int(y.sum())
-        if min(n_positive, len(y) - n_positive) >= _FEW:
-            slope[j], offset[j] = platt(f, y)
-        if slope[j] <= 0:
-            slope[j] = levels[int(depth[j])]
-            offset[j] = _offset(f, slope[j], (n_positive + 1) / (len(y) + 2))
-        if method == "isotonic" and len(y) >= _ENOUGH_DOCS and _ENOUGH_POSITIVES <= n_positive < len(y):
-            knots[j] = _steps(f, y)
+    slope = np.array([levels[int(d)] for d in depth])
+    if shares is None:
+        shares = (n_positive + 1) / (n_docs + 2)
+    offset = offsets(F, use, slope, np.clip(shares, _EDGE, 1 - _EDGE))
+    some = np.flatnonzero(n_positive)  # nodes without positives keep the curve of their level
+    own_slope, own_offset = platt_columns(F[:, some], gold[:, some], use[:, some], (slope[some], offset[some]), _PULL)
+    rising = own_slope > 0
+    slope[some[rising]], offset[some[rising]] = own_slope[rising], own_offset[rising]
+    knots: list[tuple[FloatArray, FloatArray]] = [(np.empty(0), np.empty(0))] * m
+    if method == "isotonic":
+        often = (n_docs >= _ENOUGH_DOCS) & (n_positive >= _ENOUGH_POSITIVES) & (n_positive < n_docs)
+        for j in np.flatnonzero(often):
+            knots[j] = _steps(F[use[:, j], j], gold[use[:, j], j])
     indptr = np.cumsum([0, *(len(x) for x, _ in knots)])
     x, y = (np.concatenate([pair[i] for pair in knots]) for i in (0, 1))
     return Calibrator(nodes, slope, offset, indptr, x, y, coherent, own or coherent == "product")
@@ -284,36 +294,6 @@ def _label_curve(S: FloatArray, held: HeldOut, labels: IntArray) -> tuple[FloatA
     return fitted.X_thresholds_, fitted.y_thresholds_
 
 
-def platt(f: FloatArray, y: BoolArray) -> tuple[float, float]:
-    """Slope and offset of the logistic curve of largest likelihood, by Newton's method with halved steps."""
-    n_positive = int(y.sum())
-    t = np.where(y, (n_positive + 1) / (n_positive + 2), 1 / (len(y) - n_positive + 2))
-    centre, scale = float(f.mean()), float(f.std()) or 1.0
-    z = (f - centre) / scale
-    a, b = 0.0, float(np.log(t.mean() / (1 - t.mean())))
-
-    def loss(a: float, b: float) -> float:
-        margin = a * z + b
-        return float(np.logaddexp(0.0, margin).sum() - (t * margin).sum())
-
-    now = loss(a, b)
-    for _ in range(50):
-        p = 1.0 / (1.0 + np.exp(-np.clip(a * z + b, -500, 500)))
-        g_a, g_b = float(((p - t) * z).sum()), float((p - t).sum())
-        h = p * (1 - p)
-        h_aa, h_ab, h_bb = float((h * z * z).sum()) + 1e-9, float((h * z).sum()), float(h.sum()) + 1e-9
-        det = h_aa * h_bb - h_ab * h_ab
-        if det <= 0 or max(abs(g_a), abs(g_b)) < 1e-8 * len(y):
-            break
-        step_a, step_b, size = (h_bb * g_a - h_ab * g_b) / det, (h_aa * g_b - h_ab * g_a) / det, 1.0
-        while size > 1e-6 and (new := loss(a - size * step_a, b - size * step_b)) > now:
-            size /= 2
-        if size <= 1e-6 or now - new < 1e-10 * max(1.0, abs(now)):
-            break
-        a, b, now = a - size * step_a, b - size * step_b, new
-    return a / scale, b - a * centre / scale
-
-
 def _steps(f: FloatArray, y: BoolArray) -> tuple[FloatArray, FloatArray]:
     from sklearn.isotonic import IsotonicRegression
 
@@ -329,18 +309,6 @@ def _level_slope(F: FloatArray, gold: BoolArray, use: BoolArray, here: BoolArray
     f, y = F.ravel()[at], gold.ravel()[at]
     a = platt(f, y)[0] if _FEW <= y.sum() <= len(y) - _FEW else 1.0
     return a if a > 0 else 1.0
-
-
-def _offset(f: FloatArray, slope: float, share: float) -> float:
-    """b with which the mean of the curve is ``share``."""
-    if not len(f):
-        return float(np.log(share / (1 - share)))
-    low, high = -float(np.abs(slope * f).max()) - 20.0, float(np.abs(slope * f).max()) + 20.0
-    for _ in range(60):
-        b = 0.5 * (low + high)
-        mean = float((1.0 / (1.0 + np.exp(-np.clip(slope * f + b, -500, 500)))).mean())
-        low, high = (b, high) if mean < share else (low, b)
-    return 0.5 * (low + high)
 
 
 def _parents_hold(gold: BoolArray, taxonomy: Taxonomy) -> BoolArray:
