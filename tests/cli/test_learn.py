@@ -86,7 +86,7 @@ def test_a_kill_while_saving_leaves_the_old_model(linnaeus, learner, monkeypatch
 def test_other_models_say_that_they_cannot(linnaeus, trained) -> None:
     result = linnaeus("learn", trained / "model", trained / "docs.jsonl")
     assert result.code == 1
-    assert "OneVsRestSVM cannot go on learning; models that can: " in result.err
+    assert "OneVsRestSVM cannot continue learning; models that can: " in result.err
     assert "HierarchicalPerceptron, Hieron" in result.err
 
 
@@ -159,7 +159,7 @@ def test_the_calibration_of_the_model_before_is_dropped(learner, linnaeus) -> No
     documents = json.loads(linnaeus("models", model, "--json").out)["documents"]
     result = linnaeus("learn", model, learner / "first.jsonl")
     assert result.code == 0, result.err
-    assert "calibration was of the model before and is dropped" in result.err
+    assert "calibration no longer fits the model and was removed" in result.err
     assert load(model).model_.calibrator_ is None
     assert json.loads(linnaeus("models", model, "--json").out)["documents"] > documents
     assert linnaeus("predict", model, learner / "first.jsonl", "--risk", 0.1).code == 2

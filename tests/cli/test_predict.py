@@ -59,7 +59,7 @@ def test_the_language_of_the_vocabulary_is_that_of_the_paths(linnaeus, files) ->
     assert out.splitlines()[1].split("\t")[4] == "Beasts > x:Cats"
     assert linnaeus("explain", files / "model", "--document", "cat purr", *english).code == 0
     strange = linnaeus("predict", files / "model", files / "iris.jsonl", "--taxonomy", files / "topics.tsv")
-    assert "has no node of the model" in strange.err
+    assert "has none of the nodes of the model" in strange.err
     assert "--language says how a --taxonomy is read" in linnaeus(*train).err
     under = ("predict", files / "model", files / "iris.jsonl", "--as", "tsv", "--only-under")
     assert linnaeus(*under, "Tiere").out == linnaeus(*under, "x:A").out
@@ -132,7 +132,7 @@ def test_errors_say_what_is_wrong(linnaeus, trained) -> None:
     result = linnaeus("predict", trained / "model", trained / "docs.jsonl", "--as", "xml")
     assert (result.code, "expected jsonl, csv, tsv, xlsx" in result.err) == (2, True)
     result = linnaeus("predict", trained / "model", trained / "docs.jsonl", "--top", 2, "--closed")
-    assert (result.code, "--top ranks nodes" in result.err) == (2, True)
+    assert (result.code, "--top ranks single nodes" in result.err) == (2, True)
     result = linnaeus("predict", trained / "model", trained / "docs.jsonl", "--probabilities")
     assert (result.code, "linnaeus calibrate" in result.err) == (2, True)
     (trained / "vectors.svm").write_text("0 1:1.0 2:2.0\n")
@@ -260,7 +260,7 @@ def test_rankings_obey_rules_that_concern_single_labels(linnaeus, trained):
     for line in map(json.loads, linnaeus(*command, "--exclude", "Cats").out.splitlines()):
         assert {entry["label"] for entry in line["labels"]} == {"Dogs", "Trees", "Flowers"}
     refused = linnaeus(*command, "--require", "Cats")
-    assert (refused.code, "--require is for sets" in refused.err) == (2, True)
+    assert (refused.code, "--require applies to label sets" in refused.err) == (2, True)
 
 
 def test_the_path_shown_passes_through_the_node_asked_for(linnaeus, files):

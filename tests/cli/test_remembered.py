@@ -98,7 +98,7 @@ def test_two_models_are_compared_on_the_same_documents(linnaeus: Any, trained: P
     (trained / "flat.tsv").write_text("parent\tchild\nThings\tCats\nThings\tDogs\nThings\tTrees\nThings\tFlowers\n")
     options = ("-t", trained / "flat.tsv", "-d", trained / "docs.jsonl", "-o", trained / "flat", "--test-size", 0)
     assert linnaeus("train", *options, "--min-df", 1).code == 0
-    assert "another taxonomy" in linnaeus(*evaluate, "--compare", trained / "flat").err
+    assert "different taxonomy" in linnaeus(*evaluate, "--compare", trained / "flat").err
 
 
 def test_unknown_labels_that_are_display_labels_are_named_as_such(linnaeus: Any, files: Path) -> None:

@@ -103,8 +103,8 @@ def test_rules_hold_under_a_promise(linnaeus, folder) -> None:
         (["--risk", 0.1, "--risk-of", "some"], "risk_of|--risk-of"),
         (["--risk-of", "answered"], "--risk-of belongs to --risk"),
         (["--review", "unsure.csv"], "give --risk"),
-        (["--ancestors"], "--ancestors belongs to --top"),
-        (["--risk", 0.1, "--top", 2], "--risk are for sets"),
+        (["--ancestors"], "--ancestors requires --top"),
+        (["--risk", 0.1, "--top", 2], "--risk apply to label sets"),
     ],
 )
 def test_combinations_that_mean_nothing_are_refused(linnaeus, folder, arguments, message) -> None:
@@ -146,6 +146,6 @@ def test_evaluate_checks_the_promise(linnaeus, folder, tmp_path) -> None:
 def test_a_plot_without_matplotlib_or_of_another_kind_is_refused(linnaeus, folder, monkeypatch) -> None:
     arguments = ["evaluate", folder / "model", folder / "test.csv", "--labels", "code"]
     assert "--plot belongs to --risk" in linnaeus(*arguments, "--plot", "a.png").err
-    assert "expected a file that ends in" in linnaeus(*arguments, "--risk", 0.1, "--plot", "a.gif").err
+    assert "expected a file name that ends in" in linnaeus(*arguments, "--risk", 0.1, "--plot", "a.gif").err
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert "linnaeus[plots]" in linnaeus(*arguments, "--risk", 0.1, "--plot", "a.png").err

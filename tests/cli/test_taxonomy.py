@@ -178,7 +178,7 @@ def test_convert_marks_the_language_of_labels(topics: Path, tmp_path: Path) -> N
     assert json.loads(result.stdout)["n_edges"] == 4
     assert '"Sports [all]"@en' in output.read_text()
     result = runner.invoke(app, ["convert", str(topics), str(tmp_path / "out.obo"), "--language", "en"])
-    assert "means nothing here" in str(result.exception)
+    assert "does not apply: neither" in str(result.exception)
 
 
 def test_check_passes_with_warnings_and_fails_with_errors(topics: Path, tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_check_refuses_documents_without_labels(topics: Path, tmp_path: Path, re
 
 def test_check_counts_examples_only_with_data(topics: Path) -> None:
     result = runner.invoke(app, ["check", str(topics), "--min-examples", "3"])
-    assert "--min-examples 3 means nothing without --data" in str(result.exception)
+    assert "--min-examples 3 requires --data" in str(result.exception)
 
 
 def test_convert_uses_the_encoding_to_recognise_the_input(tmp_path: Path) -> None:

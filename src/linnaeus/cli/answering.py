@@ -1,9 +1,9 @@
 """Answers of a saved model, one record per document: the work behind `linnaeus predict`.
 
 A record has the id of the document, its ``labels`` (best first; each with name, score and path), the number of
-``known_terms`` and a ``status``: answered, empty (the model assigns no label), or unknown (the model knows no term of
-the document, so that its answer would say nothing about it). Under a promised risk it is coded, or review with the
-reason and the most probable labels.
+``known_terms`` and a ``status``: answered, empty (the model assigns no label), or unknown (no term of the document is
+known to the model, so the answer would not depend on the document). Under a promised risk the status is coded, or
+review with the reason and the most probable labels.
 """
 
 from __future__ import annotations
@@ -11,15 +11,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linnaeus.cli.risk import review_entry
+from linnaeus.cli.risk import PromisedRisk, review_entry
+from linnaeus.cli.tables import LabelEntry, Record, ScoredSet
+from linnaeus.decoding import Decoder, RankedSets, Rules
 from linnaeus.errors import ParameterError
 from linnaeus.models.promises import nonzero_features
 from linnaeus.models.requests import candidates, check_feasible
 from linnaeus.order import best_columns
+from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
+
+if TYPE_CHECKING:
+    from linnaeus.cli.options import SavedModel
+    from linnaeus.data import Dataset
 
 __all__ = ["ANSWERED", "CODED", "EMPTY", "REVIEW", "UNKNOWN", "Answering"]
 
@@ -31,27 +38,27 @@ Row = list[tuple[int, float | None]]  # (node, score) of the labels of a documen
 
 @dataclass
 class Answering:
-    """A model and how it is to answer."""
+    """A model, and the form of answers that is requested from it."""
 
-    model: Any
+    model: SavedModel
     top: int | None = None
     closed: bool | None = None
-    decoder: Any = None
+    decoder: Decoder | None = None
     probabilities: bool = False
-    rules: dict[str, Any] = field(default_factory=dict)
+    rules: dict[str, object] = field(default_factory=dict)
     n_best: int | None = None
-    promise: dict[str, Any] = field(default_factory=dict)  # parameters of ``decisions``, rules included
+    promise: PromisedRisk | None = None
     n_candidates: int = 3
     ancestors: bool = False
     answer_unknown: bool = False
-    n_unknown: int = 0  # documents of which the model knows no term, counted while they are answered
+    n_unknown: int = 0  # documents without a term that the model knows, counted while they are answered
 
     def __post_init__(self) -> None:
         self.inner = self.model.estimator
         self.decoder = self.decoder or getattr(self.model, "decoder_", None)
         self.taxonomy = self.inner.taxonomy_
 
-    def records(self, documents: Any) -> Iterator[dict[str, Any]]:
+    def records(self, documents: Dataset) -> Iterator[Record]:
         """One record per document."""
         from linnaeus.cli.console import progress
         from linnaeus.engine.limits import blocks
@@ -61,28 +68,31 @@ class Answering:
             for part in blocks(len(documents), max(1, len(documents)) if whole else _BATCH):
                 batch = documents.take(range(part.start, part.stop))
                 names = batch.ids or [str(i) for i in range(part.start + 1, part.stop + 1)]
-                given = batch.documents
-                yield from self._batch(self.model.matrix(given), names)
+                yield from self._batch(self.model.matrix(batch.documents), names)
                 advance(part.stop - part.start)
 
-    def _batch(self, X: Any, names: list[str]) -> Iterator[dict[str, Any]]:
+    def _batch(self, X: Matrix, names: list[str]) -> Iterator[Record]:
         known = nonzero_features(X).tolist()
-        if self.promise:
-            yield from self._promised(X, names, known)
+        if self.promise is not None:
+            yield from self._promised(X, names, known, self.promise)
             return
         sets = self._sets(X)
-        for i, row in enumerate(self._ranked(X) if self.top else self._assigned(X, sets)):
-            nothing = not known[i]
-            self.n_unknown += nothing
-            silent = nothing and not self.answer_unknown
-            labels = [] if silent else [self._entry(node, score) for node, score in row]
-            status = UNKNOWN if silent else ANSWERED if labels else EMPTY
-            record = {"id": names[i], "labels": labels, "known_terms": known[i], "status": status}
-            yield record if sets is None else {**record, **self._proof(sets, i, silent)}
+        for i, row in enumerate(self._ranked(X, self.top) if self.top else self._assigned(X, sets)):
+            unknown = not known[i]
+            self.n_unknown += unknown
+            withheld = unknown and not self.answer_unknown
+            labels = [] if withheld else [self._entry(node, score) for node, score in row]
+            status = UNKNOWN if withheld else ANSWERED if labels else EMPTY
+            record: Record = {"id": names[i], "labels": labels, "known_terms": known[i], "status": status}
+            if sets is not None:
+                record["proved"] = bool(sets.proved[i])
+            if sets is not None and self.n_best is not None:
+                record["sets"] = [] if withheld else self._scored_sets(sets, i)
+            yield record
 
-    def _promised(self, X: Any, names: list[str], known: list[int]) -> Iterator[dict[str, Any]]:
+    def _promised(self, X: Matrix, names: list[str], known: list[int], promise: PromisedRisk) -> Iterator[Record]:
         """Records under a promised risk: coded, or left for review with candidates."""
-        found = self.inner.decisions(X, k=self.n_candidates, **self.promise)
+        found = self.inner.decisions(X, k=self.n_candidates, **promise)
         closed = found.Y
         shown = self._closed(closed)
         for i, name in enumerate(names):
@@ -91,36 +101,33 @@ class Answering:
             row = [(v, value[v]) for v in shown.indices[shown.indptr[i] : shown.indptr[i + 1]].tolist()]
             labels = [self._entry(v, p) for v, p in sorted(row, key=lambda pair: (-pair[1], pair[0]))]
             self.n_unknown += not known[i]
-            record = {"id": name, "labels": labels, "known_terms": known[i], "status": CODED if labels else REVIEW}
+            status = CODED if labels else REVIEW
+            record: Record = {"id": name, "labels": labels, "known_terms": known[i], "status": status}
             yield record if labels else {**record, **review_entry(found, i, self.n_candidates, self.taxonomy)}
 
     # -- sets ----------------------------------------------------------------------------------------------------------
 
-    def _sets(self, X: Any) -> Any:
-        """Ranked label sets, where they are asked for."""
+    def _sets(self, X: Matrix) -> RankedSets | None:
+        """Ranked label sets, where they are requested."""
         if self.top or (not self.rules and self.n_best is None):
             return None
         found = self.inner.ranked_sets(X, self.n_best or 1, rules=self.rules or None, decoder=self.decoder)
         check_feasible(found, self.rules)
         return found
 
-    def _proof(self, sets: Any, i: int, silent: bool) -> dict[str, Any]:
-        """Whether an answer is proved to be the best, and the sets with their scores."""
-        proof: dict[str, Any] = {"proved": bool(sets.proved[i])}
-        if self.n_best is not None:
-            rows = self._closed(sets.sets[i * sets.k : (i + 1) * sets.k])
-            pairs = zip(self.taxonomy.labels(rows), sets.scores[i].tolist(), strict=True)
-            found = [{"labels": labels, "score": round(s, 6)} for labels, s in pairs if s > float("-inf")]
-            proof["sets"] = [] if silent else found
-        return proof
+    def _scored_sets(self, sets: RankedSets, i: int) -> list[ScoredSet]:
+        """The sets of document i with their scores."""
+        rows = self._closed(sets.sets[i * sets.k : (i + 1) * sets.k])
+        pairs = zip(self.taxonomy.labels(rows), sets.scores[i].tolist(), strict=True)
+        return [{"labels": labels, "score": round(s, 6)} for labels, s in pairs if s > float("-inf")]
 
-    def _closed(self, Y: Any) -> Any:
-        """Closed sets as answers are to be."""
+    def _closed(self, Y: CSR) -> CSR:
+        """Closed sets, without ancestors where answers are requested without them."""
         closed = self.inner.closed_ if self.closed is None else self.closed
         return Y if closed else self.taxonomy.frontier(Y)
 
-    def _assigned(self, X: Any, sets: Any) -> Iterator[Row]:
-        """The labels of each document; nodes that only stand above a label may have no score."""
+    def _assigned(self, X: Matrix, sets: RankedSets | None) -> Iterator[Row]:
+        """The labels of each document; a node that is only an ancestor of a label may have no score."""
         if sets is not None:
             Y = self._closed(sets.best)
         else:
@@ -140,43 +147,41 @@ class Answering:
 
     # -- rankings ------------------------------------------------------------------------------------------------------
 
-    def _ranked(self, X: Any) -> Iterator[Row]:
-        """The best labels of each document by score; their probabilities do not change the order."""
-        if self.probabilities and not self.rules:
-            found = self.inner.top_nodes(X, self.top, probabilities=True, ancestors=self.ancestors)
-            yield from (list(zip(*row, strict=True)) for row in zip(*(part.tolist() for part in found), strict=True))
-            return
-        nodes, scores = self._best(X)
-        if self.probabilities:
-            columns = [[self._column_of[node] for node in row] for row in nodes]
-            scores = np.take_along_axis(self.inner.predict_proba(X), np.array(columns), axis=1).tolist()
-        yield from (list(zip(*row, strict=True)) for row in zip(nodes, scores, strict=True))
+    def _ranked(self, X: Matrix, k: int) -> Iterator[Row]:
+        """The k best labels of each document by score; their probabilities do not change the order."""
+        if self.rules:
+            nodes, values = self._allowed(X, k)
+        else:
+            nodes, values = self.inner.top_nodes(X, k, probabilities=self.probabilities, ancestors=self.ancestors)
+        for row in zip(nodes.tolist(), values.tolist(), strict=True):
+            yield list(zip(*row, strict=True))
 
-    def _best(self, X: Any) -> tuple[Any, Any]:
-        if not self.rules:  # no scores of all nodes are needed for it
-            nodes, scores = self.inner.top_nodes(X, self.top)
-            return nodes.tolist(), scores.tolist()
-        from linnaeus.decoding import Rules
-
+    def _allowed(self, X: Matrix, k: int) -> tuple[IntArray, FloatArray]:
+        """Nodes and scores or probabilities of the k best labels that the rules allow, n_docs x k each."""
         nodes = self.inner.nodes_[candidates(Rules.of(self.rules).bind(self.taxonomy), self.inner.nodes_)]
         if not len(nodes):
             raise ParameterError("The rules leave no label that the model can answer.")
         columns = np.array([self._column_of[node] for node in nodes.tolist()], dtype=np.int64)
         S = np.concatenate([scores[:, columns] for scores in self.inner.score_blocks(X)])
-        best = best_columns(S, min(int(self.top or 1), len(nodes)))
-        return nodes[best].tolist(), np.take_along_axis(S, best, axis=1).tolist()
+        best = best_columns(S, min(k, len(nodes)))
+        if self.probabilities:
+            return nodes[best], np.take_along_axis(self.inner.predict_proba(X), columns[best], axis=1)
+        return nodes[best], np.take_along_axis(S, best, axis=1)
 
     # -- entries -------------------------------------------------------------------------------------------------------
 
-    def entry(self, label: str) -> dict[str, Any]:
+    def entry(self, label: str) -> LabelEntry:
         """A label without a score."""
         return self._entry(self.taxonomy.index(label), None)
 
-    def _entry(self, node: int, score: float | None) -> dict[str, Any]:
+    def _entry(self, node: int, score: float | None) -> LabelEntry:
         tax = self.taxonomy
-        entry: dict[str, Any] = {"label": str(tax.names[node]), "score": None if score is None else round(score, 6)}
         first, *others = self._paths(node)
-        entry["path"] = tax.names[first].tolist()
+        entry: LabelEntry = {
+            "label": str(tax.names[node]),
+            "score": None if score is None else round(score, 6),
+            "path": tax.names[first].tolist(),
+        }
         if tax.display_labels is not None:
             entry["display"] = tax.display(node)
             entry["display_path"] = [tax.display(v) for v in first]
@@ -187,5 +192,8 @@ class Answering:
     def _paths(self, node: int) -> list[list[int]]:
         """The paths to a node; those through a node of ``only_under`` come first."""
         paths = [[int(v) for v in path] for path in self.taxonomy.paths(node)]
-        through = {self.taxonomy.index(name) for name in self.rules.get("only_under", ())}
-        return sorted(paths, key=lambda path: through.isdisjoint(path)) if through else paths
+        return sorted(paths, key=self._only_under.isdisjoint) if self._only_under else paths
+
+    @cached_property
+    def _only_under(self) -> set[int]:
+        return {self.taxonomy.index(name) for name in Rules.of(self.rules).only_under}

@@ -1,13 +1,17 @@
-"""`linnaeus calibrate`: probabilities and promises for a saved model, from documents that it has not seen."""
+"""`linnaeus calibrate`: probabilities and promised risks for a saved model, from documents that it has not seen."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from linnaeus.cli import options
 from linnaeus.cli.console import JsonOption, note, note_columns, print_json, print_table
+
+if TYPE_CHECKING:
+    from linnaeus.decoding.probability.risk import RiskControl
+    from linnaeus.taxonomy import Taxonomy
 
 __all__ = ["calibrate"]
 
@@ -18,14 +22,14 @@ def calibrate(
     data: Annotated[str, typer.Argument(help="Labelled documents that the model has not seen.")],
     *,
     method: Annotated[str, typer.Option("--method", help="isotonic or platt.")] = "isotonic",
-    loss: Annotated[str, typer.Option("--loss", help="What --risk bounds: any_wrong or wrong_share.")] = "any_wrong",
-    output: Annotated[str | None, typer.Option("--output", "-o", help="Save elsewhere instead.")] = None,
+    loss: Annotated[str, typer.Option("--loss", help="What --risk limits: any_wrong or wrong_share.")] = "any_wrong",
+    output: Annotated[str | None, typer.Option("--output", "-o", help="Save in this folder instead.")] = None,
     reading: options.LabelledReading,
     checks: options.LabelChecks,
     verify: options.Verify = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Give a model calibrated probabilities (predict --probabilities) and promises (predict --risk)."""
+    """Add calibrated probabilities (predict --probabilities) and promised risks (predict --risk) to a model."""
     from linnaeus.cli.documents import documents_for, note_seen
     from linnaeus.cli.training import labels_of, save
     from linnaeus.tuning import calibrate as calibrated
@@ -38,6 +42,7 @@ def calibrate(
     calibrated(loaded, documents.documents, y, cv=None, method=method, loss=loss)
     save(loaded, output or model)
     control = loaded.risk_control_
+    assert control is not None
     rows = [(risk, *_promised(control, risk, loaded.taxonomy_)) for risk in (0.01, 0.02, 0.05, 0.1, 0.2, 0.3)]
     if as_json:
         promises = [dict(zip(("risk", "threshold", "answered", *_OF_ANSWERED), row, strict=True)) for row in rows]
@@ -53,7 +58,7 @@ _OF_ANSWERED = ("threshold_of_answered", "answered_of_answered")
 
 
 def _suggested(rows: list[tuple[float | None, ...]]) -> str:
-    """Options for the smallest of the risks from 5 % on at which some document is answered."""
+    """Options with the smallest risk of at least 5 % at which some documents are answered."""
     for column, of in ((4, " --risk-of answered"), (2, "")):
         for row in rows:
             if row[0] is not None and row[0] >= 0.05 and row[column]:
@@ -61,8 +66,8 @@ def _suggested(rows: list[tuple[float | None, ...]]) -> str:
     return "--top 5 --probabilities"
 
 
-def _promised(control: Any, risk: float, taxonomy: Any) -> list[float | None]:
-    """Thresholds and shares of answered documents for both promises; None where they cannot be made."""
+def _promised(control: RiskControl, risk: float, taxonomy: Taxonomy) -> list[float | None]:
+    """Thresholds and shares of answered documents for both kinds of risk; None where it cannot be promised."""
     from linnaeus.errors import ParameterError
 
     cells: list[float | None] = []

@@ -7,51 +7,56 @@ import json
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from linnaeus.errors import visible
 from linnaeus.progress import progress, waiting
 
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from linnaeus.data import Dataset
+
 __all__ = ["JsonOption", "note", "note_columns", "print_json", "print_table", "progress", "show", "waiting"]
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
-def print_json(value: Any) -> None:
-    """One JSON document on stdout; numpy scalars and arrays are written as plain numbers."""
+def print_json(value: object) -> None:
+    """Print one JSON document on stdout; NumPy scalars and arrays are written as plain numbers."""
     json.dump(value, sys.stdout, ensure_ascii=False, default=_plain)
     sys.stdout.write("\n")
 
 
-def _plain(value: Any) -> Any:
-    if hasattr(value, "tolist"):  # numpy scalars and arrays
+def _plain(value: object) -> object:
+    if hasattr(value, "tolist"):  # NumPy scalars and arrays
         return value.tolist()
     return str(value)
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str | None = None) -> None:
-    """A table on stdout: numbers to the right, floats with four digits; not cut off where stdout is no terminal."""
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None) -> None:
+    """Print a table on stdout: numbers right-aligned, floats with four digits; not truncated outside a terminal."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
-    rows = [list(row) for row in rows]
+    cells = [list(row) for row in rows]
     table = Table(box=SIMPLE_HEAD)
     for i, column in enumerate(columns):
-        numeric = all(row[i] is None or isinstance(row[i], (int, float)) for row in rows)
-        # On a narrow terminal long texts fold; numbers are never cut.
+        numeric = all(row[i] is None or isinstance(row[i], (int, float)) for row in cells)
+        # On a narrow terminal long texts wrap; numbers are never truncated.
         table.add_column(column, justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
-    for row in rows:
+    for row in cells:
         table.add_row(*(Text(_cell(value)) for value in row))
     if title is not None:
-        show(Text(title, style="italic"))  # a title of the table's own would be folded to its width
+        show(Text(title, style="italic"))  # the table would wrap its own title to its width
     show(table)
 
 
-def show(renderable: Any) -> None:
-    """Something of rich on stdout, never wider than the terminal; a closed pipe is left to the entry point."""
+def show(renderable: RenderableType) -> None:
+    """Print an object of rich on stdout, never wider than the terminal; a closed pipe is left to the entry point."""
     from rich.console import Console
 
     at_terminal = sys.stdout.isatty()
@@ -61,7 +66,7 @@ def show(renderable: Any) -> None:
     sys.stdout.write(page.getvalue())
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: ""}[value]
     if isinstance(value, int):
@@ -69,8 +74,8 @@ def _cell(value: Any) -> str:
     return f"{value:.4f}" if isinstance(value, float) else visible(str(value))
 
 
-def note_columns(documents: Any) -> None:
-    """What the columns of a file were read as, and what was left out or replaced in reading it, on stderr."""
+def note_columns(documents: Dataset) -> None:
+    """Print on stderr how the columns of a file were read, and what was left out or replaced."""
     from linnaeus.data.dataset import columns_line
 
     line = columns_line(documents)
@@ -82,5 +87,5 @@ def note_columns(documents: Any) -> None:
 
 
 def note(message: str) -> None:
-    """A line for the person at the terminal, on stderr."""
+    """Print a line on stderr."""
     print(visible(message), file=sys.stderr)

@@ -1,9 +1,9 @@
-"""`linnaeus data`: look at documents before training on them, and lay them out on disk."""
+"""`linnaeus data`: describe documents before training on them, and convert them to memory-mapped arrays."""
 
 from __future__ import annotations
 
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,17 +11,19 @@ from linnaeus.cli.console import JsonOption, note, note_columns, print_json, pri
 from linnaeus.cli.options import OptionalTaxonomy, TrainingReading, with_groups
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from linnaeus.data import Dataset
     from linnaeus.taxonomy import Taxonomy
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Look at documents and labels; convert them.", no_args_is_help=True)
+app = typer.Typer(help="Describe and convert documents and labels.", no_args_is_help=True)
 
 
 @app.callback()
 def _data() -> None:
-    """Look at documents and labels; convert them."""
+    """Describe and convert documents and labels."""
 
 
 @app.command("describe")
@@ -53,7 +55,7 @@ def describe_command(
 @app.command("convert")
 @with_groups
 def convert_command(
-    files: Annotated[list[str], typer.Argument(help="Data files or folders, which become one.", show_default=False)],
+    files: Annotated[list[str], typer.Argument(help="Data files or folders, which are joined.", show_default=False)],
     *,
     output: Annotated[str, typer.Option("--output", "-o", help="Folder to write.")],
     features: Annotated[
@@ -62,7 +64,7 @@ def convert_command(
     reading: TrainingReading,
     as_json: JsonOption = False,
 ) -> None:
-    """Write documents as memory-mapped arrays: training and predicting then read X from disk as they need it.
+    """Write documents as memory-mapped arrays, from which training and prediction read X as needed.
 
     linnaeus data convert train.txt --output train/
 
@@ -78,8 +80,8 @@ def convert_command(
     else:
         with reading.named(), waiting(f"converting {', '.join(files)}"):
             data = convert(files, output, reading.format, encoding=reading.encoding)
-    X: Any = data.X
-    about = {"output": output, "kind": data.kind, "documents": len(data), "features": int(X.shape[1])}
+    n_features = 0 if data.X is None else data.X.shape[1]
+    about = {"output": output, "kind": data.kind, "documents": len(data), "features": n_features}
     about["labelled"] = data.labels is not None
     if as_json:
         print_json(about)
@@ -87,8 +89,8 @@ def convert_command(
         print_table(["converted", ""], list(about.items()))
 
 
-def _as_vectors(model: str, files: list[str], reading: TrainingReading) -> Any:
-    """The documents as the features of a model see them."""
+def _as_vectors(model: str, files: list[str], reading: TrainingReading) -> Dataset:
+    """The documents as vectors of the features of a model."""
     from dataclasses import replace
 
     from linnaeus import store
@@ -105,19 +107,19 @@ def _as_vectors(model: str, files: list[str], reading: TrainingReading) -> Any:
 
 
 def _note_unknown(data: Dataset, taxonomy: Taxonomy | None) -> None:
-    """What may be meant by the most frequent label that is not in the taxonomy."""
+    """Suggest a node for the most frequent label that is not in the taxonomy."""
     if taxonomy is None or data.labels is None:
         return
     for label, _ in data.unknown_labels(taxonomy).most_common(1):
         hint = taxonomy.hint(label)
         if len(taxonomy.displayed_as(label)):
-            hint += " --names label reads the concepts of a SKOS file by it."
+            hint += " --names label names the concepts of a SKOS file by their labels."
         if hint:
             note(f"note: label {label!r} is not in the taxonomy{hint}")
 
 
-def _print(found: list[dict[str, Any]]) -> None:
-    """One column per file, one row per count."""
+def _print(found: Sequence[Mapping[str, object]]) -> None:
+    """Print a table with one column per file and one row per count."""
     flat = [dict(_flattened(counts)) for counts in found]
     names = dict.fromkeys(name for counts in flat for name in counts if name != "source")
     rows = [[name, *(_shown(counts.get(name)) for counts in flat)] for name in names]
@@ -126,19 +128,19 @@ def _print(found: list[dict[str, Any]]) -> None:
     print_table(["", *(short if len(set(short)) == len(short) else sources)], rows)
 
 
-def _flattened(counts: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+def _flattened(counts: Mapping[str, object], prefix: str = "") -> list[tuple[str, object]]:
     """(``labels: per doc``, value) pairs; names that come from the file itself are left as they are."""
-    pairs = []
+    pairs: list[tuple[str, object]] = []
     for name, value in counts.items():
         label = prefix + (name if prefix in ("fields: ", "split: ") else name.replace("_", " "))
-        if name == "unknown":
+        if name == "unknown" and isinstance(value, dict):
             pairs.append((label, ", ".join(f"{label} ({n:,})" for label, n in value.items()) or None))
         else:
             pairs += _flattened(value, f"{label}: ") if isinstance(value, dict) else [(label, value)]
     return pairs
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Documents through a saved model: what `predict`, `evaluate` and `explain` share."""
+"""Reading documents for a saved model: shared by `predict`, `evaluate`, `explain`, `learn` and `calibrate`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from linnaeus.errors import DataError, ParameterError, nearest
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from linnaeus.cli.options import SavedModel
     from linnaeus.data import Dataset
+    from linnaeus.features.text import TextFeatures
     from linnaeus.typing import IntArray
 
 __all__ = [
@@ -28,18 +30,24 @@ __all__ = [
     "texts_for",
 ]
 
-_EXPECTED = 10  # documents with a feature from which its absence is worth a warning
-_MANY_SEEN = 0.2  # share of the documents from which a warning is given
+_EXPECTED = 10  # warn if a feature is absent although at least this number of documents should have it
+_MANY_SEEN = 0.2  # warn if at least this share of the documents are training documents
 
 
-def reading_features(model: Any) -> Any:
+def reading_features(model: SavedModel) -> Any:
     """The features that take documents as they were read: those before a kernel map, where there is one."""
     features: Any = getattr(model, "features_", None)
     return features.features_ if hasattr(features, "vectors") else features
 
 
-def documents_for(model: Any, paths: list[str], reading: Reading, *, labelled: bool = True) -> Dataset:
-    """Read documents of the kind that the model was trained on; labels are left out if they do not matter."""
+def _about(model: SavedModel) -> Mapping[str, Any]:
+    """How a pipeline was trained; nothing is known of a model without features."""
+    about: Mapping[str, Any] = getattr(model, "about_", {})
+    return about
+
+
+def documents_for(model: SavedModel, paths: list[str], reading: Reading, *, labelled: bool = True) -> Dataset:
+    """Read documents of the kind that the model was trained on; ``labelled=False`` leaves out their labels."""
     from linnaeus.data.dataset import concatenate
 
     features = reading_features(model)
@@ -49,12 +57,11 @@ def documents_for(model: Any, paths: list[str], reading: Reading, *, labelled: b
     return fit_to(model, concatenate(parts if labelled else [replace(part, labels=None) for part in parts]))
 
 
-def note_seen(model: Any, documents: Dataset, effect: str) -> None:
-    """Warn where many of the documents are training documents of the model, as far as its sketch of them tells."""
+def note_seen(model: SavedModel, documents: Dataset, effect: str) -> None:
+    """Warn if many of the documents are training documents, estimated from the sketch that the model keeps."""
     from linnaeus.data.duplicates import share_seen
 
-    about = getattr(model, "about_", {})
-    seen, n_seen = about.get("document_sketch"), about.get("documents")
+    seen, n_seen = _about(model).get("document_sketch"), _about(model).get("documents")
     if not isinstance(seen, list) or not isinstance(n_seen, int):
         return
     share = share_seen(documents, seen, n_seen)
@@ -62,8 +69,8 @@ def note_seen(model: Any, documents: Dataset, effect: str) -> None:
         note(f"warning: about {share:.0%} of the documents of {documents.source} are training documents; {effect}")
 
 
-def labelled_documents(model: Any, path: str, reading: Reading) -> Dataset:
-    """Documents to compare answers with; deprecated labels, which no answer can hold, are read as their replacement."""
+def labelled_documents(model: SavedModel, path: str, reading: Reading) -> Dataset:
+    """Documents with gold labels; deprecated labels, which the model never answers, are replaced."""
     documents = documents_for(model, [path], reading)
     if documents.labels is None:
         raise no_labels(documents)
@@ -74,18 +81,18 @@ def labelled_documents(model: Any, path: str, reading: Reading) -> Dataset:
     return replace(documents, labels=labels, notes=notes)
 
 
-def _read_like(model: Any, path: str, reading: Reading, *, labelled: bool) -> Dataset:
+def _read_like(model: SavedModel, path: str, reading: Reading, *, labelled: bool) -> Dataset:
     """Read a file with the text, label and id columns that the model was trained on, where the file has them."""
     features = reading_features(model)
     text = list(features.weights_) if hasattr(features, "weights_") else None
-    about = getattr(model, "about_", {})
+    about = _about(model)
     labels = [str(name) for name in about.get("labels", ())]
     return reading.read(
         [path], model.taxonomy_, usual_text=text, usual_labels=labels, usual_id=about.get("id"), labelled=labelled
     )
 
 
-def _by_name(model: Any, data: Dataset) -> Dataset:
+def _by_name(model: SavedModel, data: Dataset) -> Dataset:
     """Dense features in the order of the training file, by name."""
     from linnaeus.typing import is_sparse
 
@@ -101,7 +108,7 @@ def _by_name(model: Any, data: Dataset) -> Dataset:
     return replace(data, X=X[:, [position[name] for name in wanted]], feature_names=list(wanted))
 
 
-def fit_to(model: Any, data: Dataset) -> Dataset:
+def fit_to(model: SavedModel, data: Dataset) -> Dataset:
     """Documents as the model takes them: of the right kind, and sparse ones as wide as the training data."""
     from scipy import sparse
 
@@ -139,7 +146,7 @@ def fit_to(model: Any, data: Dataset) -> Dataset:
 
 
 def feature_0_share(documents: Dataset) -> float | None:
-    """Share of sparse documents that have feature 0: files that number their features from 1 have none."""
+    """Share of sparse documents that have feature 0; it is 0 for files that number their features from 1."""
     from linnaeus.typing import is_sparse
 
     X = documents.X
@@ -148,24 +155,24 @@ def feature_0_share(documents: Dataset) -> float | None:
     return float((X.indices == 0).sum()) / int(X.shape[0])
 
 
-def _warn_of_numbering(model: Any, data: Dataset) -> None:
-    """Warn where training documents and these seem to number their features from 0 and from 1."""
-    trained, given = getattr(model, "about_", {}).get("feature_0_share"), feature_0_share(data)
+def _warn_of_numbering(model: SavedModel, data: Dataset) -> None:
+    """Warn if one of the training file and this file seems to number features from 0, and the other from 1."""
+    trained, given = _about(model).get("feature_0_share"), feature_0_share(data)
     if not isinstance(trained, float) or given is None:
         return
     if trained == 0 < given:
         note(
-            f"warning: {data.source} has feature 0, which no training document has: does it number features from 0, "
+            f"warning: {data.source} has feature 0, which no training document has; does it number features from 0, "
             "and the training file from 1?"
         )
     elif given == 0 and trained * len(data) >= _EXPECTED:
         note(
-            f"warning: no document of {data.source} has feature 0, which {trained:.0%} of the training documents have: "
+            f"warning: no document of {data.source} has feature 0, which {trained:.0%} of the training documents have; "
             "does it number features from 1, and the training file from 0?"
         )
 
 
-def texts_for(model: Any, texts: list[str]) -> Dataset:
+def texts_for(model: SavedModel, texts: list[str]) -> Dataset:
     """Texts of the command line as documents of the kind that the model was trained on."""
     from linnaeus.data import Dataset
 
@@ -179,11 +186,11 @@ def texts_for(model: Any, texts: list[str]) -> Dataset:
     kernel = getattr(model.estimator, "kernel_", None)
     if type(features).__name__ == "SpectrumFeatures" or takes_sequences(kernel):
         return Dataset(sequences=[_known_case(model, text) for text in texts], source="--document")
-    raise ParameterError("--document is a text, and the model was trained on vectors; give them as a file.")
+    raise ParameterError("--document takes a text, but the model was trained on vectors; give them as a file.")
 
 
-def _known_case(model: Any, text: str) -> str:
-    """A sequence in upper case where the model knows more of it so: residues are read in upper case from files."""
+def _known_case(model: SavedModel, text: str) -> str:
+    """A sequence, in upper case if the model knows more of it then; files of residues are read in upper case."""
     if not hasattr(model, "known_terms") or text == text.upper():
         return text
     known = model.known_terms([text, text.upper()])
@@ -197,27 +204,27 @@ def shown_text(documents: Dataset, i: int, most: int = 1000) -> str | None:
     return None if documents.sequences is None else documents.sequences[i][:most]
 
 
-def known_terms(model: Any, documents: Dataset) -> IntArray:
-    """Features of each document that the model knows, see `Pipeline.known_terms`; ``model`` may be without features."""
+def known_terms(model: SavedModel, documents: Dataset) -> IntArray:
+    """Number of features of each document that the model knows, see `Pipeline.known_terms`."""
     from linnaeus.models.promises import nonzero_features
 
     given = documents.documents
     return model.known_terms(given) if hasattr(model, "known_terms") else nonzero_features(given)
 
 
-def main_field(features: Any) -> str:
-    """The field that a text without a name is taken for: one with a usual name, or the first."""
+def main_field(features: TextFeatures) -> str:
+    """The field that an unnamed text is assigned to: one with a common name, or the first."""
     fields = list(features.weights_)
     return next((name for name in ("text", "abstract", "body", "content") if name in fields), fields[0])
 
 
-def _fields_of(features: Any, given: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """The fields that the model knows: a single unnamed text is its main field, fields that are missing are empty."""
+def _fields_of(features: TextFeatures, given: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """The fields that the model knows: a single unnamed text is its main field, missing fields are empty."""
     wanted = [*features.weights_, *features.kinds_]
     if not set(wanted) & set(given) and len(given) == 1:
         given = {main_field(features): next(iter(given.values()))}
     if not set(features.weights_) & set(given):
-        return dict(given)  # nothing fits: the features say which fields they miss
+        return dict(given)  # no field matches: the error of the features names the missing fields
     n_docs = len(next(iter(given.values())))
     for name in wanted:
         if name not in given:

@@ -1,4 +1,4 @@
-"""`linnaeus evaluate`: a saved model on labelled documents, or the label files of any tool against gold labels."""
+"""`linnaeus evaluate`: measure a saved model on labelled documents, or label files of any tool against gold labels."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from linnaeus.cli import options
 from linnaeus.cli.console import JsonOption, note, note_columns, print_json, print_table, waiting
 from linnaeus.cli.predict import RuleOptions
-from linnaeus.cli.risk import Promise, check_plot, checked_promise, print_promise, write_plot
+from linnaeus.cli.risk import PANEL, Promise, check_plot, checked_promise, print_promise, write_plot
 from linnaeus.cli.tables import format_of, write_table
 from linnaeus.errors import DataError, ParameterError
 
@@ -59,18 +59,19 @@ def evaluate(
     ] = None,
     compare: Annotated[
         str | None,
-        typer.Option("--compare", "-c", help="A second model, or a label file: adds paired significance tests."),
+        typer.Option("--compare", "-c", help="A second model or label file; adds paired significance tests."),
     ] = None,
     per_node: Annotated[
-        bool, typer.Option("--per-node", help="Show every node, too, the most frequent first.")
+        bool, typer.Option("--per-node", help="Also show every node, the most frequent first.")
     ] = False,
     output: Annotated[
         str | None,
         typer.Option("--output", "-o", help="Table of every node, as .csv, .tsv, .xlsx or .jsonl."),
     ] = None,
-    levels: Annotated[bool, typer.Option("--levels", help="Show every level of the taxonomy, too.")] = False,
+    levels: Annotated[bool, typer.Option("--levels", help="Also show every level of the taxonomy.")] = False,
     absent: Annotated[
-        str, typer.Option("--absent", help="Macro average: a label that occurs nowhere counts zero, one, or skip it.")
+        str,
+        typer.Option("--absent", help="Macro average: a label that occurs nowhere counts as zero or one, or skip."),
     ] = "zero",
     decoder: Annotated[str | None, typer.Option("--decoder", help=options.DECODER)] = None,
     closed: Annotated[bool | None, typer.Option("--closed/--not-closed", help="Add all ancestors, or not.")] = None,
@@ -80,7 +81,7 @@ def evaluate(
         typer.Option(
             "--plot",
             help="Draw coverage and risk (.png, .svg).",
-            rich_help_panel="Promised risk, for calibrated models",
+            rich_help_panel=PANEL,
         ),
     ] = None,
     rules: RuleOptions,
@@ -89,18 +90,18 @@ def evaluate(
     verify: options.Verify = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare answers with the truth: a model on labelled documents, or label files of any tool.
+    """Compare answers with gold labels: a model on labelled documents, or label files of any tool.
 
     linnaeus evaluate model/ test.jsonl
 
     linnaeus evaluate --taxonomy topics.ttl --gold gold.tsv --predicted predicted.tsv
 
-    With --risk: whether the promise is kept on these documents, whether probabilities can be believed, and how many
-    documents could be answered at which risk. Rules belong to --risk here.
+    With --risk: whether the promise is kept on these documents, how well probabilities are calibrated, and how many
+    documents can be answered at which risk. Rules require --risk here.
     """
     _check_promise(promise, rules, plot)
     if output is not None:
-        format_of(output, None)  # before the work, not after it
+        format_of(output, None)  # refused before the documents are classified
     if model is not None and data is not None and not (gold or predicted or taxonomy.path):
         taxonomy.refuse("says how a --taxonomy is read; the model has its own")
         loaded = options.load_model(model, verify)
@@ -117,11 +118,7 @@ def evaluate(
     _check_labels(answers.gold, answers.taxonomy, data or gold)
     report, tests = _compared(answers, absent, per_node or output is not None)
     _note_oddities(report, answers)
-    by_size = sorted(report.nodes, key=lambda row: (-row["n_gold"], row["label"]))
-    nodes = [_shown(row, answers.taxonomy) for row in by_size]
-    if output is not None:
-        write_table(output, list(nodes[0]) if nodes else ["label"], [list(row.values()) for row in nodes])
-        note(f"{len(nodes):,} nodes written to {output}")
+    nodes = _nodes(report, answers.taxonomy, output)
     nodes = nodes if per_node else []
     if as_json:
         print_json(_plain(report, answers, tests, nodes, per_node))
@@ -129,8 +126,18 @@ def evaluate(
         _print(report, tests, nodes, levels=levels)
 
 
+def _nodes(report: Report, taxonomy: Taxonomy | None, output: str | None) -> list[Mapping[str, object]]:
+    """The measures of every node, the most frequent first; also written to a file, if one is given."""
+    by_size = sorted(report.nodes, key=lambda row: (-row["n_gold"], row["label"]))
+    nodes = [_shown(row, taxonomy) for row in by_size]
+    if output is not None:
+        write_table(output, list(nodes[0]) if nodes else ["label"], [list(row.values()) for row in nodes])
+        note(f"{len(nodes):,} nodes written to {output}")
+    return nodes
+
+
 def _check_promise(promise: Promise, rules: RuleOptions, plot: str | None) -> None:
-    """Options that mean nothing without --risk are refused."""
+    """Refuse options that require --risk where it is not given."""
     if promise.risk is None:
         promise.refuse("belongs to --risk, which is not given")
         given = [rules.option(name) for name, value in rules.given().items() if value]
@@ -161,7 +168,7 @@ def _compared(answers: _Answers, absent: str, per_node: bool) -> tuple[Report, l
 
 
 def _note_oddities(report: Report, answers: _Answers) -> None:
-    """Say how many documents have no prediction, and which labels are not in the taxonomy."""
+    """Print how many documents have no prediction, and which labels are not in the taxonomy."""
     if answers.n_missing:
         note(f"note: documents without a prediction, counted as empty sets: {answers.n_missing:,}")
     taxonomy = answers.taxonomy
@@ -192,7 +199,7 @@ def _plain(
 
 
 def _evaluate_promise(
-    model: Any,
+    model: options.SavedModel,
     data: str,
     promise: Promise,
     rules: RuleOptions,
@@ -204,21 +211,22 @@ def _evaluate_promise(
     from linnaeus.data.dataset import keep_labelled
 
     request = promise.request(model, rules.bound_to(model.taxonomy_), model.taxonomy_)
+    assert request is not None  # --risk is given
     documents = labelled_documents(model, data, reading)
     note_columns(documents)
     _check_labels(documents.labels, model.taxonomy_, data)
-    with reading.named():  # without a gold label no answer is right or wrong
+    with reading.named():  # an answer is right or wrong only if there are gold labels
         documents = keep_labelled(documents, reading.unlabelled or "error")
-    note_seen(model, documents, "the figures are not those of new documents")
+    note_seen(model, documents, "the results do not hold for new documents")
     with waiting("comparing"):
-        checked = checked_promise(model, documents.documents, documents.labels, request)
+        checked = checked_promise(model, documents.documents, documents.labels or [], request)
     if plot is not None:
         write_plot(checked, plot)
     print_json(checked) if as_json else print_promise(checked)
 
 
 def _check_labels(gold: _LabelRows | None, taxonomy: Taxonomy | None, path: str | None) -> None:
-    """A file of which no label is in the taxonomy was not meant: all its measures would be 0 without a word."""
+    """Refuse a file without any label of the taxonomy, for which all measures would be 0."""
     if taxonomy is None:
         return
     given = [label for row in gold or () for label in row]
@@ -230,7 +238,12 @@ def _check_labels(gold: _LabelRows | None, taxonomy: Taxonomy | None, path: str 
 
 
 def _answers_of_model(
-    model: Any, data: str, compare: str | None, reading: options.Reading, decoder: str | None, closed: bool | None
+    model: options.SavedModel,
+    data: str,
+    compare: str | None,
+    reading: options.Reading,
+    decoder: str | None,
+    closed: bool | None,
 ) -> _Answers:
     """Answers and rankings of a model on labelled documents, and the seconds that the answers took."""
     from linnaeus.cli.documents import labelled_documents, note_seen
@@ -244,8 +257,8 @@ def _answers_of_model(
             f"note: {without:,} of {len(documents):,} documents have no label, and any answer for them counts as wrong "
             "(--unlabelled drop leaves them out)"
         )
-    note_seen(model, documents, "the figures are not those of new documents")
-    taxonomy: Taxonomy = model.taxonomy_
+    note_seen(model, documents, "the results do not hold for new documents")
+    taxonomy = model.taxonomy_
     with waiting("predicting"):
         start = time.perf_counter()
         found = model.answers(documents.documents, decoder=options.parse_decoder(decoder), closed=closed)
@@ -276,20 +289,19 @@ def _answers_of_other(folder: str, taxonomy: Taxonomy, data: str, reading: optio
 
     model = options.load_model(folder)
     if model.taxonomy_ != taxonomy:
-        raise DataError(f"--compare {folder}: the model has another taxonomy; compare models of the same one.")
+        raise DataError(f"--compare {folder}: the model has a different taxonomy; both must be the same.")
     with waiting(f"predicting with {folder}"):
-        labels: list[list[str]] = taxonomy.labels(model.answers(documents_for(model, [data], reading).documents))
-    return labels
+        return taxonomy.labels(model.answers(documents_for(model, [data], reading).documents))
 
 
 def _scores(
-    model: Any, documents: Dataset
+    model: options.SavedModel, documents: Dataset
 ) -> tuple[FloatArray | list[list[tuple[str, float]]] | None, list[str] | None]:
-    """Scores of all nodes and their names, or the best of each document where these would be too many."""
+    """Scores of all nodes and their names, or the best nodes of each document if these would be too many."""
     import numpy as np
 
-    if model.nested_:  # its ranking mixes nodes with their ancestors, which labels as given do not
-        note("note: the model was trained on closed sets, so its rankings hold ancestors; they are not measured")
+    if model.nested_:  # its rankings contain ancestors, which the gold labels as given do not
+        note("note: the model was trained on closed sets, so its rankings contain ancestors; they are not measured")
         return None, None
     columns = model.taxonomy_.names[model.nodes_].tolist()
     if len(documents) * len(columns) <= _WHOLE_RANKINGS:
@@ -305,7 +317,7 @@ def _answers_of_files(
     from linnaeus.data.label_files import LabelFile, align, read_label_file
 
     allowed = ("format", "labels", "encoding", "header")
-    reading.refuse("means nothing for label files (--gold, --predicted)", allowed=allowed)
+    reading.refuse("does not apply to label files (--gold, --predicted)", allowed=allowed)
     known = None if tax is None else tax.index_of
     labels = None if not reading.labels else reading.labels[0]
 
@@ -352,7 +364,7 @@ def _print_rows(rows: Sequence[Mapping[str, object]], title: str) -> None:
 
 
 def _shown(row: LabelRow, taxonomy: Taxonomy | None) -> Mapping[str, object]:
-    """A row with the node's display label beside its name, where nodes have some."""
+    """A row with the display label of the node next to its name, if the taxonomy has display labels."""
     if taxonomy is None or taxonomy.display_labels is None:
         return row
     label = str(row["label"])

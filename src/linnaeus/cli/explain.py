@@ -1,10 +1,10 @@
-"""`linnaeus explain`: the exact contribution of each word to every node of the path."""
+"""`linnaeus explain`: the contribution of each word to the score of every node of the path."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,14 +13,18 @@ from linnaeus.cli.console import JsonOption, note, print_json, print_table
 from linnaeus.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from linnaeus.data import Dataset
+    from linnaeus.models.explaining import Contrast, Neighbour, NodeExplanation
+    from linnaeus.taxonomy import Taxonomy
 
 __all__ = ["explain"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Reading(options.Reading):
-    """As everywhere, but that --id says which document is explained."""
+    """How --data is read; the column of ids is --id-column here, because --id chooses a document."""
 
     id: Annotated[
         str | None,
@@ -51,9 +55,27 @@ def explain(
     verify: options.Verify = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show which words speak for and against each node of the paths to the labels."""
-    from linnaeus.cli.documents import documents_for, known_terms, texts_for
+    """Show which words count for and against each node of the paths to the labels."""
+    _check_arguments(words, document, data, reading)
+    loaded = options.load_model(model, verify)
+    taxonomy.show_labels(loaded)
+    documents = _document(loaded, document, data, id_, reading)
+    given = _single(documents)
+    node = None if node is None else options.node_meant(loaded.taxonomy_, node)
+    steps = _steps(loaded, documents, given, node)
+    if node is not None and steps[-1].node != node:
+        note(f"note: {node} itself has no score; its path is shown as far as the model was trained on it")
+    kept = loaded.estimator.kept_ is not None
+    near = {step.node: loaded.nearest(given, neighbours, step.node) for step in steps} if kept and neighbours else {}
+    if as_json:
+        print_json([_plain(step, loaded.taxonomy_, k, near.get(step.node)) for step in steps])
+        return
+    for step in steps:
+        _show(step, loaded.taxonomy_, k, near.get(step.node, []))
 
+
+def _check_arguments(words: list[str] | None, document: str | None, data: str | None, reading: _Reading) -> None:
+    """Refuse arguments that do not name exactly one document."""
     if words:
         what = (
             "a file is given as --data" if Path(words[0]).exists() else "the text of a document is given as --document"
@@ -63,50 +85,29 @@ def explain(
         raise ParameterError(f"--text {reading.text[0]} is a column of --data; the text itself is given as --document.")
     if (document is None) == (data is None):
         raise ParameterError("Give the document either as --document TEXT or as --data FILE.")
-    loaded = options.load_model(model, verify)
-    taxonomy.show_labels(loaded)
-    if not hasattr(loaded, "explain"):
-        raise DataError(f"{type(loaded).__name__} has no explanations.")
+
+
+def _document(
+    model: options.SavedModel, document: str | None, data: str | None, id_: str | None, reading: _Reading
+) -> Dataset:
+    """The document to explain, as a data set of one."""
+    from linnaeus.cli.documents import documents_for, known_terms, texts_for
+
+    if not hasattr(model, "explain"):
+        raise DataError(f"{type(model).__name__} has no explanations.")
     if document is not None:
         reading.refuse("says how --data is read, and none is given")
-        documents = texts_for(loaded, [document])
+        documents = texts_for(model, [document])
     else:
-        documents = _chosen(documents_for(loaded, [str(data)], reading, labelled=False), str(data), id_)
-    if not known_terms(loaded, documents).any():
-        note("note: the model knows no word of this document; what follows are its constants")
-    given = _single(documents)
-    node = None if node is None else options.node_meant(loaded.taxonomy_, node)
-    steps = _steps(loaded, documents, given, node)
-    if node is not None and steps[-1].node != node:
-        note(f"note: {node} itself has no score; its path is shown as far as it was trained")
-    kept = getattr(loaded.estimator, "kept_", None) is not None
-    near = {step.node: loaded.nearest(given, neighbours, step.node) for step in steps} if kept and neighbours else {}
-    if as_json:
-        print_json([_plain(step, loaded.taxonomy_, k, near.get(step.node)) for step in steps])
-        return
-    for step in steps:
-        shown = [(f, float(c)) for f, c in zip(step.features[:k], step.contributions[:k], strict=True)]
-        rest = float(step.contributions[k:].sum())
-        rows = [
-            *shown,
-            *([(f"{len(step.contributions) - k} others", rest)] if rest else []),
-            ("constant", step.intercept),
-        ]
-        how = " (approximate: changes when a feature is left out)" if step.approximate else ""
-        title = f"{loaded.taxonomy_.display(step.node)}: score {step.score:+.4f}{how}"
-        print_table(["feature", "contribution"], rows, title=title)
-        if step.against is not None:
-            _show_rival(step, loaded.taxonomy_, k)
-        if near.get(step.node):
-            found = [
-                (n.name, n.similarity, ", ".join(map(loaded.taxonomy_.display, n.labels))) for n in near[step.node]
-            ]
-            title = f"nearest documents at or below {loaded.taxonomy_.display(step.node)}"
-            print_table(["document", "similarity", "labels"], found, title=title)
+        documents = _chosen(documents_for(model, [str(data)], reading, labelled=False), str(data), id_)
+    if not known_terms(model, documents).any():
+        note("note: the model knows no word of this document; only its constants are shown")
+    return documents
 
 
-def _steps(model: Any, documents: Dataset, given: object, node: str | None) -> list[Any]:
+def _steps(model: options.SavedModel, documents: Dataset, given: object, node: str | None) -> list[NodeExplanation]:
     """The nodes on the paths to a node, or to all labels of the answer, each once."""
+    assert hasattr(model, "explain")
     labels: list[str | None] = [node]
     if node is None:
         answer = model.taxonomy_.frontier(model.answers(documents.documents))
@@ -115,18 +116,33 @@ def _steps(model: Any, documents: Dataset, given: object, node: str | None) -> l
     return list(steps.values())
 
 
-def _show_rival(step: Any, taxonomy: Any, k: int) -> None:
-    """What spoke for the node and not for its runner-up."""
+def _show(step: NodeExplanation, taxonomy: Taxonomy, k: int, near: Sequence[Neighbour]) -> None:
+    """Print what counts for a node, why it and not its runner-up, and similar documents."""
+    how = " (approximate: changes when a feature is left out)" if step.approximate else ""
+    title = f"{taxonomy.display(step.node)}: score {step.score:+.4f}{how}"
+    print_table(["feature", "contribution"], _rows(step, k), title=title)
     rival = step.against
-    rows = [(f, float(c)) for f, c in zip(rival.features[:k], rival.contributions[:k], strict=True)]
-    rest = float(rival.contributions[k:].sum())
-    rows += [(f"{len(rival.contributions) - k} others", rest)] if rest else []
-    title = f"  rather than {taxonomy.display(rival.rival)} ({rival.rival_score:+.4f}): by {rival.margin:+.4f}"
-    print_table(["feature", "difference"], [*rows, ("constant", rival.intercept)], title=title)
+    if rival is not None:
+        title = f"  rather than {taxonomy.display(rival.rival)} ({rival.rival_score:+.4f}): by {rival.margin:+.4f}"
+        print_table(["feature", "difference"], _rows(rival, k), title=title)
+    if near:
+        found = [(n.name, n.similarity, ", ".join(map(taxonomy.display, n.labels))) for n in near]
+        title = f"nearest documents at or below {taxonomy.display(step.node)}"
+        print_table(["document", "similarity", "labels"], found, title=title)
 
 
-def _chosen(documents: Any, data: str, name: str | None) -> Any:
-    """The document with an id or number; a single document needs neither."""
+def _rows(found: NodeExplanation | Contrast, k: int) -> list[tuple[object, float]]:
+    """The k largest contributions, the sum of the others, and the constant."""
+    rows: list[tuple[object, float]] = [
+        (f, float(c)) for f, c in zip(found.features[:k], found.contributions[:k], strict=True)
+    ]
+    rest = float(found.contributions[k:].sum())
+    rows += [(f"{len(found.contributions) - k} others", rest)] if rest else []
+    return [*rows, ("constant", found.intercept)]
+
+
+def _chosen(documents: Dataset, data: str, name: str | None) -> Dataset:
+    """The document with an id or number; neither is needed for a single document."""
     ids = documents.ids or [str(i) for i in range(1, len(documents) + 1)]
     if name is None and len(documents) == 1:
         return documents
@@ -140,28 +156,28 @@ def _chosen(documents: Any, data: str, name: str | None) -> Any:
     return documents.take([ids.index(name) if name in ids else number])
 
 
-def _single(documents: Any) -> Any:
+def _single(documents: Dataset) -> object:
     """The only document of a data set, as `explain` takes it."""
     if documents.X is not None:
         return documents.X
-    fields = documents.fields or {"sequence": documents.sequences}
-    return {field: values[0] for field, values in fields.items()} if len(fields) > 1 else documents.documents[0]
+    if documents.fields is not None and len(documents.fields) > 1:
+        return {field: values[0] for field, values in documents.fields.items()}
+    return documents.documents[0]
 
 
-def _plain(step: Any, taxonomy: Any, k: int, near: Any = None) -> dict[str, Any]:
-    contributions = [[str(f), float(c)] for f, c in zip(step.features[:k], step.contributions[:k], strict=True)]
-    more: dict[str, Any] = {}
+def _plain(
+    step: NodeExplanation, taxonomy: Taxonomy, k: int, near: Sequence[Neighbour] | None = None
+) -> dict[str, object]:
+    """An explanation for --json."""
+    more: dict[str, object] = {}
     if step.against is not None:
         rival = step.against
-        shown = zip(rival.features[:k], rival.contributions[:k], strict=True)
         more["against"] = {
             "rival": rival.rival,
             "display": taxonomy.display(rival.rival),
             "score": rival.rival_score,
             "margin": rival.margin,
-            "constant": rival.intercept,
-            "contributions": [[str(f), float(c)] for f, c in shown],
-            "others": float(rival.contributions[k:].sum()),
+            **_terms(rival, k),
         }
     if near is not None:
         more["nearest"] = [{"id": n.name, "similarity": n.similarity, "labels": n.labels} for n in near]
@@ -170,8 +186,16 @@ def _plain(step: Any, taxonomy: Any, k: int, near: Any = None) -> dict[str, Any]
         "display": taxonomy.display(step.node),
         "score": step.score,
         "approximate": step.approximate,
-        "constant": step.intercept,
-        "contributions": contributions,
-        "others": float(step.contributions[k:].sum()),
+        **_terms(step, k),
         **more,
+    }
+
+
+def _terms(found: NodeExplanation | Contrast, k: int) -> dict[str, object]:
+    """The terms of a score or of a difference of scores for --json."""
+    shown = zip(found.features[:k], found.contributions[:k], strict=True)
+    return {
+        "constant": found.intercept,
+        "contributions": [[str(f), float(c)] for f, c in shown],
+        "others": float(found.contributions[k:].sum()),
     }

@@ -1,9 +1,10 @@
-"""`linnaeus learn`: a saved model goes on learning from more documents, in their order."""
+"""`linnaeus learn`: continue to train a saved model on more documents, in their order."""
 
 from __future__ import annotations
 
 import time
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,39 +12,43 @@ from linnaeus.cli import options, training
 from linnaeus.cli.console import JsonOption, note, note_columns, print_json, print_table
 from linnaeus.errors import DataError
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from linnaeus.data import Dataset
+    from linnaeus.models.base import TaxonomyClassifier
+
 __all__ = ["learn"]
 
 
 @options.with_groups
 def learn(
-    model: Annotated[str, typer.Argument(help="Model folder; it is replaced in one step when all is learned.")],
+    model: Annotated[str, typer.Argument(help="Model folder; it is replaced in one step at the end.")],
     data: Annotated[list[str] | None, typer.Argument(help="Documents with labels; - or nothing reads stdin.")] = None,
     *,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", help="Another folder to save in; the model stays as it is.")
+        str | None, typer.Option("--output", "-o", help="Save in this folder instead; the model stays as it is.")
     ] = None,
-    batch: Annotated[int, typer.Option("--batch", min=1, help="Documents that are learned at a time.")] = 4096,
+    batch: Annotated[int, typer.Option("--batch", min=1, help="Number of documents to learn from at a time.")] = 4096,
     save_every: Annotated[
         int | None,
-        typer.Option("--save-every", min=1, help="Also save after each block of this size."),
+        typer.Option("--save-every", min=1, help="Also save each time this number of documents is learned."),
     ] = None,
     reading: options.LabelledReading,
     checks: options.LabelChecks,
     verify: options.Verify = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Go on learning from a stream of documents.
+    """Continue to train a model on a stream of documents.
 
-    For models that can (HierarchicalPerceptron, Hieron, GlobalTreeModel, OneVsRestPA). Words that the model does not
-    know are left out; labels that it has not met join it, as long as they are in its taxonomy. The model folder is
-    replaced in one step: a kill at any moment leaves the old model or the new one.
+    For online models (HierarchicalPerceptron, Hieron, GlobalTreeModel, OneVsRestPA). Words that the model does not
+    know are left out; labels that are new to it are added if they are in its taxonomy. The model folder is replaced in
+    one step: if the command is killed, the folder holds the old model or the new one.
 
     linnaeus learn model/ more.jsonl
     """
     from linnaeus import store
-    from linnaeus.cli.console import progress
     from linnaeus.cli.documents import documents_for
-    from linnaeus.engine.limits import blocks
 
     target = model if output is None else output
     store.check_target(target)
@@ -53,35 +58,21 @@ def learn(
     documents = documents_for(loaded, data or ["-"], reading)
     note_columns(documents)
     documents, y, _ = training.labels_of(documents, loaded.taxonomy_, checks, reading)
-    before = _figures(learner)
-    calibrated = learner.calibrator_ is not None
-    start, unsaved = time.perf_counter(), 0
-    with progress("learning", len(documents)) as advance:
-        for part in blocks(len(documents), batch):
-            some = documents.take(range(part.start, part.stop))
-            loaded.partial_fit(some.documents, y[part])
-            unsaved += part.stop - part.start
-            if save_every is not None and unsaved >= save_every and part.stop < len(documents):
-                training.save(loaded, target)
-                unsaved = 0
-            advance(part.stop - part.start)
+    before, calibrated = _counts(learner), learner.calibrator_ is not None
+    start = time.perf_counter()
+    _learn(loaded, documents, y, batch, save_every, target)
     if calibrated:
-        note("note: the calibration was of the model before and is dropped; `linnaeus calibrate` makes a new one")
-    if getattr(loaded, "about_", {}).get("documents") is not None:
-        from linnaeus.data.duplicates import SKETCH, sketch
-
-        seen = sorted({*loaded.about_.get("document_sketch", []), *sketch(documents)})[:SKETCH]
-        n_documents = loaded.about_["documents"] + len(documents)
-        loaded.about_ = {**loaded.about_, "documents": n_documents, "document_sketch": seen}
+        note("note: the calibration no longer fits the model and was removed; `linnaeus calibrate` makes a new one")
+    _record_training(loaded, documents)
     training.save(loaded, target)
-    after = _figures(learner)
+    after = _counts(learner)
     result = {
         "model": type(learner).__name__,
         "documents": len(documents),
-        "learned_from": after["updates"] - before["updates"],
-        "new_labels": after["labels"] - before["labels"],
-        "labels": after["labels"],
-        **({} if after["documents"] is None else {"documents_in_all": int(after["documents"])}),
+        "learned_from": after.updates - before.updates,
+        "new_labels": after.labels - before.labels,
+        "labels": after.labels,
+        **({} if after.documents is None else {"documents_in_all": after.documents}),
         "seconds": round(time.perf_counter() - start, 3),
         "output": target,
     }
@@ -92,22 +83,65 @@ def learn(
     note(f"saved to {target}")
 
 
-def _figures(learner: Any) -> dict[str, Any]:
-    """Counts before and after; not every model counts its updates in one number, or all documents it has seen."""
-    updates = getattr(learner, "n_updates_", 0)
-    return {
-        "updates": sum(updates) if isinstance(updates, list) else int(updates),
-        "labels": len(learner.nodes_),
-        "documents": getattr(learner, "n_docs_", None),
-    }
+def _learn(
+    model: options.SavedModel,
+    documents: Dataset,
+    y: Sequence[object],
+    batch: int,
+    save_every: int | None,
+    target: str,
+) -> None:
+    """Learn from the documents in blocks, and save every ``save_every`` documents."""
+    from linnaeus.cli.console import progress
+    from linnaeus.engine.limits import blocks
+
+    assert hasattr(model, "partial_fit")  # see `_check_learns`
+    unsaved = 0
+    with progress("learning", len(documents)) as advance:
+        for part in blocks(len(documents), batch):
+            some = documents.take(range(part.start, part.stop))
+            model.partial_fit(some.documents, y[part])
+            unsaved += part.stop - part.start
+            if save_every is not None and unsaved >= save_every and part.stop < len(documents):
+                training.save(model, target)
+                unsaved = 0
+            advance(part.stop - part.start)
 
 
-def _check_learns(learner: Any) -> None:
-    """Refuse a model that cannot go on learning, and say which can."""
+def _record_training(model: options.SavedModel, documents: Dataset) -> None:
+    """Add the documents to what a pipeline records about its training documents."""
+    from linnaeus.data.duplicates import SKETCH, sketch
+    from linnaeus.pipeline import Pipeline
+
+    n_before = model.about_.get("documents") if isinstance(model, Pipeline) else None
+    if not isinstance(model, Pipeline) or not isinstance(n_before, int):
+        return
+    seen = model.about_.get("document_sketch", [])
+    known = {*seen, *sketch(documents)} if isinstance(seen, list) else set(sketch(documents))
+    model.about_ = {**model.about_, "documents": n_before + len(documents), "document_sketch": sorted(known)[:SKETCH]}
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """What a model has learned from; ``documents`` is None for models that do not count them."""
+
+    updates: int
+    labels: int
+    documents: int | None
+
+
+def _counts(learner: TaxonomyClassifier) -> _Counts:
+    updates, documents = getattr(learner, "n_updates_", 0), getattr(learner, "n_docs_", None)
+    total = sum(updates) if isinstance(updates, list) else int(updates)
+    return _Counts(total, len(learner.nodes_), None if documents is None else int(documents))
+
+
+def _check_learns(learner: TaxonomyClassifier) -> None:
+    """Refuse a model that cannot learn from more documents, and name those that can."""
     from linnaeus import registry
 
     if hasattr(learner, "partial_fit"):
         return
     able = [name for name in registry.MODELS if hasattr(registry.resolve(name), "partial_fit")]
     more = "; in Python its update(X, y) takes more documents" if hasattr(learner, "update") else ""
-    raise DataError(f"A {type(learner).__name__} cannot go on learning; models that can: {', '.join(able)}{more}.")
+    raise DataError(f"A {type(learner).__name__} cannot continue learning; models that can: {', '.join(able)}{more}.")

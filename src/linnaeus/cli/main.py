@@ -1,4 +1,4 @@
-"""The entry point: collects the commands, turns errors of the user into one line and exit code 1."""
+"""The entry point: collects the commands, and turns errors of the user into one line and an exit code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from linnaeus.errors import LinnaeusError, ParameterError, visible
 
 __all__ = ["app", "run"]
 
-# Wrong usage, as typer raises it: the class is click's, or that of the copy of click that newer versions carry.
+# Wrong usage, as typer raises it: the class of click, or of the copy of click that newer versions of typer include.
 WrongUsage: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 app = typer.Typer(
@@ -57,15 +57,15 @@ app.add_typer(taxonomy.app, name="taxonomy")
 app.add_typer(data.app, name="data")
 
 
-def _show_warning(message: Any, *_: Any, **__: Any) -> None:
-    """A warning in one line, without the code that gave it."""
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """Print a warning in one line, without the source line that raised it."""
     print(f"warning: {message}", file=sys.stderr)
 
 
 def run(arguments: list[str] | None = None) -> None:
     """Run the command line.
 
-    Exit code 0 when all went well, 1 for a problem with the input, 2 for wrong usage, 130 when stopped by Ctrl-C.
+    The exit code is 0 on success, 1 for a problem with the input, 2 for wrong usage, 130 when stopped by Ctrl-C.
     """
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
@@ -75,7 +75,7 @@ def run(arguments: list[str] | None = None) -> None:
 def _code(arguments: list[str] | None) -> int:
     try:
         _invoke(sys.argv[1:] if arguments is None else arguments)
-        sys.stdout.flush()  # a closed pipe is noticed here rather than at exit
+        sys.stdout.flush()  # detects a closed pipe here rather than at exit
     except typer.Exit as stop:
         return stop.exit_code
     except WrongUsage as error:
@@ -84,7 +84,7 @@ def _code(arguments: list[str] | None) -> int:
     except LinnaeusError as error:
         print(f"error: {visible(str(error))}", file=sys.stderr)
         return 2 if isinstance(error, ParameterError) else 1
-    except BrokenPipeError:  # `linnaeus ... | head`: the reader has enough
+    except BrokenPipeError:  # `linnaeus ... | head`: the reader has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
@@ -97,8 +97,8 @@ def _code(arguments: list[str] | None) -> int:
 
 
 def _invoke(arguments: list[str]) -> None:
-    """Parse and run, without the layer that turns interrupts and closed pipes into exit codes of its own."""
-    if "_LINNAEUS_COMPLETE" in os.environ:  # the shell asks for completions
+    """Parse and run, without typer's own handling of interrupts and closed pipes."""
+    if "_LINNAEUS_COMPLETE" in os.environ:  # the shell requests completions
         app()
     command = typer.main.get_command(app)
     with command.make_context("linnaeus", list(arguments)) as context:

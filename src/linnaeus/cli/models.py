@@ -1,4 +1,4 @@
-"""`linnaeus models`: what exists with one line each, the parameters of one, or what a saved model is."""
+"""`linnaeus models`: list the models, the parameters of one, or the properties of a saved model."""
 
 from __future__ import annotations
 
@@ -6,24 +6,29 @@ import inspect
 import re
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from linnaeus.cli.console import JsonOption, print_json, print_table
 from linnaeus.cli.options import Verify, load_model
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from linnaeus.decoding.probability.curves import Calibrator
+
 __all__ = ["models"]
 
 
 def models(
     name: Annotated[
-        str | None, typer.Argument(help="Show the parameters of this model, or what a saved model (a folder) is.")
+        str | None, typer.Argument(help="Name of a model to show its parameters, or folder of a saved model.")
     ] = None,
     verify: Verify = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the models, the parameters of one, or what a saved model is.
+    """List the models, the parameters of one, or the properties of a saved model.
 
     linnaeus models RRSVM
 
@@ -46,21 +51,21 @@ def _parameters(name: str, as_json: bool) -> None:
     from linnaeus import registry
 
     name = registry.find_model(name)
-    kind: Any = registry.resolve(name)
+    kind = registry.resolve(name)
     defaults = {key: p.default for key, p in inspect.signature(kind).parameters.items() if key != "taxonomy"}
-    said = documented_parameters(kind)
+    described = documented_parameters(kind)
     if as_json:
-        about = {key: said.get(key, "") for key in defaults}
+        about = {key: described.get(key, "") for key in defaults}
         summary = registry.MODELS[name].summary
         print_json({"name": name, "summary": summary, "parameters": defaults, "descriptions": about})
         return
     print(f"{name}: {registry.MODELS[name].summary}")
-    rows = [(key, repr(value), said.get(key, "")) for key, value in defaults.items()]
+    rows = [(key, repr(value), described.get(key, "")) for key, value in defaults.items()]
     print_table(["parameter (--set NAME=VALUE)", "default", "what it does"], rows)
 
 
-def documented_parameters(kind: type[Any]) -> dict[str, str]:
-    """What the docstrings of a class and of those it is made of say about its parameters."""
+def documented_parameters(kind: type) -> dict[str, str]:
+    """Descriptions of parameters from the docstrings of a class and its base classes."""
     found: dict[str, str] = {}
     for one in kind.__mro__:
         for names, text in _entries(inspect.cleandoc(one.__dict__.get("__doc__") or "")):
@@ -85,7 +90,7 @@ def _entries(doc: str) -> list[tuple[list[str], str]]:
 
 
 def saved_model(folder: str, verify: bool | None = None) -> dict[str, object]:
-    """What a saved model is, for people."""
+    """Properties of a saved model, to be read by people."""
     from linnaeus.cli.documents import reading_features
 
     loaded = load_model(folder, verify)
@@ -117,14 +122,14 @@ def saved_model(folder: str, verify: bool | None = None) -> dict[str, object]:
     }
 
 
-def _calibration(calibrator: Any) -> str:
+def _calibration(calibrator: Calibrator | None) -> str:
     if calibrator is None:
         return "none"
     steps = sum(first < last for first, last in zip(calibrator.indptr, calibrator.indptr[1:], strict=False))
     return f"isotonic for {steps:,} of {len(calibrator.nodes):,} nodes, platt for the others" if steps else "platt"
 
 
-def _show(title: str, about: dict[str, Any], as_json: bool) -> None:
+def _show(title: str, about: Mapping[str, object], as_json: bool) -> None:
     if as_json:
         print_json({key.replace(" ", "_"): value for key, value in about.items()})
     else:

@@ -17,8 +17,8 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import Field, dataclass, fields, is_dataclass
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args, get_type_hints
 
 import typer
 
@@ -28,7 +28,11 @@ from linnaeus.progress import waiting
 if TYPE_CHECKING:
     from linnaeus.data import Dataset
     from linnaeus.decoding import Decoder
+    from linnaeus.models.base import TaxonomyClassifier
+    from linnaeus.pipeline import Pipeline
     from linnaeus.taxonomy import Taxonomy
+
+    SavedModel: TypeAlias = Pipeline | TaxonomyClassifier  # what a model folder holds
 
 __all__ = [
     "Group",
@@ -47,7 +51,7 @@ __all__ = [
 ]
 
 DOCUMENTS, TAXONOMY = "Reading documents", "Reading the taxonomy"  # headings of these options in --help
-DECODER = "Another way from scores to sets; with parameters as scut,average=micro."
+DECODER = "Decoder from scores to label sets, with parameters if needed: scut,average=micro."
 
 
 Verify = Annotated[
@@ -58,18 +62,18 @@ Verify = Annotated[
 ]
 
 
-def load_model(folder: str, verify: bool | None = None) -> Any:
+def load_model(folder: str, verify: bool | None = None) -> SavedModel:
     """The model or pipeline of a folder."""
     from linnaeus import store
 
     return store.load(folder, verify=verify)
 
 
-def _documents(*names: str, help: str) -> Any:
+def _documents(*names: str, help: str) -> object:
     return typer.Option(*names, help=help, rich_help_panel=DOCUMENTS)
 
 
-def _taxonomy(*names: str, help: str) -> Any:
+def _taxonomy(*names: str, help: str) -> object:
     return typer.Option(*names, help=help, rich_help_panel=TAXONOMY)
 
 
@@ -83,7 +87,7 @@ class Group:
         return {name: value for name, value in values.items() if value is not None and value != []}
 
     def refuse(self, reason: str, allowed: tuple[str, ...] = ()) -> None:
-        """An error that names the first option given, unless it is one of those allowed: ``--text REASON.``"""
+        """Raise an error that names the first option given, unless it is one of those allowed: ``--text REASON.``"""
         for name in self.given():
             if name not in allowed:
                 raise ParameterError(f"{self.option(name)} {reason}.")
@@ -91,12 +95,12 @@ class Group:
     @classmethod
     def option(cls, name: str) -> str:
         """The option of a field: ``TaxonomyReading.option("format")`` is ``--from``."""
-        declared: Any = _options(cls)[name].__metadata__[0]
+        declared = get_args(_options(cls)[name])[1]
         return str(declared.default).split("/")[0]  # inside Annotated, typer keeps the first name there
 
     @contextlib.contextmanager
     def named(self) -> Iterator[None]:
-        """Errors inside name the options of this group where the library names parameters: --text for ``text=...``."""
+        """Rewrite errors raised inside to name options of this group instead of parameters: --text for ``text=...``."""
         try:
             yield
         except LinnaeusError as error:
@@ -115,7 +119,7 @@ class Group:
         return option if value in ("...", "True") else f"{option} {value}"
 
 
-def _options(group: type[Any]) -> dict[str, Any]:
+def _options(group: type[Group]) -> dict[str, object]:
     """Fields of a group that are options, with their annotations."""
     hints = get_type_hints(group, include_extras=True)
     return {field.name: hints[field.name] for field in fields(group) if hasattr(hints[field.name], "__metadata__")}
@@ -123,21 +127,21 @@ def _options(group: type[Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class Reading(Group):
-    """How documents are read, labels aside."""
+    """How documents are read, apart from labels."""
 
     text: Annotated[
         list[str] | None, _documents("--text", help="Text column or key; with a weight as title=2. May be repeated.")
     ] = None
     sequence: Annotated[
-        str | None, _documents("--sequence", help="Column or key of sequences (usual names are recognised).")
+        str | None, _documents("--sequence", help="Column or key of sequences (common names are detected).")
     ] = None
     id: Annotated[str | None, _documents("--id", help="Column or key of the documents' ids.")] = None
-    format: Annotated[str | None, _documents("--format", help="Format of the documents, if not recognised.")] = None
+    format: Annotated[str | None, _documents("--format", help="Format of the documents, if it is not detected.")] = None
     header: Annotated[
         bool | None, _documents("--header/--no-header", help="Whether the file begins with column names.")
     ] = None
     encoding: Annotated[str | None, _documents("--encoding", help="Encoding of the documents (default: UTF-8).")] = None
-    split: Annotated[str | None, _documents("--split", help="Use one part only, where the file names parts.")] = None
+    split: Annotated[str | None, _documents("--split", help="Read only this part of a file that names parts.")] = None
     max_unpacked: Annotated[
         str | None,
         _documents("--max-unpacked", help="Bytes a compressed file may unpack to, as 4GB (default: 250 x its size)."),
@@ -165,7 +169,7 @@ class LabelledReading(Reading):
         list[str] | None, _documents("--labels", help="Column or key of the labels. May be repeated.")
     ] = None
     label_separator: Annotated[
-        str | None, _documents("--label-separator", help="Between the labels of a cell (default: recognised).")
+        str | None, _documents("--label-separator", help="Separator of the labels of a cell (default: detected).")
     ] = None
     labels_file: Annotated[
         str | None,
@@ -208,7 +212,7 @@ class LabelChecks(Group):
 class TaxonomyReading(Group):
     """How a taxonomy file is read."""
 
-    format: Annotated[str | None, _taxonomy("--from", help="Format of the taxonomy, if not recognised.")] = None
+    format: Annotated[str | None, _taxonomy("--from", help="Format of the taxonomy, if it is not detected.")] = None
     encoding: Annotated[
         str | None, _taxonomy("--taxonomy-encoding", help="Encoding of the taxonomy (default: UTF-8).")
     ] = None
@@ -228,7 +232,7 @@ class TaxonomyReading(Group):
         str | None,
         _taxonomy(
             "--taxonomy-separator",
-            help="Between columns, steps of paths (' > ') or steps of a code ('' for 1, 11, 111).",
+            help="Separator of columns, of the steps of a path (' > ') or of a code ('' for 1, 11, 111).",
         ),
     ] = None
     header: Annotated[
@@ -239,7 +243,7 @@ class TaxonomyReading(Group):
         bool | None, _taxonomy("--obsolete/--no-obsolete", help="Keep obsolete or deprecated nodes (OBO, SKOS).")
     ] = None
     duplicates: Annotated[
-        str | None, _taxonomy("--taxonomy-duplicates", help="Pairs that are given twice: error (default) or drop.")
+        str | None, _taxonomy("--taxonomy-duplicates", help="Pairs that occur twice: error (default) or drop.")
     ] = None
 
     def read(self, path: str) -> Taxonomy:
@@ -257,7 +261,7 @@ class OptionalTaxonomy(TaxonomyReading):
     path: Annotated[str | None, typer.Option("--taxonomy", "-t", help="Taxonomy file; any format.")] = None
 
     def read_if_given(self) -> Taxonomy | None:
-        """The taxonomy, or None; without a file the other options mean nothing."""
+        """The taxonomy, or None; without a file the other options are refused."""
         given = self.given()
         path = given.pop("path", None)
         if path is None:
@@ -265,12 +269,12 @@ class OptionalTaxonomy(TaxonomyReading):
             return None
         return TaxonomyReading(**given).read(path)
 
-    def show_labels(self, loaded: Any) -> None:
+    def show_labels(self, loaded: SavedModel) -> None:
         """Show the nodes of a model with the display labels of the file, where one is given."""
         if self.path is None and self.language is not None:
             raise ParameterError(
-                f"--language {self.language}: a model keeps the display labels of its training; "
-                "give the file that has others as --taxonomy."
+                f"--language {self.language}: a model keeps the display labels it was trained with; "
+                "give a file with other labels as --taxonomy."
             )
         given = self.read_if_given()
         if given is None:
@@ -278,7 +282,8 @@ class OptionalTaxonomy(TaxonomyReading):
         model = loaded.estimator
         labels = {str(name): given.display(v) for v, name in enumerate(given.names) if name in model.taxonomy_}
         if not labels:
-            raise DataError(f"{self.path} has no node of the model, such as {str(model.taxonomy_.names[-1])!r}.")
+            example = str(model.taxonomy_.names[-1])
+            raise DataError(f"{self.path} has none of the nodes of the model, such as {example!r}.")
         model.taxonomy_ = model.taxonomy_.with_display_labels(labels)
 
 
@@ -288,22 +293,22 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     The options stand in --help where the group stands in the signature; fields without a `typer.Option` are left out.
     """
     hints = get_type_hints(command, include_extras=True)
-    groups: dict[str, list[Field[Any]]] = {}
+    groups: dict[str, tuple[type[Group], list[str]]] = {}
     parameters = []
     for parameter in inspect.signature(command).parameters.values():
         kind = hints[parameter.name]
-        if not (isinstance(kind, type) and is_dataclass(kind)):
+        if not (isinstance(kind, type) and issubclass(kind, Group)):
             parameters.append((parameter.name, parameter.default, kind))
             continue
         options = _options(kind)
-        groups[parameter.name] = [field for field in fields(kind) if field.name in options]
-        for field in groups[parameter.name]:
-            parameters.append((f"{parameter.name}_{field.name}", field.default, options[field.name]))
+        groups[parameter.name] = kind, list(options)
+        defaults = {field.name: field.default for field in fields(kind)}
+        parameters += [(f"{parameter.name}_{name}", defaults[name], hint) for name, hint in options.items()]
 
     @functools.wraps(command)
-    def run(**given: Any) -> None:
-        for name, members in groups.items():
-            given[name] = hints[name](**{field.name: given.pop(f"{name}_{field.name}") for field in members})
+    def run(**given: object) -> None:
+        for name, (kind, members) in groups.items():
+            given[name] = kind(**{member: given.pop(f"{name}_{member}") for member in members})
         command(**given)
 
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -347,7 +352,7 @@ def weighted_fields(text: list[str] | None) -> dict[str, float] | None:
 
 
 def node_meant(taxonomy: Taxonomy, given: str) -> str:
-    """The name of the node that a person means: by name, or by a display label that only one node has."""
+    """The name of a node that is given by name, or by a display label that only one node has."""
     shown = taxonomy.displayed_as(given)
     v = int(shown[0]) if given not in taxonomy and len(shown) == 1 else taxonomy.index(given)
     return str(taxonomy.names[v])

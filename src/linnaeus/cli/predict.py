@@ -1,4 +1,4 @@
-"""`linnaeus predict`: documents through a saved model, to JSON lines or a table."""
+"""`linnaeus predict`: classify documents with a saved model, and write JSON lines or a table."""
 
 from __future__ import annotations
 
@@ -7,22 +7,27 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from linnaeus.cli import options
+from linnaeus.cli import options, tables
 from linnaeus.cli.console import note, note_columns
-from linnaeus.cli.risk import Promise, review_columns, review_row
+from linnaeus.cli.risk import PANEL, Promise, review_columns, review_row
 from linnaeus.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from linnaeus.cli.answering import Answering
+    from linnaeus.data import Dataset
+    from linnaeus.taxonomy import Taxonomy
 
 __all__ = ["predict"]
 
-_OF_NODES = ("only_under", "exclude", "min_depth", "depth", "leaves_only")  # rules that single labels obey or not
+_OF_NODES = ("only_under", "exclude", "min_depth", "depth", "leaves_only")  # rules about single labels
 
 
-def _rule(*names: str, help: str, min: int | None = None) -> Any:
-    return typer.Option(*names, help=help, min=min, rich_help_panel="Rules: the best of all label sets that obey")
+def _rule(*names: str, help: str, min: int | None = None) -> object:
+    return typer.Option(*names, help=help, min=min, rich_help_panel="Rules that every answer obeys")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,15 +36,15 @@ class RuleOptions(options.Group):
 
     only_under: Annotated[
         list[str] | None,
-        _rule("--only-under", help="Labels at or below this node only. May be repeated."),
+        _rule("--only-under", help="Only labels at or below this node. May be repeated."),
     ] = None
     exclude: Annotated[
         list[str] | None,
-        _rule("--exclude", help="Not this node, nor anything below it. May be repeated."),
+        _rule("--exclude", help="No label at or below this node. May be repeated."),
     ] = None
     require: Annotated[
         list[str] | None,
-        _rule("--require", help="This node is in every answer. May be repeated."),
+        _rule("--require", help="Every answer contains this node. May be repeated."),
     ] = None
     at_least: Annotated[int | None, _rule("--at-least", min=0, help="Minimum number of labels.")] = None
     at_most: Annotated[int | None, _rule("--at-most", min=1, help="Maximum number of labels.")] = None
@@ -49,7 +54,7 @@ class RuleOptions(options.Group):
     ] = None
     one_per: Annotated[
         list[str] | None,
-        _rule("--one-per", help="At most one label below this node; or tops. May be repeated."),
+        _rule("--one-per", help="At most one label below this node, or below each top node (tops). May be repeated."),
     ] = None
     min_depth: Annotated[int | None, _rule("--min-depth", min=1, help="Labels at this depth or deeper.")] = None
     depth: Annotated[int | None, _rule("--depth", min=1, help="Labels at exactly this depth.")] = None
@@ -57,14 +62,91 @@ class RuleOptions(options.Group):
         int | None,
         _rule("--max-children", min=1, help="Maximum number of children of a node to follow."),
     ] = None
-    leaves_only: Annotated[bool, _rule("--leaves-only", help="Labels are leaves.")] = False
+    leaves_only: Annotated[bool, _rule("--leaves-only", help="Only labels that are leaves.")] = False
 
-    def bound_to(self, taxonomy: Any) -> dict[str, Any]:
-        """The rules that were given, with the names of nodes where display labels were given."""
-        given = {name: value for name, value in self.given().items() if value}
+    def bound_to(self, taxonomy: Taxonomy) -> dict[str, object]:
+        """The rules that were given, with display labels replaced by the names of their nodes."""
+        given: dict[str, object] = {name: value for name, value in self.given().items() if value}
         if self.at_most_under:
             given["at_most_under"] = dict(_bound(entry) for entry in self.at_most_under)
         return {name: _named(value, taxonomy) for name, value in given.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerOptions(options.Group):
+    """What is answered for each document: a label set, the best sets, or a ranking of nodes."""
+
+    top: Annotated[
+        int | None, typer.Option("--top", "-k", min=1, help="Answer the k best nodes instead of a label set.")
+    ] = None
+    closed: Annotated[bool | None, typer.Option("--closed/--not-closed", help="Add all ancestors, or not.")] = None
+    decoder: Annotated[str | None, typer.Option("--decoder", help=options.DECODER)] = None
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Probabilities instead of scores, if the model has them.")
+    ] = False
+    n_best: Annotated[
+        int | None, typer.Option("--n-best", min=1, help="Answer the n best label sets with their scores.")
+    ] = None
+    ancestors: Annotated[
+        bool, typer.Option("--ancestors", help="With --top --probabilities: also rank ancestors of labels.")
+    ] = False
+    answer_unknown: Annotated[
+        bool, typer.Option("--answer-unknown", help="Also answer documents without any term that the model knows.")
+    ] = False
+
+    def check(self, rules: RuleOptions, risk: float | None) -> None:
+        """Refuse options that do not apply to a ranking of single nodes, or with a promised risk."""
+        if risk is not None and (self.n_best is not None or self.decoder is not None) and self.top is None:
+            given = "--n-best" if self.n_best is not None else "--decoder"
+            raise ParameterError(
+                f"--risk decides by probabilities which label is answered; {given} has no effect with it."
+            )
+        if self.ancestors and not (self.top and self.probabilities):
+            raise ParameterError("--ancestors requires --top and --probabilities.")
+        if self.top is None:
+            return
+        if self.decoder is not None or self.closed is not None:
+            raise ParameterError("--top ranks single nodes; --decoder and --closed apply to label sets.")
+        if self.n_best is not None or risk is not None:
+            raise ParameterError("--top ranks single nodes; --n-best and --risk apply to label sets.")
+        of_sets = [name for name, value in rules.given().items() if value and name not in _OF_NODES]
+        if of_sets:
+            raise ParameterError(f"--top ranks single nodes; {rules.option(of_sets[0])} applies to label sets.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReviewOptions(options.Group):
+    """Where documents that are left for review are listed."""
+
+    path: Annotated[
+        str | None,
+        typer.Option(
+            "--review",
+            help="Table of the documents left for review, with their texts (.xlsx for Excel, .csv, .tsv, .jsonl).",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
+    candidates: Annotated[
+        int,
+        typer.Option(
+            "--candidates",
+            min=1,
+            help="Number of suggested labels for each document of --review.",
+            rich_help_panel=PANEL,
+        ),
+    ] = 3
+
+    def check(self, risk: float | None) -> None:
+        """Refuse a table that cannot be written, before the documents are classified."""
+        if self.path is not None and risk is None:
+            raise ParameterError("--review collects the documents that --risk leaves without an answer; give --risk.")
+        if self.path is not None:
+            tables.format_of(self.path, None)
+
+    def write(self, rows: list[list[object]]) -> None:
+        """Write the table, if it is requested."""
+        if self.path is not None:
+            tables.write_table(self.path, [*review_columns(self.candidates), "text"], rows)
 
 
 @options.with_groups
@@ -75,47 +157,15 @@ def predict(
     document: Annotated[
         list[str] | None, typer.Option("--document", "-D", help="The text of a document itself. May be repeated.")
     ] = None,
-    top: Annotated[
-        int | None, typer.Option("--top", "-k", min=1, help="Give the k best nodes instead of a set.")
-    ] = None,
     output: Annotated[
         str | None, typer.Option("--output", "-o", help="File to write instead of standard output.")
     ] = None,
     as_: Annotated[
         str | None, typer.Option("--as", help="jsonl, csv, tsv or xlsx (default: by the ending of --output, or jsonl).")
     ] = None,
-    closed: Annotated[bool | None, typer.Option("--closed/--not-closed", help="Add all ancestors, or not.")] = None,
-    decoder: Annotated[str | None, typer.Option("--decoder", help=options.DECODER)] = None,
-    probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="Probabilities instead of scores, where the model has them.")
-    ] = False,
-    n_best: Annotated[
-        int | None, typer.Option("--n-best", min=1, help="Give the n best label sets with their scores.")
-    ] = None,
-    ancestors: Annotated[
-        bool, typer.Option("--ancestors", help="With --top --probabilities: rank the nodes above labels, too.")
-    ] = False,
+    answers: AnswerOptions,
     promise: Promise,
-    review: Annotated[
-        str | None,
-        typer.Option(
-            "--review",
-            help="Table of the documents left for review, with their texts (.xlsx for Excel, .csv, .tsv, .jsonl).",
-            rich_help_panel="Promised risk, for calibrated models",
-        ),
-    ] = None,
-    candidates: Annotated[
-        int,
-        typer.Option(
-            "--candidates",
-            min=1,
-            help="Suggestions for each of them.",
-            rich_help_panel="Promised risk, for calibrated models",
-        ),
-    ] = 3,
-    answer_unknown: Annotated[
-        bool, typer.Option("--answer-unknown", help="Answer documents of which the model knows no term, too.")
-    ] = False,
+    review: ReviewOptions,
     rules: RuleOptions,
     reading: options.Reading,
     taxonomy: options.OptionalTaxonomy,
@@ -124,13 +174,11 @@ def predict(
 ) -> None:
     """Classify documents.
 
-    Tables (--as csv, tsv, xlsx) have the columns id, label, name, score or probability, path and status: answered,
-    empty (no label fits) or unknown (the model knows no term of the document; see --answer-unknown); with --risk coded
-    or review.
+    Tables (--as csv, tsv, xlsx) have the columns id, label, name, score or probability, path and status. The status is
+    answered, empty (the model assigns no label) or unknown (the model knows no term of the document; see
+    --answer-unknown); with --risk it is coded or review.
     """
-    from linnaeus.cli import tables
     from linnaeus.cli.answering import Answering
-    from linnaeus.cli.documents import shown_text, texts_for
 
     if as_json and as_ not in (None, "jsonl"):
         raise ParameterError(f"--json and --as {as_} contradict each other.")
@@ -139,70 +187,67 @@ def predict(
         raise ParameterError("Give documents as --document TEXT or as files, not both.")
     if document:
         reading.refuse("says how files are read, and --document is the text itself")
-    _check_top(top, rules, decoder is not None or closed is not None, n_best, promise.risk)
-    _check_risk(promise.risk, review, n_best, decoder)
-    if review is not None:
-        tables.format_of(review, None)  # before the work, not after it
-    if ancestors and not (top and probabilities):
-        raise ParameterError("--ancestors belongs to --top and --probabilities.")
-    decide = options.parse_decoder(decoder)
+    answers.check(rules, promise.risk)
+    review.check(promise.risk)
+    decide = options.parse_decoder(answers.decoder)
     loaded = options.load_model(model, verify)
     taxonomy.show_labels(loaded)
-    if probabilities and not hasattr(loaded, "predict_proba"):
-        raise ParameterError("--probabilities: the model has none; `linnaeus calibrate` gives it some.")
+    if answers.probabilities and not hasattr(loaded, "predict_proba"):
+        raise ParameterError("--probabilities: the model has no probabilities; run `linnaeus calibrate` first.")
     bound = rules.bound_to(loaded.taxonomy_)
     promised = promise.request(loaded, bound, loaded.taxonomy_)
-    documents = texts_for(loaded, document) if document else _documents(loaded, data, reading)
+    documents = _documents(loaded, document, data, reading)
     note_columns(documents)
     answering = Answering(
-        loaded, top, closed, decide, probabilities, bound, n_best, promised, candidates, ancestors, answer_unknown
+        loaded,
+        top=answers.top,
+        closed=answers.closed,
+        decoder=decide,
+        probabilities=answers.probabilities,
+        rules=bound,
+        n_best=answers.n_best,
+        promise=promised,
+        n_candidates=review.candidates,
+        ancestors=answers.ancestors,
+        answer_unknown=answers.answer_unknown,
     )
-    columns = ["id", "label", "name", "probability" if probabilities or promised else "score", "path", "status"]
-    rows: Callable[[dict[str, Any]], Iterator[list[Any]]] = tables.table_rows
-    if n_best is not None:
-        columns = ["id", "set", "label", "name", "score", "path", "status"]
-        rows = partial(tables.set_rows, entry=answering.entry)
-    with rules.named(), tables.writing(output, format, columns, rows) as write:
-        unsure = []
-        for i, record in enumerate(answering.records(documents)):
-            write(record)
-            if "reason" in record:
-                unsure.append([*review_row(record, candidates), shown_text(documents, i)])
+    with rules.named():
+        unsure = _write(answering, documents, output, format)
     if promised:
         note(f"{len(documents) - len(unsure):,} documents coded, {len(unsure):,} left for review")
-    if review is not None:
-        tables.write_table(review, [*review_columns(candidates), "text"], unsure)
+    review.write(unsure)
     if answering.n_unknown and not promised:
-        how = "answered from its constants" if answer_unknown else "not answered; --answer-unknown answers them"
+        how = "answered from its constants" if answers.answer_unknown else "not answered; see --answer-unknown"
         note(f"warning: the model knows no term of {answering.n_unknown:,} of {len(documents):,} documents ({how})")
 
 
-def _check_top(top: int | None, rules: RuleOptions, sets: bool, n_best: int | None, risk: float | None) -> None:
-    """Refuse what means nothing for a ranking of single labels."""
-    if top is None:
-        return
-    if sets:
-        raise ParameterError("--top ranks nodes; --decoder and --closed are for sets.")
-    if n_best is not None or risk is not None:
-        raise ParameterError("--top ranks nodes; --n-best and --risk are for sets.")
-    given = [name for name, value in rules.given().items() if value and name not in _OF_NODES]
-    if given:
-        raise ParameterError(f"--top ranks nodes; {rules.option(given[0])} is for sets.")
+def _write(answering: Answering, documents: Dataset, output: str | None, format: str) -> list[list[object]]:
+    """Write the answers; returns the rows of the documents that are left for review."""
+    from linnaeus.cli.documents import shown_text
+
+    value = "probability" if answering.probabilities or answering.promise else "score"
+    columns = ["id", "label", "name", value, "path", "status"]
+    rows: Callable[[tables.Record], Iterator[list[object]]] = tables.table_rows
+    if answering.n_best is not None:
+        columns = ["id", "set", "label", "name", "score", "path", "status"]
+        rows = partial(tables.set_rows, entry=answering.entry)
+    unsure = []
+    with tables.writing(output, format, columns, rows) as write:
+        for i, record in enumerate(answering.records(documents)):
+            write(record)
+            if "reason" in record:
+                unsure.append([*review_row(record, answering.n_candidates), shown_text(documents, i)])
+    return unsure
 
 
-def _check_risk(risk: float | None, review: str | None, n_best: int | None, decoder: str | None) -> None:
-    """Refuse what means nothing under a promised risk, or without one."""
-    if risk is not None and (n_best is not None or decoder is not None):
-        given = "--n-best" if n_best is not None else "--decoder"
-        raise ParameterError(f"--risk decides by probabilities which label is answered; {given} has no effect with it.")
-    if review is not None and risk is None:
-        raise ParameterError("--review collects what --risk leaves without an answer; give --risk.")
+def _documents(
+    model: options.SavedModel, texts: list[str] | None, data: list[str] | None, reading: options.Reading
+) -> Dataset:
+    """The documents of --document, files or standard input; errors explain a text that was given as --text."""
+    from linnaeus.cli.documents import documents_for, texts_for
 
-
-def _documents(model: Any, data: list[str] | None, reading: options.Reading) -> Any:
-    """The documents of files, or of standard input; a text that was given as --text is noticed there."""
-    from linnaeus.cli.documents import documents_for
-
+    if texts:
+        return texts_for(model, texts)
     for path in data or []:
         if " " in path.strip() and not Path(path).exists():
             raise DataError(f"No such file or directory: {path} (the text of a document is given as --document)")
@@ -225,8 +270,8 @@ def _bound(entry: str) -> tuple[str, int]:
     return name, int(number)
 
 
-def _named(value: Any, taxonomy: Any) -> Any:
-    """The value of a rule with nodes called by name, where a display label was given."""
+def _named(value: object, taxonomy: Taxonomy) -> object:
+    """The value of a rule, with display labels replaced by the names of their nodes."""
     if isinstance(value, dict):
         return {options.node_meant(taxonomy, node): k for node, k in value.items()}
     if not isinstance(value, list):

@@ -1,9 +1,9 @@
-"""Promised risks on the command line: the options, documents for review, and whether a promise is kept."""
+"""Promised risks on the command line: the options, documents for review, and the check of a promise."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import typer
 
@@ -12,11 +12,15 @@ from linnaeus.cli.console import note, print_table
 from linnaeus.errors import ParameterError
 
 if TYPE_CHECKING:
+    from linnaeus.cli.tables import Candidate, Record
     from linnaeus.models.promises import Decisions
     from linnaeus.taxonomy import Taxonomy
+    from linnaeus.typing import FloatArray
 
 __all__ = [
     "Promise",
+    "PromiseCheck",
+    "PromisedRisk",
     "check_plot",
     "checked_promise",
     "print_promise",
@@ -26,39 +30,84 @@ __all__ = [
     "write_plot",
 ]
 
+PANEL = "Promised risk, for calibrated models"  # heading of these options in --help
 PLOTS = (".png", ".svg", ".pdf")
 _SHOWN = 10  # rows of the coverage-risk curve in a table
 
 
-def _promise(*names: str, help: str, min: int | None = None) -> Any:
-    return typer.Option(*names, help=help, min=min, rich_help_panel="Promised risk, for calibrated models")
+class PromisedRisk(TypedDict):
+    """Parameters of ``decisions``."""
+
+    risk: float
+    risk_of: str
+    confidence: float | None
+    rules: dict[str, object] | None
+
+
+class Share(TypedDict):
+    """A share with its 90 % interval."""
+
+    value: float | None
+    low: float
+    high: float
+
+
+class PromiseCheck(TypedDict):
+    """What a promise achieves on labelled documents."""
+
+    risk: float
+    risk_of: str
+    confidence: float | None
+    threshold: float
+    documents: int
+    coverage: Share
+    wrong_of_answered: Share
+    wrong_of_all: Share
+    brier: float
+    ece: float
+    brier_of_best_label: float | None
+    ece_of_best_label: float | None
+    curve: list[dict[str, float]]
+
+
+class Review(TypedDict):
+    """Why a document is left for review, and the most probable labels."""
+
+    reason: str
+    margin: float
+    candidates: list[Candidate]
+
+
+def _promise(*names: str, help: str, min: int | None = None) -> object:
+    return typer.Option(*names, help=help, min=min, rich_help_panel=PANEL)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Promise(options.Group):
-    """A share of wrong answers that is not to be exceeded."""
+    """A share of wrong answers that must not be exceeded."""
 
     risk: Annotated[float | None, _promise("--risk", help="Withhold answers so that at most this share is wrong.")] = (
         None
     )
     risk_of: Annotated[
-        str | None, _promise("--risk-of", help="What the share is of: all documents (default), or those answered.")
+        str | None, _promise("--risk-of", help="Share of: all documents (default), or answered documents only.")
     ] = None
     confidence: Annotated[
         float | None,
         _promise(
-            "--confidence", help="Probability that the promise holds (default: 0.9 of answered, on average of all)."
+            "--confidence",
+            help="Probability with which the risk is kept (default: 0.9 for answered; for all, kept on average).",
         ),
     ] = None
 
-    def request(self, model: Any, rules: dict[str, Any], taxonomy: Taxonomy) -> dict[str, Any]:
-        """The parameters of ``decisions``, empty without --risk; checked before any document is read."""
+    def request(self, model: options.SavedModel, rules: dict[str, object], taxonomy: Taxonomy) -> PromisedRisk | None:
+        """The parameters of ``decisions``, None without --risk; validated before any document is read."""
         if self.risk is None:
             self.refuse("belongs to --risk, which is not given")
-            return {}
+            return None
         control = model.risk_control_
         if control is None:
-            raise ParameterError("--risk: the model is not calibrated; `linnaeus calibrate MODEL UNSEEN` does it.")
+            raise ParameterError("--risk: the model is not calibrated; run `linnaeus calibrate MODEL UNSEEN` first.")
         for name in ("require", "at_least"):
             if rules.get(name):
                 option = f"--{name.replace('_', '-')}"
@@ -69,19 +118,19 @@ class Promise(options.Group):
         with self.named():
             threshold = control.threshold(self.risk, taxonomy, of=of, confidence=self.confidence, rules=rules or None)
         if threshold >= 1.0:
-            note(f"warning: no threshold keeps --risk {self.risk:g} of {of} documents: all are left for review")
+            note(f"warning: no threshold keeps --risk {self.risk:g} of {of} documents; all are left for review")
         return {"risk": self.risk, "risk_of": of, "confidence": self.confidence, "rules": rules or None}
 
 
 # -- documents for review ----------------------------------------------------------------------------------------------
 
 
-def review_entry(found: Decisions, i: int, k: int, taxonomy: Taxonomy) -> dict[str, Any]:
+def review_entry(found: Decisions, i: int, k: int, taxonomy: Taxonomy) -> Review:
     """Why a document has no answer, and its k most probable labels."""
     from linnaeus.models.promises import REASONS
 
     pairs = zip(found.candidates[i, :k].tolist(), found.probabilities[i, :k].tolist(), strict=True)
-    labels = [
+    labels: list[Candidate] = [
         {"label": str(taxonomy.names[v]), "name": taxonomy.display(v), "probability": round(p, 6)} for v, p in pairs
     ]
     return {"reason": REASONS[found.reason[i]], "margin": round(float(found.margin[i]), 6), "candidates": labels}
@@ -93,16 +142,18 @@ def review_columns(k: int) -> list[str]:
     return ["id", "reason", "margin", *of_one]
 
 
-def review_row(record: dict[str, Any], k: int) -> list[Any]:
+def review_row(record: Record, k: int) -> list[object]:
     """The row of one document."""
     cells = [value for candidate in record["candidates"][:k] for value in candidate.values()]
     return [record["id"], record["reason"], record["margin"], *cells, *[None] * (3 * k - len(cells))]
 
 
-# -- whether a promise is kept -----------------------------------------------------------------------------------------
+# -- the check of a promise --------------------------------------------------------------------------------------------
 
 
-def checked_promise(model: Any, documents: Any, gold: Any, request: dict[str, Any]) -> dict[str, Any]:
+def checked_promise(
+    model: options.SavedModel, documents: object, gold: list[list[str]], request: PromisedRisk
+) -> PromiseCheck:
     """Realised risk and coverage with intervals, Brier score, calibration errors, and the coverage-risk curve."""
     import numpy as np
 
@@ -115,6 +166,7 @@ def checked_promise(model: Any, documents: Any, gold: Any, request: dict[str, An
     answered = metrics.selective_risk(gold, found.Y, taxonomy)
     n_wrong = round(float(metrics.selective_risk(gold, found.Y, taxonomy, of="all")) * n)
     curve = inner.calibrator_
+    assert curve is not None  # `Promise.request` refuses models without one
     P = np.concatenate([curve(S, taxonomy, inner.nodes_) for S in inner.score_blocks(X)])
     names = [str(name) for name in taxonomy.names[curve.nodes]]
     best, certainty = found.candidates[:, 0], found.probabilities[:, 0]
@@ -138,14 +190,14 @@ def checked_promise(model: Any, documents: Any, gold: Any, request: dict[str, An
     }
 
 
-def _share(k: int, n: int) -> dict[str, float | None]:
+def _share(k: int, n: int) -> Share:
     from linnaeus.metrics import binomial_interval
 
     low, high = binomial_interval(k, n)
     return {"value": k / n if n else None, "low": low, "high": high}
 
 
-def _top_error(certainty: Any, right: Any) -> float | None:
+def _top_error(certainty: FloatArray, right: FloatArray) -> float | None:
     """Expected calibration error of the best labels, in 15 bins of equal width."""
     from linnaeus.metrics.calibration import bin_table
 
@@ -154,18 +206,26 @@ def _top_error(certainty: Any, right: Any) -> float | None:
     return sum(row["n"] * abs(row["probability"] - row["frequency"]) for row in rows) / n if n else None
 
 
-def print_promise(found: dict[str, Any]) -> None:
-    """The check of a promise as tables."""
+def print_promise(found: PromiseCheck) -> None:
+    """Print the check of a promise as tables."""
     import numpy as np
 
     shares = [
-        (name.replace("_", " "), *found[name].values()) for name in ("coverage", "wrong_of_answered", "wrong_of_all")
+        ("coverage", *found["coverage"].values()),
+        ("wrong of answered", *found["wrong_of_answered"].values()),
+        ("wrong of all", *found["wrong_of_all"].values()),
     ]
     how = "" if found["confidence"] is None else f", confidence {found['confidence']:g}"
     title = f"promised: at most {found['risk']:.3g} of {found['risk_of']} documents wrong{how}"
     print_table(["share", "value", "low (90 %)", "high (90 %)"], shares, title=title)
-    plain = ("threshold", "brier", "ece", "brier_of_best_label", "ece_of_best_label")
-    print_table(["probabilities", "value"], [(name.replace("_", " "), found[name]) for name in plain])
+    single = [
+        ("threshold", found["threshold"]),
+        ("brier", found["brier"]),
+        ("ece", found["ece"]),
+        ("brier of best label", found["brier_of_best_label"]),
+        ("ece of best label", found["ece_of_best_label"]),
+    ]
+    print_table(["probabilities", "value"], single)
     rows = found["curve"]
     rows = [rows[i] for i in np.unique(np.linspace(0, len(rows) - 1, _SHOWN).round().astype(int))] if rows else []
     if rows:
@@ -173,19 +233,19 @@ def print_promise(found: dict[str, Any]) -> None:
 
 
 def check_plot(path: str | None) -> None:
-    """Refuse a picture that cannot be drawn, before anything is computed."""
+    """Refuse a plot that cannot be drawn, before anything is computed."""
     if path is None:
         return
     if not path.lower().endswith(PLOTS):
-        raise ParameterError(f"--plot {path}: expected a file that ends in {', '.join(PLOTS)}.")
+        raise ParameterError(f"--plot {path}: expected a file name that ends in {', '.join(PLOTS)}.")
     try:
         import matplotlib  # noqa: F401
     except ImportError:
         raise ParameterError("--plot needs matplotlib: pip install 'linnaeus[plots]'.") from None
 
 
-def write_plot(found: dict[str, Any], path: str) -> None:
-    """The coverage-risk curve as a picture, with its interval, the promised risk, and where the promise stands."""
+def write_plot(found: PromiseCheck, path: str) -> None:
+    """Draw the coverage-risk curve with its interval, the promised risk, and the point that the promise reaches."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.0, 4.0), layout="constrained")
@@ -194,8 +254,9 @@ def write_plot(found: dict[str, Any], path: str) -> None:
     axes.fill_between(coverage, low, high, alpha=0.25, label="90 % interval")
     axes.plot(coverage, risk, label="best label")
     axes.axhline(found["risk"], linestyle="--", color="black", linewidth=0.8, label=f"promised {found['risk']:.3g}")
-    if found["wrong_of_answered"]["value"] is not None:
-        axes.plot(found["coverage"]["value"], found["wrong_of_answered"]["value"], "o", label="under the promise")
+    covered, wrong = found["coverage"]["value"], found["wrong_of_answered"]["value"]
+    if covered is not None and wrong is not None:
+        axes.plot(covered, wrong, "o", label="with the promise")
     axes.set_xlabel("coverage: share of documents answered")
     axes.set_ylabel("risk: share of answers wrong")
     axes.set_xlim(0, 1)

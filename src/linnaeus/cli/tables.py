@@ -1,4 +1,4 @@
-"""Answers written as JSON lines, CSV, TSV or an Excel workbook; the ending of the file says which.
+"""Answers written as JSON lines, CSV, TSV or an Excel workbook, chosen by the ending of the file name.
 
 Tables have one row per label, and one for every document without labels, with a header and the columns id, label (the
 name of the node), name (its display label), score or probability, path and status; for the n best sets, their number.
@@ -13,15 +13,26 @@ import json
 import re
 import sys
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import BinaryIO, NotRequired, TextIO, TypedDict
 from xml.sax.saxutils import escape
 
 from linnaeus.errors import DataError, ParameterError, nearest
 from linnaeus.files import replacing
 
-__all__ = ["FORMATS", "format_of", "set_rows", "table_rows", "write_table", "writing"]
+__all__ = [
+    "FORMATS",
+    "Candidate",
+    "LabelEntry",
+    "Record",
+    "ScoredSet",
+    "format_of",
+    "set_rows",
+    "table_rows",
+    "write_table",
+    "writing",
+]
 
 FORMATS = ("jsonl", "csv", "tsv", "xlsx")
 _ENDINGS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".tsv": "tsv", ".xlsx": "xlsx"}
@@ -32,8 +43,48 @@ _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?\Z")
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 
 
+class LabelEntry(TypedDict):
+    """A label of an answer; display labels only where the taxonomy has them."""
+
+    label: str
+    score: float | None
+    path: list[str]
+    display: NotRequired[str]
+    display_path: NotRequired[list[str]]
+    other_paths: NotRequired[list[list[str]]]
+
+
+class Candidate(TypedDict):
+    """A label that is suggested for a document left for review."""
+
+    label: str
+    name: str
+    probability: float
+
+
+class ScoredSet(TypedDict):
+    """One of the n best label sets of a document."""
+
+    labels: list[str]
+    score: float | None
+
+
+class Record(TypedDict):
+    """The answer for one document, see `linnaeus.cli.answering`."""
+
+    id: str
+    labels: list[LabelEntry]
+    known_terms: int
+    status: str
+    proved: NotRequired[bool]
+    sets: NotRequired[list[ScoredSet]]
+    reason: NotRequired[str]
+    margin: NotRequired[float]
+    candidates: NotRequired[list[Candidate]]
+
+
 def format_of(output: str | None, given: str | None) -> str:
-    """The format to write: as given, else by the ending of the file, else JSON lines; ``-`` is standard output."""
+    """The format to write: as given, otherwise by the ending of the file, otherwise JSON lines; ``-`` is stdout."""
     if given is not None and given not in FORMATS:
         raise ParameterError(f"--as {given}: expected {', '.join(FORMATS)}{nearest(given, FORMATS)}")
     ending = "" if output is None else Path(output).suffix.lower()
@@ -41,11 +92,11 @@ def format_of(output: str | None, given: str | None) -> str:
         raise ParameterError(f"--output {output}: {ending} cannot be written; expected {', '.join(_ENDINGS)}, or --as.")
     format = given or _ENDINGS.get(ending, "jsonl")
     if format == "xlsx" and output in (None, "-"):
-        raise ParameterError("--as xlsx writes a file: name it with --output.")
+        raise ParameterError("--as xlsx cannot be written to standard output; name a file with --output.")
     return format
 
 
-def table_rows(record: dict[str, Any]) -> Iterator[list[Any]]:
+def table_rows(record: Record) -> Iterator[list[object]]:
     """The rows of one document: a row per label."""
     name, status = record["id"], record["status"]
     for entry in record["labels"]:
@@ -55,19 +106,20 @@ def table_rows(record: dict[str, Any]) -> Iterator[list[Any]]:
         yield [name, None, None, None, None, status]
 
 
-def set_rows(record: dict[str, Any], entry: Callable[[str], dict[str, Any]]) -> Iterator[list[Any]]:
+def set_rows(record: Record, entry: Callable[[str], LabelEntry]) -> Iterator[list[object]]:
     """The rows of one document with its n best sets: a row per label of each, with the number and score of the set."""
-    for number, found in enumerate(record["sets"] or [{"labels": [], "score": None}], 1):
-        whole = {**record, "labels": [{**entry(label), "score": found["score"]} for label in found["labels"]]}
-        for name, *cells in table_rows(whole):
+    no_set: ScoredSet = {"labels": [], "score": None}
+    for number, found in enumerate(record["sets"] or [no_set], 1):
+        of_set: Record = {**record, "labels": [{**entry(label), "score": found["score"]} for label in found["labels"]]}
+        for name, *cells in table_rows(of_set):
             yield [name, number if record["sets"] else None, *cells[:2], found["score"], *cells[3:]]
 
 
 @contextlib.contextmanager
 def writing(
-    output: str | None, format: str, columns: list[str], rows: Callable[[dict[str, Any]], Iterable[list[Any]]]
-) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """A function that writes a record, to standard output or to a file that appears only when it is complete."""
+    output: str | None, format: str, columns: list[str], rows: Callable[[Record], Iterable[list[object]]]
+) -> Iterator[Callable[[Record], None]]:
+    """A function that writes a record to standard output, or to a file that appears only when it is complete."""
     if format == "jsonl":
         with _text(output) as file:
             yield lambda record: _write_line(file, record)
@@ -75,15 +127,15 @@ def writing(
     with _table(output, format) as write:
         write(columns)
 
-        def write_all(record: dict[str, Any]) -> None:
+        def write_all(record: Record) -> None:
             for row in rows(record):
                 write(row)
 
         yield write_all
 
 
-def write_table(output: str, columns: list[str], rows: Iterable[list[Any]]) -> None:
-    """A whole table to a file; its ending says the format."""
+def write_table(output: str, columns: list[str], rows: Iterable[Sequence[object]]) -> None:
+    """Write a whole table to a file; the ending of its name determines the format."""
     format = format_of(output, None)
     if format == "jsonl":
         with _text(output) as file:
@@ -96,12 +148,12 @@ def write_table(output: str, columns: list[str], rows: Iterable[list[Any]]) -> N
             write(row)
 
 
-def _write_line(file: TextIO, record: dict[str, Any]) -> None:
+def _write_line(file: TextIO, record: Mapping[str, object]) -> None:
     file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
 @contextlib.contextmanager
-def _table(output: str | None, format: str) -> Iterator[Callable[[list[Any]], None]]:
+def _table(output: str | None, format: str) -> Iterator[Callable[[Sequence[object]], None]]:
     """A function that writes a row."""
     if format == "xlsx":
         assert output is not None
@@ -116,18 +168,18 @@ def _table(output: str | None, format: str) -> Iterator[Callable[[list[Any]], No
             yield lambda row: table.writerow([_safe(_shown(value)) for value in row])
 
 
-def _write_tsv(file: TextIO, row: list[Any]) -> None:
+def _write_tsv(file: TextIO, row: Sequence[object]) -> None:
     file.write("\t".join(re.sub(r"[\t\r\n]+", " ", _shown(value)) for value in row) + "\n")
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if value is None:
         return ""
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _safe(cell: str) -> str:
-    """A cell that a spreadsheet does not take for a formula."""
+    """The cell, quoted where a spreadsheet would read it as a formula."""
     return f"'{cell}" if _FORMULA.match(cell) and not _is_number(cell) else cell
 
 
@@ -150,7 +202,7 @@ def _text(output: str | None) -> Iterator[TextIO]:
         try:
             yield text
         finally:
-            text.detach()  # the file is closed by the one who opened it
+            text.detach()  # `replacing` closes the file
 
 
 # -- Excel workbooks ---------------------------------------------------------------------------------------------------
@@ -175,19 +227,19 @@ _PARTS = {
 
 
 @contextlib.contextmanager
-def _sheet(raw: BinaryIO) -> Iterator[Callable[[list[Any]], None]]:
-    """A workbook of one sheet, written row by row; texts are stored as texts, so that none is a formula."""
+def _sheet(raw: BinaryIO) -> Iterator[Callable[[Sequence[object]], None]]:
+    """A workbook with one sheet, written row by row; strings are stored as text, so that none becomes a formula."""
     count = 0
     with zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED) as package:
         for name, content in _PARTS.items():
             package.writestr(name, _HEAD + content)
         with package.open("xl/worksheets/sheet1.xml", "w", force_zip64=True) as sheet:
 
-            def write(row: list[Any]) -> None:
+            def write(row: Sequence[object]) -> None:
                 nonlocal count
                 count += 1
                 if count > _MOST_ROWS:
-                    raise DataError(f"A sheet of a workbook has at most {_MOST_ROWS:,} rows; write .csv or .tsv.")
+                    raise DataError(f"An Excel sheet has at most {_MOST_ROWS:,} rows; write .csv or .tsv instead.")
                 sheet.write(f"<row>{''.join(map(_cell, row))}</row>".encode())
 
             sheet.write(f'{_HEAD}<worksheet xmlns="{_MAIN}"><sheetData>'.encode())
@@ -195,7 +247,7 @@ def _sheet(raw: BinaryIO) -> Iterator[Callable[[list[Any]], None]]:
             sheet.write(b"</sheetData></worksheet>")
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if value is None:
         return "<c/>"
     if isinstance(value, (int, float)):

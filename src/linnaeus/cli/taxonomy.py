@@ -1,11 +1,11 @@
-"""``linnaeus taxonomy``: look at a taxonomy, convert it, check it, or learn one from documents."""
+"""``linnaeus taxonomy``: show a taxonomy, convert it, check it, or learn one from documents."""
 
 from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,6 +22,10 @@ from linnaeus.cli.options import (
 from linnaeus.errors import ParameterError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rich.tree import Tree
+
     from linnaeus.taxonomy import Taxonomy
     from linnaeus.taxonomy.formats import Draft
 
@@ -34,12 +38,12 @@ app = typer.Typer(
 MOST_CHILDREN = 20
 COLUMNS = ["property", "value"]
 
-FileArgument = Annotated[Path, typer.Argument(help="The taxonomy; its format is recognised.", show_default=False)]
+FileArgument = Annotated[Path, typer.Argument(help="The taxonomy; its format is detected.", show_default=False)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileReading(TaxonomyReading):
-    """How the taxonomy is read, where no other file is."""
+    """How the taxonomy is read by commands that read no other file."""
 
     encoding: Annotated[
         str | None,
@@ -58,7 +62,8 @@ def show(
     file: FileArgument,
     *,
     node: Annotated[
-        str | None, typer.Option(help="Show what is above and below this node, by name or display label.")
+        str | None,
+        typer.Option(help="Show the ancestors and descendants of this node (name or display label)."),
     ] = None,
     depth: Annotated[int, typer.Option(min=1, help="Levels of the tree to show.")] = 2,
     reading: FileReading,
@@ -86,21 +91,21 @@ def show(
 @with_groups
 def convert(
     input: FileArgument,
-    output: Annotated[Path, typer.Argument(help="The file to write; its ending says the format.", show_default=False)],
+    output: Annotated[Path, typer.Argument(help="File to write; its ending sets the format.", show_default=False)],
     *,
-    to: Annotated[
-        str | None, typer.Option("--to", help="Format of the output, instead of following the ending.")
-    ] = None,
+    to: Annotated[str | None, typer.Option("--to", help="Format of the output (default: by its ending).")] = None,
     reading: FileReading,
     json: JsonOption = False,
 ) -> None:
-    """Write a taxonomy in another format; the language chooses among the labels read, and marks the labels written."""
+    """Write a taxonomy in another format; --language selects the labels to read, and tags the labels written."""
     from linnaeus.errors import LinnaeusError, ParameterError
     from linnaeus.taxonomy import formats
 
     language = reading.language
     if output.exists() and input.exists() and output.samefile(input):
-        raise ParameterError(f"{output} is the input itself; a conversion may lose what a format cannot say.")
+        raise ParameterError(
+            f"{output} is the input itself; write another file, because a format may not hold everything in it."
+        )
     try:
         marks = language is not None and formats.knows("language", output, to, writing=True)
     except LinnaeusError as error:
@@ -109,7 +114,7 @@ def convert(
         draft = _draft(input, reading, optional=("language",))
         tax = draft.taxonomy()
     if language is not None and not marks and not formats.knows("language", input, draft.format):
-        raise ParameterError(f"--language {language} means nothing here: neither {input} nor {output} is SKOS.")
+        raise ParameterError(f"--language {language} does not apply: neither {input} nor {output} is SKOS.")
     try:
         tax.write(output, to, **({"language": language} if marks else {}))
     except LinnaeusError as error:
@@ -121,7 +126,9 @@ def convert(
     note(f"{output}: {tax.n_nodes:,} nodes, {tax.n_edges:,} edges")
     if draft.left_out:
         languages = ", ".join(f"{name or 'none'} ({count:,})" for name, count in draft.left_out.most_common())
-        note(f"One label per node was kept; labels left out, by language: {languages}. --language chooses.")
+        note(
+            f"One label per node was kept; labels left out, by language: {languages}. --language selects the language."
+        )
     _note_left_out(draft)
 
 
@@ -132,21 +139,21 @@ def check(
     *,
     data: Annotated[Path | None, typer.Option(help="Documents whose labels should be nodes.")] = None,
     min_examples: Annotated[
-        int | None, typer.Option(min=0, help="A leaf with fewer documents is starving (--data); 5 by default.")
+        int | None, typer.Option(min=0, help="Report leaves with fewer documents in --data (default: 5).")
     ] = None,
     reading: TaxonomyReading,
     documents: LabelledReading,
     json: JsonOption = False,
 ) -> None:
-    """Look for cycles, orphans, chains, redundant edges, labels without node; exit code 1 if there are errors.
+    """Look for cycles, orphans, chains, redundant edges and unknown labels; exit code 1 if there are errors.
 
-    Without --data, --encoding is that of the taxonomy.
+    Without --data, --encoding is the encoding of the taxonomy.
     """
     from linnaeus.errors import ParameterError
     from linnaeus.taxonomy import checks
 
     if data is None and min_examples is not None:
-        raise ParameterError(f"--min-examples {min_examples} means nothing without --data: no documents are counted.")
+        raise ParameterError(f"--min-examples {min_examples} requires --data, whose documents are counted.")
     if data is None:
         documents.refuse("says how --data is read, and none is given", allowed=("encoding",))
         reading = replace(reading, encoding=reading.encoding or documents.encoding)
@@ -178,36 +185,36 @@ def _labels_of(data: Path, reading: LabelledReading, draft: Draft) -> list[list[
             taxonomy = draft.taxonomy()
     labels = reading.read([str(data)], taxonomy).labels
     if labels is None or not any(len(given) for given in labels):
-        raise DataError(f"{data}: the documents have no labels, so that nothing can be compared with the taxonomy.")
+        raise DataError(f"{data}: the documents have no labels to compare with the taxonomy.")
     return labels
 
 
-def _draft(file: Path, reading: TaxonomyReading, **options: Any) -> Draft:
+def _draft(file: Path, reading: TaxonomyReading, optional: tuple[str, ...] = ()) -> Draft:
     from linnaeus.taxonomy import formats
 
     with reading.named():
-        return formats.draft(file, **reading.given(), **options)
+        return formats.draft(file, optional=optional, **reading.given())
 
 
 def _note_left_out(draft: Draft) -> None:
-    """Say what the file has and the taxonomy does not."""
+    """Print what the file has and the taxonomy does not."""
     deprecated = draft.replacements()[1]
     if deprecated:
-        replaced = sum(len(said.replaced_by) == 1 for said in deprecated.values())
+        replaced = sum(len(entry.replaced_by) == 1 for entry in deprecated.values())
         note(
             f"{len(deprecated):,} deprecated ids were left out (--obsolete keeps them); {replaced:,} of them have "
             "exactly one replacement."
         )
     if draft.unused_relations:
         relations = ", ".join(f"{name} ({count:,})" for name, count in draft.unused_relations.most_common(5))
-        note(f"Edges of other relations were left out: {relations}. --relation takes them.")
+        note(f"Edges of other relations were left out: {relations}. --relation includes them.")
 
 
-def _print_properties(about: dict[str, Any]) -> None:
+def _print_properties(about: Mapping[str, object]) -> None:
     print_table(COLUMNS, [(key.replace("_", " "), _flat(value)) for key, value in about.items()])
 
 
-def _flat(value: Any) -> Any:
+def _flat(value: object) -> object:
     if isinstance(value, list):
         return (
             ", ".join(map(str, value))
@@ -223,14 +230,14 @@ def _starts(tax: Taxonomy) -> list[int]:
 
 def _show_node(tax: Taxonomy, node: str, depth: int, json: bool) -> None:
     v = tax.index(node_meant(tax, node))
-    about = {
+    about: dict[str, object] = {
         "node": tax.names[v],
         "label": tax.display(v),
         "depth": int(tax.depth[v]),
         "n_descendants": len(tax.descendants(v, include_self=False)),
     }
     others = [id for id, name in tax.aliases.items() if name == tax.names[v]]
-    replaces = [id for id, said in tax.deprecated.items() if tax.names[v] in said.replaced_by]
+    replaces = [id for id, entry in tax.deprecated.items() if tax.names[v] in entry.replaced_by]
     about |= {name: ids for name, ids in (("aliases", others), ("replaces", replaces)) if ids}
     relatives = {
         "parents": tax.parents(v),
@@ -245,8 +252,8 @@ def _show_node(tax: Taxonomy, node: str, depth: int, json: bool) -> None:
     _print_tree(tax, [v], depth)
 
 
-def _nested(tax: Taxonomy, v: int, depth: int) -> dict[str, Any]:
-    record: dict[str, Any] = {"name": tax.names[v], "label": tax.display(v)}
+def _nested(tax: Taxonomy, v: int, depth: int) -> dict[str, object]:
+    record: dict[str, object] = {"name": tax.names[v], "label": tax.display(v)}
     if tax.kind != "graph" and len(tax.children(v)):
         record["n_children"] = len(tax.children(v))
         if depth > 1:
@@ -260,11 +267,11 @@ def _named(tax: Taxonomy, v: int) -> str:
 
 
 def _print_tree(tax: Taxonomy, starts: list[int], depth: int) -> None:
-    """The upper levels as a tree; long lists of children are cut, and what is cut is counted."""
+    """Print the upper levels as a tree; long lists of children end with the number of those left out."""
     from rich.text import Text
     from rich.tree import Tree
 
-    def grow(branch: Any, nodes: list[int], level: int) -> None:
+    def grow(branch: Tree, nodes: list[int], level: int) -> None:
         for v in nodes[:MOST_CHILDREN]:
             below = [] if tax.kind == "graph" else [int(c) for c in tax.children(v)]
             twig = branch.add(Text(_named(tax, v) + (f"  [{len(below):,}]" if below and level == 1 else "")))
@@ -274,7 +281,7 @@ def _print_tree(tax: Taxonomy, starts: list[int], depth: int) -> None:
             branch.add(Text(f"... {len(nodes) - MOST_CHILDREN:,} more"))
 
     tree = Tree("", hide_root=True)
-    # A root is no level of its own: `--depth 2` shows two levels of nodes below it.
+    # The root does not count as a level: `--depth 2` shows two levels of nodes below it.
     grow(tree, starts, depth + (starts == [tax.root]))
     show_on_stdout(tree)
 
@@ -283,13 +290,14 @@ def _print_tree(tax: Taxonomy, starts: list[int], depth: int) -> None:
 @with_groups
 def learn(
     data: Annotated[list[str], typer.Argument(help="Documents with labels.", show_default=False)],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Taxonomy file to write; its ending says the format.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Taxonomy file to write; its ending sets the format.")],
     *,
     levels: Annotated[
-        str, typer.Option("--levels", help="Levels below the root, that of the labels included; or auto.")
+        str, typer.Option("--levels", help="Levels below the root, including the level of the labels; or auto.")
     ] = "2",
     branching: Annotated[
-        int, typer.Option("--branching", min=1, help="With --levels auto: number of nodes of a level at which to stop.")
+        int,
+        typer.Option("--branching", min=1, help="With --levels auto: maximum number of nodes of the top level."),
     ] = 10,
     linkage: Annotated[str, typer.Option("--linkage", help="average, complete or ward.")] = "average",
     metric: Annotated[str, typer.Option("--metric", help="Distance of labels: euclidean or cosine.")] = "euclidean",
@@ -299,9 +307,9 @@ def learn(
     reading: LabelledReading,
     as_json: JsonOption = False,
 ) -> None:
-    """Group labels whose documents are alike into a taxonomy.
+    """Learn a taxonomy by clustering labels with similar documents.
 
-    Learn it from training documents only. The result is a file as any other: train with it, or edit it first.
+    Learn it from training documents only. The result is an ordinary taxonomy file, which can be edited before training.
 
     linnaeus taxonomy learn docs.jsonl --output learned.tsv --picture learned.png
     """
@@ -317,7 +325,7 @@ def learn(
     with waiting("comparing labels"):
         fields = weighted_fields(reading.text)
         features = default_features(documents.kind, **({} if fields is None else {"fields": fields}))
-        X: Any = documents.documents if features is None else features.fit_transform(documents.documents)
+        X = documents.documents if features is None else features.fit_transform(documents.documents)
         tax, dendrogram = learn_dendrogram(
             X,
             documents.labels,
@@ -343,4 +351,4 @@ def learn(
         print_json({**result, "members": clusters})
         return
     print_table(["node", "labels"], [(" + ".join(group[:2]), ", ".join(group)) for group in clusters])
-    note(f"{output}: {result['labels']:,} labels in {result['clusters']:,} cluster{'s' * (result['clusters'] != 1)}")
+    note(f"{output}: {len(dendrogram.names):,} labels in {len(clusters):,} cluster{'s' * (len(clusters) != 1)}")
