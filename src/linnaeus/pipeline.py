@@ -364,6 +364,11 @@ class Pipeline(BaseEstimator):
         logarithms: FloatArray = self.model_.predict_log_proba(X)
         return logarithms
 
+    def node_probabilities(self, documents: object) -> FloatArray:
+        """Coherent probabilities of all nodes of the taxonomy, n_docs x n_nodes; see the model's."""
+        X = self.matrix(documents)
+        return self.model_.node_probabilities(X)
+
     def decisions(self, documents: object, risk: float, **request: Any) -> Decisions:
         """Answers under a promised risk, and candidates for the documents left for review; see the model's."""
         X = self.matrix(documents)

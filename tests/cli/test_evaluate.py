@@ -126,6 +126,23 @@ def test_a_saved_model_on_labelled_documents(linnaeus, trained):
     assert told["model_bytes"] > 1000
 
 
+@pytest.mark.parametrize("learn", ["given", "closed"])
+def test_probabilities_add_the_area_under_the_precision_recall_curve(linnaeus, trained, learn):
+    import linnaeus as package
+    from linnaeus.data import read_dataset
+    from linnaeus.features import TextFeatures
+
+    tax, data = Taxonomy.read(trained / "topics.tsv"), read_dataset(trained / "docs.jsonl")
+    model = package.Pipeline(package.OneVsRestSVM(tax, learn=learn, random_state=0), TextFeatures())
+    model.fit(data.documents, data.labels)
+    package.save(package.calibrate(model, data.documents, data.labels, cv=2, random_state=0), trained / learn)
+    found = json.loads(linnaeus("evaluate", trained / learn, trained / "docs.jsonl", "--json").out)["metrics"]
+    P = model.node_probabilities(data.documents)
+    assert found["au_prc"] == pytest.approx(package.metrics.au_prc(data.labels, P, tax))
+    assert found["au_prc"] > 0.9
+    assert found["precision_at_1"] == 1  # the labels as given, not their ancestors
+
+
 def test_a_second_system_is_matched_by_id(linnaeus, trained):
     answers = trained / "answers.jsonl"
     linnaeus("predict", trained / "model", trained / "docs.jsonl", "-o", answers)

@@ -41,6 +41,7 @@ class _Answers:
     scores: FloatArray | list[list[tuple[str, float]]] | None
     taxonomy: Taxonomy | None
     columns: list[str] | None = None
+    probabilities: FloatArray | None = None
     other: _LabelRows | None = None
     n_missing: int = 0
     seconds: float | None = None
@@ -157,6 +158,7 @@ def _compared(answers: _Answers, absent: str, per_node: bool) -> tuple[Report, l
             answers.taxonomy,
             scores=answers.scores,
             labels=answers.columns,
+            probabilities=answers.probabilities,
             absent=absent,
             per_node=per_node,
             seconds=answers.seconds,
@@ -264,7 +266,7 @@ def _answers_of_model(
         found = model.answers(documents.documents, decoder=options.parse_decoder(decoder), closed=closed)
         predicted = taxonomy.labels(found)
         seconds = time.perf_counter() - start
-        scores, columns = _scores(model, documents)
+        scores, columns, probabilities = _scores(model, documents)
     other = None
     if compare is not None and Path(compare).is_dir():
         other = _answers_of_other(compare, taxonomy, data, reading)
@@ -277,6 +279,7 @@ def _answers_of_model(
         scores,
         taxonomy,
         columns,
+        probabilities,
         other,
         seconds=seconds,
         file_columns=documents.columns,
@@ -296,18 +299,22 @@ def _answers_of_other(folder: str, taxonomy: Taxonomy, data: str, reading: optio
 
 def _scores(
     model: options.SavedModel, documents: Dataset
-) -> tuple[FloatArray | list[list[tuple[str, float]]] | None, list[str] | None]:
-    """Scores of all nodes and their names, or the best nodes of each document if these would be too many."""
+) -> tuple[FloatArray | list[list[tuple[str, float]]] | None, list[str] | None, FloatArray | None]:
+    """Scores of all nodes, their names and probabilities; the best nodes of each document if these are too many."""
     import numpy as np
 
-    if model.nested_:  # its rankings contain ancestors, which the gold labels as given do not
-        note("note: the model was trained on closed sets, so its rankings contain ancestors; they are not measured")
-        return None, None
     columns = model.taxonomy_.names[model.nodes_].tolist()
-    if len(documents) * len(columns) <= _WHOLE_RANKINGS:
-        return np.concatenate(list(model.score_blocks(documents.documents))), columns
-    names, values = model.top(documents.documents, k=max(10, *map(len, documents.labels or [])))
-    return [list(zip(n, v, strict=True)) for n, v in zip(names, values, strict=True)], None
+    whole = len(documents) * model.taxonomy_.n_nodes <= _WHOLE_RANKINGS
+    k = max(10, *map(len, documents.labels or []))
+    calibrated = hasattr(model, "predict_proba")
+    P = model.node_probabilities(documents.documents) if whole and calibrated else None
+    if model.nested_ and not calibrated:  # its scores rank nodes with their ancestors, which labels as given do not
+        note("note: the model was trained on closed sets, so its rankings contain ancestors; they are not measured")
+        return None, None, None
+    if whole and not model.nested_:
+        return np.concatenate(list(model.score_blocks(documents.documents))), columns, P
+    names, values = model.top(documents.documents, k=k, **({"probabilities": True} if model.nested_ else {}))
+    return [list(zip(n, v, strict=True)) for n, v in zip(names, values, strict=True)], None, P
 
 
 def _answers_of_files(

@@ -15,6 +15,7 @@ import numpy as np
 
 from linnaeus.losses import cost
 from linnaeus.metrics import flat, hierarchical, ranking_measures, top_k
+from linnaeus.metrics.auprc import au_prc
 from linnaeus.metrics.counts import Counts, added, count, joined
 from linnaeus.metrics.ranking_input import Ranking, as_ranking
 from linnaeus.metrics.score import Score
@@ -83,6 +84,7 @@ def evaluate(
     *,
     scores: object = None,
     labels: Sequence[str] | None = None,
+    probabilities: object = None,
     at: Sequence[int] = (1, 3, 5),
     absent: str = "zero",
     per_node: bool = False,
@@ -103,6 +105,9 @@ def evaluate(
         ``about["left_out"]`` says.
     labels : sequence of str, default=None
         Names of the columns of the scores; None: all nodes of the taxonomy.
+    probabilities : array-like of shape (n_docs, n_nodes), default=None
+        Probabilities of all nodes of the taxonomy, such as `node_probabilities` of a calibrated model: adds the pooled
+        area under the precision-recall curve, AU(PRC).
     at : Sequence[int], default=(1, 3, 5)
         The k of the measures at k.
     absent : str, default="zero"
@@ -137,6 +142,8 @@ def evaluate(
         given = as_ranking(gold, scores, taxonomy, labels)
         measured |= _ranking_measures(gold, given, at)
         about |= _about_ranking(given)
+    if probabilities is not None and taxonomy is not None:
+        measured["au_prc"] = au_prc(gold, probabilities, taxonomy)
     n_docs = counts.pair.n_docs if predicted is not None else next(iter(measured.values())).n if measured else 0
     about.setdefault("n_docs", n_docs)
     if seconds is not None:

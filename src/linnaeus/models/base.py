@@ -389,6 +389,25 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
             raise ParameterError("This asks for probabilities; call linnaeus.calibrate first.")
         return iter([self.predict_proba(X)]), taxonomy, self.nodes_
 
+    def node_probabilities(self, X: object) -> FloatArray:
+        """Coherent probabilities of all nodes of the taxonomy, for calibrated models and those with probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_docs, n_features)
+            Documents.
+
+        Returns
+        -------
+        ndarray of shape (n_docs, n_nodes)
+            Probability that a node, or something below it, is a label; 0 for nodes that cannot be answered.
+        """
+        parts, taxonomy, nodes = self._probability_blocks(X)
+        found = np.concatenate(list(parts))
+        P = np.zeros((len(found), taxonomy.n_nodes), dtype=np.float32)
+        P[:, nodes] = found
+        return P
+
     @available_if(lambda self: self.calibrator_ is not None)
     def predict_proba(self, X: object) -> FloatArray:
         """Calibrated, coherent probabilities of all answerable nodes, n_docs x len(classes_)."""

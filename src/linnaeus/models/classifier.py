@@ -101,6 +101,10 @@ class Classifier(Protocol):
         """Scores of some documents at a time, n_docs_of_block x len(nodes_)."""
         ...
 
+    def node_probabilities(self, X: object, /) -> FloatArray:
+        """Coherent probabilities of all nodes of the taxonomy."""
+        ...
+
     def predict_proba(self, X: object, /) -> FloatArray:
         """Probabilities of ``nodes_``; only models that have probabilities have this method."""
         ...
