@@ -118,14 +118,14 @@ def test_every_sample_is_read_unchanged(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("deep.json", '{"a":' * 10_000 + "1" + "}" * 10_000, "nested too deep"),
-        ("deep.json", "[" * 100_000, "nested too deep"),
+        ("deep.json", '{"a":' * 10_000 + "1" + "}" * 10_000, "nested too deeply"),
+        ("deep.json", "[" * 100_000, "nested too deeply"),
         ("long.json", '{"id": ' + "9" * 5000 + "}", "not JSON that can be read: Exceeds the limit"),
-        ("half.json", '{"\\ud800": "B"}', "half of a character"),
+        ("half.json", '{"\\ud800": "B"}', "half of a surrogate pair"),
         ("steps.codes", "1" + ".1" * 50_000 + "\n1\n", "has 100,001 characters"),
         ("long.nt", "_:" + "a <b> . " * 20_000 + "\n", "long.nt"),
         ("not.json", 'x "linnaeus" {"a": 1}\ny z "linnaeus"\n', "name it with format"),
-        ("braces.obo", "[Term]\nid: X:1\nname: " + "{" * 200_000 + "\n[Term]\nid: X:1\n", "was given before"),
+        ("braces.obo", "[Term]\nid: X:1\nname: " + "{" * 200_000 + "\n[Term]\nid: X:1\n", "was already given"),
         (
             "laughs.rdf",
             '<?xml version="1.0"?>\n<!DOCTYPE rdf:RDF [<!ENTITY a "' + "x" * 1000 + '">'

@@ -27,6 +27,7 @@ ROOMS: tuple[str, ...] = (
     "linnaeus.decoding",
     "linnaeus.metrics",
     "linnaeus.store",
+    "linnaeus.taxonomy",
     "linnaeus.tuning",
     "linnaeus.pipeline",
     "linnaeus.engine",

@@ -32,6 +32,7 @@ SOURCES: list[str] = [
     "decoding",
     "metrics",
     "store",
+    "taxonomy",
     "tuning",
     "pipeline.py",
     "registry.py",

@@ -22,7 +22,7 @@ def test_loops_and_repetitions_are_set_apart() -> None:
     assert [found.pair(e) for e in found.first] == ["A > B", "A > C"]
     with pytest.raises(TaxonomyError, match=r"^f\.tsv:2: node 'B' is its own parent"):
         found.refuse_loops()
-    with pytest.raises(TaxonomyError, match=r"^f\.tsv:4: the pair 'A' > 'B' was given before, in line 1"):
+    with pytest.raises(TaxonomyError, match=r"^f\.tsv:4: the pair 'A' > 'B' was already given in line 1"):
         found.refuse_repeated()
 
 

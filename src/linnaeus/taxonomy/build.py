@@ -1,4 +1,4 @@
-"""From pairs, paths or lists of names to a taxonomy in level order; what is wrong is named."""
+"""Build a taxonomy in level order from pairs, paths or lists of names, and report what is wrong with them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def from_edges(
 
 
 def edge_names(pair: tuple[Hashable, Hashable]) -> tuple[str, str]:
-    """The names of a (parent, child) pair as text; what is no name is an error.
+    """The names of a (parent, child) pair as strings; a missing name is an error.
 
     Examples
     --------
@@ -49,17 +49,17 @@ def edge_names(pair: tuple[Hashable, Hashable]) -> tuple[str, str]:
     ('Sports', '7')
     >>> edge_names((None, "Sports"))
     Traceback (most recent call last):
-    linnaeus.errors.TaxonomyError: The pair (None, 'Sports') has no parent; a node at the top needs no pair (nodes=).
+    linnaeus.errors.TaxonomyError: The pair (None, 'Sports') has no parent; list nodes at the top in nodes= instead.
     """
     above, below = pair
     if _no_name(above) or _no_name(below):
-        hint = "parent; a node at the top needs no pair (nodes=)" if _no_name(above) else "child"
+        hint = "parent; list nodes at the top in nodes= instead" if _no_name(above) else "child"
         raise TaxonomyError(f"The pair ({above!r}, {below!r}) has no {hint}.")
     return str(above), str(below)
 
 
 def _no_name(value: object) -> bool:
-    """None, an empty text, or the not-a-number that tables have where nothing is."""
+    """Whether a value stands for a missing name: None, an empty string, or the NaN of an empty cell in a table."""
     return value is None or value == "" or (isinstance(value, float) and value != value)
 
 
@@ -76,13 +76,15 @@ def from_paths(paths: Iterable[Sequence[Hashable]], *, separator: str | None = N
 
 
 def _steps(path: Sequence[Hashable]) -> list[str]:
-    """The names of a path; what is empty at its end only fills it up."""
+    """The names of a path without the empty padding at its end."""
     steps = list(path)
     while steps and _no_name(steps[-1]):
         steps.pop()
     gap = next((i for i, step in enumerate(steps) if _no_name(step)), None)
     if gap is not None:
-        raise TaxonomyError(f"Step {gap + 1} of the path {steps!r} is empty; only the end of a path may be.")
+        raise TaxonomyError(
+            f"Step {gap + 1} of the path {steps!r} is empty; only steps at the end of a path may be empty."
+        )
     return [str(step) for step in steps]
 
 
@@ -101,7 +103,7 @@ def assemble(
 def from_pairs(
     pairs: EdgeList, kind: str | None = None, root: str | None = "auto", display_labels: Sequence[str] | None = None
 ) -> Taxonomy:
-    """A taxonomy from pairs; the first thing wrong with them is raised."""
+    """A taxonomy from pairs; the first problem found is raised as an error."""
     from linnaeus._kernels.graph import topological_depth
 
     names, above, below = pairs.names, pairs.parent, pairs.child
@@ -136,21 +138,23 @@ def from_pairs(
 
 def _check_names(pairs: EdgeList, display_labels: Sequence[str] | None) -> None:
     if not pairs.names:
-        raise pairs.error("the taxonomy is empty: it needs at least one node.")
+        raise pairs.error("the taxonomy is empty; expected at least one node.")
     odd = next((name for name in pairs.names if "\0" in name), None)
     if odd is not None:
-        raise pairs.error(f"the name {odd[:60]!r} holds a zero character; names are text.")
+        raise pairs.error(f"the name {odd[:60]!r} contains a null character; expected text.")
     for text in (pairs.names, display_labels or ()):
         try:
             "".join(text).encode()
         except UnicodeEncodeError as wrong:
             half = wrong.object[wrong.start]
             odd = next(name for name in text if half in name)
-            raise pairs.error(f"{odd[:60]!r} holds half of a character ({half!r}), which is not text.") from None
+            raise pairs.error(
+                f"{odd[:60]!r} contains half of a surrogate pair ({half!r}), which is not valid text."
+            ) from None
 
 
 def _csr(row: IntArray, column: IntArray, n: int) -> tuple[IntArray, IntArray]:
-    """CSR arrays of pairs, rows and columns sorted."""
+    """CSR arrays (indptr, indices) of pairs, sorted by row and column."""
     order = np.lexsort((column, row))
     return pointers(np.bincount(row, minlength=n)), np.ascontiguousarray(column[order], dtype=np.int32)
 
@@ -174,7 +178,7 @@ def _find_root(pairs: EdgeList, root: str | None) -> int | None:
 
 
 def with_misc_leaves(taxonomy: Taxonomy, nodes: Iterable[str | int] | None = None) -> Taxonomy:
-    """One more leaf ``<name>/self`` under each internal node of ``nodes``; see `Taxonomy.with_misc_leaves`."""
+    """Add a leaf ``<name>/self`` under each internal node of ``nodes``; see `Taxonomy.with_misc_leaves`."""
     chosen = taxonomy.names if nodes is None else nodes
     internal = [v for v in dict.fromkeys(map(taxonomy.index, chosen)) if not taxonomy.is_leaf[v]]
     if nodes is None:
@@ -183,7 +187,7 @@ def with_misc_leaves(taxonomy: Taxonomy, nodes: Iterable[str | int] | None = Non
     names = [*taxonomy.names, *(f"{taxonomy.names[v]}/self" for v in internal)]
     taken = [name for name in names[n:] if name in taxonomy]
     if taken:
-        raise TaxonomyError(f"Cannot add the leaf {taken[0]!r}: a node of that name exists already.")
+        raise TaxonomyError(f"Cannot add the leaf {taken[0]!r}: a node with that name already exists.")
     parent, child = taxonomy.edges
     shown = taxonomy.display_labels
     made = assemble(
@@ -198,13 +202,13 @@ def with_misc_leaves(taxonomy: Taxonomy, nodes: Iterable[str | int] | None = Non
 
 
 class EdgeList:
-    """Numbered (parent, child) pairs, and what is wrong with them: loops, repetitions, unknown parents, cycles.
+    """Numbered (parent, child) pairs and their problems: loops, repetitions, unknown parents, cycles.
 
-    Pair e says ``names[given_parent[e]] > names[given_child[e]]`` and came from line ``lines[e]`` of a file (0: from
-    none). The *distinct* pairs are those without loops and repetitions, sorted by child, then parent.
+    Pair e is ``names[given_parent[e]] > names[given_child[e]]`` and was read from line ``lines[e]`` of a file (0 if it
+    has no line). The *distinct* pairs are those without loops and repetitions, sorted by child, then parent.
 
     ``given_parent``, ``given_child`` and ``lines`` are as given; ``parent`` and ``child`` are the distinct pairs, and
-    ``first`` their numbers; ``loops`` and ``repeated`` are the numbers of the others.
+    ``first`` their numbers; ``loops`` and ``repeated`` are the numbers of the other pairs.
 
     Examples
     --------
@@ -237,59 +241,59 @@ class EdgeList:
         self.n_parents = np.bincount(self.child, minlength=n)
         self.n_children = np.bincount(self.parent, minlength=n)
 
-    # -- words ---------------------------------------------------------------------------------------------------------
+    # -- messages ------------------------------------------------------------------------------------------------------
 
     def shown(self, v: int) -> str:
-        """A node by its name, with its display label behind it if it has another one."""
+        """The name of a node, followed by its display label if that differs."""
         name = self.names[v]
         label = self.labels.get(name, "")
         return name if label in ("", name) else f"{name} ({label})"
 
     def pair(self, e: int) -> str:
-        """A pair by its nodes."""
+        """A pair as text."""
         return f"{self.shown(self.given_parent[e])} > {self.shown(self.given_child[e])}"
 
     def placed(self, text: str, e: int) -> str:
-        """A text about a pair with its place behind it, if it has a line."""
+        """A text about a pair, followed by its place if it has a line."""
         return f"{text} ({place(self.source, int(self.lines[e]))})" if self.lines[e] else text
 
     def error(self, message: str, e: int | None = None) -> TaxonomyError:
-        """An error about a pair, or about all of them; it starts with the place if there is one to name."""
+        """An error about one pair or about all of them; it starts with the file and line if they are known."""
         line = 0 if e is None else int(self.lines[e])
         if self.source is None and not line:
             return TaxonomyError(message[:1].upper() + message[1:])
         return TaxonomyError(f"{place(self.source, line or None)}: {message}")
 
-    # -- what stops a taxonomy -----------------------------------------------------------------------------------------
+    # -- errors -------------------------------------------------------------------------------------------------------
 
     def refuse_loops(self) -> None:
-        """An error if a node is its own parent."""
+        """Raise an error if a node is its own parent."""
         if len(self.loops):
             e = int(self.loops[0])
             raise self.error(f"node {self.names[self.given_child[e]]!r} is its own parent.", e)
 
     def refuse_repeated(self) -> None:
-        """An error if a pair was given before."""
+        """Raise an error if a pair is repeated."""
         if len(self.repeated):
             e = int(self.repeated[0])
             above, below = self.given_parent[e], self.given_child[e]
             before = int(np.flatnonzero((self.given_parent == above) & (self.given_child == below))[0])
-            pair = f"the pair {self.names[above]!r} > {self.names[below]!r} was given before"
-            raise self.error(f"{pair}, in line {self.lines[before]}; duplicates='drop' accepts it.", e)
+            pair = f"the pair {self.names[above]!r} > {self.names[below]!r} was already given"
+            raise self.error(f"{pair} in line {self.lines[before]}; duplicates='drop' accepts it.", e)
 
     def refuse_unknown(self, declared: Set[str]) -> None:
-        """An error if a parent is neither a child nor declared."""
+        """Raise an error if a parent is neither a child of another node nor declared."""
         for e, hint in self.unknown_parents(declared, 1)[1]:
             above, below = self.names[self.given_parent[e]], self.names[self.given_child[e]]
             raise self.error(f"parent {above!r} of {below!r} is unknown{hint or '.'}", e)
 
     def refuse_cycles(self) -> None:
-        """An error if there is a cycle."""
+        """Raise an error if there is a cycle."""
         for text, e in self.cycles(1):
             raise self.error(f"the taxonomy has a cycle: {text}.", e)
 
     def refuse_second_parents(self) -> None:
-        """An error if a node has two parents."""
+        """Raise an error if a node has two parents."""
         by_number = np.sort(self.first)
         child = self.given_child[by_number]
         earliest = np.unique(child, return_index=True)[1]
@@ -301,13 +305,13 @@ class EdgeList:
             two = f"node {self.names[v]!r} has the parents {above[0]} and {above[1]}"
             raise self.error(f"not a tree: {two}; use kind='dag'.", e)
 
-    # -- finding it ----------------------------------------------------------------------------------------------------
+    # -- search --------------------------------------------------------------------------------------------------------
 
     def unknown_parents(self, declared: Set[str], most: int) -> tuple[int, list[tuple[int, str]]]:
-        """How many parents are neither a child nor declared; some of them, by their first pair, with a hint.
+        """Number of parents that are neither a child nor declared; the first ``most`` by their first pair, with a hint.
 
-        Where the tops have a line of their own (an empty parent), a parent without any line is a slip of the pen;
-        where nothing is declared, every parent is known.
+        If top nodes are declared (by a line with an empty parent), a parent without a line of its own is probably
+        misspelt; if nothing is declared, every parent is accepted.
         """
         if not declared:
             return 0, []
@@ -336,11 +340,11 @@ class EdgeList:
 
     @property
     def n_cycles(self) -> int:
-        """How many groups of nodes reach each other."""
+        """Number of groups of nodes that are on a common cycle."""
         return len(np.unique(self.component[self.circular]))
 
     def cycles(self, most: int) -> list[tuple[str, int]]:
-        """One cycle of each of the first groups: its names from the smallest number on, and its first pair."""
+        """One cycle of each of the first groups: its names, starting at the smallest number, and its first pair."""
         inside = np.flatnonzero(self.component[self.parent] == self.component[self.child])
         pair_above = {int(self.child[i]): int(self.first[i]) for i in inside}
         nodes = np.flatnonzero(self.circular)
@@ -348,7 +352,7 @@ class EdgeList:
         return [self._cycle(pair_above, start) for start in starts[:most].tolist()]
 
     def _cycle(self, pair_above: dict[int, int], node: int) -> tuple[str, int]:
-        # Every node of a group has a parent in the group, so that walking up comes to a node again.
+        # Every node of a group has a parent in the group, so that going upwards returns to a node.
         seen: dict[int, int] = {}
         while node not in seen:
             seen[node] = len(seen)

@@ -1,7 +1,7 @@
-"""What is odd about a taxonomy, and about labels that should fit it; broken taxonomies are examined whole.
+"""Problems of a taxonomy, and of labels that should be its nodes; a broken taxonomy is examined completely.
 
-Findings have a severity: an *error* stops models from working, a *warning* is probably a mistake, an *info* is
-worth knowing.
+Findings have a severity: models do not work with an *error*, a *warning* is probably a mistake, an *info* is worth
+knowing.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -22,14 +22,14 @@ from linnaeus.taxonomy.names import Deprecated
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import BoolArray, IntArray
 
-__all__ = ["CheckReport", "Finding", "check", "shape", "shape_of_pairs"]
+__all__ = ["CheckReport", "Finding", "Shape", "check", "shape", "shape_of_pairs"]
 
 EXAMPLES = 5
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One kind of oddity: how bad, what, how many, and a few of them by name."""
+    """One kind of problem: its severity, its description, how often it occurs, and a few examples."""
 
     severity: str
     code: str
@@ -38,24 +38,40 @@ class Finding:
     examples: list[str]
 
 
+class Shape(TypedDict):
+    """Counts that describe a taxonomy; None for what a taxonomy with cycles does not have."""
+
+    kind: str | None
+    root: str | None
+    n_nodes: int
+    n_edges: int
+    n_leaves: int
+    n_tops: int | None
+    n_multi_parent: int
+    depth: int | None
+    nodes_per_level: list[int] | None
+    mean_children: float
+    max_children: int
+
+
 @dataclass(frozen=True)
 class CheckReport:
-    """All findings, worst first, and a summary of the shape."""
+    """All findings, the most severe first, and a summary of the shape."""
 
-    summary: dict[str, Any]
+    summary: Shape
     findings: list[Finding] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
-        """Whether there is no error."""
+        """Whether there are no errors."""
         return not any(finding.severity == "error" for finding in self.findings)
 
     def find(self, code: str) -> Finding | None:
-        """The finding of a code, if there is one."""
+        """The finding with a code, if there is one."""
         return next((finding for finding in self.findings if finding.code == code), None)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+    def to_dict(self) -> dict[str, object]:
+        """The report as plain values, for JSON."""
         return {"ok": self.ok, **asdict(self)}
 
 
@@ -65,12 +81,21 @@ def check(
     *,
     min_examples: int = 5,
 ) -> CheckReport:
-    """Look for oddities in a taxonomy, a draft of one (`formats.draft`) or (parent, child) pairs.
+    """Look for problems in a taxonomy, a draft of one (`formats.draft`) or (parent, child) pairs.
 
     Parameters
     ----------
-    labels : the labels of every document; adds what concerns data.
-    min_examples : a leaf with fewer documents is starving.
+    source : Taxonomy, Draft or iterable of (parent, child)
+        What to examine.
+    labels : iterable of iterables of str, default=None
+        The labels of every document, to compare with the nodes.
+    min_examples : int, default=5
+        Leaves with fewer documents are reported.
+
+    Returns
+    -------
+    CheckReport
+        The findings and the shape of the taxonomy.
 
     Examples
     --------
@@ -78,7 +103,7 @@ def check(
     >>> report.ok, report.findings[0].code, report.findings[0].examples
     (False, 'cycle', ['B > C > B'])
     """
-    draft = source if isinstance(source, Draft) else _drawn(source)
+    draft = source if isinstance(source, Draft) else _draft(source)
     pairs, directed = draft.pairs(), draft.kind != "graph"
     taxonomy = source if isinstance(source, Taxonomy) else _built(draft, pairs)
     findings = [*_pairs(draft, pairs), *_reading(draft, pairs), *_shape(pairs, directed), *_shown(draft, pairs)]
@@ -93,7 +118,7 @@ def check(
 
 
 def _built(draft: Draft, pairs: EdgeList) -> Taxonomy | None:
-    """The taxonomy, as far as it has a shape: without repetitions, unknown parents as nodes; None if it is circular."""
+    """The taxonomy without repetitions and with unknown parents as nodes; None if it has cycles."""
     shown = [draft.labels.get(name, "") for name in pairs.names] if draft.labels else None
     try:
         return build.from_pairs(pairs, draft.kind, draft.root, shown).with_replacements(*draft.replacements())
@@ -101,7 +126,7 @@ def _built(draft: Draft, pairs: EdgeList) -> Taxonomy | None:
         return None
 
 
-def _drawn(source: Taxonomy | Iterable[tuple[Hashable, Hashable]]) -> Draft:
+def _draft(source: Taxonomy | Iterable[tuple[Hashable, Hashable]]) -> Draft:
     draft = Draft(repeats=isinstance(source, Taxonomy))
     if not isinstance(source, Taxonomy):
         for pair in source:
@@ -131,7 +156,7 @@ def _finding(severity: str, code: str, message: str, count: int, examples: list[
 
 
 def _pairs(draft: Draft, pairs: EdgeList) -> list[Finding]:
-    """Oddities of single pairs: loops, repetitions, parents without a line of their own."""
+    """Problems of single pairs: loops, repetitions, parents that are not declared."""
     loops = _placed(pairs, pairs.loops)
     found = _finding("error", "self-loop", "nodes that are their own parent", len(pairs.loops), loops)
     if not draft.repeats:
@@ -143,10 +168,10 @@ def _pairs(draft: Draft, pairs: EdgeList) -> list[Finding]:
 
 
 def _reading(draft: Draft, pairs: EdgeList) -> list[Finding]:
-    """Signs that the file was not read as it was meant, and what was left out of it."""
+    """Signs that the file was misread, and parts of it that were left out."""
     found = []
     if len(pairs.names) > 1 and not len(pairs.given_parent):
-        message = "nodes, and no edges between them: a flat list, or a file that was read in the wrong format"
+        message = "nodes without edges between them: a flat list, or a file that was read in the wrong format"
         found += _finding("warning", "no-edges", message, len(pairs.names), _some(pairs, np.arange(len(pairs.names))))
     header = _header(draft, pairs)
     found += _finding("warning", "header-as-node", "first lines that look like a header", len(header) > 0, header)
@@ -157,22 +182,22 @@ def _reading(draft: Draft, pairs: EdgeList) -> list[Finding]:
     found += _finding("warning", "code-gap", "codes without the parent level that others have", len(draft.gaps), gaps)
     relations = [f"{name}: {count:,}" for name, count in draft.unused_relations.most_common(EXAMPLES)]
     count = draft.unused_relations.total()
-    found += _finding("info", "unused-relation", "edges of relations that were not asked for", count, relations)
+    found += _finding("info", "unused-relation", "edges of relations that were not selected", count, relations)
     deprecated = draft.replacements()[1]
-    named = [_deprecated(id, said, pairs, draft) for id, said in list(deprecated.items())[:EXAMPLES]]
+    named = [_deprecated(id, entry, draft) for id, entry in list(deprecated.items())[:EXAMPLES]]
     return found + _finding("info", "deprecated", "deprecated ids that were left out", len(deprecated), named)
 
 
-def _deprecated(id: str, said: Deprecated, pairs: EdgeList, draft: Draft) -> str:
-    name = f"{id} ({said.label})" if said.label else id
+def _deprecated(id: str, entry: Deprecated, draft: Draft) -> str:
+    name = f"{id} ({entry.label})" if entry.label else id
     targets = [
-        f"{target} ({draft.labels[target]})" if target in draft.labels else target for target in said.replaced_by
+        f"{target} ({draft.labels[target]})" if target in draft.labels else target for target in entry.replaced_by
     ]
     return f"{name}, replaced by {', '.join(targets)}" if targets else name
 
 
 def _header(draft: Draft, pairs: EdgeList) -> list[str]:
-    """The nodes of the first line of a table, if they are a chain that touches nothing else."""
+    """The nodes of the first line of a table if they form a chain without other edges."""
     if not draft.headless or not len(pairs.lines):
         return []
     first = np.flatnonzero(pairs.lines == pairs.lines.min())
@@ -202,14 +227,14 @@ def _shape(pairs: EdgeList, directed: bool) -> list[Finding]:
     return found + _finding(
         "warning",
         "redundant-edge",
-        "edges to an ancestor that is reached through another parent anyway",
+        "edges to an ancestor that is also reached through another parent",
         len(redundant),
         edges,
     )
 
 
 def _redundant(pairs: EdgeList) -> BoolArray:
-    """Pairs whose parent is an ancestor of another parent of the same child; on a cycle that says nothing."""
+    """Pairs whose parent is an ancestor of another parent of the same child, cycles excepted."""
     from linnaeus._kernels.graph import covered_members
 
     parents = pointers(pairs.n_parents), pairs.parent
@@ -218,7 +243,7 @@ def _redundant(pairs: EdgeList) -> BoolArray:
 
 
 def _shown(draft: Draft, pairs: EdgeList) -> list[Finding]:
-    """Display labels that siblings share (the nodes at the top are siblings too)."""
+    """Display labels that siblings share (top nodes are siblings as well)."""
     if not draft.labels:
         return []
     shown = [draft.labels.get(name, "") for name in pairs.names]
@@ -237,14 +262,14 @@ def _shown(draft: Draft, pairs: EdgeList) -> list[Finding]:
 def _data(
     pairs: EdgeList, directed: bool, labels: Iterable[Iterable[str]], min_examples: int, taxonomy: Taxonomy | None
 ) -> list[Finding]:
-    """Labels without node, nodes (but the root) without data, leaves with too few documents."""
+    """Labels that are not nodes, nodes (except the root) without data, leaves with too few documents."""
     from linnaeus._kernels.graph import upward_closure
 
     counts: Counter[str] = Counter()
     for given in labels:
         counts.update({given} if isinstance(given, str) else set(map(str, given)))
     index = {name: v for v, name in enumerate(pairs.names)}
-    if taxonomy is not None:  # labels given by another id of a node count for the node
+    if taxonomy is not None:  # an alias counts for its node
         for alias in [label for label in counts if label in taxonomy.aliases]:
             counts[taxonomy.aliases[alias]] += counts.pop(alias)
     unknown = Counter({label: count for label, count in counts.items() if label not in index}).most_common()
@@ -272,7 +297,7 @@ def _data(
     )
 
 
-def shape(taxonomy: Taxonomy) -> dict[str, Any]:
+def shape(taxonomy: Taxonomy) -> Shape:
     """Counts that describe a taxonomy; tops are the nodes of level 1, depth the deepest level (the root is level 0).
 
     Examples
@@ -298,8 +323,8 @@ def shape(taxonomy: Taxonomy) -> dict[str, Any]:
     }
 
 
-def shape_of_pairs(pairs: EdgeList) -> dict[str, Any]:
-    """The same counts, as far as a circular taxonomy has them: it has neither root nor levels."""
+def shape_of_pairs(pairs: EdgeList) -> Shape:
+    """The same counts for pairs with cycles, which have neither root nor levels."""
     internal = pairs.n_children[pairs.n_children > 0]
     return {
         "kind": None,

@@ -7,12 +7,13 @@ every node and tells nothing about a document, so it is never added.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from linnaeus.errors import DataError, ParameterError, UnknownLabelError, nearest
-from linnaeus.typing import CSR, BoolArray, IntArray
+from linnaeus.typing import CSR, BoolArray, IntArray, Matrix
 
 if TYPE_CHECKING:
     from linnaeus.taxonomy.taxonomy import Taxonomy
@@ -62,7 +63,7 @@ def row_numbers(indptr: IntArray) -> IntArray:
 
 
 def select(indptr: IntArray, indices: IntArray, keep: BoolArray) -> tuple[IntArray, IntArray]:
-    """The rows with those entries only that ``keep`` marks.
+    """The rows with only the entries that ``keep`` marks.
 
     Examples
     --------
@@ -77,28 +78,28 @@ def pattern(indptr: IntArray, indices: IntArray, n_columns: int) -> CSR:
     """CSR array of int8 ones from index arrays."""
     from scipy import sparse
 
-    if len(indices) < 2**31:  # scipy wants both index arrays of one type
+    if len(indices) < 2**31:  # scipy expects both index arrays to have the same dtype
         indptr = indptr.astype(np.int32, copy=False)
     data = np.ones(len(indices), dtype=np.int8)
     return sparse.csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_columns))
 
 
-def _as_pattern(taxonomy: Taxonomy, Y: Any) -> CSR:
-    """Y as canonical CSR without stored zeros, one column for each node; the input stays untouched."""
+def _as_pattern(taxonomy: Taxonomy, Y: Matrix) -> CSR:
+    """Y as canonical CSR without stored zeros, one column per node; the input is not modified."""
     from scipy import sparse
 
-    Y = sparse.csr_array(Y)
-    if Y.ndim != 2:
-        raise DataError(f"Label sets Y: got {Y.ndim} dimension(s), expected 2: documents x nodes.")
-    if Y.shape[1] != taxonomy.n_nodes:
-        raise DataError(f"Label sets Y: got {Y.shape[1]} columns, expected {taxonomy.n_nodes} nodes.")
-    if Y.nnz and not Y.data.all():
-        Y = Y.copy()
-        Y.eliminate_zeros()
-    if not Y.has_canonical_format:
-        Y = Y.copy()
-        Y.sum_duplicates()
-    return Y
+    rows = sparse.csr_array(Y)
+    if rows.ndim != 2:
+        raise DataError(f"Label sets Y: got {rows.ndim} dimension(s), expected 2: documents x nodes.")
+    if rows.shape[1] != taxonomy.n_nodes:
+        raise DataError(f"Label sets Y: got {rows.shape[1]} columns, expected {taxonomy.n_nodes} nodes.")
+    if rows.nnz and not rows.data.all():
+        rows = rows.copy()
+        rows.eliminate_zeros()
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return rows
 
 
 def _index_arrays(Y: CSR) -> tuple[IntArray, IntArray]:
@@ -132,7 +133,7 @@ def parent_sets(taxonomy: Taxonomy, *, keep_root: bool = False) -> tuple[IntArra
 
 
 def ancestor_sets(taxonomy: Taxonomy, nodes: IntArray) -> tuple[IntArray, IntArray]:
-    """CSR arrays (indptr, indices) of the ancestors of each node, itself included, the root not."""
+    """CSR arrays (indptr, indices) of the ancestors of each node, including the node and excluding the root."""
     from linnaeus._kernels.graph import upward_closure
 
     indptr, indices = taxonomy.parent_indptr, taxonomy.parent_indices
@@ -143,7 +144,7 @@ def ancestor_sets(taxonomy: Taxonomy, nodes: IntArray) -> tuple[IntArray, IntArr
 
 
 def descendant_sets(taxonomy: Taxonomy, nodes: IntArray) -> tuple[IntArray, IntArray]:
-    """CSR arrays (indptr, indices) of the descendants of each node, itself included."""
+    """CSR arrays (indptr, indices) of the descendants of each node, including the node."""
     from linnaeus._kernels.graph import upward_closure
 
     if taxonomy.kind == "graph":
@@ -155,12 +156,12 @@ def descendant_sets(taxonomy: Taxonomy, nodes: IntArray) -> tuple[IntArray, IntA
 
 
 def ancestor_matrix(taxonomy: Taxonomy) -> CSR:
-    """Row v holds anc(v), v included, the root left out unless v is the root (n_nodes x n_nodes)."""
+    """Row v holds the ancestors of v and v itself, without the root unless v is the root (n_nodes x n_nodes)."""
     return pattern(*ancestor_sets(taxonomy, np.arange(taxonomy.n_nodes, dtype=np.int32)), taxonomy.n_nodes)
 
 
-def close(taxonomy: Taxonomy, Y: Any, *, keep_root: bool = True) -> CSR:
-    """Every row with all ancestors of its members; the root is never added, and dropped if ``keep_root`` is False."""
+def close(taxonomy: Taxonomy, Y: Matrix, *, keep_root: bool = True) -> CSR:
+    """Add all ancestors of its members to every row; the root is never added, and removed if not ``keep_root``."""
     from linnaeus._kernels.graph import upward_closure
 
     Y = _as_pattern(taxonomy, Y)
@@ -173,14 +174,14 @@ def close(taxonomy: Taxonomy, Y: Any, *, keep_root: bool = True) -> CSR:
     return pattern(indptr, indices, taxonomy.n_nodes)
 
 
-def is_closed(taxonomy: Taxonomy, Y: Any) -> bool:
+def is_closed(taxonomy: Taxonomy, Y: Matrix) -> bool:
     """Whether every row already holds all ancestors of its members."""
     Y = _as_pattern(taxonomy, Y)
     return bool(close(taxonomy, Y).nnz == Y.nnz)
 
 
-def frontier(taxonomy: Taxonomy, Y: Any) -> CSR:
-    """Every row without the members that are ancestors of other members."""
+def frontier(taxonomy: Taxonomy, Y: Matrix) -> CSR:
+    """Remove from every row the members that are ancestors of other members."""
     from linnaeus._kernels.graph import covered_members
 
     Y = _as_pattern(taxonomy, Y)
@@ -190,7 +191,7 @@ def frontier(taxonomy: Taxonomy, Y: Any) -> CSR:
     return pattern(*select(Y.indptr, Y.indices, ~covered), taxonomy.n_nodes)
 
 
-def indicator(taxonomy: Taxonomy, labels: Any, *, unknown: str = "error") -> CSR:
+def indicator(taxonomy: Taxonomy, labels: Iterable[object], *, unknown: str = "error") -> CSR:
     """Labels, one per document or a list per document, as 0/1 rows."""
     if unknown not in UNKNOWN:
         choices = ", ".join(map(repr, UNKNOWN))
@@ -199,7 +200,7 @@ def indicator(taxonomy: Taxonomy, labels: Any, *, unknown: str = "error") -> CSR
     indices: list[int] = []
     indptr = [0]
     for document, given in enumerate(labels):
-        members = (given,) if isinstance(given, str) or not hasattr(given, "__iter__") else given
+        members = given if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
         row = set()
         for label in members:
             name = label if isinstance(label, str) else str(label)
@@ -216,7 +217,7 @@ def indicator(taxonomy: Taxonomy, labels: Any, *, unknown: str = "error") -> CSR
     return pattern(np.array(indptr, dtype=np.int64), np.array(indices, dtype=np.int32), taxonomy.n_nodes)
 
 
-def labels(taxonomy: Taxonomy, Y: Any) -> list[list[str]]:
+def labels(taxonomy: Taxonomy, Y: Matrix) -> list[list[str]]:
     """0/1 rows as lists of names."""
     Y = _as_pattern(taxonomy, Y)
     names = taxonomy.names[Y.indices].tolist()

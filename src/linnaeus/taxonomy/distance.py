@@ -1,13 +1,14 @@
 """How far apart two nodes are: lowest common ancestors and path lengths, for arrays of pairs.
 
-A path goes up from one node to a common ancestor and down to the other; its length is its number of edges. Above a
-forest stands an unwritten root, so that any two nodes have a path. In an undirected graph the path is the shortest one
-along edges.
+A path goes up from one node to a common ancestor and down to the other; its length is its number of edges. A forest
+has an implicit root above it, so that there is a path between any two nodes. In an undirected graph the path is the
+shortest one along edges.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -15,22 +16,28 @@ from linnaeus.engine.limits import blocks
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, IntArray
 
-__all__ = ["lowest_common_ancestors", "path_length"]
+__all__ = ["Nodes", "lowest_common_ancestors", "path_length"]
 
-BLOCK = 50_000  # pairs worked on at once where distances to all ancestors are held
+Nodes: TypeAlias = str | int | Sequence[str | int] | IntArray  # one node by name or number, or several
+
+BLOCK = 50_000  # pairs processed at once where distances to all ancestors are kept in memory
 
 
-def lowest_common_ancestors(taxonomy: Taxonomy, a: Any, b: Any) -> Any:
+def lowest_common_ancestors(taxonomy: Taxonomy, a: Nodes, b: Nodes) -> int | IntArray | list[IntArray]:
     """The common ancestors of ``a`` and ``b`` with no other common ancestor below them; a node is its own ancestor.
 
     Parameters
     ----------
-    a, b : nodes by name or number, or sequences of them of one length.
+    taxonomy : Taxonomy
+        A tree, DAG or graph.
+    a, b : str, int or sequence of these
+        Nodes by name or number, or sequences of the same length.
 
     Returns
     -------
-    On a tree a number per pair, -1 where only the unwritten root is above both. On a DAG an array of numbers per pair,
-    in a list if sequences were given.
+    int, array or list of arrays
+        On a tree one number per pair, -1 if only the implicit root is above both nodes. On a DAG one array of numbers
+        per pair, in a list if sequences were given.
 
     Examples
     --------
@@ -46,8 +53,8 @@ def lowest_common_ancestors(taxonomy: Taxonomy, a: Any, b: Any) -> Any:
     return sets[0] if single else sets
 
 
-def path_length(taxonomy: Taxonomy, a: Any, b: Any) -> Any:
-    """Edges on the shortest path from ``a`` up to a common ancestor and down to ``b``; -1 if not connected in a graph.
+def path_length(taxonomy: Taxonomy, a: Nodes, b: Nodes) -> int | IntArray:
+    """Number of edges from ``a`` up to a common ancestor and down to ``b``; -1 if they are not connected in a graph.
 
     Examples
     --------
@@ -59,7 +66,7 @@ def path_length(taxonomy: Taxonomy, a: Any, b: Any) -> Any:
     """
     first, second, single = _pairs(taxonomy, a, b)
     if taxonomy.kind == "tree":
-        depth = np.append(taxonomy.depth, 0)  # place -1: the unwritten root
+        depth = np.append(taxonomy.depth, 0)  # index -1: the implicit root
         length = depth[first] + depth[second] - 2 * depth[_tree_lca(taxonomy, first, second)]
     else:
         work = _graph_lengths if taxonomy.kind == "graph" else _dag_lengths
@@ -68,14 +75,14 @@ def path_length(taxonomy: Taxonomy, a: Any, b: Any) -> Any:
     return int(length[0]) if single else length.astype(np.int64)
 
 
-def _pairs(taxonomy: Taxonomy, a: Any, b: Any) -> tuple[IntArray, IntArray, bool]:
+def _pairs(taxonomy: Taxonomy, a: Nodes, b: Nodes) -> tuple[IntArray, IntArray, bool]:
     single = all(isinstance(node, (str, int, np.integer)) for node in (a, b))
     first, second = (_numbers(taxonomy, node) for node in (a, b))
     first, second = np.broadcast_arrays(first, second)
     return first, second, single
 
 
-def _numbers(taxonomy: Taxonomy, nodes: Any) -> IntArray:
+def _numbers(taxonomy: Taxonomy, nodes: Nodes) -> IntArray:
     if isinstance(nodes, (str, int, np.integer)):
         return np.array([taxonomy.index(nodes if isinstance(nodes, str) else int(nodes))])
     if isinstance(nodes, np.ndarray) and nodes.dtype.kind in "iu":
@@ -113,7 +120,7 @@ def _common_frontier(taxonomy: Taxonomy, a: IntArray, b: IntArray) -> list[IntAr
 
 def _dag_lengths(taxonomy: Taxonomy, a: IntArray, b: IntArray) -> IntArray:
     nodes, place = np.unique(np.concatenate([a, b]), return_inverse=True)
-    steps = _steps_up(taxonomy, nodes)  # stored: number of edges + 1, so that no distance is an empty cell
+    steps = _steps_up(taxonomy, nodes)  # stored: number of edges + 1, so that a distance of 0 is not an empty cell
     left, right = steps[place[: len(a)]], steps[place[len(a) :]]
     there_left, there_right = left.astype(bool), right.astype(bool)
     both = (left.multiply(there_right) + right.multiply(there_left)).tocsr()
@@ -122,7 +129,7 @@ def _dag_lengths(taxonomy: Taxonomy, a: IntArray, b: IntArray) -> IntArray:
 
 
 def _steps_up(taxonomy: Taxonomy, nodes: IntArray) -> CSR:
-    """Shortest way up + 1 from each node to each of its ancestors; the last column is the unwritten root."""
+    """Length + 1 of the shortest path from each node up to each ancestor; the last column is the implicit root."""
     from scipy import sparse
 
     n = taxonomy.n_nodes
@@ -154,7 +161,7 @@ def _graph_lengths(taxonomy: Taxonomy, a: IntArray, b: IntArray) -> IntArray:
     graph = pattern(taxonomy.parent_indptr, taxonomy.parent_indices, taxonomy.n_nodes).astype(np.float64)
     length = np.empty(len(a), dtype=np.int64)
     starts, place = np.unique(a, return_inverse=True)
-    for i, start in enumerate(starts):  # one row of distances at a time: never n_nodes x n_nodes
+    for i, start in enumerate(starts):  # one row of distances at a time, never an n_nodes x n_nodes matrix
         away = dijkstra(graph, indices=int(start), unweighted=True)
         here = np.flatnonzero(place == i)
         length[here] = np.where(np.isinf(away[b[here]]), -1, away[b[here]])

@@ -1,8 +1,8 @@
-"""Names of nodes: what a label means, what may have been meant, and other names for the same taxonomy.
+"""Names of nodes: which node a label stands for, suggestions for unknown labels, other names for the same taxonomy.
 
-Ids that are not nodes may still mean one: an *alias* is another id of a node and is followed wherever labels are read;
-a *deprecated* id was a node once, and is followed only on request. The functions are methods of `Taxonomy`, which
-documents them.
+Ids that are not nodes may still stand for one: an *alias* is another id of a node and is accepted wherever labels are
+read; a *deprecated* id used to be a node and is replaced only on request. The functions are methods of `Taxonomy`,
+which documents them.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ _OPAQUE = re.compile(r"[A-Za-z]{0,3}\d[\d._/-]*|[A-Za-z]{1,8}[:_-]\d[\d._/-]*|[A
 
 
 class Deprecated(NamedTuple):
-    """What is known about a deprecated id.
+    """A deprecated id: its replacements and its former label.
 
     Parameters
     ----------
     replaced_by : tuple of str, default=()
-        Names of the nodes that replace it. Exactly one can be followed without a decision by a person.
+        Names of the nodes that replace it. A single replacement can be applied automatically.
     consider : tuple of str, default=()
-        Names of nodes to consider instead (OBO ``consider``); these are suggested and never followed.
+        Names of nodes to consider instead (OBO ``consider``); these are suggested and never applied automatically.
     label : str, default=""
-        The display label that it had.
+        Its former display label.
     """
 
     replaced_by: tuple[str, ...] = ()
@@ -86,18 +86,18 @@ def with_display_labels(taxonomy: Taxonomy, labels: Mapping[str, str]) -> Taxono
 
 
 def changed(taxonomy: Taxonomy, **values: object) -> Taxonomy:
-    """A copy with other attributes; what was computed from the nodes and edges is shared."""
+    """A copy with other attributes; values computed from nodes and edges are shared."""
     from linnaeus.taxonomy.taxonomy import Taxonomy
 
     made = Taxonomy.__new__(Taxonomy)
     made.__dict__.update(taxonomy.__dict__)
-    made.__dict__.pop("display_index", None)  # nodes by their former labels
+    made.__dict__.pop("display_index", None)  # computed from the former labels
     made.__dict__.update(values)
     return made
 
 
 def replaced(taxonomy: Taxonomy, labels: Iterable[Iterable[str]]) -> tuple[list[list[str]], Counter[str]]:
-    """Label lists with aliases and deprecated ids replaced by names of nodes, and how often each id was."""
+    """Label lists with aliases and deprecated ids replaced by names of nodes, and the number of times for each id."""
     counts: Counter[str] = Counter()
     rows = []
     for given in labels:
@@ -116,9 +116,9 @@ def without_dashes(code: str) -> str:
 
 
 def by_path(taxonomy: Taxonomy, label: str) -> int | None:
-    """The node that a whole path such as ``Sports > Tennis`` leads to; None if it leads to none or to several.
+    """The node at the end of a whole path such as ``Sports > Tennis``; None if there is none or more than one.
 
-    Steps are names or display labels. Nodes called by whole paths may be given with another mark between the steps.
+    Steps are names or display labels. Nodes named by whole paths are also found with another mark between the steps.
     """
     for mark in (*PATH_MARKS, "|", ">"):
         steps = [step.strip() for step in label.split(mark)] if mark in label else []
@@ -148,7 +148,7 @@ def _leads_to(taxonomy: Taxonomy, steps: list[str], node: int) -> bool:
 
 
 def hint(taxonomy: Taxonomy, name: str) -> str:
-    """What may be meant by a name that no node has, to end a message with."""
+    """End of an error message about an unknown name; see `Taxonomy.hint`."""
     if name in taxonomy.deprecated:
         return _deprecation(taxonomy, taxonomy.deprecated[name])
     shown = taxonomy.names[taxonomy.displayed_as(name)]
@@ -157,10 +157,10 @@ def hint(taxonomy: Taxonomy, name: str) -> str:
         if not language:
             return f"; it is an alternative label of {taxonomy.titled(node)}."
         read = f"names='label' and language='{language}' (--names label --language {language})"
-        return f"; it is the label of {taxonomy.titled(node)} in the language {language!r}, which {read} take."
+        return f"; it is the label of {taxonomy.titled(node)} in the language {language!r}; to use it, give {read}."
     if not len(shown):
         if _OPAQUE.fullmatch(name):
-            return ""  # another number is not what was meant
+            return ""  # a similar code is rarely the intended one
         near = closest(name, taxonomy.names)
         if near is None and (label := closest(name, taxonomy.display_index)) is not None:
             near = taxonomy.names[taxonomy.display_index[label][0]]

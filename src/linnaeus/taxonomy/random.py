@@ -1,16 +1,15 @@
-"""Random hierarchies of the same shape, to learn how much of a result is owed to the true one.
+"""Random hierarchies of the same shape, to measure how much of a result is due to the true hierarchy.
 
-On a tree whose leaves are all at the last level every node draws a parent among the nodes of the level above it, all
-alike, on condition that every parent gets a child. The numbers of children are then independent zero-truncated Poisson
-variables given their sum: they are drawn so, until the sum is right, and the children are dealt out in random order.
-Elsewhere (leaves at several levels, several parents) the nodes of each level exchange their parents, and leaves their
-names: every parent keeps its number of children, every level its size.
+On a tree whose leaves are all at the last level every node draws its parent uniformly from the level above, given that
+every parent gets a child. The numbers of children are then independent zero-truncated Poisson variables given their
+sum: they are drawn until the sum is right, and the children are assigned in random order. Otherwise (leaves at several
+levels, several parents) the nodes of each level exchange their parents, and the leaves their names: every parent keeps
+its number of children, every level its size.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from linnaeus.typing import FloatArray, IntArray
 __all__ = ["random_like"]
 
 
-def random_like(taxonomy: Taxonomy, seed: Any = None) -> Taxonomy:
+def random_like(taxonomy: Taxonomy, seed: int | np.random.Generator | None = None) -> Taxonomy:
     """A random hierarchy on the same nodes, with the same number of nodes on every level.
 
     Examples
@@ -67,7 +66,7 @@ def _exchanged_edges(taxonomy: Taxonomy, rng: np.random.Generator) -> list[tuple
 
 
 def occupancy(n_children: int, n_parents: int, rng: np.random.Generator) -> IntArray:
-    """How many of the children each parent gets if all choose alike and no parent stays without.
+    """Number of children of each parent if all children choose uniformly, given that every parent has one.
 
     Examples
     --------
@@ -87,7 +86,7 @@ def occupancy(n_children: int, n_parents: int, rng: np.random.Generator) -> IntA
 
 
 def _truncated_poisson(mean: float, most: int) -> FloatArray:
-    """Chances of 1..most under the Poisson law without zero that has this mean (above 1)."""
+    """Probabilities of 1..most under the zero-truncated Poisson distribution with this mean (above 1)."""
     low, high = 0.0, mean
     for _ in range(100):  # mean(rate) = rate / (1 - e^-rate) grows with the rate
         rate = 0.5 * (low + high)

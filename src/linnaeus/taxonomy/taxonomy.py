@@ -2,44 +2,63 @@
 
 Nodes are numbered by level: every parent has a smaller number than its children, and the nodes of one level are
 consecutive. The level of a node is the longest path to it from the top. Names (ids) are unique strings; display labels
-are optional and need not be unique. A *root* is a node that stands above everything and says nothing about a document;
-it is at level 0, the top nodes are at level 1 whether or not a root has been written down.
+are optional and need not be unique. A *root* is a node above all others that tells nothing about a document; it is at
+level 0, and the top nodes are at level 1 whether or not the taxonomy has a root.
 
-How nodes are named is in `names`, label sets are in `closure`, distances in `distance`, construction in `build`.
+Names of nodes are in `names`, label sets in `closure`, distances in `distance`, construction in `build`.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from linnaeus.errors import TaxonomyError
 from linnaeus.taxonomy import closure
 from linnaeus.taxonomy.names import Deprecated
-from linnaeus.typing import CSR, BoolArray, IntArray, ObjectArray
+from linnaeus.typing import CSR, Array, BoolArray, IntArray, Matrix, ObjectArray
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    import networkx as nx
+
+    from linnaeus.taxonomy.distance import Nodes
+    from linnaeus.taxonomy.formats.draft import TaxonomyOptions
 
 __all__ = ["Deprecated", "Taxonomy"]
+
+A = TypeVar("A", bound=Array)
 
 
 class Taxonomy:
     """A frozen tree, DAG or graph on nodes 0..n_nodes-1.
 
-    Make one with `from_edges`, `from_paths`, `flat` or `read`; the constructor takes arrays that are already in order.
+    Create one with `from_edges`, `from_paths`, `flat` or `read`; the constructor expects arrays in level order and does
+    not validate them.
 
     Parameters
     ----------
-    names : names of the nodes, unique, in level order.
-    parent_indptr, parent_indices : CSR arrays of parents (for a graph: of neighbours).
-    root : number of the root node, or None.
-    kind : "tree", "dag" or "graph".
-    display_labels : what to show to people, one per node.
+    names : sequence of str
+        Unique names of the nodes in level order.
+    parent_indptr : int array of shape (n_nodes + 1,)
+        Row pointers of the parents of every node in CSR form (for a graph: of its neighbours).
+    parent_indices : int array of shape (n_edges,)
+        Numbers of the parents, node by node.
+    root : int, default=None
+        Number of the root node, if there is one.
+    kind : {"tree", "dag", "graph"}, default="tree"
+        Whether every node has at most one parent, may have several, or edges have no direction.
+    display_labels : sequence of str, default=None
+        Labels to show to people, one per node; an empty label stands for the name.
 
     Examples
     --------
@@ -70,7 +89,7 @@ class Taxonomy:
         kind: str = "tree",
         display_labels: Sequence[str] | None = None,
     ) -> None:
-        values: dict[str, Any] = {
+        values: dict[str, object] = {
             "names": _frozen(_object_array(names)),
             "display_labels": None if display_labels is None else _frozen(_object_array(display_labels)),
             "kind": kind,
@@ -85,7 +104,7 @@ class Taxonomy:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Taxonomy is frozen: cannot set {name!r}")
 
-    # -- making one ----------------------------------------------------------------------------------------------------
+    # -- construction --------------------------------------------------------------------------------------------------
 
     @classmethod
     def from_edges(
@@ -97,10 +116,30 @@ class Taxonomy:
         root: str | None = "auto",
         display_labels: Mapping[str, str] | None = None,
     ) -> Taxonomy:
-        """From (parent, child) pairs; ``kind="graph"`` for undirected pairs.
+        """Create a taxonomy from (parent, child) pairs.
 
-        ``nodes`` adds nodes without edges. ``root="auto"`` takes the only node without a parent, if it has children, as
-        the root; a name says which one it is; None says that there is none.
+        Parameters
+        ----------
+        edges : iterable of (parent, child)
+            Names of a parent and of its child; undirected pairs if ``kind="graph"``.
+        nodes : iterable, default=()
+            Names of nodes; adds those without edges.
+        kind : {"tree", "dag", "graph"}, default=None
+            The expected kind; by default a tree or a DAG, whichever the pairs form.
+        root : str or None, default="auto"
+            Name of the root, or None if there is none; "auto" takes the only node without a parent if it has children.
+        display_labels : mapping of str to str, default=None
+            Labels to show to people, by name.
+
+        Returns
+        -------
+        Taxonomy
+            The taxonomy, its nodes numbered by level.
+
+        Examples
+        --------
+        >>> Taxonomy.from_edges([("Root", "Sports"), ("Sports", "Tennis")]).names.tolist()
+        ['Root', 'Sports', 'Tennis']
         """
         from linnaeus.taxonomy import build
 
@@ -108,10 +147,20 @@ class Taxonomy:
 
     @classmethod
     def from_paths(cls, paths: Iterable[Sequence[Hashable]], *, separator: str | None = None) -> Taxonomy:
-        """From paths of names, top first; a path may stop anywhere, or be filled up with "". No root is assumed.
+        """Create a taxonomy from paths of names, top first. No root is assumed.
 
-        A name under two parents is one node with two parents. With ``separator`` every node is called by its whole
-        path, so that equal names under different parents stay apart.
+        Parameters
+        ----------
+        paths : iterable of sequences
+            Paths of names; a path may end at any level, and may be padded with empty strings.
+        separator : str, default=None
+            If given, every node is named by its whole path, joined by the separator, so that equal names under
+            different parents are different nodes. Otherwise a name under two parents is one node with two parents.
+
+        Returns
+        -------
+        Taxonomy
+            The taxonomy, its nodes numbered by level.
 
         Examples
         --------
@@ -124,39 +173,51 @@ class Taxonomy:
 
     @classmethod
     def flat(cls, names: Iterable[Hashable]) -> Taxonomy:
-        """Nodes without edges."""
+        """Create a taxonomy of nodes without edges."""
         from linnaeus.taxonomy import build
 
         return build.from_edges([], nodes=names)
 
     @classmethod
-    def read(cls, path: str | PathLike[str], format: str | None = None, **options: Any) -> Taxonomy:
-        """Read a file; the format is recognised from its content unless given (see `linnaeus.taxonomy.formats`)."""
+    def read(cls, path: str | PathLike[str], format: str | None = None, **options: Unpack[TaxonomyOptions]) -> Taxonomy:
+        """Read a file; the format is recognised from its content unless given; see `linnaeus.taxonomy.formats`."""
         from linnaeus.taxonomy import formats
 
         return formats.read(path, format=format, **options)
 
-    def write(self, path: str | PathLike[str], format: str | None = None, **options: Any) -> None:
-        """Write a file; the format follows from the ending unless given."""
+    def write(
+        self,
+        path: str | PathLike[str],
+        format: str | None = None,
+        *,
+        language: str | None = None,
+        separator: str | None = None,
+    ) -> None:
+        """Write a file; the format follows from the file name unless given (see `linnaeus.taxonomy.formats.write`)."""
         from linnaeus.taxonomy import formats
 
-        formats.write(self, path, format=format, **options)
+        formats.write(self, path, format=format, language=language, separator=separator)
 
     @classmethod
-    def from_networkx(cls, graph: Any, **options: Any) -> Taxonomy:
-        """From a networkx DiGraph (parent -> child) or Graph."""
+    def from_networkx(
+        cls, graph: nx.Graph, *, kind: str | None = None, root: str | None = "auto", label: str = "label"
+    ) -> Taxonomy:
+        """Create a taxonomy from a networkx DiGraph (parent -> child) or Graph; see `from_edges`.
+
+        The node attribute named by ``label`` is the display label.
+        """
         from linnaeus.taxonomy import formats
 
-        return formats.from_networkx(graph, **options)
+        return formats.from_networkx(graph, kind=kind, root=root, label=label)
 
-    def to_networkx(self) -> Any:
-        """As a networkx DiGraph (parent -> child), or Graph, with node attribute ``label``."""
+    def to_networkx(self) -> nx.Graph:
+        """Convert to a networkx DiGraph (parent -> child), or Graph, with node attribute ``label``."""
         from linnaeus.taxonomy import formats
 
         return formats.to_networkx(self)
 
     def with_misc_leaves(self, nodes: Iterable[str | int] | None = None) -> Taxonomy:
-        """One more leaf ``<name>/self`` under each internal node of ``nodes`` (default: all but the root)."""
+        """Add a leaf ``<name>/self`` under each internal node of ``nodes`` (default: all but the root)."""
         from linnaeus.taxonomy import build
 
         return build.with_misc_leaves(self, nodes)
@@ -164,22 +225,23 @@ class Taxonomy:
     def with_replacements(
         self, aliases: Mapping[str, str] | None = None, deprecated: Mapping[str, Deprecated] | None = None
     ) -> Taxonomy:
-        """The same taxonomy with these aliases and deprecated ids, instead of those that it has.
+        """Return the same taxonomy with these aliases and deprecated ids instead of its own.
 
-        They are not part of the fingerprint: a model is bound to nodes and edges, and ids may be deprecated after
-        it was trained.
+        They are not part of the fingerprint: a model depends on nodes and edges, and ids may be deprecated after it was
+        trained.
 
         Parameters
         ----------
         aliases : mapping of str to str, default=None
-            Other ids of nodes, and the names of the nodes. Labels given by an alias are read as the node.
+            Other ids of nodes, with the names of the nodes. A label that is an alias stands for the node.
         deprecated : mapping of str to Deprecated, default=None
-            Ids that are not nodes any more, and what replaces them. Labels given by such an id are an error that
-            names the replacement, or are replaced with ``unknown="replace"``.
+            Ids that are no longer nodes, and their replacements. Such an id as a label is an error that names the
+            replacement; ``unknown="replace"`` replaces it.
 
         Returns
         -------
         Taxonomy
+            A copy that shares nodes and edges.
 
         Examples
         --------
@@ -196,16 +258,17 @@ class Taxonomy:
         return names.with_replacements(self, aliases, deprecated)
 
     def with_display_labels(self, labels: Mapping[str, str]) -> Taxonomy:
-        """The same taxonomy with other display labels, for example in another language.
+        """Return the same taxonomy with other display labels, for example in another language.
 
         Parameters
         ----------
         labels : mapping of str to str
-            Names of nodes and what to show for them; other nodes keep what they have.
+            Names of nodes and their display labels; other nodes keep theirs.
 
         Returns
         -------
         Taxonomy
+            A copy that shares nodes and edges.
 
         Examples
         --------
@@ -217,8 +280,8 @@ class Taxonomy:
 
         return names.with_display_labels(self, labels)
 
-    def random_like(self, seed: Any = None) -> Taxonomy:
-        """A random hierarchy on the same nodes with the same level sizes; see `linnaeus.taxonomy.random`."""
+    def random_like(self, seed: int | np.random.Generator | None = None) -> Taxonomy:
+        """Draw a random hierarchy on the same nodes with the same level sizes; see `linnaeus.taxonomy.random`."""
         from linnaeus.taxonomy import random
 
         return random.random_like(self, seed)
@@ -239,7 +302,7 @@ class Taxonomy:
         return {name: i for i, name in enumerate(self.names)}
 
     def find(self, label: str, *, replace: bool = False) -> int | None:
-        """Number of the node that a label means: by name, by alias or by a whole path.
+        """Number of the node that a label stands for: a name, an alias or a whole path.
 
         Parameters
         ----------
@@ -247,12 +310,12 @@ class Taxonomy:
             A name, an id in `aliases`, or a path of names or display labels (``Sports > Tennis``, also with ``/``,
             ``|``, ``::``), or an incomplete code (``2.5.-.-`` is the node ``2.5``).
         replace : bool, default=False
-            Whether a deprecated id with exactly one replacement means its replacement.
+            Whether a deprecated id with exactly one replacement stands for its replacement.
 
         Returns
         -------
         int or None
-            None if the label means no node.
+            The number, or None if the label does not stand for a node.
 
         Examples
         --------
@@ -273,7 +336,7 @@ class Taxonomy:
         return node
 
     def replaced(self, labels: Iterable[Iterable[str]]) -> tuple[list[list[str]], Counter[str]]:
-        """Label lists with every alias and every deprecated id that has one replacement replaced by the node's name.
+        """Replace aliases, and deprecated ids with exactly one replacement, by the names of their nodes.
 
         Parameters
         ----------
@@ -283,9 +346,9 @@ class Taxonomy:
         Returns
         -------
         labels : list of list of str
-            The same lists; labels that mean no node stay as they are, and a label is not repeated in a list.
+            The same lists without repeated labels; labels that do not stand for a node are kept unchanged.
         counts : Counter
-            How often each deprecated id was replaced. Aliases are not counted.
+            Number of times each deprecated id was replaced. Aliases are not counted.
 
         Examples
         --------
@@ -315,13 +378,13 @@ class Taxonomy:
         return self.n_nodes
 
     def display(self, node: str | int) -> str:
-        """What to show to people: the display label, or the name where there is none."""
+        """The text to show to people: the display label, or the name if there is none."""
         i = self.index(node)
         return str(self.names[i] if self.display_labels is None else self.display_labels[i] or self.names[i])
 
     @cached_property
     def display_index(self) -> Mapping[str, list[int]]:
-        """Nodes by display label; computed on first use."""
+        """Numbers of the nodes with each display label; computed on first use."""
         found: dict[str, list[int]] = {}
         for v, label in enumerate(() if self.display_labels is None else self.display_labels):
             if label:
@@ -340,7 +403,7 @@ class Taxonomy:
         return np.array(self.display_index.get(label, []), dtype=np.int32)
 
     def hint(self, name: str) -> str:
-        """What may be meant by a name that no node has, to end a message with; empty if nothing resembles it.
+        """End of an error message about an unknown name: a suggestion, or empty if no name is similar.
 
         Examples
         --------
@@ -355,7 +418,7 @@ class Taxonomy:
         return names.hint(self, name)
 
     def titled(self, node: str | int) -> str:
-        """A node for messages: its name in quotes, and its display label where it has another one.
+        """A node in messages: its name in quotes, followed by its display label if that differs.
 
         Examples
         --------
@@ -371,7 +434,7 @@ class Taxonomy:
 
     @cached_property
     def edges(self) -> tuple[IntArray, IntArray]:
-        """Parents and children of all edges, child by child, as in ``parent_indices``; in a graph either way round.
+        """Parents and children of all edges, in the order of ``parent_indices``; in a graph edges have both directions.
 
         Examples
         --------
@@ -437,7 +500,7 @@ class Taxonomy:
 
     @cached_property
     def levels(self) -> tuple[IntArray, ...]:
-        """Nodes of level 0 (the root, or empty), 1, 2, ..."""
+        """Nodes of each level: 0 (the root, or empty), 1, 2, ..."""
         return tuple(np.flatnonzero(self.depth == d) for d in range(int(self.depth.max(initial=0)) + 1))
 
     @property
@@ -446,7 +509,7 @@ class Taxonomy:
         return np.flatnonzero(self.depth == 1)
 
     def ancestors(self, node: str | int, *, include_self: bool = True) -> IntArray:
-        """The node and everything above it but the root, smallest number (highest) first."""
+        """The node and its ancestors without the root, in order of their numbers (highest level first)."""
         v = self.index(node)
         above = closure.ancestor_sets(self, np.array([v], dtype=np.int32))[1]
         return above if include_self else above[above != v]
@@ -466,7 +529,7 @@ class Taxonomy:
         return np.array(path[::-1], dtype=np.int32)
 
     def paths(self, node: str | int, most: int = 10) -> list[IntArray]:
-        """All ways from the top down to a node, without the root, but no more than ``most``; on a tree there is one.
+        """All paths from the top down to a node, without the root, at most ``most`` of them; on a tree there is one.
 
         Examples
         --------
@@ -486,19 +549,19 @@ class Taxonomy:
         return found
 
     def descendants(self, node: str | int, *, include_self: bool = True) -> IntArray:
-        """The node and everything below it."""
+        """The node and its descendants."""
         v = self.index(node)
         below = closure.descendant_sets(self, np.array([v], dtype=np.int32))[1]
         return below if include_self else below[below != v]
 
-    def lca(self, a: Any, b: Any) -> Any:
+    def lca(self, a: Nodes, b: Nodes) -> int | IntArray | list[IntArray]:
         """Lowest common ancestors of nodes or of arrays of nodes; see `linnaeus.taxonomy.distance`."""
         from linnaeus.taxonomy import distance
 
         return distance.lowest_common_ancestors(self, a, b)
 
-    def path_length(self, a: Any, b: Any) -> Any:
-        """Edges on the path between nodes or arrays of nodes; see `linnaeus.taxonomy.distance`."""
+    def path_length(self, a: Nodes, b: Nodes) -> int | IntArray:
+        """Number of edges on the path between nodes or arrays of nodes; see `linnaeus.taxonomy.distance`."""
         from linnaeus.taxonomy import distance
 
         return distance.path_length(self, a, b)
@@ -507,23 +570,32 @@ class Taxonomy:
 
     @cached_property
     def ancestor_matrix(self) -> CSR:
-        """Reflexive, transitive ancestor relation without the root: row v holds anc(v) (n_nodes x n_nodes CSR)."""
+        """Row v holds the ancestors of v and v itself, without the root (n_nodes x n_nodes)."""
         return closure.ancestor_matrix(self)
 
-    def close(self, Y: CSR, *, keep_root: bool = True) -> CSR:
-        """Add all ancestors but the root to every row of Y (n_docs x n_nodes); a root given as label stays if asked."""
+    def close(self, Y: Matrix, *, keep_root: bool = True) -> CSR:
+        """Add all ancestors but the root to every row of Y (n_docs x n_nodes); ``keep_root`` keeps a root in Y."""
         return closure.close(self, Y, keep_root=keep_root)
 
-    def frontier(self, Y: CSR) -> CSR:
-        """Keep the most specific labels of every row: those that are not an ancestor of another one."""
+    def frontier(self, Y: Matrix) -> CSR:
+        """Keep the most specific labels of every row: those that are not ancestors of another label."""
         return closure.frontier(self, Y)
 
-    def indicator(self, labels: Any, *, unknown: str = "error") -> CSR:
-        """Labels (one per document, or a list per document) as n_docs x n_nodes CSR of 0/1, columns as in ``names``.
+    def indicator(self, labels: Iterable[object], *, unknown: str = "error") -> CSR:
+        """Labels as a 0/1 matrix in CSR form (n_docs x n_nodes), columns in the order of ``names``.
 
-        Aliases are read as their nodes. ``unknown="drop"`` leaves out labels that are not nodes; ``unknown="replace"``
-        reads a deprecated id that has exactly one replacement as that, and any other such label is an error, as
-        they all are by default; the error names the replacement or the nearest node.
+        Parameters
+        ----------
+        labels : iterable
+            One label or a list of labels per document. An alias stands for its node.
+        unknown : {"error", "drop", "replace"}, default="error"
+            What to do with labels that are not nodes: raise an error that names the replacement or the nearest node,
+            drop them, or replace deprecated ids with exactly one replacement and raise an error for the others.
+
+        Returns
+        -------
+        CSR matrix
+            The indicator, int8.
 
         Examples
         --------
@@ -533,7 +605,7 @@ class Taxonomy:
         """
         return closure.indicator(self, labels, unknown=unknown)
 
-    def labels(self, Y: CSR) -> list[list[str]]:
+    def labels(self, Y: Matrix) -> list[list[str]]:
         """Rows of an indicator as lists of names; the inverse of `indicator`."""
         return closure.labels(self, Y)
 
@@ -541,9 +613,9 @@ class Taxonomy:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over names and edges: models are bound to it. Display labels and replacements do not count."""
+        """SHA-256 of names and edges, which identifies the taxonomy of a model; display labels do not count."""
         digest = hashlib.sha256(f"{self.kind}\n{self.root}\n".encode())
-        digest.update("\0".join(self.names).encode())  # the only character that no name holds
+        digest.update("\0".join(self.names).encode())  # a name cannot contain this character
         digest.update(self.parent_indptr.tobytes() + self.parent_indices.tobytes())
         return digest.hexdigest()
 
@@ -553,7 +625,7 @@ class Taxonomy:
     def __hash__(self) -> int:
         return hash(self.fingerprint)
 
-    # Frozen, so a copy may be itself: GridSearchCV must not copy a million nodes for every fit.
+    # Frozen, so a copy can be the object itself: GridSearchCV must not copy a million nodes for every fit.
     def __deepcopy__(self, memo: object) -> Taxonomy:
         return self
 
@@ -563,7 +635,7 @@ class Taxonomy:
     def __sklearn_clone__(self) -> Taxonomy:
         return self
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Callable[..., Taxonomy], tuple[object, ...]]:
         state = (self.names, self.parent_indptr, self.parent_indices, self.root, self.kind, self.display_labels)
         return _rebuild, (*state, dict(self.aliases), dict(self.deprecated))
 
@@ -572,19 +644,27 @@ class Taxonomy:
         return f"Taxonomy({self.kind}, {self.n_nodes:,} nodes, {len(self.leaves):,} leaves, depth {depth})"
 
 
-def _rebuild(*state: Any) -> Taxonomy:
-    names, indptr, indices, root, kind, display_labels, *replacements = state  # earlier pickles have no replacements
+def _rebuild(
+    names: Sequence[str],
+    indptr: IntArray,
+    indices: IntArray,
+    root: int | None,
+    kind: str,
+    display_labels: Sequence[str] | None,
+    aliases: Mapping[str, str] | None = None,  # earlier pickles have no replacements
+    deprecated: Mapping[str, Deprecated] | None = None,
+) -> Taxonomy:
     made = Taxonomy(names, indptr, indices, root=root, kind=kind, display_labels=display_labels)
-    return made.with_replacements(*replacements) if any(replacements) else made
+    return made.with_replacements(aliases, deprecated) if aliases or deprecated else made
 
 
-def _frozen(array: Any) -> Any:
+def _frozen(array: A) -> A:
     array.flags.writeable = False
     return array
 
 
-def _own(array: IntArray, dtype: Any) -> IntArray:
-    """The array, read-only; what a caller could still write to is copied."""
+def _own(array: IntArray, dtype: npt.DTypeLike) -> IntArray:
+    """The array, read-only; an array that a caller could still modify is copied."""
     array = np.ascontiguousarray(array, dtype=dtype)
     return array if not array.flags.writeable else _frozen(array.copy())
 

@@ -1,9 +1,9 @@
-"""Classes as terminal nodes: what stands above each of the labels that are to be told apart.
+"""Classes as terminal nodes: the ancestors of each of the labels that a model distinguishes.
 
-Ranking models compare classes with each other. A class is a label that documents carry; where a class is itself above
-another one (documents "of A, but of nothing below A"), it gets a place of its own below its node, so that no class
-contains another. Row y of the pattern A (n_classes x n_places, 0/1) holds the ancestors of class y, itself included,
-and this own place::
+Ranking models compare classes with each other. A class is a label of documents. A class that is an ancestor of another
+class (documents "of A, but of nothing below A") gets an additional column of its own, as if it had a leaf below its
+node, so that no class contains another. Row y of the pattern A (n_classes x n_places, 0/1) holds the ancestors of class
+y, the class itself and this additional column::
 
     R -> a, b;  a -> aa     classes a, aa, b      places  a  b  aa  a's own
                                                   a       1  .   .    1
@@ -26,9 +26,9 @@ __all__ = ["Terminals", "terminals"]
 
 @dataclass(frozen=True)
 class Terminals:
-    """The pattern A of the module docstring (CSR of float64 ones, sorted rows) and what its columns stand for.
+    """The pattern A of the module docstring (CSR of float64 ones, sorted rows) and the meaning of its columns.
 
-    ``nodes`` is the node of each place; ``own`` says which places were added below an inner class.
+    ``nodes`` is the node of each column; ``own`` marks the columns that were added for inner classes.
     """
 
     pattern: CSR
@@ -37,17 +37,17 @@ class Terminals:
 
     @property
     def sizes(self) -> IntArray:
-        """Places of every class: on a tree its depth, the root not counted."""
+        """Number of columns of every class: on a tree its depth, without the root."""
         return np.diff(self.pattern.indptr)
 
     @property
     def shared(self) -> BoolArray:
-        """Which places all classes have: they tell nothing apart."""
+        """Which columns all classes share: they do not distinguish classes."""
         return np.asarray(self.pattern.sum(axis=0)).ravel() == self.pattern.shape[0]
 
 
 def terminals(taxonomy: Taxonomy, classes: IntArray) -> Terminals:
-    """The places of classes, given by node numbers; the root stands above all and is left out, unless it is a class.
+    """The columns of classes, given by node numbers, without the root unless it is a class.
 
     Examples
     --------

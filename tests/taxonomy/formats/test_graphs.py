@@ -38,5 +38,5 @@ def test_cycles_loops_and_names_that_fall_together_are_refused() -> None:
         Taxonomy.from_networkx(nx.DiGraph([("A", "B"), ("B", "A")]))
     with pytest.raises(TaxonomyError, match="its own parent"):
         Taxonomy.from_networkx(nx.DiGraph([("A", "A")]))
-    with pytest.raises(TaxonomyError, match="are called '1'"):
+    with pytest.raises(TaxonomyError, match="have the name '1'"):
         Taxonomy.from_networkx(nx.DiGraph([(1, "1")]))

@@ -1,8 +1,8 @@
 """Taxonomies in files: `read`, `write`, `recognise`, and networkx graphs.
 
 Each format has a module with ``parse`` (text to `Draft`) and ``compose`` (taxonomy to text). `write` reads its own text
-back before it saves it: what the format cannot say goes into a note on top (see `source`), and what does not come back
-equal is refused.
+before it saves it: what the format cannot express is written to a note on top (see `source`), and a taxonomy that would
+not be read back as an equal one is refused.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ import contextlib
 import importlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple, Unpack
 
 from linnaeus.errors import LinnaeusError, ParameterError, TaxonomyError, nearest
-from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
+from linnaeus.taxonomy.formats.draft import Draft, FormatOptions, OptionValues
 from linnaeus.taxonomy.formats.graphs import from_networkx, to_networkx
 from linnaeus.taxonomy.formats.nested import note_of
 from linnaeus.taxonomy.formats.recognition import ambiguity, recognise_text
-from linnaeus.taxonomy.formats.source import add_note, checked_note, decode, find_note, load, save, source_name
+from linnaeus.taxonomy.formats.source import Note, add_note, checked_note, decode, find_note, load, save, source_name
 from linnaeus.taxonomy.taxonomy import Taxonomy
 
 __all__ = ["FORMATS", "Draft", "draft", "from_networkx", "knows", "read", "recognise", "to_networkx", "write"]
@@ -32,12 +32,20 @@ NAME_FORMAT = "name it with format=..."
 
 @dataclass(frozen=True)
 class Format:
-    """A format: what it is, the module that reads and writes it, the endings it is written for, its comment mark."""
+    """A format: its description, its module, the endings of its file names, and its comment mark."""
 
     about: str
     module: str
     endings: tuple[str, ...] = ()
     mark: str = "#"
+
+
+class Functions(NamedTuple):
+    """What the module of a format provides."""
+
+    known_options: Sequence[str]
+    parse: Callable[[str, str, str, FormatOptions], Draft]  # text, source, format, options
+    compose: Callable[[Taxonomy, str, FormatOptions], str]
 
 
 FORMATS = {
@@ -58,7 +66,7 @@ FORMATS = {
 
 
 def recognise(source: str | os.PathLike[str] | bytes, *, encoding: str | None = None) -> str:
-    """Name of the format of a file, or of the bytes a file begins with.
+    """Name of the format of a file, or of the first bytes of a file.
 
     Examples
     --------
@@ -76,7 +84,7 @@ def recognise(source: str | os.PathLike[str] | bytes, *, encoding: str | None = 
 
 
 def _beginning(head: bytes, source: str, encoding: str | None) -> str:
-    """Text of the first bytes of a file: the cut may fall inside a character, and these have four bytes at most."""
+    """Text of the first bytes of a file, which may end inside a character of up to four bytes."""
     for cut in range(3):
         with contextlib.suppress(LinnaeusError):
             return decode(head[: len(head) - cut], source, encoding)
@@ -113,12 +121,31 @@ def read(
 
     Parameters
     ----------
-    format : one of `FORMATS`; "skos" for any RDF syntax, "tsv", "csv" or "graph" for edges.
-    encoding : UTF-8 by default; a byte-order mark decides.
-    root : "auto" (the only node without a parent, in formats that write the top), a name, or None.
-    kind : "tree", "dag" or "graph"; by default what the file holds.
-    language, names, separator, header, relations, namespaces, obsolete, positions, duplicates :
-        see `linnaeus.taxonomy.formats.draft.FormatOptions`; an option that the format does not know is an error.
+    path : str or path-like
+        The file; ``-`` is standard input.
+    format : str, default=None
+        One of `FORMATS`; "skos" for any RDF syntax, "tsv", "csv" or "graph" for edges.
+    encoding : str, default=None
+        The encoding; by default that of a byte-order mark or of an XML declaration, otherwise UTF-8.
+    root : str or None, default="auto"
+        Name of the root, or None; "auto" takes the only node without a parent in formats that write the top.
+    kind : {"tree", "dag", "graph"}, default=None
+        The expected kind; by default the kind of the taxonomy in the file.
+    language, names, separator : str, default=None
+        See `linnaeus.taxonomy.formats.draft.FormatOptions`; an option that the format does not have is an error.
+    header : bool, default=None
+        See `FormatOptions`.
+    relations, namespaces : sequence of str, default=None
+        See `FormatOptions`.
+    obsolete, positions : bool, default=None
+        See `FormatOptions`.
+    duplicates : str, default=None
+        See `FormatOptions`.
+
+    Returns
+    -------
+    Taxonomy
+        The taxonomy.
 
     Examples
     --------
@@ -129,7 +156,7 @@ def read(
     Taxonomy(tree, 4 nodes, 2 leaves, depth 2)
     """
     options = FormatOptions(language, names, separator, header, relations, namespaces, obsolete, positions, duplicates)
-    return _drawn(path, format, encoding, options).taxonomy(kind=kind, root=root)
+    return _read_draft(path, format, encoding, options).taxonomy(kind=kind, root=root)
 
 
 def draft(
@@ -138,11 +165,11 @@ def draft(
     *,
     encoding: str | None = None,
     optional: Sequence[str] = (),
-    **options: Any,
+    **options: Unpack[OptionValues],
 ) -> Draft:
-    """What a file says, not yet checked for cycles: for looking at broken files.
+    """The content of a file before it is validated, to examine broken files.
 
-    ``optional`` names options that are left out where the format does not know them, instead of being an error.
+    ``optional`` names options that are ignored if the format does not have them, instead of being an error.
 
     Examples
     --------
@@ -152,10 +179,10 @@ def draft(
     >>> list(draft(file).index)
     ['A', 'B']
     """
-    return _drawn(path, format, encoding, FormatOptions(**options), optional)
+    return _read_draft(path, format, encoding, FormatOptions(**options), optional)
 
 
-def _drawn(
+def _read_draft(
     path: str | os.PathLike[str],
     format: str | None,
     encoding: str | None,
@@ -165,12 +192,12 @@ def _drawn(
     source = source_name(path)
     text = decode(load(path), source, encoding)
     name = _format_name(format, text, source)
-    left_out = [option for option in optional if option not in _module(name).KNOWN_OPTIONS]
-    drawn = _parse(text, source, name, replace(options, **dict.fromkeys(left_out)))
-    drawn.format = name
+    ignored = [option for option in optional if option not in _functions(name).known_options]
+    found = _parse(text, source, name, replace(options, **dict.fromkeys(ignored)))
+    found.format = name
     if format == "graph":
-        drawn.kind = "graph"
-    return drawn
+        found.kind = "graph"
+    return found
 
 
 def knows(
@@ -181,7 +208,7 @@ def knows(
     encoding: str | None = None,
     writing: bool = False,
 ) -> bool:
-    """Whether an option means something for this file, to be read (in this encoding) or to be written.
+    """Whether the format of a file to read (in this encoding) or to write has an option.
 
     Examples
     --------
@@ -192,7 +219,7 @@ def knows(
         name = _by_ending(_unpacked_name(path)) if writing else recognise(path, encoding=encoding)
     else:
         name = _format_name(format, None, str(path))
-    return option in _module(name).KNOWN_OPTIONS
+    return option in _functions(name).known_options
 
 
 def write(
@@ -207,9 +234,16 @@ def write(
 
     Parameters
     ----------
-    format : one of `FORMATS`; "skos" is Turtle, "tsv" and "csv" are edges.
-    language : language tag of the labels (SKOS).
-    separator : the delimiter of columns (edges, paths).
+    taxonomy : Taxonomy
+        The taxonomy.
+    path : str or path-like
+        The file; ``-`` is standard output.
+    format : str, default=None
+        One of `FORMATS`; "skos" is Turtle, "tsv" and "csv" are edges.
+    language : str, default=None
+        Language tag of the labels (SKOS).
+    separator : str, default=None
+        The delimiter of columns (edges, paths).
 
     Examples
     --------
@@ -228,22 +262,22 @@ def write(
     name = _format_name(format, None, str(path)) if format else _by_ending(plain)
     if separator is None and name == "paths" and plain.endswith(".tsv"):
         separator = "\t"
-    module = _module(name)
-    options = FormatOptions(language=language, separator=separator).only(module.KNOWN_OPTIONS, name)
-    save(path, _with_note(module.compose(taxonomy, name, options), taxonomy, name))
+    functions = _functions(name)
+    options = FormatOptions(language=language, separator=separator).only(functions.known_options, name)
+    save(path, _with_note(functions.compose(taxonomy, name, options), taxonomy, name))
 
 
 def _with_note(text: str, taxonomy: Taxonomy, name: str) -> str:
-    """The text, with a note for what it would not say by itself; an error if it still reads as something else."""
-    note: dict[str, Any] = {}
+    """The text with a note about what the format does not express; an error if it is still read as another taxonomy."""
+    note: Note = {}
     if recognise_text(text) != name:
         note["format"] = name
     root = None if taxonomy.root is None else taxonomy.names[taxonomy.root]
     if taxonomy.kind == "graph":
         note["kind"] = "graph"
-    drawn = _parse(text, "the text written", name, FormatOptions())
+    draft = _parse(text, "the text written", name, FormatOptions())
     try:
-        back = drawn.taxonomy(kind=note.get("kind"))
+        back = draft.taxonomy(kind=note.get("kind"))
         if back.kind != taxonomy.kind:
             note["kind"] = taxonomy.kind
         if (None if back.root is None else back.names[back.root]) != root:
@@ -260,7 +294,7 @@ def _with_note(text: str, taxonomy: Taxonomy, name: str) -> str:
     return text
 
 
-def _noted(text: str, note: dict[str, Any], name: str) -> str:
+def _noted(text: str, note: Note, name: str) -> str:
     if FORMATS[name].mark != "json":
         return add_note(text, note, FORMATS[name].mark)
     content = json.loads(text)
@@ -276,11 +310,11 @@ def _difference(wanted: Taxonomy, found: Taxonomy) -> str:
 
 
 def _parse(text: str, source: str, name: str, options: FormatOptions) -> Draft:
-    """What the text says, and the note on top of it."""
+    """The draft of a text, with the values of the note on top of it."""
     if not text.strip():
         raise TaxonomyError(f"{source}: the file is empty; expected a taxonomy.")
-    module = _module(name)
-    found: Draft = module.parse(text, source, name, options.only(module.KNOWN_OPTIONS, name))
+    functions = _functions(name)
+    found = functions.parse(text, source, name, options.only(functions.known_options, name))
     note = find_note(text)
     if not note and name == "json" and '"linnaeus"' in text[:40]:
         note = checked_note(note_of(json.loads(text)))
@@ -289,12 +323,13 @@ def _parse(text: str, source: str, name: str, options: FormatOptions) -> Draft:
     return found
 
 
-def _module(name: str) -> Any:
-    return importlib.import_module(f"linnaeus.taxonomy.formats.{FORMATS[name].module}")
+def _functions(name: str) -> Functions:
+    module = importlib.import_module(f"linnaeus.taxonomy.formats.{FORMATS[name].module}")
+    return Functions(module.KNOWN_OPTIONS, module.parse, module.compose)
 
 
 def _format_name(format: str | None, text: str | None, source: str) -> str:
-    """The name of a format as given, by its other name, or recognised."""
+    """The name of a format, given by this or another name, or recognised."""
     if format in ("tsv", "csv", "graph"):
         return "edges"
     if format == "skos":
@@ -304,7 +339,7 @@ def _format_name(format: str | None, text: str | None, source: str) -> str:
         return _recognised(text or "", source)
     if format not in FORMATS:
         hint = nearest(format, FORMATS) or f"; expected one of {', '.join(FORMATS)}."
-        raise ParameterError(f"{format!r} is not a format of taxonomies{hint}")
+        raise ParameterError(f"{format!r} is not a taxonomy format{hint}")
     return format
 
 
@@ -319,5 +354,7 @@ def _by_ending(name: str) -> str:
     fitting = [(ending, key) for key, format in FORMATS.items() for ending in format.endings if name.endswith(ending)]
     if not fitting:
         known = ", ".join(ending for format in FORMATS.values() for ending in format.endings)
-        raise TaxonomyError(f"{name}: the ending says no format; {NAME_FORMAT}, or use one of the endings {known}.")
+        raise TaxonomyError(
+            f"{name}: the format does not follow from the file name; {NAME_FORMAT}, or use one of the endings {known}."
+        )
     return max(fitting, key=lambda pair: len(pair[0]))[1]

@@ -1,6 +1,6 @@
 """The class attribute of an ARFF file of hierarchical multi-label data (CLUS):
 
-@ATTRIBUTE class hierarchical 01,01/01,01/02,02          paths: a node is called by its whole path
+@ATTRIBUTE class hierarchical 01,01/01,01/02,02          paths: a node is named by its whole path
 @ATTRIBUTE class hierarchical root/A,root/B,A/C,B/C      pairs parent/child below the word ``root``: a DAG
 """
 
@@ -19,7 +19,7 @@ _CLASS = re.compile(r"^\s*@attribute\s+('[^']*'|\"[^\"]*\"|\S+)\s+hierarchical\s
 
 
 def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
-    """Names and pairs of the class attribute; the documents are not looked at."""
+    """Names and pairs of the class attribute; the documents are not read."""
     draft = Draft(source, root=None, repeats=True)
     for number, line in enumerate(text.split("\n"), 1):
         found = _CLASS.match(line)
@@ -28,7 +28,7 @@ def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
             return draft
         if line[:5].lower() == "@data":
             break
-    raise draft.error("the ARFF file has no attribute of type 'hierarchical', so it holds no taxonomy.")
+    raise draft.error("the ARFF file has no attribute of type 'hierarchical', so it does not contain a taxonomy.")
 
 
 def _add(draft: Draft, entries: list[str], number: int) -> None:
@@ -42,7 +42,7 @@ def _add(draft: Draft, entries: list[str], number: int) -> None:
         for above, below in parts:
             draft.edge(above, below, number)
         return
-    # Declared first in file order, then their prefixes: the labels of the file keep its order, gaps are filled.
+    # Nodes keep the order of the file; missing prefixes are added.
     for steps in parts:
         for i in range(1, len(steps)):
             draft.node("/".join(steps[:i]))
@@ -54,7 +54,7 @@ def _add(draft: Draft, entries: list[str], number: int) -> None:
 
 
 def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
-    """The head of an ARFF file: pairs where there is a root called ``root``, the names as paths otherwise."""
+    """The header of an ARFF file: pairs if the root is named ``root``, otherwise the names as paths."""
     names = taxonomy.names
     if taxonomy.root is not None and names[taxonomy.root] == "root":
         entries = [f"{names[p]}/{names[v]}" for v in range(taxonomy.n_nodes) for p in taxonomy.parents(v)]

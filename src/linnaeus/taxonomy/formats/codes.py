@@ -1,11 +1,11 @@
-"""Codes that say where a node stands, one per line, with titles as display labels where a table has them.
+"""Codes that encode the position of a node, one per line, with titles as display labels if the table has them.
 
 *Steps*: ``comp.sys.mac``, ``1.1.1.1``, ``A/B/C``. Every prefix is a node, whether it has a line or not. The mark
-between the steps is the one of ``. / -`` that most codes contain, unless ``separator=`` says which.
+between the steps is the one of ``. / -`` that most codes contain, unless ``separator=`` is given.
 
 *Digits* (``separator=""``): ``1 11 111 1111`` (ISCO, KldB, HS) and ``01 01.1 01.11`` (NACE). The parent of a code is
-the longest other code that it begins with, marks aside, so that levels may be missing. Letters that stand alone in
-front of the codes below them (sections ``A``, ``B``, ...) are their parents.
+the longest other code that it begins with, ignoring marks, so that levels may be missing. Single letters in lines
+before other codes (sections ``A``, ``B``, ...) are the parents of these codes.
 
 Which of the two it is follows from the codes themselves: see `digits_nest`.
 """
@@ -27,7 +27,7 @@ __all__ = ["KNOWN_OPTIONS", "CodeColumns", "code_columns", "code_separator", "co
 
 KNOWN_OPTIONS = ("separator", "header", "duplicates")
 
-SAMPLE = 5000  # rows that are looked at to tell what the columns hold
+SAMPLE = 5000  # rows examined to find the column of codes
 _CODE = re.compile(r"[A-Z]{0,3}\d[0-9A-Za-z]{0,20}(?:[./ -][0-9A-Za-z]{1,20}){0,20}|[A-Z]{1,2}")
 _SECTION = re.compile(r"[A-Z]")
 _MARKS = re.compile(r"[./ -]")
@@ -43,7 +43,7 @@ _TITLE_WORDS = (
 
 
 class CodeColumns(NamedTuple):
-    """Where a table has its codes and titles, and whether a header names them."""
+    """The columns of codes and titles, and whether the table has a header."""
 
     code: int
     title: int | None
@@ -66,8 +66,9 @@ def code_separator(codes: Sequence[str]) -> str | None:
 def digits_nest(codes: Sequence[str]) -> bool:
     """Whether codes nest by their digits: most begin with another code, and most that could be parents are.
 
-    Numbers in sequence (1, 2, ..., 10, 11) do not, and codes of steps (1.1, 1.2, ..., 1.10) do not either: where codes
-    have marks, nearly all codes of a length that has children must have children, or last steps must not count on.
+    Consecutive numbers (1, 2, ..., 10, 11) do not nest, and neither do codes of steps (1.1, 1.2, ..., 1.10): if codes
+    have marks, nearly all codes of a length that has children must have children, or the last steps must not be
+    consecutive numbers.
 
     Examples
     --------
@@ -94,7 +95,7 @@ def digits_nest(codes: Sequence[str]) -> bool:
     lengths = {len(_key(code)) for code in nested}
     inner = [code for code, key in zip(codes, keys, strict=True) if len(key) in lengths]
     share = len(parents.intersection(inner)) / max(1, len(inner))
-    # Groups without classes are common in parts of a classification; then no class may lack its group.
+    # Groups without classes are common in extracts of a classification; then every class must have its group.
     classes = [code for code in codes if len(code.rpartition(mark)[2]) > 1 and mark in code]
     grouped = all(_steps_parent(code, mark) != above[code] for code in classes)
     enough = share >= 0.8 or (share >= 0.3 and grouped and not _counted(codes, mark))
@@ -102,7 +103,7 @@ def digits_nest(codes: Sequence[str]) -> bool:
 
 
 def _counted(codes: Sequence[str], mark: str) -> bool:
-    """Whether last steps count on (1.8, 1.9, 1.10, 1.11): most numbers up to the largest of a family are there."""
+    """Whether last steps are consecutive (1.8, 1.9, 1.10, 1.11): most numbers up to the largest one occur."""
     families: dict[str, set[int]] = {}
     for code in codes:
         family, _, step = code.rpartition(mark)
@@ -113,7 +114,7 @@ def _counted(codes: Sequence[str], mark: str) -> bool:
 
 
 def code_columns(rows: Sequence[Sequence[str]], header: bool | None = None) -> CodeColumns | None:
-    """Where the codes and titles of a table are, or None if no column holds codes that say where they stand.
+    """The columns of codes and titles of a table, or None if no column contains codes that nest.
 
     Examples
     --------
@@ -132,12 +133,12 @@ def code_columns(rows: Sequence[Sequence[str]], header: bool | None = None) -> C
         if code > 0 and not has_header:
             return None
         codes = [*dict.fromkeys(filter(None, cells[has_header:]))]
-        # A header of codes and titles decides, whatever the rows hold; otherwise a few repeated or empty codes, which
-        # `parse` names, do not make a table of codes a list of pairs.
+        # A header of codes and titles decides, whatever the rows contain; otherwise a table with a few repeated or
+        # empty codes, which `parse` reports, is still a table of codes and not a list of pairs.
         titled = has_header and named == code and any(word in _TITLE_WORDS for word in words)
         n_repeated = len(cells) - has_header - len(codes)
         few = n_repeated <= max(len(codes) > 3, len(codes) // 10)
-        # In a table of two columns the other one holds titles; codes there would make it a list of pairs.
+        # In a table of two columns the other one contains titles; with codes there it would be a list of pairs.
         titles = {cell for row in rows[has_header:] for cell in row[1 - code : 2 - code]} if width == 2 else set()
         nest = few and not titles.intersection(codes) and (digits_nest(codes) or (code == 0 and _steps_nest(codes)))
         if (titled and codes) or (len(codes) > 1 and nest):
@@ -148,25 +149,25 @@ def code_columns(rows: Sequence[Sequence[str]], header: bool | None = None) -> C
 
 
 def _unwrapped(cell: str) -> str:
-    """A code without what spreadsheets add to keep its zeros, and without a mark at its end."""
+    """A code without the quotes that keep its zeros in spreadsheets, and without a mark at its end."""
     found = _EXCEL.fullmatch(cell)
     return (found.group(1) if found else cell.removeprefix("'")).rstrip("./- ")
 
 
 def _has_header(cells: list[str], words: list[str], column: int) -> bool:
-    """The first cell names the column: it is a usual word, or is not a code where all that follow are."""
+    """Whether the first cell names the column: it is a common word, or is not a code while all others are."""
     if words[column : column + 1] and words[column] in _CODE_WORDS:
         return True
     first, others = cells[0], [cell for cell in cells[1:] if cell]
     if len(others) < 2 or not all(map(_CODE.fullmatch, others)):
         return False
-    if re.fullmatch(r"[A-Z]{2}", first):  # HS, or the code of a country that others begin with
+    if re.fullmatch(r"[A-Z]{2}", first):  # HS, or a country code that others begin with
         return not any(code.startswith(first) for code in others)
     return not _CODE.fullmatch(first)
 
 
 def _title_column(rows: Sequence[Sequence[str]], words: list[str], code: int, width: int) -> int | None:
-    """The column with the name of a title, else the next one that holds words, else the next one."""
+    """The column named like a title, otherwise the next one that contains words, otherwise the next one."""
     others = [*range(code + 1, width), *range(code)]
     named = [i for word in _TITLE_WORDS for i in others if words[i : i + 1] == [word]]
     wordy = [i for i in others if 2 * sum(any(map(str.isalpha, row[i])) for row in rows if i < len(row)) > len(rows)]
@@ -174,7 +175,7 @@ def _title_column(rows: Sequence[Sequence[str]], words: list[str], code: int, wi
 
 
 def _steps_nest(codes: Sequence[str]) -> bool:
-    """Most codes hold the separator, and most of these continue another code or share a beginning with one."""
+    """Whether most codes contain the separator, and most of these extend another code or share a prefix with one."""
     mark = code_separator(codes)
     if mark is None:
         return False
@@ -185,7 +186,7 @@ def _steps_nest(codes: Sequence[str]) -> bool:
 
 
 def _in_sequence(keys: Sequence[str]) -> bool:
-    """Whether the codes are mere numbers, counted through with few gaps."""
+    """Whether the codes are consecutive numbers with few gaps."""
     if not all(
         key.isascii() and key.isdigit() and len(key) < 10 and not (key[0] == "0" and len(key) > 1) for key in keys
     ):
@@ -203,7 +204,7 @@ def _steps_parent(code: str, mark: str) -> str | None:
 
 
 def _prefix_parents(codes: Sequence[str]) -> dict[str, str | None]:
-    """The longest other code that each code begins with, marks aside; in sorted order it is among the open ones."""
+    """The longest other code that each code begins with, ignoring marks; in sorted order it is among the open ones."""
     above: dict[str, str | None] = {}
     opened: list[tuple[str, str]] = []
     for key, code in sorted((_key(code), code) for code in codes):
@@ -215,9 +216,9 @@ def _prefix_parents(codes: Sequence[str]) -> dict[str, str | None]:
 
 
 def _sections(codes: Sequence[str]) -> tuple[set[str], dict[str, str]]:
-    """Letters that stand in front of codes that begin with a digit: the letters, and the letter in front of each code.
+    """Single letters before codes that begin with a digit: the letters, and the letter before each code.
 
-    Nothing where the first code is not a letter or a letter has no code behind it: then the order says nothing.
+    Empty if the first code is not a letter or a letter has no code after it: then the order has no meaning.
     """
     sections: dict[str, int] = {}
     below: dict[str, str] = {}
@@ -275,17 +276,17 @@ def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
 
 
 def _given_twice(code: str, title: str, before: str, line: int) -> str:
-    """The message for a repeated code, with both titles where they differ."""
+    """The message about a repeated code, with both titles if they differ."""
     if title == before:
-        return f"the code {code!r} was given before, in line {line}; duplicates='drop' accepts it."
+        return f"the code {code!r} was already given in line {line}; duplicates='drop' accepts it."
     return (
-        f"the code {code!r} was given before, in line {line}, as {before!r}, and is {title!r} here; a code stands for "
-        "one node (spreadsheets remove the zeros that codes begin with)."
+        f"the code {code!r} was already given in line {line} as {before!r}, and is {title!r} here; a code stands for "
+        "one node (spreadsheets remove leading zeros of codes)."
     )
 
 
 def _rows(text: str, source: str, header: bool | None) -> list[tuple[int, list[str]]]:
-    """Numbered rows of cells; where no column of a delimited table holds codes, of a first word and the rest."""
+    """Numbered rows of cells; if no column of a delimited table contains codes, of the first word and the rest."""
     rows = list(table(text, column_mark(text) or "\t", source))
     if code_columns([cells for _, cells in rows], header) is None:
         lines = text.split("\n")
@@ -296,7 +297,7 @@ def _rows(text: str, source: str, header: bool | None) -> list[tuple[int, list[s
 
 
 def _title(cells: list[str], columns: CodeColumns, widths: list[int]) -> str:
-    """The title of a row; where the last column overflows, its separators were not quoted and belong to it."""
+    """The title of a row; surplus cells of the last column belong to it, because its separators were not quoted."""
     if columns.title is None or columns.title >= len(cells):
         return ""
     last = columns.title > columns.code and widths and columns.title == widths[0] - 1
@@ -304,7 +305,7 @@ def _title(cells: list[str], columns: CodeColumns, widths: list[int]) -> str:
 
 
 def _add_by_digits(draft: Draft, given: dict[str, int]) -> None:
-    """Pairs of codes and the longest codes that they begin with; codes that lack their usual parent are gaps."""
+    """Add pairs of codes and the longest codes that they begin with; codes without their usual parent are gaps."""
     sections, section_of = _sections([*given])
     codes = [code for code in given if code not in sections]
     above = _prefix_parents(codes)
@@ -342,7 +343,7 @@ def _add_steps(draft: Draft, code: str, mark: str, number: int) -> None:
 
 
 def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
-    """One code per node, with its label where there are labels."""
+    """One code per node, with its label if the taxonomy has labels."""
     shown = taxonomy.display_labels
     rows = [[name] if shown is None else [name, shown[v]] for v, name in enumerate(taxonomy.names)]
     return "\n".join(quoted(row, "\t").rstrip("\t") for row in rows) + "\n"

@@ -1,7 +1,7 @@
-"""What a file says before it is a taxonomy: names, pairs, and the line each pair came from; options of the readers.
+"""The content of a file before it is a taxonomy: names, pairs and the line of each pair; options of the readers.
 
-Readers fill a `Draft`; `Draft.taxonomy` builds from it, or names the first thing wrong with file and line .
-`linnaeus.taxonomy.checks` looks at the draft itself, so that a broken file can be examined whole.
+Readers fill a `Draft`; `Draft.taxonomy` builds the taxonomy, or reports the first problem with its file and line.
+`linnaeus.taxonomy.checks` examines the draft itself, so that all problems of a broken file can be reported.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from array import array
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -21,9 +21,9 @@ from linnaeus.taxonomy.names import Deprecated, changed
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import IntArray
 
-__all__ = ["Draft", "FormatOptions"]
+__all__ = ["Draft", "FormatOptions", "OptionValues", "TaxonomyOptions"]
 
-LONGEST_PATH = 20_000  # characters of a name that is a whole path; the names of n nested nodes take n^2 characters
+LONGEST_PATH = 20_000  # characters of a whole path as a name; the names of n nested nodes have n^2 characters in all
 
 
 class Draft:
@@ -31,9 +31,12 @@ class Draft:
 
     Parameters
     ----------
-    source : name of the file, for messages.
-    root : what ``root="auto"`` means in this format: "auto" for formats of pairs, None where the top is not written.
-    repeats : whether the format repeats pairs by nature (paths do); otherwise a repeated pair is an error.
+    source : str, default=None
+        Name of the file, for messages.
+    root : str or None, default="auto"
+        The meaning of ``root="auto"`` in this format: "auto" for pairs, None if the format does not write the top.
+    repeats : bool, default=False
+        Whether the format repeats pairs by nature, as paths do; otherwise a repeated pair is an error.
 
     Examples
     --------
@@ -54,21 +57,21 @@ class Draft:
         self.child = array("i")
         self.line = array("i")  # 0 where the format has no lines
         self.labels: dict[str, str] = {}
-        self.kind: str | None = None  # what the note of the file says, if it says something
+        self.kind: str | None = None  # as in the note of the file, if it has one
         self.order: Sequence[str] | None = None  # likewise
-        self.left_out: Counter[str] = Counter()  # display labels that were not taken, by language
-        self.declared: set[str] = set()  # nodes said to be at the top
-        self.aliases: dict[str, list[str]] = {}  # other ids, and the ids that have them
-        self.other_labels: dict[str, tuple[str, str]] = {}  # labels not taken, with their node and language (SKOS)
-        self.deprecated: dict[str, Deprecated] = {}  # ids left out, and the ids that replace them
+        self.left_out: Counter[str] = Counter()  # display labels that were not used, by language
+        self.declared: set[str] = set()  # nodes declared to be at the top
+        self.aliases: dict[str, list[str]] = {}  # other ids, with the ids of their nodes
+        self.other_labels: dict[str, tuple[str, str]] = {}  # labels not used, with their node and language (SKOS)
+        self.deprecated: dict[str, Deprecated] = {}  # ids left out, and their replacements
         self.format = ""  # name of the format of the file
         self.unused_columns: list[str] = []  # columns of a table with a header that were not read
-        self.headless = False  # whether the file is a table in which no header was seen
-        self.gaps: list[str] = []  # codes without the parent that codes of their length have
-        self.unused_relations: Counter[str] = Counter()  # pairs of relations that were not asked for
+        self.headless = False  # whether the file is a table without a header
+        self.gaps: list[str] = []  # codes without a parent of the length that other codes have
+        self.unused_relations: Counter[str] = Counter()  # pairs of relations that were not selected
 
     def node(self, name: str, label: str | None = None) -> int:
-        """Number of a node, a new one where the name is new."""
+        """Number of a node; the node is added if the name is new."""
         if label:
             self.labels[name] = label
         return self.index.setdefault(name, len(self.index))
@@ -81,7 +84,7 @@ class Draft:
         self.line.append(line)
 
     def pairs(self, order: Sequence[str] | None = None) -> EdgeList:
-        """The pairs over the names, these in the order they came in, in that of the note, or in another one."""
+        """The pairs; names are in the order of the file, of the note, or of ``order``."""
         order = self.order if order is None else order
         names, lines = list(self.index), np.array(self.line, np.int32)
         parent: IntArray = np.array(self.parent, np.int32)
@@ -91,20 +94,22 @@ class Draft:
         return EdgeList(names, parent, child, lines, self.source, self.labels)
 
     def error(self, message: str, line: int = 0) -> TaxonomyError:
-        """An error that starts with the place."""
+        """An error that starts with the file and line."""
         return TaxonomyError(f"{place(self.source, line or None)}: {message}")
 
     def refuse_long(self, name: str, line: int = 0) -> None:
-        """An error if a name made of a whole path is so long that a deep file would fill the memory with such names."""
+        """Raise an error if a whole path is too long for a name; names of a deep file could fill the memory."""
         if len(name) > LONGEST_PATH:
-            raise self.error(f"the path {name[:40]!r}... has {len(name):,} characters; at most {LONGEST_PATH:,}.", line)
+            raise self.error(
+                f"the path {name[:40]!r}... has {len(name):,} characters; expected at most {LONGEST_PATH:,}.", line
+            )
 
     def taxonomy(
         self, *, kind: str | None = None, root: str | None = "auto", order: Sequence[str] | None = None
     ) -> Taxonomy:
-        """Check and build; ``order`` numbers the nodes of a level (names it lacks come last).
+        """Validate and build; ``order`` gives the order of nodes within a level (names that it lacks are last).
 
-        What is not given is as the note of the file says it.
+        Values that are not given are taken from the note of the file.
         """
         kind = kind or self.kind
         pairs = self.pairs(order)
@@ -120,10 +125,10 @@ class Draft:
         return changed(made, other_labels=self.other_labels) if self.other_labels else made
 
     def replacements(self) -> tuple[dict[str, str], dict[str, Deprecated]]:
-        """Aliases and deprecated ids that mean nodes, as `Taxonomy.with_replacements` takes them.
+        """Aliases and deprecated ids in the form that `Taxonomy.with_replacements` expects.
 
-        What replaces an id may itself be an alias or deprecated, and is followed to nodes. An alias of several nodes,
-        or of a deprecated id, is a deprecated id.
+        A replacement may itself be an alias or deprecated; it is followed until a node is reached. An alias of several
+        nodes, or of a deprecated id, becomes a deprecated id.
         """
         aliases: dict[str, str] = {}
         deprecated: dict[str, Deprecated] = {}
@@ -134,10 +139,10 @@ class Draft:
                 aliases[id] = owners[0]
             else:
                 deprecated[id] = Deprecated(self._followed(owners))
-        for id, said in self.deprecated.items():
+        for id, entry in self.deprecated.items():
             if id not in self.index and id not in aliases:
-                consider = self._followed(said.consider)
-                deprecated[id] = Deprecated(self._followed(said.replaced_by), consider, said.label)
+                consider = self._followed(entry.consider)
+                deprecated[id] = Deprecated(self._followed(entry.replaced_by), consider, entry.label)
         return aliases, deprecated
 
     def _followed(self, ids: Sequence[str]) -> tuple[str, ...]:
@@ -158,28 +163,59 @@ class Draft:
 def _reordered(
     names: list[str], parent: IntArray, child: IntArray, order: Sequence[str]
 ) -> tuple[list[str], IntArray, IntArray]:
-    rank: dict[Any, int] = {name: i for i, name in enumerate(order)}
+    rank = {name: i for i, name in enumerate(order)}
     old = sorted(range(len(names)), key=lambda v: rank.get(names[v], len(rank)))
     number = np.empty(len(names), dtype=np.int32)
     number[old] = np.arange(len(names), dtype=np.int32)
     return [names[v] for v in old], number[parent], number[child]
 
 
+class OptionValues(TypedDict, total=False):
+    """Keyword arguments with the names and types of `FormatOptions`."""
+
+    language: str | None
+    names: str | None
+    separator: str | None
+    header: bool | None
+    relations: Sequence[str] | None
+    namespaces: Sequence[str] | None
+    obsolete: bool | None
+    positions: bool | None
+    duplicates: str | None
+
+
+class TaxonomyOptions(OptionValues, total=False):
+    """Keyword arguments of `linnaeus.taxonomy.formats.read`."""
+
+    encoding: str | None
+    root: str | None
+    kind: str | None
+
+
 @dataclass(frozen=True)
 class FormatOptions:
-    """FormatOptions that shape what a file means; None is the default of the format.
+    """Options that determine how a file is interpreted; None is the default of the format.
 
     Parameters
     ----------
-    language : language of the display labels (SKOS).
-    names : what nodes are called: "iri", "notation", "label" (SKOS), "name" or "path" (paths, indented, JSON).
-    separator : the delimiter of columns, or the mark between the steps of a code ("" for codes that nest by digits).
-    header : whether the first line names the columns.
-    relations : relations that make an edge besides or instead of ``is_a`` (OBO).
-    namespaces : keep only the terms of these namespaces (OBO).
-    obsolete : keep obsolete or deprecated nodes (OBO, SKOS).
-    positions : one node per tree number instead of one per descriptor (MeSH).
-    duplicates : "drop" accepts pairs (edges, LSHTC, children) and rows of a code and its title (codes) given twice.
+    language : str, default=None
+        Language of the display labels (SKOS).
+    names : str, default=None
+        How nodes are named: "iri", "notation", "label" (SKOS), "name" or "path" (paths, indented, JSON).
+    separator : str, default=None
+        The delimiter of columns, or the mark between the steps of a code ("" for codes that nest by digits).
+    header : bool, default=None
+        Whether the first line names the columns.
+    relations : sequence of str, default=None
+        Relations that are edges, instead of ``is_a`` only (OBO).
+    namespaces : sequence of str, default=None
+        Keep only the terms of these namespaces (OBO).
+    obsolete : bool, default=None
+        Whether to keep obsolete or deprecated nodes (OBO, SKOS).
+    positions : bool, default=None
+        Whether to make one node per tree number instead of one per descriptor (MeSH).
+    duplicates : {"error", "drop"}, default=None
+        "drop" accepts repeated pairs (edges, LSHTC, children) and repeated rows of a code and its title (codes).
     """
 
     language: str | None = None
@@ -193,18 +229,18 @@ class FormatOptions:
     duplicates: str | None = None
 
     def only(self, known: Sequence[str], format: str) -> FormatOptions:
-        """Itself, once it is clear that every option given means something in this format."""
+        """Return the options, or raise an error if one is given that the format does not have."""
         for field in fields(self):
             if getattr(self, field.name) is not None and field.name not in known:
-                takes = f"takes {', '.join(known)}" if known else "takes no option"
-                raise ParameterError(f"Option {field.name} means nothing in the format {format!r}, which {takes}.")
+                takes = f"has the options {', '.join(known)}" if known else "has no options"
+                raise ParameterError(f"The format {format!r} does not have the option {field.name}; it {takes}.")
         return self
 
     def column_mark(self) -> str | None:
-        """The separator as a delimiter of columns, which is one character; ``\\t`` and ``tab`` are the tab."""
+        """The separator as a delimiter of columns: one character; ``\\t`` and ``tab`` are the tab."""
         mark = "\t" if self.separator in ("\\t", "tab") else self.separator
         if mark is not None and (len(mark) != 1 or mark in '"\r\n'):
-            raise ParameterError(f"separator={self.separator!r} does not separate columns; expected one character.")
+            raise ParameterError(f"separator={self.separator!r} is not a delimiter of columns; expected one character.")
         return mark
 
     def choose(self, name: str, choices: Sequence[str]) -> str:

@@ -4,8 +4,8 @@
             Sports  Sports and games      an empty parent: a node at the top
     Sports  Tennis  Tennis
 
-Columns may come in any order if a header names them (``id,parent,name`` does too). Where tops are declared by an empty
-parent, every other parent needs a line of its own.
+Columns may be in any order if a header names them (``id,parent,name`` also works). If top nodes are declared by an
+empty parent, every other parent needs a line of its own.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _CHILD = (
     "hyponym",
     "code",
 )
-_AMBIGUOUS = ("source", "from", "parent_name")  # names that columns of other tables have as well
+_AMBIGUOUS = ("source", "from", "parent_name")  # names that are also common in other tables
 _LABEL = ("label", "display_label", "name", "title", "preflabel")
 
 
 def header_columns(cells: Sequence[str]) -> tuple[int, int, int | None] | None:
-    """Places of parent, child and label if the cells are such a header, otherwise None.
+    """Columns of parent, child and label if the cells are such a header, otherwise None.
 
     Examples
     --------
@@ -81,13 +81,13 @@ def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
 
 
 def _warn_other_table(draft: Draft, parent: str, child: str) -> None:
-    """Warn if columns were read as pairs that may hold something else, and the table has more of them."""
+    """Warn if the columns that were read as pairs are ambiguous and the table has further columns."""
     if len(draft.unused_columns) < 2 or parent.strip().lower() not in _AMBIGUOUS:
         return
     others = ", ".join(map(repr, draft.unused_columns[:5]))
     warnings.warn(
         f"{draft.source} was read as a taxonomy with parents in {parent!r} and nodes in {child!r}; it has "
-        f"{len(draft.unused_columns)} other columns ({others}), so it may be a table of something else.",
+        f"{len(draft.unused_columns)} other columns ({others}), so it may not be a taxonomy.",
         stacklevel=2,
     )
 
@@ -115,7 +115,7 @@ def _add(draft: Draft, number: int, cells: list[str], parent: int, child: int, l
 
 
 def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
-    """An edge list in node order, so that the nodes come back with the same numbers."""
+    """An edge list in node order, so that reading it gives the nodes the same numbers."""
     mark = options.column_mark() or "\t"
     shown = taxonomy.display_labels
     lines = [mark.join(["parent", "child"] + (["label"] if shown is not None else []))]

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from linnaeus.errors import LinnaeusError, TaxonomyError
 from linnaeus.taxonomy.formats.draft import Draft
 from linnaeus.taxonomy.taxonomy import Taxonomy
 
+if TYPE_CHECKING:
+    import networkx as nx
+
 __all__ = ["from_networkx", "to_networkx"]
 
 
-def from_networkx(graph: Any, *, kind: str | None = None, root: str | None = "auto", label: str = "label") -> Taxonomy:
+def from_networkx(
+    graph: nx.Graph, *, kind: str | None = None, root: str | None = "auto", label: str = "label"
+) -> Taxonomy:
     """A taxonomy from a networkx graph; the node attribute ``label`` is the display label.
 
     Examples
@@ -23,7 +28,7 @@ def from_networkx(graph: Any, *, kind: str | None = None, root: str | None = "au
     draft = Draft("the networkx graph", repeats=True)
     for node, attributes in graph.nodes(data=True):
         if str(node) in draft.index:
-            raise TaxonomyError(f"Two nodes of the networkx graph are called {str(node)!r}.")
+            raise TaxonomyError(f"Two nodes of the networkx graph have the name {str(node)!r}.")
         draft.node(str(node), str(attributes.get(label) or "") or None)
     for above, below in graph.edges():
         draft.edge(str(above), str(below))
@@ -34,7 +39,7 @@ def from_networkx(graph: Any, *, kind: str | None = None, root: str | None = "au
     return draft.taxonomy(kind=kind, root=root)
 
 
-def to_networkx(taxonomy: Taxonomy) -> Any:
+def to_networkx(taxonomy: Taxonomy) -> nx.Graph:
     """A networkx DiGraph (parent -> child), or Graph, with the node attribute ``label``; keeps ``kind`` and ``root``.
 
     Examples
@@ -45,9 +50,9 @@ def to_networkx(taxonomy: Taxonomy) -> Any:
     try:
         import networkx as nx
     except ImportError:
-        raise LinnaeusError("networkx is not installed; `pip install linnaeus[networkx]` brings it.") from None
+        raise LinnaeusError("networkx is not installed: pip install linnaeus[networkx]") from None
     root = None if taxonomy.root is None else taxonomy.names[taxonomy.root]
-    graph: Any = (nx.Graph if taxonomy.kind == "graph" else nx.DiGraph)(kind=taxonomy.kind, root=root)
+    graph = (nx.Graph if taxonomy.kind == "graph" else nx.DiGraph)(kind=taxonomy.kind, root=root)
     graph.add_nodes_from((name, {"label": taxonomy.display(v)}) for v, name in enumerate(taxonomy.names))
     for v in range(taxonomy.n_nodes):
         graph.add_edges_from((taxonomy.names[p], taxonomy.names[v]) for p in taxonomy.parents(v))

@@ -1,4 +1,4 @@
-"""An outline: one name per line, a child deeper than its parent, by tabs or by any number of spaces.
+"""An outline: one name per line, a child indented more than its parent, by tabs or by any number of spaces.
 
     Sports
         Tennis
@@ -33,19 +33,23 @@ def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
         for character in set(margin):
             marks.setdefault(character, number)
         if len(marks) > 1:
-            raise draft.error(f"indented by tabs and by spaces (line {min(marks.values())}); use one of them.", number)
+            raise draft.error(
+                f"indented by tabs and by spaces (line {min(marks.values())}); use only one of them.", number
+            )
         while above and above[-1][0] >= len(margin):
             closed = above.pop()
             if above and above[-1][0] < len(margin) < closed[0]:
-                raise draft.error(f"{step!r} is indented by {len(margin)}, which is no level open above it.", number)
+                raise draft.error(_unmatched(step, margin), number)
         if not above and margin and under:
-            raise draft.error(f"{step!r} is indented by {len(margin)}, which is no level open above it.", number)
+            raise draft.error(_unmatched(step, margin), number)
         parent = above[-1][1] if above else ""
         name = f"{parent}/{step}" if whole and parent else step
         if whole:
             draft.refuse_long(name, number)
         if (parent, name) in under:
-            raise draft.error(f"{step!r} was given before at this place, in line {under[parent, name]}.", number)
+            raise draft.error(
+                f"{step!r} was already given under the same parent in line {under[parent, name]}.", number
+            )
         under[parent, name] = number
         draft.node(name, step if whole else None)
         if parent:
@@ -54,12 +58,17 @@ def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
     return draft
 
 
+def _unmatched(step: str, margin: str) -> str:
+    return f"{step!r} is indented by {len(margin)}, which does not match the indentation of any line above it."
+
+
 def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
-    """An outline with tabs; what lies below a node with several parents is written once, at its first place."""
+    """An outline with tabs; descendants of a node with several parents are written once, at its first place."""
     for name in taxonomy.names:
         if name != name.strip() or "\n" in name or not name:
             raise TaxonomyError(
-                f"Name {name!r} cannot stand in an outline: it is empty or has outer white space; use 'edges'."
+                f"Name {name!r} cannot be written to an outline: it is empty or begins or ends with white space; "
+                "use 'edges'."
             )
     lines: list[str] = []
     written: set[int] = set()

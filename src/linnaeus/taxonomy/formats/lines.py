@@ -33,12 +33,14 @@ def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
 
 
 def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
-    """Pairs in the order of the children (lshtc), or one line per parent (children); a lone node is a line."""
+    """Pairs in the order of the children (lshtc), or one line per parent (children); an isolated node is a line."""
     names = taxonomy.names
     banned = " \t\n\r" if format == "lshtc" else "\t\n\r"
     for name in names:
         if any(character in name for character in banned):
-            raise TaxonomyError(f"Name {name!r} has white space, which the format {format!r} cannot hold; use 'edges'.")
+            raise TaxonomyError(
+                f"Name {name!r} contains white space, which the format {format!r} does not allow; use 'edges'."
+            )
     lines = []
     if format == "lshtc":
         indptr, indices = taxonomy.parent_indptr.tolist(), taxonomy.parent_indices.tolist()
@@ -46,7 +48,7 @@ def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
             lines += [f"{names[p]} {names[v]}" for p in indices[indptr[v] : indptr[v + 1]]]
             if taxonomy.is_leaf[v] and indptr[v] == indptr[v + 1]:
                 raise TaxonomyError(
-                    f"Node {names[v]!r} has neither parent nor child: 'lshtc' cannot hold it; use 'edges'."
+                    f"Node {names[v]!r} has neither parent nor child, which 'lshtc' cannot express; use 'edges'."
                 )
     else:
         for v in range(taxonomy.n_nodes):

@@ -28,7 +28,7 @@ def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
         if not found or not name or not code:
             raise draft.error(f"expected 'name{mark}tree number', got {line[:60]!r}.", number)
         if code in name_at:
-            raise draft.error(f"the tree number {code} was given before, in line {line_of[code]}.", number)
+            raise draft.error(f"the tree number {code} was already given in line {line_of[code]}.", number)
         name_at[code], line_of[code] = name, number
         if options.positions:
             draft.node(code, name)
@@ -48,14 +48,16 @@ def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
 
 
 def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
-    """Every node with all its positions; numbers are made from the structure."""
+    """Every node with all its positions; tree numbers are generated from the structure."""
     positions: list[list[str]] = []
     n_children = [0] * taxonomy.n_nodes
     lines: list[str] = []
     n_tops = 0
     for v, name in enumerate(taxonomy.names):
         if name != name.strip() or "\n" in name or not name:
-            raise TaxonomyError(f"Name {name!r} cannot stand in a 'mesh' file: it is empty or has outer white space.")
+            raise TaxonomyError(
+                f"Name {name!r} cannot be written to a 'mesh' file: it is empty or begins or ends with white space."
+            )
         here: list[str] = []
         for p in taxonomy.parents(v).tolist():
             n_children[p] += 1

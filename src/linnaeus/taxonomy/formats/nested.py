@@ -1,4 +1,4 @@
-"""Nested JSON, in the shapes people have:
+"""Nested JSON in its usual forms:
 
     {"Sports": {"Tennis": {}, "Football": {}}}                       dictionaries of dictionaries (or of lists of names)
     ["Sports", {"Science": ["Physics"]}]                             lists
@@ -6,11 +6,10 @@
     [{"id": "S", "parent": null}, {"id": "T", "parent": "S"}]        objects that name their parents
     {"Tennis": "Sports", "Football": "Sports"}                       one flat object: child and parent
 
-An object *describes* one node if it has a name of its own (``id``, ``name``, ...) or is found under a key that is its
-name; otherwise its keys are names and its values what lies below them. A described node may name its parents
-(``parent``, ``broader``) and hold its children (``children``, ``narrower``); both count, and what stands there but
-cannot be understood is an error. The same name under two parents is one node with two parents; with ``names="path"``
-it is two nodes.
+An object *describes* one node if it has a name (``id``, ``name``, ...) or is the value of a key that is its name;
+otherwise its keys are names and its values are the nodes below them. A described node may name its parents (``parent``,
+``broader``) and contain its children (``children``, ``narrower``); both are used, and values that cannot be interpreted
+are an error. The same name under two parents is one node with two parents; with ``names="path"`` it is two nodes.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from linnaeus.errors import ParameterError, TaxonomyError
 from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
@@ -38,6 +37,8 @@ __all__ = [
 
 KNOWN_OPTIONS = ("names",)
 
+JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
+
 
 def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
     """Names and pairs of nested JSON."""
@@ -45,11 +46,11 @@ def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
     try:
         _take_all(_load(text, draft), draft, text, options)
     except RecursionError:
-        raise draft.error("nested too deep for the JSON reader; use 'edges' or 'indented'.") from None
+        raise draft.error("nested too deeply for the JSON reader; use 'edges' or 'indented'.") from None
     return draft
 
 
-def _take_all(content: Any, draft: Draft, text: str, options: FormatOptions) -> None:
+def _take_all(content: JSON, draft: Draft, text: str, options: FormatOptions) -> None:
     note_of(content, remove=True)
     walk = _Walk(draft, text, options.choose("names", ("name", "path")) == "path")
     flat = child_to_parent(content)
@@ -61,17 +62,17 @@ def _take_all(content: Any, draft: Draft, text: str, options: FormatOptions) -> 
 
 
 class _Walk:
-    """Takes the nodes of all levels into a draft; ``whole`` calls them by their whole path."""
+    """Adds the nodes of all levels to a draft; ``whole`` names them by their whole path."""
 
     def __init__(self, draft: Draft, text: str, whole: bool) -> None:
         self.draft, self.text, self.whole = draft, text, whole
         self.given: set[tuple[str, str, tuple[str, ...] | None]] = set()
-        self.opened: set[str] = set()  # nodes whose children were given, for `compose` writes them only once
+        self.opened: set[str] = set()  # nodes whose children were given
         self.referred: dict[tuple[str, str], None] = {}  # pairs that were given by naming the parent
         self.nested: set[tuple[str, str]] = set()
 
     def down(self, tops: Iterator[Member]) -> None:
-        # A stack, not recursion: an outline may be deeper than Python's stack.
+        # A stack instead of recursion: the nesting may be deeper than the stack of Python.
         todo = [("", tops)]
         while todo:
             above, level = todo[-1]
@@ -89,7 +90,7 @@ class _Walk:
                 todo.append((name, itertools.chain.from_iterable(below)))
 
     def _take(self, above: str, member: Member) -> str:
-        """Add a node found below another one (or at the top) and return what it is called."""
+        """Add a node below another one (or at the top) and return its name."""
         draft, step = self.draft, member.name
         name = f"{above}/{step}" if self.whole and above else step
         if self.whole:
@@ -111,7 +112,7 @@ class _Walk:
         return name
 
     def declare(self) -> None:
-        """Add the pairs given by naming the parent; where a node is at the top, every parent must be in the file."""
+        """Add the pairs given by naming the parent; if a node is at the top, every parent must be in the file."""
         described = set(self.draft.index)
         for pair in self.referred:
             if pair not in self.nested:
@@ -121,8 +122,8 @@ class _Walk:
             self.draft.declared |= described
 
 
-def _load(text: str, draft: Draft) -> Any:
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _load(text: str, draft: Draft) -> JSON:
+    def unique(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
         found = dict(pairs)
         if len(found) < len(pairs):
             keys = [key for key, _ in pairs]
@@ -131,46 +132,49 @@ def _load(text: str, draft: Draft) -> Any:
         return found
 
     try:
-        return json.loads(text, object_pairs_hook=unique)
+        content: JSON = json.loads(text, object_pairs_hook=unique)
     except json.JSONDecodeError as error:
         raise draft.error(f"not JSON: {error.msg}, column {error.colno}.", error.lineno) from None
     except TaxonomyError:
         raise
     except ValueError as error:  # an integer of thousands of digits
         raise draft.error(f"not JSON that can be read: {error}.") from None
+    return content
 
 
 def _line(text: str, word: str) -> int:
-    """Line of the second place of a word in quotes, or 0."""
+    """Line of the second occurrence of a word in quotes, or 0."""
     quoted = json.dumps(word, ensure_ascii=False)
     first = text.find(quoted)
     second = text.find(quoted, first + 1)
     return 0 if second < 0 else text.count("\n", 0, second) + 1
 
 
-def note_of(content: Any, *, remove: bool = False) -> dict[str, Any]:
+def note_of(content: JSON, *, remove: bool = False) -> dict[str, JSON]:
     """The note of the writer: the key ``linnaeus`` of the outermost object."""
-    if not isinstance(content, dict) or not isinstance(content.get("linnaeus"), dict):
+    note = content.get("linnaeus") if isinstance(content, dict) else None
+    if not isinstance(content, dict) or not isinstance(note, dict):
         return {}
-    note: dict[str, Any] = content.pop("linnaeus") if remove else content["linnaeus"]
+    if remove:
+        del content["linnaeus"]
     return note
 
 
 def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
-    """Records ``name, label, children``; what lies below a node of several parents is written once."""
+    """Objects with ``name, label, children``; descendants of a node with several parents are written once."""
     if int(taxonomy.depth.max(initial=0)) > 300:
         raise TaxonomyError(
             "The taxonomy is deeper than 300 levels, too deep for nested JSON; use 'edges' or 'indented'."
         )
     written: set[int] = set()
 
-    def record(v: int) -> dict[str, Any]:
-        made: dict[str, Any] = {"name": taxonomy.names[v]}
+    def record(v: int) -> dict[str, JSON]:
+        made: dict[str, JSON] = {"name": taxonomy.names[v]}
         if v not in written:
             written.add(v)
             if taxonomy.display_labels is not None and taxonomy.display_labels[v]:
                 made["label"] = taxonomy.display_labels[v]
-            below = [record(int(c)) for c in taxonomy.children(v)]
+            below: list[JSON] = [record(int(c)) for c in taxonomy.children(v)]
             if below:
                 made["children"] = below
         return made
@@ -179,7 +183,7 @@ def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
     return json.dumps({"children": tops}, ensure_ascii=False, indent=1) + "\n"
 
 
-# The first that is there names the node; the display label is another one of them.
+# The first key present is the name of the node; another one of them is the display label.
 NAMES = ("id", "@id", "uri", "iri", "child", "name", "label", "prefLabel", "title", "text")
 SHOWN = ("label", "prefLabel", "name", "title", "text")
 PARENTS = ("parent", "parents", "parent_id", "parentId", "broader")
@@ -187,16 +191,16 @@ CHILDREN = ("children", "narrower", "subcategories", "nodes")
 
 
 class Member(NamedTuple):
-    """A node: its name, its display label, the parents it names (None: it says nothing of them), what lies below."""
+    """A node: its name, its display label, the parents it names (None: not given), and the content below it."""
 
     name: str
     label: str = ""
     parents: tuple[str, ...] | None = None
-    below: tuple[Any, ...] = ()
+    below: tuple[JSON, ...] = ()
 
 
-def child_to_parent(content: Any) -> dict[str, Any] | None:
-    """The content if it is one flat object of names, ``{"Tennis": "Sports"}``, else None.
+def child_to_parent(content: JSON) -> dict[str, JSON] | None:
+    """The content if it is one flat object of names, ``{"Tennis": "Sports"}``, otherwise None.
 
     Keys are unique and values are not, so the key is the child and the value its parent (null at the top).
     """
@@ -206,7 +210,7 @@ def child_to_parent(content: Any) -> dict[str, Any] | None:
     return content if flat and any(value is not None for value in content.values()) else None
 
 
-def members(content: Any, draft: Draft) -> Iterator[Member]:
+def members(content: JSON, draft: Draft) -> Iterator[Member]:
     """The nodes on one level."""
     if _is_name(content):
         yield Member(str(content))
@@ -221,7 +225,7 @@ def members(content: Any, draft: Draft) -> Iterator[Member]:
         raise draft.error(f"expected an object, a list or a name, got {_short(content)}.")
 
 
-def _of_object(content: dict[str, Any], draft: Draft) -> Iterator[Member]:
+def _of_object(content: dict[str, JSON], draft: Draft) -> Iterator[Member]:
     if _describes(content, keyed=False):
         yield _described(content, None, draft)
         return
@@ -240,16 +244,16 @@ def _of_object(content: dict[str, Any], draft: Draft) -> Iterator[Member]:
             yield Member(name, below=() if value in (None, "", [], {}) else (value,))
 
 
-def _is_name(value: Any) -> bool:
+def _is_name(value: object) -> bool:
     return isinstance(value, (str, int)) and not isinstance(value, bool)
 
 
-def _short(value: Any) -> str:
+def _short(value: JSON) -> str:
     return json.dumps(value, ensure_ascii=False)[:60]
 
 
-def _describes(content: dict[str, Any], *, keyed: bool) -> bool:
-    """Whether an object is about one node; ``keyed`` if it lies under a key that may be the name of the node."""
+def _describes(content: dict[str, JSON], *, keyed: bool) -> bool:
+    """Whether an object describes one node; ``keyed`` if it is the value of a key that may be the name of the node."""
     if any(_is_name(content.get(key)) for key in ("id", "name")):
         return True
     if any(key in content and _is_reference(content[key]) for key in PARENTS):
@@ -261,7 +265,7 @@ def _describes(content: dict[str, Any], *, keyed: bool) -> bool:
     return (structured or known) and any(_is_name(content.get(key)) for key in NAMES)
 
 
-def _is_reference(value: Any) -> bool:
+def _is_reference(value: JSON) -> bool:
     if isinstance(value, list):
         return all(_is_reference(item) for item in value)
     if isinstance(value, dict):
@@ -269,7 +273,7 @@ def _is_reference(value: Any) -> bool:
     return value is None or isinstance(value, (str, int, float))
 
 
-def _described(content: dict[str, Any], key: str | None, draft: Draft) -> Member:
+def _described(content: dict[str, JSON], key: str | None, draft: Draft) -> Member:
     named_by = next((word for word in NAMES if _is_name(content.get(word)) and content[word] != ""), None)
     if key is not None:
         own = next((str(content[word]) for word in NAMES[:4] if _is_name(content.get(word))), key)
@@ -283,26 +287,28 @@ def _described(content: dict[str, Any], key: str | None, draft: Draft) -> Member
     label = next(
         (str(content[w]) for w in SHOWN if (key is not None or w != named_by) and _is_name(content.get(w))), ""
     )
-    said = [word for word in PARENTS if word in content]
-    parents = tuple(dict.fromkeys(above for word in said for above in _references(content[word], word, name, draft)))
+    given = [word for word in PARENTS if word in content]
+    parents = tuple(dict.fromkeys(above for word in given for above in _references(content[word], word, name, draft)))
     below = tuple(_held(content[word], word, name, draft) for word in CHILDREN if content.get(word) not in (None, ""))
-    return Member(name, label, parents if said else None, below)
+    return Member(name, label, parents if given else None, below)
 
 
-def _held(value: Any, word: str, name: str, draft: Draft) -> Any:
+def _held(value: JSON, word: str, name: str, draft: Draft) -> JSON:
     if not isinstance(value, (list, dict, str)):
         raise draft.error(f"{word!r} of {name!r} is {_short(value)}; expected a list, an object or a name.")
     return value
 
 
-def _references(value: Any, word: str, name: str, draft: Draft) -> Iterator[str]:
-    """The names in a reference: a name, an object that has one, or a list of these; null and "" are none."""
+def _references(value: JSON, word: str, name: str, draft: Draft) -> Iterator[str]:
+    """The names in a reference: a name, an object with a name, or a list of these; null and "" stand for no name."""
     if isinstance(value, list):
         for item in value:
             yield from _references(item, word, name, draft)
     elif isinstance(value, dict) and _is_reference(value):
         yield next(str(value[key]) for key in NAMES if _is_name(value.get(key)))
-    elif isinstance(value, float) and (value != value or value.is_integer()):  # tables write 1.0, and NaN for none
+    elif isinstance(value, float) and (
+        value != value or value.is_integer()
+    ):  # tables write 1.0, and NaN for a missing parent
         yield from [] if value != value else [str(int(value))]
     elif _is_name(value):
         yield from [] if value == "" else [str(value)]

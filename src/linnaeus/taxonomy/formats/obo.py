@@ -1,13 +1,14 @@
 """OBO ontologies: ``[Term]`` stanzas with ``id``, ``name`` and ``is_a``; other relations if ``relations=`` names them.
 
-Obsolete terms are left out unless ``obsolete=True`` keeps them: they become deprecated ids with what ``replaced_by``
-and ``consider`` name, and every ``alt_id`` becomes an alias of its term. Other stanzas are ignored. Edges that leave
-the chosen ``namespaces`` are dropped; an edge to a term that the file does not have is an error.
+Obsolete terms are left out unless ``obsolete=True`` keeps them: they become deprecated ids with the terms that
+``replaced_by`` and ``consider`` name, and every ``alt_id`` becomes an alias of its term. Other stanzas are ignored.
+Edges that leave the chosen ``namespaces`` are dropped; an edge to a term that is not in the file is an error.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from linnaeus.errors import nearest
@@ -91,8 +92,8 @@ def _listed(names: list[str]) -> str:
     return ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
 
 
-def _tuple(value: str | object) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)  # type: ignore[arg-type]
+def _tuple(value: Sequence[str]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
 
 
 def _terms(text: str, draft: Draft) -> dict[str, _Term]:
@@ -124,12 +125,12 @@ def _close(terms: dict[str, _Term], term: _Term | None, draft: Draft) -> None:
     if not term.id:
         raise draft.error("a [Term] has no id.", term.line)
     if term.id in terms:
-        raise draft.error(f"the id {term.id!r} was given before, in line {terms[term.id].line}.", term.line)
+        raise draft.error(f"the id {term.id!r} was already given in line {terms[term.id].line}.", term.line)
     terms[term.id] = term
 
 
 def _bare(value: str) -> str:
-    """The value without a comment at its end and without modifiers in braces; escapes stay."""
+    """The value without a comment at its end and without modifiers in braces; escapes are kept."""
     value = _COMMENT.sub("", " " + value).strip()
     if value.endswith("}") and not value.endswith("\\}") and (opened := _OPENED.search(value)):
         return value[: opened.start()].rstrip()
@@ -180,10 +181,11 @@ def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
         lines += [f"alt_id: {_escaped(other, spaces=True)}" for other in others.get(taxonomy.names[v], [])]
         lines += [f"is_a: {ids[p]}" for p in taxonomy.parents(v)]
         stanzas.append("\n".join(lines))
-    for id, said in taxonomy.deprecated.items():
+    for id, entry in taxonomy.deprecated.items():
         lines = ["[Term]", f"id: {_escaped(id, spaces=True)}"]
-        lines += [f"name: {_escaped(said.label, spaces=said.label != said.label.strip())}"] if said.label else []
-        lines += [f"replaced_by: {_escaped(name, spaces=True)}" for name in said.replaced_by]
-        lines += [f"consider: {_escaped(name, spaces=True)}" for name in said.consider]
+        label = entry.label
+        lines += [f"name: {_escaped(label, spaces=label != label.strip())}"] if label else []
+        lines += [f"replaced_by: {_escaped(name, spaces=True)}" for name in entry.replaced_by]
+        lines += [f"consider: {_escaped(name, spaces=True)}" for name in entry.consider]
         stanzas.append("\n".join([*lines, "is_obsolete: true"]))
     return "\n\n".join(stanzas) + "\n"

@@ -1,9 +1,9 @@
 """Paths, one per line, top first: ``Sports,Ball games,Tennis`` or ``Sports > Ball games > Tennis``.
 
-A path may stop anywhere. A name under two parents is one node with two parents. With ``names="path"`` nodes are called
-by their whole path (``Sports/Tennis``), so that equal names in different places are different nodes. Where the steps
-are separated by a mark such as `` > ``, which columns are not, this is the default, and the names are the paths as they
-are written: documents are labelled with these.
+A path may end at any level. A name under two parents is one node with two parents. With ``names="path"`` nodes are
+named by their whole path (``Sports/Tennis``), so that equal names in different places are different nodes. This is the
+default if the steps are separated by a mark that does not separate columns, such as `` > ``; the names are then the
+paths as they are written, because documents are labelled with these.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _mark(text: str, options: FormatOptions) -> tuple[str, bool]:
 
 
 def _steps(text: str, mark: str) -> Iterator[tuple[int, list[str]]]:
-    """Numbered paths cut at a mark; a line may be quoted as the only cell of a table."""
+    """Numbered paths split at a mark; a line may be quoted like the only cell of a table."""
     for number, line in body_lines(text):
         path = line.strip()
         if len(path) > 1 and path[0] == path[-1] == '"':
@@ -43,7 +43,7 @@ def _steps(text: str, mark: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _names_column(cells: list[str], text: str) -> bool:
-    """Whether the first line of paths is the name of the column: a usual word that no path begins with."""
+    """Whether the first line is the name of the column: a common word that no path begins with."""
     word = cells[0].lower().replace(" ", "_")
     lines = [line.lstrip('"') for _, line in itertools.islice(body_lines(text), 1, None)]
     return len(cells) == 1 and bool(_COLUMN.fullmatch(word)) and not any(line.startswith(cells[0]) for line in lines)

@@ -1,7 +1,7 @@
-"""Which format is this? Decided by content: by signs that only one format has, then by shape.
+"""Recognise the format of a file by its content: by features that only one format has, then by its shape.
 
-Where the shape fits a table as well as an outline, the header decides, then how many lines are indented together with
-the ending of the file; where these disagree, nothing is guessed, and the error names both.
+If the shape fits both a table and an outline, the header decides, then the number of indented lines together with the
+ending of the file name; if these disagree, the file is not recognised and the error names both formats.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from typing import Any
 
 from linnaeus.errors import TaxonomyError
 from linnaeus.taxonomy.formats.codes import code_columns, code_separator
@@ -23,9 +22,9 @@ _MESH = re.compile(r".+;\s*[A-Z]\d{2,}(\.\d+)*\s*")
 _TRIPLE = re.compile(r"(<[^<>]*>|_:\S+)\s+<[^<>]*>\s+\S")
 _TRIPLE_END = re.compile(r"\.\s*#")
 _TURTLE = re.compile(r"^\s*(@prefix|@base|prefix\s+\S*:\s*<|base\s+<)", re.IGNORECASE | re.MULTILINE)
-# A statement that begins with an IRI (XML tags have no colon and nothing but tags behind them): ``<urn:a> a <urn:B> .``
+# A statement that begins with an IRI (XML tags have no colon, and only tags follow them): ``<urn:a> a <urn:B> .``
 _STATEMENT = re.compile(r"(<[^<>\s:#]*[:#][^<>\s]*>|_:\S+)\s+(a\s|<[^<>\s:#]*[:#][^<>\s]*>\s)")
-LINES = 2000  # as many as are looked at
+LINES = 2000  # number of lines examined
 TABLE_ENDINGS = (".csv", ".tsv", ".tab")
 _INTEGERS = re.compile(r"-?\d+ +-?\d+\s*")
 
@@ -33,7 +32,7 @@ _INTEGERS = re.compile(r"-?\d+ +-?\d+\s*")
 def recognise_text(text: str, *, whole: bool = True, ending: str = "") -> str | None:
     """Name of the format, or None; ``whole`` is False if the text is only the beginning of a file.
 
-    ``ending`` (``.csv``) is that of the file name, for what may be several things.
+    ``ending`` (``.csv``) is the suffix of the file name, which decides between formats that fit equally well.
     """
     noted = find_note(text).get("format")
     if isinstance(noted, str):
@@ -41,7 +40,7 @@ def recognise_text(text: str, *, whole: bool = True, ending: str = "") -> str | 
     if document_sign(text) is not None:
         return None
     by_sign = _by_sign(text)
-    if by_sign is not None or text.lstrip().startswith("<"):  # other XML, or HTML, is no list of names
+    if by_sign is not None or text.lstrip().startswith("<"):  # other XML, or HTML, is not a list of names
         return by_sign
     if not whole:
         text = text.rpartition("\n")[0] or text
@@ -56,10 +55,10 @@ def _first_lines(text: str) -> list[str]:
 
 
 def ambiguity(text: str) -> str:
-    """Why a text was not recognised, as far as that can be said."""
+    """Why a text was not recognised, as far as that is known."""
     sign = document_sign(text)
     if sign is not None:
-        return f"this looks like documents ({sign}), not like a taxonomy"
+        return f"this looks like documents ({sign}), not a taxonomy"
     if text.lstrip().startswith("<"):
         return "the format is not recognised"
     lines, mark = _first_lines(text), column_mark(text)
@@ -77,7 +76,7 @@ def ambiguity(text: str) -> str:
 
 
 def taxonomy_sign(text: str) -> str | None:
-    """What shows that a text is a taxonomy and not documents, or None.
+    """The feature that shows that a text is a taxonomy and not documents, or None.
 
     Examples
     --------
@@ -97,34 +96,34 @@ def taxonomy_sign(text: str) -> str | None:
 
 
 def _by_sign(text: str) -> str | None:
-    """A word or mark that only one format begins with."""
+    """The format with a characteristic word or mark at its beginning, or None."""
     start = text.lstrip()
     if start[:1] in ("{", "["):
         return "obo" if start.startswith(("[Term]", "[Typedef]")) else "json"
     if re.match(r"<\?xml|<!--|<!DOCTYPE|<rdf:RDF|<RDF\b", start):
         return "rdf-xml" if "http://www.w3.org/1999/02/22-rdf-syntax-ns#" in text else None
     lines = [line.strip() for line in start.split("\n", 400)[:400]]
-    said = [line for line in lines if line and not line.startswith(("#", "%", "!"))]
-    if not said:
+    content = [line for line in lines if line and not line.startswith(("#", "%", "!"))]
+    if not content:
         return None
-    if said[0].startswith("format-version:") or "[Term]" in said:
+    if content[0].startswith("format-version:") or "[Term]" in content:
         return "obo"
-    if said[0].lower().startswith("@relation"):
+    if content[0].lower().startswith("@relation"):
         return "arff"
-    if _TURTLE.match(said[0]):
+    if _TURTLE.match(content[0]):
         return "turtle"
-    if _is_triple(said[0]):
-        return "n-triples" if all(map(_is_triple, said[:20])) else "turtle"
-    return "turtle" if _STATEMENT.match("\n".join(said)) else None
+    if _is_triple(content[0]):
+        return "n-triples" if all(map(_is_triple, content[:20])) else "turtle"
+    return "turtle" if _STATEMENT.match("\n".join(content)) else None
 
 
 def _is_triple(line: str) -> bool:
-    # In two steps: one expression for both ends takes quadratic time on a long line.
+    # In two steps, because one expression for both ends takes quadratic time on a long line.
     return bool(_TRIPLE.match(line)) and (line.endswith(".") or bool(_TRIPLE_END.search(line)))
 
 
 def _by_shape(lines: list[str], mark: str | None, ending: str) -> str | None:
-    """The shape of the rows: how many columns, what repeats, what is indented."""
+    """The format by the shape of the rows: number of columns, repetitions, indentation."""
     rows = [] if mark is None else _rows(lines, mark)
     if rows and header_columns(rows[0]) is not None:
         return "edges"
@@ -149,25 +148,25 @@ def _by_shape(lines: list[str], mark: str | None, ending: str) -> str | None:
 def _rows(lines: list[str], mark: str) -> list[list[str]]:
     try:
         return [cells for _, cells in table("\n".join(lines), mark, "the file")]
-    except TaxonomyError:  # a cell in quotes may be cut off here; the reader sees the whole
+    except TaxonomyError:  # a quoted cell may be cut off here; the reader sees the whole file
         return [line.split(mark) for line in lines]
 
 
 def _outlined(lines: list[str]) -> bool:
-    """Some lines are indented, the first is not, and no line has a tab inside."""
+    """Whether some lines are indented, the first is not, and no line contains a tab after its indentation."""
     indented = any(line[0] in " \t" for line in lines[1:])
     return indented and lines[0][0] not in " \t" and not any("\t" in line.strip() for line in lines)
 
 
 def _wordy(lines: list[str]) -> bool:
-    """No line is indented, and each has several words."""
+    """Whether no line is indented and each has several words."""
     return all(line[0] not in " \t" and len(line.split()) > 1 for line in lines)
 
 
 def _by_words(lines: list[str]) -> str | None:
-    """Lines without a delimiter: words of which one is a parent here and a child there, codes, or names.
+    """Format of lines without a delimiter: words that are parents in one line and children in others, codes or names.
 
-    Names of several words, nowhere indented, could as well be a parent and its children: these are not guessed.
+    Names of several words without indentation could also be a parent and its children, so they are not recognised.
     """
     if _wordy(lines):
         rows = [line.split() for line in lines]
@@ -184,10 +183,10 @@ def _by_columns(rows: list[list[str]], mark: str) -> str | None:
     later = {cell for row in rows for cell in row[1:]}
     distinct = len(set(first)) == len(first)
     if widths == {2}:
-        # Pairs of which none continues or repeats another: as likely a list of codes and titles.
+        # Pairs that do not share names with each other could also be a list of codes and titles.
         alone = len(rows) > 2 and distinct and len(later) == len(rows) and not later.intersection(first)
         return None if alone else "edges"
-    # A parent with its children: no parent has two lines, and one is the child of another; paths repeat beginnings.
+    # A parent with its children: no parent has two lines, and one is the child of another; paths share steps.
     if mark == "\t" and distinct and later.intersection(first):
         return "children"
     if len(rows) == 1 and mark == "\t":
@@ -204,7 +203,7 @@ _FASTA = re.compile(r">\S.*\n[A-Za-z*-]+\s*\Z")
 
 
 def document_sign(text: str) -> str | None:
-    """What makes a text look like documents, in a few words, or None.
+    """The feature that makes a text look like documents, in a few words, or None.
 
     Examples
     --------
@@ -229,7 +228,7 @@ def document_sign(text: str) -> str | None:
 def _json_sign(start: str) -> str | None:
     try:
         first, end = json.JSONDecoder().raw_decode(start[start.index("{") :])
-    except (ValueError, RecursionError):  # longer than the sample, broken or too deep: for the reader to say
+    except (ValueError, RecursionError):  # longer than the sample, invalid or too deep; the reader reports it
         return None
     if not isinstance(first, dict) or any(key in first for key in (*CHILDREN, *PARENTS)):
         return None
@@ -241,7 +240,7 @@ def _json_sign(start: str) -> str | None:
 
 def _header_sign(line: str) -> str | None:
     mark = delimiter([line])
-    cells: list[Any] = [cell.strip().strip('"').lower() for cell in line.split(mark)] if mark else []
+    cells = [cell.strip().strip('"').lower() for cell in line.split(mark)] if mark else []
     if header_columns(cells) is not None:
         return None
     text = next((cell for cell in cells if cell in TEXT), None)

@@ -1,20 +1,21 @@
 """SKOS vocabularies in Turtle, RDF/XML and N-Triples.
 
-Edges come from ``broader``, ``narrower`` and ``topConceptOf``/``hasTopConcept`` (which only declare a node); the
-transitive relations repeat what the others say and are ignored. A node is called by its IRI, its notation or its
+Edges are read from ``broader`` and ``narrower``; ``topConceptOf`` and ``hasTopConcept`` only declare a node, and the
+transitive relations are ignored because they repeat the others. A node is named by its IRI, its notation or its
 preferred label.
 
-The display label is the preferred label in the language asked for, else English, else without language, else the first;
-a language that no label has is an error. A taxonomy keeps one label per node: how many others were left out, by
-language, is noted in the draft. Concepts that are ``owl:deprecated`` are left out unless ``obsolete=True`` keeps them:
-they become deprecated ids with what ``dcterms:isReplacedBy`` (or ``dcterms:replaces`` of the other concept) names.
+The display label is the preferred label in the requested language, otherwise in English, otherwise without a language,
+otherwise the first one; a language that no label has is an error. A taxonomy keeps one label per node; the draft counts
+the others by language. Concepts that are ``owl:deprecated`` are left out unless ``obsolete=True`` keeps them: they
+become deprecated ids, replaced by the concepts that ``dcterms:isReplacedBy`` (or ``dcterms:replaces``) names.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Any
+from collections.abc import Iterator
+from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
@@ -31,8 +32,8 @@ OWL = "http://www.w3.org/2002/07/owl#"
 REPLACED_BY = ("http://purl.org/dc/terms/isReplacedBy", "http://purl.obolibrary.org/obo/IAO_0100001")
 RDFS_LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 REPLACES = "http://purl.org/dc/terms/replaces"
-CALL_BY_IRI = "call the nodes by their IRI (names='iri')"
-OURS = "urn:linnaeus:"  # names that are no IRI travel as urn:linnaeus:<percent-encoded> and come back as they were
+NAME_BY_IRI = "name the nodes by their IRI (names='iri')"
+OURS = "urn:linnaeus:"  # names that are not IRIs are written as urn:linnaeus:<percent-encoded>
 _DECLARED = re.compile(r"""(<\?xml[^>]{0,80}?)(\sencoding\s*=\s*["'][\w.:-]+["'])([^>]*\?>)""")
 _ENTITY = re.compile(r"""<!ENTITY\s+(?:%\s+)?([^\s"'%&;<>]+)\s+("[^"]*"|'[^']*')""")
 _REFERENCE = re.compile(r"[&%]([^\s&;#%]{1,100});")
@@ -40,35 +41,46 @@ LARGEST_ENTITY = 1 << 20
 _IRI = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://|urn:)[^\x00-\x20<>\"{}|\\^`]+")
 
 
+class _Statement(NamedTuple):
+    """A triple about a concept; ``language`` is that of a literal, in lower case."""
+
+    subject: str
+    predicate: str
+    value: str
+    language: str = ""
+
+
 def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
     """Names and pairs of the concepts."""
     names = options.choose("names", ("iri", "notation", "label"))
     concepts = _Concepts(Draft(source, repeats=True), options.language)
-    for subject, predicate, value in _triples(text, source, format):
-        concepts.add(subject, predicate, value)
+    for statement in _statements(text, source, format):
+        concepts.add(statement)
     return concepts.draft_named_by(names, bool(options.obsolete))
 
 
-def _triples(text: str, source: str, format: str) -> Any:
+def _statements(text: str, source: str, format: str) -> Iterator[_Statement]:
     import pyoxigraph as ox
 
     kinds = {"turtle": ox.RdfFormat.TURTLE, "rdf-xml": ox.RdfFormat.RDF_XML, "n-triples": ox.RdfFormat.N_TRIPLES}
-    if format == "rdf-xml":  # decoded by now, whatever the declaration says
+    if format == "rdf-xml":  # already decoded, whatever encoding is declared
         text = _DECLARED.sub(r"\1\3", text, count=1)
         _refuse_expansion(text, source)
     try:
         for quad in ox.parse(text, format=kinds[format], base_iri=OURS):
-            if isinstance(quad.subject, ox.NamedNode):
-                yield quad.subject.value, quad.predicate.value, quad.object
+            subject, value = quad.subject, quad.object
+            if isinstance(subject, ox.NamedNode) and not isinstance(value, ox.Triple):
+                language = value.language if isinstance(value, ox.Literal) else None
+                yield _Statement(subject.value, quad.predicate.value, value.value, (language or "").lower())
     except SyntaxError as error:
         raise Draft(source).error(f"not {format}: {error.msg}.", error.lineno or 0) from None
 
 
 def _refuse_expansion(text: str, source: str) -> None:
-    """An error if the entities that an XML file declares would make it much longer than it is."""
+    """Raise an error if the entities that an XML file declares would make it much longer."""
     if "<!ENTITY" not in text:
         return
-    size: dict[str, int] = {}  # of entities when expanded; one may refer only to those before it
+    size: dict[str, int] = {}  # of expanded entities; an entity may refer only to earlier ones
     for found in _ENTITY.finditer(text):
         value = found.group(2)[1:-1]
         size[found.group(1)] = len(value) + sum(size.get(name, 0) for name in _REFERENCE.findall(value))
@@ -77,76 +89,76 @@ def _refuse_expansion(text: str, source: str) -> None:
     total = sum(size.get(name, 0) for name in _REFERENCE.findall(text))
     if max(size.values(), default=0) > LARGEST_ENTITY or total > max(LARGEST_ENTITY, 20 * len(text)):
         line = text.count("\n", 0, text.index("<!ENTITY")) + 1
-        raise Draft(source).error("the entities that the XML file declares expand to more than is reasonable.", line)
+        raise Draft(source).error("the entities declared in the XML file expand to more than the allowed size.", line)
 
 
 class _Concepts:
-    """What the triples say about each concept, in the order in which the file first speaks of them."""
+    """The statements about each concept, in the order in which the file first mentions them."""
 
     def __init__(self, draft: Draft, language: str | None) -> None:
         self.draft = draft
         self.wanted = language
-        self.order: dict[str, None] = {}  # every IRI that is a concept or stands in a relation
-        self.said: set[str] = set()  # those the file describes, not just points at
+        self.order: dict[str, None] = {}  # every IRI that is a concept or occurs in a relation
+        self.described: set[str] = set()  # those that the file describes and does not only refer to
         self.pairs: dict[tuple[str, str], None] = {}
         self.label: dict[str, tuple[int, str, str]] = {}  # rank of the language, label, language
         self.languages: dict[str, list[str]] = {}  # those of all preferred labels
         self.notation: dict[str, str] = {}
-        self.gone: dict[str, None] = {}
-        self.former: dict[str, str] = {}  # rdfs:label, which deprecated concepts may have instead of a preferred label
+        self.deprecated: dict[str, None] = {}
+        self.rdfs_label: dict[str, str] = {}  # which deprecated concepts may have instead of a preferred label
         self.others: dict[str, tuple[str, str]] = {}  # every label, with its concept and its language
         self.replaced_by: dict[str, dict[str, None]] = {}
 
-    def add(self, subject: str, predicate: str, value: Any) -> None:
+    def add(self, statement: _Statement) -> None:
+        subject, predicate, value, language = statement
         if predicate == RDF_TYPE:
-            if getattr(value, "value", "") == SKOS + "Concept":
+            if value == SKOS + "Concept":
                 self._describe(subject)
-            elif getattr(value, "value", "") == OWL + "DeprecatedClass":
-                self.gone[subject] = None
+            elif value == OWL + "DeprecatedClass":
+                self.deprecated[subject] = None
         elif predicate == OWL + "deprecated":
-            if value.value.lower() in ("true", "1"):
-                self.gone[subject] = None
+            if value.lower() in ("true", "1"):
+                self.deprecated[subject] = None
         elif predicate == RDFS_LABEL:
-            if subject not in self.former or self._rank((getattr(value, "language", None) or "").lower()) <= 2:
-                self.former[subject] = value.value
+            if subject not in self.rdfs_label or self._rank(language) <= 2:
+                self.rdfs_label[subject] = value
         elif predicate in REPLACED_BY:
-            self.replaced_by.setdefault(subject, {})[value.value] = None
+            self.replaced_by.setdefault(subject, {})[value] = None
         elif predicate == REPLACES:
-            self.replaced_by.setdefault(value.value, {})[subject] = None
+            self.replaced_by.setdefault(value, {})[subject] = None
         elif predicate.startswith(SKOS):
-            self._relate(subject, predicate[len(SKOS) :], value)
+            self._relate(subject, predicate[len(SKOS) :], value, language)
 
     def _describe(self, iri: str) -> None:
         self.order.setdefault(iri)
-        self.said.add(iri)
+        self.described.add(iri)
 
-    def _relate(self, subject: str, relation: str, value: Any) -> None:
+    def _relate(self, subject: str, relation: str, value: str, language: str) -> None:
         if relation == "broader":
             self._describe(subject)
-            self.order.setdefault(value.value)
-            self.pairs.setdefault((value.value, subject))
+            self.order.setdefault(value)
+            self.pairs.setdefault((value, subject))
         elif relation == "narrower":
             self._describe(subject)
-            self.order.setdefault(value.value)
-            self.pairs.setdefault((subject, value.value))
+            self.order.setdefault(value)
+            self.pairs.setdefault((subject, value))
         elif relation == "topConceptOf":
             self._describe(subject)
         elif relation == "hasTopConcept":
-            self.order.setdefault(value.value)
+            self.order.setdefault(value)
         elif relation == "notation":
-            self.notation.setdefault(subject, value.value)
+            self.notation.setdefault(subject, value)
         elif relation == "prefLabel":
-            self._keep_better(subject, value)
+            self._keep_better(subject, value, language)
         elif relation == "altLabel":
-            self.others.setdefault(value.value, (subject, ""))
+            self.others.setdefault(value, (subject, ""))
 
-    def _keep_better(self, subject: str, value: Any) -> None:
-        language = (getattr(value, "language", None) or "").lower()
+    def _keep_better(self, subject: str, label: str, language: str) -> None:
         rank = self._rank(language)
         self.languages.setdefault(subject, []).append(language)
-        self.others[value.value] = (subject, language)
+        self.others[label] = (subject, language)
         if subject not in self.label or rank < self.label[subject][0]:
-            self.label[subject] = (rank, value.value, language)
+            self.label[subject] = (rank, label, language)
 
     def _rank(self, language: str) -> int:
         if self.wanted and language.split("-")[0] == self.wanted.lower().split("-")[0]:
@@ -164,14 +176,14 @@ class _Concepts:
     def draft_named_by(self, names: str, obsolete: bool) -> Draft:
         draft = self.draft
         self._refuse_missing_language()
-        gone: dict[str, None] = {} if obsolete else self.gone
-        known = [iri for iri in self.order if iri not in gone]
-        described = {iri for iri in known if iri in self.said or iri in self.label}
+        left_out: dict[str, None] = {} if obsolete else self.deprecated
+        known = [iri for iri in self.order if iri not in left_out]
+        described = {iri for iri in known if iri in self.described or iri in self.label}
         for above, below in self.pairs:
-            if below not in described and below not in gone:
+            if below not in described and below not in left_out:
                 raise draft.error(f"concept <{below}>, narrower than <{above}>, is not described in the file.")
         called = self._called(known, names)
-        if any(above not in described and above not in gone for above, _ in self.pairs):
+        if any(above not in described and above not in left_out for above, _ in self.pairs):
             draft.declared = {called[iri] for iri in described}  # the others are unknown parents
         for iri in known:
             label = self.label.get(iri)
@@ -179,13 +191,14 @@ class _Concepts:
                 draft.left_out += Counter(self.languages[iri]) - Counter([label[2]])
             draft.node(called[iri], label[1] if label and names != "label" else None)
         for above, below in self.pairs:
-            if above not in gone and below not in gone:
+            if above not in left_out and below not in left_out:
                 draft.edge(called[above], called[below])
         texts = self._texts(names)
-        for iri in dict.fromkeys([*(iri for iri in self.order if iri in gone), *self.gone, *self.replaced_by]):
+        in_order = (iri for iri in self.order if iri in left_out)
+        for iri in dict.fromkeys([*in_order, *self.deprecated, *self.replaced_by]):
             if iri not in called:
                 targets = tuple(texts.get(other, _name(other)) for other in self.replaced_by.get(iri, ()))
-                shown = self.label[iri][1] if iri in self.label else self.former.get(iri, "")
+                shown = self.label[iri][1] if iri in self.label else self.rdfs_label.get(iri, "")
                 name = shown if shown and names == "label" else texts.get(iri, _name(iri))
                 draft.deprecated.setdefault(name, Deprecated(targets, label=shown))
         for text, (iri, language) in self.others.items():
@@ -194,7 +207,7 @@ class _Concepts:
         return draft
 
     def _texts(self, names: str) -> dict[str, str]:
-        """What concepts are called, unless it is by their IRI."""
+        """Names of concepts that are not named by their IRI."""
         if names == "iri":
             return {}
         return self.notation if names == "notation" else {iri: label[1] for iri, label in self.label.items()}
@@ -206,11 +219,11 @@ class _Concepts:
         owner: dict[str, str] = {}
         for iri in known:
             if iri not in texts:
-                raise self.draft.error(f"concept <{iri}> has no {names}; {CALL_BY_IRI}.")
+                raise self.draft.error(f"concept <{iri}> has no {names}; {NAME_BY_IRI}.")
             first = owner.setdefault(texts[iri], iri)
             if first != iri:
                 both = f"<{first}> and <{iri}> share the {names} {texts[iri]!r}"
-                raise self.draft.error(f"{both}; {CALL_BY_IRI}.")
+                raise self.draft.error(f"{both}; {NAME_BY_IRI}.")
         return {iri: texts[iri] for iri in known}
 
 
@@ -234,17 +247,17 @@ def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
         triples += [ox.Triple(node, ox.NamedNode(SKOS + "broader"), nodes[p]) for p in above]
         if not above:
             triples.append(ox.Triple(node, ox.NamedNode(SKOS + "topConceptOf"), scheme))
-    for id, said in taxonomy.deprecated.items():
+    for id, entry in taxonomy.deprecated.items():
         node = ox.NamedNode(_iri(id))
         triples.append(ox.Triple(node, ox.NamedNode(RDF_TYPE), ox.NamedNode(SKOS + "Concept")))
         triples.append(ox.Triple(node, ox.NamedNode(OWL + "deprecated"), ox.Literal(True)))
-        if said.label:
-            text = ox.Literal(said.label, language=options.language) if options.language else ox.Literal(said.label)
+        if entry.label:
+            text = ox.Literal(entry.label, language=options.language) if options.language else ox.Literal(entry.label)
             triples.append(ox.Triple(node, ox.NamedNode(SKOS + "prefLabel"), text))
-        targets = [ox.NamedNode(_iri(name)) for name in said.replaced_by]
+        targets = [ox.NamedNode(_iri(name)) for name in entry.replaced_by]
         triples += [ox.Triple(node, ox.NamedNode(REPLACED_BY[0]), target) for target in targets]
-    data: Any = ox.serialize(triples, format=kinds[format], prefixes={"skos": SKOS} if format != "n-triples" else None)
-    return str(data.decode())
+    prefixes = {"skos": SKOS} if format != "n-triples" else None
+    return (ox.serialize(triples, format=kinds[format], prefixes=prefixes) or b"").decode()
 
 
 def _name(iri: str) -> str:

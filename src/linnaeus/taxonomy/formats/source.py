@@ -1,7 +1,7 @@
-"""From a path to text and back: compression, encodings, line numbers, and the note a writer may leave on top.
+"""From a path to text and back: compression, encodings, line numbers, delimiters, and the note on top of a file.
 
 A note is one comment line ``# linnaeus {"root": null}`` (``!`` in OBO, ``%`` in ARFF, ``<!-- -->`` in XML). It holds
-what the format itself cannot say: ``format``, ``kind``, ``root`` (a name or null) and ``order`` (names by node number).
+what the format itself cannot express: ``format``, ``kind``, ``root`` (a name or null) and ``order`` (names by number).
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, BinaryIO
+from typing import BinaryIO, TypedDict
 
 from linnaeus import files
 from linnaeus.errors import TaxonomyError, place
 from linnaeus.taxonomy.names import PATH_MARKS
 
 __all__ = [
+    "Note",
     "add_note",
     "body_lines",
     "checked_note",
@@ -47,15 +48,24 @@ SAMPLE = 200  # lines examined to find the delimiter
 PATH_SAMPLE = 2000  # lines examined to find the mark between the steps of paths
 
 
+class Note(TypedDict, total=False):
+    """What a note may hold."""
+
+    format: str
+    kind: str
+    root: str | None
+    order: list[str]
+
+
 def load(path: str | os.PathLike[str], size: int = -1) -> bytes:
-    """The first ``size`` bytes of a file (all by default; ``-`` is the standard input), unpacked if it is packed."""
+    """The first ``size`` bytes of a file (all by default; ``-`` is standard input), decompressed if necessary."""
     name = source_name(path)
     with files.intact(name, TaxonomyError), _opened(path) as raw, files.unpacked(raw, name, TaxonomyError) as file:
         return file.read(size)
 
 
 def source_name(path: str | os.PathLike[str]) -> str:
-    """What a file is called in messages."""
+    """The name of a file in messages."""
     return "<stdin>" if str(path) == "-" else str(path)
 
 
@@ -66,7 +76,7 @@ def _opened(path: str | os.PathLike[str]) -> BinaryIO:
 
 
 def save(path: str | os.PathLike[str], text: str) -> None:
-    """Write UTF-8, packed where the ending asks for it, in one step; ``-`` is the standard output."""
+    """Write UTF-8 atomically, compressed if the file name asks for it; ``-`` is standard output."""
     if str(path) == "-":
         sys.stdout.write(text)
         return
@@ -74,29 +84,29 @@ def save(path: str | os.PathLike[str], text: str) -> None:
 
 
 def decode(data: bytes, source: str, encoding: str | None = None) -> str:
-    """Text of the bytes by ``encoding``, a byte order mark, what XML declares, or UTF-8.
+    """Text of the bytes by ``encoding``, a byte-order mark, the XML declaration, or UTF-8.
 
-    A wrong byte or a zero byte is named with its line.
+    An invalid byte or a null byte is an error that names its line.
     """
     if encoding is None and (declared := _XML_ENCODING.match(data)):
         named = declared.group(1).decode()
-        # The declaration itself was read byte by byte: it cannot be true of UTF-16 and UTF-32.
+        # The declaration was read byte by byte, so that the file cannot be UTF-16 or UTF-32.
         encoding = None if named.lower().startswith(("utf-16", "utf-32")) else named
     try:
         text = files.decode(data, source, encoding, TaxonomyError)
-    except UnicodeError as error:  # of codecs that are not for files, such as 'idna'
-        raise TaxonomyError(f"{source}: the encoding {encoding!r} does not read it ({error}).") from None
+    except UnicodeError as error:  # from codecs that are not meant for files, such as 'idna'
+        raise TaxonomyError(f"{source}: the encoding {encoding!r} cannot decode the file ({error}).") from None
     if "\x00" in text:
         line = text.count("\n", 0, text.index("\x00")) + 1
         raise TaxonomyError(
-            f"{place(source, line)}: a zero byte is not text; a binary file, or UTF-16? {files.NAME_ENCODING}, "
+            f"{place(source, line)}: the file contains a null byte, so it is binary or UTF-16; {files.NAME_ENCODING}, "
             "for example 'utf-16-le'."
         )
     return text
 
 
-def find_note(text: str) -> dict[str, Any]:
-    """What the note on top says; empty where there is none."""
+def find_note(text: str) -> Note:
+    """The note on top of a text; empty if there is none."""
     found = _NOTE.search(text[:200]) or (_NOTE.search(text) if "linnaeus {" in text[:200] else None)
     if found is None:
         return {}
@@ -106,32 +116,36 @@ def find_note(text: str) -> dict[str, Any]:
         return {}
 
 
-def checked_note(note: object) -> dict[str, Any]:
-    """Those entries of a note that are what a writer writes; a file may be edited by hand."""
+def checked_note(note: object) -> Note:
+    """The valid entries of a note; a file may have been edited by hand."""
+    found: Note = {}
     if not isinstance(note, dict):
-        return {}
-    good = {
-        "format": lambda value: isinstance(value, str),
-        "kind": lambda value: value in ("tree", "dag", "graph"),
-        "root": lambda value: value is None or isinstance(value, str),
-        "order": lambda value: isinstance(value, list) and all(isinstance(name, str) for name in value),
-    }
-    return {key: note[key] for key, fits in good.items() if key in note and fits(note[key])}
+        return found
+    order = note.get("order")
+    if isinstance(note.get("format"), str):
+        found["format"] = note["format"]
+    if note.get("kind") in ("tree", "dag", "graph"):
+        found["kind"] = note["kind"]
+    if "root" in note and (note["root"] is None or isinstance(note["root"], str)):
+        found["root"] = note["root"]
+    if isinstance(order, list) and all(isinstance(name, str) for name in order):
+        found["order"] = order
+    return found
 
 
-def add_note(text: str, note: dict[str, Any], mark: str) -> str:
+def add_note(text: str, note: Note, mark: str) -> str:
     """The text with a note as its first line (in XML: as its second)."""
-    said = "linnaeus " + json.dumps(note, ensure_ascii=False)
+    line = "linnaeus " + json.dumps(note, ensure_ascii=False)
     if mark != "<!--":
-        return f"{mark} {said}\n{text}"
+        return f"{mark} {line}\n{text}"
     declaration, rest = text.split("\n", 1)
-    safe = said.replace("--", "-\\u002d")  # two hyphens would end the comment
+    safe = line.replace("--", "-\\u002d")  # two hyphens would end the comment
     return f"{declaration}\n<!-- {safe} -->\n{rest}"
 
 
 def body_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Numbered lines that say something, without what stands on top: comments (``#``, up to and including the note)
-    and the line ``sep=;`` that spreadsheets write.
+    """Numbered lines that are not blank, without the comments (``#``, up to and including the note) and the line
+    ``sep=;`` of spreadsheets at the top.
     """
     on_top = True
     for number, line in enumerate(text.split("\n"), 1):
@@ -153,7 +167,7 @@ def delimiter(lines: Sequence[str]) -> str | None:
 
 
 def column_mark(text: str) -> str | None:
-    """The delimiter of columns: the one that a line ``sep=;`` names, else the one that most of the first lines contain.
+    """The delimiter of columns: the one in a line ``sep=;``, otherwise the one that most of the first lines contain.
 
     Examples
     --------
@@ -175,9 +189,9 @@ def is_header(cells: list[str]) -> bool:
 
 
 def path_mark(text: str) -> str | None:
-    """The mark between the steps of paths, such as `` > ``, that at least half of the first lines have, or None.
+    """The mark between the steps of paths, such as `` > ``, if at least half of the first lines contain it, or None.
 
-    Lines that hold a delimiter of columns as often are a table. A slash counts only where commas occur, too:
+    Lines that contain a delimiter of columns as often are a table. A slash counts only if some lines contain commas:
     otherwise the lines are codes (`linnaeus.taxonomy.formats.codes`).
 
     Examples
@@ -188,7 +202,7 @@ def path_mark(text: str) -> str | None:
     lines = [line for _, line in itertools.islice(body_lines(text), PATH_SAMPLE)]
     if not lines or any("\t" in line or line[0].isspace() for line in lines):
         return None
-    # A comma in front of a blank is one of a name.
+    # A comma before a space is part of a name.
     delimiters = max(sum(bool(_DELIMITER[mark].search(line)) for line in lines) for mark in _DELIMITER)
     for mark in PATH_MARKS:
         marked = sum(mark in line for line in lines)
@@ -198,9 +212,9 @@ def path_mark(text: str) -> str | None:
 
 
 def table(text: str, mark: str, source: str) -> Iterator[tuple[int, list[str]]]:
-    """Numbered rows of cells without surrounding spaces; quotes as in CSV, and a quoted cell may hold line breaks.
+    """Numbered rows of cells without surrounding spaces; quotes as in CSV, and a quoted cell may contain line breaks.
 
-    Rows of empty cells, which spreadsheets leave at the end, are skipped.
+    Rows of empty cells, which spreadsheets write at the end, are skipped.
     """
     if '"' not in text:
         for number, line in body_lines(text):
@@ -223,7 +237,7 @@ def table(text: str, mark: str, source: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def quoted(cells: Sequence[str], mark: str) -> str:
-    """One line of a delimited file, cells quoted where they must be."""
+    """One line of a delimited file; cells are quoted if necessary."""
     if not any(mark in cell or '"' in cell or "\n" in cell or "\r" in cell for cell in cells):
         return mark.join(cells)
     buffer = io.StringIO()
