@@ -92,7 +92,7 @@ def _over(given: GivenLabels, taxonomy: Taxonomy) -> CSR:
     if given.indicator is not None:
         return given.over(taxonomy)
     try:
-        return taxonomy.indicator(given.rows)
+        return taxonomy.indicator(given.rows or [])
     except UnknownLabelError as error:
         if given.codec.kind == "labels" and given.codec.dtype.startswith(("int", "uint")):
             error.args = (
