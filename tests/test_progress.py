@@ -42,7 +42,7 @@ def test_short_work_shows_nothing(monkeypatch) -> None:
 
 def test_long_work_shows_a_bar_and_a_spinner(monkeypatch) -> None:
     terminal = at_terminal(monkeypatch)
-    monkeypatch.setattr(module, "_PATIENCE", 0.02)
+    monkeypatch.setattr(module, "_DELAY", 0.02)
     count(30)
     assert "counting" in terminal.getvalue()
     with waiting("reading"):
@@ -51,7 +51,7 @@ def test_long_work_shows_a_bar_and_a_spinner(monkeypatch) -> None:
 
 
 def test_nothing_is_shown_where_nobody_looks(monkeypatch) -> None:
-    monkeypatch.setattr(module, "_PATIENCE", 0.0)
+    monkeypatch.setattr(module, "_DELAY", 0.0)
     pipe = io.StringIO()
     monkeypatch.setattr(sys, "stderr", pipe)
     count()
@@ -62,7 +62,7 @@ def test_nothing_is_shown_where_nobody_looks(monkeypatch) -> None:
 
 def test_an_error_ends_the_display(monkeypatch) -> None:
     terminal = at_terminal(monkeypatch)
-    monkeypatch.setattr(module, "_PATIENCE", 0.0)
+    monkeypatch.setattr(module, "_DELAY", 0.0)
 
     def fail() -> None:
         with waiting("reading"):

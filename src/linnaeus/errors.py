@@ -1,4 +1,4 @@
-"""Errors a user can cause, each one sentence: what was given, what was expected, the nearest thing that exists."""
+"""Errors that a user can cause, each one sentence: what was given, what was expected, the nearest valid value."""
 
 from __future__ import annotations
 
@@ -31,9 +31,14 @@ _LONGEST = 2000  # characters of a message
 
 
 class LinnaeusError(ValueError):
-    """Base of every error that linnaeus raises on bad input; the command line prints it without a traceback.
+    """Base class of the errors that linnaeus raises for invalid input; the command line prints them without traceback.
 
     A message that quotes a very long cell or name is shortened in the middle.
+
+    Parameters
+    ----------
+    *arguments : object
+        The message.
 
     Examples
     --------
@@ -49,7 +54,7 @@ class LinnaeusError(ValueError):
 
 
 class TaxonomyError(LinnaeusError):
-    """The taxonomy is not what it should be: a cycle, an unknown node, a duplicate."""
+    """The taxonomy is invalid: a cycle, an unknown node, a duplicate."""
 
 
 class DataError(LinnaeusError):
@@ -57,7 +62,7 @@ class DataError(LinnaeusError):
 
 
 class DataTypeError(DataError, TypeError):
-    """Features are of a type that is not a number; a `TypeError`, too, as scikit-learn's conventions ask for."""
+    """Features are not numeric; also a `TypeError`, as scikit-learn's conventions require."""
 
 
 class UnknownLabelError(DataError):
@@ -69,19 +74,31 @@ class ParameterError(LinnaeusError):
 
 
 class StoreError(LinnaeusError):
-    """A model folder is missing, damaged, or of another format."""
+    """A model folder is missing, damaged, or in an unsupported format."""
 
 
 class CheckpointError(StoreError):
-    """A checkpoint is damaged, in use, or of another fit."""
+    """A checkpoint is damaged, in use, or belongs to another fit."""
 
 
 class EngineError(LinnaeusError):
-    """Blocks of work cannot run: a package is missing, no cluster answers, workers were lost."""
+    """Work cannot run on an engine: a package is missing, no cluster answers, workers were lost."""
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str:
-    """A hint ``; did you mean 'Sports'?`` when a candidate resembles ``word``, otherwise an empty string.
+    """A hint such as ``; did you mean 'Sports'?`` for a message.
+
+    Parameters
+    ----------
+    word : str
+        What was given.
+    candidates : iterable of str
+        What is valid.
+
+    Returns
+    -------
+    str
+        The hint, or an empty string if no candidate resembles the word.
 
     Examples
     --------
@@ -95,17 +112,29 @@ def nearest(word: str, candidates: Iterable[str]) -> str:
 
 
 def closest(word: str, candidates: Iterable[str]) -> str | None:
-    """The candidate that resembles a word most, or None where none does.
+    """The candidate that is most similar to a word.
+
+    Parameters
+    ----------
+    word : str
+        What was given.
+    candidates : iterable of str
+        What is valid.
+
+    Returns
+    -------
+    str or None
+        The candidate, or None if none is similar.
 
     Examples
     --------
     >>> closest("sprots", ["Sports", "Science"])
     'Sports'
     """
-    if len(word) > 200:  # a slip of the pen is found in names, not in texts
+    if len(word) > 200:  # typing errors are looked for in names, not in texts
         return None
     pool = [candidate for candidate in candidates if len(candidate) <= 200]
-    if len(pool) > 50_000:  # difflib is quadratic in spirit: keep those that share the first letter, then the length
+    if len(pool) > 50_000:  # difflib is slow: keep candidates with the same first letter and a similar length
         pool = [c for c in pool if c[:1].lower() == word[:1].lower() and abs(len(c) - len(word)) <= 3][:50_000]
     lowered = {c.lower(): c for c in reversed(pool)}
     found = difflib.get_close_matches(word.lower(), list(lowered), n=1, cutoff=0.6)
@@ -139,7 +168,20 @@ def check_choice(name: str, value: object, choices: Iterable[str | None]) -> Non
 def check_number(
     name: str, value: object, *, above: float | None = None, least: float | None = None, whole: bool = False
 ) -> None:
-    """Refuse a parameter that is not a (whole) number above or of at least a bound.
+    """Raise a `ParameterError` if a value is not a finite number within a bound.
+
+    Parameters
+    ----------
+    name : str
+        The parameter, for the message.
+    value : object
+        What was given.
+    above : float, default=None
+        The value must be larger than this.
+    least : float, default=None
+        The value must be at least this.
+    whole : bool, default=False
+        Whether the value must be a whole number.
 
     Examples
     --------
@@ -160,7 +202,25 @@ def check_number(
 
 
 def place(source: str | None, line: int | None = None) -> str:
-    """Where something was found, for messages: ``docs.jsonl:17``, ``docs.jsonl`` or ``the input``."""
+    """A place in a file, for messages.
+
+    Parameters
+    ----------
+    source : str or None
+        Name of the file, if it is known.
+    line : int, default=None
+        Number of the line, from 1.
+
+    Returns
+    -------
+    str
+        For example ``docs.jsonl:17``, ``docs.jsonl``, ``line 17`` or ``the input``.
+
+    Examples
+    --------
+    >>> place("docs.jsonl", 17), place(None)
+    ('docs.jsonl:17', 'the input')
+    """
     if source is None:
         return "the input" if line is None else f"line {line}"
     return source if line is None else f"{source}:{line}"
@@ -170,7 +230,17 @@ _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u206
 
 
 def visible(text: str) -> str:
-    """Text for a terminal or a page: characters that control either, or turn the direction of writing, are escaped.
+    """Text that is safe to show: control characters, and those that change the direction of writing, are escaped.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+
+    Returns
+    -------
+    str
+        The text for a terminal or a page.
 
     Examples
     --------

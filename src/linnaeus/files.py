@@ -1,9 +1,9 @@
 """Files as bytes: read through compression and encodings, and written in one step.
 
-Compression (gzip, xz, bzip2, a zip archive with one file) is recognised by the first bytes, not by the name. A file
-that unpacks to more than 256 MB and more than 250 times its size is refused unless a larger limit is given. Text is
-decoded by the encoding that is given, else by a byte order mark, else as UTF-8; errors name the file and line, in the
-error class of the room that reads.
+Compression (gzip, xz, bzip2, a zip archive with one file) is detected by the first bytes, not by the name. A file that
+unpacks to more than 256 MB and more than 250 times its size is refused unless a larger limit is given. Text is decoded
+with the given encoding, otherwise by a byte order mark, otherwise as UTF-8; errors name the file and line, and have the
+class that the caller passes.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from os import PathLike
+from types import ModuleType
 from typing import Any, BinaryIO
 
 from linnaeus.errors import LinnaeusError, place
@@ -48,11 +49,11 @@ __all__ = [
     "zip_members",
 ]
 
-MAGIC: tuple[tuple[bytes, Any], ...] = ((b"\x1f\x8b", gzip), (b"\xfd7zXZ\x00", lzma), (b"BZh", bz2))
+MAGIC: tuple[tuple[bytes, ModuleType], ...] = ((b"\x1f\x8b", gzip), (b"\xfd7zXZ\x00", lzma), (b"BZh", bz2))
 ZIP = b"PK\x03\x04"
-UNPACKED_BYTES, UNPACKED_RATIO = 256 << 20, 250  # text is rarely packed to less than a hundredth
-ENDINGS: dict[str, Any] = {".gz": gzip, ".xz": lzma, ".bz2": bz2}
-NAME_ENCODING = "name the encoding with encoding=..."  # the command line puts its option there
+UNPACKED_BYTES, UNPACKED_RATIO = 256 << 20, 250  # text is rarely compressed to less than a hundredth
+ENDINGS: dict[str, ModuleType] = {".gz": gzip, ".xz": lzma, ".bz2": bz2}
+NAME_ENCODING = "name the encoding with encoding=..."  # the command line replaces it by its option
 DAMAGE = (EOFError, lzma.LZMAError, zlib.error, OSError, zipfile.BadZipFile, NotImplementedError, struct.error)
 # UTF-32 first: its little-endian mark begins with that of UTF-16.
 MARKS = (
@@ -65,7 +66,7 @@ MARKS = (
 
 
 def is_regular(path: str | PathLike[str]) -> bool:
-    """Whether a path is a file that can be read more than once; not so /dev/stdin and the pipe of ``<(command)``."""
+    """Whether a path is a file that can be read more than once, unlike /dev/stdin and the pipe of ``<(command)``."""
     return stat.S_ISREG(os.stat(path).st_mode)
 
 
@@ -118,7 +119,7 @@ def unpacked(
 
 
 def unpack_limit(size: int, limit: int | None = None) -> int:
-    """The number of bytes that a packed file of ``size`` bytes may unpack to: the limit given, or the usual one."""
+    """The number of bytes that a packed file of ``size`` bytes may unpack to: the given limit, or the default."""
     return max(UNPACKED_BYTES, UNPACKED_RATIO * size) if limit is None else limit
 
 
@@ -131,11 +132,11 @@ def too_large(name: str, limit: int) -> str:
 
 
 def zip_members(raw: BinaryIO, name: str, error: type[LinnaeusError]) -> list[zipfile.ZipInfo]:
-    """The files of a zip archive, without folders and what macOS adds; an Office document or a password is an error."""
+    """The files of a zip archive, without folders and files added by macOS; refuses Office documents and passwords."""
     with intact(name, error):
         found = [info for info in zipfile.ZipFile(raw).infolist() if not info.is_dir()]
     if any(info.filename == "[Content_Types].xml" for info in found):
-        raise error(f"{name} is an Office document, which is not read; save it as CSV or as plain text.")
+        raise error(f"{name} is an Office document, which cannot be read; save it as CSV or as plain text.")
     if any(info.flag_bits & 1 for info in found):
         raise error(f"{name} is encrypted; unpack it first.")
     return [info for info in found if not info.filename.startswith("__MACOSX/")]
@@ -178,7 +179,7 @@ class _Limited(io.RawIOBase):
 
 
 def packed(content: bytes, path: str | PathLike[str]) -> bytes:
-    """The bytes as the ending of the name wants them: compressed for .gz, .xz and .bz2."""
+    """The bytes, compressed if the name ends in .gz, .xz or .bz2."""
     module = ENDINGS.get(os.path.splitext(path)[1])
     data: bytes = content if module is None else module.compress(content)
     return data
@@ -186,7 +187,7 @@ def packed(content: bytes, path: str | PathLike[str]) -> bytes:
 
 @contextlib.contextmanager
 def intact(name: str, error: type[LinnaeusError]) -> Iterator[None]:
-    """Turn what the decompressors raise on damaged or truncated bytes into an ``error`` that names the file."""
+    """Turn exceptions of decompressors on damaged or truncated bytes into an ``error`` that names the file."""
     try:
         yield
     except DAMAGE as damage:
@@ -199,7 +200,7 @@ def intact(name: str, error: type[LinnaeusError]) -> Iterator[None]:
 
 
 def text_encoding(head: bytes, encoding: str | None, name: str, error: type[LinnaeusError]) -> str:
-    """The encoding given, else the one of the byte order mark, else UTF-8; one that Python does not know is refused."""
+    """The given encoding, otherwise that of the byte order mark, otherwise UTF-8; an unknown encoding is refused."""
     chosen = encoding or next((found for mark, found in MARKS if head.startswith(mark)), "utf-8")
     try:
         "\n".encode(chosen)
@@ -214,7 +215,7 @@ def without_mark(head: bytes) -> bytes:
 
 
 def cuts_at_line_feeds(encoding: str) -> bool:
-    """Whether lines can be cut before they are decoded; not so in UTF-16 and UTF-32."""
+    """Whether bytes can be split into lines before they are decoded; false for UTF-16 and UTF-32."""
     return "\n".encode(encoding).removeprefix(codecs.BOM_UTF8) == b"\n"
 
 
@@ -233,12 +234,12 @@ def decode(data: bytes, name: str, encoding: str | None, error: type[LinnaeusErr
     except UnicodeDecodeError as wrong:
         line = data[: wrong.start].decode(chosen, "replace").count("\n") + 1
         raise error(wrong_byte(name, line, wrong, chosen)) from None
-    except UnicodeError as wrong:  # encodings such as idna, which say no position
+    except UnicodeError as wrong:  # encodings such as idna, which give no position
         raise error(f"{name} is not {chosen.upper()} ({wrong}); {NAME_ENCODING}.") from None
 
 
 def wrong_byte(name: str, line: int, wrong: UnicodeDecodeError, encoding: str) -> str:
-    """The message about a byte that the encoding does not know."""
+    """The message about a byte that is invalid in the encoding."""
     byte = wrong.object[wrong.start]
     where = place(name, line)
     return f"{where}: byte 0x{byte:02x} is not {encoding.upper()}; {NAME_ENCODING}, for example 'latin-1'."
@@ -246,7 +247,7 @@ def wrong_byte(name: str, line: int, wrong: UnicodeDecodeError, encoding: str) -
 
 @contextlib.contextmanager
 def long_cells() -> Iterator[None]:
-    """Let the csv module read cells of more than the 131,072 characters that it allows by default."""
+    """Let the csv module read cells longer than its default limit of 131,072 characters."""
     limit = csv.field_size_limit(2**31 - 1)
     try:
         yield
@@ -274,21 +275,21 @@ def replace_file(path: str | PathLike[str], content: bytes) -> None:
 
 @contextlib.contextmanager
 def replacing(path: str | PathLike[str]) -> Iterator[BinaryIO]:
-    """A file to write to that takes the place of ``path`` when the block ends well, and else leaves no trace.
+    """A file to write to, which replaces ``path`` when the block succeeds and is removed otherwise.
 
-    What exists and is not a regular file (a FIFO, /dev/null) cannot be replaced: it is written straight through.
+    A path that exists and is not a regular file (a FIFO, /dev/null) cannot be replaced; it is written directly.
     """
     mode = _mode(path)
     if mode is not None and not stat.S_ISREG(mode):
         with naming(path), open(path, "wb") as through:
             yield through
         return
-    target = os.path.realpath(path)  # behind a link, so that the link stays one
+    target = os.path.realpath(path)  # the target of a link, so that the link remains a link
     folder = os.path.dirname(target)
     part = os.path.join(folder, f".{secrets.token_hex(8)}.part")
     try:
         handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-    except OSError as refused:  # name the file that was asked for
+    except OSError as refused:  # name the requested file
         raise OSError(refused.errno, refused.strerror, os.fspath(path)) from None
     try:
         with naming(path), os.fdopen(handle, "wb") as file:
@@ -306,7 +307,7 @@ def replacing(path: str | PathLike[str]) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def naming(path: str | PathLike[str]) -> Iterator[None]:
-    """Let an error of the system that names no file, such as a full disk, name this one."""
+    """Add the path to an error of the system that names no file, such as a full disk."""
     try:
         yield
     except OSError as error:

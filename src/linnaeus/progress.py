@@ -1,4 +1,4 @@
-"""Signs of life on stderr for work that lasts, shown to people at a terminal only: a bar, or a spinner."""
+"""Progress of long-running work on stderr, shown at a terminal only: a bar, or a spinner."""
 
 from __future__ import annotations
 
@@ -6,11 +6,18 @@ import contextlib
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Protocol
 
 __all__ = ["note", "progress", "waiting"]
 
-_PATIENCE = 2.0  # seconds of silence that nobody minds
+_DELAY = 2.0  # seconds before a display appears
+
+
+class _Display(Protocol):
+    """A bar or a spinner of rich."""
+
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
 
 
 def note(text: str) -> None:
@@ -28,7 +35,23 @@ def note(text: str) -> None:
 def progress(
     description: str, total: int | None = None, *, done: int = 0, show: bool = True
 ) -> Iterator[Callable[[int], None]]:
-    """Yields ``advance(n)`` for work that is counted, of which ``done`` is done before; a bar appears when it lasts.
+    """Show a bar for work that is counted; it appears after two seconds.
+
+    Parameters
+    ----------
+    description : str
+        Text before the bar.
+    total : int, default=None
+        Number of steps, if it is known.
+    done : int, default=0
+        Number of steps that were done earlier.
+    show : bool, default=True
+        Whether to show a bar at all.
+
+    Yields
+    ------
+    callable
+        ``advance(n)`` counts n more steps.
 
     Examples
     --------
@@ -46,13 +69,18 @@ def progress(
     times = [rich.TimeElapsedColumn(), rich.TimeRemainingColumn()]
     bar = rich.Progress(*columns, *times, console=Console(stderr=True), transient=True)
     task = bar.add_task(description, total=total, completed=done)
-    with _when_it_lasts(bar):
+    with _delayed(bar):
         yield lambda n: bar.update(task, advance=n)
 
 
 @contextlib.contextmanager
 def waiting(description: str) -> Iterator[None]:
-    """A spinner for work that cannot be counted, such as reading a file; it appears when the work lasts.
+    """Show a spinner for work that cannot be counted, such as reading a file; it appears after two seconds.
+
+    Parameters
+    ----------
+    description : str
+        Text next to the spinner.
 
     Examples
     --------
@@ -64,14 +92,14 @@ def waiting(description: str) -> Iterator[None]:
         return
     from rich.console import Console
 
-    with _when_it_lasts(Console(stderr=True).status(description)):
+    with _delayed(Console(stderr=True).status(description)):
         yield
 
 
 @contextlib.contextmanager
-def _when_it_lasts(display: Any) -> Iterator[None]:
-    """Start a display once the patience is over, stop it at the end in any case."""
-    timer = threading.Timer(_PATIENCE, display.start)
+def _delayed(display: _Display) -> Iterator[None]:
+    """Start a display after a delay, and stop it at the end in any case."""
+    timer = threading.Timer(_DELAY, display.start)
     timer.daemon = True
     timer.start()
     try:

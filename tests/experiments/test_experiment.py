@@ -34,7 +34,7 @@ def test_folds_are_measured_together() -> None:
 
 def test_too_few_documents_and_too_many_folds_are_refused() -> None:
     Y = Taxonomy.flat(["a", "b"]).indicator(["a", "b"])
-    with pytest.raises(DataError, match="both sides"):
+    with pytest.raises(DataError, match="at least 4 training documents"):
         Part.of(np.eye(2), Y, np.eye(2), Y)
     with pytest.raises(ParameterError, match="folds=5"):
         make_parts(np.eye(2), Y, folds=5)

@@ -15,9 +15,13 @@ PACKAGES = [
     "linnaeus.data",
     "linnaeus.decoding",
     "linnaeus.engine",
+    "linnaeus.errors",
+    "linnaeus.experiments.experiment",
+    "linnaeus.experiments.report",
     "linnaeus.features",
     "linnaeus.losses",
     "linnaeus.metrics",
+    "linnaeus.progress",
     "linnaeus.store",
     "linnaeus.taxonomy",
 ]
@@ -31,8 +35,11 @@ ROOMS: tuple[str, ...] = (
     "linnaeus.tuning",
     "linnaeus.pipeline",
     "linnaeus.engine",
+    "linnaeus.errors",
+    "linnaeus.experiments",
     "linnaeus.features",
     "linnaeus.losses",
+    "linnaeus.progress",
     "linnaeus.models.bayes",
     "linnaeus.models.flat",
     "linnaeus.models.published",
@@ -75,7 +82,9 @@ def test_public_docstrings_are_valid_numpydoc(room: str) -> None:
     for path, thing in _exported():
         if not path.startswith(room + "."):
             continue
-        errors += _errors(path, CHECKS)
+        # The message that an exception takes is documented by the base class of all errors.
+        is_error = inspect.isclass(thing) and issubclass(thing, Exception)
+        errors += _errors(path, CHECKS - {"PR01"} if is_error else CHECKS)
         if inspect.isclass(thing):
             for name, member in vars(thing).items():
                 if not name.startswith("_") and inspect.isfunction(member) and member.__doc__:

@@ -26,6 +26,11 @@ HABITS = {
 }
 
 _TOP_OF_MODELS = sorted(f"models/{path.name}" for path in (ROOT / "src" / "linnaeus" / "models").glob("*.py"))
+_CLI_LEFT = {"train.py", "training.py", "searching.py", "shootout.py"}
+_CLI = sorted(
+    f"cli/{path.name}" for path in (ROOT / "src" / "linnaeus" / "cli").glob("*.py") if path.name not in _CLI_LEFT
+)
+_EXPERIMENTS = ("children", "comparison", "experiment", "measures", "records", "run_folder", "scores")
 
 # Folders and files that have been read through; those of the sources are relative to src/linnaeus.
 SOURCES: list[str] = [
@@ -49,6 +54,12 @@ SOURCES: list[str] = [
     "models/structured",
     "models/topdown",
     *_TOP_OF_MODELS,
+    *_CLI,
+    *(f"experiments/{name}.py" for name in _EXPERIMENTS),
+    "experiments/report",
+    "errors.py",
+    "files.py",
+    "progress.py",
 ]
 PAGES_LEFT: set[str] = set()
 

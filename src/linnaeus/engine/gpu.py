@@ -1,7 +1,7 @@
-"""One GPU as an engine: where the linear core finds its device, how it stores operands, and how much memory it takes.
+"""One GPU as an engine: which device the linear core uses, how operands are stored, and how much memory is taken.
 
-The models' solvers for it are written in PyTorch (`linnaeus.models.gpu`). They run on the processor as well,
-``GPUEngine(device="cpu")``, which is how they are tested and not a way to be fast.
+The solvers for it are written in PyTorch (`linnaeus.models.gpu`). They also run on the CPU, with
+``GPUEngine(device="cpu")``, which is meant for tests and not for speed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _STORAGES = ("float32", "bfloat16")
 
 
 def find_torch() -> ModuleType:
-    """The module torch, or an error that says how to get it."""
+    """The module torch, or an error that says how to install it."""
     try:
         import torch
     except ImportError as error:
@@ -52,7 +52,7 @@ class GPUEngine:
     columns : int, default=None
         Labels that are solved at a time; default: as many as memory allows, at most 1,024.
     cluster : RayEngine, default=None
-        A `RayEngine` whose workers have the GPUs, one for each task; none is needed here. For flat models.
+        A `RayEngine` whose workers have GPUs, one for each task; this machine needs none. For flat models.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class GPUEngine:
             cluster.num_gpus = max(1, cluster.num_gpus)
 
     def here(self) -> GPUEngine:
-        """The engine as a worker of its cluster has it: one device, and no cluster."""
+        """The engine as a worker of its cluster uses it: one device and no cluster."""
         found = copy.copy(self)
         found.cluster, found.n_workers = None, 1
         return found
@@ -113,7 +113,7 @@ class GPUEngine:
         return free if self.memory is None else min(free, self.memory)
 
     def map(self, function: Callable[[S, T], R], tasks: Iterable[T], shared: S) -> Iterator[R]:
-        """Tasks one after the other, each fills the device by itself; with a cluster, one for each of its GPUs."""
+        """Run tasks one after the other, because each fills the device; with a cluster, one on each of its GPUs."""
         if self.cluster is not None:
             yield from self.cluster.map(function, tasks, shared)
             return

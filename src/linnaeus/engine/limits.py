@@ -4,9 +4,9 @@ Sizes of blocks follow from memory, never from the number of threads, and so do 
 
     peak = now + max(preparing, once + n_workers x each worker + weights)
 
-where ``now`` is what the process holds already (the documents among it) and ``preparing`` what laying them out takes
-for a moment. Under a limit weights go to disk first, which costs little; then fewer workers run, which costs time; then
-an error says what the minimum is. Pages of memory-mapped files are not counted: the system takes them back on demand.
+where ``now`` is what the process already holds (including the documents) and ``preparing`` what their preparation takes
+temporarily. Under a limit, weights go to disk first, which costs little; then fewer workers run, which costs time; then
+an error states the minimum. Pages of memory-mapped files are not counted: the system reclaims them on demand.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "min": 60.0, "s": 1.0, "": 1.0
 
 
 def rows_that_fit(row_bytes: int, budget: int = 64 * 2**20, *, least: int = 1) -> int:
-    """How many rows of ``row_bytes`` fit into ``budget`` bytes.
+    """Number of rows of ``row_bytes`` that fit into ``budget`` bytes.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def parse_bytes(value: object, name: str = "max_memory") -> int:
 
 
 def format_bytes(n_bytes: float) -> str:
-    """Bytes for people.
+    """Bytes in a readable unit.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def format_bytes(n_bytes: float) -> str:
 
 
 def own_memory() -> int:
-    """Bytes that this process holds by itself: without pages of files, where the system tells them apart.
+    """Bytes that this process holds, without pages of files where the system distinguishes them.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def available_memory() -> float:
 
 
 def _held() -> int:
-    """`own_memory` after freed memory was returned to the system, if the C library can: earlier fits leave a lot."""
+    """`own_memory` after the C library has returned freed memory to the system, if it can; earlier fits leave a lot."""
     try:
         import ctypes
 
@@ -144,7 +144,7 @@ def _held() -> int:
 
 
 def _peak_so_far() -> int:
-    """The largest size so far, where the present one is unknown; 0 where that is unknown, too."""
+    """The peak size so far, for systems that do not report the current size; 0 if it is unknown, too."""
     try:
         import resource
     except ImportError:
@@ -209,7 +209,7 @@ class Forecast:
 
 
 def plan_memory(forecast: Forecast, limit: int | None, *, fewer_workers: bool = True) -> Forecast:
-    """The forecast changed to stay below ``limit`` bytes: weights to disk, then fewer workers, else an error.
+    """The forecast changed to stay below ``limit`` bytes: weights on disk, then fewer workers, otherwise an error.
 
     Examples
     --------
@@ -260,7 +260,7 @@ def parse_seconds(value: object, name: str = "max_time") -> float:
 
 
 def format_seconds(seconds: float) -> str:
-    """Seconds for people.
+    """Seconds in readable units.
 
     Examples
     --------
@@ -277,7 +277,7 @@ def format_seconds(seconds: float) -> str:
 
 
 class Clock:
-    """Starts on creation; without a limit there is always time left.
+    """A time limit that starts on creation; without a limit there is always time left.
 
     Examples
     --------
@@ -291,7 +291,7 @@ class Clock:
 
     @property
     def deadline(self) -> float:
-        """Seconds since the epoch at which the time is over."""
+        """Seconds since the epoch at which the limit is reached."""
         return self._start + self.limit
 
     @property

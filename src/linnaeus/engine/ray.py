@@ -26,7 +26,7 @@ class RayEngine:
     """Runs tasks on a Ray cluster; what is shared is sent once and must not change while the engine lives.
 
     The cluster is joined or started at the first `map`, or by ``with``, and left at the end of ``with``, by `close`, or
-    when the engine is garbage. A session of Ray that this process already has is used and left as it is.
+    when the engine is garbage-collected. An existing Ray session of this process is used and left open.
 
     Parameters
     ----------
@@ -36,13 +36,13 @@ class RayEngine:
         A running cluster, as "10.0.0.1:6379" or "auto"; default: the variable ``RAY_ADDRESS``, and without it a cluster
         of this machine alone, started for this engine.
     retries : int, default=3
-        How often a task is run again when its worker is lost.
+        Maximum number of times that a task is run again when its worker is lost.
     num_gpus : int, default=0
-        GPUs that every task needs for itself; `GPUEngine` asks for one.
+        Number of GPUs that every task needs; `GPUEngine` requires one.
     store_memory : int, default=None
         Bytes of the object store of a cluster started here; Ray takes 30% of the memory when None.
     runtime_env : dict, default=None
-        What else the workers need, see Ray's runtime environments.
+        Further requirements of the workers, see Ray's runtime environments.
 
     Examples
     --------
@@ -74,7 +74,7 @@ class RayEngine:
         self.n_workers = cores(-1) if n_workers is None else n_workers
         self.retries = retries
         self._ahead = 2 * self.n_workers
-        self._run: Any = None  # our task as Ray knows it: made once, so that workers fetch it once
+        self._run: Any = None  # the remote function of Ray, made once, so that workers fetch it once
         self._leave: Callable[[], object] | None = None
         self._sent = _Sent()
 
@@ -97,7 +97,7 @@ class RayEngine:
                 ray.cancel(left)
 
     def _on_gpus(self) -> bool:
-        """Whether tasks need GPUs; an error where the cluster has too few for one, which would wait for ever."""
+        """Whether tasks need GPUs; an error if the cluster has too few for one task, which would wait forever."""
         import ray
 
         if self.num_gpus and ray.cluster_resources().get("GPU", 0) < self.num_gpus:
@@ -105,7 +105,7 @@ class RayEngine:
         return self.num_gpus > 0
 
     def _result(self, reference: object) -> Any:
-        """A result as a thread would give it: arrays of our own, writable, that hold no place in the object store."""
+        """A result as a thread would return it: a writable copy that occupies no space in the object store."""
         import ray
         from ray.exceptions import RayError, RayTaskError
 
@@ -123,7 +123,7 @@ class RayEngine:
             ) from error
 
     def start(self) -> None:
-        """Join or start the cluster, unless that is done."""
+        """Join or start the cluster, if this has not been done."""
         import ray
 
         if self._leave is not None and ray.is_initialized():
@@ -137,7 +137,7 @@ class RayEngine:
         given = environment.get("env_vars")
         environment["env_vars"] = variables | (given if isinstance(given, dict) else {})
         options: dict[str, object] = {"num_cpus": 1, "max_retries": self.retries}
-        if ray.is_initialized():  # somebody's session: theirs to end
+        if ray.is_initialized():  # the session belongs to the caller, who ends it
             self._leave, options["runtime_env"] = _nothing, environment
         elif address is None:
             session = ray_session.start(self.n_workers, store_memory, environment, gpus=self.num_gpus > 0)
@@ -151,7 +151,7 @@ class RayEngine:
         elif n_workers is None:
             self.n_workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
             self._ahead = 2 * self.n_workers
-        else:  # the cluster may have more cores than we may use
+        else:  # the cluster may have more cores than this engine may use
             self._ahead = n_workers - 1
 
     def close(self) -> None:
@@ -213,13 +213,13 @@ def _put(shared: object) -> object:
     except ObjectStoreFullError as error:
         room = ray.cluster_resources().get("object_store_memory", 0) / 2**20
         raise EngineError(
-            f"The documents do not fit into Ray's object store of {room:,.0f} MB; give more with "
+            f"The documents do not fit into Ray's object store of {room:,.0f} MB; increase it with "
             "RayEngine(store_memory=...), or where the cluster is started."
         ) from error
 
 
 def _run(function: Callable[[S, T], R], shared: S, task: T) -> R:
-    """What a worker runs."""
+    """The task of a worker."""
     return function(shared, task)
 
 
@@ -233,4 +233,4 @@ def _rebuilt(
 
 
 def _nothing() -> None:
-    """How to leave a session that is not ours."""
+    """Leave a session that the engine did not start: nothing is done."""

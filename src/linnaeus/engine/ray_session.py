@@ -1,9 +1,9 @@
 """One Ray session for this process: join a cluster, or start one on this machine that nobody else can reach.
 
-A cluster started here listens on the loopback interface only, has no dashboard, sends no usage statistics and asks for
+A cluster started here listens on the loopback interface only, has no dashboard, sends no usage statistics and requires
 Ray's token where Ray has one. Its workers see the import path of this process, so that a package run from its source
-tree is found; workers of another cluster must have linnaeus installed. Everywhere a worker uses one BLAS thread and the
-instruction set that ``LINNAEUS_SIMD`` names here, so that a block comes out the same wherever it is solved.
+tree is found; workers of another cluster must have linnaeus installed. Every worker uses one BLAS thread and the
+instruction set that ``LINNAEUS_SIMD`` names here, so that the result of a block does not depend on where it is solved.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _ONE_THREAD = (
 
 
 def find_ray() -> None:
-    """Refuse early, and without importing it, where Ray is not installed."""
+    """Raise an error early, without importing Ray, if it is not installed."""
     if importlib.util.find_spec("ray") is None:
         raise EngineError("engine 'ray' needs the package ray, which is not installed: pip install linnaeus[ray]")
 
 
 def start(n_workers: int, store_memory: int | None, runtime_env: dict[str, object], *, gpus: bool = False) -> str:
-    """Start a cluster of ``n_workers`` on this machine, with its GPUs or none; the address by which `end` knows it."""
+    """Start a cluster of ``n_workers`` on this machine, with or without its GPUs; returns its address, for `end`."""
     import ray
 
     with _local_only():
@@ -72,7 +72,7 @@ def join(address: str, runtime_env: dict[str, object]) -> str:
 
 
 def end(address: str) -> None:
-    """Leave the session, which stops a cluster started here; a session that others began since then is left alone."""
+    """Leave the session, which stops a cluster started here; a session that others began since then stays open."""
     import ray
 
     if ray.is_initialized() and _address() == address:
@@ -80,7 +80,7 @@ def end(address: str) -> None:
 
 
 def worker_environment(*, local: bool) -> dict[str, str]:
-    """Environment variables of the workers; a ``local`` one also gets the import path of this process."""
+    """Environment variables of the workers; ``local`` workers also get the import path of this process."""
     variables = dict.fromkeys(_ONE_THREAD, "1")
     if "LINNAEUS_SIMD" in os.environ:
         variables["LINNAEUS_SIMD"] = os.environ["LINNAEUS_SIMD"]
@@ -111,7 +111,7 @@ def _local_only() -> Iterator[None]:
     os.environ.update(wanted)
     warning = logging.getLogger("ray._private.authentication.authentication_token_setup")
     level = warning.level
-    warning.setLevel(logging.ERROR)  # it says that a token is asked for, as it should be
+    warning.setLevel(logging.ERROR)  # it reports that a token is required, which is intended
     several = getattr(ray_constants, "ENABLE_RAY_CLUSTER", None)
     ray_constants.ENABLE_RAY_CLUSTER = False
     try:

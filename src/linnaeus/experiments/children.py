@@ -1,7 +1,7 @@
 """Tasks in child processes, several at once, each with a time limit: a crash or an endless loop affects nothing else.
 
-A child is forked from a clean server (or a new process, where there is none), so that its peak memory is its own. It
-sends back one picklable value. It ends with its parent, however that one ends.
+A child is forked from a clean server (or started as a new process, where there is no server), so that its peak memory
+is its own. It returns one picklable value. It ends when its parent ends, even if the parent is killed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 _PRELOAD = ["linnaeus.experiments.trial", "linnaeus.experiments.candidates"]
 _NO_MEMORY = "out of memory"
-_POLL = 0.5  # seconds between looks at the clock
+_POLL = 0.5  # seconds between checks of the time limits
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def _outcome(child: _Child) -> ChildOutcome[T]:
         return ChildOutcome(failure="time", seconds=seconds)
     try:
         value, failure, words = child.answer.recv()
-    except (EOFError, OSError):  # it died without an answer
+    except (EOFError, OSError):  # it ended without an answer
         child.process.join(5)
         code = child.process.exitcode
         value = None
@@ -182,7 +182,7 @@ def _end_with_parent() -> None:
 
 
 def _limit_memory(more: float) -> None:
-    """Let an allocation fail in the child before the system ends something else."""
+    """Limit the memory of the child, so that its allocations fail before the system kills other processes."""
     try:
         import resource
 

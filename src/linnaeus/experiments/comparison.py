@@ -1,10 +1,10 @@
-"""Which differences between runs are more than chance? Every model against the best one and the best flat one.
+"""Which differences between runs are significant? Every model against the best one and the best flat one.
 
 F1 is compared by a paired permutation test over documents with a bootstrap interval. AU(PRC) is compared by the paired
-bootstrap: the difference against its deviation over the same resamples of documents for all models, taken as normal, so
-that few resamples are enough. All pairs are corrected together for their number (Holm); the pair of the best and the
-best flat model, which belongs to both comparisons, is tested once and has one p-value. Best and best flat are chosen on
-the same test documents; these two are also compared on nodes with few and with many training documents.
+bootstrap: the difference divided by its standard deviation over resamples of documents, the same for all models, is
+taken as normal, so that few resamples are enough. P-values of all pairs are corrected together (Holm); the pair of the
+best and the best flat model, which belongs to both comparisons, is tested once. Best and best flat are chosen on the
+same test documents; these two are also compared on nodes with few and with many training documents.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class _Test:
     p: float
 
     def reversed(self) -> _Test:
-        """The same test seen from the other model."""
+        """The same test with the models exchanged."""
         low, high = self.interval
         return _Test(-self.difference, [-high, -low], self.p)
 
@@ -120,7 +120,7 @@ class _Sides:
         return _Test(value - other, [float(low), float(high)], math.erfc(z / math.sqrt(2.0)))
 
     def _area(self, name: str) -> tuple[float, FloatArray]:
-        """The area of a run, and those of resampled documents."""
+        """The area of a run, and the areas of resampled documents."""
         if name not in self._areas:
             P = self.folder.answers(name)[1]
             assert P is not None

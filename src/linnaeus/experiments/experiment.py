@@ -1,10 +1,10 @@
-"""What all models of a shoot-out are given: the same documents, the same split, the same inner split.
+"""The problem that all models of a shoot-out are given: the same documents, split and inner split.
 
-    part      X, Y (n_docs x n_nodes) to learn from, X_test, Y_test to be measured on
-    inner     rows of X to try parameters on: (learned from, held out); test documents have no say in any choice
+    part      X, Y (n_docs x n_nodes) to learn from, X_test, Y_test to be evaluated on
+    inner     rows of X to choose parameters on: (training, held out); nothing is chosen on test documents
 
-A given split or a quarter held out is one part; k folds are k parts, and what is measured is measured on all of their
-test documents together.
+A given split or a held-out quarter is one part; k folds are k parts, and measures are computed on the test documents
+of all parts together.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from scipy import sparse
 from linnaeus.data.splits import kfold, train_test_split
 from linnaeus.errors import DataError, ParameterError
 from linnaeus.models.checkpoint import digest
+from linnaeus.pipeline import Transformer
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.tuning import take_documents
 from linnaeus.typing import CSR, IntArray, Matrix, is_sparse
@@ -34,7 +35,21 @@ MOST_SHOWN = 5_000  # nodes that a report lists
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Documents to learn from and to be measured on; ``inner`` are rows to fit on and rows to choose parameters by."""
+    """Training and test documents.
+
+    Parameters
+    ----------
+    X : csr_array or ndarray of shape (n_docs, n_features)
+        Training documents.
+    Y : csr_array of shape (n_docs, n_nodes)
+        Their labels.
+    X_test : csr_array or ndarray of shape (n_test, n_features)
+        Test documents.
+    Y_test : csr_array of shape (n_test, n_nodes)
+        Their labels.
+    inner : tuple of (ndarray of int, ndarray of int)
+        Rows of X to fit on, and held-out rows to choose parameters by.
+    """
 
     X: Matrix
     Y: CSR
@@ -44,25 +59,41 @@ class Part:
 
     @classmethod
     def of(cls, X: Matrix, Y: CSR, X_test: Matrix, Y_test: CSR, seed: int = 0) -> Part:
-        """With a stratified quarter of the training documents held out inside."""
+        """A part with a stratified quarter of its training documents as inner held-out rows."""
         if Y.shape[0] < 4 or not Y_test.shape[0]:
             raise DataError(
-                f"A shoot-out needs documents on both sides; got {Y.shape[0]} to learn and {Y_test.shape[0]}."
+                "A shoot-out needs at least 4 training documents and 1 test document; got "
+                f"{Y.shape[0]} and {Y_test.shape[0]}."
             )
         return cls(X, Y, X_test, Y_test, train_test_split(Y, HELD_OUT, random_state=seed))
 
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """A problem as all models meet it.
+    """A problem, the same for all models.
 
     Parameters
     ----------
-    split : how it was split, in words.
-    measure : what parameters are chosen by, and models compared by: "hierarchical_f1", "micro_f1" or "au_prc".
-    settings : parameters of single models that are fixed, by the name of the model.
-    exclude : nodes that do not count in AU(PRC), as some benchmarks prescribe.
-    curves : whether models also learn from an eighth, a quarter and a half of the documents.
+    name : str
+        Name of the problem, for the report.
+    taxonomy : Taxonomy
+        The taxonomy of the labels.
+    parts : tuple of Part
+        Training and test documents; several parts are folds.
+    split : str
+        How the documents were split, for the report.
+    features : str, default="as given"
+        How documents became vectors, for the report.
+    measure : {"hierarchical_f1", "micro_f1", "au_prc"}, default="hierarchical_f1"
+        The measure by which parameters are chosen and models are compared.
+    settings : mapping of str to mapping, default={}
+        Fixed parameters of single models, by the name of the model.
+    exclude : tuple of str, default=()
+        Nodes that are left out of AU(PRC), as some benchmarks prescribe.
+    curves : bool, default=False
+        Whether models are also trained on an eighth, a quarter and a half of the documents.
+    seed : int, default=0
+        Seed of everything that is random.
 
     Examples
     --------
@@ -79,31 +110,34 @@ class Experiment:
     split: str
     features: str = "as given"
     measure: str = "hierarchical_f1"
-    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    settings: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     exclude: tuple[str, ...] = ()
     curves: bool = False
     seed: int = 0
 
     @property
     def n_train(self) -> int:
-        """Documents to learn from, in the first part."""
+        """Number of training documents of the first part."""
         return int(self.parts[0].Y.shape[0])
 
     @property
     def n_test(self) -> int:
+        """Number of test documents of all parts."""
         return sum(int(part.Y_test.shape[0]) for part in self.parts)
 
     @property
     def n_features(self) -> int:
+        """Number of features of the first part."""
         return int(self.parts[0].X.shape[1])
 
     @property
     def is_dense(self) -> bool:
+        """Whether documents are dense vectors."""
         return not sparse.issparse(self.parts[0].X)
 
     @cached_property
     def squared_length(self) -> float:
-        """Mean squared length of the training documents, to one digit: what C has to be measured against."""
+        """Mean squared length of the training documents, to one significant digit; it sets the scale of C."""
         X = self.parts[0].X
         values = X.data if is_sparse(X) else X
         mean = float(np.square(values, dtype=np.float64).sum()) / max(self.n_train, 1)
@@ -111,29 +145,29 @@ class Experiment:
 
     @cached_property
     def gold(self) -> CSR:
-        """Labels of all test documents, part after part."""
+        """Labels of the test documents of all parts, one part after the other."""
         return sparse.csr_array(sparse.vstack([part.Y_test for part in self.parts]))
 
     @cached_property
     def label_nodes(self) -> IntArray:
-        """Nodes that are labels of training documents, as given; the ones that are ranked."""
+        """Nodes that are labels of training documents, as given; these are ranked."""
         return np.unique(np.concatenate([part.Y.indices for part in self.parts])).astype(np.int64)
 
     @cached_property
     def n_documents(self) -> IntArray:
-        """Training documents at or below every node, of the first part."""
+        """Number of training documents of the first part at or below every node."""
         closed = self.taxonomy.close(self.parts[0].Y, keep_root=False)
         return np.bincount(closed.indices, minlength=self.taxonomy.n_nodes)
 
     @cached_property
     def shown(self) -> IntArray:
-        """Nodes with training or test documents at or below them; the most frequent 5,000 of more."""
+        """Nodes with training or test documents at or below them, at most the 5,000 most frequent."""
         closed = self.taxonomy.close(self.gold, keep_root=False)
         n_docs = self.n_documents + np.bincount(closed.indices, minlength=self.taxonomy.n_nodes)
         if self.taxonomy.root is not None:
             n_docs[self.taxonomy.root] = n_docs.sum() + 1
         some = np.flatnonzero(n_docs)
-        if len(some) > MOST_SHOWN:  # those above a frequent node are more frequent still, so that paths stay whole
+        if len(some) > MOST_SHOWN:  # ancestors of a frequent node are at least as frequent, so paths stay complete
             some = np.sort(some[np.argsort(-n_docs[some], kind="stable")[:MOST_SHOWN]])
         return some
 
@@ -144,38 +178,57 @@ class Experiment:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of everything that a result depends on, apart from the model and the time it was given."""
+        """Digest of everything that a result depends on, apart from the model and its time budget."""
         from linnaeus import __version__
 
-        said: list[Any] = [__version__, self.taxonomy.fingerprint, self.measure, list(self.exclude), self.curves]
-        said.append(self.seed)
+        inputs: list[object] = [__version__, self.taxonomy.fingerprint, self.measure, list(self.exclude), self.curves]
+        inputs.append(self.seed)
         for part in self.parts:
-            said += [digest(part.X), digest(part.Y), digest(part.X_test), digest(part.Y_test)]
-        return hashlib.blake2b(json.dumps(said).encode(), digest_size=16).hexdigest()
+            inputs += [digest(part.X), digest(part.Y), digest(part.X_test), digest(part.Y_test)]
+        return hashlib.blake2b(json.dumps(inputs).encode(), digest_size=16).hexdigest()
 
 
 def make_parts(
     documents: Any,
     Y: CSR,
-    features: Any = None,
+    features: Transformer | None = None,
     *,
     test: tuple[Any, CSR] | None = None,
     folds: int | None = None,
     test_size: float | None = None,
     seed: int = 0,
 ) -> tuple[tuple[Part, ...], str]:
-    """Parts of documents as they were read, and how they were split, in words.
+    """Split documents into the parts of an experiment.
 
     Parameters
     ----------
-    documents : what ``features`` (an unfitted transformer, or None for matrices) takes: a matrix, or a list.
-    test : (documents, labels) of a given split; else ``folds``, else a share to hold out, a quarter by default.
+    documents : matrix or list
+        Documents as they were read, as ``features`` takes them.
+    Y : csr_array of shape (n_docs, n_nodes)
+        Labels.
+    features : transformer, default=None
+        An unfitted transformer, fitted on the training documents of each part; None for matrices.
+    test : tuple of (documents, csr_array), default=None
+        Test documents and labels of a given split.
+    folds : int, default=None
+        Number of folds, where ``test`` is not given.
+    test_size : float, default=None
+        Share of the documents to hold out, where neither ``test`` nor ``folds`` is given; None is a quarter.
+    seed : int, default=0
+        Seed of the splits.
+
+    Returns
+    -------
+    parts : tuple of Part
+        One part, or one for each fold.
+    split : str
+        How the documents were split, for the report.
 
     Examples
     --------
     >>> Y = Taxonomy.flat(["a", "b"]).indicator(["a", "b"] * 6)
-    >>> parts, said = make_parts(np.eye(12, dtype=np.float32), Y, folds=3)
-    >>> len(parts), said, parts[0].Y_test.shape[0]
+    >>> parts, split = make_parts(np.eye(12, dtype=np.float32), Y, folds=3)
+    >>> len(parts), split, parts[0].Y_test.shape[0]
     (3, '3 folds', 4)
     """
     if test is not None:
@@ -185,19 +238,21 @@ def make_parts(
     if folds is not None and not 2 <= folds <= Y.shape[0]:
         raise ParameterError(f"folds={folds}; expected at least 2 and at most the number of documents, {Y.shape[0]}.")
     share = HELD_OUT if test_size is None else test_size
-    splits: Iterable[Any] = (
+    splits: Iterable[tuple[IntArray, IntArray]] = (
         kfold(Y, folds, random_state=seed) if folds else [train_test_split(Y, share, random_state=seed)]
     )
     parts = []
     for train, held in splits:
         X, X_test = _matrices(features, documents, train, documents, held)
         parts.append(Part.of(X, Y[train], X_test, Y[held], seed))
-    said = f"{folds} folds" if folds else "held-out quarter" if share == HELD_OUT else f"held-out {share:.0%}"
-    return tuple(parts), said
+    split = f"{folds} folds" if folds else "held-out quarter" if share == HELD_OUT else f"held-out {share:.0%}"
+    return tuple(parts), split
 
 
-def _matrices(features: Any, documents: Any, train: IntArray, others: Any, held: IntArray) -> tuple[Matrix, Matrix]:
-    """Features learned from the training documents, of both."""
+def _matrices(
+    features: Transformer | None, documents: Any, train: IntArray, others: Any, held: IntArray
+) -> tuple[Matrix, Matrix]:
+    """Matrices of training and test documents, with features fitted on the training documents."""
     from sklearn.base import clone
 
     rows, rest = take_documents(documents, train), take_documents(others, held)

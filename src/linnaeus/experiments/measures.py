@@ -1,9 +1,9 @@
-"""Everything that is measured of the answers of one model: flat, hierarchical and ranking measures, and breakdowns.
+"""All measures of the answers of one model: flat, hierarchical and ranking measures, and breakdowns.
 
-Label sets are measured as given and closed (`metrics.evaluate`). What is ranked are the nodes that are labels of
-training documents, by their scores; where a model learns closed sets, by probability, and if labels are the most
-specific nodes, by how probable it is that a node holds and none below it. AU(PRC) and reliability are of calibrated
-probabilities of all nodes, where documents x nodes are few enough.
+Label sets are measured as given and closed (`metrics.evaluate`). The nodes that are labels of training documents are
+ranked by their scores; for a model that learns closed sets by probability, and if labels are the most specific nodes,
+by the probability that a node is a label and none of its descendants. AU(PRC) and reliability use calibrated
+probabilities of all nodes, where these fit into memory.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MAIN = {"hierarchical_f1": "hierarchical F1", "micro_f1": "micro-F1", "au_prc": 
 _RESAMPLES = 1_000
 _BINS = 10
 _MOST_CONFUSED = 50
-_LOWER = ("loss", "difference", "empty")  # in the names of measures of which less is better
+_LOWER = ("loss", "difference", "empty")  # in the names of measures for which lower is better
 _FLAT = ("micro_", "macro_", "example_", "jaccard", "subset_", "predicted_per", "empty_")
 _HIERARCHICAL = ("hierarchical_", "symmetric_", "hamming_", "h_loss")
 
@@ -149,7 +149,7 @@ def _by_node(experiment: Experiment, Y: CSR, H: CSR) -> list[NodeFigures]:
 
 
 def _confusion(experiment: Experiment, Y: CSR, H: CSR) -> list[Confusion]:
-    """How often one node was missed and a sibling of it answered instead, most frequent first."""
+    """How often a sibling was answered instead of a node, most frequent first."""
     missed, wrong = Y > Y.multiply(H), H > Y.multiply(H)
     pairs = (missed.astype(np.int32).T @ wrong.astype(np.int32)).tocoo()
     place = np.full(experiment.taxonomy.n_nodes, -1)

@@ -118,7 +118,7 @@ class Attempt:
 
 @dataclass
 class Figures:
-    """Everything that is measured of the answers of one model."""
+    """All measures of the answers of one model."""
 
     measures: dict[str, float | None] = field(default_factory=dict)
     intervals: dict[str, list[float]] = field(default_factory=dict)
@@ -209,7 +209,7 @@ class Comparison:
 
 
 def ranked_by(runs: Iterable[Run], measure: str) -> list[Run]:
-    """Runs that have a value of a measure, best first; of equal ones the quicker first.
+    """Runs that have a value of a measure, best first, ties by time.
 
     Examples
     --------
@@ -317,7 +317,7 @@ class Result:
         return next(measure for measure in self.measures if measure.main)
 
     def ranked(self) -> list[Run]:
-        """Runs with a value of the main measure, best first; of equal ones, the model named best first."""
+        """Runs with a value of the main measure, best first; among ties, the model named best comes first."""
         sign = -1 if self.main.higher_is_better else 1
         known = [(value, run) for run in self.runs if (value := run.measures.get(self.main.key)) is not None]
         order = sorted(known, key=lambda pair: (sign * pair[0], pair[1].model != self.best, pair[1].model))
@@ -328,7 +328,7 @@ class Result:
         return "best" if model == self.best else "flat" if model == self.flat else "other"
 
     def shown(self) -> list[Run]:
-        """The runs that charts show: one far below all others would squeeze the rest together."""
+        """The runs that charts show: without those far behind, which would compress the scale."""
         far = self.far_behind()
         return [run for run in self.ranked() if run.model not in far]
 
@@ -458,7 +458,7 @@ def _plain(value: object) -> object:
 def _from_json(
     kind: Callable[..., _Record], value: Mapping[str, object], rows: Mapping[str, Callable[..., object]] | None = None
 ) -> _Record:
-    """A record of the fields that are there; ``rows`` are the kinds of records in lists."""
+    """A record from the fields that are present; ``rows`` are the types of records in lists."""
     names = {one.name for one in fields(cast(type, kind))}
     given = {name: item for name, item in value.items() if name in names}
     for name, row in (rows or {}).items():

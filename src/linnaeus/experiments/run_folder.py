@@ -1,7 +1,7 @@
-"""Finished runs on disk: OUTPUT/runs/RRSVM.json with what was measured, RRSVM.npz with the answers.
+"""Finished runs on disk: OUTPUT/runs/RRSVM.json with the measures, RRSVM.npz with the answers.
 
-Each file is written in one step, the record last, with the fingerprint of the problem and of the settings: a shoot-out
-that was killed finds what is finished and continues; one on other documents finds nothing.
+Each file is written in one step, the record last, with a fingerprint of the problem and of the settings. A shoot-out
+that was killed reads the finished runs and continues; runs on other documents are ignored.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from linnaeus.typing import CSR, FloatArray
 __all__ = ["RunFolder"]
 
 _FINAL = ("done", "does not apply", "failed")  # a larger budget would not change these
-_MORE = 1.2  # a run that had no time is tried again if the budget grew by this factor
+_MORE = 1.2  # a run that ran out of time is repeated if the budget grew by this factor
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class RunFolder:
         replace_file(self._path(run.model, "json"), json.dumps(stored).encode())
 
     def read(self, name: str, budget: float = 0.0) -> Run | None:
-        """A finished run, or None; one that had no time counts unless ``budget`` is larger now."""
+        """A finished run, or None; a run that ran out of time counts as finished unless ``budget`` is larger now."""
         try:
             stored = json.loads(self._path(name, "json").read_text(encoding="utf-8"))
             if not isinstance(stored, dict) or stored.get("fingerprint") != self._fingerprint(name):
@@ -58,7 +58,7 @@ class RunFolder:
             return None
         if run.status not in _FINAL and budget > _MORE * (run.budget or 0.0):
             return None
-        if run.status in MEASURED:  # a kill may have left the answers of another record
+        if run.status in MEASURED:  # a killed process may have left answers that belong to another record
             try:
                 content = self._path(name, "npz").read_bytes()
             except OSError:

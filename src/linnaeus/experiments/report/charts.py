@@ -1,6 +1,6 @@
 """Charts of the page as SVG: F1 by level and size, learning curves, accuracy against time, reliability.
 
-Colours and type come from the style sheet by class, so that one picture serves light, dark and paper; each has a title
+Colours and fonts come from the style sheet by class, so that one chart serves light, dark and print; each has a title
 and a description for screen readers.
 """
 
@@ -19,7 +19,7 @@ __all__ = ["Axis", "Frame", "against_time", "by_level", "by_size", "curves", "de
 
 @dataclass(frozen=True)
 class Axis:
-    """Values from ``low`` to ``high``, their ticks with words, and what the axis is called."""
+    """Values from ``low`` to ``high``, ticks with their labels, and the name of the axis."""
 
     name: str
     low: float
@@ -28,7 +28,7 @@ class Axis:
     log: bool = False
 
     def share(self, value: float) -> float:
-        """Where a value lies: 0 at the low end, 1 at the high end."""
+        """Relative position of a value: 0 at the low end, 1 at the high end."""
         low, high, value = map(math.log10, (self.low, self.high, value)) if self.log else (self.low, self.high, value)
         return (value - low) / (high - low) if high > low else 0.5
 
@@ -68,7 +68,7 @@ def decades(low: float, high: float) -> tuple[float, float, list[float]]:
 
 @dataclass(frozen=True)
 class Frame:
-    """A picture of ``width`` x ``height`` with its two axes; ``right`` leaves room for names beside the curves."""
+    """A chart of ``width`` x ``height`` with its two axes; ``right`` leaves room for names next to the curves."""
 
     width: float
     height: float
@@ -80,15 +80,15 @@ class Frame:
     bottom: float = 46.0
 
     def across(self, value: float) -> float:
-        """The place of a value of the x axis."""
+        """Horizontal position of a value of the x axis."""
         return self.left + self.x.share(value) * (self.width - self.left - self.right)
 
     def up(self, value: float) -> float:
-        """The place of a value of the y axis."""
+        """Vertical position of a value of the y axis."""
         return self.height - self.bottom - self.y.share(value) * (self.height - self.top - self.bottom)
 
     def axes(self) -> list[Markup]:
-        """Thin lines across, words below and at the left, and the names of both axes."""
+        """Grid lines, tick labels and the names of both axes."""
         end, floor = self.width - self.right, self.height - self.bottom
         drawn = []
         for value, word in self.y.ticks:
@@ -106,7 +106,7 @@ class Frame:
         return drawn
 
     def picture(self, identifier: str, title: str, description: str, *drawn: object) -> Markup:
-        """The whole picture, with the words a screen reader says."""
+        """The whole chart, with a title and description for screen readers."""
         return tag(
             "svg",
             tag("title", title, id=f"{identifier}-title"),
@@ -121,7 +121,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Curve:
-    """The values of a model at each place of the x axis (``None``: no value there); ``role`` is best, flat or other."""
+    """The values of a model at each place of the x axis (``None``: no value); ``role`` is best, flat or other."""
 
     model: str
     role: str
@@ -129,16 +129,16 @@ class Curve:
 
 
 def measure_axis(name: str, values: Sequence[float | None]) -> Axis:
-    """An axis around the values that are there, with round ends."""
-    there = [value for value in values if value is not None and math.isfinite(value)]
-    ticks = round_ticks(min(there), max(there)) if there else [0.0, 0.5, 1.0]
+    """An axis that covers the known values, with round ends."""
+    known = [value for value in values if value is not None and math.isfinite(value)]
+    ticks = round_ticks(min(known), max(known)) if known else [0.0, 0.5, 1.0]
     step = ticks[1] - ticks[0]
     digits = max(0, -math.floor(math.log10(step) + 1e-9))
     return Axis(name, ticks[0], ticks[-1], [(tick, f"{tick:,.{digits}f}") for tick in ticks])
 
 
 def readable(places: Sequence[str], room: float) -> Sequence[tuple[float, str]]:
-    """Names of places that fit beside each other: all of them, or every second, third and so on.
+    """Names of places that fit next to each other: all of them, or every second, third and so on.
 
     Examples
     --------
@@ -163,12 +163,12 @@ def draw_lines(
     places: Sequence[str],
     curves: Sequence[Curve],
 ) -> Markup:
-    """Curves over named places, evenly apart. Each curve carries its model, by which the page finds it."""
+    """Curves over evenly spaced, named places; each has its model as an attribute for the script of the page."""
     values = [value for curve in curves for value in curve.values]
     y = measure_axis(y_name, values)
     x = Axis(x_name, -0.3, max(len(places) - 0.7, 0.3), readable(places, 436.0))
     frame = Frame(520, 300, x, y, left=56, right=28)
-    # Drawn last is drawn on top: what matters comes last.
+    # Later curves are drawn over earlier ones, so the important ones come last.
     ranked = sorted(curves, key=lambda curve: ("other", "flat", "best").index(curve.role))
     return frame.picture(
         identifier, title, description, frame.axes(), [_line(frame, curve, places) for curve in ranked]
@@ -201,9 +201,9 @@ def _breakdown(
         return None
     models = [run.model for run in result.shown()]
     span = f"{breakdown.places[0]} to {breakdown.places[-1]}"
-    told = f"One line per model, from {span}; the table below holds the same figures."
+    description = f"One line per model, from {span}; the table below has the same figures."
     lines = [Curve(model, result.role(model), breakdown.values[model]) for model in models]
-    return draw_lines(identifier, title, told, x_name, "F1", places, lines)
+    return draw_lines(identifier, title, description, x_name, "F1", places, lines)
 
 
 def by_level(result: Result) -> Markup | None:
@@ -228,16 +228,17 @@ def curves(result: Result) -> Markup | None:
     values = {run.model: {step.n_documents: step.value for step in run.curve or []} for run in runs}
     sizes = sorted({size for found in values.values() for size in found})
     name = result.main.name
-    told = f"{name} of each model after learning from {count(sizes[0])} to {count(sizes[-1])} documents."
+    description = f"{name} of each model trained on {count(sizes[0])} to {count(sizes[-1])} documents."
     lines = [Curve(model, result.role(model), [found.get(size) for size in sizes]) for model, found in values.items()]
-    return draw_lines("curves", "Learning curves", told, "training documents", name, [count(s) for s in sizes], lines)
+    places = [count(size) for size in sizes]
+    return draw_lines("curves", "Learning curves", description, "training documents", name, places, lines)
 
 
 Box = tuple[float, float, float, float]
 
 
 def against_time(result: Result) -> Markup | None:
-    """The main measure against all time spent on a model, on a logarithmic axis."""
+    """The main measure against the total time of a model, on a logarithmic axis."""
     runs = [run for run in result.shown() if run.total_seconds > 0]
     if not runs:
         return None
@@ -251,10 +252,10 @@ def against_time(result: Result) -> Markup | None:
     taken: list[Box] = []
     points = [(run, frame.across(run.total_seconds), frame.up(run.measures[main.key] or 0.0)) for run in runs]
     taken.extend((px - 6, py - 6, px + 6, py + 6) for _, px, py in points)
-    # The best come first, so that they find room for their names first.
+    # The best models come first, so that their names are placed first.
     drawn = [_point(frame, result, run, px, py, taken) for run, px, py in points]
-    told = f"One point per model: further right took longer, further up is better. Best: {result.best}."
-    return frame.picture("against-time", f"{main.name} against time", told, frame.axes(), drawn[::-1])
+    description = f"One point per model; points to the right took longer, points above are better. Best: {result.best}."
+    return frame.picture("against-time", f"{main.name} against time", description, frame.axes(), drawn[::-1])
 
 
 def _point(frame: Frame, result: Result, run: Run, x: float, y: float, taken: list[Box]) -> Markup:
@@ -270,7 +271,7 @@ def _point(frame: Frame, result: Result, run: Run, x: float, y: float, taken: li
 
 
 def _name(frame: Frame, model: str, x: float, y: float, taken: list[Box]) -> Markup:
-    """The name where it covers nothing; where there is no room, it shows only when the model is looked at."""
+    """The name at a free position; if there is none, it is shown only while the model is in focus."""
     wide = 7.0 * len(model)
     places = [
         (9, 4, "start"),
@@ -299,30 +300,30 @@ PANELS = 8
 
 
 def reliability(result: Result) -> list[Markup]:
-    """How sure a model was against how often it was right, a picture per model that gives probabilities."""
+    """Predicted probability against the share of correct answers, one chart per model with probabilities."""
     runs = [run for run in result.ranked() if run.reliability]
     return [_reliability(result, run, place) for place, run in enumerate(runs[:PANELS])]
 
 
 def _reliability(result: Result, run: Run, place: int) -> Markup:
     ticks = [(tick / 4, f"{tick / 4:g}") for tick in range(5)]
-    frame = Frame(
-        250, 258, Axis("probability given", 0, 1, ticks), Axis("share right", 0, 1, ticks), left=50, bottom=44
-    )
+    x_axis, y_axis = Axis("predicted probability", 0, 1, ticks), Axis("share correct", 0, 1, ticks)
+    frame = Frame(250, 258, x_axis, y_axis, left=50, bottom=44)
     bins = [row for row in run.reliability or [] if row.n and row.accuracy is not None]
     most = max((row.n for row in bins), default=1)
     ideal = tag("line", x1=frame.across(0), y1=frame.up(0), x2=frame.across(1), y2=frame.up(1), class_="ideal")
     dots = []
     corners = []
     for row in bins:
-        sure = (row.low + row.high) / 2 if row.confidence is None else row.confidence
-        right = row.accuracy or 0.0
-        x, y = frame.across(sure), frame.up(right)
+        probability = (row.low + row.high) / 2 if row.confidence is None else row.confidence
+        correct = row.accuracy or 0.0
+        x, y = frame.across(probability), frame.up(correct)
         corners.append(f"{x:.1f},{y:.1f}")
-        words = f"{figure(sure, 2)} sure, {figure(right, 2)} right, {count(row.n)} answers"
+        words = f"probability {figure(probability, 2)}, share correct {figure(correct, 2)}, {count(row.n)} answers"
         dots.append(tag("circle", tag("title", words), cx=x, cy=y, r=1.5 + 3.5 * math.log1p(row.n) / math.log1p(most)))
     line = tag("polyline", points=" ".join(corners))
     series = tag("g", line, dots, class_=f"series {result.role(run.model)} strong", data_model=run.model)
-    told = f"{len(bins)} groups of answers of {run.model}; on the diagonal, probabilities are as good as their word."
-    drawn = frame.picture(f"reliability-{place}", f"Reliability of {run.model}", told, frame.axes(), ideal, series)
+    description = f"{len(bins)} groups of answers of {run.model}; on the diagonal, probabilities are calibrated."
+    title = f"Reliability of {run.model}"
+    drawn = frame.picture(f"reliability-{place}", title, description, frame.axes(), ideal, series)
     return tag("figure", tag("figcaption", run.model), drawn)

@@ -1,4 +1,4 @@
-"""The report as Markdown: what fits into a wiki, a pull request or a terminal."""
+"""The report as Markdown, for a wiki, a pull request or a terminal."""
 
 from __future__ import annotations
 
@@ -19,6 +19,16 @@ CONFUSIONS = 10
 def markdown(result: Result) -> str:
     """The report as Markdown.
 
+    Parameters
+    ----------
+    result : Result
+        A finished shoot-out.
+
+    Returns
+    -------
+    str
+        The text.
+
     Examples
     --------
     >>> markdown(Result()).splitlines()[:3]
@@ -28,7 +38,7 @@ def markdown(result: Result) -> str:
 
 
 def plain(text: object) -> str:
-    """Text that Markdown leaves alone: no character of a name starts a table, a tag or emphasis.
+    """Text escaped for Markdown: no character of a name starts a table, a tag or emphasis.
 
     Examples
     --------
@@ -105,7 +115,7 @@ def _absent(result: Result) -> Iterator[str]:
         [plain(run.model), plain(run.status), plain(run.reason or "")] for run in result.runs if run.status != "done"
     ]
     if rows:
-        yield "## Models without figures or not trained to their end\n"
+        yield "## Models without figures or stopped early\n"
         yield from _table(["model", "what happened", "reason"], rows, words=3)
 
 
@@ -126,7 +136,7 @@ def _confusions(result: Result) -> Iterator[str]:
         [plain(tree.path(row.gold)), plain(tree.path(row.answered)), count(row.n)]
         for row in first.confusion[:CONFUSIONS]
     ]
-    yield f"## Siblings that {plain(first.model)} takes for each other\n"
+    yield f"## Siblings that {plain(first.model)} confuses\n"
     yield from _table(["belongs to", "was answered with", "documents"], rows, words=2)
 
 

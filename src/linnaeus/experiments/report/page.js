@@ -272,7 +272,7 @@
   more.addEventListener("click", () => { limit += MORE; fillTable(); });
   for (const id of ["filter", "least"]) by(id).addEventListener("input", () => { limit = ROWS; fillTable(); });
 
-  // siblings taken for each other
+  // confused siblings
   function fillConfusion() {
     const found = figures().confusion;
     if (!found.length) {

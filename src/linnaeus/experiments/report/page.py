@@ -1,7 +1,7 @@
-"""The report as one HTML page that needs nothing else: style, script, pictures and data are in it.
+"""The report as one self-contained HTML page: style, script, charts and data are in it.
 
-It opens from the disk without a server, follows the light or dark setting of the reader, prints, and is read by
-keyboard and by ear. The order is that of the questions people ask: which model, at what price, where is it weak.
+It opens from disk without a server, follows the light or dark setting of the reader, prints, and is accessible by
+keyboard and screen reader. Its sections answer in turn: which model, at what cost, where is it weak.
 """
 
 from __future__ import annotations
@@ -15,12 +15,22 @@ from linnaeus.experiments.report.text import Markup, count, embed_json, figure, 
 
 __all__ = ["facts", "html"]
 
-# Nothing may be loaded: the browser itself holds the page to its word.
+# Nothing may be loaded; the browser enforces it.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
 def html(result: Result) -> str:
     """The report as the text of one HTML page.
+
+    Parameters
+    ----------
+    result : Result
+        A finished shoot-out.
+
+    Returns
+    -------
+    str
+        The page.
 
     Examples
     --------
@@ -70,7 +80,7 @@ def _next_step(result: Result) -> Markup | None:
 
 
 def facts(result: Result) -> list[tuple[str, str]]:
-    """What was run on what, as names and values."""
+    """Properties of the problem, as names and values."""
     problem = result.problem
     kind = {"tree": "a tree", "dag": "nodes with several parents", "graph": "a graph"}.get(problem.kind, problem.kind)
     features = problem.features
@@ -87,7 +97,7 @@ def facts(result: Result) -> list[tuple[str, str]]:
 
 
 def _focus(result: Result) -> Markup | None:
-    """The model looked at: it stands out in all pictures and fills the part on nodes."""
+    """Choice of the model in focus, which is highlighted in all charts and described node by node."""
     runs = result.ranked()
     if not runs:
         return None
@@ -131,7 +141,7 @@ def _models(result: Result) -> Section:
     note = (
         "Bold: best of its column. ↓: lower is better. Differences are on the same documents: "
         "* p < 0.05, ** p < 0.01, *** p < 0.001, corrected for the number of comparisons; 0.010 is one point. "
-        "Point at a difference for its interval and p value; click a column head to sort."
+        "Hover over a difference for its interval and p-value; click a column header to sort."
     )
     return (
         "models",
@@ -174,7 +184,7 @@ def _time(result: Result) -> Section | None:
     better = "Left and up" if result.main.higher_is_better else "Left and down"
     known = any(run.interval(result.main.key) for run in result.ranked())
     lines = "; lines are 95% intervals" if known else ""
-    lead = f"A point per model: its {name} against all time spent on it{lines}. {better} is better."
+    lead = f"One point per model: its {name} against its total time{lines}. {better} is better."
     lead += _left_out(result)
     return "time", "What does it cost?", [tag("p", lead), tag("figure", picture, class_="wide")]
 
@@ -188,7 +198,7 @@ def _learning(result: Result) -> Section | None:
     picture = charts.curves(result)
     if picture is None:
         return None
-    lead = "A curve that still rises at its right end says: more documents would help."
+    lead = "A curve that still rises at its right end suggests that more documents would help."
     return "curves", "Would more documents help?", [tag("p", lead), tag("figure", picture, class_="half")]
 
 
@@ -196,7 +206,10 @@ def _reliability(result: Result) -> Section | None:
     panels = charts.reliability(result)
     if not panels:
         return None
-    lead = "On the diagonal, answers given with 80% are right 8 times in 10. Below it, a model is too sure of itself."
+    lead = (
+        "On the diagonal, answers with a probability of 80% are correct 8 times in 10. "
+        "Below it, a model is overconfident."
+    )
     return "reliability", "Can its probabilities be trusted?", [tag("p", lead), tag("div", *panels, class_="panels")]
 
 
@@ -218,7 +231,7 @@ def _nodes(result: Result) -> Section | None:
             tag("div", _tree_buttons(), tag("div", id="tree"), class_="script"),
             tag("h3", "Every node"),
             tag("div", _filter(), tag("div", id="node-table"), class_="script"),
-            tag("h3", "Siblings taken for each other"),
+            tag("h3", "Confused siblings"),
             tag("div", id="confusion", class_="script"),
             embed_json(node_data(result), "data"),
         ],
@@ -274,10 +287,10 @@ def _closing(result: Result) -> Markup:
 
 
 def node_data(result: Result) -> dict[str, object]:
-    """Everything the page shows of nodes: the tree, their documents, and each model's figures and confusions.
+    """The data of nodes for the script of the page: the tree, numbers of documents, figures and confusions of models.
 
-    Packed for the script of the page, since thousands of nodes x models would be megabytes otherwise: shares are whole
-    thousandths, in lists as long as that of nodes, with -1 where there is no value.
+    Packed, because thousands of nodes x models would take megabytes otherwise: shares are whole thousandths, in lists
+    with one entry per node, and -1 where there is no value.
     """
     tree = result.taxonomy
     n_nodes = len(tree.names)

@@ -36,7 +36,7 @@ GROUPS = ("hierarchical", "flat", "ranking")
 
 
 def main_table(result: Result) -> Markup:
-    """Models by the main measure: its interval drawn, differences to the best and to the flat model, and the price."""
+    """Models by the main measure: its interval, differences to the best and to the flat model, time and memory."""
     main = result.main
     known = any(run.interval(main.key) for run in result.ranked())
     heads = [
@@ -45,7 +45,7 @@ def main_table(result: Result) -> Markup:
         tag("th", "95% interval" if known else "on a scale", scope="col", class_="words"),
         head("to the best", note="difference to the best model, on the same documents"),
         head("to flat", note="difference to the flat model, on the same documents"),
-        head("time", note="search of parameters, training and prediction together"),
+        head("time", note="parameter search, training and prediction together"),
         head("prediction", note="time to answer all test documents"),
         head("memory", note="peak memory while training"),
         head("size", note="size of the model on disk"),
@@ -101,10 +101,10 @@ def _difference(result: Result, model: str, kind: str) -> Markup:
     row = result.comparison(model, kind)
     if row is None or row.against == model:
         return cell("", None)
-    told = f"{row.model} against {row.against}: {p_value(row.p)}"
+    details = f"{row.model} against {row.against}: {p_value(row.p)}"
     if row.interval:
-        told += f", 95% interval {signed(row.interval[0])} to {signed(row.interval[1])}"
-    return cell([signed(row.difference), tag("sup", stars(row.p))], row.difference, title=told)
+        details += f", 95% interval {signed(row.interval[0])} to {signed(row.interval[1])}"
+    return cell([signed(row.difference), tag("sup", stars(row.p))], row.difference, title=details)
 
 
 def _whisker(value: float | None, ends: tuple[float, float] | None, span: tuple[float, float], kind: str) -> Markup:
@@ -129,10 +129,12 @@ def _whisker(value: float | None, ends: tuple[float, float] | None, span: tuple[
 
 
 def measures_tables(result: Result) -> list[Markup]:
-    """Models x measures, a table for each group that opens; intervals where they are known."""
+    """Models x measures, one collapsible table for each group; intervals where they are known."""
     best = result.best_values()
     found: list[Markup] = []
-    for group in sorted(GROUPS, key=lambda group: group != result.main.group):  # that of the main one first
+    for group in sorted(
+        GROUPS, key=lambda group: group != result.main.group
+    ):  # the group of the main measure comes first
         measures = [measure for measure in result.measures if measure.group == group]
         if measures:
             table = _measures_table(result, measures, best, f"{group.capitalize()} measures, with 95% intervals")
@@ -162,7 +164,7 @@ def _value(run: Run, measure: MeasureInfo, best: dict[str, float]) -> Markup:
 
 @dataclass(frozen=True)
 class Breakdown:
-    """Places (levels, ranges of examples), how many nodes each has, and the values of each model there, best first."""
+    """Places (levels, ranges of examples) with their number of nodes, and the values of each model, best first."""
 
     places: list[str]
     n_nodes: list[int]
@@ -197,7 +199,7 @@ def by_size(result: Result) -> Breakdown:
 
 
 def head(words: object, *, first: bool = False, numeric: bool = True, note: str | None = None) -> Markup:
-    """A head with a button in it: it is reached by keyboard and says how the column is sorted."""
+    """A header cell with a button, which is reached by keyboard and sorts the column."""
     button = tag("button", words, type="button", title=note)
     return tag("th", button, scope="col", class_="first" if first else None if numeric else "words", aria_sort="none")
 
@@ -205,13 +207,13 @@ def head(words: object, *, first: bool = False, numeric: bool = True, note: str 
 def cell(
     words: object, value: float | str | None = None, *, class_: str | None = None, title: str | None = None
 ) -> Markup:
-    """A cell; ``value`` is what it is sorted by."""
+    """A cell; ``value`` is its sort key."""
     shown = f"{value:.6g}" if isinstance(value, float) else value
     return tag("td", words, data_value=shown, class_=class_, title=title)
 
 
 def wrapped(caption: object, heads: Sequence[Markup], rows: Sequence[Markup], *, class_: str = "sorts") -> Markup:
-    """A table that scrolls sideways by itself where the window is narrow, also by keyboard."""
+    """A table that scrolls sideways in a narrow window, also by keyboard."""
     inner = tag(
         "table",
         tag("caption", caption),
@@ -238,12 +240,12 @@ def _simple_row(row: Sequence[object], words: int) -> Markup:
 
 
 def absent_table(result: Result) -> Markup | None:
-    """Models without figures, or not trained to their end, each with its reason."""
+    """Models without figures, or whose training was stopped, each with its reason."""
     rows = [(run.model, run.status, run.reason or "") for run in result.runs if run.status != "done"]
     if not rows:
         return None
     return simple_table(
-        "Models without figures or not trained to their end, and why",
+        "Models without figures or stopped early, and why",
         ["model", "what happened", "reason"],
         rows,
         words=3,
@@ -251,19 +253,19 @@ def absent_table(result: Result) -> Markup | None:
 
 
 def breakdown_table(caption: str, breakdown: Breakdown) -> Markup:
-    """The figures behind a picture."""
+    """The figures of a chart."""
     rows = [[model, *map(figure, values)] for model, values in breakdown.values.items()]
     return simple_table(caption, ["model", *breakdown.heads()], rows)
 
 
 def search_table(result: Result) -> Markup:
-    """What each model was run with, and what was tried before."""
+    """Parameters of each model, and the values that were tried."""
     rows = [
         (run.model, settings(run.parameters), join([_tried(run)]), duration(run.total_seconds))
         for run in result.ranked()
     ]
     return simple_table(
-        "Parameters and how they were chosen", ["model", "parameters", "tried", "all time"], rows, words=3
+        "Parameters and how they were chosen", ["model", "parameters", "tried", "total time"], rows, words=3
     )
 
 
@@ -281,5 +283,5 @@ def settings(parameters: Mapping[str, object]) -> str:
 
 
 def _tried(run: Run) -> str:
-    """Each value of C with the value it reached; nothing for a model without parameters to choose."""
+    """Each value of C with the measure it reached; empty for a model without parameters to choose."""
     return "; ".join(f"{settings({'C': one.C})}: {figure(one.value)}" for one in run.tried if one.C is not None)

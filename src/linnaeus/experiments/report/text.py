@@ -1,7 +1,7 @@
-"""Text of the report: numbers as people read them, and elements whose content cannot break the page.
+"""Text of the report: formatted numbers, and elements whose content cannot break the page.
 
-Names of nodes come from users' files and may hold anything, ``<script>`` included. `tag` and `join` write all HTML and
-SVG of the report and escape everything that is not :class:`Markup` already.
+Names of nodes come from users' files and may contain anything, such as ``<script>``. `tag` and `join` write all HTML
+and SVG of the report and escape everything that is not already :class:`Markup`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def figure(value: float | None, digits: int = 3) -> str:
 
 
 def signed(value: float | None, digits: int = 3) -> str:
-    """A difference, with its sign and a true minus.
+    """A difference with its sign, as a typographic minus.
 
     Examples
     --------
@@ -62,12 +62,12 @@ def signed(value: float | None, digits: int = 3) -> str:
 
 
 def count(value: float | None) -> str:
-    """A whole number with its thousands apart."""
+    """A whole number with thousands separators."""
     return NONE if value is None else f"{value:,.0f}"
 
 
 def duration(seconds: float | None) -> str:
-    """Seconds in the unit that suits them.
+    """Seconds in a suitable unit.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def megabytes(value: float | None) -> str:
 
 
 def moment(iso: str) -> str:
-    """A date and time as people write it.
+    """A date and time in readable form.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def moment(iso: str) -> str:
 
 
 def p_value(p: float | None) -> str:
-    """A p value as it is quoted.
+    """A p-value as it is reported.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def examples(low: int, high: int | None) -> str:
 
 
 class Markup(str):
-    """Text that is markup already and goes into the page as it is."""
+    """Text that is already markup and is not escaped."""
 
     __slots__ = ()
 
@@ -176,7 +176,7 @@ def tag(name: str, /, *content: object, **attributes: object) -> Markup:
 
 
 def join(content: Iterable[object]) -> Markup:
-    """Pieces one after the other: markup as it is, text escaped, lists joined, ``None`` left out.
+    """Concatenate pieces: markup as it is, text escaped, lists joined, ``None`` left out.
 
     Examples
     --------
@@ -207,7 +207,7 @@ def _attribute(key: str, value: object) -> str:
 
 
 def embed_json(value: object, identifier: str) -> Markup:
-    """Data for scripts. ``<`` is written as an escape, so that no text can close the element it stands in.
+    """Data for scripts; ``<`` is escaped, so that no text can close the element that contains it.
 
     Examples
     --------
@@ -220,7 +220,7 @@ def embed_json(value: object, identifier: str) -> Markup:
 
 
 def _shown(value: object) -> object:
-    """A value with all its texts as they are shown."""
+    """A value with control characters made visible in all its texts."""
     if isinstance(value, str):
         return visible(value)
     if isinstance(value, dict):
