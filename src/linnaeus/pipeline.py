@@ -99,8 +99,12 @@ class Pipeline(BaseEstimator):
         sample_weight: npt.ArrayLike | None = None,
         *,
         feature_names: Iterable[object] | None = None,
+        **fit_parameters: object,
     ) -> Pipeline:
-        """Learn the features, then the model; ``feature_names`` name the columns of vectors in explanations."""
+        """Learn the features, then the model; ``feature_names`` name the columns of vectors in explanations.
+
+        Further parameters are those of the model's ``fit``.
+        """
         if not hasattr(self.model, "fit") or (self.features is not None and not hasattr(self.features, "transform")):
             given = f"{type(self.model).__name__}, {type(self.features).__name__}"
             raise ParameterError(f"Expected a model and then features, as Pipeline(model, features); got {given}.")
@@ -115,7 +119,7 @@ class Pipeline(BaseEstimator):
         model = clone(self.model)
         if to_fit:
             share_time(model, FOLDS + 1)
-        self.model_ = model.fit(X, y, sample_weight)
+        self.model_ = model.fit(X, y, sample_weight, **fit_parameters)
         self.decoder_, self.decoder_comparison_ = decoder, None
         if to_fit:
             self._fit_cut_off(documents, y, sample_weight)

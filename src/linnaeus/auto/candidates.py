@@ -1,28 +1,54 @@
 """What a search may choose: candidates in a fixed order, and the features that they see.
 
-A candidate is a model with a value of C, what it learns (labels as given, or closed sets), and a variant of the
-features. C is relative to the mean squared length of the vectors. The first five models are of five families (flat,
-local, joint, structured, online), so that a search that goes through them in this order has seen every family early.
+A candidate is a model with a value of C, what it learns (labels as given, closed sets, or the most specific labels),
+the pull of inner nodes towards zero where the model has one, and a variant of the features; or a mixture of such. C is
+relative to the mean squared length of the vectors. The first five models are of five families (flat, local, joint,
+structured, online), so that a search that goes through them in this order has seen every family early.
 """
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import clone
 
 from linnaeus import registry
 from linnaeus.features import DenseFeatures, KernelMap, TextFeatures
+from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, Matrix, is_sparse
 
-__all__ = ["FAMILIES", "GRID", "PLAIN", "Candidate", "applies", "feature_variants", "make_model", "models_for"]
+if TYPE_CHECKING:
+    from linnaeus.pipeline import Transformer
+
+__all__ = [
+    "FAMILIES",
+    "GRID",
+    "LEARN",
+    "LOG2",
+    "MIXTURE",
+    "PLAIN",
+    "PULLS",
+    "Candidate",
+    "Place",
+    "applies",
+    "feature_variants",
+    "first_candidate",
+    "larger_map",
+    "make_model",
+    "models_for",
+    "parameters_of",
+]
 
 GRID = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-PLAIN = "as they are"
+PULLS = (0.0, 1.0, 10.0, float("inf"))  # from the joint model to one classifier for each label alone
+LEARN = ("given", "closed", "frontier")
+PLAIN, LOG2, MAP = "as they are", "log2 weighting", "rbf map"
+MIXTURE = "Mixture"
 # Models of each family in the order in which they are tried; a search takes the first of each family first.
 FAMILIES: dict[str, tuple[str, ...]] = {
     "flat": ("OneVsRestSVM", "OneVsRestLogistic", "MulticlassSVM", "SoftmaxRegression"),
@@ -32,6 +58,9 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "online": ("OneVsRestPA", "Hieron"),
 }
 _NARROW = 2_000  # features of sparse vectors up to which a map is tried
+_LANDMARKS = (600, 2_000)  # of a map, and of a larger one for at least twice as many documents
+
+Place = tuple[str, str, str | None, tuple["Candidate", ...]]
 
 
 @dataclass(frozen=True)
@@ -41,37 +70,53 @@ class Candidate:
     Parameters
     ----------
     model : str
-        A registered model.
+        A registered model, or "Mixture".
     features : str
-        The variant of the features, one of `feature_variants`.
+        The variant of the features, one of `feature_variants`; of a mixture those in front of all its sources.
     C : float or None
         Relative to the mean squared length of the vectors; None for models without it.
-    learn : {"given", "closed"} or None
+    learn : {"given", "closed", "frontier"} or None
         What the model learns; None for models without the choice.
+    pull : float or None
+        Pull of inner nodes towards zero; None for models without it.
+    sources : tuple of Candidate
+        What a mixture is of.
     """
 
     model: str
     features: str = PLAIN
     C: float | None = None
     learn: str | None = None
-
-    def at(self, C: float | None) -> Candidate:
-        """The same with another C."""
-        return replace(self, C=C)
+    pull: float | None = None
+    sources: tuple[Candidate, ...] = ()
 
     @property
-    def place(self) -> tuple[str, str, str | None]:
-        """All but C."""
-        return self.model, self.features, self.learn
+    def place(self) -> Place:
+        """All but C and pull."""
+        return self.model, self.features, self.learn, self.sources
+
+    def stepped(self, axis: str, step: int) -> Candidate | None:
+        """The neighbour on the grid of "C" or "pull"; None at its end, or where the model does not have it."""
+        value = self.C if axis == "C" else self.pull
+        grid = GRID if axis == "C" else PULLS
+        if value is None or value not in grid or not 0 <= grid.index(value) + step < len(grid):
+            return None
+        new = grid[grid.index(value) + step]
+        return replace(self, C=new) if axis == "C" else replace(self, pull=new)
 
     def __str__(self) -> str:
+        if self.sources:
+            return "mixture of " + " and ".join(str(source) for source in self.sources)
         said = [] if self.C is None else [f"C {self.C:g}"]
-        said += [f"learns {self.learn} sets"] if self.learn == "closed" else []
+        said += [] if not self.pull else [f"pull {self.pull:g}"]
+        said += {"closed": ["learns closed sets"], "frontier": ["learns the most specific labels"]}.get(
+            self.learn or "", []
+        )
         said += [] if self.features == PLAIN else [f"features: {self.features}"]
         return f"{self.model} ({', '.join(said)})" if said else self.model
 
 
-def parameters_of(name: str) -> dict[str, Any]:
+def parameters_of(name: str) -> Mapping[str, object]:
     """Parameters of a model with their defaults."""
     return {key: p.default for key, p in inspect.signature(registry.resolve(name)).parameters.items()}
 
@@ -102,28 +147,79 @@ def applies(name: str, Y: CSR, taxonomy: Taxonomy) -> bool:
     return taxonomy.kind == "tree" or parameters_of(name).get("parents") != "only"
 
 
-def make_model(candidate: Candidate, taxonomy: Taxonomy | None, scale: float, **usual: Any) -> Any:
+def first_candidate(
+    model: str, features: str = PLAIN, learn: str | None = None, fixed: Collection[str] = ()
+) -> Candidate:
+    """A model with its usual parameters; those of ``fixed`` are not part of the candidate.
+
+    Examples
+    --------
+    >>> first_candidate("OneVsRestSVM")
+    Candidate(model='OneVsRestSVM', features='as they are', C=1.0, learn='given', pull=None, sources=())
+    """
+    known = parameters_of(model)
+    open_ = {name for name in ("C", "learn", "pull") if name in known and name not in fixed}
+    learn = (learn or str(known["learn"])) if "learn" in open_ and known["learn"] in LEARN else None
+    return Candidate(model, features, 1.0 if "C" in open_ else None, learn, 0.0 if "pull" in open_ else None)
+
+
+def make_model(candidate: Candidate, taxonomy: Taxonomy | None, scale: float, **usual: object) -> TaxonomyClassifier:
     """The unfitted model of a candidate; ``scale`` is the mean squared length of the vectors.
 
     ``usual`` are parameters for models that have them; they override those of the candidate.
     """
     known = parameters_of(candidate.model)
-    given: dict[str, Any] = {"taxonomy": taxonomy}
+    given: dict[str, object] = {"taxonomy": taxonomy}
     if candidate.C is not None:
         given["C"] = float(f"{candidate.C / scale:.3g}")
     if candidate.learn is not None:
         given["learn"] = candidate.learn
+    if candidate.pull is not None:
+        given["pull"] = candidate.pull
     given.update(usual)
-    return registry.resolve(candidate.model)(**{key: value for key, value in given.items() if key in known})
+    model: TaxonomyClassifier = registry.resolve(candidate.model)(
+        **{key: value for key, value in given.items() if key in known}
+    )
+    return model
 
 
-def feature_variants(features: Any, X: Matrix, seed: int) -> dict[str, Any]:
-    """Unfitted features by name, None for a matrix as it is; X is what ``features`` make of some documents."""
-    variants: dict[str, Any] = {PLAIN: features}
+def feature_variants(
+    features: Transformer | None, X: Matrix, seed: int, n_docs: int = 0
+) -> dict[str, Transformer | None]:
+    """Unfitted features by name, None for a matrix as it is.
+
+    Parameters
+    ----------
+    features : transformer or None
+        The usual features.
+    X : matrix
+        What ``features`` make of some documents.
+    seed : int
+        Of maps.
+    n_docs : int, default=0
+        Number of documents to learn from.
+
+    Returns
+    -------
+    dict of str to transformer or None
+        The usual features first.
+    """
+    variants: dict[str, Transformer | None] = {PLAIN: features}
     narrow = not is_sparse(X) or X.shape[1] <= _NARROW
     if isinstance(features, TextFeatures):
         if getattr(features, "weighting", None) != "log2":
-            variants["log2 weighting"] = clone(features).set_params(weighting="log2", sublinear_tf=False)
+            variants[LOG2] = clone(features).set_params(weighting="log2", sublinear_tf=False)
     elif narrow and (features is None or isinstance(features, DenseFeatures)) and X.shape[1] > 1:
-        variants["rbf map"] = KernelMap(features, random_state=seed)
+        small, large = _LANDMARKS
+        variants[MAP] = KernelMap(features, small, random_state=seed)
+        if n_docs >= 2 * large:
+            variants[_LARGER] = KernelMap(features, large, random_state=seed)
     return variants
+
+
+_LARGER = f"{MAP} of {_LANDMARKS[1]:,} landmarks"
+
+
+def larger_map(features: str) -> str | None:
+    """The variant with more landmarks; None where there is none."""
+    return _LARGER if features == MAP else None

@@ -16,18 +16,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.auto import measures
 from linnaeus.auto.candidates import Candidate, make_model
-from linnaeus.auto.evaluate import MOST_CURVES, OWN, Evaluator
-from linnaeus.auto.search import FLAT, LAST_FIT, AutoReport, search
-from linnaeus.data.check import check_labels
+from linnaeus.auto.evaluate import OWN, Evaluator
+from linnaeus.auto.search import FLAT, LAST_FIT, TUNED, AutoReport, search
+from linnaeus.data.check import check_labels, check_weights
 from linnaeus.decoding import Decoder
 from linnaeus.engine.limits import parse_seconds
 from linnaeus.errors import LinnaeusError, check_number
-from linnaeus.pipeline import Pipeline
+from linnaeus.pipeline import Pipeline, Transformer
 from linnaeus.registry import resolve
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.tuning.calibration import calibrate
 from linnaeus.tuning.held_out import n_documents
-from linnaeus.typing import CSR, FloatArray
+from linnaeus.typing import CSR, FloatArray, IntArray, ObjectArray
 
 __all__ = ["LAST_FIT_FOLDER", "AutoClassifier"]
 
@@ -91,7 +91,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         *,
         measure: str = "hierarchical_f1",
         budget: float | str | None = None,
-        features: Any = None,
+        features: Transformer | None = None,
         random_state: int = 0,
         n_jobs: int | None = None,
         checkpoint: str | None = None,
@@ -108,10 +108,11 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         self,
         X: Any,
         y: Any,
+        sample_weight: npt.ArrayLike | None = None,
         *,
         feature_names: Iterable[object] | None = None,
         models: list[str] | None = None,
-        tuned: tuple[str, ...] = ("features", "learn", "C"),
+        tuned: tuple[str, ...] = TUNED,
         parameters: Mapping[str, object] = MappingProxyType({}),
         decoder: Decoder | str | None = None,
         say: Callable[[str], None] = lambda message: None,
@@ -122,6 +123,8 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X, y : documents and labels
             As for a `Pipeline` with these features.
+        sample_weight : array-like of shape (n_docs,), default=None
+            Weights of the documents, in fits and in the measure; cuts and probabilities are fitted without them.
         feature_names : iterable or None, default=None
             Names of the columns of vectors, for explanations.
         models : list of str or None, default=None
@@ -153,23 +156,27 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
                     setattr(self, name, getattr(probe, name))
         Y, taxonomy, _ = check_labels(y, self.taxonomy, n_documents(X))
         fixed = _Fixed(FLAT if models is None else models[0], parameters, decoder)
-        found = self._search(X, Y, taxonomy, budget, models, tuned, fixed, say)
+        weights = check_weights(sample_weight, Y.shape[0])
+        found = self._search(X, Y, taxonomy, budget, models, tuned, fixed, weights, say)
         self.report_: AutoReport | None = None if found is None else found[0]
         pipe = self._pipeline(found, fixed)
-        self.pipeline_ = pipe.fit(X, y, feature_names=feature_names)
+        sources = () if found is None else found[0].chosen.sources
+        ready = {"held_out": [source.held for source in sources]} if sources else {}
+        self.pipeline_ = pipe.fit(X, y, sample_weight, feature_names=feature_names, **ready)
         if found is not None:
             self._calibrate(X, y, found[0])
         return self
 
     def _search(
         self,
-        X: Any,
+        X: object,
         Y: CSR,
         taxonomy: Taxonomy,
         budget: float | None,
         models: list[str] | None,
         tuned: tuple[str, ...],
         fixed: _Fixed,
+        weights: FloatArray | None,
         say: Callable[[str], None],
     ) -> tuple[AutoReport, Evaluator] | None:
         try:
@@ -186,10 +193,13 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
                 tuned=tuned,
                 parameters=fixed.parameters,
                 decoder=fixed.decoder,
+                weights=weights,
                 checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
                 say=say,
             )
         except LinnaeusError as error:
+            if models is not None:  # the model that was asked for refuses the documents
+                raise
             warnings.warn(f"Nothing was searched: {error} {fixed.model} is taken.", stacklevel=3)
             return None
         if found is None:
@@ -221,21 +231,21 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         features = evaluator.variants[report.chosen.candidate.features]
         return Pipeline(model, features, decoder=evaluator.fitted_cut(report.chosen))
 
-    def _calibrate(self, X: Any, y: Any, report: AutoReport) -> None:
-        """Probabilities from the held-out scores of the search, where that is not too much work."""
+    def _calibrate(self, X: object, y: object, report: AutoReport) -> None:
+        """Probabilities from the held-out scores of the search."""
         held = report.chosen.held
-        if held is None or len(held.nodes) > MOST_CURVES:
+        if held is None:
             return
+        few = len(held.nodes) <= _STEPS and report.measure != measures.RANKING
         try:
-            method = "isotonic" if len(held.nodes) <= _STEPS else "platt"
-            calibrate(self.pipeline_, X, y, cv=held, method=method)
+            calibrate(self.pipeline_, X, y, cv=held, method="isotonic" if few else "platt", coherent=report.chosen.way)
         except LinnaeusError as error:
             report.notes.append(f"The model has no calibrated probabilities: {error}")
 
     # -- answering -----------------------------------------------------------------------------------------------------
 
     @property
-    def classes_(self) -> Any:
+    def classes_(self) -> ObjectArray | IntArray:
         """Names of the nodes that can be answered."""
         return self.pipeline_.classes_
 
@@ -245,23 +255,23 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "pipeline_")
         return self.pipeline_.taxonomy_
 
-    def predict(self, X: Any, **request: Any) -> Any:
+    def predict(self, X: object, **request: Any) -> Any:
         """Answers in the kind of the labels; see `Pipeline.predict`."""
         check_is_fitted(self, "pipeline_")
         return self.pipeline_.predict(X, **request)
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: object) -> FloatArray:
         """Scores of all answerable nodes."""
         check_is_fitted(self, "pipeline_")
         return self.pipeline_.decision_function(X)
 
     @available_if(lambda self: not hasattr(self, "pipeline_") or hasattr(self.pipeline_, "predict_proba"))
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: object) -> FloatArray:
         """Calibrated, coherent probabilities of all answerable nodes."""
         check_is_fitted(self, "pipeline_")
         return self.pipeline_.predict_proba(X)
 
-    def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
+    def score(self, X: object, y: object, sample_weight: npt.ArrayLike | None = None) -> float:
         """Hierarchical F1 of the answers."""
         check_is_fitted(self, "pipeline_")
         return self.pipeline_.score(X, y, sample_weight)

@@ -2,7 +2,8 @@
 
 The training documents are split once (or into three folds, where they are few). A candidate learns from some of the
 documents of one side, in a fixed random order, and scores the other side. Every cut is fitted on one half of these and
-answers the other half; the best of them, the model's own decoder included, is the candidate's cut.
+answers the other half; the best of them, the model's own decoder included, is the candidate's cut. Curves from scores
+to probabilities, for measures of rankings, are fitted and applied in the same way.
 """
 
 from __future__ import annotations
@@ -10,29 +11,40 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
+from sklearn.base import clone
 
 from linnaeus.auto import measures
-from linnaeus.auto.candidates import Candidate, make_model
+from linnaeus.auto.candidates import MIXTURE, PLAIN, Candidate, Place, make_model, parameters_of
 from linnaeus.data.splits import kfold, train_test_split
-from linnaeus.decoding import CutOff, Decoder, ExpectedCut, InstanceCut, SCut
+from linnaeus.decoding import CutOff, Decoder, ExpectedCut, InstanceCut, SCut, TopScores
+from linnaeus.decoding.base import stacked
 from linnaeus.decoding.probability.curves import fit_calibrator
 from linnaeus.engine import single_blas_thread
 from linnaeus.errors import DataError
+from linnaeus.features import KernelMap
+from linnaeus.mixture import Mixture, mixed_held_out
+from linnaeus.models.base import TaxonomyClassifier
+from linnaeus.pipeline import Pipeline
 from linnaeus.taxonomy import Taxonomy
+from linnaeus.taxonomy.closure import is_closed
+from linnaeus.tuning.calibration import coherent_way, node_shares
 from linnaeus.tuning.held_out import HeldOutScores, take_documents
-from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, is_sparse
+from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Matrix, is_sparse
 
-__all__ = ["MOST_CURVES", "OWN", "Evaluator", "Outcome", "splits_of"]
+if TYPE_CHECKING:
+    from linnaeus.pipeline import Transformer
+
+__all__ = ["OWN", "Evaluator", "Outcome", "splits_of"]
 
 OWN = "own"  # the model's own decoder
 HELD_OUT, MOST_HELD, MOST_SCORES = 0.25, 4_000, 20_000_000
 FEW, FOLDS = 400, 3  # documents below which all are held out once, in folds
 TOO_FEW = 12  # documents below which nothing is held out
-MOST_CURVES = 3_000  # nodes up to which a curve for each is fitted in a search
+_MANY_NODES = 3_000  # from which curves of single nodes wait for the last round, and are not projected on DAGs
 
 Split = tuple[IntArray, IntArray]
 
@@ -65,6 +77,18 @@ class Outcome:
         The best cut, "own" for the model's own decoder.
     seconds : float
         Of the fit and everything after it.
+    answers : CSR or None
+        Answers to the held-out documents with the best cut; None where they are not kept.
+    held : HeldOutScores or None
+        Scores of the held-out documents.
+    P : ndarray or None
+        Probabilities of all nodes, where the measure is of rankings.
+    way : str
+        How probabilities are made coherent.
+    sources : tuple of Outcome
+        Those of the sources of a mixture.
+    stopped : bool
+        Whether the clock ended the fit before it had converged.
     """
 
     candidate: Candidate
@@ -73,27 +97,44 @@ class Outcome:
     own: float
     cut: str
     seconds: float
-    answers: CSR | None = field(default=None, repr=False, compare=False)  # with the best cut
+    answers: CSR | None = field(default=None, repr=False, compare=False)
     held: HeldOutScores | None = field(default=None, repr=False, compare=False)
     P: FloatArray | None = field(default=None, repr=False, compare=False)
+    way: str = field(default="project", repr=False, compare=False)
+    sources: tuple[Outcome, ...] = field(default=(), repr=False, compare=False)
+    stopped: bool = field(default=False, repr=False, compare=False)
+
+    def without_scores(self) -> Outcome:
+        """The same without what takes memory."""
+        return replace(self, answers=None, held=None, P=None)
 
 
 @dataclass
 class Evaluator:
     """The documents of a search, and the matrices that the variants of features make of them."""
 
-    documents: Any
+    documents: object
     Y: CSR
     taxonomy: Taxonomy
-    variants: dict[str, Any]
+    variants: Mapping[str, Transformer | None]
     splits: list[Split]
     measure: str
     seed: int
     n_jobs: int | None = None
     fixed: Mapping[str, object] = field(default_factory=dict)  # parameters of models that are not searched over
     decoder: Decoder | str | None = None  # instead of the best cut; "own" is the model's own decoder
+    weights: FloatArray | None = None
     matrices: dict[tuple[str, int], tuple[Matrix, Matrix, float]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)  # of the features
+    _last: tuple[Place, int, TaxonomyClassifier] | None = None  # of a model that can be fitted further
+
+    def __post_init__(self) -> None:
+        self.rows = np.concatenate([held for _, held in self.splits])  # held-out documents
+        self.gold = self.Y[self.rows]  # their labels
+        self.one_label = bool((np.diff(self.taxonomy.frontier(self.Y).indptr) == 1).all())
+        self.closed = self.taxonomy.n_edges > 0 and is_closed(self.taxonomy, self.Y)
+        learn = np.unique(np.concatenate([learn for learn, _ in self.splits]))
+        self.shares = node_shares(self.Y[learn], self.taxonomy)
 
     @property
     def n_learn(self) -> int:
@@ -101,14 +142,20 @@ class Evaluator:
         return min(len(learn) for learn, _ in self.splits)
 
     @property
-    def gold(self) -> CSR:
-        """Labels of the held-out documents."""
-        return self.Y[np.concatenate([held for _, held in self.splits])]
+    def learnable(self) -> list[str]:
+        """What models can learn that differs: labels as given, closed sets, the most specific labels."""
+        found = ["given"]
+        if self.taxonomy.n_edges and (self.taxonomy.close(self.Y, keep_root=False) != self.Y).nnz:
+            found.append("closed")
+        if self.taxonomy.n_edges and (self.taxonomy.frontier(self.Y) != self.Y).nnz:
+            found.append("frontier")
+        return found
 
-    @property
-    def closed_sets(self) -> bool:
-        """Whether learning closed sets differs from learning labels as given."""
-        return self.taxonomy.n_edges > 0 and (self.taxonomy.close(self.Y, keep_root=False) != self.Y).nnz > 0
+    def fit_seconds(self, outcome: Outcome) -> float:
+        """Seconds that one fit of a candidate takes, features included; of folds there are several."""
+        candidate = outcome.candidate
+        made = sum(self.seconds.get(name, 0.0) for name in {one.features for one in (candidate, *candidate.sources)})
+        return (outcome.seconds + made) / len(self.splits)
 
     def matrix(self, variant: str, part: int) -> tuple[Matrix, Matrix, float]:
         """The vectors of both sides of a split, features learned from the first, and their mean squared length."""
@@ -116,13 +163,13 @@ class Evaluator:
             began = time.perf_counter()
             learn, held = self.splits[part]
             features = self.variants[variant]
-            X, X_held = (take_documents(self.documents, rows) for rows in (learn, held))
-            if features is not None:
-                from sklearn.base import clone
-
+            given, given_held = (take_documents(self.documents, rows) for rows in (learn, held))
+            if features is None:
+                X, X_held = cast(Matrix, given), cast(Matrix, given_held)
+            else:
                 made = clone(features)
-                X = made.fit_transform(X, self.taxonomy.close(self.Y[learn], keep_root=False))
-                X_held = made.transform(X_held)
+                X = made.fit_transform(given, self.taxonomy.close(self.Y[learn], keep_root=False))
+                X_held = made.transform(given_held)
             values = X.data if is_sparse(X) else np.asarray(X)
             length = float(np.square(values, dtype=np.float64).sum()) / max(1, X.shape[0])
             length = float(f"{length:.0e}") if np.isfinite(length) and length > 0 else 1.0
@@ -130,92 +177,157 @@ class Evaluator:
             self.seconds[variant] = self.seconds.get(variant, 0.0) + time.perf_counter() - began
         return self.matrices[variant, part]
 
-    def run(self, candidate: Candidate, n_docs: int, *, max_time: float | None = None, warm: Any = None) -> Outcome:
-        """Fit and measure a candidate; ``warm`` is an earlier model of the same place, which is fitted further."""
+    # -- a candidate ---------------------------------------------------------------------------------------------------
+
+    def run(self, candidate: Candidate, n_docs: int, *, max_time: float | None = None) -> Outcome:
+        """Fit and measure a candidate.
+
+        Models that can be warm-started continue from the last fit of the same model, features and documents.
+        """
         for part in range(len(self.splits)):
             self.matrix(candidate.features, part)
         began = time.perf_counter()
         with single_blas_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            held, calibrated = self._held_out(candidate, n_docs, max_time, warm)
-            found = self._measured(held, calibrated)
-        return Outcome(candidate, n_docs, *found[:3], time.perf_counter() - began, found[3], held, found[4])
+            held, way, stopped = self._held_out(candidate, n_docs, max_time)
+            return replace(self._measured(candidate, n_docs, held, way, began), stopped=stopped)
 
-    def model(self, candidate: Candidate, part: int = 0, **more: Any) -> Any:
+    def mix(self, sources: list[Outcome]) -> Outcome:
+        """Measure a mixture of candidates by their held-out scores; nothing is fitted but the weights."""
+        began = time.perf_counter()
+        held_out = {f"source {i + 1}": one.held for i, one in enumerate(sources) if one.held is not None}
+        with single_blas_thread(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            mixed = mixed_held_out(held_out, sample_weight=self.weights)
+            back = np.searchsorted(mixed.documents, self.rows)
+            own = None if mixed.own is None else self._as_given(mixed.own[back], mixed, False)
+            held = replace(mixed, S=mixed.S[back], Y=mixed.Y[back], documents=self.rows, own=own)
+            front = {one.candidate.features for one in sources}
+            features = front.pop() if len(front) == 1 else PLAIN
+            candidate = Candidate(MIXTURE, features, sources=tuple(one.candidate for one in sources))
+            way = "softmax" if self.one_label else "project"
+            outcome = self._measured(candidate, sources[0].n_docs, held, way, began)
+        seconds = outcome.seconds + sum(one.seconds for one in sources)
+        return replace(outcome, seconds=seconds, sources=tuple(sources))
+
+    def model(self, candidate: Candidate, part: int = 0, **more: object) -> TaxonomyClassifier:
         """The unfitted model of a candidate."""
+        if candidate.sources:
+            return self._mixture(candidate, part, more)
         scale = self.matrix(candidate.features, part)[2]
         if self.fixed.get("kernel", "linear") != "linear":  # every document has length 1 there
             scale = 1.0
         usual = {"random_state": self.seed, "n_jobs": self.n_jobs, **self.fixed, **more}
         return make_model(candidate, self.taxonomy, scale, **usual)
 
-    def _held_out(
-        self, candidate: Candidate, n_docs: int, max_time: float | None, warm: Any
-    ) -> tuple[HeldOutScores, dict[str, Any]]:
-        parts, own, how = [], [], {}
+    def _mixture(self, candidate: Candidate, part: int, more: Mapping[str, object]) -> Mixture:
+        """The unfitted mixture; its sources share the time, and have no checkpoints."""
+        limit = more.get("max_time")
+        own = {} if not isinstance(limit, float) else {"max_time": limit / len(candidate.sources)}
+        sources: list[tuple[str, TaxonomyClassifier | Pipeline]] = []
+        for i, source in enumerate(candidate.sources):
+            model: TaxonomyClassifier | Pipeline = self.model(source, part, **own)
+            features = self.variants[source.features]
+            if source.features != candidate.features and isinstance(features, KernelMap):
+                model = Pipeline(model, clone(features).set_params(features=None))
+            sources.append((f"source {i + 1}", model))
+        return Mixture(sources, self.taxonomy, random_state=self.seed)
+
+    def _held_out(self, candidate: Candidate, n_docs: int, max_time: float | None) -> tuple[HeldOutScores, str, bool]:
+        parts, own, stopped = [], [], False
         limit = {} if max_time is None else {"max_time": max(1.0, max_time / len(self.splits))}
         for part, (learn, _) in enumerate(self.splits):
             X, X_held, _ = self.matrix(candidate.features, part)
             rows = np.sort(np.random.default_rng(self.seed).permutation(len(learn))[:n_docs])
-            model = self.model(candidate, part, **limit)
-            if warm is not None and len(self.splits) == 1:
-                model = warm.set_params(
-                    **{k: v for k, v in model.get_params(deep=False).items() if k in ("C", "max_time")}
-                )
-            model.fit(X[rows], self.Y[learn][rows])
+            model = self._begun(candidate, n_docs, part, **limit)
+            weights = () if self.weights is None else (self.weights[learn][rows],)
+            model.fit(X[rows], self.Y[learn][rows], *weights)
             S = np.concatenate([np.asarray(block, dtype=np.float32) for block in model.score_blocks(X_held)])
             parts.append((S, model.nodes_))
             own.append(model.answers(X_held))
-            how = {
-                "nested": bool(model.nested_),
-                "closed": bool(model.closed_),
-                "conditional": model.conditional_scores,
-            }
+            stopped |= bool(getattr(model, "time_limit_reached_", False))
         nodes = np.unique(np.concatenate([columns for _, columns in parts])).astype(np.int32)
         S = np.full((sum(len(one) for one, _ in parts), len(nodes)), -np.inf, dtype=np.float32)
         start = 0
         for one, columns in parts:
             S[start : start + len(one), np.searchsorted(nodes, columns)] = one
             start += len(one)
-        from scipy import sparse
+        nested, conditional = bool(model.nested_), bool(model.conditional_scores)
+        gold = self.taxonomy.close(self.gold, keep_root=False) if nested else self.gold
+        answers = stacked(own, self.taxonomy)
+        closed = nested or bool(model.closed_)
+        held = HeldOutScores(S, gold, self.taxonomy, nodes, self.rows, closed, conditional, answers, nested)
+        way = coherent_way(model, self.one_label and model.single_label)
+        return held, self._affordable_way(way), stopped
 
-        gold = self.taxonomy.close(self.gold, keep_root=False) if how["nested"] else self.gold
-        documents = np.concatenate([rows for _, rows in self.splits])
-        answers = sparse.csr_array(sparse.vstack(own, format="csr"))
-        closed = how["nested"] or how["closed"]
-        held = HeldOutScores(S, gold, self.taxonomy, nodes, documents, closed, bool(how["conditional"]), answers)
-        return held, how
+    def _begun(self, candidate: Candidate, n_docs: int, part: int, **limit: float) -> TaxonomyClassifier:
+        """An unfitted model, or the one that was fitted last, where it can be fitted further."""
+        model = self.model(candidate, part, **limit)
+        if len(self.splits) > 1 or "warm_start" not in parameters_of(candidate.model):
+            return model
+        if self._last is not None and self._last[:2] == (candidate.place, n_docs):
+            return self._last[2].set_params(**model.get_params(deep=False) | {"warm_start": True})
+        self._last = candidate.place, n_docs, model.set_params(warm_start=True)
+        return model
 
-    def _measured(self, held: HeldOutScores, how: dict[str, Any]) -> tuple[float, float, str, CSR, FloatArray | None]:
-        """(value, value of the own decoder, best cut, its answers, probabilities where the measure is of rankings)."""
+    def _affordable_way(self, way: str) -> str:
+        large = self.taxonomy.kind != "tree" and self.taxonomy.n_nodes > _MANY_NODES
+        return "min" if way == "project" and large else way
+
+    # -- its value -----------------------------------------------------------------------------------------------------
+
+    def _measured(self, candidate: Candidate, n_docs: int, held: HeldOutScores, way: str, began: float) -> Outcome:
         assert held.own is not None
-        gold = self.gold
+        own = self.value(held.own)
         if self.measure == measures.RANKING:
-            P = self._probabilities(held, how)
-            value = measures.of_ranking(gold, P, self.taxonomy)
-            return value, value, OWN, held.own, P
-        function = measures.of_answers(self.measure)
-        own = float(function(gold, held.own, self.taxonomy))
+            P = self.probabilities(held, way)
+            value = self._weighted(measures.of_ranking(self.gold, P, self.taxonomy))
+            return Outcome(candidate, n_docs, value, value, OWN, time.perf_counter() - began, held.own, held, P, way)
+        value, cut, answers = self.best_cut(held, own, way, last=n_docs == self.n_learn)
+        return Outcome(candidate, n_docs, value, own, cut, time.perf_counter() - began, answers, held, None, way)
+
+    def value(self, answers: CSR) -> float:
+        """The measure of answers to the held-out documents; hierarchical F1 where it is of rankings."""
+        return self._weighted(measures.of_answers(self.measure, self.gold, answers, self.taxonomy))
+
+    def _weighted(self, function: measures.Weighted) -> float:
+        weights = np.ones(len(self.rows)) if self.weights is None else self.weights[self.rows]
+        return float(function(weights[None, :])[0])
+
+    def resampled(self, outcome: Outcome) -> FloatArray:
+        """The measure of an outcome on bootstrap samples of the held-out documents, the same ones for all."""
+        weights = None if self.weights is None else self.weights[self.rows]
+        if outcome.P is not None:
+            function, n_pairs = measures.of_ranking(self.gold, outcome.P, self.taxonomy), outcome.P.size
+        else:
+            assert outcome.answers is not None
+            function, n_pairs = measures.of_answers(self.measure, self.gold, outcome.answers, self.taxonomy), 0
+        return function(measures.draws(len(self.rows), n_pairs, weights, self.seed))
+
+    def best_cut(self, held: HeldOutScores, own: float, way: str, *, last: bool = True) -> tuple[float, str, CSR]:
+        """(value, cut, answers) of the best of all cuts, each fitted on one half and measured on the other."""
+        assert held.own is not None
         best = own, OWN, held.own
         if self.decoder is not None and self.decoder != OWN:
             best = -np.inf, OWN, held.own  # the given one, even where the model's own is better
-        for name, cut in self.cuts(held).items():
-            answers = self._crossed(held, cut, how)
-            if answers is not None and (value := float(function(gold, answers, self.taxonomy))) > best[0]:
+        for name, cut in self.cuts(held, last=last).items():
+            answers = self._crossed(held, cut, way)
+            if answers is not None and (value := self.value(answers)) > best[0]:
                 best = value, name, answers
         if not np.isfinite(best[0]):
             raise DataError(f"The held-out documents are too few to fit the decoder {self.decoder}.")
-        return best[0], own, best[1], best[2], None
+        return best
 
-    def cuts(self, held: HeldOutScores) -> dict[str, Decoder]:
+    def cuts(self, held: HeldOutScores, *, last: bool = True) -> dict[str, Decoder]:
         """Cut-offs worth a try, unfitted; none where every document has one label, or the one that is given."""
         if self.decoder is not None:
             return {} if isinstance(self.decoder, str) else {self.decoder.name: self.decoder}
-        if bool((np.diff(self.taxonomy.frontier(self.Y).indptr) == 1).all()) or len(held.documents) < 10:
+        if self.one_label or len(held.documents) < 10:
             return {}
         some = bool((np.diff(self.Y.indptr) == 0).any())
         found: dict[str, Decoder] = {}
-        if len(held.nodes) <= MOST_CURVES:
+        whole = not isinstance(held.S, TopScores)
+        if whole and (last or len(held.nodes) <= _MANY_NODES):
             measure = self.measure if self.measure != measures.RANKING else "hierarchical_f1"
             found["expected"] = ExpectedCut(measure, at_least_one=not some)
         found["scut"] = SCut(at_least_one=not some)
@@ -223,53 +335,73 @@ class Evaluator:
         return found
 
     def fitted_cut(self, outcome: Outcome) -> Decoder | None:
-        """The cut of an outcome, fitted on all held-out documents; None for the model's own decoder."""
-        if outcome.cut == OWN or outcome.held is None:
+        """The cut of an outcome, fitted on all held-out documents; None for the model's own decoder.
+
+        Where the measure is of rankings, the cut of largest hierarchical F1.
+        """
+        if outcome.held is None or outcome.held.own is None:
             return None
-        cut = self.cuts(outcome.held)[outcome.cut]
+        name = outcome.cut
+        if self.measure == measures.RANKING:
+            name = self.best_cut(outcome.held, self.value(outcome.held.own), outcome.way)[1]
+        if name == OWN:
+            return None
+        cut = self.cuts(outcome.held)[name]
         if not isinstance(cut, CutOff) or cut.fitted:
             return cut
-        return outcome.held.fit(cut, measures.of_answers(self.measure))
+        return outcome.held.fit(cut, measures.metric_of(self.measure))
 
-    def _crossed(self, held: HeldOutScores, cut: Decoder, how: dict[str, Any]) -> CSR | None:
+    def _crossed(self, held: HeldOutScores, cut: Decoder, way: str) -> CSR | None:
         """Answers to each half of the held-out documents by the cut fitted on the other half."""
-        from scipy import sparse
-
-        halves = np.arange(len(held.documents)) % 2
-        rows, parts = [], []
-        for half in (0, 1):
-            here, there = np.flatnonzero(halves == half), np.flatnonzero(halves != half)
-            some = HeldOutScores(
-                held.S[there],
-                held.Y[there],
-                held.taxonomy,
-                held.nodes,
-                held.documents[there],
-                held.closed,
-                held.conditional,
-            )
-            try:
-                fitted = cut
-                if isinstance(cut, CutOff) and not cut.fitted:
-                    fitted = some.fit(cut, measures.of_answers(self.measure))
-            except DataError:
-                return None
+        parts, order = [], []
+        for here, there in self._halves():
+            some = replace(held, S=held.S[there], Y=held.Y[there], documents=held.documents[there], own=None)
+            fitted = cut
+            if isinstance(cut, CutOff) and not cut.fitted:
+                try:
+                    fitted = some.fit(cut, measures.metric_of(self.measure))
+                except DataError:
+                    return None
             if fitted.on_probabilities:
-                P = self._probabilities(held, how)[here]
+                P = self.probabilities(held, way)[here]
                 parts.append(fitted(P, self.taxonomy, np.arange(self.taxonomy.n_nodes, dtype=np.int32)))
             else:
-                parts.append(fitted(np.asarray(held.S[here]), self.taxonomy, held.nodes))
-            rows.append(here)
-        Y = sparse.csr_array(sparse.vstack(parts, format="csr"))[np.argsort(np.concatenate(rows))]
-        if how["closed"]:
-            return self.taxonomy.close(Y)
-        return self.taxonomy.frontier(Y) if how["nested"] or how["conditional"] or cut.closed else Y
+                S = held.S[here]
+                parts.append(fitted(S.dense() if isinstance(S, TopScores) else S, self.taxonomy, held.nodes))
+            order.append(here)
+        Y = stacked(parts, self.taxonomy)[np.argsort(np.concatenate(order))]
+        return self._as_given(Y, held, cut.closed)
 
-    def _probabilities(self, held: HeldOutScores, how: dict[str, Any]) -> FloatArray:
-        S = np.asarray(held.S, dtype=np.float64)
-        way = "product" if held.conditional else "project"
-        curves = fit_calibrator(S, held.Y, self.taxonomy, held.nodes, method="platt", coherent=way, own=how["nested"])
+    def _as_given(self, answers: CSR, held: HeldOutScores, closed: bool) -> CSR:
+        """Answers in the form of the labels: closed sets, or the most specific labels."""
+        if self.closed:
+            return self.taxonomy.close(answers)
+        return self.taxonomy.frontier(answers) if held.nested or held.conditional or closed else answers
+
+    def _halves(self) -> list[tuple[IntArray, IntArray]]:
+        first: BoolArray = np.arange(len(self.rows)) % 2 == 0
+        one, other = np.flatnonzero(first), np.flatnonzero(~first)
+        return [(one, other), (other, one)]
+
+    def probabilities(self, held: HeldOutScores, way: str) -> FloatArray:
+        """Probabilities of all nodes (n_docs x n_nodes), of each half by curves fitted on the other half."""
+        S = np.asarray(held.S.dense() if isinstance(held.S, TopScores) else held.S, dtype=np.float32)
         low = float(S[np.isfinite(S)].min(initial=0.0))
+        filled = np.where(np.isfinite(S), S, low)
+        single = way == "softmax"
         P = np.zeros((len(S), self.taxonomy.n_nodes), dtype=np.float32)
-        P[:, curves.nodes] = curves(np.where(np.isfinite(S), S, low), self.taxonomy, held.nodes)
+        for here, there in self._halves():
+            curves = fit_calibrator(
+                S[there],
+                self.taxonomy.frontier(held.Y[there]) if held.closed else held.Y[there],
+                self.taxonomy,
+                held.nodes,
+                method="platt",
+                coherent=way,
+                own=held.nested,
+                labels=np.unique(self.taxonomy.frontier(self.Y).indices) if single else None,
+                single=single,
+                shares=self.shares,
+            )
+            P[np.ix_(here, curves.nodes)] = curves(filled[here], self.taxonomy, held.nodes)
         return P

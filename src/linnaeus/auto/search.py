@@ -4,40 +4,57 @@
     2   on few documents: the flat model with every variant of features and of what is learned; then every model with
         the best of these, one of each family first; then larger and smaller C for the best half
     3   on more documents: the best third, at their best C; and so on, until all documents are learned from
-    4   on all documents: C of the best is followed in both directions as long as it pays, then that of the next
+    4   on all documents: C, then pull, of the best are followed in both directions as long as it pays, then those of
+        the next; then a larger map, where the best has one
+    5   mixtures of the best two and three of different kinds, from their held-out scores; one is taken only where it
+        wins by more than chance
 
 The order is fixed by the seed. The clock only decides how far the search goes: a fit that is forecast to end after the
-budget, with the last fit on all documents still to come, is left out. Everything that was measured can be kept in a
-folder; the same search then continues from there, with the same decisions.
+budget, with the last fit on all documents still to come, is left out, and the report says so. Everything that was
+measured can be kept in a folder; the same search then continues from there, with the same decisions.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from sklearn.base import clone
 
 from linnaeus.auto import measures
-from linnaeus.auto.candidates import GRID, PLAIN, Candidate, feature_variants, models_for, parameters_of
-from linnaeus.auto.evaluate import OWN, Evaluator, Outcome, splits_of
+from linnaeus.auto.candidates import (
+    LOG2,
+    PLAIN,
+    Candidate,
+    Place,
+    feature_variants,
+    first_candidate,
+    larger_map,
+    models_for,
+    parameters_of,
+)
+from linnaeus.auto.evaluate import Evaluator, Outcome, splits_of
+from linnaeus.auto.kept import Kept, Row, fingerprint
+from linnaeus.auto.report import FLAT, AutoReport, cut_words
 from linnaeus.decoding import Decoder
 from linnaeus.engine.limits import format_seconds
 from linnaeus.errors import LinnaeusError, ParameterError
-from linnaeus.files import replace_file
-from linnaeus.models.checkpoint import digest
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.tuning.held_out import take_documents
-from linnaeus.typing import CSR, is_sparse
+from linnaeus.typing import CSR, FloatArray, Matrix
 
-__all__ = ["FLAT", "LAST_FIT", "LEAST_BUDGET", "AutoReport", "Search", "search"]
+if TYPE_CHECKING:
+    from linnaeus.pipeline import Transformer
 
-FLAT = "OneVsRestSVM"
+__all__ = ["FLAT", "LAST_FIT", "LEAST_BUDGET", "TUNED", "AutoReport", "Search", "search"]
+
+TUNED = ("features", "learn", "C")
 TIMES_FLAT, LEAST_BUDGET = 10.0, 30.0
 _KEPT = 3  # one of so many candidates goes on to the next round
 _SMALLEST = 600  # documents of a round, at least
@@ -45,89 +62,10 @@ _GROWTH = 4  # times as many documents in the next round
 _POWER = 1.3  # seconds grow with this power of the documents
 LAST_FIT = 1.4  # times the fit of a candidate that the one on all documents takes
 _PILOT, _PILOT_FROM = 8, 400  # a model that cannot be stopped first learns from an eighth of more documents than this
-_PAIRS = 40_000_000  # of documents and nodes that the interval of an area may sort
 _CLEAR = 0.005  # below the best: a direction of C is left at once
-
-
-@dataclass
-class AutoReport:
-    """What a search has chosen, and why.
-
-    Attributes
-    ----------
-    measure : str
-        The measure that was maximised.
-    chosen, runner_up : Outcome
-        The best candidate, and the best of another model or other features (None if there is none).
-    baseline : Outcome
-        The flat model with its usual parameters; ``baseline.own`` is its value with the usual decoder.
-    value : float
-        Held-out value of the chosen candidate; ``interval`` is its 95% bootstrap interval over documents.
-    tried : list of Outcome
-        Everything that was measured, in this order.
-    budget, seconds : float
-        The budget, and what the search has taken.
-    n_held_out : int
-        Number of held-out documents.
-    notes : list of str
-        What a user should know.
-    """
-
-    measure: str
-    chosen: Outcome
-    baseline: Outcome
-    value: float
-    interval: tuple[float, float]
-    budget: float
-    seconds: float
-    n_held_out: int
-    runner_up: Outcome | None = None
-    tried: list[Outcome] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return {
-            "measure": self.measure,
-            "chosen": _plain(self.chosen),
-            "runner_up": None if self.runner_up is None else _plain(self.runner_up),
-            "baseline": _plain(self.baseline),
-            "value": self.value,
-            "interval": list(self.interval),
-            "held_out_documents": self.n_held_out,
-            "budget": round(self.budget, 3),
-            "seconds": round(self.seconds, 3),
-            "tried": [_plain(one) for one in self.tried],
-            "notes": list(self.notes),
-        }
-
-    def __str__(self) -> str:
-        name, (low, high) = self.measure.replace("_", " "), self.interval
-        lines = [
-            f"chosen: {self.chosen.candidate}, {_cut_words(self.chosen)}",
-            f"held-out {name} {self.value:.4f} (95% interval {low:.4f} to {high:.4f}, {self.n_held_out:,} documents)",
-        ]
-        if self.runner_up is not None:
-            lines.append(
-                f"runner-up: {self.runner_up.candidate}, {_cut_words(self.runner_up)}: {self.runner_up.value:.4f}"
-            )
-        first = self.baseline.candidate
-        name = "flat baseline" if first.model == FLAT else "not tuned"
-        lines.append(f"{name}: {first}, its own decoder: {self.baseline.own:.4f}")
-        lines.append(
-            f"{len(self.tried)} fits in {format_seconds(max(1.0, round(self.seconds)))} "
-            f"(budget {format_seconds(max(1.0, round(self.budget)))})"
-        )
-        return "\n".join([*lines, *self.notes])
-
-
-def _cut_words(outcome: Outcome) -> str:
-    return "its own decoder" if outcome.cut == OWN else f"cut {outcome.cut}"
-
-
-def _plain(outcome: Outcome) -> dict[str, Any]:
-    said = {"value": outcome.value, "own": outcome.own, "cut": outcome.cut, "n_docs": outcome.n_docs}
-    return {**asdict(outcome.candidate), **said, "seconds": round(outcome.seconds, 3)}
+_FOLLOWED = 3  # places whose C is followed
+_SOURCES = 3  # candidates of different kinds whose scores are kept for mixtures
+_FOR_MIXING = 0.15  # share of the budget that is left for mixtures, and for the last fit of more than one source
 
 
 @dataclass
@@ -136,15 +74,17 @@ class Search:
 
     evaluator: Evaluator
     budget: float | None
-    folder: Path | None
     say: Callable[[str], None]
     models: list[str]
-    tuned: tuple[str, ...] = ("features", "learn", "C")
+    tuned: tuple[str, ...] = TUNED
+    kept: Kept = field(default_factory=Kept)
     tried: list[Outcome] = field(default_factory=list)
-    kept: dict[str, dict[str, Any]] = field(default_factory=dict)
-    spent: float = 0.0
     notes: list[str] = field(default_factory=list)
     refused: set[str] = field(default_factory=set)
+    mixture: Outcome | None = None
+    n_skipped: int = 0
+    began: float = field(default_factory=lambda: time.perf_counter())
+    earlier: float = 0.0  # seconds of what was kept from an earlier run
 
     # -- single evaluations --------------------------------------------------------------------------------------------
 
@@ -153,21 +93,23 @@ class Search:
         known = next((one for one in self.tried if one.candidate == candidate and one.n_docs == n_docs), None)
         if known is not None:
             return known
-        if candidate.model in self.refused:
+        if candidate.model in self.refused or self._perfect():
             return None
         can_stop = "max_time" in parameters_of(candidate.model)
         new = all(one.candidate.model != candidate.model for one in self.tried)
         if new and not must and not can_stop and n_docs > _PILOT_FROM:
             self.measure(candidate, n_docs // _PILOT)  # how long it takes: it cannot be stopped
         if not must and not self._affordable(candidate, n_docs):
+            self.n_skipped += 1
             return None
         key = json.dumps([asdict(candidate), n_docs])
-        if key in self.kept:
-            row = self.kept[key]
-            if row["value"] is None:
-                self.refused.add(candidate.model)
-                return None
+        row = self.kept.rows.get(key)
+        if row is not None and row["value"] is None:
+            self.refused.add(candidate.model)
+            return None
+        if row is not None and row["value"] is not None:
             outcome = Outcome(candidate, n_docs, row["value"], row["own"], row["cut"], row["seconds"])
+            self.earlier += row["whole"]
         else:
             began = time.perf_counter()
             limit = None if self.budget is None else max(1.0, self.left / (3.0 if new and not must else 1.0))
@@ -178,55 +120,68 @@ class Search:
                     raise
                 self.refused.add(candidate.model)
                 self.notes.append(f"{candidate.model} was left out: {refusal}")
-                self._keep(key, {"value": None})
+                self.kept.put(key, Row(value=None, own=0.0, cut="", seconds=0.0, whole=0.0))
                 return None
             if not np.isfinite(outcome.value):
-                outcome = Outcome(candidate, n_docs, -np.inf, outcome.own, outcome.cut, outcome.seconds)
+                outcome = replace(outcome, value=-np.inf)
             whole = time.perf_counter() - began  # with features that were made for it
-            self._keep(key, {"value": outcome.value, "own": outcome.own, "cut": outcome.cut, "seconds": whole})
-            object.__setattr__(outcome, "seconds", whole)
-        self.spent += outcome.seconds
-        self.tried.append(self._lean(outcome))
+            cut, seconds = outcome.cut, outcome.seconds
+            self.kept.put(key, Row(value=outcome.value, own=outcome.own, cut=cut, seconds=seconds, whole=whole))
+        self.tried.append(outcome)
+        self._drop_scores()
         self.say(
-            f"{candidate}, {n_docs:,} documents: {outcome.value:.4f} ({_cut_words(outcome)}, {outcome.seconds:.1f} s)"
+            f"{candidate}, {n_docs:,} documents: {outcome.value:.4f} ({cut_words(outcome)}, {outcome.seconds:.1f} s)"
         )
         return outcome
 
-    def _lean(self, outcome: Outcome) -> Outcome:
-        """The outcome, without the scores of those that were overtaken."""
-        best = self.best()
-        if best is None or (outcome.n_docs, outcome.value) > (best.n_docs, best.value):
-            for one in self.tried:
-                for name in ("answers", "held", "P"):
-                    object.__setattr__(one, name, None)
-            return outcome
-        for name in ("answers", "held", "P"):
-            object.__setattr__(outcome, name, None)
-        return outcome
+    def _drop_scores(self) -> None:
+        """Keep the held-out scores of those that may be chosen or mixed only."""
+        wanted = {id(one) for one in self._best_kinds()}
+        self.tried = [one if id(one) in wanted else one.without_scores() for one in self.tried]
+
+    def _best_kinds(self) -> list[Outcome]:
+        """The best outcomes with the most documents, of different models or features each; the best first."""
+        if not self.tried:
+            return []
+        most = max(one.n_docs for one in self.tried)
+        kinds: dict[tuple[str, str], Outcome] = {}
+        for one in sorted((one for one in self.tried if one.n_docs == most), key=lambda one: -one.value):
+            kinds.setdefault((one.candidate.model, one.candidate.features), one)
+        return list(kinds.values())[:_SOURCES]
 
     def best(self) -> Outcome | None:
         """The best outcome with the most documents; of equal ones the first."""
-        if not self.tried:
-            return None
-        most = max(one.n_docs for one in self.tried)
-        return max((one for one in self.tried if one.n_docs == most), key=lambda one: one.value)
+        kinds = self._best_kinds()
+        return kinds[0] if kinds else None
+
+    def _perfect(self) -> bool:
+        """Whether nothing can be gained any more."""
+        best = self.best()
+        return best is not None and best.n_docs == self.evaluator.n_learn and best.value >= 1.0
+
+    # -- the budget ----------------------------------------------------------------------------------------------------
+
+    @property
+    def spent(self) -> float:
+        """Seconds so far, with those of what an earlier run has measured."""
+        return time.perf_counter() - self.began + self.earlier
 
     @property
     def left(self) -> float:
-        """Seconds of the budget that are left for the search, without those for the last fit."""
+        """Seconds of the budget that are left for the search, without those for mixtures and the last fit."""
         if self.budget is None:
             return float("inf")
+        share = 1.0 - _FOR_MIXING if len(self.models) > 1 else 1.0
+        return share * self.budget - self.spent - LAST_FIT * self._last_fit()
+
+    def _last_fit(self) -> float:
         best = self.best()
-        return self.budget - self.spent - (0.0 if best is None else LAST_FIT * best.seconds)
+        return 0.0 if best is None else self.evaluator.fit_seconds(best)
 
     def _affordable(self, candidate: Candidate, n_docs: int) -> bool:
         seconds = self._forecast(candidate, n_docs)
         after = max(0.0, seconds - self._last_fit()) * LAST_FIT if n_docs == self.evaluator.n_learn else 0.0
         return seconds + after <= self.left
-
-    def _last_fit(self) -> float:
-        best = self.best()
-        return 0.0 if best is None else best.seconds
 
     def _forecast(self, candidate: Candidate, n_docs: int) -> float:
         """Seconds by the nearest that is known: the same place, the same model, or the first of all, the flat one."""
@@ -238,13 +193,8 @@ class Search:
             known = [one for one in self.tried if same(one)]
             if known:
                 near = max(known, key=lambda one: one.n_docs)
-                return near.seconds * (n_docs / near.n_docs) ** _POWER
+                return float(near.seconds * (n_docs / near.n_docs) ** _POWER)
         return 0.0
-
-    def _keep(self, key: str, row: dict[str, Any]) -> None:
-        self.kept[key] = row
-        if self.folder is not None:
-            replace_file(self.folder / "search.json", (json.dumps(self.kept, indent=1) + "\n").encode())
 
     # -- the rounds ----------------------------------------------------------------------------------------------------
 
@@ -268,18 +218,26 @@ class Search:
             ranked = sorted(going, key=lambda one: -one.value)[: max(2, -(-len(going) // _KEPT))]
             going = [new for one in ranked if (new := self.measure(one.candidate, n_docs)) is not None]
         if "C" in self.tuned:
-            done: set[tuple[str, str, str | None]] = set()
-            for _ in range(3):
-                rest = [one for one in self.tried if one.n_docs == whole and one.candidate.place not in done]
-                if not rest:
-                    break
-                best = max(rest, key=lambda one: one.value)
-                done.add(best.candidate.place)
-                self._follow(best)
-        values = {one.value for one in self.tried if one.n_docs == whole}
-        if len(values) == 1 and len([one for one in self.tried if one.n_docs == whole]) > 1:
+            self._tune(whole)
+        if "features" in self.tuned:
+            self._enlarge_map()
+        if len(self.models) > 1 and not self._perfect():
+            self._mix()
+        self._say_how_it_ended(whole)
+
+    def _say_how_it_ended(self, whole: int) -> None:
+        last = [one for one in self.tried if one.n_docs == whole]
+        if self._perfect():
+            self.notes.append("The held-out documents are answered without an error; nothing more was tried.")
+        elif len(last) > 1 and len({one.value for one in last}) == 1:
             name = self.evaluator.measure.replace("_", " ")
-            self.notes.append(f"All candidates have the same held-out {name}, {values.pop():.4f}; the first is taken.")
+            self.notes.append(f"All candidates have the same held-out {name}, {last[0].value:.4f}; the first is taken.")
+        n_stopped = sum(one.stopped for one in self.tried)
+        if self.n_skipped or n_stopped:
+            self.notes.append(
+                f"The budget ended the search: {self.n_skipped} candidates were left out and {n_stopped} fits stopped "
+                "early, so that a run on a faster or slower machine may choose otherwise."
+            )
 
     def _sizes(self, whole: int) -> list[int]:
         """Documents of the rounds, all of them last."""
@@ -289,75 +247,170 @@ class Search:
         return sizes
 
     def _first(self, model: str, features: str = PLAIN, learn: str | None = None) -> Candidate:
-        known = parameters_of(model)
-        learn = (learn or "given") if "learn" in known and known["learn"] in ("given", "closed", "frontier") else None
-        fixed = self.evaluator.fixed
-        return Candidate(
-            model,
-            features,
-            1.0 if "C" in known and "C" not in fixed else None,
-            None if "learn" in fixed else learn,
-        )
+        return first_candidate(model, features, learn, self.evaluator.fixed)
 
     def _explore(self, n_docs: int) -> list[Outcome]:
         """The first round: variants with the flat model, all models, and C of the best half."""
         flat = self.models[0]
-        learns = ["given", "closed"] if "learn" in self.tuned and self.evaluator.closed_sets else ["given"]
-        variants = list(self.evaluator.variants) if "features" in self.tuned else [PLAIN]
-        found: list[Outcome] = []
-        for features in variants:
-            for learn in learns:
-                found.append(self.measure(self._first(flat, features, learn), n_docs))  # type: ignore[arg-type]
-        found = [one for one in found if one is not None]
+        learns = self.evaluator.learnable if "learn" in self.tuned else [None]
+        variants = [name for name in self.evaluator.variants if name not in self._larger_maps()]
+        tried = [
+            self.measure(self._first(flat, features, learn), n_docs)
+            for features in (variants if "features" in self.tuned else [PLAIN])
+            for learn in learns
+        ]
+        found = [one for one in tried if one is not None]
         if not found:
             return []
         best = max(found, key=lambda one: one.value).candidate
-        for model in self.models[1:]:
-            new = self.measure(self._first(model, best.features, best.learn), n_docs)
-            found += [] if new is None else [new]
+        learn = best.learn if "learn" in self.tuned else None
+        tried = [self.measure(self._first(model, best.features, learn), n_docs) for model in self.models[1:]]
+        found += [one for one in tried if one is not None]
         if "C" in self.tuned:
             ranked = sorted(found, key=lambda one: -one.value)
             for one in ranked[: -(-len(ranked) // 2)]:
-                for step in (1, -1):
-                    new = self._stepped(one, step)
-                    found += [] if new is None else [new]
-        places: dict[tuple[str, str, str | None], Outcome] = {}
+                found += [new for step in (1, -1) if (new := self._stepped(one, "C", step)) is not None]
+        places: dict[Place, Outcome] = {}
         for one in found:  # each place at its best C
             place = one.candidate.place
             if place not in places or one.value > places[place].value:
                 places[place] = one
         return list(places.values())
 
-    def _stepped(self, outcome: Outcome, step: int) -> Outcome | None:
-        """The same candidate with the next C in one direction."""
-        C = outcome.candidate.C
-        if C is None or not 0 <= GRID.index(C) + step < len(GRID):
-            return None
-        return self.measure(outcome.candidate.at(GRID[GRID.index(C) + step]), outcome.n_docs)
+    def _larger_maps(self) -> set[str]:
+        """Variants that are tried in place of smaller ones, at the end."""
+        return {larger for name in self.evaluator.variants if (larger := larger_map(name)) is not None}
 
-    def _follow(self, outcome: Outcome) -> None:
-        """C in both directions, as long as the value does not fall clearly, or twice."""
+    def _tune(self, whole: int) -> None:
+        """C and pull of the best places on all documents, the best place first."""
+        done: set[Place] = set()
+        for _ in range(_FOLLOWED):
+            rest = [one for one in self.tried if one.n_docs == whole and one.candidate.place not in done]
+            if not rest:
+                break
+            place = max(rest, key=lambda one: one.value).candidate.place
+            done.add(place)
+            for axis in ("C", "pull"):
+                here = [one for one in self.tried if one.n_docs == whole and one.candidate.place == place]
+                self._follow(max(here, key=lambda one: one.value), axis)
+
+    def _enlarge_map(self) -> None:
+        """The best candidate with more landmarks, where it has a map and there are enough documents."""
+        best = self.best()
+        larger = None if best is None else larger_map(best.candidate.features)
+        if best is None or larger not in self.evaluator.variants:
+            return
+        new = self.measure(replace(best.candidate, features=str(larger)), best.n_docs)
+        if new is not None and new.value > best.value and "C" in self.tuned:
+            self._follow(new, "C")
+
+    def _stepped(self, outcome: Outcome, axis: str, step: int) -> Outcome | None:
+        """The same candidate with the next C or pull in one direction."""
+        new = outcome.candidate.stepped(axis, step)
+        return None if new is None else self.measure(new, outcome.n_docs)
+
+    def _follow(self, outcome: Outcome, axis: str) -> None:
+        """C or pull in both directions, as long as the value does not fall clearly, or twice."""
         for step in (1, -1):
             now, best, below = outcome, outcome.value, 0
-            while below < 2 and (new := self._stepped(now, step)) is not None:
+            while below < 2 and (new := self._stepped(now, axis, step)) is not None:
                 below = 0 if new.value >= best else 2 if best - new.value > _CLEAR else below + 1
                 now, best = new, max(best, new.value)
 
+    # -- mixtures ------------------------------------------------------------------------------------------------------
+
+    def _mix(self) -> None:
+        """Mixtures of the best two and three; the better of them is taken where it wins by more than chance."""
+        sources = _together(self._best_kinds())
+        mixtures: list[Outcome] = []
+        for n_sources in range(2, len(sources) + 1):
+            chosen = sources[:n_sources]
+            if not self._time_to_mix(chosen):
+                self.n_skipped += 1
+                break
+            sources[:n_sources] = chosen = [self._with_scores(one) for one in chosen]
+            try:
+                outcome = self.evaluator.mix(chosen)
+            except LinnaeusError as refusal:
+                self.notes.append(f"A mixture was left out: {refusal}")
+                return
+            mixtures.append(outcome)
+            self.say(f"{outcome.candidate}: {outcome.value:.4f} ({cut_words(outcome)})")
+        if not mixtures:
+            return
+        best, mixture = sources[0], max(mixtures, key=lambda one: one.value)
+        won = mixture.value > best.value and measures.wins(
+            self.evaluator.resampled(mixture), self.evaluator.resampled(best)
+        )
+        end = "more than by chance; it is taken" if won else "not more than by chance; it is not taken"
+        self.notes.append(
+            f"The {mixture.candidate} reaches {mixture.value:.4f}, the best single model {best.value:.4f}: {end}."
+        )
+        self.mixture = mixture if won else None
+
+    def _time_to_mix(self, sources: list[Outcome]) -> bool:
+        """Whether the last fits of all sources fit into the budget, and those whose scores are not kept."""
+        assert self.budget is not None
+        again = sum(one.seconds for one in sources if one.held is None)
+        return self.spent + again + LAST_FIT * sum(self.evaluator.fit_seconds(one) for one in sources) < self.budget
+
+    def _with_scores(self, outcome: Outcome) -> Outcome:
+        """The outcome with its held-out scores, fitted again where they come from an earlier run."""
+        return outcome if outcome.held is not None else self.evaluator.run(outcome.candidate, outcome.n_docs)
+
+    def report(self) -> AutoReport:
+        """What was chosen."""
+        evaluator, chosen, most = self.evaluator, self.mixture or self.best(), self.evaluator.n_learn
+        assert chosen is not None
+        assert self.budget is not None
+        chosen = self._with_scores(chosen)
+        kind = (chosen.candidate.model, chosen.candidate.features)
+        others = [
+            one for one in self.tried if one.n_docs == most and (one.candidate.model, one.candidate.features) != kind
+        ]
+        interval = measures.interval(evaluator.resampled(chosen))
+        notes = list(self.notes)
+        if len(evaluator.splits) > 1:
+            notes.append(f"There are few documents: every one was held out once, in {len(evaluator.splits)} folds.")
+        return AutoReport(
+            evaluator.measure,
+            chosen,
+            next(one for one in self.tried if one.n_docs == most),
+            chosen.value,
+            interval,
+            self.budget,
+            time.perf_counter() - self.began,
+            len(evaluator.rows),
+            max(others, key=lambda one: one.value, default=None),
+            self.tried,
+            notes,
+        )
+
+
+def _together(outcomes: Iterable[Outcome]) -> list[Outcome]:
+    """Those that can be mixed with the first: all see the same features, or maps of them."""
+    outcomes = list(outcomes)
+    if not outcomes:
+        return []
+    first = outcomes[0].candidate.features
+    return [one for one in outcomes if one.candidate.features == first or LOG2 not in (first, one.candidate.features)]
+
 
 def search(
-    documents: Any,
+    documents: object,
     Y: CSR,
     taxonomy: Taxonomy,
-    features: Any = None,
+    features: Transformer | None = None,
     *,
     measure: str = "hierarchical_f1",
     budget: float | None = None,
     seed: int = 0,
     n_jobs: int | None = None,
     models: list[str] | None = None,
-    tuned: tuple[str, ...] = ("features", "learn", "C"),
+    tuned: tuple[str, ...] = TUNED,
     parameters: Mapping[str, object] = MappingProxyType({}),
     decoder: Decoder | str | None = None,
+    weights: FloatArray | None = None,
     checkpoint: str | Path | None = None,
     say: Callable[[str], None] = lambda message: None,
 ) -> tuple[AutoReport, Evaluator] | None:
@@ -384,11 +437,13 @@ def search(
     models : list of str or None, default=None
         The models, the first is the baseline; None: all that fit the labels.
     tuned : tuple of {"features", "learn", "C"}
-        What is searched over, next to the models and the cut.
+        What is searched over, next to the models and the cut; "C" stands for ``pull``, too.
     parameters : mapping
         Parameters of models that are fixed, such as ``{"C": 1.0}``; only models that have them are tried.
     decoder : Decoder, "own" or None, default=None
         The decoder of the answers, "own" for the model's own; None: the best cut.
+    weights : ndarray of shape (n_docs,), default=None
+        Weights of the documents, in fits and in the measure.
     checkpoint : path or None, default=None
         Folder for what was measured; the same search continues from there.
     say : callable
@@ -397,6 +452,7 @@ def search(
     Returns
     -------
     (AutoReport, Evaluator) or None
+        What was chosen, and what makes the unfitted model, features and cut of it.
     """
     measure = measures.check_measure(measure)
     splits = splits_of(Y, seed)
@@ -404,19 +460,8 @@ def search(
         return None
     began = time.perf_counter()
     few = take_documents(documents, splits[0][0][:50])
-    some = few if features is None else _sample(features, few)
-    evaluator = Evaluator(
-        documents,
-        Y,
-        taxonomy,
-        feature_variants(features, some, seed),
-        splits,
-        measure,
-        seed,
-        n_jobs,
-        parameters,
-        decoder,
-    )
+    variants = feature_variants(features, _sample(features, few), seed, min(len(learn) for learn, _ in splits))
+    evaluator = Evaluator(documents, Y, taxonomy, variants, splits, measure, seed, n_jobs, parameters, decoder, weights)
     if models is None:
         models = models_for(Y, taxonomy)
         if taxonomy.n_edges == 0 and FLAT not in models:
@@ -424,94 +469,21 @@ def search(
         models = [name for name in models if set(parameters) <= set(parameters_of(name))]
         if not models:
             raise ParameterError(f"None of the models that fit the documents has all of {', '.join(parameters)}.")
-    folder, kept = None if checkpoint is None else Path(checkpoint), {}
-    if folder is not None:
-        fingerprint = _fingerprint(
-            documents, Y, taxonomy, features, measure, seed, models, tuned, dict(parameters), decoder
-        )
-        kept = _read(folder, fingerprint)
-    run = Search(evaluator, budget, folder, say, list(models), tuned, kept=kept)
+    kept = Kept()
+    if checkpoint is not None:
+        about = (measure, seed, models, tuned, dict(parameters), decoder, None if weights is None else weights.tolist())
+        kept = Kept.read(Path(checkpoint), fingerprint(documents, Y, taxonomy, features, *about))
+    run = Search(evaluator, budget, say, list(models), tuned, kept, began=began)
     run.run()
-    report = _report(run, began)
-    return report, evaluator
+    return run.report(), evaluator
 
 
-def _report(run: Search, began: float) -> AutoReport:
-    evaluator, chosen, measure = run.evaluator, run.best(), run.evaluator.measure
-    assert chosen is not None
-    assert run.budget is not None
-    if chosen.held is None:  # kept from an earlier run, or a candidate that was overtaken and came back
-        chosen = evaluator.run(chosen.candidate, chosen.n_docs)
-    whole = chosen.n_docs
-    others = [
-        one
-        for one in run.tried
-        if one.n_docs == whole
-        and (one.candidate.model, one.candidate.features) != (chosen.candidate.model, chosen.candidate.features)
-    ]
-    gold, function = evaluator.gold, measures.of_answers(measure)
-
-    def value(rows: np.ndarray) -> float:
-        if chosen.P is not None:
-            return measures.of_ranking(gold[rows], chosen.P[rows], evaluator.taxonomy)
-        assert chosen.answers is not None
-        return float(function(gold[rows], chosen.answers[rows], evaluator.taxonomy))
-
-    resamples = measures.RESAMPLES
-    if chosen.P is not None:  # an area sorts all pairs of documents and nodes
-        resamples = max(20, min(resamples, _PAIRS // chosen.P.size))
-    notes = list(run.notes)
-    if len(evaluator.splits) > 1:
-        notes.append(f"There are few documents: every one was held out once, in {len(evaluator.splits)} folds.")
-    return AutoReport(
-        measure,
-        chosen,
-        next(one for one in run.tried if one.n_docs == whole),
-        chosen.value,
-        measures.interval(value, gold.shape[0], evaluator.seed, resamples=resamples),
-        run.budget,
-        time.perf_counter() - began,
-        gold.shape[0],
-        max(others, key=lambda one: one.value, default=None),
-        run.tried,
-        notes,
-    )
-
-
-def _sample(features: Any, documents: Any) -> Any:
+def _sample(features: Transformer | None, documents: object) -> Matrix:
     """What features make of a few documents, to see of which kind it is."""
-    from sklearn.base import clone
-
+    if features is None:
+        return documents  # type: ignore[return-value]
     try:
-        return clone(features).fit_transform(documents)
+        made: Matrix = clone(features).fit_transform(documents)
     except LinnaeusError:
         return np.zeros((1, 1))
-
-
-def _fingerprint(documents: Any, Y: CSR, taxonomy: Taxonomy, features: Any, *more: Any) -> str:
-    from linnaeus import __version__
-
-    if is_sparse(documents) or isinstance(documents, np.ndarray):
-        seen = digest(documents)
-    else:
-        import hashlib
-
-        seen = hashlib.blake2b(repr(documents).encode(errors="surrogatepass"), digest_size=16).hexdigest()
-    return json.dumps([__version__, seen, digest(Y), taxonomy.fingerprint, repr(features), repr(more)])
-
-
-def _read(folder: Path, fingerprint: str) -> dict[str, dict[str, Any]]:
-    """What an earlier search has measured on the same documents; an earlier search on others is replaced."""
-    folder.mkdir(parents=True, exist_ok=True)
-    about, kept = folder / "about.json", folder / "search.json"
-    try:
-        same = json.loads(about.read_text()) == fingerprint
-        return dict(json.loads(kept.read_text())) if same else _begin(about, kept, fingerprint)
-    except (OSError, ValueError):
-        return _begin(about, kept, fingerprint)
-
-
-def _begin(about: Path, kept: Path, fingerprint: str) -> dict[str, dict[str, Any]]:
-    kept.unlink(missing_ok=True)
-    replace_file(about, (json.dumps(fingerprint) + "\n").encode())
-    return {}
+    return made

@@ -26,7 +26,7 @@ from linnaeus.taxonomy import Taxonomy
 from linnaeus.tuning.held_out import FOLDS, Folds, HeldOutScores, held_out_scores
 from linnaeus.typing import CSR, FloatArray, IntArray
 
-__all__ = ["calibrate"]
+__all__ = ["calibrate", "coherent_way", "node_shares"]
 
 C = TypeVar("C", bound=Classifier)
 
@@ -101,11 +101,11 @@ def calibrate(
         taxonomy=taxonomy,
         columns=nodes,
         method=method,
-        coherent=coherent or _coherent(estimator, single),
+        coherent=coherent or coherent_way(estimator, single),
         own=bool(estimator.nested_),
         labels=estimator.label_nodes,
         single=single,
-        shares=None if exact else _shares(y, taxonomy),
+        shares=None if exact else node_shares(check_labels(y, taxonomy)[0], taxonomy),
     )
     if len(S) < 2:
         raise DataError(f"Calibration has {len(S)} documents; expected at least 2, better hundreds.")
@@ -125,14 +125,13 @@ def calibrate(
     return model
 
 
-def _shares(y: object, taxonomy: Taxonomy) -> FloatArray:
-    """The share of the training documents at or below every node."""
-    Y = check_labels(y, taxonomy)[0]
+def node_shares(Y: CSR, taxonomy: Taxonomy) -> FloatArray:
+    """The share of documents at or below every node; Y are their labels."""
     n_docs = np.bincount(taxonomy.close(Y, keep_root=False).indices, minlength=taxonomy.n_nodes)
     return np.asarray((n_docs + 0.5) / (Y.shape[0] + 1.0))
 
 
-def _coherent(estimator: TaxonomyClassifier, single: bool) -> str:
+def coherent_way(estimator: TaxonomyClassifier, single: bool) -> str:
     """How probabilities are made coherent, by how the model decides."""
     decide = estimator.default_decoder()
     if single and isinstance(decide, BestLabel) and not decide.path_sum:

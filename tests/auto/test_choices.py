@@ -1,0 +1,171 @@
+"""What a search can end with: any model, mixtures, weighted documents, large taxonomies; and its measures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from linnaeus import Taxonomy, load, metrics, save
+from linnaeus.auto import AutoClassifier, measures
+from linnaeus.auto.candidates import Candidate, feature_variants, first_candidate
+from linnaeus.auto.evaluate import Evaluator, splits_of
+from linnaeus.auto.search import search
+from linnaeus.errors import LinnaeusError
+from linnaeus.features import DenseFeatures, KernelMap
+from linnaeus.mixture import Mixture
+from linnaeus.registry import MODELS
+from tests.auto.test_auto import LEAVES, TAX, sets
+
+QUICK = {"CorrMNL": {"n_iter": 20, "burn_in": 10, "n_chains": 1}, "HBLR": {"max_iter": 3}}
+
+
+def one_label(n: int = 60, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    return X, np.array(LEAVES)[(X + 0.3 * rng.normal(size=X.shape)).argmax(axis=1)]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", MODELS)
+def test_every_registered_model_can_be_the_only_one(name: str) -> None:
+    X, y = one_label()
+    auto = AutoClassifier(TAX, budget=0.5).fit(X, y, models=[name], parameters=QUICK.get(name, {}), tuned=("C",))
+    assert {one.candidate.model for one in auto.report_.tried} == {name}
+    assert auto.score(X, y) > 0.5
+    assert "flat baseline" in str(auto.report_) if name == "OneVsRestSVM" else "not tuned" in str(auto.report_)
+
+
+def test_a_model_that_was_asked_for_and_cannot_learn_the_labels_is_an_error() -> None:
+    X, y = sets(60)
+    with pytest.raises(LinnaeusError, match="one label"):
+        AutoClassifier(TAX, budget=1).fit(X, y, models=["SoftmaxRegression"])
+
+
+@pytest.mark.parametrize("measure", ["hierarchical_f1", "average_precision"])
+@pytest.mark.parametrize("labels", [sets, one_label])
+def test_a_mixture_is_refitted_saved_and_answers_as_it_was_measured(tmp_path, monkeypatch, measure, labels) -> None:
+    monkeypatch.setattr(measures, "wins", lambda first, second: True)
+    real = Evaluator.mix
+    monkeypatch.setattr(Evaluator, "mix", lambda self, sources: _raised(real(self, sources)))
+    X, y = labels(90)
+    auto = AutoClassifier(TAX, budget=1e6, measure=measure, features=DenseFeatures())
+    auto.fit(X, y, models=["OneVsRestSVM", "RRLogistic"], tuned=("features",))
+    chosen = auto.report_.chosen
+    assert chosen.candidate.model == "Mixture"
+    assert len(chosen.candidate.sources) > 1
+    assert isinstance(auto.pipeline_.model_, Mixture)
+    assert "it is taken" in str(auto.report_)
+    assert len(auto.report_.to_dict()["chosen"]["sources"]) == len(chosen.candidate.sources)
+    P = auto.predict_proba(X)
+    assert ((P >= 0) & (P <= 1)).all()
+    assert auto.score(X, y) > 0.6
+    save(auto, tmp_path / "model")
+    again = load(tmp_path / "model")
+    np.testing.assert_allclose(again.predict_proba(X), P)
+    assert list(again.predict(X)) == list(auto.predict(X))
+
+
+def _raised(outcome):
+    object.__setattr__(outcome, "value", outcome.value + 1.0)
+    return outcome
+
+
+def test_sources_with_a_map_see_the_features_of_the_mixture_through_it() -> None:
+    X, y = sets(90)
+    Y = TAX.indicator(y)
+    variants = feature_variants(DenseFeatures(), X, 0)
+    evaluator = Evaluator(X, Y, TAX, variants, splits_of(Y, 0), "micro_f1", 0)
+    outcomes = [evaluator.run(Candidate("OneVsRestSVM", name, 1.0), 60) for name in variants]
+    mixed = evaluator.mix(outcomes)
+    assert mixed.candidate.features == "as they are"
+    assert [len(one.held.documents) for one in (*outcomes, mixed)] == [90] * 3
+    np.testing.assert_array_equal(mixed.held.documents, outcomes[0].held.documents)
+    model = evaluator.model(mixed.candidate, max_time=8.0)
+    (_, plain), (_, mapped) = model.sources
+    assert isinstance(mapped.features, KernelMap)
+    assert mapped.features.features is None
+    assert plain.max_time == mapped.model.max_time == 4.0
+
+
+def test_weights_of_documents_count_in_fits_and_in_the_measure() -> None:
+    X, y = one_label(80)
+    X, y = np.concatenate([X, X]), np.concatenate([y, np.roll(np.array(LEAVES), 1)[np.searchsorted(LEAVES, y)]])
+    trusted = np.repeat([1.0, 1e-3], 80)
+    auto = AutoClassifier(TAX, budget=1e6).fit(X, y, trusted, models=["OneVsRestSVM"], tuned=())
+    assert auto.score(X[:80], y[:80]) > 0.8
+    other = AutoClassifier(TAX, budget=1e6).fit(X, y, trusted[::-1], models=["OneVsRestSVM"], tuned=())
+    assert other.score(X[80:], y[80:]) > 0.8
+    assert auto.report_.value > 0.7  # the documents that do not count are answered wrongly
+
+
+def test_labels_on_inner_nodes_are_learned_as_given_closed_or_the_most_specific() -> None:
+    X, y = sets(60)
+    Y = TAX.indicator([[*row, "A"] if "AA" in row else row for row in y])
+    report, evaluator = search(X, Y, TAX, budget=1e6, models=["OneVsRestSVM"], tuned=("learn",))
+    assert {one.candidate.learn for one in report.tried} == {"given", "closed", "frontier"}
+    assert evaluator.learnable == ["given", "closed", "frontier"]
+
+
+def test_a_larger_map_is_there_for_many_documents_only() -> None:
+    X = np.zeros((3, 5))
+    assert len(feature_variants(None, X, 0, 1_000)) == 2
+    assert list(feature_variants(None, X, 0, 10_000)) == ["as they are", "rbf map", "rbf map of 2,000 landmarks"]
+
+
+def test_a_large_taxonomy_has_cuts_and_probabilities() -> None:
+    rng = np.random.default_rng(0)
+    tax = Taxonomy.from_edges(
+        [(f"n{(k - 1) // 8}", f"n{k}") for k in range(1, 3_300)] + [("n1", f"n{k}") for k in range(3_000, 3_300)]
+    )
+    topics = rng.integers(9, 30, size=500)
+    X = np.eye(30)[topics] + 0.2 * rng.random((500, 30))
+    y = [[f"n{topic}", f"n{rng.integers(1, 3_300)}"] for topic in topics]
+    auto = AutoClassifier(tax, budget=1e6).fit(X, y, models=["OneVsRestPA"], tuned=())
+    assert auto.report_.chosen.way == "min"
+    assert auto.predict_proba(X[:3]).shape == (3, len(auto.classes_))
+    evaluator_cuts = {one.cut for one in auto.report_.tried}
+    assert evaluator_cuts <= {"own", "expected", "scut", "instance_cut"}
+
+
+# -- measures ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("measure", ["hierarchical_f1", "micro_f1", "macro_f1", "example_f1"])
+def test_measures_of_weighted_documents_are_those_of_repeated_documents(measure: str) -> None:
+    rng = np.random.default_rng(0)
+    gold, answers = (TAX.indicator([[v for v in TAX.names if rng.random() < 0.3] for _ in range(30)]) for _ in "12")
+    times = rng.integers(0, 4, size=30)
+    W = np.array([np.ones(30), times, times * 0.25])
+    values = measures.of_answers(measure, gold, answers, TAX)(W)
+    function, repeated = getattr(metrics, measure), np.repeat(np.arange(30), times)
+    expected = [function(gold, answers, TAX), function(gold[repeated], answers[repeated], TAX)]
+    assert values.tolist() == pytest.approx([*expected, expected[1]])
+
+
+def test_average_precision_is_that_of_repeated_documents_with_ties() -> None:
+    rng = np.random.default_rng(0)
+    gold = TAX.indicator([[v for v in LEAVES if rng.random() < 0.3] for _ in range(30)])
+    P = rng.integers(0, 8, size=(30, TAX.n_nodes)) / 8
+    times = rng.integers(0, 4, size=30)
+    repeated = np.repeat(np.arange(30), times)
+    values = measures.of_ranking(gold, P, TAX)(np.array([np.ones(30), times]))
+    expected = [
+        metrics.au_prc(gold[rows], P[rows], TAX, method="average-precision") for rows in (np.arange(30), repeated)
+    ]
+    assert values.tolist() == pytest.approx(expected)
+
+
+def test_a_difference_by_chance_is_not_a_win() -> None:
+    noise = np.random.default_rng(0).normal(size=200)
+    assert measures.wins(noise + 0.1, noise)
+    assert not measures.wins(noise, noise)
+    assert not measures.wins(noise[::-1] + 0.1, noise)
+
+
+def test_candidates_begin_with_the_usual_parameters_and_step_along_grids() -> None:
+    joint = first_candidate("RRSVM")
+    assert (joint.C, joint.pull, joint.learn) == (1.0, 0.0, "given")
+    assert joint.stepped("pull", -1) is None
+    assert joint.stepped("pull", 1).stepped("pull", 1).stepped("pull", 1).pull == float("inf")
+    assert first_candidate("RRSVM", fixed={"C": 2.0}).stepped("C", 1) is None
+    assert first_candidate("HBLR").learn == "frontier"
