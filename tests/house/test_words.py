@@ -26,11 +26,10 @@ HABITS = {
 }
 
 _TOP_OF_MODELS = sorted(f"models/{path.name}" for path in (ROOT / "src" / "linnaeus" / "models").glob("*.py"))
-_CLI_LEFT = {"train.py", "training.py", "searching.py", "shootout.py"}
+_CLI_LEFT = {"train.py", "training.py", "searching.py"}
 _CLI = sorted(
     f"cli/{path.name}" for path in (ROOT / "src" / "linnaeus" / "cli").glob("*.py") if path.name not in _CLI_LEFT
 )
-_EXPERIMENTS = ("children", "comparison", "experiment", "measures", "records", "run_folder", "scores")
 
 # Folders and files that have been read through; those of the sources are relative to src/linnaeus.
 SOURCES: list[str] = [
@@ -55,8 +54,7 @@ SOURCES: list[str] = [
     "models/topdown",
     *_TOP_OF_MODELS,
     *_CLI,
-    *(f"experiments/{name}.py" for name in _EXPERIMENTS),
-    "experiments/report",
+    "experiments",
     "errors.py",
     "files.py",
     "progress.py",
@@ -69,7 +67,9 @@ def _files() -> list[Path]:
     found += [page for page in (ROOT / "docs").rglob("*.md") if page.name not in PAGES_LEFT]
     for room in SOURCES:
         path = ROOT / "src" / "linnaeus" / room
-        found += [path] if path.is_file() else [p for p in path.rglob("*.*") if p.suffix in (".py", ".pyx", ".pxi")]
+        found += (
+            [path] if path.is_file() else [p for p in path.rglob("*.*") if p.suffix in (".py", ".pyx", ".pxi", ".js")]
+        )
     return sorted(found)
 
 

@@ -34,7 +34,7 @@ _LabelRows = Sequence[Sequence[str]]
 
 @dataclass(frozen=True)
 class _Answers:
-    """Gold and predicted labels, scores of ``columns`` or ranked lists, and where they came from."""
+    """Gold and predicted labels, scores of ``columns`` or ranked lists, and how they were obtained."""
 
     gold: _LabelRows
     predicted: _LabelRows

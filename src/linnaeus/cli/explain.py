@@ -48,7 +48,7 @@ def explain(
     ] = None,
     k: Annotated[int, typer.Option("--top", "-k", min=1, help="Contributions to show per node.")] = 10,
     neighbours: Annotated[
-        int, typer.Option("--neighbours", min=0, help="Similar training documents to show, where the model kept them.")
+        int, typer.Option("--neighbours", min=0, help="Similar training documents to show, if the model kept them.")
     ] = 3,
     reading: _Reading,
     taxonomy: options.OptionalTaxonomy,
@@ -117,7 +117,7 @@ def _steps(model: options.SavedModel, documents: Dataset, given: object, node: s
 
 
 def _show(step: NodeExplanation, taxonomy: Taxonomy, k: int, near: Sequence[Neighbour]) -> None:
-    """Print what counts for a node, why it and not its runner-up, and similar documents."""
+    """Print the contributions to a node, the differences to its runner-up, and similar documents."""
     how = " (approximate: changes when a feature is left out)" if step.approximate else ""
     title = f"{taxonomy.display(step.node)}: score {step.score:+.4f}{how}"
     print_table(["feature", "contribution"], _rows(step, k), title=title)

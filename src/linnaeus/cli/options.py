@@ -177,19 +177,19 @@ class LabelledReading(Reading):
     ] = None
     unlabelled: Annotated[
         str | None,
-        _documents(
-            "--unlabelled", help="Documents without a label: error (default where a model learns), drop or keep."
-        ),
+        _documents("--unlabelled", help="Documents without a label: error (default in training), drop or keep."),
     ] = None
     duplicates: Annotated[
         str | None,
-        _documents("--duplicates", help="Equal documents: keep (default), drop all but the first, or merge labels."),
+        _documents(
+            "--duplicates", help="Identical documents: keep (default), drop all but the first, or merge labels."
+        ),
     ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingReading(LabelledReading):
-    """How documents are read where no model says which columns it needs."""
+    """How documents are read when there is no trained model that determines the columns."""
 
     categorical: Annotated[
         list[str] | None, _documents("--categorical", help="Column that becomes binary features. May be repeated.")
@@ -270,7 +270,7 @@ class OptionalTaxonomy(TaxonomyReading):
         return TaxonomyReading(**given).read(path)
 
     def show_labels(self, loaded: SavedModel) -> None:
-        """Show the nodes of a model with the display labels of the file, where one is given."""
+        """Give the nodes of a model the display labels of the file, if there is one."""
         if self.path is None and self.language is not None:
             raise ParameterError(
                 f"--language {self.language}: a model keeps the display labels it was trained with; "

@@ -58,8 +58,8 @@ def shootout(
 ) -> None:
     """Run every model that fits, compare, and write report.html, report.md and shootout.json.
 
-    Finished runs are kept in OUTPUT/runs: the same command goes on from them after a kill. Without --data, or with
-    --demo, the built-in corpus is used. Exit codes: 0 all went well, models that did not apply or had no time included;
+    Finished runs are kept in OUTPUT/runs; after an interruption the same command continues from them. Without --data,
+    or with --demo, the built-in corpus is used. Exit codes: 0 success, also if models did not apply or ran out of time;
     1 a problem with the input; 2 wrong usage; 130 stopped by Ctrl-C.
     """
     from linnaeus.engine import n_workers

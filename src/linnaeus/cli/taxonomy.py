@@ -182,7 +182,7 @@ def _labels_of(data: Path, reading: LabelledReading, draft: Draft) -> list[list[
 
     taxonomy = None
     if reading.labels_file is not None:
-        with contextlib.suppress(TaxonomyError):  # what is wrong with it is reported as findings
+        with contextlib.suppress(TaxonomyError):  # its errors are reported as findings
             taxonomy = draft.taxonomy()
     labels = reading.read([str(data)], taxonomy).labels
     if labels is None or not any(len(given) for given in labels):

@@ -100,14 +100,14 @@ def _without_flat(best: str, comparisons: list[Comparison], measure: str) -> str
 
 
 def _beside(best: str, comparisons: list[Comparison], flat: str) -> str:
-    """Models that are not told apart from the best."""
+    """Models that do not differ significantly from the best."""
     rows = [row for row in comparisons if row.kind == "best" and row.p >= SIGNIFICANT and row.model != flat]
     names = [row.model for row in sorted(rows, key=lambda row: -row.difference)]
     if not names:
         return ""
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    told = ", ".join(names[:_MOST_NAMED]) if more else _joined(names)
-    return f"; {told}{more} may be as good as {best}"
+    named = ", ".join(names[:_MOST_NAMED]) if more else _joined(names)
+    return f"; {named}{more} may be as good as {best}"
 
 
 def _joined(names: list[str]) -> str:
@@ -131,5 +131,5 @@ def _sizes(groups: list[SizeComparison]) -> str:
             spans[-1][1] = group.high
         else:
             spans.append([group.low, group.high])
-    told = [f"more than {low - 1 if low else 0}" if high is None else f"{low} to {high}" for low, high in spans]
-    return f"{' or '.join(told)} training documents"
+    ranges = [f"more than {low - 1 if low else 0}" if high is None else f"{low} to {high}" for low, high in spans]
+    return f"{' or '.join(ranges)} training documents"
