@@ -21,6 +21,7 @@ from linnaeus.decoding.probability.curves import Calibrator
 from linnaeus.decoding.probability.risk import RiskControl
 from linnaeus.errors import DataError, ParameterError
 from linnaeus.metrics import hierarchical_f1
+from linnaeus.models.available import available_unless
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.explaining import KeptDocuments, Neighbour, NodeExplanation
 from linnaeus.models.occlusion import explain_by_occlusion
@@ -354,14 +355,14 @@ class Pipeline(BaseEstimator):
         X = self.matrix(documents)
         return self.model_.score_blocks(X)
 
-    @available_if(lambda self: hasattr(self.estimator, "predict_proba"))
+    @available_unless(lambda self: self.estimator.why_no_probabilities())
     def predict_proba(self, documents: object) -> FloatArray:
         """Probabilities of all answerable nodes, where the model has them."""
         X = self.matrix(documents)
         probabilities: FloatArray = self.model_.predict_proba(X)
         return probabilities
 
-    @available_if(lambda self: hasattr(self.estimator, "predict_proba"))
+    @available_unless(lambda self: self.estimator.why_no_probabilities())
     def predict_log_proba(self, documents: object) -> FloatArray:
         """Logarithms of `predict_proba`."""
         X = self.matrix(documents)

@@ -219,15 +219,29 @@ def test_pipelines_are_calibrated_as_a_whole() -> None:
     assert len(pipe.predict(X[:3], risk=0.3)) == 3
 
 
+@pytest.mark.parametrize("method", ["predict_proba", "predict_log_proba"])
+@pytest.mark.parametrize("wrapped", [False, True], ids=["model", "pipeline"])
+def test_a_model_without_probabilities_says_how_to_get_them(wrapped, method) -> None:
+    X, labels = documents(taxonomy(), 20)
+    model = OneVsRestSVM(taxonomy(), random_state=0)
+    model = (Pipeline(model) if wrapped else model).fit(X, labels)
+    assert not hasattr(model, method)
+    with pytest.raises(AttributeError, match=r"OneVsRestSVM has scores but no probabilities; call linnaeus\.calibrate"):
+        getattr(model, method)(X)
+    linnaeus.calibrate(model, X, labels, cv=None)
+    assert getattr(model, method)(X).shape == (20, len(model.classes_))
+
+
 def test_costs_without_probabilities_are_refused() -> None:
     tax = taxonomy()
     X, labels = documents(tax)
-    with pytest.raises(LinnaeusError, match="calibrate first"):
+    with pytest.raises(LinnaeusError, match=r"no probabilities; call linnaeus\.calibrate"):
         OneVsRestSVM(tax).fit(X, labels).predict(X, decoder="least_cost")
     with pytest.raises(LinnaeusError, match="fit it first"):
         linnaeus.calibrate(OneVsRestSVM(tax), X, labels)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_promised_risks_are_kept_on_news_and_probabilities_hold(data_dir: Path) -> None:
     from benchmarks.risk_control import run

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.auto import measures
@@ -22,6 +21,7 @@ from linnaeus.data.check import check_labels, check_weights
 from linnaeus.decoding import Decoder
 from linnaeus.engine.limits import parse_seconds
 from linnaeus.errors import LinnaeusError, check_number
+from linnaeus.models.available import available_unless
 from linnaeus.pipeline import Pipeline, Transformer
 from linnaeus.registry import resolve
 from linnaeus.taxonomy import Taxonomy
@@ -265,7 +265,9 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "pipeline_")
         return self.pipeline_.decision_function(X)
 
-    @available_if(lambda self: not hasattr(self, "pipeline_") or hasattr(self.pipeline_, "predict_proba"))
+    @available_unless(
+        lambda self: self.pipeline_.estimator.why_no_probabilities() if hasattr(self, "pipeline_") else None
+    )
     def predict_proba(self, X: object) -> FloatArray:
         """Calibrated, coherent probabilities of all answerable nodes."""
         check_is_fitted(self, "pipeline_")

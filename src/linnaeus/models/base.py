@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linnaeus.data.check import Problem, check_labels, check_weights, with_weight
@@ -29,6 +28,7 @@ from linnaeus.decoding.sets.best_sets import RankedSets
 from linnaeus.engine.limits import blocks, rows_that_fit
 from linnaeus.errors import DataError, DataTypeError, LinnaeusError, ParameterError, check_number
 from linnaeus.models import promises
+from linnaeus.models.available import available_unless
 from linnaeus.models.explaining import KeptDocuments, Neighbour, one_row
 from linnaeus.models.requests import check_feasible, ranked_sets
 from linnaeus.order import best_columns
@@ -385,8 +385,9 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         curve, taxonomy = self.calibrator_, self.taxonomy_
         if curve is not None:
             return (curve(S, taxonomy, self.nodes_) for S in self.score_blocks(X)), taxonomy, curve.nodes
-        if not hasattr(self, "predict_proba"):
-            raise ParameterError("This asks for probabilities; call linnaeus.calibrate first.")
+        missing = self.why_no_probabilities()
+        if missing is not None:
+            raise ParameterError(missing)
         return iter([self.predict_proba(X)]), taxonomy, self.nodes_
 
     def node_probabilities(self, X: object) -> FloatArray:
@@ -408,12 +409,25 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         P[:, nodes] = found
         return P
 
-    @available_if(lambda self: self.calibrator_ is not None)
+    def _why_not_calibrated(self) -> str | None:
+        """The message about missing probabilities of a model that has them only after calibration, or None."""
+        if self.calibrator_ is not None:
+            return None
+        name = type(self).__name__
+        return (
+            f"{name} has scores but no probabilities; call linnaeus.calibrate(model, X, y) on the fitted model first."
+        )
+
+    def why_no_probabilities(self) -> str | None:
+        """The reason why there is no `predict_proba`, in a sentence; None where there is one."""
+        return None if hasattr(self, "predict_proba") else self._why_not_calibrated()
+
+    @available_unless(_why_not_calibrated)
     def predict_proba(self, X: object) -> FloatArray:
         """Calibrated, coherent probabilities of all answerable nodes, n_docs x len(classes_)."""
         return self._calibrated(X)
 
-    @available_if(lambda self: hasattr(self, "predict_proba"))
+    @available_unless(why_no_probabilities)
     def predict_log_proba(self, X: object) -> FloatArray:
         """Logarithms of `predict_proba`, n_docs x len(classes_); minus infinity where a probability is 0."""
         with np.errstate(divide="ignore"):

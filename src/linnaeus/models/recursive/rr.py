@@ -642,7 +642,7 @@ class RRLogistic(RecursiveModel):
         self.max_time = max_time
         self.max_memory = max_memory
 
-    def predict_proba(self, X: Matrix) -> FloatArray:
+    def predict_proba(self, X: object) -> FloatArray:
         """Probability of every label; rows sum to 1 where every training document had one label.
 
         Parameters
