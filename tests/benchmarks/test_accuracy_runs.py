@@ -34,6 +34,7 @@ def few(data_dir, monkeypatch):
     return reduce_to
 
 
+@pytest.mark.slow
 def test_images(few, capsys) -> None:
     few(300)
     result = accuracy_imclef.run(["--json", "--systems", "OneVsRestLogistic", "RRLogistic", "--tol", "0.01"])
@@ -56,6 +57,7 @@ def test_news(few) -> None:
     assert "RRSVM, squared hinge, frontier, C by macro-F1: flat, RR, gain" in accuracy_rcv1v2.markdown(result)
 
 
+@pytest.mark.slow
 def test_rare_labels(few) -> None:
     few(100)
     result = accuracy_wordnet.run(["--search-tol", "0.1", "--tol", "0.1"])

@@ -52,6 +52,7 @@ def test_problems_have_their_size(name: str, data_dir: object) -> None:
     assert problem.Y_test.shape == (n_test, n_nodes)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_citations_of_a_branch_have_labels_on_its_first_three_levels(data_dir: object) -> None:
     problem = problems.load("mesh_d01")

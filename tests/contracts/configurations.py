@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
+import pytest
 from scipy import sparse
 
 from linnaeus import OneVsRestLogistic, OneVsRestSVM, Taxonomy, registry
@@ -73,7 +75,11 @@ CONFIGURATIONS: dict[str, list[dict[str, Any]]] = {
 ONE_LABEL = {"CorrMNL", "OrthogonalTransfer", "MulticlassSVM", "SoftmaxRegression"}
 
 # What scikit-learn's checks are shown instead of the defaults, where those take a second for every fit.
-QUICK: dict[str, dict[str, Any]] = {"CorrMNL": {"n_iter": 60, "burn_in": 30}, "OrthogonalTransfer": {"max_iter": 50}}
+QUICK: dict[str, dict[str, Any]] = {
+    "CorrMNL": {"n_iter": 60, "burn_in": 30},
+    "OrthogonalTransfer": {"max_iter": 50},
+    "Mixture": {"sources": [("given", OneVsRestSVM()), ("closed", OneVsRestSVM(learn="closed"))], "cv": 2},
+}
 
 # What a search is shown to vary; for all others it is C.
 SEARCHED: dict[str, dict[str, list[Any]]] = {
@@ -88,6 +94,43 @@ _OPTIONAL = {"tol", "n_jobs", "random_state"}
 
 CASES = [(name, settings) for name in (*registry.MODELS, "Mixture") for settings in CONFIGURATIONS.get(name, [])]
 
+# One model of each family. Contracts that take many fits are checked on these in `make test`, and on all models in
+# `make test-all`.
+REPRESENTATIVES = ("OneVsRestSVM", "MulticlassSVM", "TopDownSVM", "RRSVM", "Hieron", "HBLR", "HM3", "Mixture")
+
+
+def is_first(name: str, settings: dict[str, Any]) -> bool:
+    """Whether these are the first settings of the model."""
+    return settings is CONFIGURATIONS[name][0]
+
+
+def is_representative(name: str, settings: dict[str, Any]) -> bool:
+    """Whether these are the first settings of the model that stands for its family."""
+    return name in REPRESENTATIVES and is_first(name, settings)
+
+
+def each_case(quick: Callable[..., bool], *more: Any) -> pytest.MarkDecorator:
+    """Run a test for every case, where ``quick`` is false only under `make test-all`.
+
+    ``more`` are a further parameter and its values: the test runs for every case with every value, and ``quick`` is
+    called with the name, the settings and the value.
+    """
+    argument, values = more or (None, [None])
+    parameters = []
+    for name, settings in CASES:
+        for value in values:
+            given = (name, settings) if argument is None else (name, settings, value)
+            marks = () if quick(*given) else pytest.mark.slow
+            parameters.append(pytest.param(*given, marks=marks, id="-".join(map(str, given))))
+    return pytest.mark.parametrize(
+        ("name", "settings") if argument is None else ("name", "settings", argument), parameters
+    )
+
+
+each_model = each_case(lambda name, settings: True)
+each_first = each_case(is_first)
+each_family = each_case(is_representative)
+
 
 def make(name: str, settings: dict[str, Any], **more: Any) -> Any:
     kind = registry.resolve(name)
@@ -96,16 +139,21 @@ def make(name: str, settings: dict[str, Any], **more: Any) -> Any:
     return kind(**{key: value for key, value in given.items() if key not in left_out})
 
 
-def fitted(name: str, settings: dict[str, Any], kind: str = "tree") -> Any:
-    """A model of `documents`, learned once for all tests that change nothing about it."""
-    return _fitted(CASES.index((name, settings)), kind)
+def fitted(name: str, settings: dict[str, Any], kind: str = "tree", form: str = "sets") -> Any:
+    """A model of `documents`, fitted once for all tests that change nothing about it.
+
+    ``form`` is "sets", "single" (the first label of every document, as a list) or "dense" (sets, and a dense matrix).
+    """
+    return _fitted(CASES.index((name, settings)), kind, form)
 
 
 @cache
-def _fitted(case: int, kind: str) -> Any:
+def _fitted(case: int, kind: str, form: str) -> Any:
     name, settings = CASES[case]
     tax = taxonomy(kind)
-    return make(name, settings, taxonomy=tax).fit(*documents(tax, name=name))
+    X, labels = documents(tax, name=name)
+    y = [row[0] for row in labels] if form == "single" else labels
+    return make(name, settings, taxonomy=tax).fit(X.toarray() if form == "dense" else X, y)
 
 
 def taxonomy(kind: str = "tree") -> Taxonomy:

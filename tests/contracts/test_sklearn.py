@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pytest
 from sklearn.base import is_classifier
@@ -11,7 +13,20 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from linnaeus import registry
-from tests.contracts.configurations import CASES, CONFIGURATIONS, ONE_LABEL, QUICK, SEARCHED, documents, make, taxonomy
+from tests.contracts.configurations import (
+    CASES,
+    CONFIGURATIONS,
+    ONE_LABEL,
+    QUICK,
+    REPRESENTATIVES,
+    SEARCHED,
+    documents,
+    each_family,
+    is_first,
+    is_representative,
+    make,
+    taxonomy,
+)
 
 # The solvers stop at a certified duality gap, as LIBLINEAR stops at its tolerance. Weights of two such runs agree to
 # about the square root of the gap; these two checks ask for equality to 1e-7, which would take a gap below 1e-14. That
@@ -23,15 +38,20 @@ EXPECTED = {
 }
 
 
-@parametrize_with_checks(
-    [registry.resolve(name)(**QUICK.get(name, {})) for name in CONFIGURATIONS],
-    expected_failed_checks=lambda estimator: EXPECTED,
-)
+def checks_of(names: Iterable[str]) -> pytest.MarkDecorator:
+    estimators = [registry.resolve(name)(**QUICK.get(name, {})) for name in names]
+    return parametrize_with_checks(estimators, expected_failed_checks=lambda estimator: EXPECTED)
+
+
+@checks_of(REPRESENTATIVES)
 def test_scikit_learn_checks_pass(estimator, check) -> None:
     check(estimator)
 
 
-each_model = pytest.mark.parametrize(("name", "settings"), CASES, ids=[f"{n}-{s}" for n, s in CASES])
+@pytest.mark.slow
+@checks_of(name for name in CONFIGURATIONS if name not in REPRESENTATIVES)
+def test_scikit_learn_checks_pass_for_all_other_models(estimator, check) -> None:
+    check(estimator)
 
 
 def kinds() -> dict:
@@ -48,14 +68,22 @@ def kinds() -> dict:
 
 # All kinds with the first settings of a model, indicators with the others: what y is made of does not depend on them.
 SEARCHES = [
-    (name, settings, kind)
+    pytest.param(
+        name,
+        settings,
+        kind,
+        id=f"{name}-{settings}-{kind}",
+        marks=()
+        if is_representative(name, settings) and (kind == "indicator" or name == "OneVsRestSVM")
+        else pytest.mark.slow,
+    )
     for name, settings in CASES
     for kind in ("labels", "paths", "indicator")
-    if kind == "indicator" or settings is CONFIGURATIONS[name][0]
+    if kind == "indicator" or is_first(name, settings)
 ]
 
 
-@pytest.mark.parametrize(("name", "settings", "kind"), SEARCHES, ids=[f"{n}-{s}-{k}" for n, s, k in SEARCHES])
+@pytest.mark.parametrize(("name", "settings", "kind"), SEARCHES)
 @pytest.mark.filterwarnings("ignore:The least populated class")
 def test_cross_validation_and_search_work_with_no_scorer(name, settings, kind) -> None:
     tax = taxonomy()
@@ -70,7 +98,7 @@ def test_cross_validation_and_search_work_with_no_scorer(name, settings, kind) -
     assert cross_val_predict(model, X, y, cv=2).shape == y.shape
 
 
-@each_model
+@each_family
 def test_models_are_classifiers_and_live_in_pipelines(name, settings) -> None:
     tax = taxonomy()
     X, _ = documents(tax)

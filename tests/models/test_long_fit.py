@@ -338,7 +338,12 @@ MEASURED = """
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
 @pytest.mark.parametrize(
     ("kind", "n_jobs", "limit"),
-    [("sparse", 1, "none"), ("sparse", 2, "none"), ("sparse", 1, "some"), ("dense", 2, "none")],
+    [
+        ("sparse", 2, "none"),
+        ("sparse", 1, "some"),
+        pytest.param("sparse", 1, "none", marks=pytest.mark.slow),
+        pytest.param("dense", 2, "none", marks=pytest.mark.slow),
+    ],
 )
 def test_the_peak_is_what_was_forecast(kind, n_jobs, limit) -> None:
     code = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(MEASURED), kind, str(n_jobs), limit]

@@ -9,7 +9,7 @@ from linnaeus import HM3, RRSVM, HierarchicalSVM, OneVsRestSVM, Pipeline, Taxono
 from linnaeus.decoding import BestClosure, BestLeaf, Rules, Threshold
 from linnaeus.errors import LinnaeusError
 from linnaeus.taxonomy.closure import is_closed
-from tests.contracts.configurations import documents, taxonomy
+from tests.contracts.configurations import documents, fitted, taxonomy
 
 MODELS = [OneVsRestSVM, RRSVM, TopDownSVM, HM3, HierarchicalSVM]
 
@@ -22,8 +22,8 @@ def problem(request):
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_answers_obey_rules(kind, problem) -> None:
-    tax, X, labels = problem
-    model = kind(taxonomy=tax).fit(X, labels)
+    tax, X, _ = problem
+    model = fitted(kind.__name__, {}, tax.kind)
     for given in ({"only_under": ["A"]}, {"exclude": ["AA", "C"], "at_most": 2}, {"depth": 2}, {"at_least": 3}):
         bound = Rules(**given).bind(tax)
         Y = model.answers(X[:12], rules=given, closed=True)
@@ -35,8 +35,8 @@ def test_answers_obey_rules(kind, problem) -> None:
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_n_best_begins_with_the_best_set_and_falls(kind, problem) -> None:
-    tax, X, labels = problem
-    model = kind(taxonomy=tax).fit(X, labels)
+    tax, X, _ = problem
+    model = fitted(kind.__name__, {}, tax.kind)
     found = model.ranked_sets(X[:8], k=4)
     assert found.proved.all()
     assert (np.diff(found.scores, axis=1) <= 1e-9).all()

@@ -26,7 +26,7 @@ from linnaeus.errors import DataError, LinnaeusError, ParameterError
 from linnaeus.features import TextFeatures
 from linnaeus.tuning import held_out as held_out_module
 from linnaeus.tuning import held_out_scores
-from tests.contracts.configurations import CASES, documents, make, taxonomy
+from tests.contracts.configurations import documents, each_family, make, taxonomy
 
 CUTS = [name for name, kind in DECODERS.items() if issubclass(kind, CutOff)]
 
@@ -69,7 +69,7 @@ def test_folds_can_be_given() -> None:
     assert held.documents.tolist() == [7, 8, 9]
 
 
-@pytest.mark.parametrize(("name", "settings"), CASES, ids=[f"{n}-{s}" for n, s in CASES])
+@each_family
 def test_every_cut_off_can_be_fitted_to_every_model(name, settings) -> None:
     tax = taxonomy()
     X, labels = documents(tax, 60, name=name)
@@ -293,6 +293,7 @@ def test_a_time_limit_is_shared_by_the_model_and_its_folds() -> None:
 # -- real data ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_cut_offs_do_not_lose_against_zero_on_news(data_dir) -> None:
     from benchmarks import problems

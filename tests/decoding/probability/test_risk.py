@@ -42,7 +42,7 @@ def one_label(tax: Taxonomy, n_docs: int, seed: int, noise: float = 1.0, temper:
 @pytest.mark.parametrize("loss", ["any_wrong", "wrong_share"])
 @pytest.mark.parametrize("risk", [0.05, 0.2])
 def test_the_mean_risk_over_many_calibrations_is_kept(kind: str, loss: str, risk: float) -> None:
-    tax, n, repeats = taxonomy(kind), 120, 300
+    tax, n, repeats = taxonomy(kind), 120, 150
     nodes = np.flatnonzero(np.arange(tax.n_nodes) != tax.root)
     P, gold = probabilities(tax, repeats * (n + 1), 3)
     losses = np.zeros(repeats)
@@ -72,7 +72,7 @@ def test_the_mean_risk_over_many_calibrations_is_kept(kind: str, loss: str, risk
     ],
 )
 def test_promises_with_a_confidence_are_broken_no_more_often_than_it_says(tax, rules, of: str, confidence) -> None:
-    risk, n, repeats = 0.1, 300, 300
+    risk, n, repeats = 0.1, 300, 150
     nodes = np.arange(tax.n_nodes)
     P, gold = one_label(tax, 20_000, seed=99, noise=1.6, temper=2.0)  # overconfident by far
     highest, wrong = fit_risk(P, gold, nodes, single=True)._levels(tax, rules)

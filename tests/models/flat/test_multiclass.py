@@ -180,6 +180,7 @@ def test_large_scores_do_not_overflow(kind) -> None:
     assert model.predict(X).tolist() == ["a", "b", "c"]
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @both
 def test_the_objective_on_dense_images_is_the_rivals(data_dir, kind) -> None:
@@ -197,6 +198,7 @@ def test_the_objective_on_dense_images_is_the_rivals(data_dir, kind) -> None:
     assert model.objective_ == pytest.approx(objective(kind, X, y, rival.coef_.T, 0.1), rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @both
 def test_the_objective_on_newsgroups_is_the_rivals(data_dir, kind) -> None:

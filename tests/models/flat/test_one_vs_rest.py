@@ -152,8 +152,9 @@ def test_stopping_early_warns() -> None:
 
 @pytest.mark.data
 @pytest.mark.parametrize(("problem", "loss"), [
-    ("rcv1v2", "hinge"), ("rcv1v2", "squared_hinge"), ("rcv1v2", "logistic"),
-    ("imclef07a", "hinge"), ("imclef07a", "squared_hinge"), ("imclef07a", "logistic"),
+    ("rcv1v2", "squared_hinge"),
+    *(pytest.param("rcv1v2", loss, marks=pytest.mark.slow) for loss in ("hinge", "logistic")),
+    *(pytest.param("imclef07a", loss, marks=pytest.mark.slow) for loss in ("hinge", "squared_hinge", "logistic")),
 ])  # fmt: skip
 @pytest.mark.filterwarnings("ignore:.*blocks of labels stopped")
 def test_the_objective_is_liblinears_within_a_thousandth(data_dir, problem, loss) -> None:

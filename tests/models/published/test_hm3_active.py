@@ -30,8 +30,15 @@ def test_all_and_consistent_labellings_and_free_slack_have_the_worked_optima(set
     assert optimum(case, free=True) == pytest.approx(free, abs=1e-6)
 
 
-@pytest.mark.parametrize("above_root", [False, True])
-@pytest.mark.parametrize("consistent", [False, True])
+@pytest.mark.parametrize(
+    ("above_root", "consistent"),
+    [
+        (False, True),
+        (True, False),
+        pytest.param(False, False, marks=pytest.mark.slow),
+        pytest.param(True, True, marks=pytest.mark.slow),
+    ],
+)
 def test_zero_one_training_has_the_optimum_of_the_generic_solver(above_root, consistent) -> None:
     for case in (numbers.case_a("zero_one"), numbers.case_b("zero_one", C=0.3)):
         case = replace(case, above_root=above_root, consistent=consistent)

@@ -53,6 +53,7 @@ def test_the_constant_feature_says_how_rare_labels_are() -> None:
     np.testing.assert_allclose(mean, share, atol=0.06)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_images_are_told_apart_as_published(data_dir) -> None:
     """The paper: 80.1 and 55.8. C = 1 is the best of the decades in five folds of train by macro-F1.

@@ -91,6 +91,7 @@ def test_images_are_told_apart_as_published(data_dir) -> None:
     assert model.duality_gap_ <= 3e-3 * model.objective_
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_rare_topics_of_news_gain_from_their_relatives(data_dir) -> None:
     """Learned on the most specific labels, scored with all ancestors; C is each model's best by micro-F1 of five folds

@@ -10,6 +10,7 @@ from benchmarks.hm3_reuters import MARGIN, PLAIN, figures
 from linnaeus import HM3, NodeSVM
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_more_label_sets_are_right_as_a_whole_than_with_an_svm_per_node(data_dir) -> None:
     problem = problems.load("rcv1v2_ccat")
@@ -23,6 +24,7 @@ def test_more_label_sets_are_right_as_a_whole_than_with_an_svm_per_node(data_dir
     assert whole.duality_gap_ <= 5e-3 * whole.objective_
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_a_branch_of_mesh_is_trained_within_few_passes(data_dir) -> None:
     problem = problems.load("mesh_d01")

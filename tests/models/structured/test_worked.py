@@ -60,7 +60,9 @@ def test_case_a_has_its_scores(setting) -> None:
     np.testing.assert_allclose(F[0, 1:], expected, atol=2e-4)
 
 
-@pytest.mark.parametrize("form", ["dense", "sparse", "gram"])
+@pytest.mark.parametrize(
+    "form", ["dense", pytest.param("sparse", marks=pytest.mark.slow), pytest.param("gram", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("setting", numbers.OPTIMA_B, ids=str)
 def test_case_b_has_its_optima_in_every_form(setting, form) -> None:
     X = {"dense": numbers.X_B, "sparse": sparse.csr_array(numbers.X_B), "gram": numbers.X_B @ numbers.X_B.T}[form]

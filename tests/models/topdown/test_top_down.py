@@ -206,6 +206,7 @@ def test_images_are_told_apart_at_least_as_well_as_published(data_dir) -> None:
     assert 32 <= 100 * f1_score(test, answers, average="macro", zero_division=0) <= 41
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_thousands_of_inner_nodes_are_one_fit(data_dir) -> None:
     """A third of WordNet's nouns: 17,157 nodes, labels at every depth, DAG."""

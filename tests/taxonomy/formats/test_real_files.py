@@ -72,7 +72,14 @@ def test_all_parts_of_a_data_set_have_the_same_taxonomy(data_dir: Path, part: st
     assert Taxonomy.read(data_dir / "yeast" / f"cellcycle_GO.{part}.arff.gz") == whole
 
 
-@pytest.mark.parametrize("format", ["turtle", "obo", "edges", "json", "indented", "children", "paths"])
+@pytest.mark.parametrize(
+    "format",
+    [
+        "edges",
+        "json",
+        *(pytest.param(f, marks=pytest.mark.slow) for f in ["turtle", "obo", "indented", "children", "paths"]),
+    ],
+)
 def test_wordnet_survives_every_format(data_dir: Path, tmp_path: Path, format: str) -> None:
     tax = Taxonomy.read(data_dir / "wordnet_nouns" / "taxonomy.tsv.xz")
     tax.write(tmp_path / "file", format)
