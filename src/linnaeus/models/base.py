@@ -462,7 +462,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         X : array-like of shape (n_docs, n_features)
             Documents.
         k : int, default=5
-            How many.
+            The number of nodes for each document.
         probabilities : bool, default=False
             Rank only nodes that training documents carried as labels, and give the probability that they are labels
             instead of scores; for models that have probabilities, such as those that were calibrated.
@@ -471,7 +471,10 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        labels, values : ndarrays of shape (n_docs, k)
+        labels : ndarray of shape (n_docs, k)
+            Names of the nodes, in the type of the labels given.
+        values : ndarray of shape (n_docs, k)
+            Their scores or probabilities.
         """
         if probabilities or ancestors:
             nodes, values = self.top_nodes(X, k, probabilities=probabilities, ancestors=ancestors)

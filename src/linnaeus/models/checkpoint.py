@@ -69,8 +69,10 @@ class Checkpoint:
 
     Attributes
     ----------
-    state : dict of plain values, written with the next commit.
-    finished : whether the fit came to its end.
+    state : dict
+        Plain values, written with the next commit.
+    finished : bool
+        Whether the fit came to its end.
 
     Examples
     --------

@@ -155,6 +155,7 @@ def document_weights(problem: Problem) -> FloatArray:
     Returns
     -------
     ndarray of shape (n_docs,)
+        Weights of the documents; ones if none were given.
 
     Examples
     --------
@@ -204,6 +205,7 @@ def positive_weights(class_weight: ClassWeight, Y: CSR, labels: Iterable[Hashabl
     Returns
     -------
     ndarray of shape (n_labels,)
+        Weight of the positive documents of each label.
 
     Examples
     --------
@@ -311,7 +313,7 @@ def gap_above(tol: float, gap: float, limit: str) -> str:
     Returns
     -------
     str
-        For `warn_not_converged`.
+        The first argument of `warn_not_converged`.
     """
     return f"stopped at {limit} with a gap of {gap:.2g} of the objective, above tol={tol:g}"
 
@@ -367,6 +369,7 @@ def waiting_if(show: object, description: str) -> contextlib.AbstractContextMana
     Returns
     -------
     context manager
+        The spinner, or one that does nothing.
 
     Examples
     --------
@@ -526,6 +529,7 @@ def begin_stream(
     Returns
     -------
     Stream
+        The validated documents, the declared labels, and whether this is the first call.
     """
     first = not hasattr(model, "nodes_")
     if first:

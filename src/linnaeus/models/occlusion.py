@@ -55,6 +55,7 @@ def explain_by_occlusion(
     Returns
     -------
     list of NodeExplanation
+        One for each node of the path from the top to the node, in this order.
     """
     if x.shape[0] != 1:
         raise ParameterError(f"explain takes one document; got {x.shape[0]}.")

@@ -31,8 +31,10 @@ class Subtrees:
 
     Attributes
     ----------
-    weights : n_features x n_vertices CSR, each vertex as it differs from the one above it.
-    parent : the vertex above each vertex (``parent[v] < v``; -1 at the top, vertex 0), then above each label.
+    weights : csr_array of shape (n_features, n_vertices)
+        Weights of each vertex as they differ from those of the vertex above it.
+    parent : ndarray of int, shape (n_vertices + n_labels,)
+        The vertex above each vertex (``parent[v] < v``; -1 at the top, vertex 0), then above each label.
     """
 
     weights: CSR

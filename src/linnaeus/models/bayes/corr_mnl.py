@@ -75,12 +75,20 @@ class CorrMNL(TaxonomyClassifier):
 
     Attributes
     ----------
-    samples_ : kept coefficients, n_samples x len(classes_) x n_features (the constant last).
-    weights_, intercept_ : posterior means.
-    r_hat_, effective_sample_size_ : of the scales, the log-likelihood and some fifty coefficients.
-    acceptance_ : of every chain.
-    n_iter_ : iterations of a chain; of the shortest, where ``max_time`` ended them.
-    objective_ : minus the log-likelihood of the training documents, averaged over the draws.
+    samples_ : ndarray of shape (n_samples, n_classes, n_features)
+        The coefficients that were kept; with ``fit_intercept`` the constant is the last feature.
+    weights_ : ndarray of shape (n_features, n_classes)
+        Posterior means of the coefficients.
+    intercept_ : ndarray of shape (n_classes,)
+        Posterior means of the constants.
+    r_hat_, effective_sample_size_ : ndarray
+        Convergence diagnostics of the scales, the log-likelihood and about fifty coefficients.
+    acceptance_ : ndarray of shape (n_chains,)
+        Share of accepted moves of each chain.
+    n_iter_ : int
+        Number of iterations of a chain; of the shortest one, if ``max_time`` ended them.
+    objective_ : float
+        Minus the log-likelihood of the training documents, averaged over the draws.
 
     Examples
     --------

@@ -109,10 +109,16 @@ class HBLR(LinearTaxonomyClassifier):
 
     Attributes
     ----------
-    weights_, intercept_ : posterior means; ``std_`` and ``intercept_std_`` the standard deviations.
-    objective_ : minus the logarithm of the posterior at the mode, precisions fixed; or minus the lower bound.
-    objectives_ : the same after every round. It may rise while precisions are learned ("map").
-    n_iter_ : rounds.
+    weights_ : ndarray of shape (n_features, n_classes)
+        Posterior means; ``std_`` are the standard deviations.
+    intercept_ : ndarray of shape (n_classes,)
+        Posterior means of the constants; ``intercept_std_`` are the standard deviations.
+    objective_ : float
+        Minus the logarithm of the posterior at the mode, for fixed precisions ("map"), or minus the lower bound.
+    objectives_ : list of float
+        The objective after every round. It may rise while precisions are learned ("map").
+    n_iter_ : int
+        Number of rounds.
 
     Notes
     -----

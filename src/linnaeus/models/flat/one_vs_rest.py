@@ -208,7 +208,7 @@ class OneVsRestSVM(_OneVsRest):
     C : float, default=1.0
         Weight of the loss against 1/2 |w|^2.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
-        The loss.
+        Loss of a document at a label: max(0, 1 - margin), or its square.
     fit_intercept : bool, default=True
         Add a constant feature, regularised like the others.
     learn : str, default="given"

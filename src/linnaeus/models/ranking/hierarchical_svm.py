@@ -14,7 +14,6 @@ IJCAI 2007.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -25,8 +24,6 @@ from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.engine.limits import Clock, available_memory, format_bytes
 from linnaeus.errors import DataError, ParameterError, check_choice, check_number
 from linnaeus.losses.pair_cost import check_pair_cost, pair_cost
-from linnaeus.models.base import TaxonomyClassifier
-from linnaeus.models.explaining import NodeExplanation
 from linnaeus.models.fitting import (
     Seed,
     check_training,
@@ -36,16 +33,15 @@ from linnaeus.models.fitting import (
     warn_not_converged,
     warn_user,
 )
-from linnaeus.models.kernel_input import KernelInput, row_products
+from linnaeus.models.kernel_input import LinearOrKernel, row_products
 from linnaeus.models.kernels import kept_documents
-from linnaeus.models.linear import MOST_BEST, LinearTaxonomyClassifier
 from linnaeus.models.ranking.attributes import check_attributes, class_attributes, kernel_attributes
 from linnaeus.models.ranking.problem import ClassArrays, RankingProblem, RankingSolution, class_arrays, gram_rows
 from linnaeus.models.ranking.set_sizes import SET_SIZES, SetSizes
 from linnaeus.models.ranking.solver import solve_ranking
 from linnaeus.models.solvers.rows import prepare_rows
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Kernel, Matrix, is_sparse
+from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Kernel, Matrix
 
 __all__ = ["HierarchicalSVM", "gram_matrix"]
 
@@ -123,7 +119,7 @@ def gram_matrix(kernel: Kernel, A: Matrix, *, constant: bool, exact: bool) -> Fl
     return K + dtype.type(1) if constant else K
 
 
-class HierarchicalSVM(SetSizes, KernelInput, LinearTaxonomyClassifier):
+class HierarchicalSVM(SetSizes, LinearOrKernel):
     """A joint SVM that ranks all classes, which share weights through the nodes above them; single and multi-label.
 
     Parameters
@@ -279,10 +275,6 @@ class HierarchicalSVM(SetSizes, KernelInput, LinearTaxonomyClassifier):
         if self.engine is not None:
             warn_user("engine has no effect in HierarchicalSVM and will be removed.", FutureWarning)
 
-    @property
-    def _linear(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "linear"
-
     # -- learning ------------------------------------------------------------------------------------------------------
 
     def _fit(self, problem: Problem) -> None:
@@ -372,23 +364,3 @@ class HierarchicalSVM(SetSizes, KernelInput, LinearTaxonomyClassifier):
             K = K + 1.0
         A = self.class_attributes_
         return row_products(row_products(row_products(K, self.dual_coef_), A), A.T)
-
-    def _best_of(self, X: Matrix, k: int) -> tuple[IntArray, FloatArray]:
-        if self._linear and is_sparse(X) and k <= MOST_BEST:
-            return self._linear_scorer().top(X, k, self.n_jobs)
-        return TaxonomyClassifier._best_of(self, X, k)
-
-    def explain(self, x: object, node: str | None = None, k: int | None = None) -> list[NodeExplanation]:
-        """Exact contributions of the features of one document to the scored nodes of a path; for kernel="linear"."""
-        self._refuse_kernel("explanations: its scores are not sums over features")
-        return super().explain(x, node, k)
-
-    def prune(self, *args: Any, **kwargs: Any) -> HierarchicalSVM:
-        """As for other linear models; for kernel="linear"."""
-        self._refuse_kernel("weights of features to prune")
-        super().prune(*args, **kwargs)
-        return self
-
-    def _refuse_kernel(self, what: str) -> None:
-        if not self._linear:
-            raise DataError(f"HierarchicalSVM with kernel={self.kernel!r} has no {what}.")

@@ -12,7 +12,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -23,12 +22,9 @@ from linnaeus.decoding import Decoder, RCut
 from linnaeus.engine.limits import blocks
 from linnaeus.errors import DataError, ParameterError, check_choice, check_number
 from linnaeus.losses.pair_cost import check_pair_cost, pair_cost
-from linnaeus.models.base import TaxonomyClassifier
-from linnaeus.models.explaining import NodeExplanation
 from linnaeus.models.fitting import Seed, begin_stream, check_seed, document_weights, require_two_classes
-from linnaeus.models.kernel_input import KernelInput
+from linnaeus.models.kernel_input import LinearOrKernel
 from linnaeus.models.kernels import kept_documents
-from linnaeus.models.linear import MOST_BEST, LinearTaxonomyClassifier
 from linnaeus.models.ranking.attributes import check_attributes, keyed_attributes
 from linnaeus.models.ranking.set_sizes import SET_SIZES, set_size_decoder, stored_decoder
 from linnaeus.models.ranking.updates import (
@@ -43,7 +39,7 @@ from linnaeus.models.ranking.updates import (
 )
 from linnaeus.models.structured.documents import with_constant
 from linnaeus.progress import progress
-from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, is_sparse
+from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
 
 __all__ = ["OnlineRanker", "RankerOutcome"]
 
@@ -58,7 +54,7 @@ class RankerOutcome:
     n_active: int
 
 
-class OnlineRanker(KernelInput, LinearTaxonomyClassifier):
+class OnlineRanker(LinearOrKernel):
     """Base of `HierarchicalPerceptron` and `Hieron`; see the module docstring."""
 
     attributes: str | Matrix
@@ -90,10 +86,6 @@ class OnlineRanker(KernelInput, LinearTaxonomyClassifier):
     @abstractmethod
     def _averaged(self) -> bool:
         """Whether the mean of all steps answers."""
-
-    @property
-    def _linear(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "linear"
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -355,11 +347,6 @@ class OnlineRanker(KernelInput, LinearTaxonomyClassifier):
             return super()._scores(X)
         return kernel_scores(self.kernel_(X, self.support_documents_), self._weights().answer, self.attributes_)
 
-    def _best_of(self, X: Matrix, k: int) -> tuple[IntArray, FloatArray]:
-        if self._linear and is_sparse(X) and k <= MOST_BEST:
-            return self._linear_scorer().top(X, k, self.n_jobs)
-        return TaxonomyClassifier._best_of(self, X, k)
-
     def _decoder(self, given: Decoder | str | None) -> Decoder:
         """For label sets the expected number of best classes: a ranking has no threshold."""
         if given is not None or self.one_label_ or self.codec_.single_label:
@@ -367,18 +354,3 @@ class OnlineRanker(KernelInput, LinearTaxonomyClassifier):
         if self.set_size_ is not None:
             return stored_decoder(self.set_size_)
         return RCut(max(1, round(self.n_labels_ / max(1, self.n_docs_))))
-
-    def explain(self, x: object, node: str | None = None, k: int | None = None) -> list[NodeExplanation]:
-        """Exact contributions of the features of one document to the scored nodes of a path; for kernel="linear"."""
-        self._refuse_kernel("explanations: its scores are not sums over features")
-        return super().explain(x, node, k)
-
-    def prune(self, *args: Any, **kwargs: Any) -> OnlineRanker:
-        """As for other linear models, for kernel="linear"; a pruned model cannot be trained further."""
-        self._refuse_kernel("weights of features to prune")
-        super().prune(*args, **kwargs)
-        return self
-
-    def _refuse_kernel(self, what: str) -> None:
-        if not self._linear:
-            raise DataError(f"{type(self).__name__} with kernel={self.kernel!r} has no {what}.")

@@ -421,7 +421,7 @@ class RRSVM(RecursiveModel):
     C : float, default=1.0
         Weight of the loss against the pull between neighbours.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
-        The loss.
+        Loss of a document at a label: max(0, 1 - margin), or its square.
     fit_intercept : bool, default=True
         Add a constant feature, regularised like the others.
     learn : {"given", "closed", "frontier"}, default="given"
@@ -653,6 +653,6 @@ class RRLogistic(RecursiveModel):
         Returns
         -------
         ndarray of shape (n_docs, n_classes)
-            Probabilities.
+            Probabilities of the labels, in the order of ``classes_``.
         """
         return self._logistic_probabilities(X)

@@ -73,7 +73,7 @@ def conjugate_gradients(
     Parameters
     ----------
     product : Product
-        Callable ``product(p, q)`` returns (H p, an image of p that is to be added up along the way, or None), in arrays
+        ``product(p, q)`` returns (H p, an image of p that is to be added up along the way, or None), in arrays
         of its own, which are overwritten. q is M^-1 p with ``preimages``, else p itself.
     right : ndarray
         The right-hand side.
@@ -156,9 +156,8 @@ def line_search(
 
     Parameters
     ----------
-    rise : Callable[[FloatArray, Which], FloatArray]
-        Callable ``rise(lengths, which)`` returns by how much the objectives of the columns ``which`` rise with these
-        lengths.
+    rise : callable
+        ``rise(lengths, which)`` returns by how much the objectives of the columns ``which`` rise with these lengths.
     slope : ndarray of shape (n_columns,)
         Derivative of each objective along its direction.
     slack : float or ndarray, default=0.0
@@ -169,7 +168,7 @@ def line_search(
     Returns
     -------
     ndarray of shape (n_columns,)
-        The lengths.
+        Length of the step of each column.
 
     Examples
     --------
@@ -209,13 +208,13 @@ def step_length(
     Parameters
     ----------
     direction : Direction
-        Direction The direction x, with M^-1 x where the regulariser is not a multiple of the squared norm.
+        The direction x of the step, with M^-1 x where the regulariser is not a multiple of the squared norm.
     gradient : ndarray
         Gradient of the objective.
     position : ndarray
         Gradient of the regulariser.
-    losses : Callable[[FloatArray, Which], FloatArray]
-        Callable ``losses(lengths, which)`` returns the losses of the columns ``which`` after steps of these lengths.
+    losses : callable
+        ``losses(lengths, which)`` returns the losses of the columns ``which`` after steps of these lengths.
     start : ndarray of shape (n_columns,)
         The losses before the step; shape (1,) or () for one problem.
     weight : float or ndarray, default=1.0

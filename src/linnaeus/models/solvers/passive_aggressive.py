@@ -78,6 +78,8 @@ def learn_columns(
     start : array-like or csr_array, default=None
         Weights to begin with, zeros when None.
 
+    Notes
+    -----
     For many columns `learn_panels` gives the same in parts that need not be joined before they are made smaller.
 
     Examples

@@ -84,8 +84,12 @@ class DivideAndConquerSVM(SetSizes, TaxonomyClassifier):
 
     Attributes
     ----------
-    weights_ : n_features x n_edges, one column for every child of every node with two or more; ``intercept_``.
-    objective_, duality_gap_ : sums over the nodes.
+    weights_ : ndarray of shape (n_features, n_edges)
+        One column for every child of every node with two or more children.
+    intercept_ : ndarray of shape (n_edges,)
+        Weights of the constant feature.
+    objective_, duality_gap_ : float
+        Sums over the nodes; the optimum is at least ``objective_ - duality_gap_``.
 
     Examples
     --------

@@ -80,10 +80,17 @@ class EdgePA(OnlineLinear, LocalClassifiers):
 
     Attributes
     ----------
-    weights_ : n_features x n_classes, sparse where it is large and most are 0; ``intercept_`` n_classes.
-    stop_nodes_ : inner nodes where a document may stop, with ``stop_weights_`` and ``stop_intercept_``.
-    n_updates_ : how often an edge has learned something.
+    weights_ : ndarray or csr_array of shape (n_features, n_classes)
+        Weights of the edges; sparse if they are many and most are 0.
+    intercept_ : ndarray of shape (n_classes,)
+        Weights of the constant feature.
+    stop_nodes_ : ndarray of int
+        Inner nodes where a document may stop; ``stop_weights_`` and ``stop_intercept_`` are their classifiers.
+    n_updates_ : int
+        Number of steps, summed over the edges.
 
+    Notes
+    -----
     A node that all documents of its training set belong to, such as an only child, scores 1 until one comes that does
     not; `partial_fit` continues from there.
 

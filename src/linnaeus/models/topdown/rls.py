@@ -185,9 +185,12 @@ class HierarchicalRLS(KernelInput, NodeSVM):
 
     Attributes
     ----------
-    weights_ : n_features x n_classes, with the linear kernel and plain margins, or few features.
-    documents_, dual_coef_ : else, training documents and their coefficients (n_docs x n_classes, CSR).
-    objective_, duality_gap_ : sums over all nodes; the optimum is at least ``objective_ - duality_gap_``.
+    weights_ : ndarray of shape (n_features, n_classes)
+        Weights of the nodes, for the linear kernel with plain margins or few features.
+    documents_, dual_coef_ : matrix, csr_array of shape (n_docs, n_classes)
+        Otherwise the training documents and their coefficients.
+    objective_, duality_gap_ : float
+        Sums over all nodes; the optimum is at least ``objective_ - duality_gap_``.
 
     Examples
     --------

@@ -54,9 +54,12 @@ class TopDownSVM(LocalClassifiers):
 
     Attributes
     ----------
-    weights_ : n_features x n_classes, dense or, where most are 0, CSR; ``intercept_`` n_classes. Scores are local:
-        those of a node against its siblings.
-    stop_nodes_ : inner nodes where a document may stop, with ``stop_weights_`` and ``stop_intercept_``.
+    weights_ : ndarray or csr_array of shape (n_features, n_classes)
+        Weights of the nodes; sparse if most are 0. Scores are local: those of a node against its siblings.
+    intercept_ : ndarray of shape (n_classes,)
+        Weights of the constant feature.
+    stop_nodes_ : ndarray of int
+        Inner nodes where a document may stop; ``stop_weights_`` and ``stop_intercept_`` are their classifiers.
     objective_, duality_gap_ : float
         Sums over the binary problems that have positive and negative documents, each document with its
         ``sample_weight``; the optimum is at least ``objective_ - duality_gap_``.
