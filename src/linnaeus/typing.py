@@ -18,6 +18,8 @@ ObjectArray: TypeAlias = npt.NDArray[np.object_]
 Array: TypeAlias = npt.NDArray[Any]  # of any dtype
 Scalar: TypeAlias = float | int | np.floating[Any] | np.integer[Any]
 
+JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"  # what json.loads returns
+
 S = TypeVar("S")
 T = TypeVar("T")
 R = TypeVar("R")

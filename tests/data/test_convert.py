@@ -113,7 +113,7 @@ def test_the_reader_recognises_the_folder_and_maps_it(tmp_path) -> None:
         assert not array.flags.writeable
     assert data.source == str(tmp_path / "converted")
     assert len(read_dataset(tmp_path / "converted", limit=3)) == 3
-    with pytest.raises(DataError, match="6 features; 9 were asked for"):
+    with pytest.raises(DataError, match="6 features; n_features=9 was given"):
         read_dataset(tmp_path / "converted", n_features=9)
 
 

@@ -46,10 +46,10 @@ def test_text_behind_a_missing_value_is_recognised_as_text(missing: object) -> N
 def test_the_same_index_in_another_order_is_warned_about() -> None:
     documents = pd.DataFrame(X, index=range(100, 120))
     labels = pd.Series(LABELS, index=documents.index)
-    with pytest.warns(UserWarning, match=r"same index in another order.*y\.loc\[X\.index\]"):
+    with pytest.warns(UserWarning, match=r"same index in a different order.*y\.loc\[X\.index\]"):
         OneVsRestSVM(TAX).fit(documents, labels[::-1])
     texts = pd.Series([f"word{i % 4}" for i in range(20)], index=documents.index)
-    with pytest.warns(UserWarning, match="same index in another order"):
+    with pytest.warns(UserWarning, match="same index in a different order"):
         Pipeline(OneVsRestSVM(TAX), TextFeatures(min_df=1)).fit(texts, labels[::-1])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -61,5 +61,5 @@ def test_the_same_index_in_another_order_is_warned_about() -> None:
 def test_numbered_labels_of_cross_val_predict_are_explained() -> None:
     from sklearn.model_selection import cross_val_predict
 
-    with pytest.raises(LinnaeusError, match=r"cross_val_predict with method='predict_proba'.*held_out_scores"):
+    with pytest.raises(LinnaeusError, match=r"cross_val_predict with any method except 'predict'.*held_out_scores"):
         cross_val_predict(OneVsRestLogistic(TAX), X, LABELS, cv=3, method="predict_proba")

@@ -50,7 +50,7 @@ def test_whole_number_paths_keep_their_leaf() -> None:
 
 
 def test_a_matrix_of_scores_is_not_labels() -> None:
-    with pytest.raises(DataError, match=r"hold the number 0\.5"):
+    with pytest.raises(DataError, match=r"contain the number 0\.5"):
         recognise(np.array([[0.5, 1.0]]))
     assert not is_indicator(np.array([[0.5, 1.0]]))
 
@@ -107,5 +107,5 @@ def test_numbered_labels_of_voting_and_stacking_name_the_limit() -> None:
 
     tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"]])
     voting = VotingClassifier([("svm", OneVsRestSVM(tax))])
-    with pytest.raises(DataError, match="voting, stacking and bagging number the labels"):
+    with pytest.raises(DataError, match="voting, stacking and bagging replace labels by numbers"):
         voting.fit(np.eye(4), ["AA", "AB", "AA", "AB"])

@@ -119,7 +119,7 @@ def test_what_can_be_trained_on_can_be_compared_with(read, text):
 
 def test_a_repeated_id_makes_no_long_table_of_a_wide_one(read):
     for known in (None, KNOWN):
-        with pytest.raises(DataError, match=r"labels.txt:3: the id 'd1' was there in line 1 already"):
+        with pytest.raises(DataError, match=r"labels.txt:3: the id 'd1' was already given in line 1"):
             read("d1\tA;B\nd2\tB\nd1\tC\n", known=known)
     with pytest.raises(DataError, match=r"labels.txt:3: the id 'd1'"):
         read("d1\tA,B\nd2\tB\nd1\tC\n", known=KNOWN)
@@ -250,13 +250,13 @@ def test_compressed_files(tmp_path):
         ('{"id": 1, "labels": ["A"]}\n{"id": 2,\n', r"labels.txt:2 is not JSON"),
         ('{"id": 1, "hue": ["A"]}\n', r"labels.txt:1 has the keys \['hue', 'id'\], expected one of labels, label"),
         ('{"labels": ["A"]}\n{"label": ["A"]}\n', r"labels.txt:2 has the keys \['label'\], expected 'labels'"),
-        ('{"labels": [{"text": "A"}]}\n', r"labels.txt:1: a label is a string, .* got \{'text': 'A'\}"),
-        ('{"labels": [null]}\n', r"labels.txt:1: a label is a string, .* got None"),
+        ('{"labels": [{"text": "A"}]}\n', r"labels.txt:1: expected a label as a string, .* got \{'text': 'A'\}"),
+        ('{"labels": [null]}\n', r"labels.txt:1: expected a label as a string, .* got None"),
         ('{"labels": ' + "[" * 100_000 + "\n", r"labels.txt:1 is nested too deeply"),
-        ("id,labels\nd1,A;B\nd2,B\nd1,A\n", r"labels.txt:4: the id 'd1' was there in line 2 already"),
+        ("id,labels\nd1,A;B\nd2,B\nd1,A\n", r"labels.txt:4: the id 'd1' was already given in line 2"),
         ('id,labels\nd1,"A"\rB\n', r"labels.txt:2 is not a row of cells"),
         ('{"labels": [{"label": "A", "score": "high"}]}\n', r"labels.txt:1: the score of 'A' is 'high'"),
-        ('{"id": 1, "labels": []}\n{"id": 1, "labels": []}\n', r"labels.txt:2: the id '1' was there in line 1 already"),
+        ('{"id": 1, "labels": []}\n{"id": 1, "labels": []}\n', r"labels.txt:2: the id '1' was already given in line 1"),
         ('{"id": 1, "labels": []}\n{"labels": []}\n', r"labels.txt:2 has no id"),
         ("id\tlabel\tscore\nd1\tA\thigh\n", r"labels.txt:2: the score of 'A' is 'high', expected a number"),
         ("  \n", "is empty"),

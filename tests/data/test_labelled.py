@@ -76,7 +76,7 @@ def test_a_gaf_gives_the_terms_without_those_that_are_denied(tmp_path: Path) -> 
     with pytest.raises(DataError, match=r"go\.gaf:2 has 2 columns; an annotation"):
         join_labels(PROTEINS, path)
     path.write_text(gaf(("P1", "", "GO:1", "IEA")))
-    with pytest.raises(DataError, match=r"holds annotations \(GAF\), not documents; .*labels_file="):
+    with pytest.raises(DataError, match=r"contains annotations \(GAF\), not documents; .*labels_file="):
         read_dataset(path)
 
 

@@ -95,7 +95,7 @@ def test_what_is_no_label_is_refused() -> None:
 
 
 def test_one_document_cannot_be_split() -> None:
-    with pytest.raises(ParameterError, match="both sides of 1"):
+    with pytest.raises(ParameterError, match="both parts of 1"):
         train_test_split([["a"]], 0.5)
 
 
@@ -144,5 +144,5 @@ def test_the_hash_of_an_id_decides_alone() -> None:
 def test_parts_that_the_file_names_are_given_by_name() -> None:
     data = Dataset(sequences=["A", "C", "G"], split=["train", "test", "train"])
     assert {name: part.sequences for name, part in by_split(data).items()} == {"train": ["A", "G"], "test": ["C"]}
-    with pytest.raises(DataError, match="no parts"):
+    with pytest.raises(DataError, match="not divided into parts"):
         by_split(Dataset(sequences=["A"]))

@@ -28,6 +28,7 @@ PACKAGES = [
 
 # Rooms (prefixes of defining modules) that have been read through.
 ROOMS: tuple[str, ...] = (
+    "linnaeus.data",
     "linnaeus.decoding",
     "linnaeus.metrics",
     "linnaeus.store",

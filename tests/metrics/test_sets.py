@@ -91,7 +91,7 @@ def test_without_a_taxonomy_the_labels_that_occur_are_the_columns():
     [
         (["AA"], ["AA", "AB"], "gold has 1 documents and predicted has 2"),
         (np.eye(3, dtype=int), np.eye(3, dtype=int), "3 columns; the taxonomy has 7 nodes"),
-        (np.full((1, 7), 0.5), ["AA"], "hold the number 0.5"),
+        (np.full((1, 7), 0.5), ["AA"], "contain the number 0.5"),
         ("AA", ["AA"], "one entry per document; got the string 'AA'"),
     ],
 )

@@ -150,10 +150,11 @@ def _chosen(documents: Dataset, data: str, name: str | None) -> Dataset:
         raise ParameterError(
             f"{data} has {len(ids):,} documents; choose one with --id, for example {', '.join(ids[:3])}."
         )
-    number = int(name) - 1 if name.isdecimal() and len(name) < 10 and 0 < int(name) <= len(ids) else None
-    if name not in ids and number is None:
+    row = int(name) - 1 if name.isdecimal() and len(name) < 10 and 0 < int(name) <= len(ids) else None
+    row = ids.index(name) if name in ids else row
+    if row is None:
         raise ParameterError(f"--id {name}: {data} has no such document; its ids begin with {', '.join(ids[:3])}.")
-    return documents.take([ids.index(name) if name in ids else number])
+    return documents.take([row])
 
 
 def _single(documents: Dataset) -> object:

@@ -1,9 +1,9 @@
-"""Data: documents and labels from files, checked once, split and counted."""
+"""Data: documents and labels read from files, validated, split and described."""
 
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from linnaeus.data.corpora import demo_corpus as demo_corpus
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from linnaeus.data.splits import kfold as kfold
     from linnaeus.data.splits import train_test_split as train_test_split
 
-# `describe` is also the name of its module, which takes the attribute once it is imported: it stays in the module.
+# `describe` is not exported: it is also the name of its module, which becomes the attribute once it is imported.
 _HOMES = {
     "Dataset": "dataset",
     "concatenate": "dataset",
@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name in _HOMES:
         return getattr(importlib.import_module(f"linnaeus.data.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'linnaeus.data' has no attribute {name!r}")

@@ -1,7 +1,7 @@
-"""Validation of training input: X, y and taxonomy become a `Problem`, or an error says what is wrong.
+"""Validation of training input: X, y and taxonomy become a `Problem`, or an error explains what is wrong.
 
-Labels of any of the four kinds (see `kinds`) become 0/1 rows over the nodes of the taxonomy; without a taxonomy a flat
-one is made from the labels, or a tree from the paths.
+Labels of any of the four kinds (see `kinds`) become 0/1 rows over the nodes of the taxonomy. Without a taxonomy, a flat
+one is built from the labels, or a tree from the paths.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -22,12 +21,12 @@ from linnaeus.typing import CSR, FloatArray, Matrix
 
 __all__ = ["Problem", "check_labels", "check_weights", "with_weight"]
 
-_WEIGHTS = 1e-30, 1e8  # of documents; products with values and losses stay within single precision
+_WEIGHTS = 1e-30, 1e8  # smallest and largest weight; products with values and losses stay within single precision
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Checked training data: X (n_docs x n_features), Y as given (n_docs x n_nodes), taxonomy, weights of documents."""
+    """Validated training data: X (n_docs x n_features), Y as given (n_docs x n_nodes), taxonomy, document weights."""
 
     X: Matrix
     Y: CSR
@@ -51,22 +50,22 @@ class Problem:
 
     @cached_property
     def is_closed(self) -> bool:
-        """Whether every set was given with all its ancestors; a taxonomy without edges closes nothing."""
+        """Whether every label set contains all its ancestors; False if the taxonomy has no edges."""
         return self.taxonomy.n_edges > 0 and is_closed(self.taxonomy, self.Y)
 
 
-def check_labels(y: Any, taxonomy: Taxonomy | None, n_docs: int | None = None) -> tuple[CSR, Taxonomy, LabelCodec]:
-    """y of any kind as Y (n_docs x n_nodes); without a taxonomy one is made: flat, or from the paths."""
+def check_labels(y: object, taxonomy: Taxonomy | None, n_docs: int | None = None) -> tuple[CSR, Taxonomy, LabelCodec]:
+    """y of any kind as Y (n_docs x n_nodes); without a taxonomy one is built, flat or from the paths."""
     given = recognise(y, None if taxonomy is None else taxonomy.n_nodes)
     if given.paths is not None:
         _refuse_counts(y, given, taxonomy)
         if taxonomy is not None and given.codec.dtype not in ("str", "object") and "1" not in taxonomy:
-            check_width(given.codec.width, taxonomy)  # numbers that are no names: an indicator of another width
+            check_width(given.codec.width, taxonomy)  # numbers that are not names: an indicator of another width
         _check_paths(given.paths, taxonomy)
     taxonomy = taxonomy or _taxonomy_of(given)
     if given.codec.kind == "labels" and not all(given.rows or []):
         missing = next(i for i, row in enumerate(given.rows or []) if not row)
-        raise DataError(f"Document {missing} has no label; leave it out, or give lists of labels, which may be empty.")
+        raise DataError(f"Document {missing} has no label; leave it out, or use lists of labels, which may be empty.")
     Y = _over(given, taxonomy)
     if n_docs is not None and Y.shape[0] != n_docs:
         raise DataError(
@@ -75,8 +74,8 @@ def check_labels(y: Any, taxonomy: Taxonomy | None, n_docs: int | None = None) -
     return Y, taxonomy, given.codec
 
 
-def _refuse_counts(y: Any, given: GivenLabels, taxonomy: Taxonomy | None) -> None:
-    """An error for an indicator whose entries are not 0 and 1: numbers in columns that are, or are called as, nodes."""
+def _refuse_counts(y: object, given: GivenLabels, taxonomy: Taxonomy | None) -> None:
+    """Raise an error for an indicator whose entries are not 0 and 1: numbers in columns that stand for nodes."""
     if taxonomy is None or given.codec.dtype in ("str", "object"):
         return
     columns = named_columns(y)
@@ -96,9 +95,9 @@ def _over(given: GivenLabels, taxonomy: Taxonomy) -> CSR:
     except UnknownLabelError as error:
         if given.codec.kind == "labels" and given.codec.dtype.startswith(("int", "uint")):
             error.args = (
-                f"{error.args[0]} The labels are whole numbers: scikit-learn's voting, stacking and bagging number the "
-                "labels before they fit, and so does cross_val_predict with method='predict_proba' or another but "
-                "'predict'; they take linnaeus models only without a taxonomy. linnaeus.tuning.held_out_scores("
+                f"{error.args[0]} The labels are integers: scikit-learn's voting, stacking and bagging replace labels "
+                "by numbers before they fit, and so does cross_val_predict with any method except 'predict'; they work "
+                "with linnaeus models only without a taxonomy. linnaeus.tuning.held_out_scores("
                 "model, X, y) computes scores by cross-validation.",
             )
         raise
@@ -111,14 +110,14 @@ def _taxonomy_of(given: GivenLabels) -> Taxonomy:
         return Taxonomy.from_paths(given.paths)
     names = sorted({label for row in given.rows or [] for label in row})
     if not names:
-        raise DataError("y has no label at all: every document has an empty set.")
+        raise DataError("y has no label at all: the label set of every document is empty.")
     values = given.codec.values(names)
     order = np.argsort(values, kind="stable") if values.dtype.kind in "iufb" else range(len(names))
     return Taxonomy.flat(names[i] for i in order)
 
 
 def _check_paths(paths: list[list[str]], taxonomy: Taxonomy | None) -> None:
-    """No path is empty, and every step goes down the taxonomy (leaving levels out is allowed)."""
+    """Raise an error if a path is empty or a step does not go down the taxonomy (levels may be skipped)."""
     empty = next((document for document, path in enumerate(paths) if not path), None)
     if empty is not None:
         raise DataError(f"The path of document {empty} is empty; expected at least one name.")
@@ -137,8 +136,8 @@ def _is_above(taxonomy: Taxonomy, above: int, below: int) -> bool:
     return above == taxonomy.root or above in taxonomy.ancestors(below)
 
 
-def with_weight(X: Any, Y: CSR, weights: FloatArray | None) -> tuple[Any, CSR, FloatArray | None]:
-    """Only the documents that have a weight above 0: one of weight 0 is not a document.
+def with_weight(X: Matrix, Y: CSR, weights: FloatArray | None) -> tuple[Matrix, CSR, FloatArray | None]:
+    """Only the documents with a positive weight.
 
     Examples
     --------
@@ -151,7 +150,7 @@ def with_weight(X: Any, Y: CSR, weights: FloatArray | None) -> tuple[Any, CSR, F
     return X[weights > 0], Y[weights > 0], weights[weights > 0]
 
 
-def check_weights(sample_weight: Any, n_docs: int) -> FloatArray | None:
+def check_weights(sample_weight: object, n_docs: int) -> FloatArray | None:
     """Weights of the documents: None, one number, or one per document; finite and not negative."""
     if sample_weight is None:
         return None
@@ -171,8 +170,8 @@ def check_weights(sample_weight: Any, n_docs: int) -> FloatArray | None:
     odd = weights[(weights > _WEIGHTS[1]) | ((weights > 0) & (weights < _WEIGHTS[0]))]
     if len(odd):
         raise DataError(
-            f"sample_weight holds {odd[0]:g}; weights are 0, or between {_WEIGHTS[0]:g} and {_WEIGHTS[1]:g}."
+            f"sample_weight contains {odd[0]:g}; expected 0, or a weight between {_WEIGHTS[0]:g} and {_WEIGHTS[1]:g}."
         )
     if len(weights) and not weights.any():
-        raise DataError("All sample weights are zero: there is nothing to learn from.")
+        raise DataError("All sample weights are zero; expected at least one positive weight.")
     return weights

@@ -1,19 +1,20 @@
-"""Any readable data set as a folder of memory-mapped arrays (see `mapped`).
+"""Convert any data set to a folder of memory-mapped arrays (see `mapped`).
 
-Sparse vectors as text (libsvm, XMC, LSHTC) pass through in batches: memory is needed for a batch, the names of the
-labels and a number per document, whatever the size of the file. Other formats are read whole first.
+Sparse vectors as text (libsvm, XMC, LSHTC) are converted in batches: memory is needed for one batch, the names of the
+labels and one number per document, whatever the size of the file. Other formats are first read completely.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from linnaeus.data.dataset import Dataset
@@ -22,19 +23,37 @@ from linnaeus.data.readers import format_of, read_dataset
 from linnaeus.data.readers.source import InputFile, ReadOptions
 from linnaeus.errors import DataError
 from linnaeus.files import naming, replace_file
+from linnaeus.typing import IntArray, Matrix
 
 __all__ = ["check_output", "convert", "write_mapped"]
 
-BATCH = 1_000_000  # entries that are held in memory at a time
+BATCH = 1_000_000  # entries kept in memory at a time
 _STREAMED = ("libsvm", "xmc", "lshtc")
 
 
 def convert(
-    paths: str | PathLike[str] | list[Any], output: str | PathLike[str], format: str | None = None, **options: Any
+    paths: str | PathLike[str] | Sequence[str | PathLike[str]],
+    output: str | PathLike[str],
+    format: str | None = None,
+    **options: Any,
 ) -> Dataset:
-    """Write the data set of ``paths`` (read as `read_dataset` does, with its options) into the folder ``output``.
+    """Write a data set into a folder of memory-mapped arrays.
 
-    Returns the data set as the folder gives it: X memory-mapped.
+    Parameters
+    ----------
+    paths : str, path-like or sequence of these
+        Files of the data set, see `read_dataset`.
+    output : str or path-like
+        The folder.
+    format : str, default=None
+        Format of the files; recognised by default.
+    **options : object
+        Further options of `read_dataset`.
+
+    Returns
+    -------
+    Dataset
+        The data set of the folder, with X memory-mapped.
 
     Examples
     --------
@@ -56,11 +75,11 @@ def convert(
 
 
 def write_mapped(data: Dataset, output: str | PathLike[str]) -> Dataset:
-    """Write a data set of vectors into a folder, and open it there."""
+    """Write a data set of vectors into a folder, and open the folder."""
     if data.X is None:
         raise DataError(
-            f"{data.source or 'The data set'} holds {data.kind} documents, which are no vectors yet; name a trained "
-            "model whose features turn them into some (--features MODEL on the command line)."
+            f"{data.source or 'The data set'} contains {data.kind} documents, not vectors; name a trained model whose "
+            "features convert them to vectors (--features MODEL on the command line)."
         )
     writer = _Writer(Path(output))
     if data.kind == "dense":
@@ -89,30 +108,31 @@ def _stream(source: InputFile, options: ReadOptions, output: Path) -> Dataset:
 
 
 def check_output(folder: str | PathLike[str]) -> None:
-    """Refuse a target that is neither new, nor empty, nor a converted data set; callers ask before long work."""
+    """Raise an error unless a folder is new, empty or a converted data set; called before long work starts."""
     folder = Path(folder)
     if folder.is_file():
-        raise DataError(f"{folder} is a file; a data set is converted into a folder.")
+        raise DataError(f"{folder} is a file; expected a folder.")
     if folder.is_dir() and not is_mapped(folder) and any(folder.iterdir()):
         raise DataError(f"{folder} is not empty and not a converted data set; choose another folder.")
 
 
 class _Array:
-    """A one-dimensional .npy file that grows; its head is written again in the end, with the length."""
+    """A one-dimensional .npy file that grows; its header is written again at the end, with the length."""
 
-    def __init__(self, path: Path, dtype: Any) -> None:
+    def __init__(self, path: Path, dtype: npt.DTypeLike) -> None:
         self.dtype, self.length = np.dtype(dtype), 0
-        self.file = open(path, "wb")  # noqa: SIM115 - it stays open for many batches
+        self.file = open(path, "wb")  # noqa: SIM115 - stays open for many batches
         self._head()
 
     def _head(self) -> None:
         head = {"descr": self.dtype.str, "fortran_order": False, "shape": (self.length,)}
-        np.lib.format.write_array_header_1_0(self.file, head)  # padded: any length takes the same space
+        np.lib.format.write_array_header_1_0(self.file, head)  # padded, so that any length has the same size
 
-    def append(self, values: Any) -> None:
+    def append(self, values: npt.ArrayLike) -> None:
+        array = np.ascontiguousarray(values, self.dtype)
         with naming(self.file.name):
-            self.file.write(np.ascontiguousarray(values, self.dtype).data)
-        self.length += len(values)
+            self.file.write(array.data)
+        self.length += len(array)
 
     def close(self) -> None:
         self.file.seek(0)
@@ -121,13 +141,13 @@ class _Array:
 
 
 class _Writer:
-    """The folder while it is being written; it has no ``dataset.json`` until everything else is there."""
+    """The folder while it is being written; ``dataset.json`` is written last."""
 
     def __init__(self, folder: Path) -> None:
         check_output(folder)
         self.target, self.folder = folder, folder.with_name(f".{folder.name}.part")
         self.before = folder.with_name(f".{folder.name}.before")
-        if self.before.exists() and not folder.exists():  # a kill between the two renames of `finish`
+        if self.before.exists() and not folder.exists():  # the process was killed between the two renames of `finish`
             self.before.rename(folder)
         for left in (self.folder, self.before):
             shutil.rmtree(left, ignore_errors=True)
@@ -138,26 +158,26 @@ class _Writer:
         self.frequency = np.zeros(0, np.int64)
         self.labelled = False
 
-    def _append(self, name: str, dtype: Any, values: Any) -> None:
+    def _append(self, name: str, dtype: npt.DTypeLike, values: npt.ArrayLike) -> None:
         if name not in self.arrays:
             self.arrays[name] = _Array(self.folder / f"{name}.npy", dtype)
         self.arrays[name].append(values)
 
-    def _append_ends(self, name: str, ends: Any) -> None:
+    def _append_ends(self, name: str, ends: IntArray) -> None:
         if name not in self.arrays:
             self._append(name, np.int64, [0])
         self._append(name, np.int64, np.asarray(ends)[1:] + self.ends[name])
         self.ends[name] += int(ends[-1])
 
-    def add_rows(self, X: Any, labels: list[list[str]] | None) -> None:
-        X = sparse.csr_array(X)
-        if not X.has_canonical_format:  # without touching the caller's matrix
-            X = X.copy()
-            X.sum_duplicates()
-        self._append("data", np.float32, X.data)
-        self._append("indices", np.int32, X.indices)
-        self._append_ends("indptr", X.indptr)
-        counts = np.bincount(X.indices, minlength=len(self.frequency))
+    def add_rows(self, X: Matrix, labels: list[list[str]] | None) -> None:
+        rows = sparse.csr_array(X)
+        if not rows.has_canonical_format:  # a copy, because duplicates are summed in place
+            rows = rows.copy()
+            rows.sum_duplicates()
+        self._append("data", np.float32, rows.data)
+        self._append("indices", np.int32, rows.indices)
+        self._append_ends("indptr", rows.indptr)
+        counts = np.bincount(rows.indices, minlength=len(self.frequency))
         counts[: len(self.frequency)] += self.frequency
         self.frequency = counts
         self.add_labels(labels)
@@ -172,7 +192,7 @@ class _Writer:
         self._append_ends("label_indptr", np.cumsum([0, *map(len, labels)]))
 
     def finish(self, data: Dataset, shape: tuple[int, int]) -> None:
-        """Everything that is known only in the end; then the folder takes its place."""
+        """Write what is known only at the end, then rename the folder."""
         for array in self.arrays.values():
             array.close()
         kind = "sparse" if "data" in self.arrays else "dense"
@@ -213,7 +233,7 @@ class _Writer:
         (self.folder / f"{name}.json").write_text(json.dumps(values, ensure_ascii=False), "utf-8")
 
     def _rank(self, shape: tuple[int, int]) -> None:
-        """The same rows with features numbered by frequency: what `solvers.rows` would make of them in memory."""
+        """The same rows with features numbered by frequency, as `solvers.rows` would compute them in memory."""
         frequency = np.zeros(shape[1], np.int64)
         frequency[: len(self.frequency)] = self.frequency
         rank = np.empty(shape[1], np.int32)
@@ -236,8 +256,8 @@ class _Writer:
             array.close()
 
 
-def _row_blocks(indptr: Any) -> Iterator[slice]:
-    """Consecutive rows with at most `BATCH` entries together; a longer row stands alone."""
+def _row_blocks(indptr: IntArray) -> Iterator[slice]:
+    """Consecutive rows with at most `BATCH` entries together; a longer row is a block of its own."""
     n_docs, start = len(indptr) - 1, 0
     while start < n_docs:
         stop = int(np.searchsorted(indptr, indptr[start] + BATCH, side="right")) - 1

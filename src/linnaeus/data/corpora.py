@@ -1,14 +1,14 @@
-"""The built-in corpus: docstrings of the standard library, numpy, scipy and scikit-learn, made at run time.
+"""The built-in corpus: docstrings of the standard library, numpy, scipy and scikit-learn, collected at run time.
 
 A document is the docstring of a public function or class. The taxonomy is the tree of packages and modules, such as
-scipy > scipy.sparse > scipy.sparse.linalg; the modules of the standard library stand under a node ``python``. The
-labels are the modules that export the object, so a document may have several, at any depth. A module with fewer than
-``min_docs`` documents hands them up to the package around it.
+scipy > scipy.sparse > scipy.sparse.linalg; the modules of the standard library are below a node ``python``. The labels
+are the modules that export the object, so a document may have several, at any depth. The documents of a module with
+fewer than ``min_docs`` documents are labelled with its package instead.
 
-The task should not be solved by reading the answer off the page. From each docstring are taken: lines that import
-something, the output of examples, the names of the four packages and their usual short names, the path in front of a
-dotted name (``scipy.sparse.linalg.eigs`` becomes ``eigs``), and lines that begin with ``..`` (versions would tell the
-package). What remains must have more than 20 words.
+The text should not contain its labels. From each docstring are removed: lines that import something, the output of
+examples, the names of the packages and their usual short names, the path before a dotted name
+(``scipy.sparse.linalg.eigs`` becomes ``eigs``), and lines that begin with ``..`` (versions would reveal the package).
+The rest must have more than 20 words.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from types import ModuleType
-from typing import Any
 
 from linnaeus.data.dataset import Dataset
 from linnaeus.taxonomy import Taxonomy
@@ -34,7 +33,7 @@ __all__ = ["demo_corpus"]
 PACKAGES = ("numpy", "scipy", "sklearn")
 STANDARD = "python"  # the node above the modules of the standard library
 
-# Modules that open windows, print, start something, or hold no documentation of their own.
+# Modules that open windows, print, start something, or have no documentation of their own.
 LEFT_OUT = frozenset(
     (
         "antigravity",
@@ -81,10 +80,16 @@ PACKAGE_NAME = re.compile(r"\b(?:numpy|scipy|sklearn|scikit-learn|np|sp|plt)\b\.
 def demo_corpus(min_docs: int = 5) -> Dataset:
     """Several thousand short technical texts with their modules as labels.
 
+    Parameters
+    ----------
+    min_docs : int, default=5
+        Minimum number of documents of a module; documents of smaller modules are labelled with their package.
+
     Returns
     -------
-    Dataset with the field ``text``, the taxonomy, and the qualified names of the objects as ids. The installed versions
-    decide what it holds; the order is always the same.
+    Dataset
+        A data set with the field ``text``, the taxonomy, and the qualified names of the objects as ids. The documents
+        depend on the installed versions; their order is always the same.
 
     Examples
     --------
@@ -159,17 +164,17 @@ def _imported(name: str) -> ModuleType | None:
 
 def _exports(modules: dict[str, ModuleType]) -> list[tuple[str, str, set[str]]]:
     """(qualified name, docstring, modules that export it) of every public function and class."""
-    found: dict[int, tuple[Any, str, set[str]]] = {}
+    found: dict[int, tuple[object, str, str, set[str]]] = {}  # the objects are kept so that their ids stay unique
     for module_name, module in modules.items():
         for name, value in _members(module):
             docstring = getattr(value, "__doc__", None)
             if _is_documented(value) and isinstance(docstring, str):
-                found.setdefault(id(value), (value, f"{module_name}.{name}", set()))[2].add(module_name)
-    return [(identifier, value.__doc__, homes) for value, identifier, homes in found.values()]
+                found.setdefault(id(value), (value, f"{module_name}.{name}", docstring, set()))[3].add(module_name)
+    return [(identifier, docstring, homes) for _, identifier, docstring, homes in found.values()]
 
 
-def _members(module: ModuleType) -> Iterator[tuple[str, Any]]:
-    """What ``__all__`` lists, or without it what is public and defined in the module."""
+def _members(module: ModuleType) -> Iterator[tuple[str, object]]:
+    """The names in ``__all__``, or without it the public names defined in the module."""
     listed = getattr(module, "__all__", None)
     for name in sorted(listed if listed is not None else vars(module)):
         if name.startswith("_"):
@@ -179,16 +184,16 @@ def _members(module: ModuleType) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-def _attribute(module: ModuleType, name: str) -> Any:
+def _attribute(module: ModuleType, name: str) -> object:
     with warnings.catch_warnings():
-        warnings.simplefilter("error", DeprecationWarning)  # what is only kept for old programs is left out
+        warnings.simplefilter("error", DeprecationWarning)  # deprecated names are left out
         try:
             return getattr(module, name)
         except Exception:
             return None
 
 
-def _is_documented(value: Any) -> bool:
+def _is_documented(value: object) -> bool:
     return inspect.isroutine(value) or inspect.isclass(value) or type(value).__name__ == "ufunc"
 
 
@@ -198,7 +203,7 @@ def _is_documented(value: Any) -> bool:
 def _dotted_names(modules: Iterable[str]) -> re.Pattern[str]:
     """A module path in front of a name: everything up to the last dot."""
     tops = sorted({name.split(".")[0] for name in modules} | {"np", "sp", "plt"}, key=len, reverse=True)
-    # The look ahead for a dot spares most words the long list, and half of the time that the corpus takes.
+    # The lookahead for a dot avoids the long alternation for most words and saves half of the time.
     return re.compile(r"\b(?=\w+\.)(?:" + "|".join(map(re.escape, tops)) + r")\.(?:\w+\.)*(?=\w)")
 
 
@@ -231,7 +236,7 @@ def _parent(module: str) -> str | None:
 
 
 def _frequent_modules(homes: list[set[str]], min_docs: int) -> list[set[str]]:
-    """Labels of every document; modules with too few documents hand them to their parent, the deepest first."""
+    """Labels of every document; modules with too few documents are replaced by their parent, the deepest first."""
     labels = [set(row) for row in homes]
     counts = Counter(label for row in labels for label in row)
     for depth in range(max((label.count(".") for label in counts), default=0), -1, -1):

@@ -2,30 +2,33 @@
 
 A data set holds n_docs documents in exactly one of three shapes: a matrix ``X`` (n_docs x n_features, CSR or dense,
 NaN for a missing value), text ``fields`` (name -> n_docs strings), or ``sequences`` (n_docs strings). Labels are kept
-as the names that the file gives; `Dataset.indicator` turns them into 0/1 rows over a taxonomy. Every document remembers
-the line it stood on, so that a message about it can say where to look.
+as the names in the file; `Dataset.indicator` converts them to 0/1 rows over a taxonomy. The line of every document is
+kept, so that messages can refer to it.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from linnaeus.errors import DataError, ParameterError, UnknownLabelError, nearest, place
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import CSR, BoolArray, IntArray, Matrix, is_sparse
+from linnaeus.typing import CSR, Array, BoolArray, IntArray, Matrix, is_sparse
 
 __all__ = ["UNLABELLED", "Dataset", "columns_line", "concatenate", "keep_labelled", "prepare_labels", "shown_columns"]
 
 UNLABELLED = ("error", "drop", "keep")  # documents without a label
-SHOWN = 8  # columns of one role that a line names
+SHOWN = 8  # maximum number of columns of one role in a message
 SHAPES = ("X", "fields", "sequences")
+
+S = TypeVar("S")
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,21 +37,37 @@ class Dataset:
 
     Parameters
     ----------
-    X : matrix of features, n_docs x n_features; or
-    fields : texts (and categorical values) by field name, each a list of n_docs strings; or
-    sequences : one string per document.
-    labels : label names per document; None where the file has none.
-    ids : name of each document.
-    taxonomy : the taxonomy, where the file carries one or the reader was given one.
-    feature_names : names of the columns of X.
-    source : file the documents come from; ``files`` names one per document where there are several.
-    lines : line number of each document.
-    split : part each document belongs to ("train", "test", ...), where the file says so.
-    label_places : where the labels of each document stand, if not where the document stands.
-    extra : further columns of the file, one value per document.
-    columns : what each column of the file was read as: role (text, sequence, features, labels, id, categorical, split,
-        ignored) -> names of the columns. Empty for formats without columns.
-    notes : what the reader could not be sure of, such as ``{"header": "none recognised"}``.
+    X : matrix of shape (n_docs, n_features), default=None
+        Features; exactly one of ``X``, ``fields`` and ``sequences`` is given.
+    fields : mapping of str to list of str, default=None
+        Texts (and categorical values) by field name, each a list of n_docs strings.
+    sequences : list of str, default=None
+        One string per document.
+    labels : list of list of str, default=None
+        Label names per document; None if the file has no labels.
+    ids : list of str, default=None
+        Name of each document.
+    taxonomy : Taxonomy, default=None
+        The taxonomy, if the file contains one or the reader was given one.
+    feature_names : list of str, default=None
+        Names of the columns of X.
+    source : str, default=None
+        File of the documents.
+    files : list of str, default=None
+        File of each document if there are several.
+    lines : int array, default=None
+        Line number of each document.
+    split : list of str, default=None
+        Part of each document ("train", "test", ...), if the file names parts.
+    label_places : list of str, default=None
+        Place of the labels of each document in messages, if it differs from that of the document.
+    extra : mapping of str to sequence, default={}
+        Further columns of the file, one value per document.
+    columns : mapping of str to tuple of str, default={}
+        Names of the columns by role (text, sequence, features, labels, id, categorical, split, ignored). Empty for
+        formats without columns.
+    notes : mapping of str to str, default={}
+        Uncertain decisions of the reader, such as ``{"header": "none recognised"}``.
 
     Examples
     --------
@@ -71,7 +90,7 @@ class Dataset:
     lines: IntArray | None = None
     split: list[str] | None = None
     label_places: list[str] | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Sequence[object] | Array] = field(default_factory=dict)
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
 
@@ -85,9 +104,10 @@ class Dataset:
         if self.feature_names is not None and self.X is not None and len(self.feature_names) != self.X.shape[1]:
             raise DataError(f"{len(self.feature_names):,} feature names were given for {self.X.shape[1]:,} features.")
 
-    def _per_document(self) -> list[tuple[str, Any]]:
-        """Everything that has one entry per document, apart from X and sequences."""
-        named = [(name, getattr(self, name)) for name in ("labels", "ids", "files", "lines", "split", "label_places")]
+    def _per_document(self) -> list[tuple[str, Sized]]:
+        """All columns with one entry per document, apart from X and sequences."""
+        attributes = ("labels", "ids", "files", "lines", "split", "label_places")
+        named: list[tuple[str, Sized | None]] = [(name, getattr(self, name)) for name in attributes]
         named += [(f"field {name!r}", column) for name, column in (self.fields or {}).items()]
         named += [(f"column {name!r}", column) for name, column in self.extra.items()]
         return [(name, column) for name, column in named if column is not None]
@@ -111,12 +131,12 @@ class Dataset:
 
     @property
     def documents(self) -> Any:
-        """What a model or pipeline is given: X, the sequences, the texts, or several fields by name."""
+        """The input of a model or pipeline: X, the sequences, the texts, or several fields by name."""
         if self.fields is None:
             return self.X if self.X is not None else self.sequences
         return next(iter(self.fields.values())) if len(self.fields) == 1 else dict(self.fields)
 
-    def take(self, rows: Any) -> Dataset:
+    def take(self, rows: npt.ArrayLike) -> Dataset:
         """The documents at ``rows`` (numbers, or a mask), in that order.
 
         Examples
@@ -124,22 +144,31 @@ class Dataset:
         >>> Dataset(sequences=["AC", "GT", "TT"], ids=["a", "b", "c"]).take([2, 0]).ids
         ['c', 'a']
         """
-        rows = np.asarray(rows)
-        if rows.dtype == bool:
-            if len(rows) != len(self):
-                raise DataError(f"A mask of {len(rows):,} entries was given for {len(self):,} documents.")
-            rows = np.flatnonzero(rows)
-        rows = rows.astype(np.int64)
-        values: dict[str, Any] = {
-            name: _take(getattr(self, name), rows)
-            for name in ("X", "sequences", "labels", "ids", "files", "lines", "split", "label_places")
-        }
-        values["fields"] = None if self.fields is None else {k: _take(v, rows) for k, v in self.fields.items()}
-        values["extra"] = {k: _take(v, rows) for k, v in self.extra.items()}
-        return replace(self, **values)
+        chosen = np.asarray(rows)
+        if chosen.dtype == bool:
+            if len(chosen) != len(self):
+                raise DataError(f"A mask of {len(chosen):,} entries was given for {len(self):,} documents.")
+            chosen = np.flatnonzero(chosen)
+        chosen = chosen.astype(np.int64)
+        numbers: list[int] = chosen.tolist()
+        return replace(
+            self,
+            X=None if self.X is None else self.X[chosen],
+            fields=None if self.fields is None else {k: [v[i] for i in numbers] for k, v in self.fields.items()},
+            sequences=_take(self.sequences, numbers),
+            labels=_take(self.labels, numbers),
+            ids=_take(self.ids, numbers),
+            files=_take(self.files, numbers),
+            lines=None if self.lines is None else self.lines[chosen],
+            split=_take(self.split, numbers),
+            label_places=_take(self.label_places, numbers),
+            extra={
+                k: v[chosen] if isinstance(v, np.ndarray) else [v[i] for i in numbers] for k, v in self.extra.items()
+            },
+        )
 
     def place(self, document: int) -> str:
-        """Where a document stands, for messages: ``docs.jsonl:17``, or its number (from 0) in a file without lines."""
+        """The place of a document in messages: ``docs.jsonl:17``, or its number (from 0) in a file without lines."""
         if self.files is None:
             source, number, alone = self.source, document, False
         else:
@@ -154,7 +183,7 @@ class Dataset:
     # -- labels --------------------------------------------------------------------------------------------------------
 
     def unknown_labels(self, taxonomy: Taxonomy) -> Counter[str]:
-        """How often each label occurs that is not a node of the taxonomy.
+        """Number of occurrences of each label that is not a node of the taxonomy.
 
         Examples
         --------
@@ -166,20 +195,27 @@ class Dataset:
         return Counter({label: n for label, n in counts.items() if taxonomy.find(label) is None})
 
     def indicator(self, taxonomy: Taxonomy | None = None, *, unknown: str = "error") -> CSR:
-        """The labels as n_docs x n_nodes CSR of 0/1, columns as in ``taxonomy.names``.
+        """The labels as a 0/1 matrix in CSR form (n_docs x n_nodes), columns in the order of ``taxonomy.names``.
 
         Parameters
         ----------
-        taxonomy : default is the data set's own.
-        unknown : "error" names the labels that are not nodes, the place of the first and the nearest node; "drop"
-            leaves them out and warns how many there were; "replace" reads deprecated ids that have one replacement as
-            this, and is an error for others.
+        taxonomy : Taxonomy, default=None
+            The taxonomy; by default that of the data set.
+        unknown : {"error", "drop", "replace"}, default="error"
+            What to do with labels that are not nodes: raise an error that names them, the place of the first and the
+            nearest node; drop them and warn; or replace deprecated ids with exactly one replacement and raise an error
+            for the others.
+
+        Returns
+        -------
+        CSR matrix
+            The indicator, int8.
         """
         if unknown not in ("error", "drop", "replace"):
             raise ParameterError(f"unknown must be 'error', 'drop' or 'replace'; got {unknown!r}.")
         taxonomy = taxonomy if taxonomy is not None else self.taxonomy
         if taxonomy is None:
-            raise DataError("A taxonomy is needed to turn labels into 0/1 rows; the data set carries none.")
+            raise DataError("A taxonomy is needed to convert labels to 0/1 rows; the data set has none.")
         missing = self.unknown_labels(taxonomy)
         if unknown == "replace":
             missing = Counter({x: n for x, n in missing.items() if taxonomy.find(x, replace=True) is None})
@@ -207,7 +243,7 @@ class Dataset:
         where = self.place(first) if self.label_places is None else self.label_places[first]
         message = f"Label {label!r} ({where}) is not in the taxonomy{hint or '.'}"
         if len(taxonomy.displayed_as(label)):
-            message += " A SKOS taxonomy takes display labels if it is read with names='label' (--names label)."
+            message += " Read a SKOS taxonomy with names='label' (--names label) to use its display labels."
         if "header" in self.notes and self.lines is not None and self.lines[first] == 1:
             message += " If line 1 names the columns, use --header (in Python header=True)."
         if len(missing) > 1:
@@ -223,20 +259,28 @@ def _most_frequent(counts: Counter[str], n: int = 5) -> str:
     return shown + (" and others" if len(counts) > n else "")
 
 
-def _take(column: Any, rows: IntArray) -> Any:
-    if column is None or hasattr(column, "shape"):
-        return column if column is None else column[rows]
-    return [column[i] for i in rows.tolist()]
+def _take(column: Sequence[S] | None, rows: Sequence[int]) -> list[S] | None:
+    return None if column is None else [column[i] for i in rows]
 
 
 # -- several files ----------------------------------------------------------------------------------------------------
 
 
 def concatenate(parts: Sequence[Dataset]) -> Dataset:
-    """One data set out of several of the same kind, such as a training and a validation file.
+    """Concatenate data sets of the same kind, such as a training and a validation file.
 
-    Sparse matrices are widened to the widest; a text field that one part lacks is empty there. Ids and other
-    columns are kept where every part has them; labels must be in all parts or in none.
+    Sparse matrices are widened to the widest; a text field that a part lacks is empty there. Ids and other columns are
+    kept if every part has them; labels must be in all parts or in none.
+
+    Parameters
+    ----------
+    parts : sequence of Dataset
+        At least one data set.
+
+    Returns
+    -------
+    Dataset
+        The documents of all parts in order.
 
     Examples
     --------
@@ -246,47 +290,48 @@ def concatenate(parts: Sequence[Dataset]) -> Dataset:
     (['A', 'C', 'G', 'T'], 'y, document 0')
     """
     if not parts:
-        raise DataError("At least one data set is needed.")
+        raise DataError("Got no data sets; expected at least one.")
     if len(parts) == 1:
         return parts[0]
     kinds = {part.kind for part in parts}
     if len(kinds) > 1:
         named = ", ".join(f"{part.source}: {part.kind}" for part in parts)
-        raise DataError(f"Files of one data set must hold the same kind of documents; got {named}.")
+        raise DataError(f"Files of one data set must contain the same kind of documents; got {named}.")
     with_labels = [part.labels is not None for part in parts]
     if any(with_labels) and not all(with_labels):
         lacking = parts[with_labels.index(False)].source
         raise DataError(f"{lacking} has no labels, but {parts[with_labels.index(True)].source} has.")
-    values: dict[str, Any] = {
-        name: _joined(parts, name) for name in ("sequences", "labels", "ids", "split", "label_places")
-    }
-    values["X"] = _joined_matrix(parts)
-    values["fields"] = _joined_fields(parts)
-    values["taxonomy"] = _common_taxonomy(parts)
     names = [part.feature_names for part in parts]
-    if all(n == names[0] for n in names):
-        values["feature_names"] = names[0]
-    elif values["X"] is not None and parts[0].kind == "dense":
+    same_names = all(n == names[0] for n in names)
+    if not same_names and parts[0].kind == "dense":
         raise DataError(f"The features of {parts[0].source} and of the other files have different names.")
-    values["source"] = ", ".join(dict.fromkeys(part.source or "?" for part in parts))
-    values["files"] = [name for part in parts for name in part.files or [part.source or "?"] * len(part)]
-    if all(part.lines is not None for part in parts):
-        values["lines"] = np.concatenate([part.lines for part in parts if part.lines is not None])
+    lines = [part.lines for part in parts if part.lines is not None]
     shared = set(parts[0].extra).intersection(*(part.extra for part in parts))
-    values["extra"] = {
-        k: np.concatenate([np.asarray(part.extra[k]) for part in parts]) for k in parts[0].extra if k in shared
-    }
     roles = dict.fromkeys(role for part in parts for role in part.columns)
-    values["columns"] = {
-        role: tuple(dict.fromkeys(name for part in parts for name in part.columns.get(role, ()))) for role in roles
-    }
-    values["notes"] = {name: note for part in parts for name, note in part.notes.items()}
-    return Dataset(**values)
+    return Dataset(
+        X=_joined_matrix(parts),
+        fields=_joined_fields(parts),
+        sequences=_joined([part.sequences for part in parts]),
+        labels=_joined([part.labels for part in parts]),
+        ids=_joined([part.ids for part in parts]),
+        taxonomy=_common_taxonomy(parts),
+        feature_names=names[0] if same_names else None,
+        source=", ".join(dict.fromkeys(part.source or "?" for part in parts)),
+        files=[name for part in parts for name in part.files or [part.source or "?"] * len(part)],
+        lines=np.concatenate(lines) if len(lines) == len(parts) else None,
+        split=_joined([part.split for part in parts]),
+        label_places=_joined([part.label_places for part in parts]),
+        extra={k: np.concatenate([np.asarray(part.extra[k]) for part in parts]) for k in parts[0].extra if k in shared},
+        columns={
+            role: tuple(dict.fromkeys(name for part in parts for name in part.columns.get(role, ()))) for role in roles
+        },
+        notes={name: note for part in parts for name, note in part.notes.items()},
+    )
 
 
-def _joined(parts: Sequence[Dataset], name: str) -> Any:
-    columns = [getattr(part, name) for part in parts]
-    return None if any(column is None for column in columns) else [value for column in columns for value in column]
+def _joined(columns: Sequence[list[S] | None]) -> list[S] | None:
+    given = [column for column in columns if column is not None]
+    return [value for column in given for value in column] if len(given) == len(columns) else None
 
 
 def _joined_matrix(parts: Sequence[Dataset]) -> Matrix | None:
@@ -318,13 +363,13 @@ def _joined_fields(parts: Sequence[Dataset]) -> dict[str, list[str]] | None:
 def _common_taxonomy(parts: Sequence[Dataset]) -> Taxonomy | None:
     found = [part.taxonomy for part in parts if part.taxonomy is not None]
     if any(taxonomy != found[0] for taxonomy in found[1:]):
-        raise DataError(f"The files {', '.join(part.source or '?' for part in parts)} carry different taxonomies.")
+        raise DataError(f"The files {', '.join(part.source or '?' for part in parts)} contain different taxonomies.")
     return found[0] if found else None
 
 
 # -- documents without labels ------------------------------------------------------------------------------------------
-# A few empty cells in a table of codes, read as documents of no label, teach a model to answer nothing. So they are
-# counted, and the user says whether they are an error, left out or kept.
+# A model learns to predict nothing from empty label cells that are read as documents without labels. So they are
+# counted, and the user chooses whether they are an error, dropped or kept.
 
 
 def keep_labelled(data: Dataset, unlabelled: str = "error") -> Dataset:
@@ -335,8 +380,8 @@ def keep_labelled(data: Dataset, unlabelled: str = "error") -> Dataset:
     data : Dataset
         Documents with labels.
     unlabelled : {"error", "drop", "keep"}, default="error"
-        "error" refuses them with their number and the place of the first, "drop" leaves them out and notes their number
-        in ``data.notes``, "keep" returns the data set as it is.
+        "error" raises an error with their number and the place of the first, "drop" removes them and adds their number
+        to ``data.notes``, "keep" returns the data set unchanged.
 
     Returns
     -------
@@ -366,11 +411,11 @@ def prepare_labels(
     data : Dataset
         Documents with labels.
     taxonomy : Taxonomy
-        Where the labels stand.
+        The taxonomy of the labels.
     unknown : str, default="error"
-        What happens to labels that are not in the taxonomy, see `Dataset.indicator`.
+        What to do with labels that are not in the taxonomy, see `Dataset.indicator`.
     unlabelled : {"error", "drop", "keep"}, default="error"
-        What happens to documents without a label, also those whose only label was dropped, see `keep_labelled`.
+        What to do with documents without labels, including those whose labels were dropped, see `keep_labelled`.
 
     Returns
     -------
@@ -419,7 +464,7 @@ def _check_choice(unlabelled: str) -> None:
 
 
 def columns_line(data: Dataset) -> str:
-    """What each column was read as, in one line for people; empty for a format without columns.
+    """The role of each column in one line for people; empty for a format without columns.
 
     Examples
     --------

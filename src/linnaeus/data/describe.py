@@ -1,4 +1,4 @@
-"""Counts of a data set: documents, features, labels before and after closure, what is missing and what is double."""
+"""Counts of a data set: documents, features, labels before and after closure, missing values and duplicates."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from linnaeus.data.dataset import Dataset
 from linnaeus.data.duplicates import first_occurrence
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import IntArray
+from linnaeus.typing import IntArray, Matrix, is_sparse
 
 __all__ = ["describe"]
 
@@ -22,7 +21,15 @@ def describe(data: Dataset, taxonomy: Taxonomy | None = None) -> dict[str, Any]:
 
     Parameters
     ----------
-    taxonomy : default is the data set's own; without one nothing is said about nodes and closure.
+    data : Dataset
+        Documents with or without labels.
+    taxonomy : Taxonomy, default=None
+        By default that of the data set; without one the counts do not include nodes and closed label sets.
+
+    Returns
+    -------
+    dict
+        Plain values, for JSON.
 
     Examples
     --------
@@ -41,17 +48,15 @@ def describe(data: Dataset, taxonomy: Taxonomy | None = None) -> dict[str, Any]:
     if data.split is not None:
         counts["split"] = _parts(data)
     if data.labels is not None:
-        counts["labels"] = _labels(data.labels)
-        if taxonomy is not None:
-            counts["labels"] |= _labels_on(data, taxonomy)
+        counts["labels"] = _labels(data.labels) | ({} if taxonomy is None else _labels_on(data, taxonomy))
     if taxonomy is not None:
         counts["taxonomy"] = _taxonomy(taxonomy)
     return counts
 
 
-def _documents(data: Dataset) -> dict[str, Any]:
+def _documents(data: Dataset) -> dict[str, object]:
     if data.X is not None:
-        return _matrix(data)
+        return _matrix(data.X, data.feature_names or [])
     if data.sequences is not None:
         return {"mean_length": _mean([len(s) for s in data.sequences])}
     fields = {}
@@ -60,29 +65,27 @@ def _documents(data: Dataset) -> dict[str, Any]:
     return {"fields": fields}
 
 
-def _matrix(data: Dataset) -> dict[str, Any]:
-    X: Any = data.X
-    counts: dict[str, Any] = {"n_features": int(X.shape[1])}
-    names = data.feature_names or []
+def _matrix(X: Matrix, names: list[str]) -> dict[str, object]:
+    counts: dict[str, object] = {"n_features": int(X.shape[1])}
     if any("=" in name for name in names):  # nominal attributes take one column per value
         counts["n_attributes"] = len(dict.fromkeys(name.split("=", 1)[0] for name in names))
-    if sparse.issparse(X):
-        counts["nnz_per_doc"] = X.nnz / max(len(data), 1)
+    if is_sparse(X):
+        counts["nnz_per_doc"] = X.nnz / max(X.shape[0], 1)
         return counts
     missing = np.isnan(X)
     counts["missing"] = {"n_values": int(missing.sum()), "n_docs": int(missing.any(axis=1).sum())}
     return counts
 
 
-def _parts(data: Dataset) -> dict[str, Any]:
-    """Documents of each part, and those of them that have a label."""
+def _parts(data: Dataset) -> dict[str, dict[str, int]]:
+    """Number of documents of each part, and of those with a label."""
     parts = Counter(data.split or [])
     labels = data.labels or [[]] * len(data)
     labelled = Counter(part for part, given in zip(data.split or [], labels, strict=True) if given)
     return {name: {"n_docs": n, "n_docs_with_label": labelled[name]} for name, n in sorted(parts.items())}
 
 
-def _labels(labels: list[list[str]]) -> dict[str, Any]:
+def _labels(labels: list[list[str]]) -> dict[str, object]:
     frequency = Counter(label for row in labels for label in set(row))
     return {
         "n_labels": len(frequency),
@@ -93,10 +96,10 @@ def _labels(labels: list[list[str]]) -> dict[str, Any]:
     }
 
 
-def _labels_on(data: Dataset, taxonomy: Taxonomy) -> dict[str, Any]:
-    """Where the labels stand in the taxonomy."""
+def _labels_on(data: Dataset, taxonomy: Taxonomy) -> dict[str, object]:
+    """Positions of the labels in the taxonomy."""
     unknown = data.unknown_labels(taxonomy)
-    with warnings.catch_warnings():  # what is unknown is counted here, there is no need to warn of it
+    with warnings.catch_warnings():  # unknown labels are counted here, so the warning is not needed
         warnings.simplefilter("ignore")
         Y = data.indicator(taxonomy, unknown="drop")
     closed = taxonomy.close(Y, keep_root=False)
@@ -115,7 +118,7 @@ def _labels_on(data: Dataset, taxonomy: Taxonomy) -> dict[str, Any]:
     }
 
 
-def _taxonomy(taxonomy: Taxonomy) -> dict[str, Any]:
+def _taxonomy(taxonomy: Taxonomy) -> dict[str, object]:
     return {
         "kind": taxonomy.kind,
         "n_nodes": taxonomy.n_nodes,

@@ -1,6 +1,6 @@
 """Exact duplicates: documents with the same features, or the same text up to case and white space.
 
-Documents are compared by a 128-bit hash, so that n_docs x 16 bytes are held and nothing is compared twice.
+Documents are compared by a 128-bit hash, so that n_docs x 16 bytes are kept in memory.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from scipy import sparse
 
 from linnaeus.data.dataset import Dataset
 from linnaeus.errors import ParameterError
-from linnaeus.typing import IntArray
+from linnaeus.typing import Array, IntArray
 
 __all__ = ["drop_duplicates", "drop_overlap", "first_occurrence", "share_seen", "sketch"]
 
-SKETCH = 64  # hashes that stand for a set of documents
-BLOCK = 4096  # dense rows made comparable at a time
+SKETCH = 64  # number of hashes that represent a set of documents
+BLOCK = 4096  # dense rows converted at a time
 
 
 def first_occurrence(data: Dataset) -> IntArray:
-    """Row of the first identical document for every document; its own row if there is none before.
+    """Row of the first identical document for every document; its own row if no earlier one is identical.
 
     Examples
     --------
@@ -38,11 +38,19 @@ def first_occurrence(data: Dataset) -> IntArray:
 
 
 def drop_duplicates(data: Dataset, labels: str = "first") -> Dataset:
-    """Every document once, the first time it occurs.
+    """Keep the first of identical documents.
 
     Parameters
     ----------
-    labels : "first" keeps the labels of the first, "merge" gives it the labels of all.
+    data : Dataset
+        Documents with or without labels.
+    labels : {"first", "merge"}, default="first"
+        "first" keeps the labels of the first, "merge" gives it the labels of all.
+
+    Returns
+    -------
+    Dataset
+        The distinct documents.
 
     Examples
     --------
@@ -63,6 +71,18 @@ def drop_duplicates(data: Dataset, labels: str = "first") -> Dataset:
 
 def drop_overlap(train: Dataset, test: Dataset) -> Dataset:
     """The test documents that do not occur among the training documents.
+
+    Parameters
+    ----------
+    train : Dataset
+        Training documents.
+    test : Dataset
+        Test documents of the same kind.
+
+    Returns
+    -------
+    Dataset
+        The test documents that remain.
 
     Examples
     --------
@@ -126,9 +146,9 @@ def share_seen(data: Dataset, seen: Sequence[str], n_seen: int) -> float:
 
 
 def _precision(data: Dataset) -> np.dtype[Any]:
-    """The floating type in which the features are given; whole numbers are compared as float64."""
-    floating = data.X is not None and data.X.dtype.kind == "f"
-    return data.X.dtype if floating else np.dtype(np.float64)  # type: ignore[union-attr]
+    """The floating-point dtype of the features; integers are compared as float64."""
+    X = data.X
+    return X.dtype if X is not None and X.dtype.kind == "f" else np.dtype(np.float64)
 
 
 def _digests(data: Dataset, precision: np.dtype[Any] | None = None) -> Iterator[bytes]:
@@ -138,7 +158,7 @@ def _digests(data: Dataset, precision: np.dtype[Any] | None = None) -> Iterator[
 
 
 def _contents(data: Dataset, precision: np.dtype[Any]) -> Iterator[bytes]:
-    """What makes two documents equal, as bytes."""
+    """The content of each document as bytes that are equal for equal documents."""
     if data.fields is not None:
         for texts in zip(*(data.fields[name] for name in sorted(data.fields)), strict=True):
             yield "\0".join(" ".join(text.casefold().split()) for text in texts).encode("utf-8", "surrogatepass")
@@ -159,7 +179,7 @@ def _contents(data: Dataset, precision: np.dtype[Any]) -> Iterator[bytes]:
             yield from (row.tobytes() for row in _values(X[start : start + BLOCK], precision))
 
 
-def _values(array: Any, precision: np.dtype[Any]) -> Any:
+def _values(array: Array, precision: np.dtype[Any]) -> Array:
     """Equal values as equal bytes: one precision, one zero, one NaN."""
     with np.errstate(over="ignore"):
         values = array.astype(precision) + precision.type(0)

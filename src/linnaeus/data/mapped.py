@@ -1,14 +1,14 @@
-"""Data sets on disk that are used without being read: arrays in .npy files, opened memory-mapped.
+"""Data sets on disk that are used without being read into memory: memory-mapped arrays in .npy files.
 
-    dataset.json                            kind, shape, what there is, size and SHA-256 of every file; written last
+    dataset.json                            kind, shape, parts, size and SHA-256 of every file; written last
     data.npy indices.npy indptr.npy         sparse X: CSR, float32, int32, int64          (dense X: X.npy)
     ranked_data.npy ranked_indices.npy      the same entries with features numbered by document frequency, the most
-    rank.npy                                frequent first, in this order, as solvers want; rank[j] is j's new number
+    rank.npy                                frequent first, in this order, for solvers; rank[j] is the new number of j
     label_indices.npy label_indptr.npy      labels of the documents, numbers into label_names.json
-    ids.json feature_names.json split.json  where the data has them
-    taxonomy.json                           where the data carries one
+    ids.json feature_names.json split.json  if the data has them
+    taxonomy.json                           if the data has one
 
-The entries lie there twice, so that training copies nothing and features keep the numbers that other files of the same
+The entries are stored twice, so that training copies nothing and features keep the numbers that other files of the same
 data use.
 """
 
@@ -20,7 +20,7 @@ import json
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 from scipy import sparse
@@ -28,6 +28,7 @@ from scipy import sparse
 from linnaeus.data.dataset import Dataset
 from linnaeus.errors import DataError, LinnaeusError
 from linnaeus.taxonomy import Taxonomy
+from linnaeus.typing import Array, FloatArray, IntArray, Matrix
 
 if TYPE_CHECKING:
     from linnaeus.data.readers.source import InputFile, ReadOptions
@@ -37,21 +38,37 @@ __all__ = ["FORMAT", "FORMAT_VERSION", "MANIFEST", "MappedCSR", "is_mapped", "re
 FORMAT = "linnaeus-data"
 FORMAT_VERSION = 1
 MANIFEST = "dataset.json"
-CHECKED = 100_000_000  # entries that are looked at when a folder is opened; models check what they are given
+CHECKED = 100_000_000  # maximum number of entries validated when a folder is opened; models validate their input
+
+
+class FileEntry(TypedDict):
+    """A file in the manifest."""
+
+    bytes: int
+    sha256: str
+
+
+class Manifest(TypedDict):
+    """What is used of ``dataset.json``."""
+
+    kind: str
+    shape: list[int]
+    has: list[str]
+    files: dict[str, FileEntry]
 
 
 class MappedCSR(sparse.csr_array):
-    """A CSR matrix whose arrays lie in a file.
+    """A CSR matrix whose arrays are in a file.
 
-    ``by_frequency`` is (indices, data, rank): the same entries in the order of the solvers; None where it is not known,
-    as in a part of the matrix.
+    ``by_frequency`` is (indices, data, rank): the same entries in the order of the solvers; None if it is not known,
+    as for a part of the matrix.
     """
 
-    by_frequency: tuple[Any, Any, Any] | None = None
+    by_frequency: tuple[IntArray, FloatArray, IntArray] | None = None
 
 
 def is_mapped(folder: Path) -> bool:
-    """Whether the folder holds a converted data set."""
+    """Whether the folder contains a converted data set."""
     try:
         return f'"format": "{FORMAT}"' in (folder / MANIFEST).read_text("utf-8", errors="replace")
     except OSError:
@@ -59,15 +76,15 @@ def is_mapped(folder: Path) -> bool:
 
 
 def read_mapped(folder: Path, *, verify: bool = False) -> Dataset:
-    """The data set of a folder; ``verify`` reads all files once to compare their checksums."""
+    """The data set of a folder; ``verify`` reads all files to compare their checksums."""
     try:
         return _read(folder, verify)
     except LinnaeusError:
         raise
     except OSError as error:
-        if error.errno != errno.ENAMETOOLONG:  # the manifest names no such file; all others are about the disk
+        if error.errno != errno.ENAMETOOLONG:  # a damaged manifest; other errors are about the disk
             raise
-        raise DataError(f"{folder / MANIFEST} is damaged: it names a file that cannot exist.") from error
+        raise DataError(f"{folder / MANIFEST} is damaged: it contains the name of a file that cannot exist.") from error
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, MemoryError) as error:
         raise DataError(f"{folder} is not a readable data set ({error}); convert the data again.") from error
 
@@ -76,36 +93,36 @@ def _read(folder: Path, verify: bool) -> Dataset:
     manifest = _manifest(folder)
     for name, entry in manifest["files"].items():
         _check_file(folder / Path(name).name, entry, verify)
-    lists: dict[str, Any] = {
-        key: _json(folder / f"{key}.json") for key in ("ids", "feature_names", "split") if key in manifest["has"]
-    }
+    lists = {key: _json(folder / f"{key}.json") for key in ("ids", "feature_names", "split") if key in manifest["has"]}
     has_taxonomy = "taxonomy" in manifest["has"]
     return Dataset(
         X=_matrix(folder, manifest),
         labels=_labels(folder) if "labels" in manifest["has"] else None,
         taxonomy=Taxonomy.read(folder / "taxonomy.json") if has_taxonomy else None,
+        ids=lists.get("ids"),
+        feature_names=lists.get("feature_names"),
+        split=lists.get("split"),
         source=str(folder),
-        **lists,
     )
 
 
-def _manifest(folder: Path) -> dict[str, Any]:
+def _manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST
     try:
-        manifest: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        content = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path} cannot be read: {error}.") from error
-    if not isinstance(manifest, dict):
-        raise DataError(f"{path} holds {type(manifest).__name__}; an object is expected.")
-    version = manifest.get("format_version")
-    if manifest.get("format") != FORMAT or not isinstance(version, int):
-        raise DataError(f'{path} is not of a converted data set: expected "format": "{FORMAT}".')
+    if not isinstance(content, dict):
+        raise DataError(f"{path} contains {type(content).__name__}; expected an object.")
+    version = content.get("format_version")
+    if content.get("format") != FORMAT or not isinstance(version, int):
+        raise DataError(f'{path} does not belong to a converted data set: expected "format": "{FORMAT}".')
     if version > FORMAT_VERSION:
-        raise DataError(f"{path} has format version {version}; this linnaeus reads up to {FORMAT_VERSION}.")
-    return manifest
+        raise DataError(f"{path} has format version {version}; this version of linnaeus reads up to {FORMAT_VERSION}.")
+    return Manifest(kind=content["kind"], shape=content["shape"], has=content["has"], files=content["files"])
 
 
-def _check_file(path: Path, entry: dict[str, Any], verify: bool) -> None:
+def _check_file(path: Path, entry: FileEntry, verify: bool) -> None:
     if not path.is_file():
         raise DataError(f"{path} is missing: the data set is incomplete.")
     size = path.stat().st_size
@@ -123,26 +140,26 @@ def checksum(path: Path) -> str:
 def _json(path: Path) -> list[str]:
     values: list[str] = json.loads(path.read_text("utf-8"))
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise DataError(f"{path} does not hold a list of strings; convert the data again.")
+        raise DataError(f"{path} does not contain a list of strings; convert the data again.")
     return values
 
 
-def mapped_array(path: Path) -> Any:
-    """An array of a file as a plain array over the mapped file, read-only."""
+def mapped_array(path: Path) -> Array:
+    """The array of a file as a read-only array that is mapped to the file."""
     if not path.stat().st_size:
         return np.zeros(0)
     try:
         return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
-    except Exception as error:  # the parser of the head raises errors of its own for damaged files
+    except Exception as error:  # damaged headers raise various errors
         raise DataError(f"{path} is not a readable array ({error}); convert the data again.") from error
 
 
-def _matrix(folder: Path, manifest: dict[str, Any]) -> Any:
+def _matrix(folder: Path, manifest: Manifest) -> Matrix:
     shape = tuple(manifest["shape"])
     if manifest["kind"] == "dense":
         X = mapped_array(folder / "X.npy")
         if X.ndim != 2 or X.dtype.kind != "f":
-            raise DataError(f"{folder / 'X.npy'} is {X.dtype} of shape {X.shape}; a matrix of numbers is expected.")
+            raise DataError(f"{folder / 'X.npy'} is {X.dtype} of shape {X.shape}; expected a matrix of floats.")
         return X
     names = ("data", "indices", "indptr", "ranked_indices", "ranked_data", "rank")
     data, indices, indptr, *ranked = (mapped_array(folder / f"{name}.npy") for name in names)
@@ -156,10 +173,10 @@ def _matrix(folder: Path, manifest: dict[str, Any]) -> Any:
     for numbers, n in ((indices, shape[1]), (ranked[0], shape[1]), (ranked[2], shape[1])):
         if 0 < len(numbers) <= CHECKED and not (0 <= int(numbers.min()) and int(numbers.max()) < n):
             raise DataError(f"{folder}: a feature is outside 0..{n - 1}; convert the data again.")
-    if len(data) < 2**31:  # scipy wants one type for both: better the ends of the rows converted than the indices
+    if len(data) < 2**31:  # scipy expects one dtype for both; indptr is the smaller array
         indptr = indptr.astype(np.int32)
     X = MappedCSR((data, indices, indptr), shape=shape)
-    X.has_canonical_format = True  # as written: scipy need not look, nor sort in a file that is read-only
+    X.has_canonical_format = True  # as written, so scipy does not check, and does not sort a read-only file
     X.by_frequency = ranked[0], ranked[1], ranked[2]
     return X
 
@@ -174,12 +191,12 @@ def _labels(folder: Path) -> list[list[str]]:
 
 
 def read_folder(source: InputFile, options: ReadOptions) -> Dataset:
-    """Open the folder; a taxonomy that is given takes the place of the one that the folder may carry."""
+    """Open the folder; a given taxonomy replaces the one in the folder."""
     if not source.is_folder or source.path is None:
-        raise DataError(f"{source.name} is a file; a converted data set is a folder.")
+        raise DataError(f"{source.name} is a file; expected the folder of a converted data set.")
     data = read_mapped(source.path)
     if options.n_features is not None and data.X is not None and options.n_features != data.X.shape[1]:
-        raise DataError(f"{source.name} has {data.X.shape[1]:,} features; {options.n_features:,} were asked for.")
+        raise DataError(f"{source.name} has {data.X.shape[1]:,} features; n_features={options.n_features:,} was given.")
     if options.taxonomy is not None:
         data = replace(data, taxonomy=options.taxonomy)
     return data if options.limit is None else data.take(range(min(options.limit, len(data))))

@@ -1,30 +1,30 @@
-"""Documents as matrices: any array, table or sparse matrix becomes CSR or a dense array, or an error says why not.
+"""Documents as matrices: any array, table or sparse matrix becomes CSR or a dense array, or an error explains why not.
 
-Compiled loops and those of SciPy follow ``indptr`` and ``indices`` without looking where they lead, so the structure of
-a sparse matrix is checked before anything else touches it: O(n_rows + nnz), a few passes over memory. The result is
+The kernels and SciPy follow ``indptr`` and ``indices`` without bounds checks, so the structure of a sparse matrix is
+validated before anything else uses it: O(n_rows + nnz), a few passes over memory. The result is
 
     sparse   csr_array, float32 values, int32 column numbers within the shape, ascending and without repetition
-    dense    as it was given, without masks and as a plain array; scikit-learn converts it
+    dense    as given, without masks and as a plain array; scikit-learn converts it
 
 Values are finite and at most `LARGEST` in magnitude, so that losses do not overflow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from linnaeus.errors import DataError
-from linnaeus.typing import CSR, FloatArray, Matrix, is_sparse
+from linnaeus.typing import CSR, Array, FloatArray, IntArray, Matrix, is_sparse
 
 __all__ = ["LARGEST", "as_csr", "as_matrix", "check_values", "is_sound_csr", "short_message"]
 
 # Squared losses sum fourth powers of values; models that compute in single precision with double data sum third ones.
 LARGEST = {"float32": 1e8, "float64": 1e10}
-_MOST_COLUMNS = 2**31 - 1  # kernels count features in 32 bits
+_MAX_COLUMNS = 2**31 - 1  # kernels number features with 32 bits
 _USE_TEXT = "for text use Pipeline(model, TextFeatures())"
 _USE_NUMBERS = "models take numbers: convert them first, for example to days since a fixed date"
 _DATES = ("M", "m")  # kinds of datetime64 and timedelta64
@@ -32,7 +32,7 @@ _CONVERSION = (ValueError, TypeError, IndexError, AttributeError, OverflowError,
 
 
 def as_matrix(X: Any) -> Any:
-    """Documents as a checked `csr_array`, or as something dense that scikit-learn's `check_array` can read.
+    """Documents as a validated `csr_array`, or as a dense object that `check_array` of scikit-learn accepts.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def as_matrix(X: Any) -> Any:
     Returns
     -------
     csr_array, ndarray or DataFrame
-        Sparse documents checked and converted; dense ones without their mask, and not yet converted to floats.
+        Sparse documents validated and converted; dense ones without their mask, not yet converted to floats.
 
     Examples
     --------
@@ -74,9 +74,9 @@ def as_matrix(X: Any) -> Any:
 
 
 def as_csr(X: Any, name: str = "X") -> CSR:
-    """A sparse matrix of any format and type of numbers as a checked `csr_array` of float32; see the module docstring.
+    """A sparse matrix of any format and dtype as a validated `csr_array` of float32; see the module docstring.
 
-    Arrays are shared with what was given where nothing has to be converted.
+    Arrays that need no conversion are shared with the input.
 
     Examples
     --------
@@ -91,8 +91,8 @@ def as_csr(X: Any, name: str = "X") -> CSR:
         return X
     if len(X.shape) != 2:
         raise DataError(f"{name} has {len(X.shape)} dimension(s); expected 2 (for one document, reshape(1, -1)).")
-    if X.shape[1] > _MOST_COLUMNS:
-        raise DataError(f"{name} has {X.shape[1]:,} columns; at most {_MOST_COLUMNS:,} are supported.")
+    if X.shape[1] > _MAX_COLUMNS:
+        raise DataError(f"{name} has {X.shape[1]:,} columns; at most {_MAX_COLUMNS:,} are supported.")
     try:
         X = _converted(X, name)
     except DataError:
@@ -103,8 +103,8 @@ def as_csr(X: Any, name: str = "X") -> CSR:
     return X
 
 
-def is_sound_csr(X: Any) -> bool:
-    """Whether X is what `as_csr` makes; for a single document this costs microseconds."""
+def is_sound_csr(X: object) -> bool:
+    """Whether X has the form that `as_csr` returns; for a single document this takes microseconds."""
     from scipy import sparse
 
     if not isinstance(X, sparse.csr_array) or X.ndim != 2 or _structure_fault(X.indptr, X.indices, X.data, *X.shape):
@@ -117,7 +117,7 @@ def is_sound_csr(X: Any) -> bool:
 
 
 def check_values(X: Matrix, name: str = "X") -> None:
-    """Refuse NaN, infinity, and numbers too large to compute with; X is CSR or dense, of float32 or float64.
+    """Raise an error for NaN, infinity and values that are too large; X is CSR or dense, of float32 or float64.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def _within_limits(values: FloatArray) -> bool:
 
 
 def short_message(error: Exception, most: int = 200) -> str:
-    """The message of an error that may quote a whole document, shortened.
+    """The first characters of an error message that may quote a whole document.
 
     Examples
     --------
@@ -172,11 +172,11 @@ def _refuse_nothing(n_docs: int) -> None:
         raise DataError("X has no documents; expected at least one row.")
 
 
-# -- text that was meant for features ----------------------------------------------------------------------------------
+# -- text instead of features ------------------------------------------------------------------------------------------
 
 
 def _refuse_text(X: Any) -> None:
-    """Refuse documents that are still text, or dates; the message of a failed conversion would quote one whole."""
+    """Raise an error for texts and dates; the message of a failed conversion would quote a whole document."""
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
         for name in X.columns:
             column = X[name]
@@ -203,7 +203,7 @@ def _refuse_text(X: Any) -> None:
             raise DataError(f"X holds text ({_quoted(odd)}); models take numbers: {_USE_TEXT}.")
 
 
-def _first(values: Any) -> Any:
+def _first(values: Iterable[object]) -> object:
     """The first value that is not missing: not None, NaN or the NA of pandas."""
     for value in values:
         if value is not None and not (isinstance(value, float) and value != value) and type(value).__name__ != "NAType":
@@ -219,7 +219,7 @@ def _is_number(text: str | bytes) -> bool:
     return True
 
 
-def _quoted(value: Any, most: int = 40) -> str:
+def _quoted(value: object, most: int = 40) -> str:
     text = repr(value[:most] if isinstance(value, (str, bytes)) else value)
     return text if len(text) <= most + 10 else f"{text[:most]}..."
 
@@ -228,7 +228,7 @@ def _quoted(value: Any, most: int = 40) -> str:
 
 
 def _converted(X: Any, name: str) -> CSR:
-    """X as a csr_array of float32; raises the errors of `_CONVERSION` where its parts make no sense."""
+    """X as a csr_array of float32; raises the errors of `_CONVERSION` if its parts are inconsistent."""
     from scipy import sparse
 
     if X.format in ("csr", "csc", "bsr"):
@@ -255,7 +255,7 @@ def _converted(X: Any, name: str) -> CSR:
                 )
             if len(place) and not (0 <= int(place.min()) and int(place.max()) < size):
                 raise DataError(
-                    f"{name} is a damaged {X.format.upper()} matrix: it names entries outside its shape {X.shape}."
+                    f"{name} is a damaged {X.format.upper()} matrix: it refers to entries outside its shape {X.shape}."
                 )
         made = sparse.coo_array(
             (_floats(data, name), (_index(row, X.shape[0]), _index(column, X.shape[1]))), shape=X.shape
@@ -263,17 +263,17 @@ def _converted(X: Any, name: str) -> CSR:
     if made.indices.dtype != np.int32:
         made = sparse.csr_array((made.data, made.indices.astype(np.int32), made.indptr), shape=made.shape)
     if not made.has_canonical_format:
-        made = made.copy()  # sums in place
+        made = made.copy()  # because duplicates are summed in place
         made.sum_duplicates()
     return made
 
 
-def _structure_fault(indptr: Any, indices: Any, data: Any, n_rows: int, n_columns: int) -> str | None:
+def _structure_fault(indptr: Array, indices: Array, data: Array, n_rows: int, n_columns: int) -> str | None:
     """What is wrong with the parts of a compressed sparse matrix, or None."""
     for part, array in (("indptr", indptr), ("indices", indices)):
         if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype.kind not in "iu":
-            return f"{part} is not an array of whole numbers"
-    if not isinstance(data, np.ndarray) or data.ndim not in (1, 3):  # three of BSR
+            return f"{part} is not an array of integers"
+    if not isinstance(data, np.ndarray) or data.ndim not in (1, 3):  # 3 for BSR
         return "data is not an array of values"
     if len(indptr) != n_rows + 1:
         return f"indptr has {len(indptr)} entries, expected {n_rows + 1}, the number of rows and one more"
@@ -287,13 +287,13 @@ def _structure_fault(indptr: Any, indices: Any, data: Any, n_rows: int, n_column
         return f"indptr ends with {used}, but there are {len(indices)} indices and {len(data)} values"
     named = indices[:used]
     if used and named.dtype == np.int32 and named.flags.c_contiguous:
-        outside = int(named.view(np.uint32).max()) >= n_columns  # negative numbers are large ones here: one pass
+        outside = int(named.view(np.uint32).max()) >= n_columns  # negative numbers become large ones: one pass
     else:
         outside = bool(used) and (int(named.min()) < 0 or int(named.max()) >= n_columns)
-    return f"it names columns outside its {n_columns} columns" if outside else None
+    return f"it refers to columns outside its {n_columns} columns" if outside else None
 
 
-def _coordinates(X: Any, name: str) -> tuple[Any, Any, Any]:
+def _coordinates(X: Any, name: str) -> tuple[Array, Array, Array]:
     """Values, rows and columns of a sparse matrix that is not compressed."""
     if X.format == "lil":
         lengths = [len(row) for row in X.rows]
@@ -315,16 +315,16 @@ def _coordinates(X: Any, name: str) -> tuple[Any, Any, Any]:
     return X.data, X.row, X.col
 
 
-def _floats(values: Any, name: str) -> Any:
-    """Values in single precision; too large ones become infinite and are refused with the others."""
+def _floats(values: Array, name: str) -> Array:
+    """Values in single precision; those that are too large become infinite, which is an error later."""
     if values.dtype.kind == "c":
-        raise DataError(f"Complex data not supported: {name} holds complex numbers.")
+        raise DataError(f"Complex data not supported: {name} contains complex numbers.")
     if values.dtype.kind not in "biufO":
-        raise DataError(f"{name} holds values of type {values.dtype}; expected numbers.")
+        raise DataError(f"{name} contains values of type {values.dtype}; expected numbers.")
     with np.errstate(over="ignore", invalid="ignore"):
         return values.astype(np.float32, copy=False)
 
 
-def _index(numbers: Any, largest: int) -> Any:
-    """Row and column numbers in 32 bits where these hold the largest, as kernels take them."""
+def _index(numbers: Array, largest: int) -> IntArray:
+    """Row and column numbers with 32 bits if that is sufficient, as kernels expect them."""
     return numbers.astype(np.int32 if largest < 2**31 else np.int64, copy=False)

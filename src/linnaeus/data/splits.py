@@ -1,11 +1,11 @@
 """Splits of multi-label data that keep the share of every label, however rare.
 
 Iterative stratification (Sechidis, Tsoumakas and Vlahavas, 2011): take the label with the fewest documents not yet
-placed, and put each of them where this label is wanted most; ties go where most documents are wanted, then to chance.
-Rare labels are placed first because they are the ones that can go wrong. The last document of a label goes to the part
-that is filled least in all, among those that want the label at all: its share is then a fraction of a document, and if
-the largest fraction decided, labels of one or two documents would all go to the largest part. No part stays empty.
-Cost: O(nnz (log nnz + n_folds)).
+assigned, and assign each of them to the part that lacks most documents of this label; ties are decided by the number of
+documents that a part lacks in all, then at random. Rare labels come first because they are the most difficult to
+distribute. The last document of a label goes to the least filled part among those that lack the label: parts then lack
+only a fraction of a document, and if the largest fraction decided, labels of one or two documents would all go to the
+largest part. No part is empty. Cost: O(nnz (log nnz + n_folds)).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TypeAlias, overload
 
 import numpy as np
 from scipy import sparse
@@ -21,21 +21,43 @@ from scipy import sparse
 from linnaeus.data.dataset import Dataset
 from linnaeus.data.kinds import recognise
 from linnaeus.errors import DataError, ParameterError
-from linnaeus.typing import CSR, BoolArray, IntArray
+from linnaeus.typing import CSR, BoolArray, IntArray, Matrix
 
 __all__ = ["by_split", "hash_split", "kfold", "stratified_folds", "train_test_split"]
 
 
-def train_test_split(
-    data: Any, test_size: float = 0.25, *, random_state: int | None = None, stratify: bool = True
-) -> tuple[Any, Any]:
-    """Two parts: data sets if a `Dataset` is given, row numbers if labels of any kind are.
+Labels: TypeAlias = Sequence[object] | Matrix  # one label or a list of labels per document, paths, or 0/1 rows
 
-    Labels are one per document, lists of labels, paths (their last names count) or 0/1 rows.
+
+@overload
+def train_test_split(
+    data: Dataset, test_size: float = ..., *, random_state: int | None = ..., stratify: bool = ...
+) -> tuple[Dataset, Dataset]: ...
+@overload
+def train_test_split(
+    data: Labels, test_size: float = ..., *, random_state: int | None = ..., stratify: bool = ...
+) -> tuple[IntArray, IntArray]: ...
+def train_test_split(
+    data: Dataset | Labels, test_size: float = 0.25, *, random_state: int | None = None, stratify: bool = True
+) -> tuple[Dataset, Dataset] | tuple[IntArray, IntArray]:
+    """Split documents into a training and a test part.
 
     Parameters
     ----------
-    test_size : share of the documents (a float below 1) or their number (an integer); stratified parts come near it.
+    data : Dataset or labels
+        A data set, or the labels of the documents: one per document, lists of labels, paths (their last names count)
+        or 0/1 rows.
+    test_size : float or int, default=0.25
+        Share of the test documents (a float below 1) or their number (an integer); approximate if stratified.
+    random_state : int, default=None
+        Seed.
+    stratify : bool, default=True
+        Whether both parts get the same share of every label.
+
+    Returns
+    -------
+    tuple of Dataset or of int arrays
+        The training and the test part: data sets if a `Dataset` is given, otherwise row numbers.
 
     Examples
     --------
@@ -47,16 +69,34 @@ def train_test_split(
     n_docs = Y.shape[0]
     share = test_size / max(n_docs, 1) if isinstance(test_size, (int, np.integer)) else test_size
     if not 0 < share < 1 or n_docs < 2:
-        raise ParameterError(f"test_size must leave documents on both sides of {n_docs:,}; got {test_size!r}.")
+        raise ParameterError(
+            f"test_size must leave documents in both parts of {n_docs:,} documents; got {test_size!r}."
+        )
     fold = _folds(Y, [1 - share, share], random_state, stratify)
     rows = np.flatnonzero(fold == 0), np.flatnonzero(fold == 1)
     return (data.take(rows[0]), data.take(rows[1])) if isinstance(data, Dataset) else rows
 
 
 def kfold(
-    data: Any, n_splits: int = 5, *, random_state: int | None = None, stratify: bool = True
+    data: Dataset | Labels, n_splits: int = 5, *, random_state: int | None = None, stratify: bool = True
 ) -> Iterator[tuple[IntArray, IntArray]]:
-    """(training rows, test rows) of each fold.
+    """Training and test rows of each fold of a cross-validation.
+
+    Parameters
+    ----------
+    data : Dataset or labels
+        A data set, or the labels of the documents, see `train_test_split`.
+    n_splits : int, default=5
+        Number of folds.
+    random_state : int, default=None
+        Seed.
+    stratify : bool, default=True
+        Whether every fold gets the same share of every label.
+
+    Yields
+    ------
+    train, test : int array
+        Row numbers of the training and of the test documents of a fold.
 
     Examples
     --------
@@ -72,9 +112,21 @@ def kfold(
 
 
 def hash_split(ids: Iterable[str], k: int) -> BoolArray:
-    """Which documents are test documents: those whose md5 of the id, as a number, is divisible by ``k``.
+    """Select test documents: those whose md5 of the id, as a number, is divisible by ``k``.
 
-    The part of a document depends on nothing but its id, so that files read in any order split alike.
+    The part of a document depends only on its id, so that it does not change with the order of the files.
+
+    Parameters
+    ----------
+    ids : iterable of str
+        Ids of the documents.
+    k : int
+        One of ``k`` documents is a test document, on average.
+
+    Returns
+    -------
+    bool array of shape (n_docs,)
+        Whether each document is a test document.
 
     Examples
     --------
@@ -86,7 +138,7 @@ def hash_split(ids: Iterable[str], k: int) -> BoolArray:
 
 
 def by_split(data: Dataset) -> dict[str, Dataset]:
-    """The parts that the file names, by name.
+    """The parts of a data set by the names in its file.
 
     Examples
     --------
@@ -95,12 +147,12 @@ def by_split(data: Dataset) -> dict[str, Dataset]:
     {'train': 1, 'test': 1}
     """
     if data.split is None:
-        raise DataError(f"{data.source or 'The data set'} names no parts.")
+        raise DataError(f"{data.source or 'The data set'} is not divided into parts.")
     part = np.array(data.split)
     return {name: data.take(part == name) for name in dict.fromkeys(data.split)}
 
 
-# -- how documents are placed ------------------------------------------------------------------------------------------
+# -- assignment to parts -----------------------------------------------------------------------------------------------
 
 
 def _folds(Y: CSR, shares: Sequence[float], random_state: int | None, stratify: bool) -> IntArray:
@@ -112,33 +164,42 @@ def _folds(Y: CSR, shares: Sequence[float], random_state: int | None, stratify: 
         fold = np.empty(Y.shape[0], dtype=np.int64)
         fold[order] = np.minimum(np.searchsorted(bounds, np.arange(Y.shape[0]), side="right"), len(shares) - 1)
     sizes = np.bincount(fold, minlength=len(shares))
-    for empty in np.flatnonzero(sizes == 0).tolist():  # small data: a share of less than a document still gets one
+    for empty in np.flatnonzero(sizes == 0).tolist():  # a share of less than one document still gets one
         largest = int(np.argmax(sizes))
         fold[np.flatnonzero(fold == largest)[0]] = empty
         sizes[[largest, empty]] += [-1, 1]
     return fold
 
 
-def stratified_folds(Y: Any, shares: Sequence[float], *, random_state: int | None = None) -> IntArray:
-    """Number of the fold of every document, so that every label is spread in the given shares.
+def stratified_folds(Y: Matrix, shares: Sequence[float], *, random_state: int | None = None) -> IntArray:
+    """Number of the fold of every document, so that every label is distributed in the given shares.
 
     Parameters
     ----------
-    Y : n_docs x n_labels 0/1 rows.
-    shares : share of the documents that each fold gets; sums to one.
+    Y : matrix of shape (n_docs, n_labels)
+        0/1 rows.
+    shares : sequence of float
+        Share of the documents that each fold gets; the sum is 1.
+    random_state : int, default=None
+        Seed.
+
+    Returns
+    -------
+    int array of shape (n_docs,)
+        The number of the fold of each document.
     """
-    Y = sparse.csr_array(Y)
-    Y = Y[:, np.flatnonzero(np.bincount(Y.indices, minlength=Y.shape[1]))]  # labels without documents want nothing
+    rows = sparse.csr_array(Y)
+    rows = rows[:, np.flatnonzero(np.bincount(rows.indices, minlength=rows.shape[1]))]  # only labels with documents
     rng = np.random.default_rng(random_state)
-    place = _Placement(Y, shares, rng)
-    columns = sparse.csc_array(Y)
-    turn = rng.permutation(Y.shape[1]).tolist()  # equally rare labels in random order, not in that of their names
+    place = _Placement(rows, shares, rng)
+    columns = sparse.csc_array(rows)
+    turn = rng.permutation(rows.shape[1]).tolist()  # equally rare labels are taken in random order
     queue = [(count, turn[label], label) for label, count in enumerate(place.left)]
     heapq.heapify(queue)
     while queue:
         count, _, label = heapq.heappop(queue)
         if count == 0 or count != place.left[label]:
-            continue  # placed meanwhile; a newer entry stands in the queue
+            continue  # outdated; a newer entry is in the queue
         documents = columns.indices[columns.indptr[label] : columns.indptr[label + 1]]
         for document in rng.permutation(documents[place.fold[documents] < 0]).tolist():
             for other in place.put(document, label):
@@ -149,7 +210,7 @@ def stratified_folds(Y: Any, shares: Sequence[float], *, random_state: int | Non
 
 
 class _Placement:
-    """How many documents each fold still wants, in all and of each label."""
+    """Number of documents that each fold still lacks, in all and of each label."""
 
     def __init__(self, Y: CSR, shares: Sequence[float], rng: np.random.Generator) -> None:
         counts = np.bincount(Y.indices, minlength=Y.shape[1])
@@ -162,12 +223,12 @@ class _Placement:
         self.indptr, self.indices = Y.indptr.tolist(), Y.indices.tolist()
 
     def put(self, document: int, label: int | None) -> list[int]:
-        """Place a document where its label is wanted most; returns its labels."""
+        """Assign a document to the fold that lacks most documents of a label; returns the labels of the document."""
         wanted = self.wanted_in_all if label is None else self.wanted[label]
         if label is not None and self.left[label] == 1:
             unfilled = [a / (size or 1.0) for a, size in zip(self.wanted_in_all, self.sizes, strict=True)]
             wanted = [u if w > 1e-9 else -np.inf for w, u in zip(wanted, unfilled, strict=True)]
-        # Rounded, since shares such as 1/3 make wishes that are equal but for the last bit.
+        # Rounded, because with shares such as 1/3 equal numbers may differ in the last bit.
         keys = [(round(w, 9), round(a, 9)) for w, a in zip(wanted, self.wanted_in_all, strict=True)]
         best = max(keys)
         tied = [k for k, key in enumerate(keys) if key == best]
@@ -181,8 +242,8 @@ class _Placement:
         return labels
 
 
-def _label_matrix(data: Any) -> CSR:
-    """Labels of a data set or of any kind as CSR; which column a name gets does not matter."""
+def _label_matrix(data: Dataset | Labels) -> CSR:
+    """Labels of a data set or of any kind as CSR; the order of the columns does not matter."""
     if isinstance(data, Dataset):
         rows = data.labels if data.labels is not None else [[]] * len(data)
     else:

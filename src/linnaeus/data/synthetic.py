@@ -1,16 +1,15 @@
-"""Made-up documents whose labels follow a tree: for tests, examples and experiments with a known truth.
+"""Synthetic documents with labels from a tree, for tests, examples and experiments with a known solution.
 
 A perfect tree of ``fan_out`` children per node and ``depth`` levels below the root. Every node has a random vector,
 w_v ~ N(0, 2^-depth(v) I), deeper ones smaller; a leaf has the sum along its path, the root's included. A document is
 x ~ N(0, I); its labels are all leaves y with W_y'x > 0, and it is kept if it has at least one and fewer than the square
-root of all. So siblings are alike, and labels overlap. After the experiments in Cai's thesis (2008); variances,
-at least one label and documents as drawn are choices that she leaves open.
+root of all. So siblings are similar, and labels overlap. Based on the experiments in Cai's thesis (2008), which does
+not specify the variances, the minimum number of labels, and the scaling of documents.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ _BATCH = 1024
 
 
 def perfect_tree(fan_out: int = 3, depth: int = 3) -> Taxonomy:
-    """A tree with ``fan_out`` children at every inner node, named by their way from the root.
+    """A tree with ``fan_out`` children at every inner node, named by their path from the root.
 
     Examples
     --------
@@ -42,7 +41,12 @@ def perfect_tree(fan_out: int = 3, depth: int = 3) -> Taxonomy:
 
 
 def overlapping(
-    n_docs: int = 200, *, fan_out: int = 3, depth: int = 3, n_features: int = 20, seed: Any = None
+    n_docs: int = 200,
+    *,
+    fan_out: int = 3,
+    depth: int = 3,
+    n_features: int = 20,
+    seed: int | np.random.Generator | None = None,
 ) -> tuple[FloatArray, list[list[str]], Taxonomy]:
     """Documents (n_docs x n_features), their labels, and the tree.
 

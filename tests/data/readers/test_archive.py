@@ -64,7 +64,7 @@ def test_wherever_an_archive_is_cut_off_it_is_an_error(tmp_path_factory: pytest.
 
 def test_a_header_overwritten_with_zeros_is_not_the_end(read: Callable[..., list[tuple[str, bytes]]]) -> None:
     whole = archive(TEXTS)
-    with pytest.raises(DataError, match="its end is marked at byte 15,360, but there is more after it"):
+    with pytest.raises(DataError, match="its end is marked at byte 15,360, but more data follow"):
         read(whole[: 15 * 1024] + bytes(512) + whole[15 * 1024 + 512 :])
 
 

@@ -69,7 +69,7 @@ def test_a_nominal_class_is_the_label(tmp_path: Path) -> None:
         (HEADER + "1,w\n", r"docs.arff:9 has 2 values; expected 3"),
         (HEADER + "1,w,1\nx,w,1\n", "docs.arff:10: attribute 'size' has 'x'; expected a number"),
         (HEADER + "1,q,1\n", "docs.arff:9: attribute 'the strand' has 'q'; expected one of w, c"),
-        (HEADER + "{9 1}\n", "docs.arff:9: '9 1' names no attribute"),
+        (HEADER + "{9 1}\n", "docs.arff:9: '9 1' does not begin with the number of an attribute"),
         (HEADER + "{0 1, 0 2}\n", "docs.arff:9: attribute 0 is given twice"),
         (HEADER + "1\r0,'w',1\n", "docs.arff:9 is not a row of cells"),
         (HEADER.replace("{w, c}", "{}"), "docs.arff:5: the nominal attribute 'the strand' has no values"),

@@ -14,7 +14,7 @@ from linnaeus.errors import DataError
         ('{"a": \n', "docs:7 is not JSON: Expecting value at column 6"),
         ("[1,\n2,\n!]", "docs:9 is not JSON"),
         ("[" * 100_000, "docs:7 is nested too deeply"),
-        ("9" * 5000, "docs:7 holds a number that cannot be read"),
+        ("9" * 5000, "docs:7 contains a number that cannot be read"),
     ],
 )
 def test_mistakes_are_named(text: str, message: str) -> None:

@@ -81,7 +81,7 @@ def test_a_joined_string_is_several_labels_where_the_taxonomy_says_so(tmp_path: 
 def test_an_entry_that_is_no_label_is_named_with_its_line_whatever_the_taxonomy(tmp_path: Path) -> None:
     path = write(tmp_path / "docs", [{"text": "a", "labels": [["A"]]}, {"text": "a", "labels": [[{}], {"x": 1}]}])
     for taxonomy in (None, Taxonomy.flat(["A"])):
-        with pytest.raises(DataError, match="docs:2: a label is"):
+        with pytest.raises(DataError, match="docs:2: expected a label"):
             read_dataset(path, taxonomy=taxonomy)
 
 
@@ -89,12 +89,12 @@ def test_an_entry_that_is_no_label_is_named_with_its_line_whatever_the_taxonomy(
     ("content", "message"),
     [
         ('{"text": "a"}\n{"text": \n', r"docs:2 is not JSON: Expecting value at column"),
-        ('{"text": "a"}\n[1]\n', "docs:2 holds list"),
-        ('{"text": {"a": 1}}\n', "docs:1: field 'text' holds dict"),
-        ('{"text": "a", "labels": [[]]}\n', "docs:1: a label is"),
+        ('{"text": "a"}\n[1]\n', "docs:2 contains list"),
+        ('{"text": {"a": 1}}\n', "docs:1: field 'text' contains dict"),
+        ('{"text": "a", "labels": [[]]}\n', "docs:1: expected a label"),
         ('{"text": ' + "[" * 100_000 + "\n", "docs:1 is nested too deeply"),
         ('{"texte": "a"}\n', "no text field .* 'texte'; name it with text="),
-        ("[\n1]\n", "docs, record 1 holds int"),
+        ("[\n1]\n", "docs, record 1 contains int"),
         ("[\n{]\n", "docs:2 is not JSON"),
         ("", "docs is empty"),
         (" \n\n", "docs is empty"),

@@ -26,7 +26,7 @@ def read(tmp_path: Path) -> Any:
 def test_commas_in_category_paths_do_not_separate_labels(read: Any) -> None:
     data = read(["Home > Kitchen", "Electronics > Audio"] * 20 + [COMMA])
     assert data.labels[-1] == [COMMA]
-    assert "',' is taken as part of the labels in 1 of 41 cells" in data.notes["labels"]
+    assert "',' is read as part of the labels in 1 of 41 cells" in data.notes["labels"]
     assert "--label-separator" in data.notes["labels"]
     assert read([COMMA, "Home > Kitchen"] * 5).labels[0] == [COMMA]
 

@@ -50,8 +50,8 @@ def test_wrong_options_are_answered_with_what_exists(tmp_path: Path) -> None:
         read_dataset(tmp_path / "docs", "jsnl")
     with pytest.raises(ParameterError, match="label_part"):
         read_dataset(tmp_path / "docs", label_part="middle")
-    with pytest.raises(DataError, match="names no parts"):
+    with pytest.raises(DataError, match="is not divided into parts"):
         read_dataset(tmp_path / "docs", split="train")
     (tmp_path / "binary").write_bytes(b"\0\1\2\3")
-    with pytest.raises(DataError, match="not in a format known here"):
+    with pytest.raises(DataError, match="is not in a known format"):
         read_dataset(tmp_path / "binary")

@@ -1,30 +1,30 @@
-"""What a file of labels holds, and the predictions of one file beside the gold labels of another."""
+"""The content of a file of labels, and the alignment of predicted labels with gold labels."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from linnaeus.errors import DataError, nearest, place
 
 __all__ = ["Document", "Entries", "LabelFile", "Line", "align", "assemble", "number"]
 
 Line: TypeAlias = tuple[int, str]  # number and text
-Entries: TypeAlias = tuple[list[str], Sequence[float | None]]  # labels and scores; no scores at all where none has one
+Entries: TypeAlias = tuple[list[str], Sequence[float | None]]  # labels and scores; empty scores if no label has one
 Document: TypeAlias = tuple[int, str | None, Entries]  # line, id, entries
 
 
 @dataclass(frozen=True)
 class LabelFile:
-    """Labels of every document in the order of the file, with scores, ids and line numbers where there are any."""
+    """Labels of every document in the order of the file, with line numbers, and scores and ids if the file has them."""
 
     source: str
     labels: list[list[str]]
     lines: list[int]
     ids: list[str] | None = None
     scores: list[list[float]] | None = None
-    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of a table: what each was read as
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of a table: names of the columns by role
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -38,7 +38,7 @@ class LabelFile:
 
 
 def assemble(documents: Sequence[Document], name: str) -> LabelFile:
-    """Documents as a label file; ids are in all of them, once each, or in none."""
+    """Documents as a label file; all of them have unique ids, or none has an id."""
     labels = [labels for _, _, (labels, _) in documents]
     scores: list[list[float]] | None = None
     if any(scores for _, _, (_, scores) in documents):
@@ -52,14 +52,14 @@ def assemble(documents: Sequence[Document], name: str) -> LabelFile:
     seen: dict[str, int] = {}
     for line, identity, _ in documents:
         if identity is not None and seen.setdefault(identity, line) != line:
-            raise DataError(f"{place(name, line)}: the id {identity!r} was there in line {seen[identity]} already.")
+            raise DataError(f"{place(name, line)}: the id {identity!r} was already given in line {seen[identity]}.")
     return LabelFile(name, labels, [line for line, _, _ in documents], ids or None, scores)
 
 
 def align(gold: LabelFile, predicted: LabelFile) -> tuple[LabelFile, int]:
-    """Predictions in the order of the gold documents, and how many of these have none (they count as empty sets).
+    """Predictions in the order of the gold documents, and the number of documents without one (read as empty sets).
 
-    Documents are matched by id where both files have ids, otherwise by order.
+    Documents are matched by id if both files have ids, otherwise by order.
 
     Examples
     --------
@@ -71,8 +71,8 @@ def align(gold: LabelFile, predicted: LabelFile) -> tuple[LabelFile, int]:
     if gold.ids is None or predicted.ids is None:
         if len(gold) != len(predicted):
             raise DataError(
-                f"{gold.source} has {len(gold)} documents and {predicted.source} has {len(predicted)}; without ids on "
-                f"both sides they are matched by order and must be the same."
+                f"{gold.source} has {len(gold)} documents and {predicted.source} has {len(predicted)}; without ids in "
+                f"both files they are matched by order, so the numbers must be equal."
             )
         return predicted, 0
     place_of = {identity: i for i, identity in enumerate(predicted.ids)}
@@ -91,16 +91,18 @@ def align(gold: LabelFile, predicted: LabelFile) -> tuple[LabelFile, int]:
     return aligned, sum(i is None for i in at)
 
 
-def number(text: Any) -> float | None:
-    """A score, or None where it is no number.
+def number(text: object) -> float | None:
+    """A score, or None if the text is not a number.
 
     Examples
     --------
     >>> number("0.9"), number("high")
     (0.9, None)
     """
+    if not isinstance(text, (str, int, float)):
+        return None
     try:
         value = float(text)
-    except (TypeError, ValueError, OverflowError):
+    except (ValueError, OverflowError):
         return None
     return value if value == value else None

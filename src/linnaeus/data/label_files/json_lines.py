@@ -7,21 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from itertools import chain, islice
-from typing import Any
 
 from linnaeus.data.label_files.content import Document, Entries, LabelFile, Line, assemble, number
 from linnaeus.data.readers.columns import ANSWER_IDS, ANSWERS, SCORES, first_of
 from linnaeus.data.readers.jsonl import load_json
 from linnaeus.data.readers.labels import bare, choose_part, label_names, split_known
 from linnaeus.errors import DataError, nearest, place
+from linnaeus.typing import JSON
 
 __all__ = ["read"]
 
-SAMPLE = 200  # records looked at to choose the keys
+SAMPLE = 200  # records examined to choose the keys
 
 
 def read(lines: list[Line], name: str, known: Collection[str] | None, label_key: str | None = None) -> LabelFile:
-    """Read JSON lines; an id that is null is none."""
+    """Read JSON lines; a null id is ignored."""
     records = ((number, _record(line, name, number)) for number, line in lines if line.strip())
     first = list(islice(records, SAMPLE))
     keys = list(dict.fromkeys(key for _, record in first for key in record))
@@ -30,28 +30,29 @@ def read(lines: list[Line], name: str, known: Collection[str] | None, label_key:
         raise DataError(f"{name} has no key {label_key!r}; it has {shown}{nearest(label_key, keys)}")
     label_key = label_key or first_of(keys, ANSWERS)
     id_key = first_of((key for key in keys if key != label_key), ANSWER_IDS)
-    part = choose_part((record.get(label_key) for _, record in first), known)
+    part = choose_part((record.get(label_key or "") for _, record in first), known)
     documents: list[Document] = []
     for line, record in chain(first, records):
-        if label_key not in record:
+        if label_key is None or label_key not in record:
             expected = f"one of {', '.join(ANSWERS)}" if label_key is None else repr(label_key)
             raise DataError(f"{place(name, line)} has the keys {sorted(record)}, expected {expected}.")
-        identity = None if record.get(id_key) is None else str(record[id_key])
+        identity = None if id_key is None or record.get(id_key) is None else str(record[id_key])
         documents.append((line, identity, _entries(record[label_key], part, place(name, line), known)))
     return assemble(documents, name)
 
 
-def _record(line: str, name: str, number: int) -> dict[Any, Any]:
+def _record(line: str, name: str, number: int) -> dict[str, JSON]:
     found = load_json(line, name, number)
     return found if isinstance(found, dict) else {"labels": found}
 
 
-def _entries(value: Any, part: str | None, where: str, known: Collection[str] | None) -> Entries:
+def _entries(value: JSON, part: str | None, where: str, known: Collection[str] | None) -> Entries:
     if isinstance(value, str):
         return split_known(value, known), ()
     given = value if isinstance(value, list) else [] if value is None else [value]
-    if all(type(entry) is str for entry in given):  # the usual case, and the quick one
-        return [bare(entry) for entry in given], ()
+    plain = [entry for entry in given if isinstance(entry, str)]
+    if len(plain) == len(given):  # the usual case, without scores
+        return [bare(entry) for entry in plain], ()
     labels: list[str] = []
     scores: list[float | None] = []
     for entry in given:
@@ -63,7 +64,7 @@ def _entries(value: Any, part: str | None, where: str, known: Collection[str] | 
     return labels, scores
 
 
-def _with_score(entry: Any) -> tuple[Any, Any]:
+def _with_score(entry: JSON) -> tuple[JSON, JSON]:
     """A label entry and its score: {"label": "A", "score": 0.9} or ["A", 0.9]."""
     if isinstance(entry, dict):
         return entry, next((entry[key] for key in SCORES if entry.get(key) is not None), None)

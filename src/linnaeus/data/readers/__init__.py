@@ -1,7 +1,7 @@
 """Read documents and labels from files; the format is recognised from the content unless it is given.
 
-A format is recognised by the first bytes of a file, then by its first lines together. The ending of the name counts
-only where the lines leave it open whether commas separate cells or clauses.
+A format is recognised by the first bytes of a file, then by its first lines. The ending of the file name is used only
+if the lines do not show whether commas separate cells or clauses.
 """
 
 from __future__ import annotations
@@ -39,25 +39,25 @@ def read_dataset(
     taxonomy: Taxonomy | None = None,
     text: Names = None,
     labels: Names = None,
+    categorical: Names = None,
     id: str | int | None = None,
     sequence: str | int | None = None,
-    categorical: Names = None,
     header: bool | None = None,
     delimiter: str | None = None,
     label_separator: str | None = None,
     label_part: str | None = None,
+    labels_file: Path | None = None,
+    unlabelled: str = "keep",
+    duplicates: str = "keep",
+    usual_text: Sequence[str] | None = None,
+    usual_id: str | None = None,
+    usual_labels: Sequence[str] | None = None,
+    labelled: bool = True,
     headers: str = "strip",
     n_features: int | None = None,
     split: str | None = None,
     encoding: str | None = None,
     limit: int | None = None,
-    usual_text: Sequence[str] | None = None,
-    usual_labels: Sequence[str] | None = None,
-    usual_id: str | None = None,
-    labelled: bool = True,
-    labels_file: Path | None = None,
-    unlabelled: str = "keep",
-    duplicates: str = "keep",
     max_unpacked: int | str | None = None,
 ) -> Dataset:
     """Read one data set from one or several files.
@@ -69,10 +69,10 @@ def read_dataset(
     format : str, default=None
         One of `FORMATS`; recognised from the content by default.
     taxonomy : Taxonomy, default=None
-        Helps to tell labels apart (which separator, id or name) and is kept with the data. Labels given by an
-        alternative id of a node are read as the node.
+        Used to decide how labels are read (separator, id or name) and kept with the data. An alternative id of a node
+        is read as the node.
     text, labels, categorical : str, int or sequence of these, default=None
-        Columns or keys to use; usual names are recognised. A number that is not a name is the position of a column,
+        Columns or keys to use; common names are recognised. A number that is not a name is the position of a column,
         from 0. In FASTA ``labels`` is the mark before the labels in a header line. With ``labels_file``, ``labels``
         is the column of that file.
     id, sequence : str or int, default=None
@@ -80,44 +80,44 @@ def read_dataset(
     header : bool, default=None
         Whether a delimited file begins with column names; recognised by default.
     delimiter : str, default=None
-        Of a delimited file; recognised by default.
+        Delimiter of a delimited file; recognised by default.
     label_separator : str, default=None
-        Between the labels of a cell; one of ``; | ,`` is recognised.
+        Separator of the labels in a cell; one of ``; | ,`` is recognised.
     label_part : {"id", "name", "last", "path"}, default=None
-        What of labels that are lists or records is the label. Of cells such as ``A > B``, "last" takes the last step
-        and "path" writes the path with slashes.
+        The part of a list or record that is the label. In cells such as ``A > B``, "last" is the last step and "path"
+        the path with slashes.
     labels_file : str or path-like, default=None
-        File of labels that belong to the documents by id, such as a table of annotations or a GAF; see `join_labels`.
+        File of labels that are joined to the documents by id, such as a table or a GAF; see `join_labels`.
     unlabelled : {"error", "drop", "keep"}, default="keep"
-        What happens to documents without a label; see `keep_labelled`.
+        What to do with documents without a label; see `keep_labelled`.
     duplicates : {"keep", "drop", "merge"}, default="keep"
         "drop" keeps the first of equal documents, "merge" gives it the labels of all; see `drop_duplicates`.
     usual_text : sequence of str, default=None
-        Columns or keys that are read as text where the file has them, before the usual names; those of a model.
+        Columns or keys that are read as text if the file has them, before the common names; those of a model.
     usual_id : str, default=None
-        Column or key that is read as the id where the file has it; that of a model.
+        Column or key that is read as the id if the file has it; that of a model.
     usual_labels : sequence of str, default=None
-        Columns or keys that are read as labels where the file has them, before the usual names; those of a model.
+        Columns or keys that are read as labels if the file has them, before the common names; those of a model.
     labelled : bool, default=True
-        Whether labels are read; if not, several columns that may hold them are not an error.
+        Whether labels are read; if not, several columns that may contain them are not an error.
     headers : {"strip", "keep"}, default="strip"
-        Whether the header lines of e-mails and news posts are left out.
+        Whether the header lines of e-mails and news posts are removed or kept.
     n_features : int, default=None
-        Width of a sparse matrix whose file does not say it.
+        Number of columns of a sparse matrix, if the file does not contain it.
     split : str, default=None
-        Keep only this part of the documents, where the file names parts.
+        Keep only this part of the documents, if the file names parts.
     encoding : str, default=None
-        UTF-8, or what a byte order mark says.
+        The encoding; by default that of a byte-order mark, otherwise UTF-8.
     limit : int, default=None
         Read at most this many documents of each file.
     max_unpacked : int or str, default=None
-        Bytes that a compressed file may unpack to, as a number or such as "4GB". By default 256 MB or 250 times the
+        Maximum decompressed size of a file in bytes, as a number or such as "4GB". By default 256 MB or 250 times the
         size of the file, whichever is more, so that a small damaged or hostile file does not fill the memory.
 
     Returns
     -------
-    data : Dataset
-        The documents; ``data.columns`` says what each column was read as.
+    Dataset
+        The documents; ``columns`` lists the columns by role.
 
     Examples
     --------
@@ -154,19 +154,26 @@ def read_dataset(
     largest = None if max_unpacked is None else parse_bytes(max_unpacked, "max_unpacked")
     data = concatenate([_read(InputFile(path, largest), format, options) for path in several])
     data = data if split is None else _only(data, split)
-    if labels_file is not None:
-        column = next(iter(_names(labels)), None)
-        from linnaeus.data.label_files import join_labels  # which imports readers of documents
-
-        data = join_labels(data, labels_file, labels=column, encoding=encoding)
-    elif taxonomy is not None and data.labels is not None:
-        data = replace(data, labels=_by_name(data.labels, taxonomy))
+    data = _with_labels(data, taxonomy, labels_file, next(iter(_names(labels)), None), encoding)
     data = data if duplicates == "keep" else _distinct(data, "first" if duplicates == "drop" else "merge")
     return keep_labelled(data, unlabelled)
 
 
+def _with_labels(
+    data: Dataset, taxonomy: Taxonomy | None, labels_file: Path | None, column: str | None, encoding: str | None
+) -> Dataset:
+    """Documents with the labels of a file, or with their own labels as names of nodes."""
+    if labels_file is not None:
+        from linnaeus.data.label_files import join_labels  # which imports readers of documents
+
+        return join_labels(data, labels_file, labels=column, encoding=encoding)
+    if taxonomy is None or data.labels is None:
+        return data
+    return replace(data, labels=_by_name(data.labels, taxonomy))
+
+
 def _check(options: ReadOptions, format: str | None) -> None:
-    """Refuse values that no reader takes."""
+    """Raise an error for values that no reader accepts."""
     if format is not None and format not in FORMATS:
         raise ParameterError(f"Format {format!r} is not one of {', '.join(FORMATS)}{nearest(format, FORMATS)}")
     if options.delimiter is not None and (len(options.delimiter) != 1 or options.delimiter in "\r\n"):
@@ -179,7 +186,7 @@ def _check(options: ReadOptions, format: str | None) -> None:
 
 
 def _by_name(labels: list[list[str]], taxonomy: Taxonomy) -> list[list[str]]:
-    """Labels with alternative ids or whole paths of nodes as the names of the nodes."""
+    """Labels with alternative ids and whole paths replaced by the names of the nodes."""
     others = {label for row in labels for label in row if label not in taxonomy}
     nodes = {label: taxonomy.find(label) for label in others}
     names = {label: str(taxonomy.names[node]) for label, node in nodes.items() if node is not None}
@@ -187,7 +194,7 @@ def _by_name(labels: list[list[str]], taxonomy: Taxonomy) -> list[list[str]]:
 
 
 def _distinct(data: Dataset, labels: str) -> Dataset:
-    """Every document once; the notes say how many were left out."""
+    """The distinct documents, with the number of dropped ones in the notes."""
     kept = drop_duplicates(data, labels)
     if len(kept) == len(data):
         return data
@@ -213,7 +220,7 @@ def _read(source: InputFile, format: str | None, options: ReadOptions) -> Datase
 
 def _only(data: Dataset, split: str) -> Dataset:
     if data.split is None:
-        raise DataError(f"{data.source} names no parts, so there is no part {split!r}.")
+        raise DataError(f"{data.source} is not divided into parts, so there is no part {split!r}.")
     rows = [i for i, part in enumerate(data.split) if part == split]
     if not rows:
         parts = sorted(set(data.split))
@@ -293,7 +300,7 @@ def format_of(source: InputFile, options: ReadOptions) -> str:
 
 
 def _whole_lines(text: str) -> str:
-    """The head of a longer file without the line, or at least without the word, that it cuts in two."""
+    """The first bytes of a longer file without the incomplete last line, or at least without the incomplete word."""
     return text[: text.rfind("\n") + 1] or text[: text.rfind(" ") + 1] or text
 
 
@@ -313,15 +320,17 @@ def _format_of_text(text: str, source: InputFile, options: ReadOptions) -> str:
     if vectors := _sparse_vectors(text):
         return "lshtc" if any(map(SPACE_AFTER_COMMA.match, vectors)) else "libsvm"
     if "\0" in text:
-        raise DataError(f"{source.name} is not in a format known here ({', '.join(FORMATS)}).")
+        raise DataError(f"{source.name} is not in a known format ({', '.join(FORMATS)}).")
     if first.lower().startswith("!gaf-version"):
-        raise DataError(f"{source.name} holds annotations (GAF), not documents; join it to them with labels_file=...")
+        raise DataError(
+            f"{source.name} contains annotations (GAF), not documents; join it to documents with labels_file=..."
+        )
     if _is_fasttext(text):
         return "fasttext"
     sign = taxonomy_sign(text)
     named = options.text or options.labels or options.sequence or options.header is not None
     if sign is not None and not named:
-        raise DataError(f"{source.name} looks like a taxonomy ({sign}), not like documents; give it as taxonomy=...")
+        raise DataError(f"{source.name} looks like a taxonomy ({sign}), not documents; use it with taxonomy=...")
     if "\t" in first or options.delimiter == "\t":
         return "tsv"
     if source.ending in (".csv", ".tsv") or separator_line(text)[1]:
@@ -330,17 +339,17 @@ def _format_of_text(text: str, source: InputFile, options: ReadOptions) -> str:
 
 
 def _is_fasttext(text: str) -> bool:
-    """Whether most lines have a word that is marked as a label."""
+    """Whether most lines contain a word that is marked as a label."""
     lines = [line for line in text.splitlines()[:100] if line.strip()]
     marked = sum(any(word.startswith(MARK) for word in line.split()) for line in lines)
     return lines[0].startswith(MARK) or 2 * marked > len(lines) if lines else False
 
 
 def _sparse_vectors(text: str) -> list[str]:
-    """The lines of labels and features, if that is what the file holds.
+    """The lines of labels and features, if the file consists of such lines.
 
-    A first line with features decides, so that a wrong line further down is named as such. Comments may stand before
-    it, and documents without features, if all the rest is of this kind too: a word alone may also be a short text.
+    A first line with features decides, so that a wrong line further down is an error. Comments may come before it, and
+    also documents without features if all lines have one of these forms: a single word may also be a short text.
     """
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     vectors = [line for line in lines if VECTOR.fullmatch(line)]
@@ -357,7 +366,7 @@ def _has_columns(text: str, options: ReadOptions) -> bool:
     sample = text.splitlines()[: 50 if len(text) < HEAD // 2 else 20]
     try:
         rows = [row for row in csv.reader(sample, delimiter=sniff_delimiter(text)) if row]
-    except csv.Error:  # a cell beyond the limit of the csv module is a long text
+    except csv.Error:  # a cell longer than the limit of the csv module is a long text
         return False
     widths = {len(row) for row in rows}
     return names_columns(rows[0], options) or (len(widths) == 1 and widths != {1} and len(rows) > 1)

@@ -18,7 +18,6 @@ import re
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -28,6 +27,7 @@ from linnaeus.data.readers.source import InputFile, ReadOptions
 from linnaeus.errors import DataError, nearest, place
 from linnaeus.files import long_cells
 from linnaeus.taxonomy import Taxonomy
+from linnaeus.typing import Matrix
 
 __all__ = ["read"]
 
@@ -141,7 +141,7 @@ class _Rows:
 
     def __init__(self, attributes: list[Attribute], label: int | None, n_features: int) -> None:
         self.attributes, self.label, self.n_features = attributes, label, n_features
-        self.encoders: list[Callable[[str], Any]] = [_encoder(a) for a in attributes]
+        self.encoders: list[Callable[[str], list[float]]] = [_encoder(a) for a in attributes]
         self.nominal = [i for i, a in enumerate(attributes) if a.kind == "nominal"]
         self.plain = all(a.kind == "numeric" for i, a in enumerate(attributes) if i != label)
         widths = [0 if i == label else len(a.columns) for i, a in enumerate(attributes)]
@@ -174,13 +174,14 @@ class _Rows:
 
     def _add_sparse(self, text: str, where: str) -> None:
         if not (text.startswith("{") and text.endswith("}")):
-            raise DataError(f"{where}: a sparse row {{index value, ...}} is expected.")
+            raise DataError(f"{where}: expected a sparse row {{index value, ...}}.")
         cells: dict[int, str] = {}
         for pair in _cells(text[1:-1], where) if text[1:-1].strip() else []:
             index, _, cell = pair.strip().partition(" ")
             if not index.isdecimal() or len(index) > 9 or int(index) >= len(self.attributes):
                 raise DataError(
-                    f"{where}: {pair.strip()[:40]!r} names no attribute; expected 0..{len(self.attributes) - 1}."
+                    f"{where}: {pair.strip()[:40]!r} does not begin with the number of an attribute; "
+                    f"expected 0..{len(self.attributes) - 1}."
                 )
             if int(index) in cells:
                 raise DataError(f"{where}: attribute {int(index)} is given twice.")
@@ -197,14 +198,13 @@ class _Rows:
 
     def _encode(self, i: int, cell: str, where: str) -> list[float]:
         try:
-            encoded: list[float] = self.encoders[i](cell)
+            return self.encoders[i](cell)
         except (ValueError, KeyError):
             a = self.attributes[i]
             expected = f"one of {', '.join(a.values[:10])}" if a.kind == "nominal" else "a number or ?"
             raise DataError(f"{where}: attribute {a.name!r} has {cell!r}; expected {expected}.") from None
-        return encoded
 
-    def matrix(self) -> Any:
+    def matrix(self) -> Matrix:
         values = np.array(self.values, dtype=np.float32)
         if not self.sparse:
             return values.reshape(len(self.lines), self.n_features)

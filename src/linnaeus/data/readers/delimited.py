@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, islice
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -37,6 +37,8 @@ from linnaeus.data.readers.labels import choose_separator, part_of_path, path_ma
 from linnaeus.data.readers.source import InputFile, ReadOptions
 from linnaeus.errors import DataError, place
 from linnaeus.files import long_cells
+from linnaeus.taxonomy import Taxonomy
+from linnaeus.typing import IntArray
 
 __all__ = ["read", "separator_line", "sniff_delimiter"]
 
@@ -184,13 +186,25 @@ def _read_numbers(
     return Dataset(X=X, feature_names=numeric, columns=columns, **_common(source, options, chosen, others, lines))
 
 
+class _Common(TypedDict):
+    """Arguments of `Dataset` that do not depend on the kind of documents."""
+
+    notes: dict[str, str]
+    labels: list[list[str]] | None
+    ids: list[str] | None
+    split: list[str] | None
+    taxonomy: Taxonomy | None
+    source: str
+    lines: IntArray
+
+
 def _common(
     source: InputFile, options: ReadOptions, chosen: ColumnRoles, others: dict[str, list[str]], lines: array[int]
-) -> dict[str, Any]:
+) -> _Common:
     columns = [_cell_labels(others[name], options) for name in chosen.labels]
     labels = [list(dict.fromkeys(chain.from_iterable(row))) for row in zip(*(rows for rows, _ in columns), strict=True)]
     return {
-        "notes": dict([("labels", said) for _, said in columns if said][:1]),
+        "notes": dict([("labels", note) for _, note in columns if note][:1]),
         "labels": labels if chosen.labels else None,
         "ids": others[chosen.id] if chosen.id else None,
         "split": others[chosen.split] if chosen.split else None,
@@ -201,7 +215,7 @@ def _common(
 
 
 def _cell_labels(cells: list[str], options: ReadOptions) -> tuple[list[list[str]], str | None]:
-    """The labels of the cells of a column, and what to say about the separator."""
+    """The labels of the cells of a column, and a note about the separator."""
     separator = options.label_separator or choose_separator(cells, options.taxonomy)
     rows = [split_cell(cell, separator) for cell in cells]
     if options.label_part in ("last", "path"):

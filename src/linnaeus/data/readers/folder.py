@@ -140,8 +140,8 @@ def strip_headers(text: str) -> str:
     --------
     >>> strip_headers("From: a@b\\nSubject: c\\n\\nHello")
     'Hello'
-    >>> strip_headers("Dear all,\\n\\nhello")
-    'Dear all,\\n\\nhello'
+    >>> strip_headers("Hello all,\\n\\nhello")
+    'Hello all,\\n\\nhello'
     """
     header, blank, body = text.replace("\r\n", "\n").partition("\n\n")
     return body if blank and MAIL.search(header) else text

@@ -3,7 +3,8 @@
     {"id": "d1", "title": "Goal", "text": "A late goal", "labels": ["Sports"]}
 
 The columns are chosen from the keys of the first records; texts may be lists of tokens, labels may be strings, lists,
-paths, [id, name] lists or records. A string such as "A;B" is one label, unless a taxonomy knows A and B but not A;B.
+paths, [id, name] lists or records. A string such as "A;B" is one label, unless A and B are nodes of a given taxonomy
+and A;B is not.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, islice
-from typing import Any
 
 import numpy as np
 
@@ -21,10 +21,11 @@ from linnaeus.data.readers.columns import ColumnRoles, choose_columns, residues
 from linnaeus.data.readers.labels import choose_part, label_names
 from linnaeus.data.readers.source import InputFile, ReadOptions
 from linnaeus.errors import DataError, place
+from linnaeus.typing import JSON
 
 __all__ = ["load_json", "read"]
 
-SAMPLE = 200  # records looked at to choose the columns; a key may be missing in the first ones
+SAMPLE = 200  # records examined to choose the columns; a key may be missing in the first ones
 
 
 def read(source: InputFile, options: ReadOptions) -> Dataset:
@@ -32,13 +33,13 @@ def read(source: InputFile, options: ReadOptions) -> Dataset:
     records = _records(source, options)
     first = list(islice(records, SAMPLE))
     if not first:
-        raise DataError(f"{source.name} is empty; JSON records were expected.")
+        raise DataError(f"{source.name} is empty; expected JSON records.")
     keys = list(dict.fromkeys(key for _, record in first for key in record))
-    values = {key: [record[key] for _, record in first if isinstance(record.get(key), str)] for key in keys}
+    values = {key: [text for _, record in first if isinstance(text := record.get(key), str)] for key in keys}
     chosen = choose_columns(keys, options, source.name, values)
     if not chosen.text and chosen.sequence is None:
         raise DataError(
-            f"{source.name} has no text field with a usual name among {', '.join(map(repr, keys))}; "
+            f"{source.name} has no text field with a common name among {', '.join(map(repr, keys))}; "
             f"name it with text=..., or sequence=... for sequences."
         )
     part = options.label_part or choose_part(
@@ -52,7 +53,7 @@ def _collect(
     options: ReadOptions,
     chosen: ColumnRoles,
     part: str | None,
-    records: Iterator[tuple[int, dict[str, Any]]],
+    records: Iterator[tuple[int, dict[str, JSON]]],
 ) -> Dataset:
     names = [chosen.sequence] if chosen.sequence else [*chosen.text, *chosen.categorical]
     columns: dict[str, list[str]] = {name: [] for name in names}
@@ -85,7 +86,7 @@ def _collect(
     )
 
 
-def _records(source: InputFile, options: ReadOptions) -> Iterator[tuple[int, dict[str, Any]]]:
+def _records(source: InputFile, options: ReadOptions) -> Iterator[tuple[int, dict[str, JSON]]]:
     if source.text_head(options.encoding).lstrip().startswith("["):
         yield from _array(source, options)
         return
@@ -95,24 +96,25 @@ def _records(source: InputFile, options: ReadOptions) -> Iterator[tuple[int, dic
         yield number, _object(load_json(line, source.name, number), place(source.name, number))
 
 
-def _array(source: InputFile, options: ReadOptions) -> Iterator[tuple[int, dict[str, Any]]]:
-    """A JSON array is read whole; the number of a record stands for its line."""
+def _array(source: InputFile, options: ReadOptions) -> Iterator[tuple[int, dict[str, JSON]]]:
+    """The records of a JSON array, which is read completely, with their numbers instead of lines."""
     text = "".join(line for _, line in source.lines(options.encoding))
-    for number, record in enumerate(load_json(text, source.name), 1):
+    records = load_json(text, source.name)
+    for number, record in enumerate(records if isinstance(records, list) else [records], 1):
         yield number, _object(record, f"{source.name}, record {number}")
 
 
-def _object(record: Any, where: str) -> dict[str, Any]:
+def _object(record: JSON, where: str) -> dict[str, JSON]:
     if not isinstance(record, dict):
-        raise DataError(f"{where} holds {type(record).__name__}; an object with text and labels is expected.")
+        raise DataError(f"{where} contains {type(record).__name__}; expected an object with text and labels.")
     return record
 
 
-def _name(value: Any) -> str:
+def _name(value: JSON) -> str:
     return "" if value is None else str(value)
 
 
-def _text(value: Any, name: str, where: str) -> str:
+def _text(value: JSON, name: str, where: str) -> str:
     if isinstance(value, str):
         return value
     if value is None:
@@ -121,11 +123,11 @@ def _text(value: Any, name: str, where: str) -> str:
         return " ".join(map(str, value))
     if isinstance(value, (int, float)):
         return str(value)
-    raise DataError(f"{where}: field {name!r} holds {type(value).__name__}; text or a list of tokens is expected.")
+    raise DataError(f"{where}: field {name!r} contains {type(value).__name__}; expected text or a list of tokens.")
 
 
-def load_json(text: str, name: str, line: int = 1) -> Any:
-    """The value that ``text`` holds, which begins at ``line`` of the file ``name``.
+def load_json(text: str, name: str, line: int = 1) -> JSON:
+    """The value of a JSON text, which begins at ``line`` of the file ``name``.
 
     Examples
     --------
@@ -133,13 +135,12 @@ def load_json(text: str, name: str, line: int = 1) -> Any:
     {'labels': ['A']}
     """
     try:
-        return json.loads(text.rstrip())  # a line end is no line of its own
+        value: JSON = json.loads(text.rstrip())  # errors at the end then refer to the last line
     except json.JSONDecodeError as error:
         where = place(name, line + error.lineno - 1)
         raise DataError(f"{where} is not JSON: {error.msg} at column {error.colno}.") from error
     except ValueError as error:  # a number of thousands of digits
-        raise DataError(f"{place(name, line)} holds a number that cannot be read: {error}.") from error
+        raise DataError(f"{place(name, line)} contains a number that cannot be read: {error}.") from error
     except RecursionError:
-        raise DataError(
-            f"{place(name, line)} is nested too deeply; a record with text and labels is expected."
-        ) from None
+        raise DataError(f"{place(name, line)} is nested too deeply; expected a record with text and labels.") from None
+    return value

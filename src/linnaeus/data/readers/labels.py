@@ -1,7 +1,7 @@
-"""Label entries as files have them: strings, joined strings, paths, [id, name, ...] lists, {"id", "name"} records.
+"""Label entries in files: strings, joined strings, paths, [id, name, ...] lists, {"id", "name"} records.
 
-``known`` is what the labels may be called, a taxonomy or a collection of names: where several readings are possible,
-the one counts that finds most of them.
+``known`` are the possible labels, a taxonomy or a collection of names: if an entry can be read in several ways, the one
+that gives most known labels is chosen.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import re
 import reprlib
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
-from typing import Any
 
 from linnaeus.errors import DataError
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.names import PATH_MARKS
+from linnaeus.typing import JSON
 
 __all__ = [
     "bare",
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 SEPARATORS = (";", "|", ",")
-FEW = 0.2  # of the cells hold a character: it may be part of names
+FEW = 0.2  # a character that is in a smaller share of the cells may be part of names
 SAMPLE = 1000
 URIS = re.compile(r"\s*(<[^<>\s]+>\s*)+")  # Annif writes labels as <uri> <uri>
 CODE = re.compile(r"[A-Za-z]{0,6}[:_-]?\d[\w.-]*|https?://.*")
@@ -70,10 +70,10 @@ def split_cell(cell: str, separator: str | None) -> list[str]:
 
 
 def split_known(cell: str, known: Container[str] | None) -> list[str]:
-    """A string of a JSON file: one label, unless only its parts are known.
+    """The labels of a string in a JSON file: one label, unless only its parts are known.
 
-    A table has no other way to give several labels than to join them, JSON has lists: a string is taken as it is
-    where nothing tells that it is several.
+    In a table several labels of a document have to be joined, while JSON has lists: so a string is one label unless its
+    parts are known labels.
 
     Examples
     --------
@@ -88,12 +88,12 @@ def split_known(cell: str, known: Container[str] | None) -> list[str]:
 
 
 def _is_known(label: str, known: Container[str]) -> bool:
-    """Whether a label is one of a collection, or means a node of a taxonomy (by an alias, by its whole path)."""
+    """Whether a label is in a collection, or stands for a node of a taxonomy (also by an alias or a whole path)."""
     return known.find(label) is not None if isinstance(known, Taxonomy) else label in known
 
 
 def bare(label: str) -> str:
-    """A label without the blanks and the angle brackets that may stand around it."""
+    """A label without surrounding white space and angle brackets."""
     label = label.strip()
     return label[1:-1] if label[:1] == "<" and label[-1:] == ">" else label
 
@@ -101,7 +101,7 @@ def bare(label: str) -> str:
 def choose_separator(
     cells: Sequence[str], known: Container[str] | None = None, separators: Sequence[str] = SEPARATORS
 ) -> str | None:
-    """The separator that finds most known labels; without such, the first one that separates; None if there is none."""
+    """The separator that gives most known labels; otherwise the first one that separates labels, or None."""
     occurring = [s for s in separators if any(s in cell for cell in cells)]
     if known is None or not occurring:
         return next((s for s in occurring if _separates(s, cells)), None)
@@ -112,15 +112,15 @@ def choose_separator(
         return sum(_is_known(part, known) for part in parts) / max(len(parts), 1)
 
     shares = {s: share_found(s) for s in (None, *occurring)}
-    best = max(shares, key=lambda s: shares[s])  # the first of equals: a cell that is a label is one
+    best = max(shares, key=lambda s: shares[s])  # the first if equal: a cell that is a known label is not split
     return best if shares[best] > 0 else next((s for s in occurring if _separates(s, cells)), None)
 
 
 def _separates(separator: str, cells: Sequence[str]) -> bool:
-    """Whether a character joins labels rather than being part of names, as the comma of ``Print, Copy & Scan`` is.
+    """Whether a character separates labels and is not part of names, as the comma of ``Print, Copy & Scan`` is.
 
-    It joins them if many cells hold it. In few cells, and commas in cells that are paths, half of the parts must be
-    labels of other cells, or paths that begin as others do.
+    It separates labels if many cells contain it. If few do, and for commas in cells that are paths, half of the parts
+    must be labels of other cells, or paths with the same first step.
     """
     filled = [cell.strip() for cell in cells if cell.strip()]
     joined = [cell for cell in filled if separator in cell]
@@ -133,7 +133,7 @@ def _separates(separator: str, cells: Sequence[str]) -> bool:
 
 
 def path_mark(cells: Sequence[str]) -> str | None:
-    """The mark between the steps of paths, such as `` > ``, that at least half of the cells hold, or None.
+    """The mark between the steps of paths, such as `` > ``, that at least half of the cells contain, or None.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def path_mark(cells: Sequence[str]) -> str | None:
 
 
 def part_of_path(label: str, mark: str | None, part: str) -> str:
-    """The last step of a path, or (``part="path"``) the whole path with slashes; labels without the mark as they are.
+    """The last step of a path, or (``part="path"``) the whole path with slashes; labels without the mark are unchanged.
 
     Examples
     --------
@@ -159,14 +159,14 @@ def part_of_path(label: str, mark: str | None, part: str) -> str:
 
 
 def separator_note(cells: Sequence[str], known: Container[str] | None = None) -> str | None:
-    """What to say where a character that often separates labels was taken as part of them; None if there is none."""
+    """A note if a character that often separates labels was read as part of them, otherwise None."""
     joined = {s: [cell for cell in cells if s in cell] for s in SEPARATORS}
     kept = next((s for s in SEPARATORS if joined[s]), None)
     if kept is None or (known is not None and all(_is_known(cell.strip(), known) for cell in set(joined[kept]))):
         return None
     return (
-        f"{kept!r} is taken as part of the labels in {len(joined[kept]):,} of {len(cells):,} cells, as in "
-        f"{joined[kept][0][:60]!r}; --label-separator '{kept}' (in Python label_separator={kept!r}) cuts there"
+        f"{kept!r} is read as part of the labels in {len(joined[kept]):,} of {len(cells):,} cells, as in "
+        f"{joined[kept][0][:60]!r}; --label-separator '{kept}' (in Python label_separator={kept!r}) splits them"
     )
 
 
@@ -174,12 +174,12 @@ def separator_note(cells: Sequence[str], known: Container[str] | None = None) ->
 
 
 def label_names(
-    value: Any, part: str | None, separator: str | None, where: str, known: Container[str] | None = None
+    value: JSON, part: str | None, separator: str | None, where: str, known: Container[str] | None = None
 ) -> list[str]:
     """The labels of one document as names.
 
-    ``part`` says what of an entry that is itself a list or a record is the label: "id", "name", "last", "path". A
-    string is cut at the separator, or, where none is given, as `split_known` does.
+    ``part`` is the part of a list or record that is the label: "id", "name", "last" or "path". A string is split at the
+    separator, or by `split_known` if none is given.
 
     Examples
     --------
@@ -194,12 +194,13 @@ def label_names(
     return list(dict.fromkeys(_entry_name(entry, part, where) for entry in entries))
 
 
-def _entry_name(entry: Any, part: str | None, where: str) -> str:
+def _entry_name(entry: JSON, part: str | None, where: str) -> str:
     if isinstance(entry, str):
         return entry
     if isinstance(entry, dict):
-        keys = (*ID_KEYS, *NAME_KEYS) if part == "id" else (*NAME_KEYS, *ID_KEYS)
-        found = next((entry[key] for key in (part, *keys) if entry.get(key) is not None), None)
+        keys = [*ID_KEYS, *NAME_KEYS] if part == "id" else [*NAME_KEYS, *ID_KEYS]
+        keys = keys if part is None else [part, *keys]
+        found = next((entry[key] for key in keys if entry.get(key) is not None), None)
         if isinstance(found, (str, int, float)):
             return str(found)
     elif isinstance(entry, list) and entry and all(isinstance(e, (str, int, float)) for e in entry):
@@ -209,16 +210,17 @@ def _entry_name(entry: Any, part: str | None, where: str) -> str:
     elif isinstance(entry, (int, float)) and not isinstance(entry, bool):
         return str(entry)
     raise DataError(
-        f"{where}: a label is a string, a list of strings or a record with id or name; got {reprlib.repr(entry)}."
+        f"{where}: expected a label as a string, a list of strings or a record with id or name; "
+        f"got {reprlib.repr(entry)}."
     )
 
 
-def choose_part(values: Iterable[Any], known: Container[str] | None) -> str | None:
-    """Which part of entries that are lists or records is the label: what is known, otherwise names.
+def choose_part(values: Iterable[JSON], known: Container[str] | None) -> str | None:
+    """The part of lists or records that is the label: the part with most known labels, otherwise the name.
 
-    The part is "last", "name", "id" or "path" of a list, or a key of a record. If nothing is known, a list is read as
-    [id, name, ...] if its first element always looks like a code and its second never does, and as a path (the last
-    element counts) if not. Entries that are no labels are left for `label_names` to name with their place.
+    The part is "last", "name", "id" or "path" of a list, or a key of a record. If no labels are known, a list is read
+    as [id, name, ...] if its first element always looks like a code and its second never does, otherwise as a path,
+    whose last element is the label. Entries that are not labels are reported by `label_names`, with their place.
     """
     entries = [e for value in values if isinstance(value, list) for e in value if isinstance(e, (list, dict)) and e]
     if not entries:
@@ -235,7 +237,7 @@ def choose_part(values: Iterable[Any], known: Container[str] | None) -> str | No
     return "name" if pairs else "last"
 
 
-def _n_known(entries: list[Any], part: str, known: Container[str]) -> int:
+def _n_known(entries: Sequence[JSON], part: str, known: Container[str]) -> int:
     n = 0
     for entry in entries:
         try:

@@ -1,8 +1,8 @@
-"""Files to read: opened through their compression, decoded line by line, with line numbers; members of archives.
+"""Input files: decompressed and decoded line by line, with line numbers; members of archives.
 
-A tar file is a chain of headers of 512 bytes, each followed by its content, and ends with blocks of zeros. Python's
-tarfile takes a header whose checksum is wrong, or the end of the file, for the end of the archive; here archives are
-read to their end, so that damage is an error and not fewer documents.
+A tar file is a sequence of headers of 512 bytes, each followed by its content, and ends with blocks of zeros. The
+tarfile module of Python treats a header with a wrong checksum, or the end of the file, as the end of the archive; here
+archives are read to their end, so that a damaged archive is an error instead of fewer documents.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from linnaeus.taxonomy import Taxonomy
 
 __all__ = ["InputFile", "ReadOptions", "is_tar", "is_zip", "members"]
 
-HEAD = 1 << 16  # bytes looked at to recognise a format
+HEAD = 1 << 16  # bytes examined to recognise a format
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How to read; a reader uses what concerns its format. See `linnaeus.data.read_dataset`."""
+    """Options of the readers; each uses those of its format. See `linnaeus.data.read_dataset`."""
 
     taxonomy: Taxonomy | None = None
     text: tuple[str, ...] = ()
@@ -57,13 +57,13 @@ class ReadOptions:
 
 
 class InputFile:
-    """A path, or ``-`` for standard input; ``max_unpacked`` limits the bytes that a compressed file unpacks to."""
+    """A path, or ``-`` for standard input; ``max_unpacked`` limits the decompressed size in bytes."""
 
     def __init__(self, path: str | PathLike[str], max_unpacked: int | None = None) -> None:
         self.path = None if str(path) == "-" else Path(path)
         self.name = "<stdin>" if self.path is None else str(path)
         self.max_unpacked = max_unpacked
-        self._content: bytes | None = None  # of a pipe, which cannot be read twice: to recognise it, and for good
+        self._content: bytes | None = None  # of a pipe, which cannot be read twice
         if self.path is None:
             self._content = sys.stdin.buffer.read()
         elif not self.path.exists():
@@ -77,14 +77,14 @@ class InputFile:
 
     @property
     def ending(self) -> str:
-        """The ending of the name in lower case, without that of a compression: ``.csv`` of docs.CSV.gz."""
+        """The ending of the name in lower case, without that of the compression: ``.csv`` for docs.CSV.gz."""
         if self.path is None:
             return ""
         name = Path(self.path.name.lower())
         return (name.with_suffix("") if name.suffix in (*files.ENDINGS, ".zip") else name).suffix
 
     def open(self) -> BinaryIO:
-        """The bytes behind the compression, which is recognised by its first bytes, not by the name."""
+        """The decompressed bytes; the compression is recognised by the first bytes, not by the name."""
         raw = self.raw()
         try:
             with files.intact(self.name, DataError):
@@ -94,7 +94,7 @@ class InputFile:
             raise
 
     def open_seekable(self) -> BinaryIO:
-        """The same, read whole where a compression does not let it seek: for archives that are read from their end."""
+        """The decompressed bytes as a seekable stream, for archives that are read from their end."""
         stream = self.open()
         if stream.seekable():
             return stream
@@ -102,34 +102,34 @@ class InputFile:
             return io.BytesIO(stream.read())
 
     def raw(self) -> BinaryIO:
-        """The bytes as they are stored."""
+        """The bytes as stored."""
         if self._content is not None:
             return io.BytesIO(self._content)
         assert self.path is not None
         return self.path.open("rb")
 
     def read(self) -> bytes:
-        """All bytes behind the compression."""
+        """All decompressed bytes."""
         with files.intact(self.name, DataError), self.open() as stream:
             return stream.read()
 
     @cached_property
     def head(self) -> bytes:
-        """The first bytes of the content."""
+        """The first decompressed bytes."""
         with files.intact(self.name, DataError), self.open() as stream:
             return stream.read(HEAD)
 
     def text_head(self, encoding: str | None = None) -> str:
-        """The first bytes as text without byte order mark, to look at; what is no text is replaced."""
+        """The first bytes as text without byte-order mark; bytes that are not text are replaced."""
         chosen = files.text_encoding(self.head, encoding, self.name, DataError)
         return self.head.decode(chosen, "replace").removeprefix("\ufeff")
 
     def check_not_empty(self, encoding: str | None = None) -> None:
         if not files.without_mark(self.head) or not self.text_head(encoding).strip():
-            raise DataError(f"{self.name} is empty; documents were expected.")
+            raise DataError(f"{self.name} is empty; expected documents.")
 
     def lines(self, encoding: str | None = None) -> Iterator[tuple[int, str]]:
-        """(number, text) of every line with its line end; UTF-8 unless a byte order mark or ``encoding`` says other."""
+        """(number, text) of every line with its line end; UTF-8 unless a byte-order mark or ``encoding`` is given."""
         encoding = files.text_encoding(self.head, encoding, self.name, DataError)
         if files.cuts_at_line_feeds(encoding):
             yield from self._decoded(encoding)
@@ -145,7 +145,7 @@ class InputFile:
                     yield number, (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).decode(encoding)
         except UnicodeDecodeError as wrong:
             raise DataError(files.wrong_byte(self.name, number, wrong, encoding)) from None
-        except UnicodeError as wrong:  # encodings such as idna, which say no position
+        except UnicodeError as wrong:  # from encodings such as idna, which do not give a position
             where = place(self.name, number)
             raise DataError(f"{where} is not {encoding.upper()} ({wrong}); {files.NAME_ENCODING}.") from None
 
@@ -154,12 +154,12 @@ CHUNK = 1 << 20
 
 
 def is_tar(head: bytes) -> bool:
-    """Whether the first bytes are those of a tar file."""
+    """Whether a file with these first bytes is a tar file."""
     return head[257:262] == b"ustar"
 
 
 def is_zip(head: bytes) -> bool:
-    """Whether the first bytes are those of a zip file."""
+    """Whether a file with these first bytes is a zip file."""
     return head.startswith(files.ZIP)
 
 
@@ -188,7 +188,7 @@ def _zip_members(source: InputFile) -> Iterator[tuple[str, bytes]]:
     with files.intact(source.name, DataError), source.open_seekable() as stream:
         limit = files.unpack_limit(stream.seek(0, io.SEEK_END), source.max_unpacked)
         found = files.zip_members(stream, source.name, DataError)
-        if sum(info.file_size for info in found) > limit:  # no more than this is read of each
+        if sum(info.file_size for info in found) > limit:  # at most this size is read of each member
             raise DataError(files.too_large(source.name, limit))
         with zipfile.ZipFile(stream) as archive:
             for info in found:
@@ -196,7 +196,7 @@ def _zip_members(source: InputFile) -> Iterator[tuple[str, bytes]]:
 
 
 class _Member(tarfile.TarInfo):
-    """A header; a block that is neither a header nor all zeros is an error at any place, not only at the first."""
+    """A header; any block that is neither a header nor all zeros is an error, not only the first one."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _Member:
@@ -210,7 +210,7 @@ class _Member(tarfile.TarInfo):
 
 
 class _Watched:
-    """A stream that knows how much was read of it and where its last byte other than zero stood."""
+    """A stream that counts the bytes read and the position of the last byte other than zero."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self.stream = stream
@@ -225,8 +225,8 @@ class _Watched:
         return chunk
 
     def check_ends_at(self, end: int) -> None:
-        """Read what is left, which also checks the sum of a gzip file: there is nothing but zeros."""
+        """Read the rest, which also verifies the checksum of a gzip file; raise an error if it is not all zeros."""
         while self.read(CHUNK):
             pass
         if self.last > end:
-            raise tarfile.ReadError(f"its end is marked at byte {end:,}, but there is more after it")
+            raise tarfile.ReadError(f"its end is marked at byte {end:,}, but more data follow")

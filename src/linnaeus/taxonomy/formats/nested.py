@@ -17,11 +17,12 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from linnaeus.errors import ParameterError, TaxonomyError
 from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
 from linnaeus.taxonomy.taxonomy import Taxonomy
+from linnaeus.typing import JSON
 
 __all__ = [
     "CHILDREN",
@@ -36,8 +37,6 @@ __all__ = [
 ]
 
 KNOWN_OPTIONS = ("names",)
-
-JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
 
 
 def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
