@@ -53,6 +53,9 @@ class Fixed:
         value = self.value(candidate, n_docs)
         return Outcome(candidate, n_docs, value, value, "own", 1.0)
 
+    def out_of_fold(self) -> None:
+        return None
+
     def fit_seconds(self, outcome) -> float:
         return outcome.seconds
 

@@ -87,6 +87,34 @@ def test_sources_with_a_map_see_the_features_of_the_mixture_through_it() -> None
     assert plain.max_time == mapped.model.max_time == 4.0
 
 
+@pytest.mark.parametrize("measure", ["macro_f1", "average_precision"])
+def test_with_time_cut_and_probabilities_are_learned_from_scores_of_all_documents(measure: str) -> None:
+    X, y = sets(420)
+    auto = AutoClassifier(TAX, budget=1e6, measure=measure).fit(X, y, models=["OneVsRestSVM"], tuned=("features",))
+    report = auto.report_
+    assert report.n_held_out < 150
+    assert sorted(report.refined.held.documents) == list(range(420))
+    assert report.learned_from is report.refined
+    assert "all 420 documents in 5 folds" in str(report)
+    assert auto.pipeline_.decoder_.name == report.refined.cut != "own"
+    short = AutoClassifier(TAX, budget=0.001, measure=measure).fit(X, y, models=["OneVsRestSVM"], tuned=())
+    assert short.report_.refined is None
+    assert short.report_.learned_from is short.report_.chosen
+
+
+def test_the_width_of_a_map_and_the_scale_of_c_are_those_of_the_search_in_all_fits() -> None:
+    X, y = sets(420)
+    Y = TAX.indicator(y)
+    evaluator = Evaluator(X, Y, TAX, feature_variants(None, X, 0), splits_of(Y, 0), "micro_f1", 0)
+    candidate = Candidate("OneVsRestSVM", "rbf map", 1.0)
+    evaluator.run(candidate, 100)
+    folds = evaluator.out_of_fold()
+    assert folds.features("rbf map").gamma == evaluator.features("rbf map").gamma == evaluator.gamma
+    assert folds.model(candidate).C == evaluator.model(candidate).C
+    assert folds.out_of_fold() is None
+    assert len(folds.rows) == 420
+
+
 def test_weights_of_documents_count_in_fits_and_in_the_measure() -> None:
     X, y = one_label(80)
     X, y = np.concatenate([X, X]), np.concatenate([y, np.roll(np.array(LEAVES), 1)[np.searchsorted(LEAVES, y)]])

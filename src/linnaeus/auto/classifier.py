@@ -33,7 +33,7 @@ __all__ = ["LAST_FIT_FOLDER", "AutoClassifier"]
 
 LAST_FIT_FOLDER = "fit-"  # beginning of the names of checkpoints of last fits
 
-_STEPS = 500  # nodes up to which curves of probabilities are isotonic, which takes longer
+_STEPS, _MANY = 500, 2_000  # nodes up to which, and held-out documents from which, curves are isotonic
 
 
 class _Fixed(NamedTuple):
@@ -160,7 +160,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         found = self._search(X, Y, taxonomy, budget, models, tuned, fixed, weights, say)
         self.report_: AutoReport | None = None if found is None else found[0]
         pipe = self._pipeline(found, fixed)
-        sources = () if found is None else found[0].chosen.sources
+        sources = () if found is None else found[0].learned_from.sources
         ready = {"held_out": [source.held for source in sources]} if sources else {}
         self.pipeline_ = pipe.fit(X, y, sample_weight, feature_names=feature_names, **ready)
         if found is not None:
@@ -228,17 +228,20 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         folder = self._last_checkpoint(report.chosen.candidate, dict(fixed.parameters))
         model = evaluator.model(report.chosen.candidate, max_time=limit, checkpoint=folder)
         model.set_params(taxonomy=self.taxonomy)
-        features = evaluator.variants[report.chosen.candidate.features]
-        return Pipeline(model, features, decoder=evaluator.fitted_cut(report.chosen))
+        features = evaluator.features(report.chosen.candidate.features)
+        return Pipeline(model, features, decoder=evaluator.fitted_cut(report.learned_from))
 
     def _calibrate(self, X: object, y: object, report: AutoReport) -> None:
         """Probabilities from the held-out scores of the search."""
-        held = report.chosen.held
-        if held is None:
+        source = report.learned_from
+        if source.held is None:
             return
-        few = len(held.nodes) <= _STEPS and report.measure != measures.RANKING
+        # Steps of few documents have many ties, which cost rankings more than curves of the wrong shape do.
+        steps = len(source.held.documents) >= _MANY and len(source.held.nodes) <= _STEPS
+        steps &= report.measure != measures.RANKING
+        method = "isotonic" if steps else "platt"
         try:
-            calibrate(self.pipeline_, X, y, cv=held, method="isotonic" if few else "platt", coherent=report.chosen.way)
+            calibrate(self.pipeline_, X, y, cv=source.held, method=method, coherent=source.way)
         except LinnaeusError as error:
             report.notes.append(f"The model has no calibrated probabilities: {error}")
 

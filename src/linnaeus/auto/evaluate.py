@@ -44,6 +44,7 @@ OWN = "own"  # the model's own decoder
 HELD_OUT, MOST_HELD, MOST_SCORES = 0.25, 4_000, 20_000_000
 FEW, FOLDS = 400, 3  # documents below which all are held out once, in folds
 TOO_FEW = 12  # documents below which nothing is held out
+_OUT_OF_FOLD = 5
 _MANY_NODES = 3_000  # from which curves of single nodes wait for the last round, and are not projected on DAGs
 
 Split = tuple[IntArray, IntArray]
@@ -124,8 +125,10 @@ class Evaluator:
     fixed: Mapping[str, object] = field(default_factory=dict)  # parameters of models that are not searched over
     decoder: Decoder | str | None = None  # instead of the best cut; "own" is the model's own decoder
     weights: FloatArray | None = None
-    matrices: dict[tuple[str, int], tuple[Matrix, Matrix, float]] = field(default_factory=dict)
+    matrices: dict[tuple[str, int], tuple[Matrix, Matrix]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)  # of the features
+    scales: dict[str, float] = field(default_factory=dict)  # mean squared lengths of the vectors
+    gamma: float | None = None  # of maps: chosen once, so that curves and C mean the same in the last fit
     _last: tuple[Place, int, TaxonomyClassifier] | None = None  # of a model that can be fitted further
 
     def __post_init__(self) -> None:
@@ -157,12 +160,19 @@ class Evaluator:
         made = sum(self.seconds.get(name, 0.0) for name in {one.features for one in (candidate, *candidate.sources)})
         return (outcome.seconds + made) / len(self.splits)
 
-    def matrix(self, variant: str, part: int) -> tuple[Matrix, Matrix, float]:
-        """The vectors of both sides of a split, features learned from the first, and their mean squared length."""
+    def features(self, variant: str) -> Transformer | None:
+        """Unfitted features; maps have the width that was chosen by the first of them."""
+        features = self.variants[variant]
+        if isinstance(features, KernelMap) and self.gamma is not None:
+            return clone(features).set_params(gamma=self.gamma)
+        return features
+
+    def matrix(self, variant: str, part: int) -> tuple[Matrix, Matrix]:
+        """The vectors of both sides of a split, features learned from the first."""
         if (variant, part) not in self.matrices:
             began = time.perf_counter()
             learn, held = self.splits[part]
-            features = self.variants[variant]
+            features = self.features(variant)
             given, given_held = (take_documents(self.documents, rows) for rows in (learn, held))
             if features is None:
                 X, X_held = cast(Matrix, given), cast(Matrix, given_held)
@@ -170,12 +180,26 @@ class Evaluator:
                 made = clone(features)
                 X = made.fit_transform(given, self.taxonomy.close(self.Y[learn], keep_root=False))
                 X_held = made.transform(given_held)
-            values = X.data if is_sparse(X) else np.asarray(X)
-            length = float(np.square(values, dtype=np.float64).sum()) / max(1, X.shape[0])
-            length = float(f"{length:.0e}") if np.isfinite(length) and length > 0 else 1.0
-            self.matrices[variant, part] = X, X_held, length
+                if isinstance(made, KernelMap):
+                    self.gamma = made.gamma_
+            self.matrices[variant, part] = X, X_held
             self.seconds[variant] = self.seconds.get(variant, 0.0) + time.perf_counter() - began
+            if variant not in self.scales:
+                self.scales[variant] = _squared_length(X)
         return self.matrices[variant, part]
+
+    def scale(self, variant: str) -> float:
+        """Mean squared length of the vectors, which C is relative to."""
+        if variant not in self.scales:
+            self.matrix(variant, 0)
+        return self.scales[variant]
+
+    def out_of_fold(self) -> Evaluator | None:
+        """The same with every document held out once, in five folds; None where it is so, or would be too large."""
+        if len(self.splits) > 1 or self.Y.shape[0] * self.taxonomy.n_nodes > MOST_SCORES:
+            return None
+        splits = [(train, test) for train, test in kfold(self.Y, _OUT_OF_FOLD, random_state=self.seed) if len(test)]
+        return replace(self, splits=splits, matrices={}, seconds={}, scales=dict(self.scales), _last=None)
 
     # -- a candidate ---------------------------------------------------------------------------------------------------
 
@@ -210,24 +234,23 @@ class Evaluator:
         seconds = outcome.seconds + sum(one.seconds for one in sources)
         return replace(outcome, seconds=seconds, sources=tuple(sources))
 
-    def model(self, candidate: Candidate, part: int = 0, **more: object) -> TaxonomyClassifier:
+    def model(self, candidate: Candidate, **more: object) -> TaxonomyClassifier:
         """The unfitted model of a candidate."""
         if candidate.sources:
-            return self._mixture(candidate, part, more)
-        scale = self.matrix(candidate.features, part)[2]
-        if self.fixed.get("kernel", "linear") != "linear":  # every document has length 1 there
-            scale = 1.0
+            return self._mixture(candidate, more)
+        kernel = self.fixed.get("kernel", "linear") != "linear"  # every document has length 1 there
+        scale = 1.0 if kernel else self.scale(candidate.features)
         usual = {"random_state": self.seed, "n_jobs": self.n_jobs, **self.fixed, **more}
         return make_model(candidate, self.taxonomy, scale, **usual)
 
-    def _mixture(self, candidate: Candidate, part: int, more: Mapping[str, object]) -> Mixture:
+    def _mixture(self, candidate: Candidate, more: Mapping[str, object]) -> Mixture:
         """The unfitted mixture; its sources share the time, and have no checkpoints."""
         limit = more.get("max_time")
         own = {} if not isinstance(limit, float) else {"max_time": limit / len(candidate.sources)}
         sources: list[tuple[str, TaxonomyClassifier | Pipeline]] = []
         for i, source in enumerate(candidate.sources):
-            model: TaxonomyClassifier | Pipeline = self.model(source, part, **own)
-            features = self.variants[source.features]
+            model: TaxonomyClassifier | Pipeline = self.model(source, **own)
+            features = self.features(source.features)
             if source.features != candidate.features and isinstance(features, KernelMap):
                 model = Pipeline(model, clone(features).set_params(features=None))
             sources.append((f"source {i + 1}", model))
@@ -237,9 +260,9 @@ class Evaluator:
         parts, own, stopped = [], [], False
         limit = {} if max_time is None else {"max_time": max(1.0, max_time / len(self.splits))}
         for part, (learn, _) in enumerate(self.splits):
-            X, X_held, _ = self.matrix(candidate.features, part)
+            X, X_held = self.matrix(candidate.features, part)
             rows = np.sort(np.random.default_rng(self.seed).permutation(len(learn))[:n_docs])
-            model = self._begun(candidate, n_docs, part, **limit)
+            model = self._begun(candidate, n_docs, **limit)
             weights = () if self.weights is None else (self.weights[learn][rows],)
             model.fit(X[rows], self.Y[learn][rows], *weights)
             S = np.concatenate([np.asarray(block, dtype=np.float32) for block in model.score_blocks(X_held)])
@@ -260,9 +283,9 @@ class Evaluator:
         way = coherent_way(model, self.one_label and model.single_label)
         return held, self._affordable_way(way), stopped
 
-    def _begun(self, candidate: Candidate, n_docs: int, part: int, **limit: float) -> TaxonomyClassifier:
+    def _begun(self, candidate: Candidate, n_docs: int, **limit: float) -> TaxonomyClassifier:
         """An unfitted model, or the one that was fitted last, where it can be fitted further."""
-        model = self.model(candidate, part, **limit)
+        model = self.model(candidate, **limit)
         if len(self.splits) > 1 or "warm_start" not in parameters_of(candidate.model):
             return model
         if self._last is not None and self._last[:2] == (candidate.place, n_docs):
@@ -283,7 +306,7 @@ class Evaluator:
             P = self.probabilities(held, way)
             value = self._weighted(measures.of_ranking(self.gold, P, self.taxonomy))
             return Outcome(candidate, n_docs, value, value, OWN, time.perf_counter() - began, held.own, held, P, way)
-        value, cut, answers = self.best_cut(held, own, way, last=n_docs == self.n_learn)
+        value, cut, answers = self.best_cut(held, own, way, last=n_docs >= self.n_learn)
         return Outcome(candidate, n_docs, value, own, cut, time.perf_counter() - began, answers, held, None, way)
 
     def value(self, answers: CSR) -> float:
@@ -334,19 +357,17 @@ class Evaluator:
         found["instance_cut"] = InstanceCut(target="f1", at_least_one=not some)
         return found
 
-    def fitted_cut(self, outcome: Outcome) -> Decoder | None:
-        """The cut of an outcome, fitted on all held-out documents; None for the model's own decoder.
+    def with_cut(self, outcome: Outcome) -> Outcome:
+        """The outcome with a cut, where the measure is of rankings: that of largest hierarchical F1."""
+        if self.measure != measures.RANKING or outcome.held is None or outcome.held.own is None:
+            return outcome
+        return replace(outcome, cut=self.best_cut(outcome.held, self.value(outcome.held.own), outcome.way)[1])
 
-        Where the measure is of rankings, the cut of largest hierarchical F1.
-        """
-        if outcome.held is None or outcome.held.own is None:
+    def fitted_cut(self, outcome: Outcome) -> Decoder | None:
+        """The cut of an outcome, fitted on all its held-out documents; None for the model's own decoder."""
+        if outcome.held is None or outcome.cut == OWN:
             return None
-        name = outcome.cut
-        if self.measure == measures.RANKING:
-            name = self.best_cut(outcome.held, self.value(outcome.held.own), outcome.way)[1]
-        if name == OWN:
-            return None
-        cut = self.cuts(outcome.held)[name]
+        cut = self.cuts(outcome.held)[outcome.cut]
         if not isinstance(cut, CutOff) or cut.fitted:
             return cut
         return outcome.held.fit(cut, measures.metric_of(self.measure))
@@ -405,3 +426,10 @@ class Evaluator:
             )
             P[np.ix_(here, curves.nodes)] = curves(filled[here], self.taxonomy, held.nodes)
         return P
+
+
+def _squared_length(X: Matrix) -> float:
+    """Mean squared length of the rows, rounded to one digit; 1 where there is none."""
+    values = X.data if is_sparse(X) else np.asarray(X)
+    length = float(np.square(values, dtype=np.float64).sum()) / max(1, X.shape[0])
+    return float(f"{length:.0e}") if np.isfinite(length) and length > 0 else 1.0

@@ -37,6 +37,9 @@ class AutoReport:
         Number of held-out documents.
     notes : list of str
         What a user should know.
+    refined : Outcome or None
+        The chosen candidate with every document held out once, which the cut, the probabilities and the weights of a
+        mixture are learned from; None where there was no time for it.
     """
 
     measure: str
@@ -50,12 +53,18 @@ class AutoReport:
     runner_up: Outcome | None = None
     tried: list[Outcome] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    refined: Outcome | None = field(default=None, repr=False)
+
+    @property
+    def learned_from(self) -> Outcome:
+        """What the cut, the probabilities and the weights of a mixture are learned from."""
+        return self.chosen if self.refined is None else self.refined
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
         return {
             "measure": self.measure,
-            "chosen": _plain(self.chosen),
+            "chosen": {**_plain(self.chosen), "cut": self.learned_from.cut},
             "runner_up": None if self.runner_up is None else _plain(self.runner_up),
             "baseline": _plain(self.baseline),
             "value": self.value,
@@ -70,7 +79,7 @@ class AutoReport:
     def __str__(self) -> str:
         name, (low, high) = self.measure.replace("_", " "), self.interval
         lines = [
-            f"chosen: {self.chosen.candidate}, {cut_words(self.chosen)}",
+            f"chosen: {self.chosen.candidate}, {cut_words(self.learned_from)}",
             f"held-out {name} {self.value:.4f} (95% interval {low:.4f} to {high:.4f}, {self.n_held_out:,} documents)",
         ]
         if self.runner_up is not None:

@@ -8,6 +8,8 @@
         the next; then a larger map, where the best has one
     5   mixtures of the best two and three of different kinds, from their held-out scores; one is taken only where it
         wins by more than chance
+    6   the chosen one with every document held out once, in five folds, where there is time: its cut, probabilities and
+        weights of a mixture are learned from these scores
 
 The order is fixed by the seed. The clock only decides how far the search goes: a fit that is forecast to end after the
 budget, with the last fit on all documents still to come, is left out, and the report says so. Everything that was
@@ -64,8 +66,8 @@ LAST_FIT = 1.4  # times the fit of a candidate that the one on all documents tak
 _PILOT, _PILOT_FROM = 8, 400  # a model that cannot be stopped first learns from an eighth of more documents than this
 _CLEAR = 0.005  # below the best: a direction of C is left at once
 _FOLLOWED = 3  # places whose C is followed
-_SOURCES = 3  # candidates of different kinds whose scores are kept for mixtures
-_FOR_MIXING = 0.15  # share of the budget that is left for mixtures, and for the last fit of more than one source
+_FOR_MIXING = 0.1  # share of the budget that is left for mixtures, and for the last fit of more than one source
+_FOLD_FITS, _FOR_FOLDS = 5.5, 0.25  # fits that holding out every document takes, and the most of the budget for them
 
 
 @dataclass
@@ -140,14 +142,19 @@ class Search:
         self.tried = [one if id(one) in wanted else one.without_scores() for one in self.tried]
 
     def _best_kinds(self) -> list[Outcome]:
-        """The best outcomes with the most documents, of different models or features each; the best first."""
+        """The best outcome with the most documents, then the best with other features and of another model."""
         if not self.tried:
             return []
         most = max(one.n_docs for one in self.tried)
-        kinds: dict[tuple[str, str], Outcome] = {}
-        for one in sorted((one for one in self.tried if one.n_docs == most), key=lambda one: -one.value):
-            kinds.setdefault((one.candidate.model, one.candidate.features), one)
-        return list(kinds.values())[:_SOURCES]
+        ranked = sorted((one for one in self.tried if one.n_docs == most), key=lambda one: -one.value)
+        first = ranked[0]
+        kinds = [first]
+        for differs in (
+            lambda one: _front(one) != _front(first),
+            lambda one: one.candidate.model != first.candidate.model,
+        ):
+            kinds += [one for one in ranked if differs(one) and one not in kinds][:1]
+        return kinds
 
     def best(self) -> Outcome | None:
         """The best outcome with the most documents; of equal ones the first."""
@@ -172,7 +179,9 @@ class Search:
         if self.budget is None:
             return float("inf")
         share = 1.0 - _FOR_MIXING if len(self.models) > 1 else 1.0
-        return share * self.budget - self.spent - LAST_FIT * self._last_fit()
+        last = self._last_fit()
+        folds = min(_FOLD_FITS * last, _FOR_FOLDS * self.budget) if self.evaluator.out_of_fold() is not None else 0.0
+        return share * self.budget - self.spent - LAST_FIT * last - folds
 
     def _last_fit(self) -> float:
         best = self.best()
@@ -363,7 +372,8 @@ class Search:
         evaluator, chosen, most = self.evaluator, self.mixture or self.best(), self.evaluator.n_learn
         assert chosen is not None
         assert self.budget is not None
-        chosen = self._with_scores(chosen)
+        chosen = evaluator.with_cut(self._with_scores(chosen))
+        refined = self._refined(chosen)
         kind = (chosen.candidate.model, chosen.candidate.features)
         others = [
             one for one in self.tried if one.n_docs == most and (one.candidate.model, one.candidate.features) != kind
@@ -384,7 +394,31 @@ class Search:
             max(others, key=lambda one: one.value, default=None),
             self.tried,
             notes,
+            refined,
         )
+
+    def _refined(self, chosen: Outcome) -> Outcome | None:
+        """The chosen candidate with every document held out once; None where there is no time for it."""
+        folds = self.evaluator.out_of_fold()
+        parts = chosen.sources or (chosen,)
+        seconds = sum(self.evaluator.fit_seconds(one) for one in parts)
+        assert self.budget is not None
+        if folds is None or self.spent + (_FOLD_FITS + LAST_FIT) * seconds > self.budget:
+            return None
+        limit = (self.budget - self.spent - LAST_FIT * seconds) / len(parts)
+        outcomes = [folds.run(one.candidate, folds.Y.shape[0], max_time=limit) for one in parts]
+        refined = folds.with_cut(folds.mix(outcomes) if chosen.sources else outcomes[0])
+        self.say(f"{chosen.candidate}, all documents in {len(folds.splits)} folds: {refined.value:.4f}")
+        self.notes.append(
+            f"The cut and the probabilities are learned from scores of all {len(folds.rows):,} documents in "
+            f"{len(folds.splits)} folds ({folds.measure.replace('_', ' ')} {refined.value:.4f})."
+        )
+        return refined
+
+
+def _front(outcome: Outcome) -> str:
+    """The kind of features: maps of different sizes are of one kind."""
+    return outcome.candidate.features.split(" of ")[0]
 
 
 def _together(outcomes: Iterable[Outcome]) -> list[Outcome]:
