@@ -106,7 +106,8 @@ class Candidate:
 
     def __str__(self) -> str:
         if self.sources:
-            return "mixture of " + " and ".join(str(source) for source in self.sources)
+            *before, last = (str(source) for source in self.sources)
+            return f"mixture of {', '.join(before)} and {last}"
         said = [] if self.C is None else [f"C {self.C:g}"]
         said += [] if not self.pull else [f"pull {self.pull:g}"]
         said += {"closed": ["learns closed sets"], "frontier": ["learns the most specific labels"]}.get(
