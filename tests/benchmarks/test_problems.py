@@ -43,7 +43,9 @@ SIZES = {  # documents of train and test, nodes
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name.startswith("mesh") else ()) for name in SIZES]
+)
 def test_problems_have_their_size(name: str, data_dir: object) -> None:
     problem = problems.load(name)
     n_train, n_test, n_nodes = SIZES[name]

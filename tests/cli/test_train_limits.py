@@ -42,6 +42,7 @@ def test_a_stopped_training_says_how_to_go_on_and_goes_on(linnaeus, files, monke
     assert not (files / "saved").exists()  # done its work
 
 
+@pytest.mark.slow
 def test_a_training_stopped_by_the_time_keeps_its_checkpoint(linnaeus, files) -> None:
     hard = ["--set", "loss=hinge", "--set", "tol=1e-7", "--set", "max_iter=100000"]
     result = linnaeus(*arguments(files, *hard, "--max-time", "0.000001", "--checkpoint", files / "saved", "--json"))

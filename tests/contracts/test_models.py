@@ -31,6 +31,7 @@ from tests.contracts.configurations import (
 )
 
 KINDS = ("kind", ["tree", "dag"])
+DENSE = ("dense", [False, True])
 
 
 def test_every_registered_model_has_configurations() -> None:
@@ -110,7 +111,10 @@ def test_a_dense_batch_has_the_labels_of_its_documents_and_their_scores_up_to_ro
     assert [np.atleast_1d(a).tolist() for a in model.predict(X[:10])] == [np.atleast_1d(a).tolist() for a in alone]
 
 
-@each_case(lambda name, settings, dense: is_first(name, settings), "dense", [False, True])
+@each_case(
+    lambda name, settings, dense: is_representative(name, settings) if dense else is_first(name, settings),
+    *DENSE,
+)
 def test_one_thread_and_several_give_the_same_model_bit_for_bit(name, settings, dense) -> None:
     tax = Taxonomy.from_edges([("R", f"n{i}") for i in range(70)])
     X, labels = documents(tax, 160, name=name)

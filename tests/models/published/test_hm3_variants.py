@@ -25,6 +25,12 @@ VARIANTS: list[dict[str, Any]] = [
     {"features": "paths", "cost": "hierarchical", "scaling": "subtree"},
 ]
 each_variant = pytest.mark.parametrize("settings", VARIANTS, ids=str)
+# Tests of several fits: a variant of the slack and one of the features in `make test`, all in `make test-all`.
+some_variants = pytest.mark.parametrize(
+    "settings",
+    [pytest.param(settings, marks=() if i in (0, 3) else pytest.mark.slow) for i, settings in enumerate(VARIANTS)],
+    ids=str,
+)
 
 
 def fit_a(setting: tuple[Any, ...], **more: Any) -> HM3:
@@ -62,7 +68,7 @@ def local_problem() -> tuple[Taxonomy, np.ndarray, list[list[str]], dict[str, li
     return tax, X, labels, own
 
 
-@each_variant
+@some_variants
 def test_variants_learn_and_answer_consistently(settings) -> None:
     tax = taxonomy()
     X, labels = documents(tax, 30)
@@ -75,7 +81,7 @@ def test_variants_learn_and_answer_consistently(settings) -> None:
     assert one.score(X, [row[0] for row in labels]) > 0.75
 
 
-@each_variant
+@some_variants
 def test_a_gram_matrix_gives_the_model_of_the_vectors(settings) -> None:
     tax = taxonomy()
     X, labels = documents(tax, 8)
@@ -98,7 +104,7 @@ def test_variants_are_stored_and_loaded(settings, tmp_path) -> None:
     assert model.predict(X) == again.predict(X)
 
 
-@each_variant
+@some_variants
 def test_a_warm_start_ends_at_the_same_optimum(settings) -> None:
     tax = taxonomy()
     X, labels = documents(tax, 8)

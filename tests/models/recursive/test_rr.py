@@ -258,7 +258,7 @@ def test_nodes_without_documents_change_nothing(loss) -> None:
 # -- fits in a row -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["sparse", "dense"])
+@pytest.mark.parametrize("kind", ["sparse", pytest.param("dense", marks=pytest.mark.slow)])
 @each_loss
 def test_warm_starts_reach_the_same_optimum_in_fewer_sweeps(loss, kind) -> None:
     tax, X, y = wide()

@@ -192,7 +192,9 @@ def test_dual_variables_that_cannot_be_written_are_copied() -> None:
     {"SAMPLE": 0}, {"SAMPLE": 10**9}, {"MOST": 1, "SAMPLE": 0}, {"MOST": 10**9}, {"SLACK": 1e9}, {"SLACK": 0.0},
     {"SLACK": -0.01, "SAMPLE": 3},
 ], ids=str)  # fmt: skip
-@pytest.mark.parametrize(("loss", "C"), [("hinge", 1.0), ("squared_hinge", 1.0), ("squared_hinge", 0.01)])
+@pytest.mark.parametrize(
+    ("loss", "C"), [("hinge", 1.0), ("squared_hinge", 0.01), pytest.param("squared_hinge", 1.0, marks=pytest.mark.slow)]
+)
 def test_screening_changes_no_optimum(loss, C, setting, monkeypatch) -> None:
     tax, X, y = wide()
     expected = make_model(loss, taxonomy=tax, C=C, tol=1e-4).fit(X, y)

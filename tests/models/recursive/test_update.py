@@ -35,7 +35,12 @@ def labels() -> list[str]:
 
 @pytest.mark.parametrize(
     ("kind", "settings", "dense"),
-    [(RRSVM, {}, False), (RRSVM, {"loss": "hinge"}, False), (RRLogistic, {}, False), (RRSVM, {}, True)],
+    [
+        (RRSVM, {}, False),
+        (RRLogistic, {}, False),
+        pytest.param(RRSVM, {"loss": "hinge"}, False, marks=pytest.mark.slow),
+        pytest.param(RRSVM, {}, True, marks=pytest.mark.slow),
+    ],
 )
 def test_new_documents_lead_to_the_optimum_of_all(kind, settings, dense, labels) -> None:
     X = documents(labels, 1)
