@@ -1,4 +1,4 @@
-"""`linnaeus train --model auto` chooses, says what and why, and refuses what contradicts a search."""
+"""`linnaeus train` chooses, says what and why, and refuses what contradicts a choice."""
 
 from __future__ import annotations
 
@@ -8,53 +8,122 @@ import pytest
 
 import linnaeus as package
 
+NAMED = ("--model", "OneVsRestSVM")
+
 
 def train(files, *more):
     data = ["--taxonomy", files / "topics.tsv", "--data", files / "docs.jsonl", "--min-df", 1]
     return ["train", *data, "--output", files / "model", *more]
 
 
-def test_auto_chooses_saves_and_reports(linnaeus, files) -> None:
-    result = linnaeus(*train(files, "--model", "auto", "--budget", "3"))
+def test_the_model_is_chosen_unless_one_is_named(linnaeus, files) -> None:
+    result = linnaeus(*train(files, "--budget", "2"))
     assert result.code == 0, result.err
     for word in ("chosen:", "held-out hierarchical f1", "95% interval", "flat baseline"):
         assert word in result.out
+    assert "choosing features and model, C and the cut by hierarchical f1 of held-out documents" in result.err
     model = package.load(files / "model")
     assert model.predict(["a kitten with a whisker"]).tolist() == ["Cats"]
     assert model.predict_proba(["a kitten"]).shape == (1, 4)
+    search = model.about_["search"]
+    assert {"chosen", "runner_up", "baseline", "value", "interval", "measure"} <= set(search)
+    assert search["chosen"]["model"] == type(model.model_).__name__
 
 
-def test_a_budget_or_measure_tunes_a_model_that_is_named(linnaeus, files) -> None:
-    result = linnaeus(*train(files, "--model", "NodeSVM", "--measure", "micro_f1", "--budget", "2", "--json"))
+def test_c_and_cut_of_a_named_model_are_tuned(linnaeus, files) -> None:
+    result = linnaeus(*train(files, "--model", "NodeSVM", "--measure", "micro_f1", "--budget", "", "--json"))
     told = json.loads(result.out)
     assert told["model"] == "NodeSVM"
     assert told["search"]["measure"] == "micro_f1"
     assert {one["model"] for one in told["search"]["tried"]} == {"NodeSVM"}
+    assert len({one["C"] for one in told["search"]["tried"]}) > 1
     low, high = told["search"]["interval"]
     assert low <= told["search"]["value"] <= high
 
 
+def test_a_given_C_is_kept_and_the_cut_chosen(linnaeus, files) -> None:
+    result = linnaeus(*train(files, *NAMED, "--C", 7, "--budget", ""))
+    assert "choosing the cut of OneVsRestSVM by hierarchical f1 of held-out documents (given: C=7" in result.err
+    assert package.load(files / "model").model_.C == 7
+
+
+def test_a_given_decoder_is_kept_and_C_chosen(linnaeus, files) -> None:
+    result = linnaeus(*train(files, *NAMED, "--decoder", "rcut", "--budget", "", "--json"))
+    told = json.loads(result.out)
+    assert told["decoder"] == "rcut"
+    assert {one["cut"] for one in told["search"]["tried"]} == {"rcut"}
+    assert len({one["C"] for one in told["search"]["tried"]}) > 1
+
+
+@pytest.mark.parametrize("given", [("--C", "2", "--decoder", "own"), ("--set", "C=2", "--decoder", "threshold")])
+def test_with_both_given_one_training_follows(linnaeus, files, given) -> None:
+    result = linnaeus(*train(files, *NAMED, *given, "--test-size", "0", "--budget", ""))
+    assert "training OneVsRestSVM ..." in result.err
+    assert "held-out" not in result.out
+    assert package.load(files / "model").model_.C == 2
+
+
+def test_a_budget_of_nothing_trains_the_flat_model_and_says_so(linnaeus, files) -> None:
+    result = linnaeus(*train(files, "--budget", "0", "--test-size", "0"))
+    assert "training OneVsRestSVM; --budget 0: nothing is tuned ..." in result.err
+    assert type(package.load(files / "model").model_).__name__ == "OneVsRestSVM"
+
+
 def test_a_search_continues_from_its_folder(linnaeus, files) -> None:
-    more = ("--model", "auto", "--budget", "0.01", "--checkpoint", files / "kept", "--json")
+    more = ("--budget", "0.01", "--checkpoint", files / "kept", "--json")
     first = json.loads(linnaeus(*train(files, *more)).out)["search"]
-    assert (files / "kept" / "search.json").exists()
+    assert [path.name for path in (files / "kept").glob("*.json")]
+    assert not list((files / "kept").glob("fit-*")), "the last training is saved, its checkpoint deleted"
     second = json.loads(linnaeus(*train(files, *more)).out)["search"]
     assert second["tried"] == first["tried"]
     assert "too small" in first["notes"][0]
 
 
+def test_the_time_limit_of_a_training_is_the_budget_of_a_choice(linnaeus, files) -> None:
+    told = json.loads(linnaeus(*train(files, *NAMED, "--max-time", "1m", "--budget", "", "--json")).out)
+    assert told["search"]["budget"] == 60
+
+
+def test_parameters_are_given_to_all_models_that_have_them(linnaeus, files) -> None:
+    more = ("--set", "tol=0.03", "--max-memory", "1GB", "--budget", "0.01", "--json")
+    told = json.loads(linnaeus(*train(files, *more)).out)
+    assert told["search"]["chosen"]["model"] == "OneVsRestSVM"
+    assert told["memory_forecast"] is not None
+    assert package.load(files / "model").model_.tol == 0.03
+
+
+def test_a_chosen_model_can_be_pruned_and_measured(linnaeus, files) -> None:
+    more = ("--budget", "0.01", "--prune", "0.01", "--test", files / "docs.jsonl", "--json")
+    told = json.loads(linnaeus(*train(files, *more)).out)
+    assert told["measured_on"] == "the test documents"
+    assert told["pruned"]["threshold"] == 0.01
+
+
+def test_too_few_documents_to_hold_any_out_are_said_to_be(linnaeus, files) -> None:
+    lines = (files / "docs.jsonl").read_text().splitlines()[:8]
+    (files / "docs.jsonl").write_text("\n".join(lines))
+    result = linnaeus(*train(files, "--budget", "5"))
+    assert result.code == 0, result.err
+    assert "There are 8 documents, too few to hold any out: OneVsRestSVM is taken as it is" in result.err
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--model", "auto", "--C", "1"), "--C: the search chooses"),
-        (("--model", "auto", "--decoder", "scut"), "--decoder: the search chooses"),
-        (("--model", "auto", "--max-time", "5"), "--budget limits a search"),
-        (("--model", "auto", "--measure", "speed"), "--measure speed: expected hierarchical_f1"),
-        (("--model", "auto", "--budget", "soon"), "--budget"),
+        (("--budget", "1m", "--max-time", "5"), "Give --budget or --max-time"),
+        (("--budget", "0", "--measure", "micro_f1"), "with --budget 0 nothing is chosen"),
+        (("--budget", "5", "--measure", "speed"), "--measure speed: expected hierarchical_f1"),
+        (("--budget", "soon"), "--budget"),
+        (("--budget", "5", "--set", "tols=1"), "no model has it"),
+        (("--budget", "5", "--set", "n_samples=1"), "No model of the search has the parameters n_samples"),
+        (("--budget", "5", "--C", "1", "--set", "C=1"), "not both"),
+        ((*NAMED, "--budget", "5", "--C", "1", "--decoder", "own"), "C and the decoder are given"),
+        (("--model", "NodeSVM", "--budget", "5", "--max-memory", "1GB"), "NodeSVM trains without such a limit"),
+        (("--budget", "5", "--engine", "steam"), "steam"),
     ],
 )
-def test_what_contradicts_a_search_is_refused_before_anything_is_read(linnaeus, files, more, message) -> None:
+def test_what_contradicts_a_choice_is_refused_before_anything_is_read(linnaeus, files, more, message) -> None:
     result = linnaeus(*train(files, *more))
-    assert result.code == 2
+    assert result.code == 2, result.err
     assert message in result.err
     assert not (files / "model").exists()

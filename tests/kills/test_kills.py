@@ -175,7 +175,7 @@ class Target:
 
 def command(data: Path, *more: str) -> list[str]:
     common = ["--data", str(data / "train.jsonl"), "--taxonomy", str(data / "taxonomy.tsv")]
-    return ["train", *common, "--min-df", "1", *more]
+    return ["train", *common, "--min-df", "1", "--budget", "0", *more]
 
 
 @pytest.mark.parametrize(

@@ -44,15 +44,16 @@ class ModelOptions(options.Group):
         _model(
             "--model",
             "-m",
-            help="Model, see `linnaeus models`; or auto: model, features, C and cut are chosen on held-out documents.",
+            help="Model, see `linnaeus models`; its C and cut are chosen on held-out documents. With auto (the "
+            "default) the model and the features are chosen as well.",
         ),
-    ] = "OneVsRestSVM"
+    ] = "auto"
     budget: Annotated[
         str | None,
         _model(
             "--budget",
-            help="Time for the choice, 90, 10m, 1h (default: ten times a flat training, at least 30 s). With the name "
-            "of a model, C and the cut are chosen.",
+            help="Time for the choice and the last training, 90, 10m, 1h (default: ten times a flat training, at least "
+            "30 s); 0 chooses nothing.",
         ),
     ] = None
     measure: Annotated[
@@ -63,7 +64,7 @@ class ModelOptions(options.Group):
             "average_precision for rankings.",
         ),
     ] = None
-    C: Annotated[float | None, _model("--C", help="Weight of the loss (default 1).")] = None
+    C: Annotated[float | None, _model("--C", help="Weight of the loss (default: chosen).")] = None
     set: Annotated[
         list[str] | None, _model("--set", help="Further parameter, as tol=0.01; see `linnaeus models NAME`.")
     ] = None
@@ -71,9 +72,9 @@ class ModelOptions(options.Group):
         str | None,
         _model(
             "--decoder",
-            help="threshold, best_label, best_leaf, top_down, best_subtree, best_closure; or a cut-off learned by "
-            "cross-validation: rcut, scut, pcut, instance_cut, set_size, expected; with parameters as "
-            "scut,average=micro.",
+            help="How scores become answers (default: chosen): own (that of the model), threshold, best_label, "
+            "best_leaf, top_down, best_subtree, best_closure; or a cut-off learned from held-out documents: rcut, "
+            "scut, pcut, instance_cut, set_size, expected; with parameters as scut,average=micro.",
         ),
     ] = None
 
@@ -83,9 +84,9 @@ class ModelOptions(options.Group):
         return self.name.lower() == "auto"
 
     @property
-    def searched(self) -> bool:
-        """Whether anything is chosen on held-out documents."""
-        return self.is_auto or self.budget is not None or self.measure is not None
+    def is_untuned(self) -> bool:
+        """Whether the budget is 0, so that nothing is chosen."""
+        return self.budget is not None and self.budget.strip() in ("0", "0s", "0.0")
 
     def settings(self) -> list[str]:
         """Parameters as NAME=VALUE."""
@@ -159,7 +160,7 @@ class RunOptions(options.Group):
         str | None, _run("--engine", help="Where blocks run: serial, threads, ray (cluster: RAY_ADDRESS).")
     ] = None
     checkpoint: Annotated[
-        str | None, _run("--checkpoint", help="Folder for what is finished; the same command goes on from it.")
+        str | None, _run("--checkpoint", help="Folder for what is finished; the same command continues from it.")
     ] = None
     max_time: Annotated[
         str | None, _run("--max-time", help="Stop then with the best model so far: 90, 10m, 1h30m.")
@@ -202,7 +203,7 @@ def train(
     """Train a model, save it, and measure it on documents that it has not seen.
 
     Exit codes: 0 trained and saved, also when --max-time stopped it; 1 a problem with the input or the checkpoint;
-    2 wrong usage, or too small a --max-memory; 130 stopped by Ctrl-C (with --checkpoint the same command goes on).
+    2 wrong usage, or too small a --max-memory; 130 stopped by Ctrl-C (with --checkpoint the same command continues).
     """
     from linnaeus import store
     from linnaeus.cli.documents import feature_0_share
@@ -210,12 +211,12 @@ def train(
     from linnaeus.pipeline import Pipeline
 
     after.check()
-    settings, decoder = chosen.settings(), options.parse_decoder(chosen.decoder)
+    wanted = searching.plan(chosen, run)
+    name = searching.FLAT if chosen.is_auto else chosen.name
+    decoder = None if chosen.decoder == searching.OWN else options.parse_decoder(chosen.decoder)
     least = training.check_prune(after.prune)
     store.check_target(output)
-    if chosen.searched:
-        searching.check(chosen, run)
-    parameters = {} if chosen.searched else run.parameters(chosen.name)
+    parameters = {} if wanted is not None else run.parameters(name)
     given = taxonomy.read_if_given()
     documents = reading.read(data, given)
     note_columns(documents)
@@ -226,28 +227,30 @@ def train(
     gold = None if held_out is None else held_out.labels  # unknown ones count as missed, as in `evaluate`
     if after.test_size:
         documents, y, held_out, gold = training.hold_out(documents, y, after.test_size, run.seed)
-    made = None if chosen.searched else training.make_model(chosen.name, settings, taxonomy=tax, **parameters)
+    made = None if wanted is not None else training.make_model(name, chosen.settings(), taxonomy=tax, **parameters)
     vectors = training.make_features(
         documents,
         reading,
         weighting=features.weighting,
         min_df=features.min_df,
         named=features.features,
-        model={} if made is None else made.get_params(),
+        model={"n_jobs": run.jobs, "random_state": run.seed} if made is None else made.get_params(),
     )
     start, report = time.perf_counter(), None
-    if made is None:
+    training.note_parts(documents, reading.split)
+    if wanted is not None:
         if not as_json:
-            note(f"{len(documents):,} documents, {tax}; choosing ...")
-        pipe, report = searching.fit(documents, y, tax, vectors, chosen, run, quiet=as_json)
+            note(f"{len(documents):,} documents, {tax}; {wanted} ...")
+        pipe, report = searching.fit(documents, y, tax, vectors, wanted, run, quiet=as_json)
     else:
         pipe = Pipeline(made, vectors, decoder=decoder)
         pipe.check_matrix = training.check_room(made, _n_labels(y), output)
         if not as_json:
-            note(f"{len(documents):,} documents, {tax}; training {type(pipe.model).__name__} ...")
-        training.advise(pipe, documents, y, reading.split)
+            tuned = "; --budget 0: nothing is tuned" if chosen.is_untuned else ""
+            note(f"{len(documents):,} documents, {tax}; training {type(pipe.model).__name__}{tuned} ...")
+        training.advise(pipe, y)
         pipe.fit(documents.documents, y, feature_names=documents.feature_names)
-    pipe.about_ = {
+    about: dict[str, object] = {
         "documents": len(documents),
         "language": taxonomy.language,
         "document_sketch": sketch(documents),
@@ -256,13 +259,17 @@ def train(
         "feature_0_share": feature_0_share(documents),
     }
     result = training.summary(pipe, documents, time.perf_counter() - start)
+    if report is not None:
+        result["search"] = report.to_dict()
+        about["search"] = {key: value for key, value in result["search"].items() if key != "tried"}
+    pipe.about_ = about
     if after.keep_documents:
         pipe.keep_documents(documents.documents, y, documents.ids)
     training.save(pipe, output)  # before anything is measured: what was trained is not lost
     if run.checkpoint is not None and made is not None:
         training.drop_finished(run.checkpoint)
-    if report is not None:
-        result["search"] = report.to_dict()
+    elif run.checkpoint is not None:
+        searching.drop_last_fit(run.checkpoint)
     _measure(result, pipe, (documents, y), (held_out, gold), after, run, least, measured=report is not None)
     if least is not None:
         training.save(pipe, output)
@@ -276,7 +283,7 @@ def train(
     print_json(result) if as_json else _show(result)
     if report is not None and not as_json:
         print(report)
-    if pipe.decoder is None and result["scores"] is not None:
+    if report is None and pipe.decoder is None and result["scores"] is not None:
         _advise_decoder(result["scores"])
     if least is None and result["model_bytes"] > _LARGE and hasattr(pipe.model_, "prune"):
         megabytes = result["model_bytes"] / 1e6

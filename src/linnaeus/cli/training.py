@@ -10,18 +10,25 @@ import inspect
 import shutil
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from linnaeus.cli.console import note
 from linnaeus.cli.options import LabelChecks, LabelledReading, Reading, weighted_fields
 from linnaeus.errors import DataError, LinnaeusError, ParameterError, StoreError, UnknownLabelError, nearest
 from linnaeus.progress import waiting
 
+if TYPE_CHECKING:
+    from linnaeus.data import Dataset
+    from linnaeus.pipeline import Pipeline
+
+Labels: TypeAlias = Sequence[str] | Sequence[Sequence[str]]  # one of each document, or a set of each
+
 __all__ = [
+    "Labels",
     "UnseenFigures",
     "advise",
     "check_prune",
@@ -36,6 +43,8 @@ __all__ = [
     "measure",
     "measure_unseen",
     "no_labels",
+    "note_parts",
+    "parse_settings",
     "prune",
     "save",
     "summary",
@@ -162,15 +171,19 @@ def _check_sequences(documents: Any, what: str) -> None:
         raise ParameterError(f"{what} takes sequences, one per document; {documents.source} has {kind}{hint}.")
 
 
-def advise(pipe: Any, documents: Any, y: Any, split: str | None) -> None:
-    """Notes on choices that are legal but rarely meant."""
+def note_parts(documents: Dataset, split: str | None) -> None:
+    """A note where a file names parts and none was asked for."""
+    parts = sorted(set(documents.split or []))
+    if split is None and len(parts) > 1:
+        note(f"note: the file names the parts {', '.join(parts)}; all are used (--split {parts[-1]} takes one)")
+
+
+def advise(pipe: Pipeline, y: Labels) -> None:
+    """Notes on choices that are valid but rarely intended."""
     import numpy as np
 
     from linnaeus.taxonomy.closure import is_closed
 
-    parts = sorted(set(documents.split or []))
-    if split is None and len(parts) > 1:
-        note(f"note: the file names the parts {', '.join(parts)}; all are used (--split {parts[-1]} takes one)")
     tax = pipe.model.taxonomy
     decoder = pipe.decoder
     sets_wanted = decoder is not None and decoder.name in ("best_subtree", "best_closure", "top_down")
@@ -189,23 +202,33 @@ def advise(pipe: Any, documents: Any, y: Any, split: str | None) -> None:
 def make_model(name: str, settings: list[str] | None, **usual: Any) -> Any:
     """A model by name with the ``usual`` parameters that it has, and those of ``--set tol=0.01``."""
     from linnaeus import registry
-    from linnaeus.features.named import is_string_kernel, plain_value, string_kernel
 
     name = registry.find_model(name)
     kind = registry.resolve(name)
     known = set(inspect.signature(kind).parameters)
     parameters = {key: value for key, value in usual.items() if key in known}
+    return kind(**{**parameters, **parse_settings(name, settings, n_jobs=usual.get("n_jobs"))})
+
+
+def parse_settings(name: str | None, settings: list[str] | None, *, n_jobs: int | None = None) -> dict[str, object]:
+    """The parameters of ``--set tol=0.01``; a model that does not have one is refused (None: some model has it)."""
+    from linnaeus import registry
+    from linnaeus.features.named import is_string_kernel, plain_value, string_kernel
+
+    names = list(registry.MODELS) if name is None else [name]
+    known = {key for one in names for key in inspect.signature(registry.resolve(one)).parameters} - {"taxonomy"}
+    found: dict[str, object] = {}
     for entry in settings or []:
         key, equals, value = entry.partition("=")
         if not equals:
             raise ParameterError(f"--set {entry}: expected NAME=VALUE, for example tol=0.01.")
-        if key not in known - {"taxonomy"}:
-            others = ", ".join(sorted(known - {"taxonomy"}))
-            raise ParameterError(f"--set {entry}: {name} has the parameters {others}{nearest(key, known)}")
-        parameters[key] = plain_value(value)
+        if key not in known:
+            have = "no model has it; they have" if name is None else f"{name} has the parameters"
+            raise ParameterError(f"--set {entry}: {have} {', '.join(sorted(known))}{nearest(key, known)}")
+        found[key] = plain_value(value)
         if key == "kernel" and is_string_kernel(value):
-            parameters[key] = string_kernel(value, n_jobs=usual.get("n_jobs"))
-    return kind(**parameters)
+            found[key] = string_kernel(value, n_jobs=n_jobs)
+    return found
 
 
 def limits(name: str, **given: str | None) -> dict[str, str]:
@@ -230,7 +253,7 @@ def drop_finished(checkpoint: str) -> None:
     from linnaeus.models.checkpoint import remove_finished
 
     if not remove_finished(checkpoint):
-        note(f"the checkpoint {checkpoint} stays: the same command goes on from it")
+        note(f"the checkpoint {checkpoint} stays: the same command continues from it")
 
 
 def summary(pipe: Any, documents: Any, seconds: float) -> dict[str, Any]:
