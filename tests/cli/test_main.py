@@ -9,6 +9,8 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 import linnaeus as package
 from linnaeus import registry
 
@@ -49,7 +51,8 @@ def test_help_loads_no_numerical_package() -> None:
     assert shown.splitlines()[-1].split() == ["loaded:"]
 
 
-def test_an_interrupt_leaves_no_model_behind(tmp_path) -> None:
+@pytest.mark.parametrize(("begun", "given"), [("training", ["--C", "1", "--decoder", "own"]), ("choosing", [])])
+def test_an_interrupt_leaves_no_model_behind(tmp_path, begun, given) -> None:
     lines = [
         json.dumps({"text": f"w{i} w{i * 7 % 911} w{i * 13 % 577}", "labels": [f"n{i % 90}"]}) for i in range(2000)
     ]
@@ -66,11 +69,12 @@ def test_an_interrupt_leaves_no_model_behind(tmp_path) -> None:
         "--model",
         "RRLogistic",
         "--set",
-        "tol=1e-15",  # never reached: it trains until it is told to stop
+        "tol=1e-15",  # never reached: it trains until it is stopped
         "--set",
         "max_iter=1000000",
         "--min-df",
         "1",
+        *given,
     ]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     process = subprocess.Popen(
@@ -82,7 +86,7 @@ def test_an_interrupt_leaves_no_model_behind(tmp_path) -> None:
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
     )
     assert process.stderr is not None
-    while "training" not in (line := process.stderr.readline()):
+    while begun not in (line := process.stderr.readline()):
         assert line, "the command ended before training began"
     time.sleep(0.3)
     process.send_signal(signal.SIGINT)

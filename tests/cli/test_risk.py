@@ -38,7 +38,20 @@ def folder(tmp_path_factory):
     (root / "new.csv").write_text("id,text\na,baker bread dough\nb,xyzzy\nc,baker nurse lawyer\n")
     reading = ["--labels", "code"]
     for arguments in (
-        ["train", "-t", root / "codes.csv", "-d", root / "train.csv", "-o", root / "model", "--min-df", 1, *reading],
+        [
+            "train",
+            "-t",
+            root / "codes.csv",
+            "-d",
+            root / "train.csv",
+            "-o",
+            root / "model",
+            "--min-df",
+            1,
+            "--budget",
+            0,
+            *reading,
+        ],
         ["calibrate", root / "model", root / "unseen.csv", *reading],
     ):
         with contextlib.suppress(SystemExit):

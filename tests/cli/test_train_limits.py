@@ -49,7 +49,7 @@ def test_a_training_stopped_by_the_time_keeps_its_checkpoint(linnaeus, files) ->
     assert result.code == 0
     assert json.loads(result.out)["time_limit_reached"] is True
     assert "max_time=0.000001 is over" in result.err
-    assert "stays: the same command goes on" in result.err
+    assert "stays: the same command continues" in result.err
     assert (files / "saved").is_dir()
     result = linnaeus(*arguments(files, *hard, "--checkpoint", files / "saved", "--json"))
     assert json.loads(result.out)["time_limit_reached"] is False

@@ -243,12 +243,13 @@ def train(
             note(f"{len(documents):,} documents, {tax}; {wanted} ...")
         pipe, report = searching.fit(documents, y, tax, vectors, wanted, run, quiet=as_json)
     else:
+        assert made is not None
         pipe = Pipeline(made, vectors, decoder=decoder)
         pipe.check_matrix = training.check_room(made, _n_labels(y), output)
         if not as_json:
             tuned = "; --budget 0: nothing is tuned" if chosen.is_untuned else ""
-            note(f"{len(documents):,} documents, {tax}; training {type(pipe.model).__name__}{tuned} ...")
-        training.advise(pipe, y)
+            note(f"{len(documents):,} documents, {tax}; training {type(made).__name__}{tuned} ...")
+        training.advise(made, decoder, tax, y)
         pipe.fit(documents.documents, y, feature_names=documents.feature_names)
     about: dict[str, object] = {
         "documents": len(documents),

@@ -23,7 +23,9 @@ from linnaeus.progress import waiting
 
 if TYPE_CHECKING:
     from linnaeus.data import Dataset
-    from linnaeus.pipeline import Pipeline
+    from linnaeus.decoding import Decoder
+    from linnaeus.models.base import TaxonomyClassifier
+    from linnaeus.taxonomy import Taxonomy
 
 Labels: TypeAlias = Sequence[str] | Sequence[Sequence[str]]  # one of each document, or a set of each
 
@@ -178,16 +180,15 @@ def note_parts(documents: Dataset, split: str | None) -> None:
         note(f"note: the file names the parts {', '.join(parts)}; all are used (--split {parts[-1]} takes one)")
 
 
-def advise(pipe: Pipeline, y: Labels) -> None:
+def advise(model: TaxonomyClassifier, decoder: Decoder | None, tax: Taxonomy, y: Labels) -> None:
     """Notes on choices that are valid but rarely intended."""
     import numpy as np
 
     from linnaeus.taxonomy.closure import is_closed
 
-    tax = pipe.model.taxonomy
-    decoder = pipe.decoder
-    sets_wanted = decoder is not None and decoder.name in ("best_subtree", "best_closure", "top_down")
-    if sets_wanted and getattr(pipe.model, "learn", "") == "given" and not is_closed(tax, tax.indicator(y)):
+    wants_closed = decoder is not None and decoder.name in ("best_subtree", "best_closure", "top_down")
+    if wants_closed and getattr(model, "learn", "") == "given" and not is_closed(tax, tax.indicator(y)):
+        assert decoder is not None
         note(f"note: {decoder.name} needs scores of inner nodes; --set learn=closed trains them")
     if decoder is not None and not getattr(decoder, "fitted", True):
         note(f"{decoder.name} is then fitted on scores of documents held out: five more trainings on four fifths each")
@@ -195,7 +196,7 @@ def advise(pipe: Pipeline, y: Labels) -> None:
     middle = int(np.median(count[count > 0])) if count.any() else 0
     single = all(isinstance(row, str) for row in y)
     rare = 0 < middle <= _RARE and int((count > 0).sum()) >= _MANY
-    if type(pipe.model).__name__ == "OneVsRestSVM" and single and rare and int(tax.depth.max()) > 1:
+    if type(model).__name__ == "OneVsRestSVM" and single and rare and int(tax.depth.max()) > 1:
         note(f"note: half of the labels have at most {middle} documents; --model RRSVM lets them learn from relatives")
 
 
