@@ -33,6 +33,7 @@ _CLI = sorted(
 
 # Folders and files that have been read through; those of the sources are relative to src/linnaeus.
 SOURCES: list[str] = [
+    "_kernels",
     "data",
     "decoding",
     "metrics",

@@ -147,7 +147,7 @@ def test_features_that_do_not_fit_the_model_are_refused(tmp_path) -> None:
         arrays[terms] = arrays[terms][: arrays[ends][-1]]
 
     change(tmp_path / "model", shorter)
-    with pytest.raises(StoreError, match="the features make 3 columns, but the model takes 4"):
+    with pytest.raises(StoreError, match="the features have 3 columns, but the model expects 4"):
         linnaeus.load(tmp_path / "model")
 
 

@@ -43,8 +43,8 @@ def changed_sets(
 ):
     """Sets (indptr int64, indices int32; K sorted rows for each row of S, best first) and scores (n_docs x K float64).
 
-    As for `branching_sets`: ``indptr`` has n_nodes + 1 rows of ``children``, the last of tops; nodes that are no
-    children are not allowed, those ``forced`` are in every set. ``not_empty`` leaves the empty set out. Rows without a
+    As for `branching_sets`: ``indptr`` has n_nodes + 1 rows of ``children``, the last one for tops; every node must be
+    in one of them, and those ``forced`` are in every set. ``not_empty`` leaves the empty set out. Rows without a
     set are empty and score minus infinity.
     """
     cdef Py_ssize_t n_docs = S.shape[0], n = position.shape[0], d, v, i

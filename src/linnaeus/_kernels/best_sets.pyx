@@ -1,21 +1,21 @@
 """The K best closed sets on a forest, with scores of branching and bounds on numbers of labels, by dynamic programming.
 
-A closed set U scores sum_{v in U} ( s_v + b_v(k_v) ), k_v being how many children of v are in U; the table b has the
-columns 0, 1 .. R and "more than R", its last row belongs to what stands above all tops, minus infinity forbids. A label
-of U is a member without a child in U; least_v and most_v bound how many labels may be at or below v, if v is in U.
+A closed set U has the score sum_{v in U} ( s_v + b_v(k_v) ), where k_v is the number of children of v in U; the table b
+has the columns 0, 1 .. R and "more than R", and its last row is for the place above all tops; minus infinity forbids. A
+label of U is a member without a child in U; least_v and most_v bound the number of labels at or below v if v is in U.
 
 For every node, and every number of labels j = 1 .. J (J: J or more), a list of the K best selections at and below it.
 The children of v are added one by one to states (k, j): k of them chosen (last: R + 1 or more), with j labels in all,
 
     F'(k, j) = K best of  F(k, j)  and  F(k - 1, j - i) (+) L_c(i)  over i        (+): all sums of two lists
 
-and at the end L_v(j) = s_v + K best of F(k, j) + b_v(k) over k. Every set arises in one way, so none comes twice. State
-0 is "no child", state 1 + (k - 1) J + (j - 1) the others. Each entry remembers the entry before the child was added,
-and the entry of the child or -1.
+and at the end L_v(j) = s_v + K best of F(k, j) + b_v(k) over k. Every set is built in exactly one way, so none occurs
+twice. State 0 is "no child", the others are 1 + (k - 1) J + (j - 1). Each entry stores the entry before the child was
+added, and the entry of the child or -1.
 
-Only little of every list can matter: an entry that is worse by w than the first of its list makes every set with it
-worse by w. So entries are kept within a window. The first guess is the K-th smallest loss by adding or removing one
-subtree of the best set; where fewer than K sets lie within it, it grows, and the document is done again.
+Most entries cannot be part of the result: an entry that is worse by w than the first of its list makes every set with
+it worse by w. So only entries within a window are kept. The first window is the K-th smallest loss of adding or
+removing one subtree of the best set; if fewer than K sets are within it, it is enlarged and the document is repeated.
 """
 
 import numpy as np
@@ -52,8 +52,8 @@ def best_sets(
 ):
     """Sets (indptr int64, indices int32; K sorted rows for each row of S, best first) and scores (n_docs x K float64).
 
-    As for `branching_sets`: ``indptr`` has n_nodes + 1 rows of ``children``, the last of tops; nodes that are no
-    children are not allowed. ``E`` has columns as S: what is added where a set ends at a node; none: nothing. ``least``
+    As for `branching_sets`: ``indptr`` has n_nodes + 1 rows of ``children``, the last one for tops; every node must
+    be in one of them. ``E`` has the columns of S: scores added where a set ends at a node; may be empty. ``least``
     and ``most`` have n_nodes + 1 entries; J is above every bound in ``most`` that binds and at least every ``least``.
     Rows without a set are empty and score minus infinity.
     """
@@ -208,7 +208,7 @@ cdef inline void join(Work* work, int c, int side) noexcept nogil:
             T.value = G + q * K
             T.before = before + q * K
             T.child = child + q * K
-            # The list that most sums come from is merged in one go with what goes on without the child.
+            # The list with most sums is merged in one pass with the entries without the child.
             source = q if k == B else (1 + (k - 2) * J + j - 1 if k > 1 else 0)
             i_top = J if j == J and source else (j if source == 0 else 0)
             n_skip = 0 if forced else n_F[q]

@@ -1,13 +1,13 @@
 """The best closed set on a forest where the number of chosen children has a score, document by document.
 
-Chosen node v scores s_v + b_v(k), where k is how many of its children are chosen: the table b has the columns 0 (none),
-1 .. R, and last "more than R"; minus infinity forbids. The last row of b and of the children belongs to what stands
-above all tops. With gain(c) = s_c + V(c) of the children,
+A chosen node v has the score s_v + b_v(k), where k is the number of its chosen children: the table b has the columns 0,
+1 .. R, and last "more than R"; minus infinity forbids. The last row of b and of the children is for the place above
+all tops. With gain(c) = s_c + V(c) of the children,
 
     V(v) = max_k  b_v(k) + the k largest gains     forced children come first; ties take fewer, then lower numbers
 
-and "more than R" takes all positive gains, or the R + 1 largest where these are fewer: sorting more than R + 1 is no
-use. Nodes are in level order, so that children have larger numbers.
+and "more than R" takes all positive gains, or the R + 1 largest if these are fewer: only R + 1 need to be sorted.
+Nodes are in level order, so that children have larger numbers.
 """
 
 import numpy as np
@@ -28,8 +28,8 @@ def branching_sets(
     """Best closed sets (indptr int64, indices int32, one sorted row for each row of S) and their scores (float64).
 
     ``position[v]`` is the column of node v in S, or -1 for a node of score 0. ``indptr`` has n_nodes + 1 rows of
-    ``children``, the last one of tops; nodes that are no children are not allowed. ``E`` has columns as S: what is
-    added where a set ends at a node; without columns nothing is. Where no set is, the row is empty and the score minus
+    ``children``, the last one for tops; every node must be in one of them. ``E`` has the columns of S: scores added
+    where a set ends at a node; it may have no columns. If no set is possible, the row is empty and the score is minus
     infinity.
     """
     cdef Py_ssize_t n_docs = S.shape[0], n = position.shape[0], d, v, i, out = 0

@@ -12,8 +12,8 @@ and a row alone is solved exactly: p_i <- the point of the simplex nearest to p_
 optimum when every k with p_ik > 0 has the largest g_ik.
 
 W is (n_panels x n_features + 1 x 16): class k is column k % 16 of panel k // 16, the last feature is the constant
-``bias``. A row meets the sixteen classes of a panel at once; panels in which a row has no mass and no rival are skipped
-(``live``), and so are rows that stand in a corner of the simplex (shrinking; the caller looks at all of them again).
+``bias``. A row is combined with the sixteen classes of a panel at once; panels in which a row has no mass and no
+competing class are skipped (``live``), and so are rows in a corner of the simplex (shrinking; the caller checks all).
 """
 
 from cython cimport floating
@@ -23,7 +23,7 @@ from linnaeus._kernels.panel cimport PANEL, panel_axpy_d, panel_axpy_f, panel_do
 ctypedef long long i64
 
 
-cdef double FAR = 1e30  # beyond every score; infinities would forbid the compiler its vector minima
+cdef double FAR = 1e30  # larger than every score; with infinities the compiler would not vectorise minima
 
 
 cdef inline void project(Py_ssize_t m, const floating* u, int* candidates, double c, floating* p) noexcept nogil:
@@ -184,10 +184,10 @@ def rebuild(
     const i64[::1] indptr, const int[::1] indices, const floating[::1] data, bint dense, const floating[::1] bound,
     floating bias, const int[::1] target, const floating[:, ::1] p, double[:, :, ::1] V,
 ):
-    """V += sum_i (c_i [k = y_i] - p_ik) x_i in double precision; gives back sum_i (c_i - p_iy).
+    """V += sum_i (c_i [k = y_i] - p_ik) x_i in double precision; returns sum_i (c_i - p_iy).
 
-    The mass of a row outside its class is taken as stored and cut down to c_i where rounding exceeds it; the class has
-    the rest. So the dual point is feasible, whatever rounding did.
+    The mass of a row outside its class is used as stored and reduced to c_i if it is larger by rounding; the class has
+    the rest. So the dual point is feasible despite rounding.
     """
     cdef Py_ssize_t i, q, e, j, n_panels = V.shape[0], last = V.shape[1] - 1
     cdef int b, y

@@ -43,7 +43,7 @@ def descend(
 
     A node is open when ``needed[v]`` of its parents are kept; an open node with a score above ``theta[v]`` is kept.
     With ``leaf_mandatory``, whenever nothing more can be kept, every kept node without a kept child (and the place
-    above the tops) takes its best open child, all of them at once, and the walk goes on. ``position[v]`` is the column
+    above the tops) takes its best open child, all at once, and the walk continues. ``position[v]`` is the column
     of node v in S, or -1 for a node without a score, which is never kept.
     """
     cdef Py_ssize_t n_docs = S.shape[0], n = position.shape[0], d, e, i, out = 0, start, head, before

@@ -1,4 +1,4 @@
-"""What scores of edges say about whole labellings of a tree: dynamic programmes, document by document.
+"""Values of whole labellings of a tree from scores of edges: dynamic programs, one document at a time.
 
 Nodes are in depth-first order, parent[v] < v, -1 at the top (whose parent counts as labelled 1); a table has the
 labelling u = 2 a + b for label a of the parent and b of the node. Rows of F are as in `margin_tree`.

@@ -1,10 +1,10 @@
 # The set that a step of cost-augmented learning moves away from: max over sets U of  score(U) + sqrt(1 - F(U, m)).
 #
-# F depends on two numbers only, the labels j of U and those i of them that are right, so that the tree programme
-# carries both along: V_v(j, i) is the best value at and below a chosen v with j labels, i of them right. Children are
-# added one by one to states (k, j, i), k of them chosen, the last k standing for "more". Few labels can be below most
-# nodes, and hardly any right one, so that nearly all tables are tiny. Going back, the tables of chosen nodes are made
-# once more.
+# F depends on two numbers only, the number j of labels of U and the number i of correct ones, so the dynamic program
+# has both as states: V_v(j, i) is the best value at and below a chosen v with j labels, i of them correct. Children are
+# added one by one to states (k, j, i), k of them chosen, the last k meaning "more". Most nodes have few labels below
+# them, and hardly any correct one, so that nearly all tables are tiny. When the set is traced back, the tables of
+# chosen nodes are computed again.
 
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
@@ -32,7 +32,7 @@ cdef struct MaxLoss:
 
 
 cdef inline bint reserve(double** place, i64* room, i64 needed) noexcept nogil:
-    """Room for so many numbers; False, with what was there unchanged, where memory does not suffice."""
+    """Reserve memory for ``needed`` numbers; False, with the content unchanged, if there is not enough memory."""
     cdef double* grown
     if needed > room[0]:
         grown = <double*> realloc(place[0], needed * sizeof(double))
@@ -52,7 +52,7 @@ cdef inline int labels_below(MaxLoss* work, Py_ssize_t v) noexcept nogil:
 
 cdef extern from *:
     """
-    /* to = the best of what is there and of what comes with the child; the two never overlap */
+    /* to = max(to, from + value); the two arrays never overlap */
     static inline void with_child(const double *restrict from, double *restrict to, long long length, double value) {
         for (long long i = 0; i < length; i++) {
             double sum = from[i] + value;
@@ -151,9 +151,9 @@ cdef bint fill_table(MaxLoss* work, Py_ssize_t v) noexcept nogil:
 cdef int max_loss_set(
     MaxLoss* work, Py_ssize_t m, int n_gold, int* hat, unsigned char* is_hat, int* stack
 ) noexcept nogil:
-    """Put the set of largest augmented score into ``hat``; gives back how many nodes it has.
+    """Put the set of largest augmented score into ``hat``; returns its number of nodes.
 
-    -1: there is none; -2: memory does not suffice.
+    -1: there is none; -2: not enough memory.
     """
     cdef Py_ssize_t v
     cdef i64 e, to, row, plane, layer, room = 0

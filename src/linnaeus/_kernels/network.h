@@ -4,12 +4,12 @@
  * rule: vertex v with total d = s_v + sum c_vu hands (c_vu / d) of its excess and source to each later neighbour u, and
  * joins each pair of them by c_vu c_vw / d. All terms are positive, so nothing cancels.
  *
- * In most features most vertices are pulled by nobody, nor are those below them. A vertex with a single later neighbour
+ * In most features most vertices, and those below them, have no source. A vertex with a single later neighbour
  * then has its value: it is left out of the elimination, and its lines of s and b are never written. Conductances
- * change only where a mesh adds to them; such edges have a slot in c, the others (slot -1) their one number for all
- * features. What is in work for a panel fits into the second cache that way.
+ * change only where a mesh adds to them; such edges have a slot in c, the others (slot -1) one number for all features.
+ * In this way the working data of a panel fit into the second-level cache.
  *
- * Pointers never overlap; the compiler is told so, or it would not keep sixteen lanes in registers.
+ * Pointers never overlap; they are declared restrict, or the compiler would not keep sixteen lanes in registers.
  */
 #ifndef LINNAEUS_NETWORK_H
 #define LINNAEUS_NETWORK_H
@@ -55,14 +55,14 @@ static inline int lowest_bit(unsigned mask) {
 }
 
 #define NETWORK_FUNCTIONS(T, suffix)                                                                                 \
-/* The lines of vertex v in s and b, zero where nobody has been there in this panel. */                              \
+/* Set the lines of vertex v in s and b to zero unless it was reached before in this panel. */                       \
 static inline void network_reach_##suffix(ptrdiff_t v, unsigned char *touched, T *s, T *b) {                         \
     if (touched[v]) return;                                                                                          \
     touched[v] = 1;                                                                                                  \
     EACH_LANE s[v * LANES + l] = 0;                                                                                  \
     EACH_LANE b[v * LANES + l] = 0;                                                                                  \
 }                                                                                                                    \
-/* Before a panel: only vertices that are always visited count as touched; s holds their anchors, c starts anew. */  \
+/* Before a panel: only vertices that are always visited count as touched; s holds their anchors, c is reset. */     \
 static void network_begin_##suffix(ptrdiff_t n, const unsigned char *always, const T *anchor, ptrdiff_t n_edges,     \
                                    const int *slot, const T *conductance, unsigned char *touched,                    \
                                    T *restrict s, T *restrict b, T *restrict c) {                                    \

@@ -1,4 +1,4 @@
-"""Mistake-driven learners of rankings: one pass of the hierarchical perceptron or of Hieron, and a step of MinOver.
+"""Mistake-driven ranking models: one pass of the hierarchical perceptron or of Hieron, and a step of MinOver.
 
 Documents x_i with classes Y_i, attributes L (n_classes x n_attributes, CSR), weights W (n_features x n_attributes):
 
@@ -6,7 +6,7 @@ Documents x_i with classes Y_i, attributes L (n_classes x n_attributes, CSR), we
     y = argmin over Y_i of F,  z = argmax over the others   the pair that is ranked worst; lowest number on ties
     margin = F_y - F_z
     perceptron    margin <= 0:                tau = D(y, z)
-    Hieron        z is answered for y:        tau = (sqrt D(y, z) - margin)_+ / (|L_y - L_z|^2 |x|^2)
+    Hieron        z is predicted for y:       tau = (sqrt D(y, z) - margin)_+ / (|L_y - L_z|^2 |x|^2)
     Hieron, augmented: y, z maximise F_z - F_y + sqrt D(y, z); tau as before, where it is positive
     W += tau x (L_y - L_z)',    U += l tau x (L_y - L_z)'   l: steps before this one; the mean of all W is W - U / steps
 
@@ -44,7 +44,7 @@ cdef struct Cost:
 
 
 cdef inline double mark(Cost* cost, int y) noexcept nogil:
-    """Mark the places of y; gives back what missing all of them costs."""
+    """Mark the places of y; returns the cost of missing all of them."""
     cdef i64 e
     cdef double whole = 0
     if cost.matrix == NULL:
@@ -55,7 +55,7 @@ cdef inline double mark(Cost* cost, int y) noexcept nogil:
 
 
 cdef inline double pair(const Cost* cost, int y, int z, double missed) noexcept nogil:
-    """D(y, z); the places of y are marked, ``missed`` is what missing all of them costs."""
+    """D(y, z); the places of y are marked, ``missed`` is the cost of missing all of them."""
     cdef i64 e
     cdef int p
     cdef double wrong = 0
@@ -80,10 +80,10 @@ def learn_rows(
     floating[:, ::1] W, double[:, ::1] U, int[::1] right, int[::1] wrong, double[::1] size,
     floating[::1] a, double[::1] F, double[::1] difference, int[::1] touched, int[::1] marked,
 ):
-    """Visit the documents ``order``; W and U move in place. Gives back the steps taken so far.
+    """Visit the documents ``order``; W and U are updated in place. Returns the number of steps so far.
 
     Visit k learned nothing where ``right[k]`` is -1; otherwise it learned the pair (right[k], wrong[k]) by tau size[k].
-    A document without a pair to compare, or a row of nothing, is no step. U without rows: no mean is wanted. ``a``,
+    A document without a pair to compare, or an empty row, is not a step. U has no rows if no mean is needed. ``a``,
     ``F``, ``difference`` (zeros), ``touched`` and ``marked`` (zeros) are scratch.
     """
     cdef Py_ssize_t k, i, j, n_classes = F.shape[0], width = W.shape[1], t, n_touched
@@ -195,10 +195,10 @@ def shift_scores(
     double[:, ::1] F, const double[::1] K, const double[::1] d, const i64[::1] label_indptr, const int[::1] labels,
     double[::1] margin, int[::1] right, int[::1] wrong,
 ):
-    """F += K d' for a column K of the Gram matrix; margins and worst pairs follow. Gives back the row of least margin.
+    """F += K d' for a column K of the Gram matrix; update margins and worst pairs. Returns the row of least margin.
 
-    Only rows with K != 0 change. In such a row the lowest right and the highest wrong class are kept up as long as
-    their own score does not move away; only then is the row searched again. Rows without a pair to compare have right =
+    Only rows with K != 0 change. In such a row the lowest right and the highest wrong class are updated as long as
+    their own score does not move away; otherwise the row is searched again. Rows without a pair to compare have right =
     -1.
     """
     cdef Py_ssize_t i, c, n_classes = F.shape[1], best = -1

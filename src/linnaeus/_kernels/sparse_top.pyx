@@ -29,7 +29,7 @@ DEF BLOCK = 64
 
 cdef extern from *:
     """
-    /* The columns of a level are not among their parents: told so, the compiler gathers several at a time. */
+    /* The columns of a level are not among their parents: with restrict the compiler gathers several at a time. */
     #define ADD_PARENTS(name, real) \\
         static inline void name(real *restrict own, const real *restrict s, const int *restrict parent, \\
                                 Py_ssize_t n) { \\

@@ -1,4 +1,4 @@
-"""Exact dynamic programmes on trees and forests; every document is a problem of its own, nodes are in level order.
+"""Exact dynamic programs on trees and forests; every document is a separate problem, nodes are in level order.
 
 ``parent[v]`` is the parent of node v or -1 at the top; ``parent[v] < v``. Sums are double whatever the scores are.
 
@@ -46,7 +46,7 @@ def best_subtrees(const floating[:, ::1] S, const int[::1] position, const int[:
     """
     cdef Py_ssize_t n_docs = S.shape[0], n = parent.shape[0], g, d, v, j, lanes, out = 0
     cdef int[::1] above = np.where(np.asarray(parent) < 0, n, parent).astype(np.int32)
-    cdef double[:, ::1] W = np.zeros((n + 1, LANES))  # the last row stands above all tops: it takes what they pass on
+    cdef double[:, ::1] W = np.zeros((n + 1, LANES))  # the last row is above all tops and collects their values
     indptr_array = np.zeros(n_docs + 1, dtype=np.int64)
     # One place too many: every node is written, and the place is kept only if the node is.
     indices_array = np.empty(n_docs * n + 1, dtype=np.int32)

@@ -21,7 +21,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -41,7 +41,7 @@ DAMAGED = (
     RecursionError,
     MemoryError,
 )
-MOST_PACKED = 2**27  # entries; a gigabyte once they are unpacked
+MAX_PACKED = 2**27  # entries; a gigabyte after unpacking
 # Names of types in the header -> numpy's.
 DTYPES = {
     "F64": "f8", "F32": "f4", "F16": "f2",
@@ -121,15 +121,23 @@ def map_arrays(path: Path) -> dict[str, Array]:
         header = json.loads(mapped[8:start].tobytes())
         return {key: _mapped(mapped[start:], entry) for key, entry in header.items() if key != "__metadata__"}
     except DAMAGED as error:
-        raise StoreError(f"{path} is not a safetensors file of ours: {error}.") from error
+        raise StoreError(f"{path} is not a safetensors file written by linnaeus: {error}.") from error
 
 
-def _mapped(content: Array, entry: Mapping[str, Any]) -> Array:
-    """One array of the file, where its header says; kernels want it aligned."""
+class ArrayEntry(TypedDict):
+    """An array in the header of a safetensors file."""
+
+    dtype: str
+    shape: list[int]
+    data_offsets: list[int]
+
+
+def _mapped(content: Array, entry: ArrayEntry) -> Array:
+    """One array of the file at the place in its header; aligned, as kernels expect it."""
     dtype, shape, (start, stop) = np.dtype(DTYPES[entry["dtype"]]), entry["shape"], entry["data_offsets"]
     sizes = [*shape, start, stop]
     if not all(isinstance(size, int) and not isinstance(size, bool) and size >= 0 for size in sizes):
-        raise ValueError(f"shape {shape} and place {start, stop} are not whole numbers")
+        raise ValueError(f"shape {shape} and place {start, stop} are not integers")
     if not start <= stop <= len(content) or stop - start != dtype.itemsize * math.prod(shape):
         raise ValueError(f"an array of shape {shape} does not lie at {start} .. {stop}")
     if dtype.kind == "b" and stop > start and int(content[start:stop].max()) > 1:
@@ -147,7 +155,7 @@ def pack(matrix: CSR) -> dict[str, Array]:
     >>> {name: array.dtype.name for name, array in pack(sparse.csr_array(np.eye(2, dtype=np.float32))).items()}
     {'data': 'float16', 'indices': 'uint16', 'lengths': 'uint8'}
     """
-    if matrix.nnz > MOST_PACKED:
+    if matrix.nnz > MAX_PACKED:
         return {"data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr}
     lengths, indices = np.diff(matrix.indptr), matrix.indices
     indices = indices.astype(np.uint16 if matrix.shape[1] <= 2**16 else np.int32)
@@ -155,7 +163,7 @@ def pack(matrix: CSR) -> dict[str, Array]:
 
 
 def unpack(arrays: Mapping[str, Array], dtype: str | None, shape: tuple[int, int]) -> CSR:
-    """The inverse of `pack`; matrices of the first format say no ``dtype``, theirs is that of the data."""
+    """The inverse of `pack`; matrices of the first format have no ``dtype``, theirs is that of the data."""
     from scipy import sparse
 
     indices, data = arrays["indices"], arrays["data"]
@@ -172,7 +180,7 @@ def unpack(arrays: Mapping[str, Array], dtype: str | None, shape: tuple[int, int
     return matrix
 
 
-def _narrowest(lengths: IntArray) -> type[np.integer[Any]]:
+def _narrowest(lengths: IntArray) -> type[np.uint8] | type[np.uint16] | type[np.int32]:
     longest = lengths.max(initial=0)
     return np.uint8 if longest < 2**8 else np.uint16 if longest < 2**16 else np.int32
 

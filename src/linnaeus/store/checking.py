@@ -1,7 +1,7 @@
-"""A decoded model, checked before anybody uses it: its tables, its rules, and one empty document.
+"""Validation of a loaded model: its tables, its rules, and the classification of one empty document.
 
 The document is classified so that values that fit the tables but not each other are found here, and not by the first
-user. What is laid out for it (the weights as kernels want them) is used by all documents that follow.
+user. What is prepared for it (the weights in the layout of the kernels) is used by all later documents.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = ["check_model"]
 
 
 def check_model(model: object, *, deep: bool = False) -> None:
-    """Refuse a decoded model or pipeline whose values do not fit together; ``deep`` also reads very large arrays."""
+    """Raise an error if the values of a loaded model or pipeline are inconsistent; ``deep`` also reads large arrays."""
     try:
         if isinstance(model, Pipeline):
             _check_pipeline(model, deep)
@@ -60,7 +60,7 @@ def _check_pipeline(pipe: Pipeline, deep: bool) -> None:
     width = check_features(pipe.features_, deep)
     expected = getattr(pipe.model_, "n_features_in_", None)
     if width is not None and width != expected:
-        raise StoreError(f"the features make {width} columns, but the model takes {expected}")
+        raise StoreError(f"the features have {width} columns, but the model expects {expected}")
     names = pipe.feature_names_
     if hasattr(pipe.features_, "vectors"):  # names are of the vectors before the map
         expected = getattr(pipe.features_, "n_features_in_", None)
@@ -71,7 +71,7 @@ def _check_pipeline(pipe: Pipeline, deep: bool) -> None:
         _try_decoder(pipe.decoder_, pipe.model_)
 
 
-def _check_classifier(model: Any, deep: bool) -> None:
+def _check_classifier(model: TaxonomyClassifier, deep: bool) -> None:
     name = type(model).__name__
     model._check_parameters()
     if not isinstance(model.taxonomy, (Taxonomy, type(None))):
@@ -107,11 +107,11 @@ def _check_classifier(model: Any, deep: bool) -> None:
     if name in RULES:
         RULES[name](model, sizes)
     if learned.get("set_size_") is not None:
-        _try_decoder(make_decoder(**model.set_size_), model)
+        _try_decoder(make_decoder(**learned["set_size_"]), model)
     _try(model)
 
 
-def _check_object(kind: str, value: Any, where: str, sizes: Sizes, beside: Mapping[str, Any], deep: bool) -> None:
+def _check_object(kind: str, value: Any, where: str, sizes: Sizes, beside: Mapping[str, object], deep: bool) -> None:
     """An object with a table of its own, or one of the kinds that several classes are."""
     name = type(value).__name__
     if kind == "Decoder":
@@ -129,7 +129,7 @@ def _check_object(kind: str, value: Any, where: str, sizes: Sizes, beside: Mappi
     if kind == "Taxonomy":
         return
     own = {key: size for key, size in sizes.items() if key in ("nodes", "labels", "features", "inputs")}
-    if kind == "MixtureWeights" and not np.array_equal(value.nodes, beside["nodes_"]):
+    if kind == "MixtureWeights" and not np.array_equal(value.nodes, np.asarray(beside["nodes_"])):
         raise StoreError(f"{where}.nodes are not those of the mixture")
     check_table(TABLES.get(name, []), vars(value), own, where, deep=deep)
     if name in RULES:
@@ -138,8 +138,8 @@ def _check_object(kind: str, value: Any, where: str, sizes: Sizes, beside: Mappi
         sizes["vertices"] = own["vertices"]
 
 
-def _check_sources(value: Any, sizes: Sizes, where: str, deep: bool) -> None:
-    """The sources of a mixture: models or pipelines that take its documents."""
+def _check_sources(value: object, sizes: Sizes, where: str, deep: bool) -> None:
+    """The sources of a mixture: models or pipelines for its documents."""
     if not isinstance(value, list) or not value:
         raise StoreError(f"{where} is {described(value)}; expected a list of models")
     for source in value:
@@ -149,7 +149,7 @@ def _check_sources(value: Any, sizes: Sizes, where: str, deep: bool) -> None:
             raise StoreError(f"{where}: a source takes other features than the mixture")
 
 
-def _check_documents(value: Any, kernel: Any, sizes: Sizes, where: str, deep: bool) -> None:
+def _check_documents(value: Any, kernel: object, sizes: Sizes, where: str, deep: bool) -> None:
     """Documents kept for a kernel: sequences, columns of a Gram matrix, or rows of X, one for each coefficient."""
     wanted = {"Precomputed": "GramRows", **dict.fromkeys(ON_SEQUENCES, "Sequences")}
     expected, given = wanted.get(type(kernel).__name__, "rows of X"), type(value).__name__
@@ -160,14 +160,14 @@ def _check_documents(value: Any, kernel: Any, sizes: Sizes, where: str, deep: bo
         raise StoreError(f"{where} is {described(value)}; expected {expected}")
     if expected == "Sequences":
         RULES["Sequences"](value, sizes)
-    elif not isinstance(kernel.n_docs, int) or not within(value.numbers, 0, kernel.n_docs):
+    elif not isinstance(n_docs := getattr(kernel, "n_docs", None), int) or not within(value.numbers, 0, n_docs):
         raise StoreError(f"{where} numbers documents outside the Gram matrix")
     if sizes.setdefault("support", len(value)) != len(value):
         raise StoreError(f"{where} has {len(value)} documents; expected {sizes['support']}")
 
 
 def check_codec(codec: LabelCodec, taxonomy: Taxonomy, nodes: IntArray) -> None:
-    """Kinds and types of labels that answers can be made of."""
+    """Raise an error for kinds and types of labels that predictions cannot be converted to."""
     if codec.kind not in ("labels", "sets", "paths", "indicator"):
         raise StoreError(f"codec_.kind is {codec.kind!r}; expected labels, sets, paths or indicator")
     numeric = codec.dtype not in ("str", "bytes", "object")
@@ -188,7 +188,7 @@ def check_codec(codec: LabelCodec, taxonomy: Taxonomy, nodes: IntArray) -> None:
 
 
 def _try(model: TaxonomyClassifier) -> None:
-    """Classify one empty document: what is laid out for it is used by all that follow."""
+    """Classify one empty document; what is prepared for it is used by all later ones."""
     from scipy import sparse
 
     if not hasattr(model, "n_features_in_"):

@@ -81,7 +81,7 @@ def save(model: Classifier, folder: str | PathLike[str]) -> None:
 
 
 def _write(folder: Path, model: Classifier, content: object, arrays: dict[str, Array]) -> None:
-    _tidy(folder, _named_files(folder))  # room for the new model, of what a killed writer left behind
+    _tidy(folder, _named_files(folder))  # free the space of files that a killed writer left
     name, entry = _write_arrays(folder, arrays)
     manifest = {
         "format": FORMAT,
@@ -110,16 +110,16 @@ def _named_files(folder: Path) -> set[str]:
         return set(json.loads((folder / MANIFEST).read_text("utf-8"))["files"])
     except FileNotFoundError:
         return set()
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):  # damaged: which they are is not known
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):  # damaged: the names are not known
         return {path.name for path in folder.glob("arrays-*")}
 
 
 @contextlib.contextmanager
 def _one_writer(folder: Path) -> Iterator[None]:
-    """Writers of one folder take turns, so that the last one wins with a whole model; a killed one lets go."""
+    """Allow one writer of a folder at a time, so that the last model is complete; a killed one releases the lock."""
     try:
         import fcntl
-    except ImportError:  # Windows: one writer at a time is up to the user
+    except ImportError:  # Windows: the user has to avoid simultaneous writers
         yield
         return
     handle = os.open(folder, os.O_RDONLY)
@@ -165,7 +165,7 @@ def _load(folder: Path, manifest: dict[str, Any], verify: bool | None) -> Any:
         files = {folder / Path(name).name: entry for name, entry in manifest["files"].items()}  # of this folder only
         checked = sum(entry["bytes"] for entry in files.values()) < LARGE if verify is None else verify
         for path, entry in files.items():
-            _check_file(path, entry, checked)
+            _check_file(path, entry["bytes"], entry["sha256"], checked)
             arrays.update(map_arrays(path))
         model = decode(manifest["model"], arrays)
         check_model(model, deep=verify is True)
@@ -221,7 +221,7 @@ def _fingerprint(model: Classifier) -> str | None:
 
 
 def check_target(folder: str | PathLike[str]) -> None:
-    """Refuse a target that is neither new, nor empty, nor a model; callers ask before long work.
+    """Raise an error unless a folder is new, empty or a model; called before long work starts.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ def _nearest_existing(path: Path) -> Path:
 
 
 def _is_model(folder: Path) -> bool:
-    """Whether the folder holds a model of ours, damaged or not; other programs have files called manifest.json, too."""
+    """Whether the folder contains a linnaeus model, damaged or not; other programs also write a manifest.json."""
     try:
         return f'"format": "{FORMAT}"' in (folder / MANIFEST).read_text("utf-8", errors="replace")
     except OSError:
@@ -253,7 +253,7 @@ def _is_model(folder: Path) -> bool:
 
 
 def _checksum(manifest: Mapping[str, object]) -> str:
-    """SHA-256 of everything the manifest says, so that an edited one is noticed."""
+    """SHA-256 of the content of the manifest, to detect edits."""
     content = {key: value for key, value in manifest.items() if key != "checksum"}
     return hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
@@ -271,11 +271,11 @@ def _write_arrays(folder: Path, arrays: dict[str, Array]) -> tuple[str, dict[str
     return name, {"bytes": size, "sha256": digest}
 
 
-def _check_file(path: Path, entry: Mapping[str, Any], verify: bool) -> None:
+def _check_file(path: Path, n_bytes: int, sha256: str, verify: bool) -> None:
     if not path.is_file():
         raise StoreError(f"{path} is missing: the model is incomplete.")
     size = path.stat().st_size
-    if size != entry["bytes"]:
-        raise StoreError(f"{path} has {size:,} bytes; expected {entry['bytes']:,}: it was truncated or altered.")
-    if verify and file_sha256(path) != entry["sha256"]:
+    if size != n_bytes:
+        raise StoreError(f"{path} has {size:,} bytes; expected {n_bytes:,}: it was truncated or altered.")
+    if verify and file_sha256(path) != sha256:
         raise StoreError(f"{path} was altered: its checksum differs from the manifest.")

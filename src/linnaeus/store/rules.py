@@ -1,12 +1,12 @@
-"""What tables cannot say: trees whose parents come first, rows that end in order, features that fit their vocabulary.
+"""Checks that tables cannot express: order of parents in trees, order of row ends, features and their vocabulary.
 
-`RULES` has a check for every class that needs one; it is called with the object, whose table holds, and the sizes.
+`RULES` has a check for every class that needs one; it is called with an object that fits its table, and the sizes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,14 +20,25 @@ from linnaeus.store.tables import Declared, Sizes, check_array, check_plain, che
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import IntArray, is_sparse
 
+if TYPE_CHECKING:
+    from linnaeus.features.kernel_map import KernelMap
+    from linnaeus.features.spectrum import SpectrumFeatures
+    from linnaeus.features.text import TextFeatures
+    from linnaeus.models.bayes.hblr import HBLR
+    from linnaeus.models.mixed_scores import MixtureWeights
+    from linnaeus.models.structured.global_tree import GlobalTreeModel
+    from linnaeus.models.structured.hm3 import HM3
+    from linnaeus.models.topdown.divide_and_conquer import DivideAndConquerSVM
+    from linnaeus.models.topdown.rls import HierarchicalRLS
+
 __all__ = ["RULES", "check_features", "check_names", "check_taxonomy", "is_strings"]
 
 
 def check_taxonomy(taxonomy: Taxonomy) -> None:
-    """Refuse arrays that are not those of a taxonomy: parents come first and levels one after the other."""
+    """Raise an error unless arrays form a taxonomy: parents before children, nodes in the order of levels."""
     n, indptr, indices = taxonomy.n_nodes, taxonomy.parent_indptr, taxonomy.parent_indices
     if not n or len(set(taxonomy.names.tolist())) != n:
-        raise StoreError("the names of the taxonomy are not different")
+        raise StoreError("the names of the taxonomy are not unique")
     if taxonomy.display_labels is not None and len(taxonomy.display_labels) != n:
         raise StoreError(f"the taxonomy has {n} nodes and {len(taxonomy.display_labels)} display labels")
     if taxonomy.kind not in ("tree", "dag", "graph"):
@@ -68,7 +79,7 @@ def _check_calibrator(curve: Calibrator, sizes: Sizes) -> None:
     if not (np.diff(curve.nodes) > 0).all():
         raise StoreError("Calibrator.nodes do not rise")
     if curve.coherent == "softmax" and (curve.labels is None or not curve.single):
-        raise StoreError("Calibrator.coherent is 'softmax', and the labels that it is over are missing")
+        raise StoreError("Calibrator.coherent is 'softmax', but its labels are missing")
     if curve.labels is not None and not (np.diff(curve.labels) > 0).all():
         raise StoreError("Calibrator.labels do not rise")
     if curve.label_x is not None and not (len(curve.label_x) and (np.diff(curve.label_x) >= 0).all()):
@@ -101,12 +112,12 @@ def _check_subtrees(subtrees: Subtrees, sizes: Sizes) -> None:
         raise StoreError("Subtrees.parent: a parent comes after its child")
 
 
-def _check_branching(model: Any, sizes: Sizes) -> None:
+def _check_branching(model: GlobalTreeModel, sizes: Sizes) -> None:
     if model.branching_.shape != (sizes["labels"] + 1, int(model.R) + 2):
         raise StoreError(f"GlobalTreeModel.branching_ has the shape {model.branching_.shape}")
 
 
-def _check_places(model: Any, sizes: Sizes) -> None:
+def _check_places(model: DivideAndConquerSVM, sizes: Sizes) -> None:
     """Every place is reached from the top along the edges, in their order."""
     reached = np.zeros(sizes["places"] + 1, bool)
     reached[-1] = True  # the top has the number -1
@@ -120,19 +131,19 @@ def _check_places(model: Any, sizes: Sizes) -> None:
         raise StoreError("DivideAndConquerSVM.deviation_ holds 0")
 
 
-def _check_posterior(model: Any, sizes: Sizes) -> None:
+def _check_posterior(model: HBLR, sizes: Sizes) -> None:
     if model.likelihood_ not in ("softmax", "binary"):
         raise StoreError(f"HBLR.likelihood_ is {model.likelihood_!r}")
     if sizes["widths"] not in (1, sizes["inputs"]) or not (model.link_precisions_ > 0).all():
         raise StoreError("HBLR.link_precisions_ are not one positive number for every vertex or weight")
 
 
-def _check_samples(model: Any, sizes: Sizes) -> None:
+def _check_samples(model: object, sizes: Sizes) -> None:
     if not sizes["samples"]:
         raise StoreError("CorrMNL.samples_ is empty")
 
 
-def _check_ridge(model: Any, sizes: Sizes) -> None:
+def _check_ridge(model: HierarchicalRLS, sizes: Sizes) -> None:
     """Columns, rows and factors of families (exact margins)."""
     rows = sizes["features"] if "weights_" in vars(model) else sizes["support"]
     for entry in model.leverage_ if isinstance(model.leverage_, list) else [None]:
@@ -143,7 +154,7 @@ def _check_ridge(model: Any, sizes: Sizes) -> None:
         table = lines("root float[rows, rank]\ncolumns int[some] below labels")
         check_table(table, {"root": root, "columns": columns}, own, "HierarchicalRLS.leverage_", deep=True)
         if documents.dtype.kind not in "iu" or ("weights_" not in vars(model) and not within(documents, 0, rows)):
-            raise StoreError("HierarchicalRLS.leverage_ names documents that are not kept")
+            raise StoreError("HierarchicalRLS.leverage_ refers to documents that are not kept")
 
 
 def _check_steps(model: Any, sizes: Sizes) -> None:
@@ -156,15 +167,15 @@ def _check_steps(model: Any, sizes: Sizes) -> None:
         raise StoreError("n_steps_ is missing")
 
 
-def _check_labellings(model: Any, sizes: Sizes) -> None:
+def _check_labellings(model: HM3, sizes: Sizes) -> None:
     if model._labellings.width != sizes["width"]:
         raise StoreError(f"HM3: weights of {sizes['width']} labellings; expected {model._labellings.width}")
 
 
-def _check_mixture(mixture: Any, sizes: Sizes) -> None:
+def _check_mixture(mixture: MixtureWeights, sizes: Sizes) -> None:
     n = sizes["sources"]
     if not is_strings(mixture.names) or not len(mixture.names) == len(set(mixture.names)) == n:
-        raise StoreError("MixtureWeights.names are not different names, one for every source")
+        raise StoreError("MixtureWeights.names are not unique names, one for every source")
     if sizes["terms"] != n + 1:
         raise StoreError("MixtureWeights.vertex_weights are not one for every source and a constant")
 
@@ -191,7 +202,7 @@ RULES: dict[str, Callable[[Any, Sizes], None]] = {
 
 
 def check_features(features: Any, deep: bool) -> int | None:
-    """The number of columns that features make; None where they are not known."""
+    """The number of columns of features; None if there are no features."""
     name = type(features).__name__
     if features is None:
         return None
@@ -206,7 +217,7 @@ def check_features(features: Any, deep: bool) -> int | None:
     raise StoreError(f"the features of the pipeline are {described(features)}")
 
 
-def _map_width(features: Any, deep: bool) -> int:
+def _map_width(features: KernelMap, deep: bool) -> int:
     """Width of a kernel map, whose arrays must fit its input and each other."""
     features._check_parameters()
     sizes: Sizes = {}
@@ -228,7 +239,7 @@ def _map_width(features: Any, deep: bool) -> int:
     return sizes["columns"]
 
 
-def _text_width(features: Any) -> int:
+def _text_width(features: TextFeatures) -> int:
     features._check_parameters()
     fields = {**features.weights_, **features.kinds_}
     check_names(fields, "TextFeatures.weights")
@@ -236,7 +247,7 @@ def _text_width(features: Any) -> int:
         check_plain(Declared.of("weight float"), weight, f"TextFeatures.weights[{name!r}]")
         terms = features.vocabulary_[name]
         if not is_strings(terms.tolist()) or len(set(terms.tolist())) != len(terms):
-            raise StoreError(f"TextFeatures.terms of {name!r} are not different strings")
+            raise StoreError(f"TextFeatures.terms of {name!r} are not unique strings")
         if name in features.weights_:
             if not len(terms):
                 raise StoreError(f"TextFeatures.terms of {name!r} are empty")
@@ -251,7 +262,7 @@ def _text_width(features: Any) -> int:
     return sum(map(len, features.vocabulary_.values()))
 
 
-def _spectrum_width(features: Any) -> int:
+def _spectrum_width(features: SpectrumFeatures) -> int:
     from linnaeus.features.spectrum import SpectrumKernel
 
     shared = {key: getattr(features, key) for key in ("p", "q", "weights", "unit", "alphabet", "unknown", "normalise")}
@@ -290,6 +301,6 @@ def is_strings(values: object) -> bool:
 
 
 def check_names(value: object, where: str) -> None:
-    """Refuse what is not a dictionary with strings as keys."""
+    """Raise an error unless a value is a dictionary with strings as keys."""
     if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
         raise StoreError(f"{where} is {described(value)}; expected values by name")

@@ -1,12 +1,12 @@
-"""What every class in a model file has learned: names, kinds and shapes, and values compared with them.
+"""The learned values of every class in a model file: names, kinds and shapes, and the validation of values.
 
 A line of a table declares one value: ``name kind``. A name that ends in "?" may be absent; ``or null`` allows None.
 
     float[features, labels] sparse    finite numbers of this shape; "sparse" also allows a CSR array
-    int[labels] below nodes unique    whole numbers from 0 (or "from -1") to below a size
+    int[labels] below nodes unique    integers from 0 (or "from -1") to below a size
     int, float, bool, str             a single value
     Calibrator                        an object of this class, which has a table of its own
-    diagnostic                        a value that answers do not depend on
+    diagnostic                        a value that predictions do not depend on
 
 Sizes have names: ``nodes`` (of the taxonomy), ``labels`` (that the model answers), ``features``, and ``inputs``:
 features and, where the model has one, the constant. A name that is not known yet is fixed by the first array that has
@@ -41,7 +41,7 @@ __all__ = [
     "within",
 ]
 
-LARGE = 2**30  # bytes of an array above which its values are checked only when that is asked for
+LARGE = 2**30  # bytes; the values of larger arrays are validated only on request
 MOST = {"float16": 65504.0, "float32": 1e18, "float64": 1e100}  # products and sums of larger numbers are not finite
 
 Sizes = dict[str, int]
@@ -98,7 +98,7 @@ def check_table(
     deep: bool = False,
     check_object: Callable[[str, object, str], None] | None = None,
 ) -> None:
-    """Refuse values that a table does not describe; ``check_object(kind, value, where)`` knows the kinds of objects."""
+    """Raise an error for values that do not fit a table; ``check_object(kind, value, where)`` validates objects."""
     for line in table:
         where = f"{owner}.{line.name}"
         if line.name not in found:
@@ -114,7 +114,7 @@ def check_table(
             check_plain(line, value, where)
         elif check_object is not None:
             check_object(line.kind, value, where)
-    for line in table:  # ranges may be named after sizes that came later
+    for line in table:  # ranges may refer to sizes of later lines
         value = found.get(line.name)
         if line.below is not None and value is not None:
             _check_range(line, value, sizes, f"{owner}.{line.name}")
@@ -123,21 +123,20 @@ def check_table(
 _PLAIN: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,), "str": (str,)}
 
 
-def check_plain(line: Declared, value: Any, where: str) -> None:
+def check_plain(line: Declared, value: object, where: str) -> None:
     good = isinstance(value, _PLAIN[line.kind]) and isinstance(value, bool) == (line.kind == "bool")
-    if good and line.kind in ("int", "float"):
+    if good and isinstance(value, (int, float)) and line.kind in ("int", "float"):
         good = bool(np.isfinite(float(value))) and (line.kind == "float" or 0 <= value < 2**63)
     if not good:
         raise StoreError(f"{where} is {described(value)}; expected {line.kind}")
 
 
-def check_array(line: Declared, value: Any, sizes: Sizes, where: str, deep: bool) -> None:
+def check_array(line: Declared, value: object, sizes: Sizes, where: str, deep: bool) -> None:
     shape = line.shape or ()
-    in_rows = is_sparse(value)
-    if not (isinstance(value, np.ndarray) or (in_rows and line.sparse)):
+    if not (isinstance(value, np.ndarray) or (line.sparse and is_sparse(value))):
         raise StoreError(f"{where} is {described(value)}; expected an array of {line.kind}")
     if line.kind == "str":
-        good = value.dtype == object and all(isinstance(text, str) for text in value.ravel())
+        good = value.dtype == object and all(isinstance(text, str) for text in np.ravel(np.asarray(value)))
     else:
         good = value.dtype.kind in {"float": "f", "int": "iu", "number": "iuf"}[line.kind]
         good = good and value.dtype != np.float16
@@ -150,11 +149,11 @@ def check_array(line: Declared, value: Any, sizes: Sizes, where: str, deep: bool
         wanted = ", ".join(name if name.isdecimal() else f"{name} ({sizes.get(name, '?')})" for name in shape)
         raise StoreError(f"{where} has the shape {tuple(value.shape)}; expected [{wanted}]")
     if value.dtype.kind == "f":
-        _check_finite(value.data if in_rows else value, where, deep)
+        _check_finite(value.data if is_sparse(value) else value, where, deep)
 
 
 def _check_finite(values: Array, where: str, deep: bool) -> None:
-    """Refuse NaN, infinity, and numbers whose products would be infinite; NaN makes both extremes NaN."""
+    """Raise an error for NaN, infinity, and numbers whose products would be infinite."""
     if not values.size or (values.nbytes > LARGE and not deep):
         return
     low, high = float(values.min()), float(values.max())
@@ -178,7 +177,7 @@ def within(values: IntArray, least: int, limit: int) -> bool:
 
 
 def described(value: object) -> str:
-    """A value in a message: its type, and itself where it is short."""
+    """A value in a message: its type, and its value if that is short."""
     shown = repr(value)
     return f"a {type(value).__name__}" if len(shown) > 40 else f"{shown} ({type(value).__name__})"
 
@@ -420,15 +419,15 @@ ON_SEQUENCES = ("SpectrumKernel", "SubsequenceKernel")
 KERNELS = ("Linear", "RBF", "Polynomial", "Precomputed", *ON_SEQUENCES)
 
 
-def tables_of(model: Any) -> list[Declared]:
-    """The declarations of a model; those of models with kernels depend on the kernel and on what was kept."""
+def tables_of(model: object) -> list[Declared]:
+    """The declarations of a model; those of models with kernels depend on the kernel and on the kept values."""
     name = type(model).__name__
     chosen = _MODELS[name] if name in _MODELS else ("model", "kernel", *_with_kernel(model, name))
     return [line for table in chosen for line in TABLES[table]]
 
 
-def _with_kernel(model: Any, name: str) -> tuple[str, ...]:
-    linear = isinstance(model.kernel, str) and model.kernel == "linear"
+def _with_kernel(model: object, name: str) -> tuple[str, ...]:
+    linear = isinstance(kernel := getattr(model, "kernel", None), str) and kernel == "linear"
     if name == "HierarchicalRLS":
         return ("linear", "stops", "leverage") if "weights_" in vars(model) else ("leverage", "kernel ridge", "pruned")
     if name == "HM3":
