@@ -12,7 +12,7 @@ from linnaeus.cli.console import note, print_table
 from linnaeus.errors import ParameterError
 
 if TYPE_CHECKING:
-    from linnaeus.cli.tables import Candidate, Record
+    from linnaeus.cli.tables import LabelCandidate, Record
     from linnaeus.models.promises import Decisions
     from linnaeus.taxonomy import Taxonomy
     from linnaeus.typing import FloatArray
@@ -75,7 +75,7 @@ class Review(TypedDict):
 
     reason: str
     margin: float
-    candidates: list[Candidate]
+    candidates: list[LabelCandidate]
 
 
 def _promise(*names: str, help: str, min: int | None = None) -> object:
@@ -130,7 +130,7 @@ def review_entry(found: Decisions, i: int, k: int, taxonomy: Taxonomy) -> Review
     from linnaeus.models.promises import REASONS
 
     pairs = zip(found.candidates[i, :k].tolist(), found.probabilities[i, :k].tolist(), strict=True)
-    labels: list[Candidate] = [
+    labels: list[LabelCandidate] = [
         {"label": str(taxonomy.names[v]), "name": taxonomy.display(v), "probability": round(p, 6)} for v, p in pairs
     ]
     return {"reason": REASONS[found.reason[i]], "margin": round(float(found.margin[i]), 6), "candidates": labels}

@@ -23,7 +23,7 @@ from linnaeus.files import replacing
 
 __all__ = [
     "FORMATS",
-    "Candidate",
+    "LabelCandidate",
     "LabelEntry",
     "Record",
     "ScoredSet",
@@ -54,7 +54,7 @@ class LabelEntry(TypedDict):
     other_paths: NotRequired[list[list[str]]]
 
 
-class Candidate(TypedDict):
+class LabelCandidate(TypedDict):
     """A label that is suggested for a document left for review."""
 
     label: str
@@ -80,7 +80,7 @@ class Record(TypedDict):
     sets: NotRequired[list[ScoredSet]]
     reason: NotRequired[str]
     margin: NotRequired[float]
-    candidates: NotRequired[list[Candidate]]
+    candidates: NotRequired[list[LabelCandidate]]
 
 
 def format_of(output: str | None, given: str | None) -> str:

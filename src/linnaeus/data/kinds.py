@@ -62,7 +62,7 @@ class Indexed(Protocol):
 
 
 @runtime_checkable
-class Frame(Protocol):
+class PandasFrame(Protocol):
     """What is used of a data frame, of pandas or another library."""
 
     columns: Iterable[object]
@@ -199,7 +199,7 @@ def check_width(width: int, taxonomy: Taxonomy) -> None:
 
 def named_columns(y: object) -> list[str] | None:
     """Column names of a data frame; None if the columns are only numbered."""
-    if not isinstance(y, Frame):
+    if not isinstance(y, PandasFrame):
         return None
     names = [str(name) for name in y.columns]
     return None if names == [str(i) for i in range(len(names))] else names

@@ -1,0 +1,223 @@
+"""What `linnaeus train` gives a user who chooses nothing, beside the old default, on real data sets.
+
+    python -m benchmarks defaults --problem enron_hmc --measure average_precision
+    python -m benchmarks defaults --page docs/results/defaults.md          # from the results of all runs
+
+A problem is written as files; `linnaeus train` and `linnaeus evaluate` then run as a user types them, each in a process
+of its own. Everything is chosen on training documents; test documents are only evaluated. Results are kept in
+docs/results/defaults.json, one entry for each problem, measure and setting.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import machine, problems
+from benchmarks.accuracy import page
+from benchmarks.problems.base import DATA, Problem
+from benchmarks.problems.hmc import TOPS_OF_GO, YEAST
+from linnaeus import Taxonomy, load, metrics
+from linnaeus.data import hash_split
+from linnaeus.data.readers import read_dataset
+
+RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results" / "defaults.json"
+OLD = ("--model", "OneVsRestSVM", "--C", "1", "--decoder", "own")
+ARFF = {
+    "imclef07a": ("imclef07a/ImCLEF07A_Train.arff.gz", "imclef07a/ImCLEF07A_Test.arff.gz"),
+    "enron_hmc": ("enron_hmc/Enron_corr_trainvalid.arff.gz", "enron_hmc/Enron_corr_test.arff.gz"),
+    **{name: tuple(f"yeast/{name}.{part}.arff.gz" for part in ("train", "valid", "test")) for name in YEAST},
+}
+WRITTEN = ("rcv1v2", "20newsgroups", "medline_mesh", "enzyme_ec", "wordnet_nouns")
+SHOWN = ("hierarchical_f1", "micro_f1", "macro_f1", "au_prc", "precision_at_1", "leaf_micro_f1", "top_macro_f1")
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files of a problem, as options of `linnaeus train` and as arguments of `linnaeus evaluate`."""
+
+    train: tuple[str, ...]
+    test: str
+    taxonomy: str | None = None
+    options: tuple[str, ...] = ()
+
+
+def run(arguments: list[str]) -> dict[str, Any]:
+    """One problem with one measure, or the page of all."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks defaults", description=__doc__.splitlines()[0])
+    parser.add_argument("--problem", choices=[*ARFF, *WRITTEN])
+    parser.add_argument("--measure", default="hierarchical_f1")
+    parser.add_argument("--budget", help="as `linnaeus train --budget`; default: its default")
+    parser.add_argument("--old", action="store_true", help="the old default: OneVsRestSVM with C 1 and its own decoder")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--page", type=Path, help="write this page from the results instead of running")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args(arguments)
+    kept = json.loads(options.results.read_text()) if options.results.exists() else {}
+    if options.page or not options.problem:
+        text = markdown(kept)
+        options.page.write_text(text) if options.page else print(text)
+        return {}
+    with tempfile.TemporaryDirectory(prefix="linnaeus-defaults-") as folder:
+        found = measured(options.problem, Path(folder), options.measure, options.budget, options.old)
+    setting = "old" if options.old else options.measure
+    kept = json.loads(options.results.read_text()) if options.results.exists() else {}
+    kept[f"{options.problem}/{setting}"] = found
+    options.results.write_text(json.dumps(dict(sorted(kept.items())), indent=1) + "\n")
+    print(json.dumps(found, indent=1) if options.json else _line(options.problem, setting, found))
+    return found
+
+
+def measured(name: str, folder: Path, measure: str, budget: str | None, old: bool) -> dict[str, Any]:
+    """Train and evaluate on the command line; what was chosen, and the figures."""
+    files = files_of(name, folder)
+    model = folder / "model"
+    command = ["train", *(part for path in files.train for part in ("--data", path)), "--output", str(model)]
+    command += [] if files.taxonomy is None else ["--taxonomy", files.taxonomy]
+    command += [*files.options, *(OLD if old else ("--measure", measure))]
+    command += [] if budget is None or old else ["--budget", budget]
+    began = time.perf_counter()
+    said = _called([*command, "--json"])
+    seconds = time.perf_counter() - began
+    figures = _called(["evaluate", str(model), files.test, *files.options, "--json"])
+    report = said.get("search") or {}
+    return {
+        "command": " ".join(["linnaeus", *command]).replace(f"{DATA}/", "").replace(f"{folder}/", ""),
+        "seconds": round(seconds, 1),
+        "budget": report.get("budget"),
+        "chosen": report.get("chosen"),
+        "held_out": report.get("value"),
+        "figures": {**figures["metrics"], **_more(name, model, files)},
+        "machine": machine.describe(),
+    }
+
+
+def _called(command: list[str]) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-m", "linnaeus", *command], capture_output=True, text=True, encoding="utf-8", check=False
+    )
+    if done.returncode:
+        raise SystemExit(f"linnaeus {' '.join(command)}\n{done.stderr[-2000:]}")
+    return dict(json.loads(done.stdout))
+
+
+def _more(name: str, folder: Path, files: Files) -> dict[str, float]:
+    """Figures in the conventions of publications, from the stored model."""
+    model = load(folder)
+    found: dict[str, float] = {}
+    data = read_dataset(files.test)
+    gold = data.indicator(model.taxonomy_) if name in ARFF else None
+    if name == "imclef07a" and gold is not None:
+        leaf = model.taxonomy_.leaves
+        H, Y = model.taxonomy_.close(model.answers(data.documents)), model.taxonomy_.close(gold)
+        found["leaf_micro_f1"] = float(metrics.micro_f1(Y[:, leaf], H[:, leaf]))
+    if name.endswith("_GO") and gold is not None and hasattr(model, "predict_proba"):
+        P = model.node_probabilities(data.documents)
+        found["au_prc"] = float(metrics.au_prc(gold, P, model.taxonomy_, exclude=TOPS_OF_GO))
+    if name == "wordnet_nouns":  # the best label of every document
+        best = model.top(data.documents, k=1, **({"probabilities": True} if model.nested_ else {}))[0]
+        found["precision_at_1"] = float(np.mean([b[0] in row for b, row in zip(best, data.labels or [], strict=True)]))
+        first = [[str(b[0])] for b in best]
+        found["top_macro_f1"] = float(metrics.macro_f1(data.labels, first, model.taxonomy_))
+    return found
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def files_of(name: str, folder: Path) -> Files:
+    """The files of a problem; those that the data set does not have as such are written to a folder."""
+    if name in ARFF:
+        *train, test = (str(DATA / path) for path in ARFF[name])
+        return Files(tuple(train), test)
+    if name == "wordnet_nouns":
+        base = DATA / name
+        return Files((str(base / "train.jsonl.xz"),), str(base / "test.jsonl.xz"), str(base / "taxonomy.tsv.xz"))
+    if name == "rcv1v2":
+        return _vectors(problems.load(name), folder)
+    documents, test, taxonomy = {"20newsgroups": _posts, "medline_mesh": _citations, "enzyme_ec": _enzymes}[name]()
+    for part, rows in (("train", ~test), ("test", test)):
+        lines = [json.dumps(document) for document, here in zip(documents, rows, strict=True) if here]
+        (folder / f"{part}.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
+    taxonomy.write(folder / "taxonomy.tsv")
+    return Files((str(folder / "train.jsonl"),), str(folder / "test.jsonl"), str(folder / "taxonomy.tsv"))
+
+
+def _vectors(problem: Problem, folder: Path) -> Files:
+    for part, X, Y in (("train", problem.X, problem.Y), ("test", problem.X_test, problem.Y_test)):
+        arrays = {f"X_{key}": getattr(X, key) for key in ("data", "indices", "indptr", "shape")}
+        arrays |= {f"Y_{key}": getattr(Y, key) for key in ("indices", "indptr", "shape")}
+        np.savez(folder / f"{part}.npz", **arrays, label_names=problem.taxonomy.names.astype(str))
+    problem.taxonomy.write(folder / "taxonomy.tsv")
+    return Files((str(folder / "train.npz"),), str(folder / "test.npz"), str(folder / "taxonomy.tsv"))
+
+
+def _posts() -> tuple[list[dict[str, Any]], Any, Taxonomy]:
+    data = read_dataset(DATA / "20newsgroups" / "20news-bydate.tar.xz", headers="strip")
+    rows = [{"text": text, "labels": row} for text, row in zip(data.documents, data.labels or [], strict=True)]
+    return rows, np.array(data.split) != "train", problems.load("newsgroups20").taxonomy
+
+
+def _citations() -> tuple[list[dict[str, Any]], Any, Taxonomy]:
+    taxonomy = Taxonomy.read(DATA / "medline_mesh" / "mtrees2014.csv.gz")
+    data = read_dataset(DATA / "medline_mesh" / "medline_pubmed20n0014.jsonl.xz")
+    fields = data.fields or {}
+    rows, kept = [], []
+    for i, labels in enumerate(data.labels or []):
+        known = [label for label in labels if label in taxonomy]
+        if known and fields["abstract"][i].strip():
+            rows.append({"title": fields["title"][i], "abstract": fields["abstract"][i], "labels": known})
+            kept.append((data.ids or [])[i])
+    return rows, hash_split(kept, 4), taxonomy
+
+
+def _enzymes() -> tuple[list[dict[str, Any]], Any, Taxonomy]:
+    problem = problems.load("enzyme_ec")
+    rows = []
+    for X, Y in ((problem.X, problem.Y), (problem.X_test, problem.Y_test)):
+        labels = problem.taxonomy.labels(Y)
+        rows += [{"sequence": str(x), "labels": row} for x, row in zip(X, labels, strict=True)]
+    return rows, np.arange(len(rows)) >= len(problem.X), problem.taxonomy
+
+
+# -- the page ----------------------------------------------------------------------------------------------------------
+
+
+def markdown(kept: dict[str, dict[str, Any]]) -> str:
+    """The page of all runs."""
+    rows = []
+    for key, found in kept.items():
+        name, setting = key.split("/")
+        figures = {measure.replace("_", " "): _number(found["figures"].get(measure)) for measure in SHOWN}
+        cost = {"seconds": found["seconds"], "budget": _number(found["budget"])}
+        held_out = {"held out": _number(found["held_out"]), "chosen": _chosen(found)}
+        rows.append({"problem": name, "measure asked for": setting, **figures, **held_out, **cost})
+    about = next(iter(kept.values()))["machine"] if kept else {}
+    lines = ["# What `linnaeus train` gives by default", "", ", ".join(f"{k} {v}" for k, v in about.items()), ""]
+    return "\n".join([*lines, page.table(rows), ""])
+
+
+def _line(name: str, setting: str, found: dict[str, Any]) -> str:
+    figures = {key: round(value, 4) for key, value in found["figures"].items() if key in SHOWN and value is not None}
+    return f"{name} {setting} {found['seconds']} s: {_chosen(found)}; {figures}"
+
+
+def _chosen(found: dict[str, Any]) -> str:
+    chosen = found["chosen"]
+    if not chosen:
+        return "OneVsRestSVM, C 1"
+    said = [f"{key} {chosen[key]}" for key in ("C", "pull", "learn", "features", "cut") if chosen.get(key) is not None]
+    return f"{chosen['model']}, {', '.join(said)}"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}" if value < 2 else f"{value:.0f}"
