@@ -37,3 +37,14 @@ def test_labels_in_another_language_and_alternative_labels_are_recognised_in_hin
 def test_no_guess_is_made_for_ids_without_meaning(id: str) -> None:
     assert Taxonomy.flat(["http://ex.org/d/10-1", "GO:0001528", "D000818", "1112", "2.7.7.18"]).hint(id) == ""
     assert "Tennis" in Taxonomy.flat(["http://ex.org/Tennis"]).hint("http://ex.org/Tenis")
+
+
+def test_statements_about_statements_are_skipped(tmp_path: Path) -> None:
+    (tmp_path / "topics.ttl").write_text(
+        "@prefix skos: <http://www.w3.org/2004/02/skos/core#> .\n"
+        '<urn:a> a skos:Concept ; skos:broader <<( <urn:a> skos:note "n" )>> .\n'
+        "<urn:b> a skos:Concept ; skos:broader <urn:a> .\n"
+    )
+    tax = Taxonomy.read(tmp_path / "topics.ttl")
+    assert sorted(tax.names) == ["urn:a", "urn:b"]
+    assert tax.n_edges == 1
