@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -112,6 +113,19 @@ def test_a_small_budget_ends_the_search_early_keeps_time_for_the_last_fit_and_is
     run.run()
     assert len(run.tried) == 1
     assert "too small" in run.notes[0]
+
+
+def test_a_model_that_is_better_with_few_documents_than_the_others_with_all_is_chosen(monkeypatch) -> None:
+    evaluator = Fixed(lambda candidate, n_docs: 0.9 if candidate.features == "rbf map" else 0.5)
+    monkeypatch.setattr("linnaeus.auto.search.time.perf_counter", lambda: evaluator.now)
+    run = begun(evaluator, budget=80.0)
+    slow = evaluator.run
+    evaluator.run = lambda candidate, n_docs, **limits: replace(
+        slow(candidate, n_docs), seconds=(n_docs / 600) ** 1.3 if candidate.features == "rbf map" else 1.0
+    )
+    run.run()
+    assert run.best().candidate.features == "rbf map"
+    assert run.best().n_docs < evaluator.n_learn
 
 
 def test_with_enough_time_the_report_does_not_speak_of_the_clock() -> None:

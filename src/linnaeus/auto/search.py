@@ -141,25 +141,37 @@ class Search:
         wanted = {id(one) for one in self._best_kinds()}
         self.tried = [one if id(one) in wanted else one.without_scores() for one in self.tried]
 
+    def _ranked(self) -> list[Outcome]:
+        """Outcomes, the best first, of each candidate that with the most documents.
+
+        All are measured on the same held-out documents, and more documents rarely make a model worse: one that learned
+        from few may be the best. Those whose last fit does not fit into the budget come at the end.
+        """
+        largest: dict[Candidate, Outcome] = {}
+        for one in self.tried:
+            if one.candidate not in largest or largest[one.candidate].n_docs < one.n_docs:
+                largest[one.candidate] = one
+        return sorted(largest.values(), key=lambda one: (not self._can_be_last(one), -one.value))
+
     def _best_kinds(self) -> list[Outcome]:
-        """The best outcome with the most documents, then the best with other features and of another model."""
-        if not self.tried:
+        """The best outcome, then, of those with all documents, the best with other features and of another model."""
+        ranked = self._ranked()
+        if not ranked:
             return []
-        most = max(one.n_docs for one in self.tried)
-        ranked = sorted((one for one in self.tried if one.n_docs == most), key=lambda one: -one.value)
         first = ranked[0]
         kinds = [first]
         for differs in (
             lambda one: _front(one) != _front(first),
             lambda one: one.candidate.model != first.candidate.model,
         ):
-            kinds += [one for one in ranked if differs(one) and one not in kinds][:1]
+            others = (one for one in ranked if one.n_docs == self.evaluator.n_learn and one not in kinds)
+            kinds += [one for one in others if differs(one)][:1]
         return kinds
 
     def best(self) -> Outcome | None:
-        """The best outcome with the most documents; of equal ones the first."""
-        kinds = self._best_kinds()
-        return kinds[0] if kinds else None
+        """The best outcome; of equal ones the first."""
+        ranked = self._ranked()
+        return ranked[0] if ranked else None
 
     def _perfect(self) -> bool:
         """Whether nothing can be gained any more."""
@@ -178,14 +190,27 @@ class Search:
         """Seconds of the budget that are left for the search, without those for mixtures and the last fit."""
         if self.budget is None:
             return float("inf")
-        share = 1.0 - _FOR_MIXING if len(self.models) > 1 else 1.0
         last = self._last_fit()
-        folds = min(_FOLD_FITS * last, _FOR_FOLDS * self.budget) if self.evaluator.out_of_fold() is not None else 0.0
-        return share * self.budget - self.spent - LAST_FIT * last - folds
+        reserved = LAST_FIT * last
+        if _FOLD_FITS * last <= _FOR_FOLDS * self.budget:  # else there will be no time for either
+            reserved += _FOLD_FITS * last if self.evaluator.out_of_fold() is not None else 0.0
+            reserved += _FOR_MIXING * self.budget if len(self.models) > 1 else 0.0
+        return self.budget - self.spent - reserved
 
     def _last_fit(self) -> float:
         best = self.best()
-        return 0.0 if best is None else self.evaluator.fit_seconds(best)
+        return 0.0 if best is None else self._fit_seconds(best)
+
+    def _fit_seconds(self, outcome: Outcome) -> float:
+        """Seconds of a fit of the candidate on all documents of the learning side, with its features."""
+        larger = (self.evaluator.n_learn / outcome.n_docs) ** _POWER
+        return self.evaluator.fit_seconds(outcome) + (larger - 1.0) * outcome.seconds
+
+    def _can_be_last(self, outcome: Outcome) -> bool:
+        """Whether a fit on all documents fits into the budget; that of the first of all has to."""
+        if self.budget is None or outcome is self.tried[0]:
+            return True
+        return self.spent + LAST_FIT * self._fit_seconds(outcome) <= self.budget
 
     def _affordable(self, candidate: Candidate, n_docs: int) -> bool:
         seconds = self._forecast(candidate, n_docs)
@@ -227,7 +252,7 @@ class Search:
             ranked = sorted(going, key=lambda one: -one.value)[: max(2, -(-len(going) // _KEPT))]
             going = [new for one in ranked if (new := self.measure(one.candidate, n_docs)) is not None]
         if "C" in self.tuned:
-            self._tune(whole)
+            self._tune()
         if "features" in self.tuned:
             self._enlarge_map()
         if len(self.models) > 1 and not self._perfect():
@@ -290,18 +315,17 @@ class Search:
         """Variants that are tried in place of smaller ones, at the end."""
         return {larger for name in self.evaluator.variants if (larger := larger_map(name)) is not None}
 
-    def _tune(self, whole: int) -> None:
-        """C and pull of the best places on all documents, the best place first."""
+    def _tune(self) -> None:
+        """C and pull of the best places on as many documents as they have seen, the best place first."""
         done: set[Place] = set()
         for _ in range(_FOLLOWED):
-            rest = [one for one in self.tried if one.n_docs == whole and one.candidate.place not in done]
+            rest = [one for one in self._ranked() if one.candidate.place not in done]
             if not rest:
                 break
-            place = max(rest, key=lambda one: one.value).candidate.place
+            place = rest[0].candidate.place
             done.add(place)
             for axis in ("C", "pull"):
-                here = [one for one in self.tried if one.n_docs == whole and one.candidate.place == place]
-                self._follow(max(here, key=lambda one: one.value), axis)
+                self._follow(next(one for one in self._ranked() if one.candidate.place == place), axis)
 
     def _enlarge_map(self) -> None:
         """The best candidate with more landmarks, where it has a map and there are enough documents."""
@@ -331,6 +355,8 @@ class Search:
     def _mix(self) -> None:
         """Mixtures of the best two and three; the better of them is taken where it wins by more than chance."""
         sources = _together(self._best_kinds())
+        if sources[0].n_docs < self.evaluator.n_learn:
+            return
         mixtures: list[Outcome] = []
         for n_sources in range(2, len(sources) + 1):
             chosen = sources[:n_sources]
@@ -361,7 +387,7 @@ class Search:
         """Whether the last fits of all sources fit into the budget, and those whose scores are not kept."""
         assert self.budget is not None
         again = sum(one.seconds for one in sources if one.held is None)
-        return self.spent + again + LAST_FIT * sum(self.evaluator.fit_seconds(one) for one in sources) < self.budget
+        return self.spent + again + LAST_FIT * sum(self._fit_seconds(one) for one in sources) < self.budget
 
     def _with_scores(self, outcome: Outcome) -> Outcome:
         """The outcome with its held-out scores, fitted again where they come from an earlier run."""
@@ -375,9 +401,7 @@ class Search:
         chosen = evaluator.with_cut(self._with_scores(chosen))
         refined = self._refined(chosen)
         kind = (chosen.candidate.model, chosen.candidate.features)
-        others = [
-            one for one in self.tried if one.n_docs == most and (one.candidate.model, one.candidate.features) != kind
-        ]
+        others = [one for one in self._ranked() if (one.candidate.model, one.candidate.features) != kind]
         interval = measures.interval(evaluator.resampled(chosen))
         notes = list(self.notes)
         if len(evaluator.splits) > 1:
@@ -401,7 +425,7 @@ class Search:
         """The chosen candidate with every document held out once; None where there is no time for it."""
         folds = self.evaluator.out_of_fold()
         parts = chosen.sources or (chosen,)
-        seconds = sum(self.evaluator.fit_seconds(one) for one in parts)
+        seconds = sum(self._fit_seconds(one) for one in parts)
         assert self.budget is not None
         if folds is None or self.spent + (_FOLD_FITS + LAST_FIT) * seconds > self.budget:
             return None
