@@ -194,10 +194,13 @@ class Evaluator:
             self.matrix(variant, 0)
         return self.scales[variant]
 
-    def out_of_fold(self) -> Evaluator | None:
-        """The same with every document held out once, in five folds; None where it is so, or would be too large."""
-        if len(self.splits) > 1 or self.Y.shape[0] * self.taxonomy.n_nodes > MOST_SCORES:
-            return None
+    @property
+    def foldable(self) -> bool:
+        """Whether every document can be held out once, in five folds; not where it is so, or would be too large."""
+        return len(self.splits) == 1 and self.Y.shape[0] * self.taxonomy.n_nodes <= MOST_SCORES
+
+    def out_of_fold(self) -> Evaluator:
+        """The same with every document held out once, in five folds."""
         splits = [(train, test) for train, test in kfold(self.Y, _OUT_OF_FOLD, random_state=self.seed) if len(test)]
         return replace(self, splits=splits, matrices={}, seconds={}, scales=dict(self.scales), _last=None)
 

@@ -193,7 +193,7 @@ class Search:
         last = self._last_fit()
         reserved = LAST_FIT * last
         if _FOLD_FITS * last <= _FOR_FOLDS * self.budget:  # else there will be no time for either
-            reserved += _FOLD_FITS * last if self.evaluator.out_of_fold() is not None else 0.0
+            reserved += _FOLD_FITS * last if self.evaluator.foldable else 0.0
             reserved += _FOR_MIXING * self.budget if len(self.models) > 1 else 0.0
         return self.budget - self.spent - reserved
 
@@ -423,12 +423,12 @@ class Search:
 
     def _refined(self, chosen: Outcome) -> Outcome | None:
         """The chosen candidate with every document held out once; None where there is no time for it."""
-        folds = self.evaluator.out_of_fold()
         parts = chosen.sources or (chosen,)
         seconds = sum(self._fit_seconds(one) for one in parts)
         assert self.budget is not None
-        if folds is None or self.spent + (_FOLD_FITS + LAST_FIT) * seconds > self.budget:
+        if not self.evaluator.foldable or self.spent + (_FOLD_FITS + LAST_FIT) * seconds > self.budget:
             return None
+        folds = self.evaluator.out_of_fold()
         limit = (self.budget - self.spent - LAST_FIT * seconds) / len(parts)
         outcomes = [folds.run(one.candidate, folds.Y.shape[0], max_time=limit) for one in parts]
         refined = folds.with_cut(folds.mix(outcomes) if chosen.sources else outcomes[0])
