@@ -52,8 +52,11 @@ def test_the_language_of_the_vocabulary_is_that_of_the_paths(linnaeus, files) ->
     record = json.loads(linnaeus("predict", files / "model", files / "iris.jsonl").out.splitlines()[0])
     assert record["labels"][0]["path"] == ["x:A", "x:Cats"]
     assert record["labels"][0]["display_path"] == ["Tiere", "x:Cats"]
-    refused = linnaeus("predict", files / "model", files / "iris.jsonl", "--language", "en")
-    assert (refused.code, "as --taxonomy" in refused.err) == (2, True)
+    stored = linnaeus("predict", files / "model", files / "iris.jsonl", "--as", "tsv", "--language", "en").out
+    assert stored.splitlines()[1].split("\t")[4] == "Beasts > x:Cats"
+    refused = linnaeus("predict", files / "model", files / "iris.jsonl", "--language", "fr")
+    assert (refused.code, "the languages of its texts are de (1), en (1)" in refused.err) == (2, True)
+    assert linnaeus("explain", files / "model", "--document", "cat purr", "--language", "en").code == 0
     english = ("--taxonomy", files / "topics.ttl", "--language", "en")
     out = linnaeus("predict", files / "model", files / "iris.jsonl", "--as", "tsv", *english).out
     assert out.splitlines()[1].split("\t")[4] == "Beasts > x:Cats"

@@ -124,13 +124,17 @@ def test_nodes_are_called_as_asked_for(skos: Path, tmp_path: Path) -> None:
     assert "(--names iri)" in str(result.exception)
 
 
-def test_convert_says_which_labels_are_left_out(skos: Path, tmp_path: Path) -> None:
-    result = runner.invoke(app, ["convert", str(skos), str(tmp_path / "out.ttl")])
-    assert "labels left out, by language: de (2)" in result.stderr
-    result = runner.invoke(app, ["convert", str(skos), str(tmp_path / "out.ttl"), "--language", "de", "--json"])
-    assert json.loads(result.stdout)["labels_left_out"] == {"en": 2}
-    result = runner.invoke(app, ["convert", str(tmp_path / "out.ttl"), str(tmp_path / "out.tsv")])
+def test_convert_says_which_texts_the_format_does_not_hold(skos: Path, tmp_path: Path) -> None:
+    result = runner.invoke(app, ["convert", str(skos), str(tmp_path / "out.txt")])
+    assert "left out: 2 preferred, 4 notation." in result.stderr
+    result = runner.invoke(app, ["convert", str(skos), str(tmp_path / "out.txt"), "--language", "de", "--json"])
+    assert json.loads(result.stdout)["texts_left_out"] == {"preferred": 2, "notation": 4}
+
+
+def test_convert_keeps_the_texts_of_all_languages(skos: Path, tmp_path: Path) -> None:
+    result = runner.invoke(app, ["convert", str(skos), str(tmp_path / "out.rdf"), "--language", "de"])
     assert "left out" not in result.stderr
+    assert Taxonomy.read(tmp_path / "out.rdf").texts == Taxonomy.read(skos).texts
 
 
 def test_documents_given_as_a_taxonomy_are_named_so(tmp_path: Path) -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+import zlib
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 from linnaeus import Taxonomy
-from linnaeus.errors import StoreError
+from linnaeus.errors import LinnaeusError, StoreError
 from linnaeus.store.codec import decode, encode
+from linnaeus.taxonomy.texts import Texts
 
 
 def round_trip(value):
@@ -58,3 +60,38 @@ def test_promises_of_an_earlier_version_are_dropped_with_a_warning():
     fields = {"level": [0.8, 0.6], "total": [1.0, 2.0], "n": 9, "loss": "any_wrong", "exact": True}
     with pytest.warns(UserWarning, match="calibrate the model again"):
         assert decode({"$object": "RiskControl", "fields": {"$dict": list(fields.items())}}, {}) is None
+
+
+def with_texts() -> Taxonomy:
+    entries = [(1, "preferred", "en", "Opera"), (1, "definition", "de", "Gesungenes Drama. " * 5000)]
+    return Taxonomy.from_edges([("m", "m1")]).with_texts(Texts.from_entries(entries))
+
+
+def test_texts_of_a_taxonomy_survive_compressed() -> None:
+    arrays: dict = {}
+    entry = encode(with_texts(), arrays)
+    assert sum(array.nbytes for array in arrays.values()) < 1000
+    assert decode(entry, arrays).texts == with_texts().texts
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [("node", np.array([1, 7], np.int32)), ("kind", np.array([0, 9], np.uint8)), ("lengths", np.array([5.0, 1.0]))],
+)
+def test_texts_that_do_not_fit_the_taxonomy_are_refused(part, value) -> None:
+    arrays: dict = {}
+    entry = encode(with_texts(), arrays)
+    key = next(key for key in arrays if key.endswith(f"texts.{part}"))
+    with pytest.raises(LinnaeusError):
+        decode(entry, {**arrays, key: value})
+
+
+def test_damaged_texts_are_an_error_when_they_are_read() -> None:
+    arrays: dict = {}
+    entry = encode(with_texts(), arrays)
+    key = next(key for key in arrays if key.endswith("texts.pool"))
+    with pytest.raises(StoreError, match="damaged"):
+        list(decode(entry, {**arrays, key: arrays[key][::-1]}).texts)
+    longer = np.frombuffer(zlib.compress(b"\0" * 10**7), np.uint8)
+    with pytest.raises(StoreError, match="bytes; expected"):
+        list(decode(entry, {**arrays, key: longer}).texts)

@@ -17,12 +17,12 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args, get_type_hints
 
 import typer
 
-from linnaeus.errors import DataError, LinnaeusError, ParameterError
+from linnaeus.errors import DataError, LinnaeusError, ParameterError, TaxonomyError
 from linnaeus.progress import waiting
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ class TaxonomyReading(Group):
         str | None,
         _taxonomy("--names", help="Names of nodes: iri (default), notation or label (SKOS); name or path (paths)."),
     ] = None
-    language: Annotated[str | None, _taxonomy("--language", help="Language of the display labels (SKOS).")] = None
+    language: Annotated[str | None, _taxonomy("--language", help="Language of the display labels.")] = None
     relations: Annotated[
         list[str] | None,
         _taxonomy("--relation", help="Relation that makes an edge (OBO; default is_a). May be repeated."),
@@ -270,16 +270,18 @@ class OptionalTaxonomy(TaxonomyReading):
         return TaxonomyReading(**given).read(path)
 
     def show_labels(self, loaded: SavedModel) -> None:
-        """Give the nodes of a model the display labels of the file, if there is one."""
+        """Give the nodes of a model the display labels of the file, or those in the language, if one is given."""
+        model = loaded.estimator
         if self.path is None and self.language is not None:
-            raise ParameterError(
-                f"--language {self.language}: a model keeps the display labels it was trained with; "
-                "give a file with other labels as --taxonomy."
-            )
+            replace(self, language=None).read_if_given()  # refuses the other options
+            try:
+                model.taxonomy_ = model.taxonomy_.with_language(self.language)
+            except TaxonomyError as error:
+                raise ParameterError(f"--language {self.language}: {error}") from None
+            return
         given = self.read_if_given()
         if given is None:
             return
-        model = loaded.estimator
         labels = {str(name): given.display(v) for v, name in enumerate(given.names) if name in model.taxonomy_}
         if not labels:
             example = str(model.taxonomy_.names[-1])

@@ -120,16 +120,15 @@ def convert(
         tax.write(output, to, **({"language": language} if marks else {}))
     except LinnaeusError as error:
         raise type(error)(str(error).replace("format=...", "--to")) from None
+    left_out = {} if formats.holds_texts(output, to) else _beside_labels(tax)
     if json:
         counts = {"n_nodes": tax.n_nodes, "n_edges": tax.n_edges, "n_deprecated": len(tax.deprecated)}
-        print_json({"output": str(output), **counts, "labels_left_out": dict(draft.left_out)})
+        print_json({"output": str(output), **counts, "n_texts": len(tax.texts), "texts_left_out": left_out})
         return
     note(f"{output}: {tax.n_nodes:,} nodes, {tax.n_edges:,} edges")
-    if draft.left_out:
-        languages = ", ".join(f"{name or 'none'} ({count:,})" for name, count in draft.left_out.most_common())
-        note(
-            f"One label per node was kept; labels left out, by language: {languages}. --language selects the language."
-        )
+    if left_out:
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in left_out.items())
+        note(f"Texts that this format does not hold were left out: {kinds}. SKOS (.ttl) holds all texts.")
     _note_left_out(draft)
 
 
@@ -209,6 +208,14 @@ def _note_left_out(draft: Draft) -> None:
     if draft.unused_relations:
         relations = ", ".join(f"{name} ({count:,})" for name, count in draft.unused_relations.most_common(5))
         note(f"Edges of other relations were left out: {relations}. --relation includes them.")
+
+
+def _beside_labels(tax: Taxonomy) -> dict[str, int]:
+    """Number of texts of each kind that are not display labels."""
+    kinds = dict(tax.texts.kinds)
+    shown = 0 if tax.display_labels is None else sum(map(bool, tax.display_labels))
+    kinds["preferred"] = max(0, kinds.get("preferred", 0) - shown)
+    return {kind.replace("_", " "): count for kind, count in kinds.items() if count}
 
 
 def _print_properties(about: Mapping[str, object]) -> None:

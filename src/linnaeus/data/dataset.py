@@ -192,7 +192,7 @@ class Dataset:
         Counter({'x': 2})
         """
         counts = Counter(label for row in self._given_labels() for label in row)
-        return Counter({label: n for label, n in counts.items() if taxonomy.find(label) is None})
+        return Counter({label: n for label, n in counts.items() if taxonomy.lookup(label) is None})
 
     def indicator(self, taxonomy: Taxonomy | None = None, *, unknown: str = "error") -> CSR:
         """The labels as a 0/1 matrix in CSR form (n_docs x n_nodes), columns in the order of ``taxonomy.names``.
@@ -218,7 +218,7 @@ class Dataset:
             raise DataError("A taxonomy is needed to convert labels to 0/1 rows; the data set has none.")
         missing = self.unknown_labels(taxonomy)
         if unknown == "replace":
-            missing = Counter({x: n for x, n in missing.items() if taxonomy.find(x, replace=True) is None})
+            missing = Counter({x: n for x, n in missing.items() if taxonomy.lookup(x, replace=True) is None})
         if missing and unknown != "drop":
             raise UnknownLabelError(self._unknown_message(taxonomy, missing))
         if missing:

@@ -5,7 +5,7 @@ Plain values stay JSON. Everything else is an object with one key that begins wi
     {"$array": key}                      a numeric array in the arrays file
     {"$strings": [...]}                  an array of strings
     {"$sparse": key, "shape": [m, n]}    a CSR array: key.data, key.indices, key.indptr; narrowed by `pack`
-    {"$taxonomy": key, ...}              a taxonomy: key.names (UTF-8), key.indptr, key.indices
+    {"$taxonomy": key, ...}              a taxonomy: key.names (UTF-8), key.indptr, key.indices, key.texts.* (zlib)
     {"$object": name, ...}               an object of a class that `registry` names
 """
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import warnings
+import zlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -22,8 +23,9 @@ from linnaeus import registry
 from linnaeus.errors import StoreError, nearest
 from linnaeus.models.checkpoint import RUN_ONLY
 from linnaeus.store.arrays import pack, unpack
-from linnaeus.store.rules import check_taxonomy
+from linnaeus.store.rules import check_taxonomy, is_strings
 from linnaeus.taxonomy import Deprecated, Taxonomy
+from linnaeus.taxonomy.texts import Texts
 from linnaeus.typing import CSR, Array
 
 __all__ = ["decode", "encode"]
@@ -165,7 +167,39 @@ def _encode_taxonomy(taxonomy: Taxonomy, arrays: dict[str, Array]) -> dict[str, 
         entry["deprecated"] = {
             id: [list(s.replaced_by), list(s.consider), s.label] for id, s in taxonomy.deprecated.items()
         }
+    if taxonomy._texts is not None:
+        entry["texts"] = _encode_texts(taxonomy.texts, arrays, f"{key}.texts")
     return entry
+
+
+def _encode_texts(texts: Texts, arrays: dict[str, Array], key: str) -> dict[str, object]:
+    lengths = np.diff(texts.offsets) - 1
+    arrays[f"{key}.node"], arrays[f"{key}.kind"] = texts.node, texts.kind
+    arrays[f"{key}.language"] = texts.language
+    arrays[f"{key}.lengths"] = lengths.astype(np.uint16 if lengths.max(initial=0) < 2**16 else np.int64)
+    arrays[f"{key}.pool"] = np.frombuffer(zlib.compress(texts.pool, 6), dtype=np.uint8)
+    return {"tags": list(texts.tags)}
+
+
+def _decode_texts(entry: dict[str, Any], arrays: dict[str, Array], key: str) -> Texts:
+    """Texts whose pool is decompressed when the first text is read; its size is known, so that it cannot explode."""
+    tags = entry["tags"]
+    parts = [arrays[f"{key}.{part}"] for part in ("node", "kind", "language", "lengths")]
+    if not is_strings(tags) or any(part.ndim != 1 or part.dtype.kind not in "iu" for part in parts):
+        raise StoreError("The texts of the taxonomy are not whole numbers and language tags.")
+    node, kind, language, lengths = parts
+    packed, size = arrays[f"{key}.pool"], 1 + int(lengths.sum(dtype=np.int64)) + len(lengths)
+
+    def pool() -> bytes:
+        try:
+            found = zlib.decompressobj().decompress(packed.tobytes(), size + 1)
+        except zlib.error as error:
+            raise StoreError(f"The texts of the taxonomy are damaged: {error}.") from error
+        if len(found) != size:
+            raise StoreError(f"The texts of the taxonomy have {len(found):,} bytes; expected {size:,}.")
+        return found
+
+    return Texts(node, kind, language, tags, lengths, pool)
 
 
 def _decode_taxonomy(value: dict[str, Any], arrays: dict[str, Array]) -> Taxonomy:
@@ -191,7 +225,10 @@ def _decode_taxonomy(value: dict[str, Any], arrays: dict[str, Array]) -> Taxonom
     texts = [text for one in deprecated.values() for text in (*one.replaced_by, *one.consider, one.label or "")]
     if not all(isinstance(text, str) for text in (*aliases.values(), *texts)):
         raise StoreError("The taxonomy has an alias or a deprecated id that is not a string.")
-    return made.with_replacements(aliases, deprecated)
+    made = made.with_replacements(aliases, deprecated)
+    if "texts" not in value:
+        return made
+    return made.with_texts(_decode_texts(value["texts"], arrays, f"{key}.texts"))
 
 
 def _pack(texts: Iterable[str]) -> Array:

@@ -2,5 +2,6 @@
 
 from linnaeus.taxonomy.names import Deprecated
 from linnaeus.taxonomy.taxonomy import Taxonomy
+from linnaeus.taxonomy.texts import NodeText, Texts
 
-__all__ = ["Deprecated", "Taxonomy"]
+__all__ = ["Deprecated", "NodeText", "Taxonomy", "Texts"]

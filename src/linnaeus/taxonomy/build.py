@@ -10,6 +10,7 @@ import numpy as np
 
 from linnaeus.errors import TaxonomyError, nearest, place
 from linnaeus.taxonomy.closure import pointers
+from linnaeus.taxonomy.names import with_texts_of
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import BoolArray, IntArray
 
@@ -198,7 +199,7 @@ def with_misc_leaves(taxonomy: Taxonomy, nodes: Iterable[str | int] | None = Non
         None if taxonomy.root is None else taxonomy.names[taxonomy.root],
         None if shown is None else [*shown, *(shown[v] for v in internal)],
     )
-    return made.with_replacements(taxonomy.aliases, taxonomy.deprecated)
+    return with_texts_of(made.with_replacements(taxonomy.aliases, taxonomy.deprecated), taxonomy)
 
 
 class EdgeList:

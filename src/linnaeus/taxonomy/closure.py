@@ -206,7 +206,7 @@ def indicator(taxonomy: Taxonomy, labels: Iterable[object], *, unknown: str = "e
             name = label if isinstance(label, str) else str(label)
             node = index_of.get(name)
             if node is None:
-                node = taxonomy.find(name, replace=replace)
+                node = taxonomy.lookup(name, replace=replace)
             if node is not None:
                 row.add(node)
             elif unknown != "drop":

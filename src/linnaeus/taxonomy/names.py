@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from linnaeus.errors import TaxonomyError, closest, nearest
+from linnaeus.taxonomy.texts import KINDS, LABELS, listed, speaks
 
 if TYPE_CHECKING:
     from linnaeus.taxonomy.taxonomy import Taxonomy
@@ -28,7 +29,9 @@ __all__ = [
     "hint",
     "replaced",
     "with_display_labels",
+    "with_language",
     "with_replacements",
+    "with_texts_of",
     "without_dashes",
 ]
 
@@ -85,13 +88,35 @@ def with_display_labels(taxonomy: Taxonomy, labels: Mapping[str, str]) -> Taxono
     return changed(taxonomy, display_labels=shown)
 
 
+def with_language(taxonomy: Taxonomy, language: str) -> Taxonomy:
+    """The same taxonomy with its preferred labels in a language as display labels."""
+    texts = taxonomy.texts
+    preferred = texts.select("preferred")
+    counts = Counter(texts.tags[code] for code in texts.language[preferred].tolist())
+    if not any(speaks(tag, language) for tag in counts):
+        raise TaxonomyError(f"No preferred label of the taxonomy is in the language {language!r}; {listed(counts)}.")
+    found: dict[str, str] = {}
+    for entry in map(texts.entry, texts.select("preferred", language).tolist()):
+        found.setdefault(str(taxonomy.names[entry.node]), entry.text)  # "de" is sorted before "de-at"
+    return with_display_labels(taxonomy, found)
+
+
+def with_texts_of(taxonomy: Taxonomy, other: Taxonomy) -> Taxonomy:
+    """The taxonomy with the texts of another one, whose nodes have other numbers or are not all there."""
+    if other._texts is None:
+        return taxonomy
+    number = np.array([taxonomy.index_of.get(name, -1) for name in other.names])
+    return taxonomy.with_texts(other.texts.renumbered(number))
+
+
 def changed(taxonomy: Taxonomy, **values: object) -> Taxonomy:
     """A copy with other attributes; values computed from nodes and edges are shared."""
     from linnaeus.taxonomy.taxonomy import Taxonomy
 
     made = Taxonomy.__new__(Taxonomy)
     made.__dict__.update(taxonomy.__dict__)
-    made.__dict__.pop("display_index", None)  # computed from the former labels
+    for name in ("display_index", "texts", "search_index"):  # computed from the former labels and texts
+        made.__dict__.pop(name, None)
     made.__dict__.update(values)
     return made
 
@@ -103,7 +128,7 @@ def replaced(taxonomy: Taxonomy, labels: Iterable[Iterable[str]]) -> tuple[list[
     for given in labels:
         row: dict[str, None] = {}
         for label in given:
-            node = taxonomy.find(label, replace=True)
+            node = taxonomy.lookup(label, replace=True)
             row[label if node is None else str(taxonomy.names[node])] = None
             counts[label] += node is not None and label in taxonomy.deprecated
         rows.append(list(row))
@@ -152,12 +177,8 @@ def hint(taxonomy: Taxonomy, name: str) -> str:
     if name in taxonomy.deprecated:
         return _deprecation(taxonomy, taxonomy.deprecated[name])
     shown = taxonomy.names[taxonomy.displayed_as(name)]
-    if not len(shown) and name in taxonomy.other_labels:
-        node, language = taxonomy.other_labels[name]
-        if not language:
-            return f"; it is an alternative label of {taxonomy.titled(node)}."
-        read = f"names='label' and language='{language}' (--names label --language {language})"
-        return f"; it is the label of {taxonomy.titled(node)} in the language {language!r}; to use it, give {read}."
+    if not len(shown) and (known := _text_hint(taxonomy, name)):
+        return known
     if not len(shown):
         if _OPAQUE.fullmatch(name):
             return ""  # a similar code is rarely the intended one
@@ -167,6 +188,24 @@ def hint(taxonomy: Taxonomy, name: str) -> str:
         return "" if near is None else f"; did you mean {taxonomy.titled(near)}?"
     which = f"node {shown[0]!r}" if len(shown) == 1 else f"{len(shown):,} nodes, {shown[0]!r} and others"
     return f"; it is the display label of {which}."
+
+
+def _text_hint(taxonomy: Taxonomy, name: str) -> str:
+    """End of an error message about a name that is another label of a node, or empty."""
+    if taxonomy._texts is None:  # texts made from display labels add nothing to them
+        return ""
+    entries = sorted(
+        (taxonomy.texts.entry(i) for i in taxonomy.texts.equal_to(name)), key=lambda e: KINDS.index(e.kind)
+    )
+    if not entries or entries[0].kind not in (*LABELS, "notation"):
+        return ""
+    node, kind, language, _ = entries[0]
+    titled = taxonomy.titled(node)
+    if kind != "preferred" or not language:
+        what = kind if kind == "notation" else f"{kind} label"
+        return f"; it is {'an' if kind == 'alternative' else 'a'} {what} of {titled}."
+    read = f"names='label' and language='{language}' (--names label --language {language})"
+    return f"; it is the label of {titled} in the language {language!r}; to use it, give {read}."
 
 
 def _deprecation(taxonomy: Taxonomy, entry: Deprecated) -> str:

@@ -14,6 +14,7 @@ import math
 import numpy as np
 
 from linnaeus.errors import TaxonomyError
+from linnaeus.taxonomy.names import with_texts_of
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import FloatArray, IntArray
 
@@ -42,7 +43,7 @@ def random_like(taxonomy: Taxonomy, seed: int | np.random.Generator | None = Non
     labels = None if shown is None else dict(zip(names, shown, strict=True))
     kind = None if taxonomy.kind == "tree" else taxonomy.kind
     made = Taxonomy.from_edges(pairs, nodes=list(names), kind=kind, root=root, display_labels=labels)
-    return made.with_replacements(taxonomy.aliases, taxonomy.deprecated)
+    return with_texts_of(made.with_replacements(taxonomy.aliases, taxonomy.deprecated), taxonomy)
 
 
 def _drawn_edges(taxonomy: Taxonomy, rng: np.random.Generator) -> list[tuple[int, int]]:

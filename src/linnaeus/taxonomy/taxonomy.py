@@ -24,6 +24,7 @@ import numpy.typing as npt
 from linnaeus.errors import TaxonomyError
 from linnaeus.taxonomy import closure
 from linnaeus.taxonomy.names import Deprecated
+from linnaeus.taxonomy.texts import Texts
 from linnaeus.typing import CSR, Array, BoolArray, IntArray, Matrix, ObjectArray
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class Taxonomy:
     parent_indices: IntArray
     aliases: Mapping[str, str]
     deprecated: Mapping[str, Deprecated]
-    other_labels: Mapping[str, tuple[str, str]] = MappingProxyType({})  # (node, language), for messages; not stored
+    _texts: Texts | None = None
 
     def __init__(
         self,
@@ -247,7 +248,7 @@ class Taxonomy:
         --------
         >>> tax = Taxonomy.from_edges([("x", "x1"), ("x", "x2")], display_labels={"x2": "Neoplasms"})
         >>> tax = tax.with_replacements({"y2": "x2"}, {"x9": Deprecated(("x2",))})
-        >>> tax.index("y2"), tax.find("x9"), tax.find("x9", replace=True)
+        >>> tax.index("y2"), tax.lookup("x9"), tax.lookup("x9", replace=True)
         (2, None, 2)
         >>> tax.index("x9")
         Traceback (most recent call last):
@@ -280,6 +281,58 @@ class Taxonomy:
 
         return names.with_display_labels(self, labels)
 
+    def with_texts(self, texts: Texts) -> Taxonomy:
+        """Return the same taxonomy with these texts instead of its own.
+
+        Texts are not part of the fingerprint: a model depends on nodes and edges.
+
+        Parameters
+        ----------
+        texts : Texts
+            Texts of the nodes, by number.
+
+        Returns
+        -------
+        Taxonomy
+            A copy that shares nodes and edges.
+
+        Examples
+        --------
+        >>> tax = Taxonomy.flat(["a", "b"]).with_texts(Texts.from_entries([(1, "alternative", "en", "Bee")]))
+        >>> tax.texts.of(tax.index("b"))
+        [NodeText(node=1, kind='alternative', language='en', text='Bee')]
+        """
+        from linnaeus.taxonomy import names
+
+        texts.check(self.n_nodes)
+        return names.changed(self, _texts=texts)
+
+    def with_language(self, language: str) -> Taxonomy:
+        """Return the same taxonomy with its preferred labels in a language as display labels.
+
+        Nodes without a preferred label in the language keep their display label. A language in which there is no
+        preferred label is an error that lists those that there are.
+
+        Parameters
+        ----------
+        language : str
+            A language tag such as "de".
+
+        Returns
+        -------
+        Taxonomy
+            A copy that shares nodes and edges.
+
+        Examples
+        --------
+        >>> texts = Texts.from_entries([(0, "preferred", "en", "Opera"), (0, "preferred", "de", "Oper")])
+        >>> Taxonomy.flat(["m1"]).with_texts(texts).with_language("de").display("m1")
+        'Oper'
+        """
+        from linnaeus.taxonomy import names
+
+        return names.with_language(self, language)
+
     def random_like(self, seed: int | np.random.Generator | None = None) -> Taxonomy:
         """Draw a random hierarchy on the same nodes with the same level sizes; see `linnaeus.taxonomy.random`."""
         from linnaeus.taxonomy import random
@@ -301,7 +354,7 @@ class Taxonomy:
         """Number of a node by its name."""
         return {name: i for i, name in enumerate(self.names)}
 
-    def find(self, label: str, *, replace: bool = False) -> int | None:
+    def lookup(self, label: str, *, replace: bool = False) -> int | None:
         """Number of the node that a label stands for: a name, an alias or a whole path.
 
         Parameters
@@ -319,7 +372,7 @@ class Taxonomy:
 
         Examples
         --------
-        >>> Taxonomy.from_edges([("A", "AA")]).with_replacements({"old": "AA"}).find("old")
+        >>> Taxonomy.from_edges([("A", "AA")]).with_replacements({"old": "AA"}).lookup("old")
         1
         """
         from linnaeus.taxonomy import names
@@ -366,7 +419,7 @@ class Taxonomy:
             if not 0 <= node < self.n_nodes:
                 raise TaxonomyError(f"Node number {node} is not in 0..{self.n_nodes - 1}.")
             return int(node)
-        found = self.find(node)
+        found = self.lookup(node)
         if found is None:
             raise TaxonomyError(f"{node!r} is not a node of the taxonomy{self.hint(str(node)) or '.'}")
         return found
@@ -381,6 +434,17 @@ class Taxonomy:
         """The text to show to people: the display label, or the name if there is none."""
         i = self.index(node)
         return str(self.names[i] if self.display_labels is None else self.display_labels[i] or self.names[i])
+
+    @cached_property
+    def texts(self) -> Texts:
+        """Labels, definitions, notes, examples and notations of the nodes, per language.
+
+        Where none were read or given, these are the display labels as preferred labels without a language.
+        """
+        if self._texts is not None:
+            return self._texts
+        shown = () if self.display_labels is None else self.display_labels
+        return Texts.from_entries((v, "preferred", "", label) for v, label in enumerate(shown))
 
     @cached_property
     def display_index(self) -> Mapping[str, list[int]]:
@@ -637,7 +701,7 @@ class Taxonomy:
 
     def __reduce__(self) -> tuple[Callable[..., Taxonomy], tuple[object, ...]]:
         state = (self.names, self.parent_indptr, self.parent_indices, self.root, self.kind, self.display_labels)
-        return _rebuild, (*state, dict(self.aliases), dict(self.deprecated))
+        return _rebuild, (*state, dict(self.aliases), dict(self.deprecated), self._texts)
 
     def __repr__(self) -> str:
         depth = int(self.depth.max(initial=0))
@@ -653,9 +717,11 @@ def _rebuild(
     display_labels: Sequence[str] | None,
     aliases: Mapping[str, str] | None = None,  # earlier pickles have no replacements
     deprecated: Mapping[str, Deprecated] | None = None,
+    texts: Texts | None = None,
 ) -> Taxonomy:
     made = Taxonomy(names, indptr, indices, root=root, kind=kind, display_labels=display_labels)
-    return made.with_replacements(aliases, deprecated) if aliases or deprecated else made
+    made = made.with_replacements(aliases, deprecated) if aliases or deprecated else made
+    return made if texts is None else made.with_texts(texts)
 
 
 def _frozen(array: A) -> A:

@@ -64,8 +64,8 @@ def test_labels_may_be_whole_paths_of_names_or_display_labels(mark: str) -> None
     assert plain.labels(plain.indicator([[label]])) == [["Cats, dogs"]]
     coded = Taxonomy.from_edges([("1", "2"), ("2", "3")], display_labels={"1": "A", "2": "B", "3": "C"}, root=None)
     assert coded.names[coded.index(mark.join("ABC"))] == "3"
-    assert coded.find(mark.join("AC")) is None
-    assert coded.find(mark.join("XBC")) is None
+    assert coded.lookup(mark.join("AC")) is None
+    assert coded.lookup(mark.join("XBC")) is None
 
 
 def test_a_table_with_paths_in_one_column_is_not_read_as_paths(read: Any) -> None:

@@ -113,12 +113,6 @@ def test_an_encoding_declared_but_unknown_or_untrue_does_no_harm(read: Any) -> N
     assert read(RDF.replace("ENCODING", "UTF-16").encode()).display("urn:a") == "K\u00e4se"
 
 
-def test_labels_of_other_languages_are_counted(tmp_path: Path) -> None:
-    (tmp_path / "file.ttl").write_text(SKOS)
-    assert formats.draft(tmp_path / "file.ttl").left_out == {"de": 3, "": 1}
-    assert formats.draft(tmp_path / "file.ttl", language="de").left_out == {"en": 1, "": 1, "en-gb": 1, "fr": 1}
-
-
 OBO = """format-version: 1.2
 default-namespace: animals
 

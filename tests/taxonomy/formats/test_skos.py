@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from linnaeus import Taxonomy
+from linnaeus.errors import TaxonomyError
 
 FORMER = """@prefix s: <http://www.w3.org/2004/02/skos/core#> . @prefix o: <http://www.w3.org/2002/07/owl#> .
 @prefix r: <http://www.w3.org/2000/01/rdf-schema#> . @prefix x: <http://ex.org/d/> .
@@ -48,3 +49,44 @@ def test_statements_about_statements_are_skipped(tmp_path: Path) -> None:
     tax = Taxonomy.read(tmp_path / "topics.ttl")
     assert sorted(tax.names) == ["urn:a", "urn:b"]
     assert tax.n_edges == 1
+
+
+TEXTS = """@prefix s: <http://www.w3.org/2004/02/skos/core#> . @prefix l: <http://www.w3.org/2008/05/skos-xl#> .
+@prefix r: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> . @prefix x: <urn:x:> .
+x:a a s:Concept ; s:prefLabel "Heart attack"@en, "Herzinfarkt"@de ; s:altLabel "MI"@en ; s:hiddenLabel "hart atack"@en ;
+  s:definition [ r:value "Necrosis."@en ] ; s:scopeNote "Use for people."@en ; s:example "x" ; s:notation "I21" ;
+  s:historyNote "Since 1990."@en ; l:prefLabel x:label1 ; l:altLabel [ l:literalForm "Infarkt"@de ] .
+x:label1 l:literalForm "Heart attack"@en .
+x:b a s:Concept ; s:broader x:a ; l:prefLabel x:label2 .
+x:label2 a l:Label ; l:literalForm "Silent"@en .
+x:scheme s:definition "Not of a concept."@en .
+"""
+
+
+def test_all_texts_are_read_in_all_languages_and_from_label_resources(tmp_path: Path) -> None:
+    (tmp_path / "v.ttl").write_text(TEXTS)
+    tax = Taxonomy.read(tmp_path / "v.ttl")
+    assert [tuple(entry) for entry in tax.texts] == [
+        (0, "preferred", "de", "Herzinfarkt"),
+        (0, "preferred", "en", "Heart attack"),
+        (0, "alternative", "de", "Infarkt"),
+        (0, "alternative", "en", "MI"),
+        (0, "hidden", "en", "hart atack"),
+        (0, "definition", "en", "Necrosis."),
+        (0, "scope_note", "en", "Use for people."),
+        (0, "note", "en", "Since 1990."),
+        (0, "example", "", "x"),
+        (0, "notation", "", "I21"),
+        (1, "preferred", "en", "Silent"),
+    ]
+    assert tax.display("urn:x:b") == "Silent"
+    assert tax.with_language("de").display("urn:x:a") == "Herzinfarkt"
+
+
+def test_a_display_label_that_is_not_among_the_texts_is_written_too(tmp_path: Path) -> None:
+    (tmp_path / "v.ttl").write_text(TEXTS)
+    tax = Taxonomy.read(tmp_path / "v.ttl").with_display_labels({"urn:x:a": "Infarto"})
+    tax.write(tmp_path / "w.ttl", language="es")
+    assert Taxonomy.read(tmp_path / "w.ttl", language="es").display("urn:x:a") == "Infarto"
+    with pytest.raises(TaxonomyError, match="'not a tag' is not a language tag"):
+        tax.write(tmp_path / "w.ttl", language="not a tag")

@@ -188,7 +188,7 @@ def _check(options: ReadOptions, format: str | None) -> None:
 def _by_name(labels: list[list[str]], taxonomy: Taxonomy) -> list[list[str]]:
     """Labels with alternative ids and whole paths replaced by the names of the nodes."""
     others = {label for row in labels for label in row if label not in taxonomy}
-    nodes = {label: taxonomy.find(label) for label in others}
+    nodes = {label: taxonomy.lookup(label) for label in others}
     names = {label: str(taxonomy.names[node]) for label, node in nodes.items() if node is not None}
     return [list(dict.fromkeys(names.get(label, label) for label in row)) for row in labels] if names else labels
 

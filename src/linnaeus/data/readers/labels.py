@@ -89,7 +89,7 @@ def split_known(cell: str, known: Container[str] | None) -> list[str]:
 
 def _is_known(label: str, known: Container[str]) -> bool:
     """Whether a label is in a collection, or stands for a node of a taxonomy (also by an alias or a whole path)."""
-    return known.find(label) is not None if isinstance(known, Taxonomy) else label in known
+    return known.lookup(label) is not None if isinstance(known, Taxonomy) else label in known
 
 
 def bare(label: str) -> str:

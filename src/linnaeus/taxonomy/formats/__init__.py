@@ -24,7 +24,18 @@ from linnaeus.taxonomy.formats.recognition import ambiguity, recognise_text
 from linnaeus.taxonomy.formats.source import Note, add_note, checked_note, decode, find_note, load, save, source_name
 from linnaeus.taxonomy.taxonomy import Taxonomy
 
-__all__ = ["FORMATS", "Draft", "draft", "from_networkx", "knows", "read", "recognise", "to_networkx", "write"]
+__all__ = [
+    "FORMATS",
+    "Draft",
+    "draft",
+    "from_networkx",
+    "holds_texts",
+    "knows",
+    "read",
+    "recognise",
+    "to_networkx",
+    "write",
+]
 
 HEAD = 1 << 16
 NAME_FORMAT = "name it with format=..."
@@ -46,6 +57,7 @@ class Functions(NamedTuple):
     known_options: Sequence[str]
     parse: Callable[[str, str, str, FormatOptions], Draft]  # text, source, format, options
     compose: Callable[[Taxonomy, str, FormatOptions], str]
+    holds_texts: bool
 
 
 FORMATS = {
@@ -215,11 +227,26 @@ def knows(
     >>> knows("language", "topics.ttl", writing=True), knows("language", "topics.tsv", writing=True)
     (True, False)
     """
-    if format is None:
-        name = _by_ending(_unpacked_name(path)) if writing else recognise(path, encoding=encoding)
+    if format is None and not writing:
+        name = recognise(path, encoding=encoding)
     else:
-        name = _format_name(format, None, str(path))
+        name = _written_format(path, format)
     return option in _functions(name).known_options
+
+
+def holds_texts(path: str | os.PathLike[str], format: str | None = None) -> bool:
+    """Whether the format of a file to write holds all texts of a taxonomy, and not only display labels.
+
+    Examples
+    --------
+    >>> holds_texts("topics.ttl"), holds_texts("topics.txt")
+    (True, False)
+    """
+    return _functions(_written_format(path, format)).holds_texts
+
+
+def _written_format(path: str | os.PathLike[str], format: str | None) -> str:
+    return _by_ending(_unpacked_name(path)) if format is None else _format_name(format, None, str(path))
 
 
 def write(
@@ -259,7 +286,7 @@ def write(
     plain = _unpacked_name(path)
     if separator is None and (format == "csv" or (format in (None, "edges") and plain.endswith(".csv"))):
         separator = ","
-    name = _format_name(format, None, str(path)) if format else _by_ending(plain)
+    name = _written_format(path, format)
     if separator is None and name == "paths" and plain.endswith(".tsv"):
         separator = "\t"
     functions = _functions(name)
@@ -325,7 +352,7 @@ def _parse(text: str, source: str, name: str, options: FormatOptions) -> Draft:
 
 def _functions(name: str) -> Functions:
     module = importlib.import_module(f"linnaeus.taxonomy.formats.{FORMATS[name].module}")
-    return Functions(module.KNOWN_OPTIONS, module.parse, module.compose)
+    return Functions(module.KNOWN_OPTIONS, module.parse, module.compose, getattr(module, "HOLDS_TEXTS", False))
 
 
 def _format_name(format: str | None, text: str | None, source: str) -> str:

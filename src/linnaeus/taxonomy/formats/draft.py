@@ -17,8 +17,9 @@ import numpy as np
 from linnaeus.errors import ParameterError, TaxonomyError, place
 from linnaeus.taxonomy import build
 from linnaeus.taxonomy.build import EdgeList
-from linnaeus.taxonomy.names import Deprecated, changed
+from linnaeus.taxonomy.names import Deprecated
 from linnaeus.taxonomy.taxonomy import Taxonomy
+from linnaeus.taxonomy.texts import TextCollector
 from linnaeus.typing import IntArray
 
 __all__ = ["Draft", "FormatOptions", "OptionValues", "TaxonomyOptions"]
@@ -59,10 +60,9 @@ class Draft:
         self.labels: dict[str, str] = {}
         self.kind: str | None = None  # as in the note of the file, if it has one
         self.order: Sequence[str] | None = None  # likewise
-        self.left_out: Counter[str] = Counter()  # display labels that were not used, by language
         self.declared: set[str] = set()  # nodes declared to be at the top
         self.aliases: dict[str, list[str]] = {}  # other ids, with the ids of their nodes
-        self.other_labels: dict[str, tuple[str, str]] = {}  # labels not used, with their node and language (SKOS)
+        self.texts = TextCollector()  # owners are numbers of nodes in this draft
         self.deprecated: dict[str, Deprecated] = {}  # ids left out, and their replacements
         self.format = ""  # name of the format of the file
         self.unused_columns: list[str] = []  # columns of a table with a header that were not read
@@ -122,7 +122,9 @@ class Draft:
         made = build.from_pairs(pairs, kind, self.root if root == "auto" else root, shown)
         replacements = self.replacements()
         made = made.with_replacements(*replacements) if any(replacements) else made
-        return changed(made, other_labels=self.other_labels) if self.other_labels else made
+        if not len(self.texts):
+            return made
+        return made.with_texts(self.texts.texts(np.array([made.index_of[name] for name in self.index])))
 
     def replacements(self) -> tuple[dict[str, str], dict[str, Deprecated]]:
         """Aliases and deprecated ids in the form that `Taxonomy.with_replacements` expects.

@@ -5,9 +5,11 @@ transitive relations are ignored because they repeat the others. A node is named
 preferred label.
 
 The display label is the preferred label in the requested language, otherwise in English, otherwise without a language,
-otherwise the first one; a language that no label has is an error. A taxonomy keeps one label per node; the draft counts
-the others by language. Concepts that are ``owl:deprecated`` are left out unless ``obsolete=True`` keeps them: they
-become deprecated ids, replaced by the concepts that ``dcterms:isReplacedBy`` (or ``dcterms:replaces``) names.
+otherwise the first one; a language that no label has is an error. All labels, notes, examples and notations are kept as
+texts, in all languages; labels may be SKOS-XL labels, and notes may be resources with an ``rdf:value``.
+
+Concepts that are ``owl:deprecated`` are left out unless ``obsolete=True`` keeps them: they become deprecated ids,
+replaced by the concepts that ``dcterms:isReplacedBy`` (or ``dcterms:replaces``) names.
 """
 
 from __future__ import annotations
@@ -18,16 +20,21 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
+from linnaeus.errors import TaxonomyError
 from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
 from linnaeus.taxonomy.names import Deprecated
 from linnaeus.taxonomy.taxonomy import Taxonomy
+from linnaeus.taxonomy.texts import NodeText, TextCollector
 
 __all__ = ["KNOWN_OPTIONS", "compose", "parse"]
 
 KNOWN_OPTIONS = ("language", "names", "obsolete")
+HOLDS_TEXTS = True
 
 SKOS = "http://www.w3.org/2004/02/skos/core#"
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+RDF_VALUE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#value"
+SKOS_XL = "http://www.w3.org/2008/05/skos-xl#"
 OWL = "http://www.w3.org/2002/07/owl#"
 REPLACED_BY = ("http://purl.org/dc/terms/isReplacedBy", "http://purl.obolibrary.org/obo/IAO_0100001")
 RDFS_LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
@@ -41,13 +48,29 @@ LARGEST_ENTITY = 1 << 20
 _IRI = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://|urn:)[^\x00-\x20<>\"{}|\\^`]+")
 
 
+# Relations that are texts. The first one of a kind is written; ``note`` also holds the notes about the concept itself.
+TEXTS = {
+    "prefLabel": "preferred",
+    "altLabel": "alternative",
+    "hiddenLabel": "hidden",
+    "definition": "definition",
+    "scopeNote": "scope_note",
+    "note": "note",
+    "historyNote": "note",
+    "editorialNote": "note",
+    "changeNote": "note",
+    "example": "example",
+    "notation": "notation",
+}
+
+
 class _Statement(NamedTuple):
-    """A triple about a concept; ``language`` is that of a literal, in lower case."""
+    """A triple; ``language`` is that of a literal, in lower case, and None if the object is a resource."""
 
     subject: str
     predicate: str
     value: str
-    language: str = ""
+    language: str | None = None
 
 
 def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
@@ -69,9 +92,13 @@ def _statements(text: str, source: str, format: str) -> Iterator[_Statement]:
     try:
         for quad in ox.parse(text, format=kinds[format], base_iri=OURS):
             subject, value = quad.subject, quad.object
-            if isinstance(subject, ox.NamedNode) and not isinstance(value, ox.Triple):
-                language = value.language if isinstance(value, ox.Literal) else None
-                yield _Statement(subject.value, quad.predicate.value, value.value, (language or "").lower())
+            if isinstance(value, ox.Triple) or isinstance(subject, ox.Triple):
+                continue
+            language = (value.language or "").lower() if isinstance(value, ox.Literal) else None
+            blank = not isinstance(subject, ox.NamedNode)
+            predicate = quad.predicate.value
+            if not blank or predicate in (SKOS_XL + "literalForm", RDF_VALUE):
+                yield _Statement(f"_:{subject.value}" if blank else subject.value, predicate, value.value, language)
     except SyntaxError as error:
         raise Draft(source).error(f"not {format}: {error.msg}.", error.lineno or 0) from None
 
@@ -101,12 +128,15 @@ class _Concepts:
         self.order: dict[str, None] = {}  # every IRI that is a concept or occurs in a relation
         self.described: set[str] = set()  # those that the file describes and does not only refer to
         self.pairs: dict[tuple[str, str], None] = {}
-        self.label: dict[str, tuple[int, str, str]] = {}  # rank of the language, label, language
-        self.languages: dict[str, list[str]] = {}  # those of all preferred labels
+        self.label: dict[str, tuple[int, str]] = {}  # rank of the language, label
+        self.languages: Counter[str] = Counter()  # of all preferred labels
         self.notation: dict[str, str] = {}
         self.deprecated: dict[str, None] = {}
         self.rdfs_label: dict[str, str] = {}  # which deprecated concepts may have instead of a preferred label
-        self.others: dict[str, tuple[str, str]] = {}  # every label, with its concept and its language
+        self.texts = TextCollector()
+        self.owner: dict[str, int] = {}  # number of an IRI as the owner of texts
+        self.linked: list[tuple[str, str, str]] = []  # concept, relation and resource of labels and notes
+        self.forms: dict[str, list[tuple[str, str]]] = {}  # texts and languages of resources that may be such
         self.replaced_by: dict[str, dict[str, None]] = {}
 
     def add(self, statement: _Statement) -> None:
@@ -120,20 +150,29 @@ class _Concepts:
             if value.lower() in ("true", "1"):
                 self.deprecated[subject] = None
         elif predicate == RDFS_LABEL:
-            if subject not in self.rdfs_label or self._rank(language) <= 2:
+            if subject not in self.rdfs_label or self._rank(language or "") <= 2:
                 self.rdfs_label[subject] = value
         elif predicate in REPLACED_BY:
             self.replaced_by.setdefault(subject, {})[value] = None
         elif predicate == REPLACES:
             self.replaced_by.setdefault(value, {})[subject] = None
         elif predicate.startswith(SKOS):
-            self._relate(subject, predicate[len(SKOS) :], value, language)
+            relation = predicate[len(SKOS) :]
+            if relation in TEXTS:
+                self._tell(subject, relation, value, language)
+            else:
+                self._relate(subject, relation, value)
+        elif predicate == SKOS_XL + "literalForm" or predicate == RDF_VALUE:
+            if language is not None:
+                self.forms.setdefault(subject, []).append((value, language))
+        elif predicate.startswith(SKOS_XL) and predicate[len(SKOS_XL) :] in TEXTS:
+            self._tell(subject, predicate[len(SKOS_XL) :], value, language)
 
     def _describe(self, iri: str) -> None:
         self.order.setdefault(iri)
         self.described.add(iri)
 
-    def _relate(self, subject: str, relation: str, value: str, language: str) -> None:
+    def _relate(self, subject: str, relation: str, value: str) -> None:
         if relation == "broader":
             self._describe(subject)
             self.order.setdefault(value)
@@ -146,19 +185,29 @@ class _Concepts:
             self._describe(subject)
         elif relation == "hasTopConcept":
             self.order.setdefault(value)
-        elif relation == "notation":
+
+    def _tell(self, subject: str, relation: str, value: str, language: str | None) -> None:
+        """Add a text of a concept, or the resource that holds it."""
+        if language is None:
+            self.linked += [(subject, relation, value), (subject, relation, f"_:{value}")]
+            return
+        if relation == "notation":
             self.notation.setdefault(subject, value)
         elif relation == "prefLabel":
             self._keep_better(subject, value, language)
-        elif relation == "altLabel":
-            self.others.setdefault(value, (subject, ""))
+        self.texts.add(self.owner.setdefault(subject, len(self.owner)), TEXTS[relation], language, value)
+
+    def _follow_links(self) -> None:
+        """Add the texts of resources, which the file may describe after it refers to them."""
+        for subject, relation, resource in self.linked:
+            for text, language in self.forms.get(resource, ()):
+                self._tell(subject, relation, text, language)
 
     def _keep_better(self, subject: str, label: str, language: str) -> None:
         rank = self._rank(language)
-        self.languages.setdefault(subject, []).append(language)
-        self.others[label] = (subject, language)
+        self.languages[language] += 1
         if subject not in self.label or rank < self.label[subject][0]:
-            self.label[subject] = (rank, label, language)
+            self.label[subject] = (rank, label)
 
     def _rank(self, language: str) -> int:
         if self.wanted and language.split("-")[0] == self.wanted.lower().split("-")[0]:
@@ -166,15 +215,15 @@ class _Concepts:
         return 2 if language.split("-")[0] == "en" else 3 if not language else 4
 
     def _refuse_missing_language(self) -> None:
-        if self.wanted is None or any(rank < 2 for rank, _, _ in self.label.values()):
+        if self.wanted is None or any(rank < 2 for rank, _ in self.label.values()):
             return
-        counts = Counter(language for found in self.languages.values() for language in set(found))
-        listed = ", ".join(f"{name or 'none'} ({count:,})" for name, count in counts.most_common(20))
-        has = f"the languages of its labels are {listed}" if counts else "it has no preferred labels"
+        listed = ", ".join(f"{name or 'none'} ({count:,})" for name, count in self.languages.most_common(20))
+        has = f"the languages of its labels are {listed}" if listed else "it has no preferred labels"
         raise self.draft.error(f"no preferred label is in the language {self.wanted!r}; {has}.")
 
     def draft_named_by(self, names: str, obsolete: bool) -> Draft:
         draft = self.draft
+        self._follow_links()
         self._refuse_missing_language()
         left_out: dict[str, None] = {} if obsolete else self.deprecated
         known = [iri for iri in self.order if iri not in left_out]
@@ -187,12 +236,12 @@ class _Concepts:
             draft.declared = {called[iri] for iri in described}  # the others are unknown parents
         for iri in known:
             label = self.label.get(iri)
-            if label:
-                draft.left_out += Counter(self.languages[iri]) - Counter([label[2]])
             draft.node(called[iri], label[1] if label and names != "label" else None)
         for above, below in self.pairs:
             if above not in left_out and below not in left_out:
                 draft.edge(called[above], called[below])
+        numbers = {self.owner[iri]: draft.index[name] for iri, name in called.items() if iri in self.owner}
+        draft.texts = self.texts.owned_by(numbers)
         texts = self._texts(names)
         in_order = (iri for iri in self.order if iri in left_out)
         for iri in dict.fromkeys([*in_order, *self.deprecated, *self.replaced_by]):
@@ -201,9 +250,6 @@ class _Concepts:
                 shown = self.label[iri][1] if iri in self.label else self.rdfs_label.get(iri, "")
                 name = shown if shown and names == "label" else texts.get(iri, _name(iri))
                 draft.deprecated.setdefault(name, Deprecated(targets, label=shown))
-        for text, (iri, language) in self.others.items():
-            if iri in called and text != self.label.get(iri, (0, ""))[1]:
-                draft.other_labels[text] = (called[iri], language)
         return draft
 
     def _texts(self, names: str) -> dict[str, str]:
@@ -228,21 +274,32 @@ class _Concepts:
 
 
 def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
-    """A vocabulary with ``broader``, ``topConceptOf`` and one preferred label per concept."""
+    """A vocabulary with ``broader``, ``topConceptOf`` and all texts; ``language`` is the tag of texts without one."""
     import pyoxigraph as ox
 
     kinds = {"turtle": ox.RdfFormat.TURTLE, "rdf-xml": ox.RdfFormat.RDF_XML, "n-triples": ox.RdfFormat.N_TRIPLES}
     nodes = [ox.NamedNode(_iri(name)) for name in taxonomy.names]
+    relation_of = {kind: ox.NamedNode(SKOS + word) for word, kind in reversed(TEXTS.items())}
+
+    def literal(text: str, kind: str = "preferred", language: str = "") -> ox.Literal:
+        tag = language or (options.language if kind != "notation" else None)
+        try:
+            return ox.Literal(text, language=tag) if tag else ox.Literal(text)
+        except ValueError:
+            raise TaxonomyError(f"{tag!r} is not a language tag that RDF accepts; expected one such as 'de'.") from None
+
     scheme = ox.NamedNode(OURS + "//scheme")
     triples = [ox.Triple(scheme, ox.NamedNode(RDF_TYPE), ox.NamedNode(SKOS + "ConceptScheme"))]
     for v, node in enumerate(nodes):
         triples.append(ox.Triple(node, ox.NamedNode(RDF_TYPE), ox.NamedNode(SKOS + "Concept")))
-        label = taxonomy.display_labels[v] if taxonomy.display_labels is not None else None
-        if label is None and node.value.startswith(OURS):
-            label = taxonomy.names[v]
-        if label:
-            text = ox.Literal(label, language=options.language) if options.language else ox.Literal(label)
-            triples.append(ox.Triple(node, ox.NamedNode(SKOS + "prefLabel"), text))
+        texts = taxonomy.texts.of(v)
+        if taxonomy.display_labels is None and not texts and node.value.startswith(OURS):
+            texts = [NodeText(v, "preferred", "", taxonomy.names[v])]
+        shown = taxonomy.display_labels[v] if taxonomy.display_labels is not None else ""
+        if shown.strip() and not any(entry.kind == "preferred" and entry.text == shown.strip() for entry in texts):
+            texts = [NodeText(v, "preferred", "", shown), *texts]  # a display label that was given later
+        for _, kind, language, text in texts:
+            triples.append(ox.Triple(node, relation_of[kind], literal(text, kind, language)))
         above = taxonomy.parents(v).tolist()
         triples += [ox.Triple(node, ox.NamedNode(SKOS + "broader"), nodes[p]) for p in above]
         if not above:
@@ -252,8 +309,7 @@ def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
         triples.append(ox.Triple(node, ox.NamedNode(RDF_TYPE), ox.NamedNode(SKOS + "Concept")))
         triples.append(ox.Triple(node, ox.NamedNode(OWL + "deprecated"), ox.Literal(True)))
         if entry.label:
-            text = ox.Literal(entry.label, language=options.language) if options.language else ox.Literal(entry.label)
-            triples.append(ox.Triple(node, ox.NamedNode(SKOS + "prefLabel"), text))
+            triples.append(ox.Triple(node, relation_of["preferred"], literal(entry.label)))
         targets = [ox.NamedNode(_iri(name)) for name in entry.replaced_by]
         triples += [ox.Triple(node, ox.NamedNode(REPLACED_BY[0]), target) for target in targets]
     prefixes = {"skos": SKOS} if format != "n-triples" else None
