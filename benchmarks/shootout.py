@@ -14,7 +14,7 @@ import json
 import sys
 import tempfile
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,6 @@ from linnaeus.engine.limits import parse_seconds
 from linnaeus.experiments.experiment import Experiment, Part
 from linnaeus.experiments.report import write_report
 from linnaeus.experiments.shootout import shootout
-from linnaeus.experiments.trial import parameters_of
 
 SUMMARIES = Path(__file__).resolve().parents[1] / "docs" / "results" / "shootout"
 BY_HAND = "<!-- by hand -->"  # what stands below it on the page is kept
@@ -36,8 +35,9 @@ SYSTEMS = ("Clus-Ens", "HMCN-F", "C-HMCNN")
 MARKS = {"done": "", "stopped early": "*", "no time": "t", "does not apply": "-", "failed": "failed"}
 INTRODUCTION = (
     "One model at a time with one thread (`--jobs 1`), while other work ran on the machine: seconds are of the clock "
-    "and larger than they need be, and budgets reach less far than on a machine of one's own. C is chosen on a quarter "
-    "of the training documents, never on test. The page is made of the summaries by "
+    "and larger than they need be, and budgets reach less far than on a machine of one's own. "
+    "Features, C, what is learned and the cut are chosen on held-out training documents, never on "
+    "test. The page is made of the summaries by "
     "`python -m benchmarks shootout --page docs/results/shootout.md`."
 )
 PUBLISHED_FIGURES = (
@@ -149,22 +149,7 @@ def make(name: str, most: int | None = None) -> Experiment:
     excluded = tuple(node for node in TOPS_OF_GO if node in tax)
     part = Part.of(X, Y, X_test, problem.Y_test)
     how: dict[str, Any] = {"measure": question.measure, "settings": question.settings, "exclude": excluded}
-    made = Experiment(name, tax, (part,), split, question.features, **how)
-    return _through_map(made) if question.published else made
-
-
-def _through_map(experiment: Experiment) -> Experiment:
-    """The experiment on its vectors through an RBF map, whose width is chosen on training documents."""
-    from linnaeus.features import KernelMap
-
-    part = experiment.parts[0]
-    phi = KernelMap()
-    X = phi.fit_transform(part.X, experiment.taxonomy.close(part.Y, keep_root=False))
-    said = f"{experiment.features}; RBF map of {phi.n_features_out} centres, gamma {phi.gamma_:.3g}"
-    linear = {name: {"kernel": "linear"} for name in registry.MODELS if "kernel" in parameters_of(name)}
-    settings = {name: {**linear.get(name, {}), **experiment.settings.get(name, {})} for name in registry.MODELS}
-    part = Part(X, part.Y, phi.transform(part.X_test), part.Y_test, part.inner)
-    return replace(experiment, parts=(part,), settings=settings, features=said)
+    return Experiment(name, tax, (part,), split, question.features, **how)
 
 
 def _substrings(X: Any, X_test: Any) -> tuple[Any, Any]:

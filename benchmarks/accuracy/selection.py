@@ -13,13 +13,22 @@ from typing import Any
 import numpy as np
 
 from linnaeus.data.splits import kfold, train_test_split
-from linnaeus.experiments import search
-from linnaeus.experiments.search import Choice
 
 __all__ = ["DECADES", "HALF_DECADES", "Choice", "Folds", "choose", "quiet"]
 
 DECADES = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3)
 HALF_DECADES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was tried: the values of all criteria by C, in increasing order."""
+
+    quality: dict[float, dict[str, float]]
+
+    def best(self, criterion: str) -> float:
+        """Where a criterion is largest; the smallest of several."""
+        return max(self.quality, key=lambda C: (self.quality[C][criterion], -C))
 
 
 @dataclass
@@ -92,11 +101,19 @@ def quiet() -> Iterator[None]:
 
 
 def choose(
-    quality: Callable[[float], dict[str, float]], grid: Sequence[float], start: float = 1.0, name: str | None = None
+    quality: Callable[[float], dict[str, float]],
+    grid: Sequence[float],
+    start: float = 1.0,
+    name: str | None = None,
+    clear: float = 0.005,
 ) -> Choice:
-    """The search of `linnaeus.experiments.search`; with a ``name``, every value is printed."""
+    """Try ``start``, then larger values, then smaller ones, each direction while it may improve.
 
-    def reported(C: float) -> dict[str, float]:
+    A direction is left when no criterion may improve: each has been ``clear`` below its best, or below it twice. With
+    a ``name``, every value is printed.
+    """
+
+    def measured(C: float) -> dict[str, float]:
         began = time.perf_counter()
         values = quality(C)
         if name:
@@ -104,4 +121,17 @@ def choose(
             print(f"{name}, C={C:g}: {text} ({time.perf_counter() - began:.0f} s)", file=sys.stderr, flush=True)
         return values
 
-    return search.choose(reported, grid, start)
+    order = sorted(grid)
+    at = order.index(start)
+    tried = {start: measured(start)}
+    for direction in (order[at + 1 :], order[:at][::-1]):
+        below = dict.fromkeys(tried[start], 0)
+        for C in direction:
+            best = {criterion: max(values[criterion] for values in tried.values()) for criterion in below}
+            tried[C] = measured(C)
+            for criterion, value in tried[C].items():
+                lost = best[criterion] - value
+                below[criterion] = 0 if lost <= 0 else 2 if lost > clear else below[criterion] + 1
+            if min(below.values()) >= 2:
+                break
+    return Choice(dict(sorted(tried.items())))

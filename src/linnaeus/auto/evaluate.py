@@ -38,7 +38,7 @@ from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Matrix, is_spa
 if TYPE_CHECKING:
     from linnaeus.pipeline import Transformer
 
-__all__ = ["OWN", "Evaluator", "Outcome", "splits_of"]
+__all__ = ["OWN", "Evaluator", "Outcome", "splits_of", "squared_length"]
 
 OWN = "own"  # the model's own decoder
 HELD_OUT, MOST_HELD, MOST_SCORES = 0.25, 4_000, 20_000_000
@@ -185,7 +185,7 @@ class Evaluator:
             self.matrices[variant, part] = X, X_held
             self.seconds[variant] = self.seconds.get(variant, 0.0) + time.perf_counter() - began
             if variant not in self.scales:
-                self.scales[variant] = _squared_length(X)
+                self.scales[variant] = squared_length(X)
         return self.matrices[variant, part]
 
     def scale(self, variant: str) -> float:
@@ -431,7 +431,7 @@ class Evaluator:
         return P
 
 
-def _squared_length(X: Matrix) -> float:
+def squared_length(X: Matrix) -> float:
     """Mean squared length of the rows, rounded to one digit; 1 where there is none."""
     values = X.data if is_sparse(X) else np.asarray(X)
     length = float(np.square(values, dtype=np.float64).sum()) / max(1, X.shape[0])

@@ -15,7 +15,11 @@ from linnaeus.cli.console import JsonOption, note, note_columns, print_json, pri
 from linnaeus.errors import DataError, ParameterError, nearest
 
 if TYPE_CHECKING:
+    from linnaeus.data import Dataset
+    from linnaeus.experiments.experiment import Experiment
     from linnaeus.experiments.records import Result, Run
+    from linnaeus.pipeline import Transformer
+    from linnaeus.taxonomy import Taxonomy
 
 __all__ = ["shootout"]
 
@@ -113,7 +117,7 @@ def shootout(
 
 
 _NOT_OF_TRAIN = {
-    *("--models", "-m", "--budget", "-b", "--jobs", "-j", "--folds", "--test-size", "--measure", "--output", "-o"),
+    *("--models", "-m", "--budget", "-b", "--jobs", "-j", "--folds", "--test-size", "--output", "-o"),
     *("--curves", "--demo", "--json"),
 }
 _FLAGS = {"--curves", "--demo", "--json"}
@@ -128,6 +132,9 @@ def train_command(arguments: list[str], run: Run) -> str:
     >>> run = Run(model="RRSVM", status="done", parameters={"C": 3.0})
     >>> train_command(["shootout", "-d", "a.csv", "--budget=2m", "-j", "2"], run)
     'linnaeus train -d a.csv --model RRSVM --set C=3 --output model'
+    >>> run = Run(model="RRSVM", status="done", parameters={"C": 3.0}, features="rbf map")
+    >>> train_command(["shootout", "-d", "a.csv", "--measure", "micro_f1"], run)
+    'linnaeus train -d a.csv --measure micro_f1 --model RRSVM --set C=3 --features rbf --output model'
     """
     kept: list[str] = []
     rest = iter(arguments[1:])
@@ -140,9 +147,17 @@ def train_command(arguments: list[str], run: Run) -> str:
             next(rest, None)
     settings = []
     for key, value in run.parameters.items():
-        one = sorted(value)[len(value) // 2] if isinstance(value, list) else value  # a value per fold: the middle one
+        one = _middle(value) if isinstance(value, list) else value
         settings += ["--set", f"{key}={one:g}" if isinstance(one, float) else f"{key}={one}"]
+    if run.features is not None and "rbf map" in run.features:
+        settings += ["--features", "rbf"]
     return shlex.join(["linnaeus", "train", *kept, "--model", run.model, *settings, "--output", "model"])
+
+
+def _middle(values: list[object]) -> object:
+    """The middle one of the values of folds."""
+    numbers = sorted(value for value in values if isinstance(value, (int, float)))
+    return numbers[len(numbers) // 2] if len(numbers) == len(values) else values[0]
 
 
 def _check_output(output: str) -> None:
@@ -154,14 +169,16 @@ def _check_output(output: str) -> None:
         raise ParameterError(f"--output {output} cannot be written: no permission for {there}.")
 
 
-def _corpus() -> tuple[Any, Any]:
+def _corpus() -> tuple[Dataset, Taxonomy | None]:
     from linnaeus.data.corpora import demo_corpus
 
     corpus = demo_corpus()
     return corpus, corpus.taxonomy
 
 
-def _read(reading: Any, data: list[str], test: str | None, tax: Any) -> tuple[Any, Any]:
+def _read(
+    reading: options.Reading, data: list[str], test: str | None, tax: Taxonomy | None
+) -> tuple[Dataset, Dataset | None]:
     """Training documents, and test documents where they are given or the file names parts."""
     from linnaeus.data.splits import by_split
 
@@ -178,7 +195,15 @@ def _read(reading: Any, data: list[str], test: str | None, tax: Any) -> tuple[An
     return documents, None
 
 
-def _experiment(documents: Any, y: Any, held_out: Any, tax: Any, features: Any, split: Any, **how: Any) -> Any:
+def _experiment(
+    documents: Dataset,
+    y: training.Labels,
+    held_out: Dataset | None,
+    tax: Taxonomy,
+    features: Transformer | None,
+    split: dict[str, Any],
+    **how: Any,
+) -> Experiment:
     from linnaeus.experiments.experiment import Experiment, make_parts
 
     Y = tax.indicator(y)
@@ -191,7 +216,7 @@ def _experiment(documents: Any, y: Any, held_out: Any, tax: Any, features: Any, 
     return Experiment(name, tax, parts, said, described, **how)
 
 
-def _about(experiment: Any) -> str:
+def _about(experiment: Experiment) -> str:
     return (
         f"{experiment.name}: {experiment.n_train:,} documents to learn from, {experiment.n_test:,} to test on "
         f"({experiment.split}), {experiment.n_features:,} features; {experiment.taxonomy}"

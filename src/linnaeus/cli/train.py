@@ -5,13 +5,17 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from linnaeus.cli import options, searching, training
 from linnaeus.cli.console import JsonOption, note, note_columns, print_json, print_table
 from linnaeus.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from linnaeus.data import Dataset
+    from linnaeus.pipeline import Pipeline
 
 __all__ = ["train"]
 
@@ -171,7 +175,7 @@ class RunOptions(options.Group):
     seed: Annotated[int, _run("--seed", min=0, max=2**32 - 1, help="Seed of the random order.")] = 0
 
     def parameters(self, model: str) -> dict[str, Any]:
-        """Parameters of a model; a wrong engine or a limit that the model does not have is told at once."""
+        """Parameters of a model; a wrong engine or a limit that the model does not have is refused at once."""
         from linnaeus.engine import get_engine
 
         given = training.limits(model, checkpoint=self.checkpoint, max_time=self.max_time, max_memory=self.max_memory)
@@ -224,7 +228,9 @@ def train(
     held_out = None if after.test is None else reading.read([after.test], tax)
     if held_out is not None and held_out.labels is None:
         raise DataError(f"{after.test} has no labels to measure with; name their column with --labels.")
-    gold = None if held_out is None else held_out.labels  # unknown ones count as missed, as in `evaluate`
+    gold: training.Labels = (
+        [] if held_out is None else held_out.labels or []
+    )  # unknown ones count as missed, as in `evaluate`
     if after.test_size:
         documents, y, held_out, gold = training.hold_out(documents, y, after.test_size, run.seed)
     made = None if wanted is not None else training.make_model(name, chosen.settings(), taxonomy=tax, **parameters)
@@ -291,15 +297,15 @@ def train(
         note(f"note: the model takes {megabytes:,.0f} MB; --prune auto drops the weights that hardly matter")
 
 
-def _n_labels(y: Any) -> int:
+def _n_labels(y: training.Labels) -> int:
     return len({label for row in y for label in ([row] if isinstance(row, str) else row)})
 
 
 def _measure(
     result: dict[str, Any],
-    pipe: Any,
-    learned: tuple[Any, Any],
-    test: tuple[Any, Any],
+    pipe: Pipeline,
+    learned: tuple[Dataset, training.Labels],
+    test: tuple[Dataset | None, training.Labels],
     after: AfterOptions,
     run: RunOptions,
     least: float | str | None,

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from linnaeus.data import Dataset
     from linnaeus.decoding import Decoder
     from linnaeus.models.base import TaxonomyClassifier
+    from linnaeus.pipeline import Pipeline, Transformer
     from linnaeus.taxonomy import Taxonomy
+    from linnaeus.typing import IntArray
 
 Labels: TypeAlias = Sequence[str] | Sequence[Sequence[str]]  # one of each document, or a set of each
 
@@ -58,7 +60,9 @@ __all__ = [
 _RARE, _MANY = 5, 2000
 
 
-def labels_of(documents: Any, taxonomy: Any, checks: LabelChecks, reading: LabelledReading) -> tuple[Any, Any, Any]:
+def labels_of(
+    documents: Dataset, taxonomy: Taxonomy | None, checks: LabelChecks, reading: LabelledReading
+) -> tuple[Dataset, Labels, Taxonomy]:
     """Documents that a model learns from, their labels (one each where every document has one), and the taxonomy.
 
     Without a taxonomy the labels are a flat one. Documents without a label are refused unless --unlabelled says other.
@@ -89,7 +93,7 @@ def labels_of(documents: Any, taxonomy: Any, checks: LabelChecks, reading: Label
     return kept, ([row[0] for row in sets] if all(len(row) == 1 for row in sets) else sets), taxonomy
 
 
-def no_labels(documents: Any) -> DataError:
+def no_labels(documents: Dataset) -> DataError:
     """The error for documents without labels, with the columns that were not used."""
     from linnaeus.data.readers.fasta import DESCRIPTION
 
@@ -100,7 +104,7 @@ def no_labels(documents: Any) -> DataError:
     )
 
 
-def _ways_out(documents: Any, taxonomy: Any) -> str:
+def _ways_out(documents: Dataset, taxonomy: Taxonomy) -> str:
     """Values of --unknown that accept the labels."""
     unknown = documents.unknown_labels(taxonomy)
     said = [taxonomy.deprecated[label] for label in unknown if label in taxonomy.deprecated]
@@ -110,7 +114,7 @@ def _ways_out(documents: Any, taxonomy: Any) -> str:
     return f"--unknown replace takes the replacements of deprecated labels, {drop}"
 
 
-def hold_out(documents: Any, y: Any, share: float, seed: int) -> tuple[Any, Any, Any, Any]:
+def hold_out(documents: Dataset, y: Labels, share: float, seed: int) -> tuple[Dataset, Labels, Dataset, Labels]:
     """(documents, labels, held-out documents, their labels), stratified."""
     from linnaeus.data.splits import train_test_split
 
@@ -120,14 +124,14 @@ def hold_out(documents: Any, y: Any, share: float, seed: int) -> tuple[Any, Any,
 
 
 def make_features(
-    documents: Any,
+    documents: Dataset,
     reading: Reading,
     *,
     weighting: str | None = None,
     min_df: int | None = None,
     named: str | None = None,
     model: Mapping[str, Any] = MappingProxyType({}),
-) -> Any:
+) -> Transformer | None:
     """Features for these documents, by name or usual ones; an option that would do nothing for them is refused.
 
     A ``model`` (its parameters) with a kernel on sequences takes them as they are.
@@ -161,12 +165,12 @@ def make_features(
     return default_features(documents.kind, **given)
 
 
-def takes_sequences(kernel: Any) -> bool:
+def takes_sequences(kernel: object) -> bool:
     """Whether a kernel is one on sequences."""
     return hasattr(kernel, "unit") and hasattr(kernel, "alphabet")
 
 
-def _check_sequences(documents: Any, what: str) -> None:
+def _check_sequences(documents: Dataset, what: str) -> None:
     if documents.kind not in ("sequence", "text") or (documents.fields is not None and len(documents.fields) > 1):
         kind = "several text fields" if documents.fields else f"{documents.kind} documents"
         hint = "; name one with --sequence or --text" if documents.fields else ""
@@ -200,7 +204,7 @@ def advise(model: TaxonomyClassifier, decoder: Decoder | None, tax: Taxonomy, y:
         note(f"note: half of the labels have at most {middle} documents; --model RRSVM lets them learn from relatives")
 
 
-def make_model(name: str, settings: list[str] | None, **usual: Any) -> Any:
+def make_model(name: str, settings: list[str] | None, **usual: Any) -> TaxonomyClassifier:
     """A model by name with the ``usual`` parameters that it has, and those of ``--set tol=0.01``."""
     from linnaeus import registry
 
@@ -257,7 +261,7 @@ def drop_finished(checkpoint: str) -> None:
         note(f"the checkpoint {checkpoint} stays: the same command continues from it")
 
 
-def summary(pipe: Any, documents: Any, seconds: float) -> dict[str, Any]:
+def summary(pipe: Pipeline, documents: Dataset, seconds: float) -> dict[str, Any]:
     """What was trained, on what, and how well the training problem was solved."""
     model = pipe.model_
     forecast = getattr(model, "memory_forecast", None)
@@ -277,7 +281,7 @@ def summary(pipe: Any, documents: Any, seconds: float) -> dict[str, Any]:
     }
 
 
-def save(pipe: Any, output: str) -> None:
+def save(pipe: Pipeline, output: str) -> None:
     """Save a model; an error of the system names the folder."""
     from linnaeus import store
 
@@ -287,12 +291,12 @@ def save(pipe: Any, output: str) -> None:
         raise OSError(error.errno, error.strerror or str(error), error.filename or output) from error
 
 
-def check_room(model: Any, labels: int, output: str) -> Callable[[Any], None]:
+def check_room(model: TaxonomyClassifier, labels: int, output: str) -> Callable[[object], None]:
     """A check before the model is trained: whether the folder has room for the weights of a linear model."""
 
     from linnaeus.engine.limits import format_bytes
 
-    def check(X: Any) -> None:
+    def check(X: object) -> None:
         if not hasattr(model, "prune") or not hasattr(X, "shape"):
             return
         needed = labels * int(X.shape[1]) * 4
@@ -322,11 +326,11 @@ class UnseenFigures:
 class _Answered:
     """Gold labels, answers, and best labels of documents; the best are left out for models of closed sets."""
 
-    gold: list[Any]
-    predicted: list[Any]
+    gold: list[str | Sequence[str]]
+    predicted: list[str | Sequence[str]]
     best: list[str] | None
 
-    def figures(self, taxonomy: Any) -> dict[str, float]:
+    def figures(self, taxonomy: Taxonomy) -> dict[str, float]:
         from linnaeus import metrics
 
         found = {
@@ -343,12 +347,12 @@ class _Answered:
         return found
 
 
-def measure(pipe: Any, documents: Any, gold: Any) -> dict[str, float]:
+def measure(pipe: Pipeline, documents: Dataset, gold: Labels) -> dict[str, float]:
     """A few figures that say at a glance whether a model works."""
     return _answered(pipe, documents, gold).figures(pipe.taxonomy_)
 
 
-def _answered(pipe: Any, documents: Any, gold: Any) -> _Answered:
+def _answered(pipe: Pipeline, documents: Dataset, gold: Labels) -> _Answered:
     predicted = pipe.taxonomy_.labels(pipe.answers(documents.documents))
     best = None
     if not pipe.model_.nested_:  # else the best node is mostly a top one, which labels as given are not
@@ -356,7 +360,7 @@ def _answered(pipe: Any, documents: Any, gold: Any) -> _Answered:
     return _Answered(list(gold), list(predicted), best)
 
 
-def folds_of(y: Any, seed: int) -> list[tuple[Any, Any]]:
+def folds_of(y: Labels, seed: int) -> list[tuple[IntArray, IntArray]]:
     """(training rows, test rows), stratified: one pair, or several where documents are few."""
     from linnaeus.data.splits import kfold, train_test_split
 
@@ -367,7 +371,11 @@ def folds_of(y: Any, seed: int) -> list[tuple[Any, Any]]:
 
 
 def measure_unseen(
-    pipe: Any, documents: Any, y: Any, seed: int, prune: Callable[[Any, Any, Any], Any] | None = None
+    pipe: Pipeline,
+    documents: Dataset,
+    y: Labels,
+    seed: int,
+    prune: Callable[[Pipeline, Dataset, Labels], object] | None = None,
 ) -> UnseenFigures | LinnaeusError:
     """Figures of copies of an unfitted pipeline; the error, where the documents do not suffice for a training."""
     start = time.perf_counter()
@@ -396,7 +404,7 @@ def measure_unseen(
     )
 
 
-def _fit(pipe: Any, documents: Any, y: Any) -> Any:
+def _fit(pipe: Pipeline, documents: Dataset, y: Labels) -> Pipeline:
     from sklearn.base import clone
 
     from linnaeus.pipeline import Pipeline
@@ -429,7 +437,7 @@ def check_prune(given: str | None) -> float | str | None:
     return threshold
 
 
-def prune(pipe: Any, threshold: float | str, documents: Any, y: Any) -> dict[str, Any]:
+def prune(pipe: Pipeline, threshold: float | str, documents: Dataset, y: Labels) -> dict[str, Any]:
     """Drop small weights; what the threshold was and how many weights stay."""
     from linnaeus.models.pruning import LinearWeights
 

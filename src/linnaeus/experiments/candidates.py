@@ -9,8 +9,8 @@ Time is extrapolated from fits on a few documents, then on more:
     seconds(n) = seconds(m) (n / m)^a,   a from the last two fits, between 0.8 and 2.2
 
 in processor time, which hardly depends on other load; wall-clock time divided by it, over all fits, says how busy the
-machine is. A run fits its model on three quarters of the documents for every value of C that it tries, at least once,
-and then on all.
+machine is. A run is a search of `linnaeus.auto` with one model: it fits the model on three quarters of the documents at
+least once, several times with time for it, and then on all.
 """
 
 from __future__ import annotations
@@ -18,22 +18,25 @@ from __future__ import annotations
 import math
 import time
 import warnings
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from linnaeus import registry
+from linnaeus.auto.candidates import FAMILIES, Candidate, make_model, parameters_of
+from linnaeus.auto.evaluate import squared_length
 from linnaeus.engine import single_blas_thread
 from linnaeus.engine.limits import format_bytes
 from linnaeus.experiments.children import memory_of_each
 from linnaeus.experiments.experiment import Experiment
-from linnaeus.experiments.trial import grid_of, make_model, parameters_of
 
-__all__ = ["RunForecast", "extrapolate", "flat_models", "forecast", "pilot", "why_not"]
+__all__ = ["RunForecast", "extrapolate", "family_of", "flat_models", "forecast", "in_turn", "pilot", "why_not"]
 
 _STEPS = (64, 16, 4)  # parts of the documents that are fitted
 _FEW = 50  # documents, at least
-_TRIED = 4  # values of C, as far as experience goes
+_TRIED = 6  # fits of a search, as far as experience goes: values of C, features, and what is learned
+_FIXED = 2  # of a model without C
 _ONCE = 1.0  # seconds for starting, measuring and saving
 _COPIES = 2  # of the weights, while a model learns: what is learned, and what is averaged or changed
 
@@ -47,6 +50,56 @@ def flat_models() -> list[str]:
     (True, False)
     """
     return [name for name, entry in registry.MODELS.items() if ".models.flat." in entry.home]
+
+
+# Models that a search of all models does not try, by family.
+_FURTHER = {
+    "DivideAndConquerSVM": "local",
+    "HierarchicalRLS": "local",
+    "HBLR": "joint",
+    "CorrMNL": "joint",
+    "HierarchicalSVM": "structured",
+    "HM3": "structured",
+    "OrthogonalTransfer": "structured",
+    "HierarchicalPerceptron": "online",
+}
+
+
+def family_of(name: str) -> str:
+    """The family of a model: flat, local, joint, structured or online.
+
+    Examples
+    --------
+    >>> family_of("RRSVM"), family_of("HM3")
+    ('joint', 'structured')
+    """
+    return next((family for family, names in FAMILIES.items() if name in names), _FURTHER.get(name, "structured"))
+
+
+def in_turn(seconds: Mapping[str, float]) -> list[str]:
+    """Models in the order of their runs: one of every family, then all others, the quick ones first.
+
+    Parameters
+    ----------
+    seconds : mapping of str to float
+        Forecast of each model.
+
+    Returns
+    -------
+    list of str
+        The first of a family is the first of `FAMILIES` that is there, or the quickest.
+
+    Examples
+    --------
+    >>> in_turn({"OneVsRestLogistic": 1.0, "OneVsRestSVM": 2.0, "RRSVM": 9.0, "EdgePA": 3.0})
+    ['OneVsRestSVM', 'EdgePA', 'RRSVM', 'OneVsRestLogistic']
+    """
+    order = sorted(seconds, key=lambda name: seconds[name])
+    first: dict[str, str] = {}
+    preferred = [name for names in FAMILIES.values() for name in names if name in seconds]
+    for name in [*preferred, *order]:
+        first.setdefault(family_of(name), name)
+    return sorted(order, key=lambda name: name not in first.values())
 
 
 def why_not(name: str, experiment: Experiment, *, jobs: int = 1) -> str | None:
@@ -112,14 +165,16 @@ def pilot(experiment: Experiment, name: str, seconds: float) -> tuple[list[tuple
     n_docs = part.Y.shape[0]
     order = np.random.default_rng(experiment.seed).permutation(n_docs)
     sizes = sorted({min(n_docs, max(_FEW, n_docs // step)) for step in _STEPS})
-    limit = {"max_time": max(seconds, 1.0)} if "max_time" in parameters_of(name) else {}
+    usual = {"random_state": experiment.seed, "n_jobs": 1, "max_time": max(seconds, 1.0)}
+    settings = {**usual, **experiment.settings.get(name, {})}
+    candidate, scale = Candidate(name, C=1.0 if "C" in parameters_of(name) else None), squared_length(part.X)
     fits: list[tuple[int, float]] = []
     began = time.perf_counter(), time.process_time()
     with single_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for size in (sizes[0], *sizes):  # the first one twice: what is loaded on first use is not counted
             rows = np.sort(order[:size])
-            model = make_model(name, experiment, **limit)
+            model = make_model(candidate, experiment.taxonomy, scale, **settings)
             start = time.process_time()
             model.fit(part.X[rows], part.Y[rows])
             fits.append((size, time.process_time() - start))
@@ -148,7 +203,7 @@ def extrapolate(fits: list[tuple[int, float]], n_docs: int) -> float:
 
 def forecast(experiment: Experiment, name: str, fits: list[tuple[int, float]], busy: float) -> RunForecast:
     """Seconds of a whole run of all parts."""
-    searched = bool(grid_of(name, experiment))
+    fixed = "C" not in parameters_of(name) or "C" in experiment.settings.get(name, {})
     fit = busy * len(experiment.parts) * extrapolate(fits, experiment.n_train)
     least = busy * _ONCE + 1.75 * fit
-    return RunForecast(busy * _ONCE + (1 + 0.75 * _TRIED) * fit if searched else least, least)
+    return RunForecast(busy * _ONCE + (1 + 0.75 * (_FIXED if fixed else _TRIED)) * fit, least)

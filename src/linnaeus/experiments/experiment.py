@@ -1,7 +1,6 @@
-"""The problem that all models of a shoot-out are given: the same documents, split and inner split.
+"""The problem that all models of a shoot-out are given: the same documents and split.
 
     part      X, Y (n_docs x n_nodes) to learn from, X_test, Y_test to be evaluated on
-    inner     rows of X to choose parameters on: (training, held out); nothing is chosen on test documents
 
 A given split or a held-out quarter is one part; k folds are k parts, and measures are computed on the test documents
 of all parts together.
@@ -25,12 +24,13 @@ from linnaeus.models.checkpoint import digest
 from linnaeus.pipeline import Transformer
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.tuning import take_documents
-from linnaeus.typing import CSR, IntArray, Matrix, is_sparse
+from linnaeus.typing import CSR, IntArray, Matrix
 
 __all__ = ["HELD_OUT", "Experiment", "Part", "make_parts"]
 
 HELD_OUT = 0.25
 MOST_SHOWN = 5_000  # nodes that a report lists
+_SEARCH = "tuned"  # runs that chose C alone are not kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,25 +47,22 @@ class Part:
         Test documents.
     Y_test : csr_array of shape (n_test, n_nodes)
         Their labels.
-    inner : tuple of (ndarray of int, ndarray of int)
-        Rows of X to fit on, and held-out rows to choose parameters by.
     """
 
     X: Matrix
     Y: CSR
     X_test: Matrix
     Y_test: CSR
-    inner: tuple[IntArray, IntArray]
 
     @classmethod
-    def of(cls, X: Matrix, Y: CSR, X_test: Matrix, Y_test: CSR, seed: int = 0) -> Part:
-        """A part with a stratified quarter of its training documents as inner held-out rows."""
+    def of(cls, X: Matrix, Y: CSR, X_test: Matrix, Y_test: CSR) -> Part:
+        """A part with enough documents on both sides."""
         if Y.shape[0] < 4 or not Y_test.shape[0]:
             raise DataError(
                 "A shoot-out needs at least 4 training documents and 1 test document; got "
                 f"{Y.shape[0]} and {Y_test.shape[0]}."
             )
-        return cls(X, Y, X_test, Y_test, train_test_split(Y, HELD_OUT, random_state=seed))
+        return cls(X, Y, X_test, Y_test)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,19 +127,6 @@ class Experiment:
         """Number of features of the first part."""
         return int(self.parts[0].X.shape[1])
 
-    @property
-    def is_dense(self) -> bool:
-        """Whether documents are dense vectors."""
-        return not sparse.issparse(self.parts[0].X)
-
-    @cached_property
-    def squared_length(self) -> float:
-        """Mean squared length of the training documents, to one significant digit; it sets the scale of C."""
-        X = self.parts[0].X
-        values = X.data if is_sparse(X) else X
-        mean = float(np.square(values, dtype=np.float64).sum()) / max(self.n_train, 1)
-        return float(f"{mean:.0e}") if np.isfinite(mean) and mean > 0 else 1.0
-
     @cached_property
     def gold(self) -> CSR:
         """Labels of the test documents of all parts, one part after the other."""
@@ -182,7 +166,7 @@ class Experiment:
         from linnaeus import __version__
 
         inputs: list[object] = [__version__, self.taxonomy.fingerprint, self.measure, list(self.exclude), self.curves]
-        inputs.append(self.seed)
+        inputs += [self.seed, _SEARCH]
         for part in self.parts:
             inputs += [digest(part.X), digest(part.Y), digest(part.X_test), digest(part.Y_test)]
         return hashlib.blake2b(json.dumps(inputs).encode(), digest_size=16).hexdigest()
@@ -234,7 +218,7 @@ def make_parts(
     if test is not None:
         whole = np.arange(Y.shape[0])
         X, X_test = _matrices(features, documents, whole, test[0], np.arange(test[1].shape[0]))
-        return (Part.of(X, Y, X_test, test[1], seed),), "given split"
+        return (Part.of(X, Y, X_test, test[1]),), "given split"
     if folds is not None and not 2 <= folds <= Y.shape[0]:
         raise ParameterError(f"folds={folds}; expected at least 2 and at most the number of documents, {Y.shape[0]}.")
     share = HELD_OUT if test_size is None else test_size
@@ -244,7 +228,7 @@ def make_parts(
     parts = []
     for train, held in splits:
         X, X_test = _matrices(features, documents, train, documents, held)
-        parts.append(Part.of(X, Y[train], X_test, Y[held], seed))
+        parts.append(Part.of(X, Y[train], X_test, Y[held]))
     split = f"{folds} folds" if folds else "held-out quarter" if share == HELD_OUT else f"held-out {share:.0%}"
     return tuple(parts), split
 

@@ -114,6 +114,9 @@ class Attempt:
     value: float | None
     seconds: float
     C: float | None = None
+    features: str | None = None
+    learn: str | None = None
+    cut: str | None = None
 
 
 @dataclass
@@ -145,6 +148,9 @@ class Run(Figures):
     reason: str | None = None
     note: str | None = None
     parameters: dict[str, object] = field(default_factory=dict)
+    features: str | None = None
+    cut: str | None = None
+    held_out: float | None = None
     tried: list[Attempt] = field(default_factory=list)
     seconds: dict[str, float | None] = field(default_factory=dict)
     peak_memory_mb: float | None = None
@@ -432,7 +438,17 @@ def read_result(path: str | os.PathLike[str]) -> Result:
 
 # -- plain values ------------------------------------------------------------------------------------------------------
 
-_OMITTED = {"next_step", "budget", "by_size", "p_alone", "C"}  # left out of the file where they are None
+_OMITTED = {
+    "next_step",
+    "budget",
+    "by_size",
+    "p_alone",
+    "C",
+    "features",
+    "learn",
+    "cut",
+    "held_out",
+}  # left out of the file where they are None
 
 
 def _to_json(record: object) -> dict[str, object]:

@@ -7,14 +7,47 @@ No model is clearly better than a flat one: ...
 
 from __future__ import annotations
 
+from linnaeus.auto.candidates import PLAIN
+from linnaeus.auto.evaluate import OWN
 from linnaeus.experiments.candidates import flat_models
 from linnaeus.experiments.comparison import SIGNIFICANT
 from linnaeus.experiments.measures import MAIN
 from linnaeus.experiments.records import Comparison, Run, SizeComparison, ranked_by
 
-__all__ = ["sentence"]
+__all__ = ["choice", "chosen_by_train", "sentence"]
 
 _MOST_NAMED = 3
+
+
+def chosen_by_train(runs: list[Run]) -> Run | None:
+    """The run of the best value on held-out training documents, as `linnaeus train` would choose; None without any.
+
+    Examples
+    --------
+    >>> runs = [Run(model="BSVM", status="done", held_out=0.5), Run(model="RRSVM", status="done", held_out=0.6)]
+    >>> chosen_by_train(runs).model
+    'RRSVM'
+    """
+    known = [(run.held_out, run) for run in runs if run.held_out is not None]
+    return max(known, key=lambda pair: pair[0])[1] if known else None
+
+
+def choice(runs: list[Run], measure: str) -> str:
+    """What `linnaeus train` would choose, in one sentence; empty without held-out values.
+
+    Examples
+    --------
+    >>> run = Run(model="RRSVM", status="done", held_out=0.6, cut="expected")
+    >>> choice([run], "micro_f1")
+    'On held-out training documents linnaeus train would choose RRSVM (cut expected): micro-F1 0.6000.'
+    """
+    run = chosen_by_train(runs)
+    if run is None:
+        return ""
+    how = [f"features: {run.features}"] if run.features not in (None, PLAIN) else []
+    how += [f"cut {run.cut}"] if run.cut not in (None, OWN) else []
+    name = f"{run.model} ({', '.join(how)})" if how else run.model
+    return f"On held-out training documents linnaeus train would choose {name}: {MAIN[measure]} {run.held_out:.4f}."
 
 
 def sentence(runs: list[Run], comparisons: list[Comparison], measure: str) -> str:

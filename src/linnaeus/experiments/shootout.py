@@ -18,16 +18,17 @@ from pathlib import Path
 import numpy as np
 
 from linnaeus import registry
+from linnaeus.auto.candidates import parameters_of
 from linnaeus.engine.limits import Clock, format_bytes, format_seconds
-from linnaeus.experiments.candidates import RunForecast, forecast, pilot, why_not
+from linnaeus.experiments.candidates import RunForecast, forecast, in_turn, pilot, why_not
 from linnaeus.experiments.children import ChildOutcome, in_children
-from linnaeus.experiments.comparison import SIGNIFICANT, compare_runs
+from linnaeus.experiments.comparison import compare_runs
 from linnaeus.experiments.experiment import Experiment
 from linnaeus.experiments.measures import MAIN, measures_of
 from linnaeus.experiments.records import MEASURED, NodeTable, ProblemSummary, Result, Run, ranked_by
 from linnaeus.experiments.run_folder import RunFolder
-from linnaeus.experiments.sentence import sentence
-from linnaeus.experiments.trial import parameters_of, try_model
+from linnaeus.experiments.sentence import choice, chosen_by_train, sentence
+from linnaeus.experiments.trial import try_model
 from linnaeus.typing import CSR, FloatArray
 
 __all__ = ["node_table", "recommended", "shootout"]
@@ -37,7 +38,7 @@ _FOR_PILOTS = 0.15  # of the budget
 _LATEST_PILOT = 0.35  # of the budget, after which no pilot begins: on a busy machine starting processes takes the time
 _LONGEST_PILOT = 8.0
 _GRACE = 1.3  # times its limit, after which a run is ended from outside
-_SHARE = 3  # times its fair part of what is left that a run may take: most take less
+_SHARE = 2  # times its fair part of what is left that a run may take: some take less
 _UNKNOWN = (50.0, 10.0)  # times a pilot that never ended that a run likely, and at least, takes
 _STOPPABLE = 4  # times its limit that a model may be forecast to take, if it stops by itself
 
@@ -103,7 +104,7 @@ class _Shootout:
     def run(self, names: list[str]) -> None:
         waiting = [name for name in names if not self._finished(name)]
         self._pilots(waiting)
-        waiting.sort(key=lambda name: self.forecasts[name].likely)
+        waiting = in_turn({name: self.forecasts[name].likely for name in waiting})
         if waiting:
             total = sum(min(self.forecasts[name].likely, self.clock.limit) for name in waiting) / self.jobs
             said = format_seconds(max(1.0, round(total)))
@@ -224,12 +225,14 @@ def _result(experiment: Experiment, folder: RunFolder, runs: list[Run], command:
         comparisons=comparisons,
         best=order[0].model if order else None,
         flat=next((row.against for row in comparisons if row.kind == "flat"), None),
-        sentence=sentence(runs, comparisons, experiment.measure),
+        sentence=" ".join(
+            filter(None, [sentence(runs, comparisons, experiment.measure), choice(runs, experiment.measure)])
+        ),
     )
 
 
 def recommended(result: Result) -> Run | None:
-    """The run to continue with: of the best model, or of the best flat one if the best is not clearly better.
+    """The run to continue with: the best on held-out training documents, as `linnaeus train` would choose.
 
     Parameters
     ----------
@@ -239,19 +242,15 @@ def recommended(result: Result) -> Run | None:
     Returns
     -------
     Run or None
-        None if nothing was measured.
+        None if nothing was measured; the best run where no run has a held-out value.
 
     Examples
     --------
-    >>> from linnaeus.experiments.records import Comparison
-    >>> row = Comparison("RRSVM", "OneVsRestSVM", "flat", "hierarchical_f1", difference=0.01, p=0.3)
-    >>> runs = [Run(model=name, status="done") for name in ("RRSVM", "OneVsRestSVM")]
-    >>> recommended(Result(best="RRSVM", flat="OneVsRestSVM", comparisons=[row], runs=runs)).model
-    'OneVsRestSVM'
+    >>> runs = [Run(model="RRSVM", status="done", held_out=0.5), Run(model="NodeSVM", status="done", held_out=0.4)]
+    >>> recommended(Result(best="NodeSVM", runs=runs)).model
+    'RRSVM'
     """
-    rows = [row for row in result.comparisons if row.kind == "flat" and row.model == result.best]
-    name = result.flat if rows and rows[0].p >= SIGNIFICANT else result.best
-    return next((run for run in result.runs if run.model == name), None)
+    return chosen_by_train(result.runs) or next((run for run in result.runs if run.model == result.best), None)
 
 
 def _problem(experiment: Experiment) -> ProblemSummary:

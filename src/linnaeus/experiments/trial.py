@@ -1,7 +1,7 @@
-"""One model on one problem: choose C on documents held out inside, learn from all, answer the test documents.
+"""One model on one problem: `AutoClassifier` with this model alone, then answers to the test documents.
 
-The clock is looked at before every fit: a search that would leave no time for the last fit ends with the values it has.
-Scores of the inner held-out documents also calibrate: their probabilities are what AU(PRC) and reliability are of.
+Features, what is learned, C and the cut are chosen on training documents held out inside, by the search of
+`linnaeus train`. The scores of these documents also calibrate: AU(PRC) and reliability are of their probabilities.
 """
 
 from __future__ import annotations
@@ -11,77 +11,48 @@ import os
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import clone
 
-from linnaeus import metrics, registry, store
-from linnaeus.decoding.probability.curves import Calibrator
+from linnaeus import metrics, store
+from linnaeus.auto import AutoClassifier, AutoReport
 from linnaeus.engine import single_blas_thread
 from linnaeus.engine.limits import Clock, format_seconds
 from linnaeus.experiments.experiment import Experiment, Part
 from linnaeus.experiments.measures import measure
 from linnaeus.experiments.records import Attempt, CurvePoint, Run
-from linnaeus.experiments.scores import (
-    LabelScores,
-    ModelAnswers,
-    all_scores,
-    curves_of,
-    label_scores,
-    probabilities,
-    too_many,
-)
-from linnaeus.experiments.search import GRID, NoTime, choose
-from linnaeus.typing import CSR, FloatArray, Matrix
+from linnaeus.experiments.scores import LabelScores, ModelAnswers, label_scores
+from linnaeus.pipeline import Pipeline
+from linnaeus.typing import CSR, FloatArray
 
-__all__ = ["Trial", "grid_of", "make_model", "parameters_of", "try_model"]
+__all__ = ["Trial", "try_model"]
 
 _SHARES = (0.125, 0.25, 0.5)  # of a learning curve
-_FOR_SEARCH = 0.4  # of the time, at most, for the first fit of a search
-_ON_ALL = 1.7  # times a fit of the search that the last one takes, on all documents
-
-
-def parameters_of(name: str) -> dict[str, object]:
-    """Parameters of a model with their defaults."""
-    return {key: p.default for key, p in inspect.signature(registry.resolve(name)).parameters.items()}
-
-
-def grid_of(name: str, experiment: Experiment) -> list[float]:
-    """Values of C to try, nothing where the model has none or it is fixed.
-
-    A document of length 10 counts a hundred times as much as one of length 1: C is divided by the mean squared length,
-    but for RBF kernels, for which every document has length 1.
-    """
-    if "C" not in parameters_of(name) or "C" in experiment.settings.get(name, {}):
-        return []
-    linear = make_model(name, experiment, C=1.0).get_params().get("kernel", "linear") == "linear"
-    scale = experiment.squared_length if linear else 1.0
-    return [float(f"{C / scale:.3g}") for C in GRID]
-
-
-def make_model(name: str, experiment: Experiment, **more: object) -> Any:
-    """An unfitted model with the usual parameters it has: one thread, the seed, RBF kernels for dense documents.
-
-    Where AU(PRC) decides, which is of closed sets, models that can learn closed sets do.
-    """
-    known = parameters_of(name)
-    usual: dict[str, object] = {"taxonomy": experiment.taxonomy, "random_state": experiment.seed, "n_jobs": 1}
-    if experiment.is_dense:
-        usual["kernel"] = "rbf"
-    if experiment.measure == "au_prc" and known.get("learn") == "given":
-        usual["learn"] = "closed"  # what the area is of
-    if "C" not in more and (grid := grid_of(name, experiment)):
-        usual["C"] = grid[len(grid) // 2]
-    given = {**usual, **experiment.settings.get(name, {}), **more}
-    return registry.resolve(name)(**{key: value for key, value in given.items() if key in known})
+_LEFT_OUT = {"taxonomy", "n_jobs", "random_state", "max_time", "verbose"}  # of the parameters of a record
 
 
 def try_model(experiment: Experiment, name: str, limit: float) -> tuple[Run, CSR, FloatArray | None]:
-    """The run of a model, its label sets of all test documents, and probabilities."""
+    """Run a model: the record, its label sets of all test documents, and probabilities.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        Documents, taxonomy and split.
+    name : str
+        A registered model.
+    limit : float
+        Seconds for everything.
+
+    Returns
+    -------
+    tuple of (Run, CSR, ndarray or None)
+        The record, label sets and probabilities, n_docs x n_nodes each.
+    """
     trial = Trial(experiment, name, Clock(limit))
     with single_blas_thread(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -90,16 +61,20 @@ def try_model(experiment: Experiment, name: str, limit: float) -> tuple[Run, CSR
         figures = measure(experiment, answers)
         curve = trial.curve(figures.measures) if experiment.curves else None
     stopped = trial.stopped
+    reports = trial.reports
     run = Run(
         model=name,
         status="stopped early" if stopped else "done",
         reason=f"its time of {format_seconds(limit)} was over before it had converged" if stopped else None,
-        note=_note(caught, trial),
+        note=_note(caught),
         parameters=trial.parameters,
-        tried=trial.tried,
+        features=_joined(report.chosen.candidate.features for report in reports),
+        cut=_joined(report.chosen.cut for report in reports),
+        held_out=float(np.mean([report.value for report in reports])) if reports else None,
+        tried=[attempt for report in reports for attempt in _attempts(report, trial.pipelines[0])],
         seconds={key: round(value, 3) for key, value in trial.seconds.items()},
         peak_memory_mb=_peak_memory(),
-        model_mb=trial.size,
+        model_mb=_size(trial.pipelines[0]),
         curve=curve,
         **vars(figures),
     )
@@ -113,18 +88,9 @@ class Trial:
     experiment: Experiment
     name: str
     clock: Clock
-    tried: list[Attempt] = field(default_factory=list)
-    parameters: dict[str, object] = field(default_factory=dict)
+    pipelines: list[Pipeline] = field(default_factory=list)
+    reports: list[AutoReport] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=lambda: {"search": 0.0, "fit": 0.0, "predict": 0.0})
-    size: float | None = None
-    stopped: bool = False
-    cut_short: bool = False
-    chosen: list[float | None] = field(default_factory=list)
-
-    @property
-    def can_stop(self) -> bool:
-        """Whether the model ends by itself when its time is over."""
-        return "max_time" in parameters_of(self.name)
 
     def answers(self) -> ModelAnswers:
         """Answers of all parts."""
@@ -136,96 +102,48 @@ class Trial:
             H, _stacked([one.S for one in answers]), np.concatenate(P) if len(P) == len(parts) else None
         )
 
-    def search(self) -> float | None:
-        """The best C of the first part, without learning from all of it."""
-        return self._search(self.experiment.parts[0], self.clock)[0]
+    @property
+    def stopped(self) -> bool:
+        """Whether a training ended because its time was over."""
+        return any(getattr(pipe.model_, "time_limit_reached_", False) for pipe in self.pipelines)
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        """Parameters that differ from the defaults of the model, and C; a list where the parts have several values."""
+        found = [_changed(pipe) for pipe in self.pipelines]
+        names = dict.fromkeys(name for one in found for name in one)
+        values = {name: [one.get(name) for one in found] for name in names}
+        return {name: given[0] if len(set(map(repr, given))) == 1 else given for name, given in values.items()}
 
     def _part(self, part: Part, seconds: float) -> ModelAnswers:
-        clock = Clock(max(seconds, 1.0))
-        C, calibrator = self._search(part, clock)
-        self.chosen.append(C)
-        model = self._fitted(part.X, part.Y, C, clock.remaining, "fit")
-        self.parameters = _changed_parameters(model, self.chosen)
-        if self.size is None:
-            self.size = _size(model)
+        experiment, began = self.experiment, time.perf_counter()
+        auto = AutoClassifier(
+            experiment.taxonomy,
+            measure=experiment.measure,
+            budget=max(seconds, 0.1),
+            random_state=experiment.seed,
+            n_jobs=1,
+        )
+        settings = experiment.settings.get(self.name, {})
+        auto.fit(part.X, part.Y, models=[self.name], parameters=settings)
+        took, report, pipe = time.perf_counter() - began, auto.report_, auto.pipeline_
+        searching = 0.0 if report is None else report.seconds
+        self.seconds["search"] += searching
+        self.seconds["fit"] += max(0.0, took - searching)
+        self.pipelines.append(pipe)
+        self.reports += [] if report is None else [report]
         began = time.perf_counter()
-        H = model.answers(part.X_test)
-        S, P = label_scores(model, part.X_test, self.experiment.label_nodes, calibrator)
+        H = pipe.answers(part.X_test)
+        S, P = label_scores(pipe.model_, pipe.matrix(part.X_test), experiment.label_nodes, pipe.calibrator_)
         self.seconds["predict"] += time.perf_counter() - began
         return ModelAnswers(H, S, P)
 
-    def _fitted(self, X: Matrix, Y: CSR, C: float | None, seconds: float, what: str, model: Any = None) -> Any:
-        """A model fitted within these seconds, if it has a time limit; ``model`` continues from an earlier C."""
-        model = make_model(self.name, self.experiment) if model is None else model
-        given: dict[str, Any] = {} if C is None else {"C": C}
-        model.set_params(**given, **({"max_time": max(seconds, 1.0)} if self.can_stop else {}))
-        began = time.perf_counter()
-        model.fit(X, Y)
-        took = time.perf_counter() - began
-        self.seconds[what] += took
-        if what == "fit":
-            self.stopped |= bool(getattr(model, "time_limit_reached_", self.can_stop and took > seconds))
-        return model
-
-    # -- search --------------------------------------------------------------------------------------------------------
-
-    def _search(self, part: Part, clock: Clock) -> tuple[float | None, Calibrator | None]:
-        """The best C on the inner held-out documents, and curves of probabilities from its scores there."""
-        learn, held = part.inner
-        X, Y, X_held, Y_held = part.X[learn], part.Y[learn], part.X[held], part.Y[held]
-        if not Y.nnz:
-            return None, None
-        grid = grid_of(self.name, self.experiment)
-        warm = (
-            make_model(self.name, self.experiment, warm_start=True)
-            if "warm_start" in parameters_of(self.name)
-            else None
-        )
-        best, longest = (-np.inf, 0.0), 0.0
-        curves: Callable[[], Calibrator | None] = lambda: None  # noqa: E731
-
-        def quality(C: float | None) -> dict[str, float]:
-            nonlocal best, curves, longest
-            if longest * (1.0 + _ON_ALL) > clock.remaining:
-                self.cut_short = True
-                raise NoTime
-            began = time.perf_counter()
-            model = self._fitted(X, Y, C, clock.remaining * _FOR_SEARCH, "search", warm)
-            longest = max(longest, time.perf_counter() - began)
-            value, of_model = self._held_out(model, X_held, Y_held)
-            if (value, -(C or 0.0)) > best:
-                best, curves = (value, -(C or 0.0)), of_model
-            self.tried.append(Attempt(value, round(time.perf_counter() - began, 3), C))
-            return {"value": value}
-
-        if not grid:
-            quality(None)
-            return None, curves()
-        chosen = choose(quality, grid, start=grid[len(grid) // 2]).best("value")
-        return chosen, curves()
-
-    def _held_out(self, model: Any, X: Matrix, Y: CSR) -> tuple[float, Callable[[], Calibrator | None]]:
-        """The main measure on held-out documents, and how to get curves of probabilities from the scores there."""
-        tax, by = self.experiment.taxonomy, self.experiment.measure
-        if not Y.nnz or too_many(X, tax):
-            return self._value(model, X, Y), lambda: None
-        S = all_scores(model, X)
-        curves = curves_of(model, S, Y)
-        if by != "au_prc":
-            return self._value(model, X, Y), curves
-        calibrator = curves()
-        P = probabilities(calibrator, S, model)
-        return float(metrics.au_prc(Y, P, tax, exclude=self.experiment.exclude)), lambda: calibrator
-
-    def _value(self, model: Any, X: Matrix, Y: CSR) -> float:
-        named = metrics.micro_f1 if self.experiment.measure == "micro_f1" else metrics.hierarchical_f1
-        return float(named(Y, model.answers(X), taxonomy=self.experiment.taxonomy))
-
-    # -- learning curves -----------------------------------------------------------------------------------------------
-
     def curve(self, measured: Mapping[str, float | None]) -> list[CurvePoint]:
-        """The main measure after learning from parts of the documents of the first part, while there is time."""
-        experiment, part = self.experiment, self.experiment.parts[0]
+        """The main measure after learning from parts of the documents of the first part, while there is time.
+
+        What was chosen for all documents is kept: features, parameters and cut.
+        """
+        experiment, part, chosen = self.experiment, self.experiment.parts[0], self.pipelines[0]
         key = experiment.measure if experiment.measure != "au_prc" else "hierarchical_f1"
         order = np.random.default_rng(experiment.seed).permutation(part.Y.shape[0])
         points = []
@@ -233,12 +151,37 @@ class Trial:
             rows = np.sort(order[: max(2, int(share * len(order)))])
             if self.clock.remaining < self.seconds["fit"] * share * 2 or not part.Y[rows].nnz:
                 break
-            began = self.seconds["fit"], self.stopped
-            model = self._fitted(part.X[rows], part.Y[rows], self.chosen[0], self.clock.remaining, "fit")
-            self.seconds["fit"], self.stopped = began  # the curve is not part of the run
-            value = self._value(model, part.X_test, part.Y_test)
+            pipe = Pipeline(clone(chosen.model), chosen.features, decoder=chosen.decoder)
+            pipe.fit(part.X[rows], part.Y[rows])
+            measured_by = metrics.micro_f1 if key == "micro_f1" else metrics.hierarchical_f1
+            value = float(measured_by(part.Y_test, pipe.answers(part.X_test), experiment.taxonomy))
             points.append(CurvePoint(share, len(rows), value))
         return [*points, CurvePoint(1.0, len(order), measured[key])]
+
+
+def _attempts(report: AutoReport, pipe: Pipeline) -> list[Attempt]:
+    """What was measured on all documents of the learning side; C as the model takes it."""
+    chosen = report.chosen
+    C = pipe.model_.get_params(deep=False).get("C")
+    unit = float(C) / chosen.candidate.C if chosen.candidate.C and isinstance(C, float) else 1.0
+    return [
+        Attempt(
+            one.value if np.isfinite(one.value) else None,
+            round(one.seconds, 3),
+            None if one.candidate.C is None else float(f"{one.candidate.C * unit:.3g}"),
+            one.candidate.features,
+            one.candidate.learn,
+            one.cut,
+        )
+        for one in report.tried
+        if one.n_docs == chosen.n_docs
+    ]
+
+
+def _joined(values: object) -> str | None:
+    """One value, or the values of the parts in order."""
+    found = list(dict.fromkeys(str(value) for value in values))  # type: ignore[attr-defined]
+    return ", ".join(found) or None
 
 
 def _stacked(parts: list[LabelScores | None]) -> LabelScores | None:
@@ -250,24 +193,21 @@ def _stacked(parts: list[LabelScores | None]) -> LabelScores | None:
     return np.concatenate(arrays) if len(arrays) == len(parts) else None
 
 
-def _changed_parameters(model: Any, chosen: list[float | None]) -> dict[str, object]:
-    """Parameters that are not the defaults of the model, as plain values."""
-    defaults = parameters_of(type(model).__name__)
-    left_out = {"taxonomy", "n_jobs", "random_state", "max_time", "verbose"}
-    changed: dict[str, object] = {
+def _changed(pipe: Pipeline) -> dict[str, object]:
+    """C, and parameters that are not the defaults of the model, as plain values."""
+    model = pipe.model_
+    defaults = {key: one.default for key, one in inspect.signature(type(model)).parameters.items()}
+    return {
         key: value if isinstance(value, (int, float, str, bool)) else repr(value)
         for key, value in model.get_params(deep=False).items()
-        if key not in left_out and (key == "C" or value != defaults[key])
+        if key not in _LEFT_OUT and (key == "C" or repr(value) != repr(defaults.get(key)))
     }
-    if len(set(chosen)) > 1:
-        changed["C"] = chosen  # of the parts
-    return changed
 
 
-def _size(model: Any) -> float | None:
+def _size(pipe: Pipeline) -> float | None:
     """Megabytes of the model on disk."""
     with tempfile.TemporaryDirectory(prefix="linnaeus-", ignore_cleanup_errors=True) as folder:
-        store.save(model, os.path.join(folder, "model"))
+        store.save(pipe, os.path.join(folder, "model"))
         return round(sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file()) / 1e6, 3)
 
 
@@ -281,8 +221,6 @@ def _peak_memory() -> float | None:
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6, 1)
 
 
-def _note(caught: list[warnings.WarningMessage], trial: Trial) -> str | None:
-    said = [f"time for {len(trial.tried)} values of C only"] if trial.cut_short and trial.tried else []
+def _note(caught: list[warnings.WarningMessage]) -> str | None:
     warned = dict.fromkeys(str(one.message).split("\n")[0].rstrip(".") for one in caught)
-    said += [message for message in warned if "max_time=" not in message]  # the status says it
-    return "; ".join(said[:3]) or None
+    return "; ".join([message for message in warned if "max_time=" not in message][:3]) or None  # the status says it
