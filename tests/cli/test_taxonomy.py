@@ -279,3 +279,25 @@ def test_a_table_of_something_else_is_noticed(linnaeus, tmp_path) -> None:
     assert "unused-columns" in result.out
     assert "may not be a taxonomy" in result.err
     assert linnaeus("taxonomy", "check", tmp_path / "jobs.csv").code == 0
+
+
+def test_find_prints_the_nodes_that_resemble_the_query(skos: Path) -> None:
+    found = json.loads(runner.invoke(app, ["find", str(skos), "opra", "--json"]).stdout)["matches"]
+    assert (found[0]["id"], found[0]["label"], found[0]["how"]) == ("urn:o", "Opera", "fuzzy")
+    assert "Opera" in runner.invoke(app, ["find", str(skos), "opera"]).stdout
+    assert "No node resembles 'xqzw'" in runner.invoke(app, ["find", str(skos), "xqzw"]).stderr
+    refused = runner.invoke(app, ["find", str(skos), "opera", "--language", "fr"])
+    assert "the languages of its labels are" in str(refused.exception)
+
+
+def test_node_prints_texts_parents_and_children(skos: Path) -> None:
+    shown = json.loads(runner.invoke(app, ["node", str(skos), "Opera", "--json"]).stdout)
+    assert {"kind": "preferred", "language": "de", "text": "Oper"} in shown["texts"]
+    assert shown["parents"] == ["urn:m"]
+    assert "Oper" in runner.invoke(app, ["node", str(skos), "urn:o"]).stdout
+
+
+def test_show_counts_texts_by_kind_and_language(skos: Path) -> None:
+    shown = json.loads(runner.invoke(app, ["show", str(skos), "--json"]).stdout)
+    assert shown["texts"] == Taxonomy.read(skos).texts.counts
+    assert "notation texts" in runner.invoke(app, ["show", str(skos)]).stdout

@@ -1,4 +1,4 @@
-"""``linnaeus taxonomy``: show a taxonomy, convert it, check it, or learn one from documents."""
+"""``linnaeus taxonomy``: show and search a taxonomy, convert it, check it, or learn one from documents."""
 
 from __future__ import annotations
 
@@ -33,10 +33,12 @@ if TYPE_CHECKING:
 __all__ = ["app", "learn"]
 
 app = typer.Typer(
-    help="Show, convert, check and learn taxonomies.", no_args_is_help=True, pretty_exceptions_enable=False
+    help="Show, search, convert, check and learn taxonomies.", no_args_is_help=True, pretty_exceptions_enable=False
 )
 
 MOST_CHILDREN = 20
+MOST_TEXTS = 100
+LONGEST_TEXT = 500
 COLUMNS = ["property", "value"]
 
 FileArgument = Annotated[Path, typer.Argument(help="The taxonomy; its format is detected.", show_default=False)]
@@ -78,6 +80,7 @@ def show(
         tax = draft.taxonomy()
     ids = {"n_aliases": len(tax.aliases), "n_deprecated": len(tax.deprecated)}
     about = {**shape(tax), **{name: n for name, n in ids.items() if n}, "fingerprint": tax.fingerprint}
+    about |= {"n_texts": len(tax.texts), "texts": tax.texts.counts} if json else _text_counts(tax)
     if node is not None:
         _show_node(tax, node, depth, json)
     elif json:
@@ -86,6 +89,51 @@ def show(
         _print_properties(about)
         _print_tree(tax, _starts(tax), depth)
         _note_left_out(draft)
+
+
+@app.command()
+@with_groups
+def node(
+    file: FileArgument,
+    id: Annotated[str, typer.Argument(help="The node: its name, an alias or its display label.", show_default=False)],
+    *,
+    reading: FileReading,
+    json: JsonOption = False,
+) -> None:
+    """Print one node: its texts, its parents and its children.
+
+    linnaeus taxonomy node vocabulary.ttl "Heart attack"
+    """
+    tax = reading.read(str(file))
+    _show_node(tax, id, 1, json)
+
+
+@app.command()
+@with_groups
+def find(
+    file: FileArgument,
+    query: Annotated[str, typer.Argument(help="What to look for: a label, a code or a part of one.")],
+    *,
+    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Maximum number of nodes.")] = 10,
+    reading: FileReading,
+    json: JsonOption = False,
+) -> None:
+    """Search a taxonomy by ids, labels and notations; misspelt words are found too. --language searches one language.
+
+    linnaeus taxonomy find vocabulary.ttl "heart attack" --language en
+    """
+    tax = reading.read(str(file))
+    with waiting("searching"), reading.named():
+        matches = tax.find(query, k, reading.language)
+    if json:
+        labels = [{"id": str(tax.names[m.node]), "label": tax.display(m.node)} for m in matches]
+        rest = [{"score": m.score, "text": m.text, "kind": m.kind, "how": m.how} for m in matches]
+        print_json({"query": query, "matches": [{**one, **other} for one, other in zip(labels, rest, strict=True)]})
+    elif not matches:
+        note(f"No node resembles {query!r}.")
+    else:
+        rows = [(f"{m.score:.2f}", tax.names[m.node], tax.display(m.node), m.text, m.kind, m.how) for m in matches]
+        print_table(["score", "id", "label", "text", "kind", "match"], rows)
 
 
 @app.command()
@@ -252,12 +300,31 @@ def _show_node(tax: Taxonomy, node: str, depth: int, json: bool) -> None:
         "ancestors": tax.ancestors(v, include_self=False),
         "children": tax.children(v),
     }
+    texts = tax.texts.of(v)
     if json:
         names = {word: tax.names[nodes].tolist() for word, nodes in relatives.items()}
-        print_json({**about, **names, "tree": _nested(tax, v, depth)})
+        listed = [{"kind": entry.kind, "language": entry.language, "text": entry.text} for entry in texts]
+        print_json({**about, **names, "texts": listed, "tree": _nested(tax, v, depth)})
         return
     _print_properties({**about, **{word: [_named(tax, int(u)) for u in nodes] for word, nodes in relatives.items()}})
+    if texts:
+        rows = [(entry.kind.replace("_", " "), entry.language, _cut(entry.text)) for entry in texts[:MOST_TEXTS]]
+        print_table(["text", "language", ""], rows)
+        if len(texts) > MOST_TEXTS:
+            note(f"{len(texts) - MOST_TEXTS:,} more texts are not shown; --json prints all.")
     _print_tree(tax, [v], depth)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}..."
+
+
+def _text_counts(tax: Taxonomy) -> dict[str, object]:
+    """Number of texts of each kind, by language, as properties to print."""
+    return {
+        f"{kind} texts": ", ".join(f"{tag or 'no language'} {count:,}" for tag, count in languages.items())
+        for kind, languages in tax.texts.counts.items()
+    }
 
 
 def _nested(tax: Taxonomy, v: int, depth: int) -> dict[str, object]:
