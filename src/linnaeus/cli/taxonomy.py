@@ -122,8 +122,8 @@ def find(
 
     linnaeus taxonomy find vocabulary.ttl "heart attack" --language en
     """
-    tax = reading.read(str(file))
-    with waiting("searching"), reading.named():
+    with waiting(f"reading {file}"), reading.named():
+        tax = _draft(file, reading, optional=("language",)).taxonomy()
         matches = tax.find(query, k, reading.language)
     if json:
         labels = [{"id": str(tax.names[m.node]), "label": tax.display(m.node)} for m in matches]
@@ -253,6 +253,8 @@ def _note_left_out(draft: Draft) -> None:
             f"{len(deprecated):,} deprecated ids were left out (--obsolete keeps them); {replaced:,} of them have "
             "exactly one replacement."
         )
+    if draft.text_columns:
+        note(f"Columns read as texts: {', '.join(draft.text_columns)}.")
     if draft.unused_relations:
         relations = ", ".join(f"{name} ({count:,})" for name, count in draft.unused_relations.most_common(5))
         note(f"Edges of other relations were left out: {relations}. --relation includes them.")

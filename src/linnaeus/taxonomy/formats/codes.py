@@ -20,12 +20,14 @@ from typing import NamedTuple
 
 from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
 from linnaeus.taxonomy.formats.source import column_mark, quoted, table
+from linnaeus.taxonomy.formats.text_columns import split_cell, text_columns, written_columns
 from linnaeus.taxonomy.names import without_dashes
 from linnaeus.taxonomy.taxonomy import Taxonomy
 
 __all__ = ["KNOWN_OPTIONS", "CodeColumns", "code_columns", "code_separator", "compose", "digits_nest", "parse"]
 
 KNOWN_OPTIONS = ("separator", "header", "duplicates")
+HOLDS_TEXTS = True
 
 SAMPLE = 5000  # rows examined to find the column of codes
 _CODE = re.compile(r"[A-Z]{0,3}\d[0-9A-Za-z]{0,20}(?:[./ -][0-9A-Za-z]{1,20}){0,20}|[A-Z]{1,2}")
@@ -247,6 +249,9 @@ def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
         headed = bool(rows) and _has_header(cells, [], 0) if options.header is None else options.header
         columns = CodeColumns(0, 1 if width > 1 else None, headed)
     draft.headless = not columns.header
+    texts = text_columns(rows[0][1], (columns.code, columns.title)) if columns.header and rows else {}
+    draft.text_columns = [rows[0][1][i] for i in texts]
+    by_code: dict[str, list[tuple[str, str, str]]] = {}
     given: dict[str, int] = {}
     for number, cells in rows[columns.header :]:
         written = cells[columns.code] if columns.code < len(cells) else ""
@@ -263,6 +268,9 @@ def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
             draft.aliases.setdefault(written, []).append(code)
         if title:
             draft.labels[code] = title
+        for i, (kind, language) in texts.items():
+            found = split_cell(cells[i], kind) if i < len(cells) and cells[i] else []
+            by_code.setdefault(code, []).extend((kind, language, text) for text in found)
     mark = options.separator
     if mark is None:
         mark = code_separator([*given]) or ("" if any(any(map(str.isdigit, code)) for code in given) else ".")
@@ -272,6 +280,8 @@ def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
     else:
         for code, number in given.items():
             _add_steps(draft, code, mark, number)
+    for code, entries in by_code.items():
+        draft.tell(code, entries)
     return draft
 
 
@@ -343,7 +353,14 @@ def _add_steps(draft: Draft, code: str, mark: str, number: int) -> None:
 
 
 def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
-    """One code per node, with its label if the taxonomy has labels."""
+    """One code per node, with its label and texts if the taxonomy has them; a table with texts has a header."""
     shown = taxonomy.display_labels
+    columns, texts = written_columns(taxonomy)
+    if columns:
+        labels = [""] * taxonomy.n_nodes if shown is None else shown
+        table = [["code", "title", *columns.values()]]
+        for name, label, cells in zip(taxonomy.names, labels, texts, strict=True):
+            table.append([name, label, *(cells.get(key, "") for key in columns)])
+        return "\n".join(quoted(row, "\t") for row in table) + "\n"
     rows = [[name] if shown is None else [name, shown[v]] for v, name in enumerate(taxonomy.names)]
     return "\n".join(quoted(row, "\t").rstrip("\t") for row in rows) + "\n"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import TypedDict
 
@@ -63,6 +63,8 @@ class Draft:
         self.declared: set[str] = set()  # nodes declared to be at the top
         self.aliases: dict[str, list[str]] = {}  # other ids, with the ids of their nodes
         self.texts = TextCollector()  # owners are numbers of nodes in this draft
+        self.labels_from_texts = True  # whether nodes without a label show a preferred label
+        self.text_columns: list[str] = []  # columns of a table that were read as texts
         self.deprecated: dict[str, Deprecated] = {}  # ids left out, and their replacements
         self.format = ""  # name of the format of the file
         self.unused_columns: list[str] = []  # columns of a table with a header that were not read
@@ -75,6 +77,11 @@ class Draft:
         if label:
             self.labels[name] = label
         return self.index.setdefault(name, len(self.index))
+
+    def tell(self, name: str, entries: Iterable[tuple[str, str, str]]) -> None:
+        """Add texts of a node: kind, language and text."""
+        for kind, language, text in entries:
+            self.texts.add(self.index[name], kind, language, text)
 
     def edge(self, above: str, below: str, line: int = 0) -> None:
         """Add a pair."""
@@ -122,9 +129,26 @@ class Draft:
         made = build.from_pairs(pairs, kind, self.root if root == "auto" else root, shown)
         replacements = self.replacements()
         made = made.with_replacements(*replacements) if any(replacements) else made
-        if not len(self.texts):
-            return made
-        return made.with_texts(self.texts.texts(np.array([made.index_of[name] for name in self.index])))
+        return self._with_texts(made) if len(self.texts) else made
+
+    def _with_texts(self, made: Taxonomy) -> Taxonomy:
+        """The taxonomy with the texts of the file; display labels are preferred labels, and the other way round."""
+        number = np.array([made.index_of[name] for name in self.index])
+        texts = self.texts.texts(number)
+        chosen = texts.select("preferred")
+        preferred = [texts.entry(i) for i in chosen.tolist()]
+        known = {(entry.node, entry.text) for entry in preferred}
+        lacking = [name for name, label in self.labels.items() if (made.index_of[name], label.strip()) not in known]
+        for name in lacking:
+            self.texts.add(self.index[name], "preferred", "", self.labels[name])
+        best: dict[int, tuple[int, str]] = {}
+        for entry in preferred:
+            rank = 0 if entry.language.split("-")[0] == "en" else 1 if not entry.language else 2
+            if not self.labels.get(made.names[entry.node]) and rank < best.get(entry.node, (3, ""))[0]:
+                best[entry.node] = rank, entry.text
+        made = made.with_texts(self.texts.texts(number) if lacking else texts)
+        shown = {str(made.names[v]): text for v, (_, text) in best.items() if text != made.names[v]}
+        return made.with_display_labels(shown) if shown and self.labels_from_texts else made
 
     def replacements(self) -> tuple[dict[str, str], dict[str, Deprecated]]:
         """Aliases and deprecated ids in the form that `Taxonomy.with_replacements` expects.

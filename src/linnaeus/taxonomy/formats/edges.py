@@ -4,22 +4,25 @@
             Sports  Sports and games      an empty parent: a node at the top
     Sports  Tennis  Tennis
 
-Columns may be in any order if a header names them (``id,parent,name`` also works). If top nodes are declared by an
+Columns may be in any order if a header names them (``id,parent,name`` also works); columns such as ``altLabel`` and
+``definition@de`` are texts (see `linnaeus.taxonomy.formats.text_columns`). If top nodes are declared by an
 empty parent, every other parent needs a line of its own.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
 from linnaeus.taxonomy.formats.source import column_mark, quoted, table
+from linnaeus.taxonomy.formats.text_columns import split_cell, text_columns, written_columns
 from linnaeus.taxonomy.taxonomy import Taxonomy
 
 __all__ = ["KNOWN_OPTIONS", "compose", "header_columns", "parse"]
 
 KNOWN_OPTIONS = ("separator", "header", "duplicates")
+HOLDS_TEXTS = True
 
 _PARENT = ("parent", "parent_id", "parentid", "parent_name", "broader", "source", "from", "fromnodeid", "hypernym")
 _CHILD = (
@@ -70,13 +73,16 @@ def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
     named = header_columns(cells) if options.header is not False else None
     parent, child, label = named or (0, 1, 2 if len(cells) == 3 and options.header else None)
     draft.headless = named is None and not options.header
+    texts: dict[int, tuple[str, str]] = {}
     if named is not None:
-        draft.unused_columns = [cell for i, cell in enumerate(cells) if i not in named and cell]
+        texts = text_columns(cells, named)
+        draft.text_columns = [cells[i] for i in texts]
+        draft.unused_columns = [cell for i, cell in enumerate(cells) if i not in named and i not in texts and cell]
         _warn_other_table(draft, cells[parent], cells[child])
     if draft.headless and cells:
-        _add(draft, number, cells, parent, child, label)
+        _add(draft, number, cells, parent, child, label, texts)
     for number, cells in rows:
-        _add(draft, number, cells, parent, child, label)
+        _add(draft, number, cells, parent, child, label, texts)
     return draft
 
 
@@ -92,12 +98,20 @@ def _warn_other_table(draft: Draft, parent: str, child: str) -> None:
     )
 
 
-def _add(draft: Draft, number: int, cells: list[str], parent: int, child: int, label: int | None) -> None:
+def _add(
+    draft: Draft,
+    number: int,
+    cells: list[str],
+    parent: int,
+    child: int,
+    label: int | None,
+    texts: Mapping[int, tuple[str, str]],
+) -> None:
     try:
         above, below = cells[parent], cells[child]
     except IndexError:
         raise draft.error(f"expected a parent and a child, got {cells!r}.", number) from None
-    if label is None and len(cells) > 2 and parent + child == 1 and any(cells[2:]):
+    if label is None and not texts and len(cells) > 2 and parent + child == 1 and any(cells[2:]):
         raise draft.error(f"expected two columns, got {len(cells)}: {cells[:4]!r}.", number)
     if not below:
         raise draft.error(f"the child of {above!r} has no name.", number)
@@ -112,19 +126,27 @@ def _add(draft: Draft, number: int, cells: list[str], parent: int, child: int, l
         known = draft.labels.setdefault(below, cells[label])
         if known != cells[label]:
             raise draft.error(f"node {below!r} has two labels, {known!r} and {cells[label]!r}.", number)
+    for i, (kind, language) in texts.items():
+        if i < len(cells) and cells[i]:
+            draft.tell(below, ((kind, language, text) for text in split_cell(cells[i], kind)))
 
 
 def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
     """An edge list in node order, so that reading it gives the nodes the same numbers."""
     mark = options.column_mark() or "\t"
     shown = taxonomy.display_labels
-    lines = [mark.join(["parent", "child"] + (["label"] if shown is not None else []))]
+    columns, texts = written_columns(taxonomy)
+    header = ["parent", "child", *(["label"] if shown is not None else []), *columns.values()]
+    lines = [quoted(header, mark)]
     names = taxonomy.names
     indptr, indices = taxonomy.parent_indptr.tolist(), taxonomy.parent_indices.tolist()
     for v in range(taxonomy.n_nodes):
         above = [names[p] for p in indices[indptr[v] : indptr[v + 1]] if taxonomy.kind != "graph" or p < v]
-        if not above and (v != taxonomy.root or shown is not None):
+        if not above and (v != taxonomy.root or shown is not None or columns):
             above = [""]
         label = [] if shown is None else [shown[v]]
-        lines += [quoted([p, names[v], *label], mark) for p in above]
+        rest = [texts[v].get(key, "") for key in columns]
+        for p in above:
+            lines.append(quoted([p, names[v], *label, *rest], mark))
+            rest = [""] * len(rest)  # texts are written once
     return "\n".join(lines) + "\n"

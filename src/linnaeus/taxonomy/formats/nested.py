@@ -9,19 +9,23 @@
 An object *describes* one node if it has a name (``id``, ``name``, ...) or is the value of a key that is its name;
 otherwise its keys are names and its values are the nodes below them. A described node may name its parents (``parent``,
 ``broader``) and contain its children (``children``, ``narrower``); both are used, and values that cannot be interpreted
-are an error. The same name under two parents is one node with two parents; with ``names="path"`` it is two nodes.
+are an error. Keys such as ``altLabel`` and ``definition`` are texts of a described node: a text, a list of texts, or an
+object with a language for each. The same name under two parents is one node with two parents; with ``names="path"`` it
+is two nodes.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from linnaeus.errors import ParameterError, TaxonomyError
 from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
+from linnaeus.taxonomy.formats.text_columns import KEYS, beside_label, text_column
 from linnaeus.taxonomy.taxonomy import Taxonomy
+from linnaeus.taxonomy.texts import NodeText
 from linnaeus.typing import JSON
 
 __all__ = [
@@ -37,6 +41,7 @@ __all__ = [
 ]
 
 KNOWN_OPTIONS = ("names",)
+HOLDS_TEXTS = True
 
 
 def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
@@ -102,6 +107,7 @@ class _Walk:
         if known and member.label and known != member.label:
             raise draft.error(f"node {name!r} has two labels, {known!r} and {member.label!r}.", _line(self.text, step))
         draft.node(name, member.label or (step if self.whole else None))
+        draft.tell(name, member.texts)
         if above and (above, name) not in self.nested:
             self.nested.add((above, name))
             draft.edge(above, name)
@@ -173,6 +179,7 @@ def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
             written.add(v)
             if taxonomy.display_labels is not None and taxonomy.display_labels[v]:
                 made["label"] = taxonomy.display_labels[v]
+            made |= _written_texts(beside_label(taxonomy, v))
             below: list[JSON] = [record(int(c)) for c in taxonomy.children(v)]
             if below:
                 made["children"] = below
@@ -196,6 +203,7 @@ class Member(NamedTuple):
     label: str = ""
     parents: tuple[str, ...] | None = None
     below: tuple[JSON, ...] = ()
+    texts: tuple[tuple[str, str, str], ...] = ()  # kind, language, text
 
 
 def child_to_parent(content: JSON) -> dict[str, JSON] | None:
@@ -289,7 +297,29 @@ def _described(content: dict[str, JSON], key: str | None, draft: Draft) -> Membe
     given = [word for word in PARENTS if word in content]
     parents = tuple(dict.fromkeys(above for word in given for above in _references(content[word], word, name, draft)))
     below = tuple(_held(content[word], word, name, draft) for word in CHILDREN if content.get(word) not in (None, ""))
-    return Member(name, label, parents if given else None, below)
+    texts = [entry for word, value in content.items() for entry in _texts_under(word, value)]
+    return Member(name, label, parents if given else None, below, tuple(texts))
+
+
+def _texts_under(key: str, value: JSON) -> Iterator[tuple[str, str, str]]:
+    """Texts of a key of a described node; values of other types are ignored, like other keys."""
+    column = text_column(key)
+    if column is None:
+        return
+    kind, language = column
+    by_language = value if isinstance(value, dict) else {language: value}
+    for tag, held in by_language.items():
+        for text in held if isinstance(held, list) else [held]:
+            if isinstance(text, str):
+                yield kind, "" if tag == "@none" else tag, text
+
+
+def _written_texts(texts: Sequence[NodeText]) -> dict[str, JSON]:
+    """Texts by key: a list, or an object of lists if they have languages."""
+    found: dict[str, dict[str, list[JSON]]] = {}
+    for _, kind, language, text in texts:
+        found.setdefault(KEYS[kind], {}).setdefault(language, []).append(text)
+    return {key: held[""] if [*held] == [""] else {**held} for key, held in found.items()}
 
 
 def _held(value: JSON, word: str, name: str, draft: Draft) -> JSON:

@@ -3,6 +3,9 @@
 Obsolete terms are left out unless ``obsolete=True`` keeps them: they become deprecated ids with the terms that
 ``replaced_by`` and ``consider`` name, and every ``alt_id`` becomes an alias of its term. Other stanzas are ignored.
 Edges that leave the chosen ``namespaces`` are dropped; an edge to a term that is not in the file is an error.
+
+Names, synonyms (exact ones are alternative labels, others hidden labels), definitions, comments and properties such as
+``skos:scopeNote`` are texts; a modifier ``{language="de"}`` gives their language.
 """
 
 from __future__ import annotations
@@ -13,15 +16,24 @@ from dataclasses import dataclass, field
 
 from linnaeus.errors import nearest
 from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
+from linnaeus.taxonomy.formats.text_columns import KEYS, beside_label
 from linnaeus.taxonomy.names import Deprecated
 from linnaeus.taxonomy.taxonomy import Taxonomy
+from linnaeus.taxonomy.texts import NodeText
 
 __all__ = ["KNOWN_OPTIONS", "compose", "parse"]
 
 KNOWN_OPTIONS = ("relations", "namespaces", "obsolete")
+HOLDS_TEXTS = True
 
 _COMMENT = re.compile(r"(?<!\\)\s!\s.*$")
 _OPENED = re.compile(r"(?<!\\)\{")
+_QUOTED = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"\s*(\w*)')
+_LANGUAGE = re.compile(r'\{[^{}]*\blanguage="([^"{}]*)"')
+_PROPERTIES = {f"skos:{key}": kind for kind, key in KEYS.items()} | {
+    "IAO:0000112": "example",
+    "IAO:0000115": "definition",
+}
 _ESCAPES = {"n": "\n", "t": "\t", "W": " "}
 
 
@@ -36,6 +48,7 @@ class _Term:
     other_ids: list[str] = field(default_factory=list)
     replaced_by: list[str] = field(default_factory=list)
     consider: list[str] = field(default_factory=list)
+    texts: list[tuple[str, str, str]] = field(default_factory=list)  # kind, language, text
 
 
 def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
@@ -55,7 +68,8 @@ def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
     else:
         everything_wanted = everything
     for term in kept.values():
-        draft.node(term.id, term.name)
+        draft.node(term.id, term.name if term.name != term.id else None)
+        draft.tell(term.id, term.texts)
     for term in everything_wanted.values():
         if term.id not in kept:
             draft.deprecated[term.id] = Deprecated(tuple(term.replaced_by), tuple(term.consider), term.name)
@@ -114,7 +128,10 @@ def _terms(text: str, draft: Draft) -> dict[str, _Term]:
             if in_header and tag == "default-namespace":
                 default = value.strip()
             elif term is not None:
-                _fill(term, tag, _bare(value), number)
+                if tag in ("synonym", "def", "property_value"):
+                    _add_text(term, tag, value.strip())
+                else:
+                    _fill(term, tag, _bare(value), number)
     _close(terms, term, draft)
     return terms
 
@@ -137,11 +154,28 @@ def _bare(value: str) -> str:
     return value
 
 
+def _add_text(term: _Term, tag: str, value: str) -> None:
+    """Add a text in quotes; a value that is not one is ignored."""
+    kind = {"synonym": "alternative", "def": "definition"}.get(tag)
+    if kind is None:
+        name, _, value = value.partition(" ")
+        kind = _PROPERTIES.get(name)
+    found = _QUOTED.match(value.lstrip())
+    if kind is None or found is None:
+        return
+    if tag == "synonym" and found[2] not in ("EXACT", ""):
+        kind = "hidden"  # broader, narrower and related terms
+    language = _LANGUAGE.search(value.lstrip(), found.end())
+    term.texts.append((kind, language[1] if language else "", _plain(found[1])))
+
+
 def _fill(term: _Term, tag: str, value: str, number: int) -> None:
     if tag == "id":
         term.id, term.line = _plain(value), number
     elif tag == "name":
         term.name = _plain(value)
+    elif tag == "comment":
+        term.texts.append(("note", "", _plain(value)))
     elif tag == "namespace":
         term.namespace = value
     elif tag == "is_obsolete":
@@ -160,6 +194,8 @@ def _fill(term: _Term, tag: str, value: str, number: int) -> None:
 
 
 def _plain(value: str) -> str:
+    if "\\" not in value:
+        return value
     return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found.group(1), found.group(1)), value)
 
 
@@ -179,6 +215,7 @@ def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
         shown = taxonomy.display(v)
         lines = ["[Term]", f"id: {id}", f"name: {_escaped(shown, spaces=shown != shown.strip())}"]
         lines += [f"alt_id: {_escaped(other, spaces=True)}" for other in others.get(taxonomy.names[v], [])]
+        lines += [_text_line(entry) for entry in beside_label(taxonomy, v)]
         lines += [f"is_a: {ids[p]}" for p in taxonomy.parents(v)]
         stanzas.append("\n".join(lines))
     for id, entry in taxonomy.deprecated.items():
@@ -189,3 +226,13 @@ def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
         lines += [f"consider: {_escaped(name, spaces=True)}" for name in entry.consider]
         stanzas.append("\n".join([*lines, "is_obsolete: true"]))
     return "\n\n".join(stanzas) + "\n"
+
+
+def _text_line(entry: NodeText) -> str:
+    """A line that holds one text: a synonym, or a property because a term has only one definition and comment."""
+    escaped = re.sub(r'(["\\])', r"\\\1", entry.text).replace("\n", "\\n").replace("\t", "\\t")
+    language = f' {{language="{entry.language}"}}' if entry.language else ""
+    scope = {"alternative": "EXACT", "hidden": "RELATED"}.get(entry.kind)
+    if scope is not None:
+        return f'synonym: "{escaped}" {scope} []{language}'
+    return f'property_value: skos:{KEYS[entry.kind]} "{escaped}" xsd:string{language}'

@@ -242,6 +242,7 @@ class _Concepts:
                 draft.edge(called[above], called[below])
         numbers = {self.owner[iri]: draft.index[name] for iri, name in called.items() if iri in self.owner}
         draft.texts = self.texts.owned_by(numbers)
+        draft.labels_from_texts = False
         texts = self._texts(names)
         in_order = (iri for iri in self.order if iri in left_out)
         for iri in dict.fromkeys([*in_order, *self.deprecated, *self.replaced_by]):
