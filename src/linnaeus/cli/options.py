@@ -18,11 +18,12 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args, get_type_hints
 
 import typer
 
-from linnaeus.errors import DataError, LinnaeusError, ParameterError, TaxonomyError
+from linnaeus.errors import DataError, LinnaeusError, ParameterError, TaxonomyError, nearest
 from linnaeus.progress import waiting
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     SavedModel: TypeAlias = Pipeline | TaxonomyClassifier  # what a model folder holds
 
 __all__ = [
+    "AnalyserOptions",
     "Group",
     "LabelChecks",
     "LabelledReading",
@@ -75,6 +77,10 @@ def _documents(*names: str, help: str) -> object:
 
 def _taxonomy(*names: str, help: str) -> object:
     return typer.Option(*names, help=help, rich_help_panel=TAXONOMY)
+
+
+def _features(*names: str, help: str) -> object:
+    return typer.Option(*names, help=help, rich_help_panel="Features")
 
 
 @dataclass(frozen=True)
@@ -206,6 +212,77 @@ class LabelChecks(Group):
             "--unknown", help="Labels that are not in the taxonomy: error, drop, or replace (deprecated ones only)."
         ),
     ] = "error"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnalyserOptions(Group):
+    """How texts become terms."""
+
+    analyser: Annotated[
+        str | None,
+        _features(
+            "--analyser",
+            "--analyzer",
+            help="Terms of texts: words (default), stems or stems:de, lemmas or lemmas:de (package simplemma), chars "
+            "or chars:2-5. The language is English unless it is named.",
+        ),
+    ] = None
+    ngrams: Annotated[
+        str | None, _features("--ngrams", help="Number of words of a term, as 1-2 for words and pairs (1).")
+    ] = None
+    stop_words: Annotated[
+        str | None,
+        _features("--stop-words", help="Words to leave out: a language (en, de, fr, ...) or a file of words."),
+    ] = None
+
+    def parameters(self) -> dict[str, Any]:
+        """Parameters of `TextFeatures` for the options that were given."""
+        from linnaeus.features.analysis import parse_analyser, parse_ngrams
+
+        made: dict[str, Any] = {}
+        if self.analyser is not None:
+            with _of_option(f"--analyser {self.analyser}"):
+                made |= parse_analyser(self.analyser)
+        if self.ngrams is not None:
+            if "ngram_range" in made:
+                raise ParameterError(
+                    f"--ngrams counts words; give lengths of characters as --analyser chars:{self.ngrams}."
+                )
+            with _of_option(f"--ngrams {self.ngrams}"):
+                made["ngram_range"] = parse_ngrams(self.ngrams)
+        if self.stop_words is not None:
+            if made.get("analyzer") == "char_wb":
+                raise ParameterError("--stop-words leaves out words; --analyser chars has none.")
+            made["stop_words"] = _stop_words(self.stop_words)
+        return made
+
+
+def _stop_words(given: str) -> str | list[str]:
+    """A language that has a list, or the words of a file, separated by white space or line ends."""
+    from linnaeus import files
+    from linnaeus.features.stop_words import STOP_WORDS
+
+    if given in ("english", *STOP_WORDS):
+        return given
+    path = Path(given)
+    if not path.is_file():
+        raise ParameterError(
+            f"--stop-words {given} is neither a language ({', '.join(STOP_WORDS)}) nor a file of words"
+            f"{nearest(given, STOP_WORDS)}"
+        )
+    words = sorted(set(files.decode(path.read_bytes(), given, None, DataError).split()))
+    if not words:
+        raise DataError(f"--stop-words {given}: the file holds no words.")
+    return words
+
+
+@contextlib.contextmanager
+def _of_option(option: str) -> Iterator[None]:
+    """Put an option in front of the errors raised inside."""
+    try:
+        yield
+    except LinnaeusError as error:
+        raise type(error)(f"{option}: {error}") from error
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -57,6 +57,7 @@ def shootout(
     checks: options.LabelChecks,
     features: Annotated[str | None, typer.Option("--features", help="As for train: spectrum:4, rbf:800.")] = None,
     min_df: Annotated[int | None, typer.Option("--min-df", help="Leave out terms of fewer documents (2).")] = None,
+    words: options.AnalyserOptions,
     seed: Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of splits and models.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
@@ -80,7 +81,7 @@ def shootout(
         raise ParameterError(f"--measure {measure}: expected {', '.join(_MEASURES)}{nearest(measure, _MEASURES)}")
     chosen = [find_model(name.strip()) for name in models.split(",") if name.strip()] if models else None
     seconds = parse_seconds(budget or ("10m" if data else "2m"), "--budget")
-    workers = n_workers(jobs)
+    workers, terms = n_workers(jobs), words.parameters()
     _check_output(output)
     split = {"test_size": test_size, "folds": folds, "seed": seed}
     if data:
@@ -92,7 +93,7 @@ def shootout(
         documents, tax = _corpus()
         held_out = None
     documents, y, tax = training.labels_of(documents, tax, checks, reading)
-    made = training.make_features(documents, reading, min_df=min_df, named=features)
+    made = training.make_features(documents, reading, min_df=min_df, named=features, terms=terms)
     experiment = _experiment(documents, y, held_out, tax, made, split, measure=measure, curves=curves, seed=seed)
     if not as_json:
         note(_about(experiment))

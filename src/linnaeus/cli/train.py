@@ -200,6 +200,7 @@ def train(
     reading: options.TrainingReading,
     checks: options.LabelChecks,
     features: FeatureOptions,
+    words: options.AnalyserOptions,
     after: AfterOptions,
     run: RunOptions,
     as_json: JsonOption = False,
@@ -218,7 +219,7 @@ def train(
     wanted = searching.plan(chosen, run)
     name = searching.FLAT if chosen.is_auto else chosen.name
     decoder = None if chosen.decoder == searching.OWN else options.parse_decoder(chosen.decoder)
-    least = training.check_prune(after.prune)
+    least, terms = training.check_prune(after.prune), words.parameters()
     store.check_target(output)
     parameters = {} if wanted is not None else run.parameters(name)
     given = taxonomy.read_if_given()
@@ -240,6 +241,7 @@ def train(
         weighting=features.weighting,
         min_df=features.min_df,
         named=features.features,
+        terms=terms,
         model={"n_jobs": run.jobs, "random_state": run.seed} if made is None else made.get_params(),
     )
     start, report = time.perf_counter(), None

@@ -60,6 +60,9 @@ __all__ = [
 _RARE, _MANY = 5, 2000
 
 
+_TERM_OPTIONS = {"analyzer": "--analyser", "ngram_range": "--ngrams", "stop_words": "--stop-words"}
+
+
 def labels_of(
     documents: Dataset, taxonomy: Taxonomy | None, checks: LabelChecks, reading: LabelledReading
 ) -> tuple[Dataset, Labels, Taxonomy]:
@@ -130,16 +133,18 @@ def make_features(
     weighting: str | None = None,
     min_df: int | None = None,
     named: str | None = None,
+    terms: Mapping[str, Any] = MappingProxyType({}),
     model: Mapping[str, Any] = MappingProxyType({}),
 ) -> Transformer | None:
     """Features for these documents, by name or usual ones; an option that would do nothing for them is refused.
 
-    A ``model`` (its parameters) with a kernel on sequences takes them as they are.
+    ``terms`` are parameters of `options.AnalyserOptions`. A ``model`` (its parameters) with a kernel on sequences takes
+    them as they are.
     """
     from linnaeus.features.named import default_features, is_kernel_map, kernel_map, string_features
 
     if named is not None and is_kernel_map(named):
-        usual = make_features(documents, reading, weighting=weighting, min_df=min_df, model=model)
+        usual = make_features(documents, reading, weighting=weighting, min_df=min_df, terms=terms, model=model)
         if documents.kind == "sequence" and usual is None:
             raise ParameterError(f"--features {named}: the kernel of the model takes sequences as they are; give one.")
         seed = model.get("random_state")
@@ -153,14 +158,16 @@ def make_features(
         _check_sequences(documents, f"--features {named}")
         if weighting is not None or reading.categorical:
             raise ParameterError("--weighting and --categorical do nothing beside --features.")
+        if terms:
+            raise ParameterError(f"{_TERM_OPTIONS[next(iter(terms))]} does nothing beside --features {named}.")
         return string_features(named, n_jobs=model.get("n_jobs"), min_df=2 if min_df is None else min_df)
     fields = weighted_fields(reading.text)
-    given = {"fields": fields, "categorical": reading.categorical, "weighting": weighting, "min_df": min_df}
+    given = {"fields": fields, "categorical": reading.categorical, "weighting": weighting, "min_df": min_df, **terms}
     given = {name: value for name, value in given.items() if value is not None and value != []}
     allowed = {"text": set(given), "sequence": {"min_df"}}.get(documents.kind, set())
     useless = sorted(set(given) - allowed)
     if useless:
-        option = {"fields": "--text", "min_df": "--min-df"}.get(useless[0], f"--{useless[0]}")
+        option = {"fields": "--text", "min_df": "--min-df", **_TERM_OPTIONS}.get(useless[0], f"--{useless[0]}")
         raise ParameterError(f"{option} does nothing for {documents.kind} documents, as in {documents.source}.")
     return default_features(documents.kind, **given)
 

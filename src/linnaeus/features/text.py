@@ -13,9 +13,9 @@ blocks of a document are brought to unit length together. Categorical fields fol
 from __future__ import annotations
 
 import numbers
-import re
+import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -27,12 +27,13 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.errors import DataError, ParameterError
+from linnaeus.features.analysis import WORD, Analyser, shown, surfaces_of
 from linnaeus.features.documents import columns_of, field_of, texts_of, values_of
 from linnaeus.typing import CSR, Array, FloatArray, IntArray, ObjectArray
 
 __all__ = ["TextFeatures"]
 
-_ANALYZERS = ("word", "char", "char_wb")
+_COMPARED = 100  # words whose stems are compared with those of the training
 
 
 class TextFeatures(TransformerMixin, BaseEstimator):
@@ -57,11 +58,12 @@ class TextFeatures(TransformerMixin, BaseEstimator):
     ngram_range : tuple of int, default=(1, 1)
         Shortest and longest number of words (or characters) of a term.
     stop_words : str or list of str, default=None
-        "english", or words to leave out.
+        Words to leave out: a language ("de"), "english" for the longer list of scikit-learn, or the words themselves.
     lowercase : bool, default=True
         Convert texts to lower case first.
     analyzer : str, default="word"
-        "word", or "char" and "char_wb" for pieces of words and for sequences.
+        "word"; "stems" or "lemmas" of words, with a language as in "stems:de" (default: English; lemmas need the
+        package simplemma); "char" and "char_wb" for pieces of words and for sequences. See `Analyser`.
     token_pattern : str
         Regular expression of a word; default: two or more letters, digits or underscores.
     norm : str or None, default="auto"
@@ -94,7 +96,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         stop_words: str | list[str] | None = None,
         lowercase: bool = True,
         analyzer: str = "word",
-        token_pattern: str = r"(?u)\b\w\w+\b",
+        token_pattern: str = WORD,
         norm: str | None = "auto",
         dtype: str = "float32",
     ) -> None:
@@ -136,17 +138,23 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         self.vocabulary_: dict[str, ObjectArray] = {}
         self.idf_: dict[str, FloatArray] = {}
         blocks = []
+        analyser, seen = self.analyser(), Counter[str]()
+        analyse = analyser.counting(seen) if analyser.changes_words else analyser
         for name in weights:
-            counts = self._fit_counts(name, field_of(columns, name))
+            counts = self._fit_counts(name, field_of(columns, name), analyse)
             df = np.bincount(counts.indices, minlength=counts.shape[1])
             self.idf_[name] = _idf(df, counts.shape[0], self.weighting)
             blocks.append(self._weighted(counts, name))
+        self.surfaces_ = surfaces_of(seen.items(), analyser, self._text_terms()) if seen else {}
         flags = []
         for name in kinds:
             values = values_of(field_of(columns, name))
             self.vocabulary_[name] = _frequent(values, self.min_df)
             flags.append(self._flags(values, name))
         return blocks, flags
+
+    def _text_terms(self) -> Iterator[str]:
+        return (term for name in self.weights_ for term in self.vocabulary_[name])
 
     def _check_parameters(self) -> None:
         for name, allowed in (
@@ -158,52 +166,36 @@ class TextFeatures(TransformerMixin, BaseEstimator):
             given = getattr(value, "__name__", str(value)) if name == "dtype" else value
             if given not in allowed:
                 raise ParameterError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
-        self._check_analyzer()
+        self.analyser()
         for name in ("fields", "categorical"):
             _check_fields(name, getattr(self, name))
 
-    def _check_analyzer(self) -> None:
-        """Refuse what cannot be stored with a model, above all functions, and say what is possible instead."""
-        if self.analyzer not in _ANALYZERS:
-            functions = "; functions are not supported, documents may be lists of tokens" * callable(self.analyzer)
-            raise ParameterError(
-                f"analyzer must be one of {', '.join(map(repr, _ANALYZERS))}; got {self.analyzer!r}{functions}."
-            )
-        words = self.stop_words
-        listed = isinstance(words, (list, tuple, set, frozenset)) and all(isinstance(word, str) for word in words)
-        if words is not None and words != "english" and not listed:
-            raise ParameterError(
-                f"stop_words must be 'english', a list of words or None; got {words!r} (for other languages pass the "
-                "words themselves)."
-            )
-        try:
-            groups = re.compile(self.token_pattern).groups
-        except (TypeError, re.error) as error:
-            raise ParameterError(
-                f"token_pattern must be a regular expression; got {self.token_pattern!r} ({error})."
-            ) from None
-        if groups > 1:
-            raise ParameterError(f"token_pattern has {groups} groups; expected one at most: {self.token_pattern!r}.")
-        lengths = self.ngram_range
-        whole = isinstance(lengths, (tuple, list)) and all(isinstance(n, (int, np.integer)) for n in lengths)
-        if not whole or len(lengths) != 2 or not 1 <= lengths[0] <= lengths[1]:
-            raise ParameterError(
-                f"ngram_range goes from the shortest to the longest, as in (1, 2); got {self.ngram_range!r}."
-            )
+    def analyser(self) -> Analyser:
+        """The function from a text to its terms, which can be applied to label texts as well.
 
-    def _counter(self, **options: Any) -> CountVectorizer:
-        return CountVectorizer(
-            ngram_range=tuple(self.ngram_range),
-            stop_words=self.stop_words if self.stop_words in (None, "english") else sorted(self.stop_words),
-            lowercase=self.lowercase,
+        Returns
+        -------
+        Analyser
+            Made from the parameters; it needs no fit.
+
+        Examples
+        --------
+        >>> TextFeatures(analyzer="stems").analyser()("two cats")
+        ['two', 'cat']
+        """
+        return Analyser(
             analyzer=self.analyzer,
+            ngram_range=self.ngram_range,
+            stop_words=self.stop_words,  # type: ignore[arg-type]  # lists become tuples there
+            lowercase=self.lowercase,
             token_pattern=self.token_pattern,
-            dtype=np.dtype(self.dtype).type,
-            **options,
         )
 
-    def _fit_counts(self, name: str, column: Collection[object]) -> CSR:
-        counter = self._counter(min_df=self.min_df, max_df=self.max_df, max_features=self.max_features)
+    def _counter(self, analyse: Callable[[str], list[str]], **options: Any) -> CountVectorizer:
+        return CountVectorizer(analyzer=analyse, dtype=np.dtype(self.dtype).type, **options)
+
+    def _fit_counts(self, name: str, column: Collection[object], analyse: Callable[[str], list[str]]) -> CSR:
+        counter = self._counter(analyse, min_df=self.min_df, max_df=self.max_df, max_features=self.max_features)
         try:
             counts = counter.fit_transform(texts_of(column, name))
         except ValueError as error:
@@ -217,7 +209,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
 
     def _why_no_terms(self, name: str, column: Collection[object]) -> str:
         """What the documents lack, where scikit-learn finds nothing to count."""
-        terms = self._counter().build_analyzer()
+        terms = self.analyser()
         if not any(terms(text) for text in texts_of(column, name)):
             return f"None of the {len(column):,} documents has a term in field {name!r} that can be a feature."
         frequent = f"occurs in at least min_df={self.min_df}"
@@ -261,9 +253,21 @@ class TextFeatures(TransformerMixin, BaseEstimator):
     def _count(self, name: str, column: Iterable[object]) -> CSR:
         known = self.__dict__.setdefault("_counters", {})  # made once: single documents should not wait for it
         if name not in known:
-            terms = self.vocabulary_[name].tolist()
-            known[name] = self._counter(vocabulary=dict(zip(terms, range(len(terms)), strict=True)))
+            terms, analyser = self.vocabulary_[name].tolist(), self.analyser()
+            self._check_stems(analyser)
+            known[name] = self._counter(analyser, vocabulary=dict(zip(terms, range(len(terms)), strict=True)))
         return sparse.csr_array(known[name].transform(texts_of(column, name)))
+
+    def _check_stems(self, analyser: Analyser) -> None:
+        """Warn if words have other stems or lemmas than in training: another version of the stemmer is installed."""
+        words = list(self.surfaces_.items())[:_COMPARED]
+        wrong = [word for base, word in words if analyser.base(word) != base]
+        if wrong:
+            warnings.warn(
+                f"{len(wrong)} of {len(words)} words have other {analyser.kind} than before, such as {wrong[0]!r}; "
+                "another version of the stemmer or of the lemmas is installed; install that version, or train again.",
+                stacklevel=2,
+            )
 
     def _weighted(self, counts: CSR, name: str) -> CSR:
         """Counts times idf times the weight of the field, in place."""
@@ -298,12 +302,16 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         return sparse.csr_array(X)
 
     def get_feature_names_out(self, input_features: object = None) -> ObjectArray:
-        """Names of the columns: the term, ``field:term`` where there are several text fields, ``field=value``."""
+        """Names of the columns: the term, ``field:term`` where there are several text fields, ``field=value``.
+
+        A stem or lemma is shown as the word that it stands for most often.
+        """
         check_is_fitted(self, "vocabulary_")
         names: list[str] = []
         for field in self.weights_:
             prefix = f"{field}:" if len(self.weights_) > 1 else ""
-            names += [prefix + term for term in self.vocabulary_[field]]
+            terms = self.vocabulary_[field]
+            names += [prefix + (shown(term, self.surfaces_) if self.surfaces_ else term) for term in terms]
         for field in self.kinds_:
             names += [f"{field}={value}" for value in self.vocabulary_[field]]
         return np.array(names, dtype=object)
@@ -327,6 +335,9 @@ class TextFeatures(TransformerMixin, BaseEstimator):
             arrays[f"terms{i}"], arrays[f"offsets{i}"] = _packed(self.vocabulary_[name])
             if name in self.idf_:
                 arrays[f"idf{i}"] = self.idf_[name]
+        if self.surfaces_:
+            arrays["bases"], arrays["base_offsets"] = _packed(self.surfaces_)
+            arrays["surfaces"], arrays["surface_offsets"] = _packed(self.surfaces_.values())
         return values, arrays
 
     @classmethod
@@ -348,6 +359,10 @@ class TextFeatures(TransformerMixin, BaseEstimator):
             model.vocabulary_[name] = _unpacked(arrays[f"terms{i}"], arrays[f"offsets{i}"])
             if name in model.weights_:
                 model.idf_[name] = np.asarray(arrays[f"idf{i}"])
+        model.surfaces_ = {}
+        if "bases" in arrays:
+            bases = _unpacked(arrays["bases"], arrays["base_offsets"])
+            model.surfaces_ = dict(zip(bases, _unpacked(arrays["surfaces"], arrays["surface_offsets"]), strict=True))
         return model
 
     def __sklearn_tags__(self) -> Tags:
