@@ -145,9 +145,12 @@ class Pipeline(BaseEstimator):
 
     @available_if(lambda self: hasattr(self.estimator, "partial_fit"))
     def partial_fit(self, documents: object, y: object, sample_weight: npt.ArrayLike | None = None) -> Pipeline:
-        """Learn from more documents, with the features as they were fitted; for models that can."""
+        """Learn from more documents, for models that can.
+
+        Features stay as they were fitted; `HashedText` has columns for new words as well.
+        """
         learner: Any = self.model_
-        learner.partial_fit(self.matrix(documents), y, sample_weight=sample_weight)
+        learner.partial_fit(self._learning_matrix(documents), y, sample_weight=sample_weight)
         return self
 
     @available_if(lambda self: hasattr(self.estimator, "update"))
@@ -161,7 +164,7 @@ class Pipeline(BaseEstimator):
     ) -> Pipeline:
         """Learn from more documents, with the features as they were fitted; see the model's ``update``."""
         learner: Any = self.model_
-        learner.update(self.matrix(documents), y, taxonomy=taxonomy, sample_weight=sample_weight)
+        learner.update(self._learning_matrix(documents), y, taxonomy=taxonomy, sample_weight=sample_weight)
         return self
 
     @available_if(lambda self: hasattr(self.estimator, "prune"))
@@ -270,6 +273,14 @@ class Pipeline(BaseEstimator):
         """Documents as the matrix that the model sees."""
         check_is_fitted(self, "model_")
         X: Matrix = documents if self.features_ is None else self.features_.transform(documents)  # type: ignore[assignment]
+        return X
+
+    def _learning_matrix(self, documents: object) -> Matrix:
+        """The matrix of documents to learn from; features that can do so remember their terms."""
+        features: Any = self.features_
+        if not hasattr(features, "partial_fit_transform"):
+            return self.matrix(documents)
+        X: Matrix = features.partial_fit_transform(documents)
         return X
 
     def _inputs(self, documents: object) -> Matrix:
@@ -409,7 +420,9 @@ class Pipeline(BaseEstimator):
             names = features.input_names()
         elif hasattr(model, "explain"):
             steps = model.explain(self.matrix(batch), node, k)
-            if hasattr(features, "get_feature_names_out"):
+            if hasattr(features, "names_for"):
+                names = features.names_for(batch)
+            elif hasattr(features, "get_feature_names_out"):
                 names = features.get_feature_names_out()
         else:
             raise DataError(f"{type(model).__name__} has no explanations: its scores are not sums over features.")

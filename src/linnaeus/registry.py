@@ -122,6 +122,7 @@ STORABLE: dict[str, str] = {
     "DenseFeatures": "linnaeus.features.dense",
     "FillMissing": "linnaeus.features.dense",
     "GramRows": "linnaeus.models.kernels",
+    "HashedText": "linnaeus.features.hashed",
     "KernelMap": "linnaeus.features.kernel_map",
     "KeptDocuments": "linnaeus.models.explaining",
     "LabelCodec": "linnaeus.data.kinds",

@@ -163,3 +163,25 @@ def test_the_calibration_of_the_model_before_is_dropped(learner, linnaeus) -> No
     assert load(model).model_.calibrator_ is None
     assert json.loads(linnaeus("models", model, "--json").out)["documents"] > documents
     assert linnaeus("predict", model, learner / "first.jsonl", "--risk", 0.1).code == 2
+
+
+@pytest.mark.parametrize("features", ["hashed", "hashed:12,signed=False"])
+def test_hashed_features_learn_words_that_training_has_never_seen(linnaeus, files, features) -> None:
+    train = ["train", "-t", files / "topics.tsv", "-d", files / "docs.jsonl", "-o", files / "model", "--test-size", 0]
+    result = linnaeus(*train, "--model", "HierarchicalPerceptron", "--features", features)
+    assert result.code == 0, result.err
+    new = [{"text": "meow mouse", "labels": ["Cats"]}, {"text": "woof kennel", "labels": ["Dogs"]}]
+    (files / "new.jsonl").write_text("".join(json.dumps(row) + "\n" for row in 4 * new))
+    assert linnaeus("learn", files / "model", files / "new.jsonl").code == 0
+    (files / "asked.txt").write_text("mouse meow\nthe kennel\n")
+    answers = linnaeus("predict", files / "model", files / "asked.txt", "--top", 1).out.splitlines()
+    assert [json.loads(line)["labels"][0]["label"] for line in answers] == ["Cats", "Dogs"]
+    assert "kennel" in linnaeus("explain", files / "model", "--document", "the kennel").out
+
+
+def test_options_of_a_vocabulary_are_refused_beside_hashed_features(linnaeus, files) -> None:
+    train = ["train", "-t", files / "topics.tsv", "-d", files / "docs.jsonl", "-o", files / "model"]
+    result = linnaeus(*train, "--features", "hashed", "--min-df", 2)
+    assert "--min-df does nothing beside --features hashed" in result.err
+    result = linnaeus(*train, "--features", "hashed:99")
+    assert "'hashed:99': bits=99" in result.err

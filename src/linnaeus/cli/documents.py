@@ -116,7 +116,7 @@ def fit_to(model: SavedModel, data: Dataset) -> Dataset:
 
     features = reading_features(model)
     strings = ("text", "sequence")
-    kinds = {"TextFeatures": strings, "SpectrumFeatures": strings, "DenseFeatures": ("dense",)}
+    kinds = {"TextFeatures": strings, "HashedText": strings, "SpectrumFeatures": strings, "DenseFeatures": ("dense",)}
     wanted = kinds.get(type(features).__name__)
     if takes_sequences(getattr(model.estimator, "kernel_", None)):
         wanted = strings

@@ -42,8 +42,9 @@ def learn(
     """Continue to train a model on a stream of documents.
 
     For online models (HierarchicalPerceptron, Hieron, GlobalTreeModel, OneVsRestPA). Words that the model does not
-    know are left out; labels that are new to it are added if they are in its taxonomy. The model folder is replaced in
-    one step: if the command is killed, the folder holds the old model or the new one.
+    know are left out, unless it was trained with --features hashed: then it learns them. Labels that are new to the
+    model are added if they are in its taxonomy. The model folder is replaced in one step: if the command is killed,
+    the folder holds the old model or the new one.
 
     linnaeus learn model/ more.jsonl
     """

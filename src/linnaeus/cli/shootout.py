@@ -55,7 +55,9 @@ def shootout(
     taxonomy: options.OptionalTaxonomy,
     reading: options.TrainingReading,
     checks: options.LabelChecks,
-    features: Annotated[str | None, typer.Option("--features", help="As for train: spectrum:4, rbf:800.")] = None,
+    features: Annotated[
+        str | None, typer.Option("--features", help="As for train: spectrum:4, rbf:800, hashed:18.")
+    ] = None,
     min_df: Annotated[int | None, typer.Option("--min-df", help="Leave out terms of fewer documents (2).")] = None,
     words: options.AnalyserOptions,
     seed: Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of splits and models.")] = 0,

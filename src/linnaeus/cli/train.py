@@ -114,7 +114,8 @@ class FeatureOptions(options.Group):
         _features(
             "--features",
             help="Substrings of sequences, or of one text column with typos or compound words: spectrum:4, "
-            "spectrum:2-4, spectrum:4,max_gap=1,decay=0.5. Or an RBF map of the usual vectors: rbf, rbf:800,gamma=0.5.",
+            "spectrum:2-4, spectrum:4,max_gap=1,decay=0.5. Or hashed words, so that online models learn new words: "
+            "hashed, hashed:20. Or an RBF map of the usual vectors: rbf, rbf:800,gamma=0.5.",
         ),
     ] = None
     min_df: Annotated[int | None, _features("--min-df", help="Leave out terms of fewer documents (2).")] = None

@@ -141,7 +141,14 @@ def make_features(
     ``terms`` are parameters of `options.AnalyserOptions`. A ``model`` (its parameters) with a kernel on sequences takes
     them as they are.
     """
-    from linnaeus.features.named import default_features, is_kernel_map, kernel_map, string_features
+    from linnaeus.features.named import (
+        default_features,
+        hashed_text,
+        is_hashed,
+        is_kernel_map,
+        kernel_map,
+        string_features,
+    )
 
     if named is not None and is_kernel_map(named):
         usual = make_features(documents, reading, weighting=weighting, min_df=min_df, terms=terms, model=model)
@@ -149,6 +156,16 @@ def make_features(
             raise ParameterError(f"--features {named}: the kernel of the model takes sequences as they are; give one.")
         seed = model.get("random_state")
         return kernel_map(named, usual, random_state=seed if isinstance(seed, int) else 0)
+    if named is not None and is_hashed(named):
+        if documents.kind != "text" or weighting is not None or min_df is not None:
+            what = f"takes texts, and {documents.source} holds {documents.kind} documents"
+            option = "--weighting" if weighting is not None else "--min-df"
+            raise ParameterError(
+                f"--features {named} {what}."
+                if documents.kind != "text"
+                else f"{option} does nothing beside --features {named}: hashed features have no vocabulary."
+            )
+        return hashed_text(named, fields=weighted_fields(reading.text), categorical=reading.categorical or (), **terms)
     if takes_sequences(model.get("kernel")):
         if named is not None:
             raise ParameterError(f"--features {named}: the kernel of the model takes sequences as they are; give one.")

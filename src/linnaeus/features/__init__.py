@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from linnaeus.features.dense import DenseFeatures as DenseFeatures
     from linnaeus.features.dense import FillMissing as FillMissing
+    from linnaeus.features.hashed import HashedText as HashedText
     from linnaeus.features.kernel_map import KernelMap as KernelMap
     from linnaeus.features.named import default_features as default_features
     from linnaeus.features.spectrum import SpectrumFeatures as SpectrumFeatures
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "DenseFeatures": "linnaeus.features.dense",
     "FillMissing": "linnaeus.features.dense",
+    "HashedText": "linnaeus.features.hashed",
     "KernelMap": "linnaeus.features.kernel_map",
     "SpectrumFeatures": "linnaeus.features.spectrum",
     "SpectrumKernel": "linnaeus.features.spectrum",
@@ -28,6 +30,7 @@ _HOMES = {
 __all__ = [
     "DenseFeatures",
     "FillMissing",
+    "HashedText",
     "KernelMap",
     "SpectrumFeatures",
     "SpectrumKernel",

@@ -11,13 +11,23 @@ Every column is a list with one value per document.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import numbers
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from linnaeus.errors import DataError, nearest
+from linnaeus.errors import DataError, ParameterError, nearest
 
-__all__ = ["columns_of", "field_of", "is_missing", "one_field", "texts_of", "values_of"]
+__all__ = [
+    "check_fields",
+    "columns_of",
+    "field_of",
+    "field_weights",
+    "is_missing",
+    "one_field",
+    "texts_of",
+    "values_of",
+]
 
 TEXT = "text"  # the name of plain strings where nothing else names them
 
@@ -102,6 +112,36 @@ def field_of(columns: Mapping[str, list[object]], name: str) -> list[object]:
             f"The documents have no field {name!r}; they have {', '.join(map(repr, columns))}{nearest(name, columns)}"
         )
     return columns[name]
+
+
+def check_fields(name: str, given: object) -> None:
+    """Refuse fields that are not names, or not names with their weights.
+
+    Parameters
+    ----------
+    name : str
+        The parameter, for the message.
+    given : object
+        Its value.
+    """
+    weights = given.values() if isinstance(given, Mapping) else ()
+    good = all(isinstance(w, numbers.Real) and np.isfinite(float(w)) for w in weights)
+    names = [] if given is None or isinstance(given, str) else given
+    if not isinstance(names, Iterable) or not good or not all(isinstance(field, str) for field in names):
+        raise ParameterError(f"{name} must be names of fields, or a dict of names with their weights; got {given!r}.")
+
+
+def field_weights(names: Mapping[str, float] | Sequence[str]) -> dict[str, float]:
+    """Weights by field, of names with their weights or of names alone.
+
+    Examples
+    --------
+    >>> field_weights({"title": 2}), field_weights(["title"])
+    ({'title': 2.0}, {'title': 1.0})
+    """
+    if isinstance(names, str):
+        names = [names]
+    return {k: float(v) for k, v in names.items()} if isinstance(names, Mapping) else dict.fromkeys(names, 1.0)
 
 
 def texts_of(column: Iterable[object], name: str) -> Iterator[str]:

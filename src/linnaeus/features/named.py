@@ -5,6 +5,7 @@
     subsequence:3,decay=0.7         gap-weighted subsequences of three tokens
     spectrum:4,max_gap=1,decay=0.5  substrings that may leave out one token
     spectrum:2,unit=word            pairs of words
+    hashed, hashed:20,signed=False  hashed words of texts, in 2**18 or 2**20 columns
     rbf                             an RBF map of the usual vectors
     rbf:800,gamma=0.5               with 800 components and this width
 
@@ -20,9 +21,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from linnaeus.errors import ParameterError, nearest
 
 if TYPE_CHECKING:
+    from linnaeus.features.hashed import HashedText
     from linnaeus.features.kernel_map import KernelMap
-
-if TYPE_CHECKING:
     from linnaeus.features.spectrum import SpectrumFeatures
     from linnaeus.features.string_kernel import StringKernel
 
@@ -30,6 +30,8 @@ T = TypeVar("T")
 
 __all__ = [
     "default_features",
+    "hashed_text",
+    "is_hashed",
     "is_kernel_map",
     "is_string_kernel",
     "kernel_map",
@@ -77,17 +79,54 @@ def kernel_map(text: str, features: Any = None, **usual: Any) -> KernelMap:
     from linnaeus.features.kernel_map import KernelMap
 
     known = [key for key in inspect.signature(KernelMap).parameters if key != "features"]
-    parameters = dict(usual)
-    for entry in filter(None, (part.strip() for part in text.partition(":")[2].split(","))):
-        key, equals, value = (part.strip() for part in entry.partition("="))
-        if not equals:
-            key, value = "n_components", entry
-        if key not in known:
-            raise ParameterError(f"{text!r}: rbf has the parameters {', '.join(known)}{nearest(key, known)}")
-        parameters[key] = plain_value(value)
-    made = KernelMap(features, **parameters)
+    made = KernelMap(features, **{**usual, **_parameters(text, known, "n_components")})
     made._check_parameters()
     return made
+
+
+def is_hashed(text: str) -> bool:
+    """Whether a value names hashed features.
+
+    Examples
+    --------
+    >>> is_hashed("hashed:20"), is_hashed("rbf")
+    (True, False)
+    """
+    return text.partition(":")[0].strip() == "hashed"
+
+
+def hashed_text(text: str, **usual: Any) -> HashedText:
+    """Hashed features by name; ``usual`` parameters where the name says nothing else.
+
+    Examples
+    --------
+    >>> made = hashed_text("hashed:20,signed=False")
+    >>> made.bits, made.signed
+    (20, False)
+    """
+    from linnaeus.features.hashed import HashedText
+
+    known = list(inspect.signature(HashedText).parameters)
+    made = HashedText(**{**usual, **_parameters(text, known, "bits")})
+    try:
+        made._check_parameters()
+    except ParameterError as error:
+        raise ParameterError(f"{text!r}: {error}") from error
+    return made
+
+
+def _parameters(text: str, known: list[str], first: str) -> dict[str, Any]:
+    """``name:400,gamma=0.5`` as parameters; a value without a name is of the parameter ``first``."""
+    found: dict[str, Any] = {}
+    name, _, entries = text.partition(":")
+    for entry in filter(None, (part.strip() for part in entries.split(","))):
+        key, equals, value = (part.strip() for part in entry.partition("="))
+        if not equals:
+            key, value = first, entry
+        if key not in known:
+            raise ParameterError(f"{text!r}: {name} has the parameters {', '.join(known)}{nearest(key, known)}")
+        found[key] = plain_value(value)
+    return found
 
 
 def string_kernel(text: str, **usual: object) -> StringKernel:

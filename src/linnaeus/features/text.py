@@ -12,11 +12,9 @@ blocks of a document are brought to unit length together. Categorical fields fol
 
 from __future__ import annotations
 
-import numbers
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -28,7 +26,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.errors import DataError, ParameterError
 from linnaeus.features.analysis import WORD, Analyser, shown, surfaces_of
-from linnaeus.features.documents import columns_of, field_of, texts_of, values_of
+from linnaeus.features.documents import check_fields, columns_of, field_of, field_weights, texts_of, values_of
+from linnaeus.features.packing import packed, unpacked
 from linnaeus.typing import CSR, Array, FloatArray, IntArray, ObjectArray
 
 __all__ = ["TextFeatures"]
@@ -129,9 +128,11 @@ class TextFeatures(TransformerMixin, BaseEstimator):
     def _learn(self, documents: object) -> tuple[list[CSR], list[CSR]]:
         self._check_parameters()
         self._counters: dict[str, CountVectorizer] = {}
-        kinds = _weights(self.categorical)
-        columns = columns_of(documents, () if self.fields is None else _weights(self.fields), kinds)
-        weights = {name: 1.0 for name in columns if name not in kinds} if self.fields is None else _weights(self.fields)
+        kinds = field_weights(self.categorical)
+        columns = columns_of(documents, () if self.fields is None else field_weights(self.fields), kinds)
+        weights = (
+            {name: 1.0 for name in columns if name not in kinds} if self.fields is None else field_weights(self.fields)
+        )
         if not weights and not kinds:
             raise ParameterError("TextFeatures needs at least one text field or categorical field.")
         self.weights_, self.kinds_ = weights, kinds
@@ -168,7 +169,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
                 raise ParameterError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
         self.analyser()
         for name in ("fields", "categorical"):
-            _check_fields(name, getattr(self, name))
+            check_fields(name, getattr(self, name))
 
     def analyser(self) -> Analyser:
         """The function from a text to its terms, which can be applied to label texts as well.
@@ -332,12 +333,12 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         values = {"parameters": parameters, "weights": dict(self.weights_), "kinds": dict(self.kinds_)}
         arrays: dict[str, Array] = {}
         for i, name in enumerate([*self.weights_, *self.kinds_]):
-            arrays[f"terms{i}"], arrays[f"offsets{i}"] = _packed(self.vocabulary_[name])
+            arrays[f"terms{i}"], arrays[f"offsets{i}"] = packed(self.vocabulary_[name])
             if name in self.idf_:
                 arrays[f"idf{i}"] = self.idf_[name]
         if self.surfaces_:
-            arrays["bases"], arrays["base_offsets"] = _packed(self.surfaces_)
-            arrays["surfaces"], arrays["surface_offsets"] = _packed(self.surfaces_.values())
+            arrays["bases"], arrays["base_offsets"] = packed(self.surfaces_)
+            arrays["surfaces"], arrays["surface_offsets"] = packed(self.surfaces_.values())
         return values, arrays
 
     @classmethod
@@ -356,13 +357,13 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         model.weights_, model.kinds_ = dict(values["weights"]), dict(values["kinds"])
         model.vocabulary_, model.idf_ = {}, {}
         for i, name in enumerate([*model.weights_, *model.kinds_]):
-            model.vocabulary_[name] = _unpacked(arrays[f"terms{i}"], arrays[f"offsets{i}"])
+            model.vocabulary_[name] = unpacked(arrays[f"terms{i}"], arrays[f"offsets{i}"])
             if name in model.weights_:
                 model.idf_[name] = np.asarray(arrays[f"idf{i}"])
         model.surfaces_ = {}
         if "bases" in arrays:
-            bases = _unpacked(arrays["bases"], arrays["base_offsets"])
-            model.surfaces_ = dict(zip(bases, _unpacked(arrays["surfaces"], arrays["surface_offsets"]), strict=True))
+            bases = unpacked(arrays["bases"], arrays["base_offsets"])
+            model.surfaces_ = dict(zip(bases, unpacked(arrays["surfaces"], arrays["surface_offsets"]), strict=True))
         return model
 
     def __sklearn_tags__(self) -> Tags:
@@ -378,40 +379,7 @@ def _idf(df: IntArray, n_docs: int, weighting: str) -> FloatArray:
     return np.asarray(np.log((1.0 + n_docs) / (1.0 + df)) + 1.0)
 
 
-def _check_fields(name: str, given: object) -> None:
-    """Refuse fields that are not names, or not names with their weights."""
-    weights = given.values() if isinstance(given, Mapping) else ()
-    good = all(isinstance(w, numbers.Real) and np.isfinite(float(w)) for w in weights)
-    names = [] if given is None or isinstance(given, str) else given
-    if not isinstance(names, Iterable) or not good or not all(isinstance(field, str) for field in names):
-        raise ParameterError(f"{name} must be names of fields, or a dict of names with their weights; got {given!r}.")
-
-
-def _weights(names: Mapping[str, float] | Sequence[str]) -> dict[str, float]:
-    if isinstance(names, str):
-        names = [names]
-    return {k: float(v) for k, v in names.items()} if isinstance(names, Mapping) else dict.fromkeys(names, 1.0)
-
-
 def _frequent(values: list[list[str]], min_df: float) -> ObjectArray:
     counts = Counter(v for row in values for v in set(row))
     least = min_df if isinstance(min_df, (int, np.integer)) else min_df * len(values)
     return np.array(sorted(v for v, n in counts.items() if n >= least), dtype=object)
-
-
-# -- vocabularies as arrays --------------------------------------------------------------------------------------------
-
-
-def _packed(terms: Iterable[str]) -> tuple[Array, IntArray]:
-    """Terms as one array of UTF-8 bytes and the offset where each begins."""
-    encoded = [term.encode("utf-8", "surrogatepass") for term in terms]
-    offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
-    return np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets
-
-
-def _unpacked(packed: Array, offsets: IntArray) -> ObjectArray:
-    whole = np.asarray(packed, dtype=np.uint8).tobytes()
-    bounds = np.asarray(offsets).tolist()
-    terms = np.empty(len(bounds) - 1, dtype=object)
-    terms[:] = [whole[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(bounds)]
-    return terms

@@ -208,6 +208,8 @@ def check_features(features: Any, deep: bool) -> int | None:
         return None
     if name == "TextFeatures":
         return _text_width(features)
+    if name == "HashedText":
+        return _hashed_width(features)
     if name == "SpectrumFeatures":
         return _spectrum_width(features)
     if name in ("DenseFeatures", "FillMissing"):
@@ -260,6 +262,19 @@ def _text_width(features: TextFeatures) -> int:
     for name in ("lowercase", "sublinear_tf"):
         check_plain(Declared.of(f"{name} bool"), getattr(features, name), f"TextFeatures.{name}")
     return sum(map(len, features.vocabulary_.values()))
+
+
+def _hashed_width(features: Any) -> int:
+    features._check_parameters()
+    fields = {**features.weights_, **features.kinds_}
+    check_names(fields, "HashedText.weights")
+    for name, weight in fields.items():
+        check_plain(Declared.of("weight float"), weight, f"HashedText.weights[{name!r}]")
+    for name in ("lowercase", "sublinear_tf", "signed"):
+        check_plain(Declared.of(f"{name} bool"), getattr(features, name), f"HashedText.{name}")
+    if not all(isinstance(count, int) and count > 0 for count in features.terms_.values()):
+        raise StoreError("HashedText.counts are not positive numbers")
+    return 2 ** int(features.bits)
 
 
 def _spectrum_width(features: SpectrumFeatures) -> int:
