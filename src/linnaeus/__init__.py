@@ -5,11 +5,12 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from linnaeus.registry import MODELS
+from linnaeus.registry import ALL_MODELS
 
 if TYPE_CHECKING:
     from linnaeus import metrics as metrics
     from linnaeus.auto.classifier import AutoClassifier as AutoClassifier
+    from linnaeus.lexical.model import LexicalModel as LexicalModel
     from linnaeus.mixture import Mixture as Mixture
     from linnaeus.mixture import mixed_held_out as mixed_held_out
     from linnaeus.models.bayes.corr_mnl import CorrMNL as CorrMNL
@@ -47,7 +48,7 @@ __version__ = "0.1.0"
 # Public names and where they live; each is imported when first used, so that `import linnaeus` costs nothing.
 _HOMES = {
     "Taxonomy": "linnaeus.taxonomy",
-    **{name: entry.home for name, entry in MODELS.items()},
+    **{name: entry.home for name, entry in ALL_MODELS.items()},
     "AutoClassifier": "linnaeus.auto.classifier",
     "Mixture": "linnaeus.mixture",
     "SourceScores": "linnaeus.models.mixed_scores",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ from linnaeus.decoding.base import stacked
 from linnaeus.decoding.probability.coherence import smoothed
 from linnaeus.engine.limits import blocks, rows_that_fit
 from linnaeus.errors import DataError, ParameterError, check_number
+from linnaeus.lexical.words import as_documents, one_document
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.classifier import Classifier
 from linnaeus.models.explaining import one_row
@@ -184,6 +185,18 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
             return self.sources
         return [("svm", resolve("OneVsRestSVM")()), ("rr", resolve("RRLogistic")())]
 
+    @property
+    def takes_documents(self) -> bool:
+        """Whether a source takes documents as they were read; the others are pipelines with features then."""
+        sources = getattr(self, "sources_", None) or [source for _, source in self._sources()]
+        return any(source.estimator.takes_documents for source in sources)
+
+    def _check_X(self, X: Any, *, reset: bool) -> Matrix:
+        if not self.takes_documents:
+            return super()._check_X(X, reset=reset)
+        documents: Any = as_documents(X)
+        return cast(Matrix, documents)
+
     def _fit(self, problem: Problem) -> None:
         Y, single = mixture_targets(problem.Y, problem.taxonomy)
         closed = not single and problem.taxonomy.n_edges > 0
@@ -317,7 +330,7 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
             ``contributions`` those of features, through all sources that explain themselves by the features of x.
         """
         check_is_fitted(self, "nodes_")
-        X = self._check_X(one_row(x), reset=False)
+        X = self._check_X(one_document(x) if self.takes_documents else one_row(x), reset=False)
         if X.shape[0] != 1:
             raise ParameterError(f"explain takes one document; got {X.shape[0]}.")
         target = self._best_answer(X) if node is None else self.taxonomy_.index(node)

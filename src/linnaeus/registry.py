@@ -8,7 +8,7 @@ from typing import Any
 
 from linnaeus.errors import ParameterError, nearest
 
-__all__ = ["MODELS", "STORABLE", "ModelEntry", "find_model", "resolve"]
+__all__ = ["ALL_MODELS", "DOCUMENT_MODELS", "MODELS", "STORABLE", "ModelEntry", "find_model", "resolve"]
 
 
 @dataclass(frozen=True)
@@ -116,6 +116,15 @@ MODELS: dict[str, ModelEntry] = {
     ),
 }
 
+# Models that take documents as they were read, where all others take matrices.
+DOCUMENT_MODELS: dict[str, ModelEntry] = {
+    "LexicalModel": ModelEntry(
+        "linnaeus.lexical.model",
+        "labels whose texts occur in the document, weighed by a logistic regression; with or without training documents",
+    ),
+}
+ALL_MODELS: dict[str, ModelEntry] = {**MODELS, **DOCUMENT_MODELS}
+
 # What a model file may name besides models. Nothing else is ever imported on load.
 STORABLE: dict[str, str] = {
     "Calibrator": "linnaeus.decoding.probability.curves",
@@ -152,14 +161,14 @@ def find_model(name: str) -> str:
     >>> find_model("bsvm")
     'OneVsRestSVM'
     """
-    known = {alias.lower(): key for key, entry in MODELS.items() for alias in (key, *entry.aliases)}
+    known = {alias.lower(): key for key, entry in ALL_MODELS.items() for alias in (key, *entry.aliases)}
     try:
         return known[name.lower()]
     except KeyError:
-        raise ParameterError(f"{name!r} is not a model{nearest(name, MODELS)} (see `linnaeus models`)") from None
+        raise ParameterError(f"{name!r} is not a model{nearest(name, ALL_MODELS)} (see `linnaeus models`)") from None
 
 
 def resolve(name: str) -> Any:
     """The class behind a registered name."""
-    home = MODELS[name].home if name in MODELS else STORABLE[name]
+    home = ALL_MODELS[name].home if name in ALL_MODELS else STORABLE[name]
     return getattr(importlib.import_module(home), name)

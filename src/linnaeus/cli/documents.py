@@ -84,8 +84,8 @@ def labelled_documents(model: SavedModel, path: str, reading: Reading) -> Datase
 def _read_like(model: SavedModel, path: str, reading: Reading, *, labelled: bool) -> Dataset:
     """Read a file with the text, label and id columns that the model was trained on, where the file has them."""
     features = reading_features(model)
-    text = list(features.weights_) if hasattr(features, "weights_") else None
     about = _about(model)
+    text = list(features.weights_) if hasattr(features, "weights_") else about.get("text")
     labels = [str(name) for name in about.get("labels", ())]
     return reading.read(
         [path], model.taxonomy_, usual_text=text, usual_labels=labels, usual_id=about.get("id"), labelled=labelled
@@ -118,7 +118,7 @@ def fit_to(model: SavedModel, data: Dataset) -> Dataset:
     strings = ("text", "sequence")
     kinds = {"TextFeatures": strings, "HashedText": strings, "SpectrumFeatures": strings, "DenseFeatures": ("dense",)}
     wanted = kinds.get(type(features).__name__)
-    if takes_sequences(getattr(model.estimator, "kernel_", None)):
+    if takes_sequences(getattr(model.estimator, "kernel_", None)) or model.estimator.takes_documents:
         wanted = strings
     if wanted is None and data.kind in ("text", "sequence"):
         raise DataError(
@@ -183,6 +183,8 @@ def texts_for(model: SavedModel, texts: list[str]) -> Dataset:
         if others:
             note(f"note: the text is taken as the field {field!r}; {', '.join(map(repr, others))} is taken as empty")
         return Dataset(fields={field: texts, **{name: [""] * len(texts) for name in others}}, source="--document")
+    if model.estimator.takes_documents:
+        return Dataset(fields={"text": texts}, source="--document")
     kernel = getattr(model.estimator, "kernel_", None)
     if type(features).__name__ == "SpectrumFeatures" or takes_sequences(kernel):
         return Dataset(sequences=[_known_case(model, text) for text in texts], source="--document")

@@ -34,16 +34,16 @@ def models(
 
     linnaeus models model/
     """
-    from linnaeus.registry import MODELS
+    from linnaeus.registry import ALL_MODELS
 
     if name is not None and Path(name).is_dir():
         _show(f"{name}:", saved_model(name, verify), as_json)
     elif name is not None:
         _parameters(name, as_json)
     elif as_json:
-        print_json([{"name": key, "also": list(e.aliases), "summary": e.summary} for key, e in MODELS.items()])
+        print_json([{"name": key, "also": list(e.aliases), "summary": e.summary} for key, e in ALL_MODELS.items()])
     else:
-        rows = [(key, ", ".join(e.aliases), e.summary) for key, e in MODELS.items()]
+        rows = [(key, ", ".join(e.aliases), e.summary) for key, e in ALL_MODELS.items()]
         print_table(["model", "also", "what it is"], rows)
 
 
@@ -56,10 +56,10 @@ def _parameters(name: str, as_json: bool) -> None:
     described = documented_parameters(kind)
     if as_json:
         about = {key: described.get(key, "") for key in defaults}
-        summary = registry.MODELS[name].summary
+        summary = registry.ALL_MODELS[name].summary
         print_json({"name": name, "summary": summary, "parameters": defaults, "descriptions": about})
         return
-    print(f"{name}: {registry.MODELS[name].summary}")
+    print(f"{name}: {registry.ALL_MODELS[name].summary}")
     rows = [(key, repr(value), described.get(key, "")) for key, value in defaults.items()]
     print_table(["parameter (--set NAME=VALUE)", "default", "what it does"], rows)
 

@@ -175,6 +175,11 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         return self.taxonomy is None and self.codec_.kind == "labels" and len(self.nodes_) == 2
 
     @property
+    def takes_documents(self) -> bool:
+        """Whether X are documents as they were read (texts, records of fields), not matrices."""
+        return False
+
+    @property
     def estimator(self) -> TaxonomyClassifier:
         """The model itself; of a pipeline, its model: see `linnaeus.models.classifier`."""
         return self

@@ -148,7 +148,7 @@ class _Explainer:
             source = self.model.sources_[s]
             weight, z = float(self.mixture.weights[j, s]), float(self.Z[s][0, j])
             u = self._speaker(v, scores)
-            same = getattr(source, "features", None) is None
+            same = getattr(source, "features", None) is None and not self.model.takes_documents
             explanation = None if u is None else self._explanation(s, u)
             spoke = None if u is None else str(self.taxonomy.names[u])
             found.append(SourceContribution(name, weight, z, weight * z, spoke, explanation, same))
@@ -172,7 +172,8 @@ class _Explainer:
             source, made = self.model.sources_[s], None
             if hasattr(source.estimator, "explain"):
                 try:
-                    made = source.explain(self.X, str(self.taxonomy.names[u]))[-1]
+                    document = self.X[0] if self.model.takes_documents else self.X
+                    made = source.explain(document, str(self.taxonomy.names[u]))[-1]
                 except LinnaeusError:  # a kernel, or a model that explains only what it answers
                     made = None
             self._known[s, u] = made
@@ -180,7 +181,8 @@ class _Explainer:
 
     def _terms(self, v: int, sources: list[SourceContribution]) -> FloatArray:
         """Contributions of all features to the score of a node, through the sources that have them."""
-        terms, j = np.zeros(self.X.shape[1]), self.column_of[v]
+        n_features = 0 if self.model.takes_documents else self.X.shape[1]
+        terms, j = np.zeros(n_features), self.column_of[v]
         for s, source in enumerate(sources):
             if source.explanation is not None and source.shares_features:
                 scale = source.weight * float(self.mixture.slope[j, s])

@@ -86,7 +86,7 @@ def _check_classifier(model: TaxonomyClassifier, deep: bool) -> None:
         check_plain(Declared.of("n_features_in_ int"), features, "n_features_in_")
         sizes["features"] = features
         sizes["inputs"] = features + bool(getattr(model, "fit_intercept", False))
-    elif type(learned.get("kernel_")).__name__ not in ON_SEQUENCES:
+    elif type(learned.get("kernel_")).__name__ not in ON_SEQUENCES and not model.takes_documents:
         raise StoreError(f"{name}.n_features_in_ is missing")
     tables = tables_of(model)
     known = {line.name for line in tables}
@@ -191,11 +191,11 @@ def _try(model: TaxonomyClassifier) -> None:
     """Classify one empty document; what is prepared for it is used by all later ones."""
     from scipy import sparse
 
-    if not hasattr(model, "n_features_in_"):
-        return
+    if not hasattr(model, "n_features_in_") and (not model.takes_documents or hasattr(model, "sources_")):
+        return  # which fields the documents of a mixture have is known to its sources only, which were tried
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        X = sparse.csr_array((1, model.n_features_in_), dtype=np.float32)
+        X: Any = [""] if model.takes_documents else sparse.csr_array((1, model.n_features_in_), dtype=np.float32)
         S = model._scores(model._check_X(X, reset=False))
         if S.shape != (1, len(model.nodes_)) or not np.isfinite(S).all():
             raise StoreError(f"the scores of an empty document are not {len(model.nodes_)} finite numbers")

@@ -101,7 +101,7 @@ def decode(value: Any, arrays: dict[str, Array], taxonomies: dict[str, Taxonomy]
 def _encode_object(value: Any, arrays: dict[str, Array], key: str) -> dict[str, object]:
     """An object of a registered class: its ``state`` or ``to_dict``, or parameters and what ends in an underscore."""
     name = type(value).__name__
-    known = name in registry.MODELS or name in registry.STORABLE
+    known = name in registry.ALL_MODELS or name in registry.STORABLE
     if not known or type(value) is not registry.resolve(name):
         raise StoreError(f"A {name} cannot be saved: it is not a linnaeus model or part of one.")
     if hasattr(value, "state"):
@@ -121,8 +121,8 @@ def _encode_object(value: Any, arrays: dict[str, Array], key: str) -> dict[str, 
 
 def _decode_object(value: dict[str, Any], arrays: dict[str, Array], taxonomies: dict[str, Taxonomy]) -> Any:
     name = value["$object"]
-    if name not in registry.MODELS and name not in registry.STORABLE:
-        known = [*registry.MODELS, *registry.STORABLE]
+    if name not in registry.ALL_MODELS and name not in registry.STORABLE:
+        known = [*registry.ALL_MODELS, *registry.STORABLE]
         raise StoreError(f"The model file names {name!r}, which this linnaeus does not know{nearest(str(name), known)}")
     kind = registry.resolve(name)
     if "state" in value:

@@ -63,7 +63,7 @@ def save(model: Classifier, folder: str | PathLike[str]) -> None:
     folder = Path(folder)
     check_target(folder)
     model = getattr(model, "pipeline_", model)  # what an AutoClassifier has chosen
-    if type(model).__name__ not in (*registry.MODELS, "Mixture") and not isinstance(model, Pipeline):
+    if type(model).__name__ not in (*registry.ALL_MODELS, "Mixture") and not isinstance(model, Pipeline):
         given = f"{type(model).__module__}.{type(model).__name__}"
         raise StoreError(f"A {given} is not a linnaeus model or Pipeline and cannot be saved as one.")
     arrays: dict[str, Array] = {}

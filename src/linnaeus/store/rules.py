@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from linnaeus.features.kernel_map import KernelMap
     from linnaeus.features.spectrum import SpectrumFeatures
     from linnaeus.features.text import TextFeatures
+    from linnaeus.lexical.model import LexicalModel
     from linnaeus.models.bayes.hblr import HBLR
     from linnaeus.models.mixed_scores import MixtureWeights
     from linnaeus.models.structured.global_tree import GlobalTreeModel
@@ -180,6 +181,13 @@ def _check_mixture(mixture: MixtureWeights, sizes: Sizes) -> None:
         raise StoreError("MixtureWeights.vertex_weights are not one for every source and a constant")
 
 
+def _check_lexical(model: LexicalModel, sizes: Sizes) -> None:
+    from linnaeus.lexical.candidates import FEATURES, LEARNED
+
+    if (sizes["evidence"], sizes["learned"]) != (len(FEATURES), len(LEARNED)):
+        raise StoreError(f"LexicalModel has {sizes['evidence']} weights of evidence; expected {len(FEATURES)}")
+
+
 RULES: dict[str, Callable[[Any, Sizes], None]] = {
     "Calibrator": _check_calibrator,
     "CorrMNL": _check_samples,
@@ -191,6 +199,7 @@ RULES: dict[str, Callable[[Any, Sizes], None]] = {
     "HierarchicalRLS": _check_ridge,
     "Hieron": _check_steps,
     "LabelTree": _check_label_tree,
+    "LexicalModel": _check_lexical,
     "MixtureWeights": _check_mixture,
     "RiskControl": _check_risk,
     "Sequences": _check_sequences,

@@ -321,6 +321,13 @@ _TABLES: dict[str, str] = {
         weights_ float[features, labels]
         intercept_ float[labels]
         """,
+    "LexicalModel": """
+        evidence_weights_ float[evidence]
+        evidence_intercept_ float
+        node_evidence_ float[nodes, learned]
+        unmatched_ float[labels]
+        cut_ float
+        """,
     "Mixture": """
         sources_ Models
         mixture_ MixtureWeights
@@ -411,6 +418,7 @@ _MODELS: dict[str, tuple[str, ...]] = {
     "DivideAndConquerSVM": ("model", "DivideAndConquerSVM"),
     "HBLR": (*_LINEAR, "HBLR"),
     "CorrMNL": ("model", "CorrMNL"),
+    "LexicalModel": ("model", "LexicalModel"),
     "Mixture": ("model", "Mixture"),
 }
 
