@@ -34,7 +34,7 @@ def label_texts(taxonomy: Taxonomy, language: str | None = None) -> list[LabelTe
     Parameters
     ----------
     taxonomy : Taxonomy
-        Nodes without texts are named by their display labels.
+        Nodes without labels in its texts are named by their display labels.
     language : str, default=None
         A language tag that selects labels; all languages by default.
 
@@ -49,8 +49,12 @@ def label_texts(taxonomy: Taxonomy, language: str | None = None) -> list[LabelTe
     >>> label_texts(tax)
     [LabelText(node=1, kind='preferred', text='Heart Attack')]
     """
-    found = [LabelText(v, KINDS[0], taxonomy.display(v)) for v in range(taxonomy.n_nodes)]
-    return [label for label in found if label.node != taxonomy.root and 0 < len(label.text) <= _LONGEST]
+    texts = taxonomy.texts.labels(language if len(taxonomy.texts) else None)
+    found = list(map(LabelText, texts.node.tolist(), texts.kind.tolist(), texts.text.tolist()))
+    named = set(texts.node.tolist())
+    found += [LabelText(v, KINDS[0], taxonomy.display(v)) for v in range(taxonomy.n_nodes) if v not in named]
+    kept = [label for label in found if label.node != taxonomy.root and 0 < len(label.text) <= _LONGEST]
+    return sorted(kept, key=lambda label: label.node)
 
 
 def forms_of(text: str) -> Iterator[str]:
