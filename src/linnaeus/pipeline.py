@@ -461,6 +461,22 @@ class Pipeline(BaseEstimator):
         return ({**values, "about": dict(self.about_)},)
 
     @classmethod
+    def of_fitted(cls, model: TaxonomyClassifier) -> Pipeline:
+        """A pipeline without features around a model that is fitted already.
+
+        Parameters
+        ----------
+        model : TaxonomyClassifier
+            A fitted model, which answers with its own decoder.
+
+        Returns
+        -------
+        Pipeline
+            A fitted pipeline.
+        """
+        return cls.from_state({"model": model, "features": None, "decoder": None, "feature_names": None})
+
+    @classmethod
     def from_state(cls, values: Mapping[str, Any], *_: object) -> Pipeline:
         """The inverse of `state`; folders of earlier versions have an empty second part."""
         decide = None if values["decoder"] is None else make_decoder(**values["decoder"])

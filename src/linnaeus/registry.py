@@ -120,7 +120,7 @@ MODELS: dict[str, ModelEntry] = {
 DOCUMENT_MODELS: dict[str, ModelEntry] = {
     "LexicalModel": ModelEntry(
         "linnaeus.lexical.model",
-        "labels whose texts occur in the document, weighed by a logistic regression; with or without training documents",
+        "labels whose texts occur in the document, weighed by how they do; with or without training documents",
     ),
 }
 ALL_MODELS: dict[str, ModelEntry] = {**MODELS, **DOCUMENT_MODELS}

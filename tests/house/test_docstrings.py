@@ -39,6 +39,7 @@ ROOMS: tuple[str, ...] = (
     "linnaeus.errors",
     "linnaeus.experiments",
     "linnaeus.features",
+    "linnaeus.lexical",
     "linnaeus.losses",
     "linnaeus.progress",
     "linnaeus.models.bayes",

@@ -120,6 +120,8 @@ def _show(step: NodeExplanation, taxonomy: Taxonomy, k: int, near: Sequence[Neig
     """Print the contributions to a node, the differences to its runner-up, and similar documents."""
     how = " (approximate: changes when a feature is left out)" if step.approximate else ""
     title = f"{taxonomy.display(step.node)}: score {step.score:+.4f}{how}"
+    for line in evidence_of(step):
+        print(line)
     print_table(["feature", "contribution"], _rows(step, k), title=title)
     rival = step.against
     if rival is not None:
@@ -129,6 +131,13 @@ def _show(step: NodeExplanation, taxonomy: Taxonomy, k: int, near: Sequence[Neig
         found = [(n.name, n.similarity, ", ".join(map(taxonomy.display, n.labels))) for n in near]
         title = f"nearest documents at or below {taxonomy.display(step.node)}"
         print_table(["document", "similarity", "labels"], found, title=title)
+
+
+def evidence_of(step: NodeExplanation) -> list[str]:
+    """Labels that were found in the document, in words, also those of a source of a mixture."""
+    own: list[str] = list(getattr(step, "evidence", ()))
+    sources = [source.explanation for source in getattr(step, "sources", ()) if source.explanation is not None]
+    return own + [line for explanation in sources for line in evidence_of(explanation)]
 
 
 def _rows(found: NodeExplanation | Contrast, k: int) -> list[tuple[object, float]]:
@@ -170,7 +179,8 @@ def _plain(
     step: NodeExplanation, taxonomy: Taxonomy, k: int, near: Sequence[Neighbour] | None = None
 ) -> dict[str, object]:
     """An explanation for --json."""
-    more: dict[str, object] = {}
+    evidence = evidence_of(step)
+    more: dict[str, object] = {"evidence": evidence} if evidence else {}
     if step.against is not None:
         rival = step.against
         more["against"] = {

@@ -81,7 +81,7 @@ def plan(chosen: ModelOptions, run: RunOptions) -> SearchPlan | None:
     from linnaeus.auto.measures import MEASURES, check_measure
     from linnaeus.engine import get_engine
     from linnaeus.engine.limits import parse_bytes, parse_seconds
-    from linnaeus.registry import find_model
+    from linnaeus.registry import DOCUMENT_MODELS, find_model
 
     name = None if chosen.is_auto else find_model(chosen.name)
     if chosen.measure is not None:
@@ -108,6 +108,11 @@ def plan(chosen: ModelOptions, run: RunOptions) -> SearchPlan | None:
     if run.engine is not None:
         get_engine(run.engine, run.jobs, gpu=True)
         limits["engine"] = run.engine
+    if name in DOCUMENT_MODELS:
+        for option, value in (("--budget", chosen.budget), ("--measure", chosen.measure)):
+            if value is not None:
+                raise ParameterError(f"{option}: {name} is trained once; its cut is learned with it.")
+        return None
     if name is not None:
         fixed = "C" in settings or "C" not in _known(name)
         sequences = training.takes_sequences(settings.get("kernel"))

@@ -365,6 +365,82 @@ def _print_tree(tax: Taxonomy, starts: list[int], depth: int) -> None:
 
 @app.command()
 @with_groups
+def gaps(
+    file: FileArgument,
+    *,
+    data: Annotated[list[str], typer.Option("--data", "-d", help="Documents; may be repeated.")],
+    min_documents: Annotated[
+        int, typer.Option("--min-documents", min=1, help="Least number of documents with a phrase.")
+    ] = 5,
+    words: Annotated[int, typer.Option("--words", min=1, max=8, help="Largest number of words of a phrase.")] = 4,
+    node: Annotated[
+        str | None, typer.Option("--node", help="Only proposals for this node or nodes below it (name or label).")
+    ] = None,
+    top: Annotated[int, typer.Option("--top", "-k", min=1, help="Number of proposals.")] = 50,
+    output: Annotated[str | None, typer.Option("--output", "-o", help="CSV file to write; - is stdout.")] = None,
+    reading: TaxonomyReading,
+    documents: LabelledReading,
+    json: JsonOption = False,
+) -> None:
+    """List frequent phrases of documents that no label of the vocabulary covers, as proposals for new terms.
+
+    Where documents have labels, every phrase is shown with the node it is associated with most.
+
+    linnaeus taxonomy gaps vocabulary.ttl --data docs.jsonl --output proposals.csv
+    """
+    from linnaeus.cli.tables import write_table
+    from linnaeus.lexical.gaps import find_gaps
+    from linnaeus.lexical.labels import label_texts
+    from linnaeus.lexical.matcher import LabelMatcher
+    from linnaeus.lexical.model import stop_words_for
+    from linnaeus.lexical.words import as_documents
+
+    with waiting(f"reading {file}"):
+        tax = _draft(file, reading).taxonomy()
+    given = documents.read(data, tax)
+    if given.kind != "text":
+        raise ParameterError(f"{given.source} holds {given.kind} documents; phrases are found in texts.")
+    if node is not None and given.labels is None:
+        raise ParameterError(f"--node {node} requires labels; {given.source} has none.")
+    below = None if node is None else set(tax.descendants(node_meant(tax, node)).tolist())
+    with waiting("looking for phrases"):
+        ignored = stop_words_for(reading.language)
+        found = find_gaps(
+            LabelMatcher(label_texts(tax, reading.language), stop_words=ignored),
+            as_documents(given.documents),
+            None if given.labels is None else tax.indicator(given.labels, unknown="drop"),
+            min_documents=min_documents,
+            max_words=words,
+            stop_words=ignored,
+        )
+    found = [proposal for proposal in found if below is None or proposal.node in below][:top]
+    ids = given.ids or [str(i) for i in range(1, len(given) + 1)]
+    rows = [
+        {
+            "phrase": proposal.phrase,
+            "documents": proposal.documents,
+            "occurrences": proposal.occurrences,
+            "node": None if proposal.node is None else str(tax.names[proposal.node]),
+            "label": None if proposal.node is None else tax.display(proposal.node),
+            "documents_of_node": proposal.node_documents,
+            "examples": [ids[i] for i in proposal.examples],
+        }
+        for proposal in found
+    ]
+    if output is not None:
+        columns = ["phrase", "documents", "occurrences", "node", "label", "documents_of_node", "examples"]
+        write_table(output, columns, [list(map(_flat, row.values())) for row in rows])
+        note(f"{output}: {len(rows):,} proposals")
+    elif json:
+        print_json(rows)
+    elif rows:
+        print_table([name.replace("_", " ") for name in rows[0]], [tuple(map(_flat, row.values())) for row in rows])
+    else:
+        print(f"No phrase of at least {min_documents} documents is missing in the labels.")
+
+
+@app.command()
+@with_groups
 def learn(
     data: Annotated[list[str], typer.Argument(help="Documents with labels.", show_default=False)],
     output: Annotated[Path, typer.Option("--output", "-o", help="Taxonomy file to write; its ending sets the format.")],

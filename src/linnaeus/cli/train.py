@@ -193,9 +193,14 @@ class RunOptions(options.Group):
 
 @options.with_groups
 def train(
-    data: Annotated[list[str], typer.Option("--data", "-d", help="Documents with labels; may be repeated.")],
-    output: Annotated[str, typer.Option("--output", "-o", help="Folder to save the model in.")],
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--data", "-d", help="Documents with labels; may be repeated. Only LexicalModel can be made without."
+        ),
+    ] = None,
     *,
+    output: Annotated[str, typer.Option("--output", "-o", help="Folder to save the model in.")],
     chosen: ModelOptions,
     taxonomy: options.OptionalTaxonomy,
     reading: options.TrainingReading,
@@ -223,6 +228,9 @@ def train(
     least, terms = training.check_prune(after.prune), words.parameters()
     store.check_target(output)
     parameters = {} if wanted is not None else run.parameters(name)
+    if not data:
+        _train_without_documents(chosen, taxonomy, output, as_json=as_json)
+        return
     given = taxonomy.read_if_given()
     documents = reading.read(data, given)
     note_columns(documents)
@@ -236,14 +244,24 @@ def train(
     if after.test_size:
         documents, y, held_out, gold = training.hold_out(documents, y, after.test_size, run.seed)
     made = None if wanted is not None else training.make_model(name, chosen.settings(), taxonomy=tax, **parameters)
-    vectors = training.make_features(
-        documents,
-        reading,
-        weighting=features.weighting,
-        min_df=features.min_df,
-        named=features.features,
-        terms=terms,
-        model={"n_jobs": run.jobs, "random_state": run.seed} if made is None else made.get_params(),
+    as_read = made is not None and made.takes_documents
+    if as_read:
+        training.check_texts(
+            documents,
+            [features.option(name) for name in features.given()] + [words.option(name) for name in words.given()],
+        )
+    vectors = (
+        None
+        if as_read
+        else training.make_features(
+            documents,
+            reading,
+            weighting=features.weighting,
+            min_df=features.min_df,
+            named=features.features,
+            terms=terms,
+            model={"n_jobs": run.jobs, "random_state": run.seed} if made is None else made.get_params(),
+        )
     )
     start, report = time.perf_counter(), None
     training.note_parts(documents, reading.split)
@@ -266,6 +284,7 @@ def train(
         "document_sketch": sketch(documents),
         "labels": [] if reading.labels_file is not None else list(documents.columns.get("labels", ())),
         "id": next(iter(documents.columns.get("id", ())), None),
+        "text": list(documents.columns.get("text", ())),
         "feature_0_share": feature_0_share(documents),
     }
     result = training.summary(pipe, documents, time.perf_counter() - start)
@@ -298,6 +317,31 @@ def train(
     if least is None and result["model_bytes"] > _LARGE and hasattr(pipe.model_, "prune"):
         megabytes = result["model_bytes"] / 1e6
         note(f"note: the model takes {megabytes:,.0f} MB; --prune auto drops the weights that hardly matter")
+
+
+def _train_without_documents(
+    chosen: ModelOptions, taxonomy: options.OptionalTaxonomy, output: str, *, as_json: bool
+) -> None:
+    """Save a model that needs a taxonomy only."""
+    from linnaeus import registry
+    from linnaeus.pipeline import Pipeline
+
+    able = ", ".join(registry.DOCUMENT_MODELS)
+    if chosen.is_auto or registry.find_model(chosen.name) not in registry.DOCUMENT_MODELS:
+        raise ParameterError(f"--data is missing: without documents only {able} can be made (--model {able}).")
+    tax = taxonomy.read_if_given()
+    if tax is None:
+        raise ParameterError(f"--taxonomy is missing: without documents {able} is made from the texts of a taxonomy.")
+    model: Any = training.make_model(chosen.name, chosen.settings(), taxonomy=tax)
+    pipe = Pipeline.of_fitted(model.fit())
+    pipe.about_ = {"documents": 0, "language": taxonomy.language}
+    training.save(pipe, output)
+    result = {"model": type(model).__name__, "documents": 0, "nodes": tax.n_nodes, "nodes_answered": len(model.nodes_)}
+    if as_json:
+        print_json({**result, "output": output})
+        return
+    print_table(["training", ""], [(name.replace("_", " "), value) for name, value in result.items()])
+    note(f"saved to {output}: labels are found with fixed weights; documents with labels (--data) would teach better")
 
 
 def _n_labels(y: training.Labels) -> int:

@@ -37,6 +37,7 @@ __all__ = [
     "advise",
     "check_prune",
     "check_room",
+    "check_texts",
     "drop_finished",
     "folds_of",
     "hold_out",
@@ -187,6 +188,14 @@ def make_features(
         option = {"fields": "--text", "min_df": "--min-df", **_TERM_OPTIONS}.get(useless[0], f"--{useless[0]}")
         raise ParameterError(f"{option} does nothing for {documents.kind} documents, as in {documents.source}.")
     return default_features(documents.kind, **given)
+
+
+def check_texts(documents: Dataset, options: Sequence[str]) -> None:
+    """Refuse documents that are not texts, and options of vectors, for a model that takes texts as they are."""
+    for option in options:
+        raise ParameterError(f"{option} does nothing: the model takes texts as they are, without vectors.")
+    if documents.kind != "text":
+        raise DataError(f"{documents.source} holds {documents.kind} documents; the model takes texts.")
 
 
 def takes_sequences(kernel: object) -> bool:

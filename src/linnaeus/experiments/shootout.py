@@ -20,6 +20,7 @@ import numpy as np
 from linnaeus import registry
 from linnaeus.auto.candidates import parameters_of
 from linnaeus.engine.limits import Clock, format_bytes, format_seconds
+from linnaeus.errors import ParameterError
 from linnaeus.experiments.candidates import RunForecast, forecast, in_turn, pilot, why_not
 from linnaeus.experiments.children import ChildOutcome, in_children
 from linnaeus.experiments.comparison import compare_runs
@@ -78,6 +79,9 @@ def shootout(
         Everything that the report shows.
     """
     names = list(registry.MODELS) if models is None else list(dict.fromkeys(registry.find_model(m) for m in models))
+    as_read = [name for name in names if name in registry.DOCUMENT_MODELS]
+    if as_read:
+        raise ParameterError(f"{as_read[0]} takes texts as they are; a shoot-out compares models of the same vectors.")
     folder = RunFolder(Path(output) / "runs", experiment)
     shoot_out = _Shootout(experiment, folder, Clock(budget), jobs, say or (lambda message: None))
     shoot_out.run(names)

@@ -128,9 +128,9 @@ def find_candidates(matcher: LabelMatcher, relations: Relations, documents: Obje
 def _candidates(matcher: LabelMatcher, relations: Relations, stream: WordStream, found: Matches) -> Candidates:
     meanings = matcher.meanings
     ambiguity = np.diff(meanings.indptr)[found.phrase]
-    match = np.repeat(np.arange(len(found)), ambiguity)  # of every occurrence of a node
+    match: IntArray = np.repeat(np.arange(len(found)), ambiguity)  # of every occurrence of a node
     ends = np.cumsum(ambiguity)
-    entry = np.repeat(meanings.indptr[found.phrase] - (ends - ambiguity), ambiguity) + np.arange(len(match))
+    entry: IntArray = np.repeat(meanings.indptr[found.phrase] - (ends - ambiguity), ambiguity) + np.arange(len(match))
     start, length = found.start[match], found.length[match]
     document = stream.documents_of(found.start)[match]
     node = meanings.node[entry]

@@ -1,9 +1,9 @@
 """Occurrences of label texts in documents: longest matches, found by walking a trie for all positions at once.
 
-The forms of all labels are sequences of word numbers. Their prefixes are the states of a trie: state 0 is empty, and the
-edge with the i-th smallest key  state * n_words + word  leads to state i + 1. A step of the walk extends all positions
-of the stream that are still in the trie by one word, with one binary search for all of them; few are left after the
-second. Of every position the longest match is kept, and a match inside another one is dropped.
+The forms of all labels are sequences of word numbers. Their prefixes are the states of a trie: state 0 is empty, and
+the edge with the i-th smallest key  state * n_words + word  leads to state i + 1. A step of the walk extends all
+positions of the stream that are still in the trie by one word, with one binary search for all of them; few are left
+after the second. Of every position the longest match is kept, and a match inside another one is dropped.
 
 A phrase is a sequence of words that ends in at least one label; it may be a form of labels of several nodes, which are
 all kept: the ambiguity is for the model to judge.
@@ -103,13 +103,13 @@ class LabelMatcher:
         stop_words: Collection[str] = (),
     ) -> None:
         self.labels = labels
-        self._normalise = Normaliser(base)
-        self._stop_words = {self._normalise(word) for word in stop_words}
+        self.normalise = Normaliser(base)
+        self._stop_words = {self.normalise(word) for word in stop_words}
         self._vocabulary: dict[str, int] = {}
         form_words, rows = self._forms()
         phrase = self._build(form_words)
         self.meanings = _meanings(phrase, rows, len(self._phrase_state))
-        self._numbers = WordNumbers(self._normalise, self._vocabulary)
+        self._numbers = WordNumbers(self.normalise, self._vocabulary)
 
     def _forms(self) -> tuple[list[list[int]], IntArray]:
         """Word numbers of every form, and (node, kind, label, words of the label) of each."""
@@ -119,7 +119,7 @@ class LabelMatcher:
             known: set[tuple[int, ...]] = set()
             n_words = 0
             for form in forms_of(text):
-                words = self._normalise.words(form)
+                words = self.normalise.words(form)
                 n_words = n_words or len(words)
                 if not 0 < len(words) <= MAX_WORDS or self._stop_words.issuperset(words):
                     continue
@@ -150,8 +150,8 @@ class LabelMatcher:
         self._first = np.zeros(width, dtype=np.int64)
         of_root = self._keys[self._keys < width]
         self._first[of_root] = np.arange(1, len(of_root) + 1)
-        self._goes_on = np.zeros(n_states, dtype=bool)
-        self._goes_on[self._keys // width] = True
+        self._continues = np.zeros(n_states, dtype=bool)
+        self._continues[self._keys // width] = True
         return np.asarray(phrase, dtype=np.int64)
 
     @property
@@ -181,7 +181,7 @@ class LabelMatcher:
         state = self._first[words[starts]]
         phrase = self._phrase_of[state]
         length = np.where(phrase >= 0, 1, 0)
-        at = np.flatnonzero(self._goes_on[state])  # which starts are still in the trie, and in which state
+        at = np.flatnonzero(self._continues[state])  # which starts are still in the trie, and in which state
         state, n_words = state[at], 1
         while len(at):
             following = words[starts[at] + n_words]  # the stream ends with a 0, which leads nowhere
@@ -194,7 +194,7 @@ class LabelMatcher:
             ends = self._phrase_of[state]
             phrase[at[ends >= 0]] = ends[ends >= 0]
             length[at[ends >= 0]] = n_words
-            at, state = at[self._goes_on[state]], state[self._goes_on[state]]
+            at, state = at[self._continues[state]], state[self._continues[state]]
         kept = length > 0
         starts, length, phrase = starts[kept], length[kept], phrase[kept]
         ends = starts + length

@@ -7,13 +7,12 @@ A node with a label in a document is a candidate, with the features f of `candid
 
 w is one vector for all nodes, so that a node without training documents is answered like every other, and few documents
 are enough to learn it: a regularised logistic regression over the candidates of the training documents, which starts
-from fixed weights (one of its columns is their score, hardly regularised). Without documents the fixed weights are used.
+from fixed weights (one of its columns is their score, hardly regularised). Without documents these are used.
 
 Features of a node that come from training documents (how often it is a candidate, a label, or both) are taken from four
 fifths of the documents for the candidates of the other fifth, so that the regression trusts them as much as it may.
 
-Related: M. Lauser, A. Hotho, Automatic multi-label subject indexing (2003); O. Medelyan, Human-competitive automatic
-topic indexing (Maui, 2009); O. Suominen, Annif's MLLM (2020).
+Related: O. Medelyan, Human-competitive automatic topic indexing (Maui, 2009), and MLLM of Annif.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.explaining import NodeExplanation
 from linnaeus.models.flat.one_vs_rest import OneVsRestLogistic
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import FloatArray, IntArray, Matrix, ObjectArray
+from linnaeus.typing import FloatArray, Matrix, ObjectArray
 
-__all__ = ["LabelMatch", "LexicalExplanation", "LexicalModel"]
+__all__ = ["LabelMatch", "LexicalExplanation", "LexicalModel", "stop_words_for"]
 
 # Used without training documents, and the start of the regression with few.
 FIXED: dict[str, float] = {
@@ -319,7 +318,7 @@ class LexicalModel(TaxonomyClassifier):
         """The matcher and the relations of the taxonomy, made when first needed: they follow from the taxonomy."""
         if "_made" not in self.__dict__:
             labels = label_texts(self.taxonomy_, self.language)
-            self._made = LabelMatcher(labels, stop_words=_stop_words()), Relations(self.taxonomy_)
+            self._made = LabelMatcher(labels, stop_words=stop_words_for(self.language)), Relations(self.taxonomy_)
         return self._made
 
     def __getstate__(self) -> dict[str, object]:
@@ -412,7 +411,7 @@ class LexicalModel(TaxonomyClassifier):
         """
         check_is_fitted(self, "nodes_")
         documents = one_document(x)
-        S = self._scores(documents)  # type: ignore[arg-type]
+        S = self._scores(documents)
         target = int(self.nodes_[int(S[0].argmax())]) if node is None else self.taxonomy_.index(node)
         column = np.flatnonzero(self.nodes_ == target)
         name, display = str(self.taxonomy_.names[target]), self.taxonomy_.display(target)
@@ -445,7 +444,9 @@ class LexicalModel(TaxonomyClassifier):
         for text in texts:
             surfaces += [(text, *span) for span in word_spans(text)] + [("", 0, 0)]
         groups: dict[int, list[tuple[int, int]]] = {}
-        for start, length, phrase in zip(found.start.tolist(), found.length.tolist(), found.phrase.tolist(), strict=True):
+        for start, length, phrase in zip(
+            found.start.tolist(), found.length.tolist(), found.phrase.tolist(), strict=True
+        ):
             for entry in range(int(meanings.indptr[phrase]), int(meanings.indptr[phrase + 1])):
                 if meanings.node[entry] == node:
                     groups.setdefault(entry, []).append((start, length))
@@ -472,7 +473,8 @@ def _documents(X: Any) -> ObjectArray:
     return documents
 
 
-def _stop_words() -> frozenset[str]:
+def stop_words_for(language: str | None) -> frozenset[str]:
+    """Words that are not labels by themselves in a language; English by default."""
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
     return frozenset(ENGLISH_STOP_WORDS)

@@ -61,7 +61,8 @@ class Relations:
 
     def _list_ancestors(self) -> None:
         """Every node under all of its ancestors and itself, with the smallest number of edges."""
-        below, above = np.arange(self.n_nodes), np.arange(self.n_nodes)
+        below: IntArray = np.arange(self.n_nodes)
+        above: IntArray = below
         keys, steps = [below * self.n_nodes + above], [np.zeros(self.n_nodes, dtype=np.int64)]
         for step in range(1, _MAX_STEPS + 1):
             rows, above = _expanded(above, self._parent_indptr, self._parents)
@@ -113,9 +114,7 @@ class Relations:
     def _beside(self, documents: IntArray, nodes: IntArray) -> IntArray:
         """Numbers of candidates that share a parent, at most all others; several shared parents count several times."""
         rows, parents = _expanded(nodes, self._parent_indptr, self._parents)
-        _, place, counts = np.unique(
-            documents[rows] * self.n_nodes + parents, return_inverse=True, return_counts=True
-        )
+        _, place, counts = np.unique(documents[rows] * self.n_nodes + parents, return_inverse=True, return_counts=True)
         shared = np.bincount(rows, weights=counts[place] - 1, minlength=len(nodes)).astype(np.int64)
         return np.minimum(shared, np.bincount(documents, minlength=1)[documents] - 1 if len(nodes) else shared)
 
