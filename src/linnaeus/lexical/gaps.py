@@ -128,9 +128,9 @@ class _Text:
     """All words of the documents.
 
     ``words`` numbers normal forms from 1, with 0 after every field; ``surfaces`` numbers words as they stand.
-    ``ends_well`` says whether a phrase may begin or end with a word, ``continues`` whether it may continue with it, that
-    is not after a punctuation mark (one more entry is for the end of the text). ``covered_to`` is where the label that
-    covers a position ends.
+    ``ends_well`` says whether a phrase may begin or end with a word, ``continues`` whether it may continue with it,
+    that is not after a punctuation mark (one more entry is for the end of the text). ``covered_to`` is where the label
+    that covers a position ends.
     """
 
     words: IntArray

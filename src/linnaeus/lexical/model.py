@@ -56,6 +56,7 @@ FIXED: dict[str, float] = {
     "nearness": 0.3,
 }
 FIXED_INTERCEPT = -2.2
+FIXED_CUT = -1.0
 NOT_FOUND = -12.0  # the score of a node that is not found, without training documents
 
 _GROUPS = 5
@@ -239,7 +240,7 @@ class LexicalModel(TaxonomyClassifier):
         self._check_found()
         self._use_fixed_weights()
         self.unmatched_ = np.full(len(self.nodes_), NOT_FOUND)
-        self.cut_, self.n_docs_ = 0.0, 0
+        self.cut_, self.n_docs_ = FIXED_CUT, 0
         return self
 
     def _forget(self) -> None:
