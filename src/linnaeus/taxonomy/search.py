@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Match", "SearchIndex", "fold"]
 
 LONGEST = 200  # characters of a folded text or query
+N_TRIGRAMS = 2**18  # numbers of trigrams; different trigrams may share one
 RERANKED = 256  # texts whose edit distance is computed; a quarter for long queries
 LEAST_SIMILAR = 0.5
 _ID = len(KINDS)
@@ -197,9 +198,9 @@ def _last_step(id: str) -> str:
 
 
 def _trigrams(text: str) -> IntArray:
-    """Numbers below 2^18 of the trigrams of texts that are separated by line breaks, where each has spaces around it.
+    """Numbers of the trigrams of texts that are separated by line breaks, where each text has a space on both sides.
 
-    Trigrams across a line break have the number -1.
+    Trigrams across a line break have the number -1, so that a text of n characters has n trigrams.
     """
     codes = np.frombuffer(f" {text} ".replace("\n", " \n ").encode("utf-32-le"), np.uint32)
     a, b, c = codes[:-2], codes[1:-1], codes[2:]
@@ -211,20 +212,25 @@ def _trigrams(text: str) -> IntArray:
 
 def _inverted(folded: Sequence[str]) -> tuple[IntArray, IntArray, IntArray]:
     """Row pointers and texts of every trigram in CSR form, and the number of different trigrams of every text."""
-    n, pieces = max(1, len(folded)), []
-    for start in range(0, len(folded), 100_000):
-        joined = "\n".join(folded[start : start + 100_000])
-        numbers = _trigrams(joined)
-        # The text of a trigram is the number of line breaks before it.
-        breaks = np.frombuffer(f" {joined} ".replace("\n", " \n ").encode("utf-32-le"), np.uint32)[:-2] == 10
-        text = start + np.cumsum(breaks)
-        inside = numbers >= 0
-        pieces.append(np.unique(numbers[inside] * n + text[inside]))
-    keys = np.concatenate(pieces) if pieces else np.zeros(0, np.int64)
-    keys.sort()
-    postings = (keys % n).astype(np.int32)
-    indptr = np.searchsorted(keys, np.arange(2**18 + 1, dtype=np.int64) * n)
-    return indptr, postings, np.bincount(postings, minlength=len(folded))
+    from scipy import sparse
+
+    numbers, lengths = [np.zeros(0, np.int32)], [np.zeros(0, np.int64)]
+    for start in range(0, len(folded), 20_000):
+        texts = folded[start : start + 20_000]
+        codes = _trigrams("\n".join(texts))
+        numbers.append(codes[codes >= 0].astype(np.int32))
+        lengths.append(np.array([len(text) for text in texts]))
+    indices, indptr = np.concatenate(numbers), np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
+    indptr = indptr.astype(np.int32 if indptr[-1] < 2**31 else np.int64)
+    shape = (len(folded), N_TRIGRAMS)
+    # Transposing a sparse matrix is a counting sort; a trigram that occurs twice in a text is listed twice in a row.
+    listed = sparse.csr_array((np.ones(len(indices), np.int8), indices, indptr), shape=shape).tocsc()
+    trigram = np.repeat(np.arange(N_TRIGRAMS, dtype=np.int32), np.diff(listed.indptr))
+    first = np.ones(len(trigram), bool)
+    first[1:] = (np.diff(listed.indices) != 0) | (np.diff(trigram) != 0)
+    postings = listed.indices[first].astype(np.int32)
+    rows = np.concatenate([[0], np.cumsum(np.bincount(trigram[first], minlength=N_TRIGRAMS))])
+    return rows, postings, np.bincount(postings, minlength=len(folded))
 
 
 def _edit_similarity(query: str, texts: Sequence[str]) -> FloatArray:
