@@ -13,6 +13,7 @@ SAMPLES = [
     ("turtle", "# a comment\n@prefix skos: <http://www.w3.org/2004/02/skos/core#> .\n"),
     ("turtle", "PREFIX skos: <http://www.w3.org/2004/02/skos/core#>\n"),
     ("n-triples", "<urn:a> <http://www.w3.org/2004/02/skos/core#broader> <urn:b> .\n"),
+    ("json-ld", '[{"@id": "urn:a", "http://www.w3.org/2004/02/skos/core#broader": [{"@id": "urn:b"}]}]\n'),
     ("turtle", "<http://e/a> a <http://www.w3.org/2004/02/skos/core#Concept> .\n"),
     ("turtle", "# a comment\n<urn:a>\n  <http://www.w3.org/2004/02/skos/core#broader> <urn:b> , <urn:c> .\n"),
     ("rdf-xml", '<?xml version="1.0"?>\n<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/>\n'),

@@ -14,7 +14,19 @@ from linnaeus.errors import TaxonomyError
 from linnaeus.taxonomy import formats
 from tests.strategies import taxonomies
 
-EVERYTHING = ["turtle", "rdf-xml", "n-triples", "obo", "edges", "paths", "indented", "json", "children", "mesh"]
+EVERYTHING = [
+    "turtle",
+    "rdf-xml",
+    "n-triples",
+    "json-ld",
+    "obo",
+    "edges",
+    "paths",
+    "indented",
+    "json",
+    "children",
+    "mesh",
+]
 ODD_NAMES = [
     "tab\there",
     'quo"te',
@@ -76,7 +88,7 @@ def test_arff_pairs_below_the_word_root_come_back_equal() -> None:
     assert written_and_read(taxonomy, "arff") == taxonomy
 
 
-@pytest.mark.parametrize("format", ["turtle", "rdf-xml", "n-triples", "obo", "edges", "paths", "json"])
+@pytest.mark.parametrize("format", ["turtle", "rdf-xml", "n-triples", "json-ld", "obo", "edges", "paths", "json"])
 def test_odd_names_come_back_as_they_were(format: str) -> None:
     taxonomy = Taxonomy.from_edges([("top", name) for name in ODD_NAMES])
     assert written_and_read(taxonomy, format) == taxonomy
@@ -100,7 +112,7 @@ def test_a_name_with_a_line_break_is_refused_where_it_cannot_be_held(format: str
         written_and_read(Taxonomy.from_edges([("top", "line\nbreak")]), format)
 
 
-@pytest.mark.parametrize("format", ["turtle", "rdf-xml", "n-triples", "obo", "edges", "json"])
+@pytest.mark.parametrize("format", ["turtle", "rdf-xml", "n-triples", "json-ld", "obo", "edges", "json"])
 def test_display_labels_come_back(format: str) -> None:
     shown = {"A": "Animals, all", "B": 'Bees "and" ants', "C": "Cats\tand tabs"}
     taxonomy = Taxonomy.from_edges([("A", "B"), ("A", "C")], display_labels=shown)

@@ -8,6 +8,7 @@ import pytest
 
 from linnaeus import Taxonomy
 from linnaeus.errors import TaxonomyError
+from linnaeus.taxonomy import formats
 
 FORMER = """@prefix s: <http://www.w3.org/2004/02/skos/core#> . @prefix o: <http://www.w3.org/2002/07/owl#> .
 @prefix r: <http://www.w3.org/2000/01/rdf-schema#> . @prefix x: <http://ex.org/d/> .
@@ -90,3 +91,28 @@ def test_a_display_label_that_is_not_among_the_texts_is_written_too(tmp_path: Pa
     assert Taxonomy.read(tmp_path / "w.ttl", language="es").display("urn:x:a") == "Infarto"
     with pytest.raises(TaxonomyError, match="'not a tag' is not a language tag"):
         tax.write(tmp_path / "w.ttl", language="not a tag")
+
+
+JSON_LD = """{"@context": {"skos": "http://www.w3.org/2004/02/skos/core#",
+  "broader": {"@id": "skos:broader", "@type": "@id"},
+  "altLabel": {"@id": "skos:altLabel", "@container": "@language"}},
+ "@graph": [{"@id": "urn:b", "@type": "skos:Concept", "broader": "urn:a", "altLabel": {"de": ["Oper", "Musikdrama"]}},
+  {"@id": "urn:a", "@type": "skos:Concept", "skos:prefLabel": {"@value": "Music", "@language": "en"}}]}"""
+
+
+def test_json_ld_is_recognised_and_read(tmp_path: Path) -> None:
+    (tmp_path / "v.json").write_text(JSON_LD)
+    assert formats.recognise(tmp_path / "v.json") == "json-ld"
+    tax = Taxonomy.read(tmp_path / "v.json")
+    assert [entry.text for entry in tax.texts] == ["Music", "Oper", "Musikdrama"]
+    assert tax.names[tax.parents("urn:b")].tolist() == ["urn:a"]
+
+
+def test_a_context_at_another_address_is_not_fetched(tmp_path: Path) -> None:
+    text = '{"@context": "http://www.w3.org/2004/02/skos/core.jsonld", "@id": "urn:a"}'
+    (tmp_path / "v.jsonld").write_text(text)
+    with pytest.raises(TaxonomyError, match="the @context is at another address"):
+        Taxonomy.read(tmp_path / "v.jsonld")
+    (tmp_path / "v.jsonld").write_text('{"@context": {"http://www.w3.org/2004/02/skos/core#": ' + "[" * 100_000)
+    with pytest.raises(TaxonomyError, match="not json-ld"):
+        Taxonomy.read(tmp_path / "v.jsonld")

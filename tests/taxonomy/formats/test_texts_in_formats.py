@@ -14,7 +14,7 @@ from linnaeus.taxonomy import formats
 from linnaeus.taxonomy.formats.text_columns import joined_cell, split_cell, text_column
 from linnaeus.taxonomy.texts import KINDS, Texts
 
-HOLDING = ["turtle", "rdf-xml", "n-triples", "obo", "json", "edges", "codes"]
+HOLDING = ["turtle", "rdf-xml", "n-triples", "json-ld", "obo", "json", "edges", "codes"]
 ODD = "a|b;c\\d \"e\" <f>&g ! {h}\n\ti\u00e4\u540d 'j', k # l\u2028m"
 TEXT = st.one_of(st.just(ODD), st.text(st.sampled_from('ab|;\\"!{}<& \n\t,@\u00e9'), max_size=6))
 

@@ -64,6 +64,7 @@ FORMATS = {
     "turtle": Format("SKOS as Turtle", "skos", (".ttl",)),
     "rdf-xml": Format("SKOS as RDF/XML", "skos", (".rdf", ".xml"), "<!--"),
     "n-triples": Format("SKOS as N-Triples", "skos", (".nt",)),
+    "json-ld": Format("SKOS as JSON-LD", "skos", (".jsonld",), "json"),
     "obo": Format("OBO ontology", "obo", (".obo",), "!"),
     "edges": Format("pairs parent, child as TSV or CSV", "edges", (".tsv", ".csv")),
     "paths": Format("one path per line as CSV", "paths", (".paths.csv", ".paths.tsv", ".paths")),
@@ -343,7 +344,7 @@ def _parse(text: str, source: str, name: str, options: FormatOptions) -> Draft:
     functions = _functions(name)
     found = functions.parse(text, source, name, options.only(functions.known_options, name))
     note = find_note(text)
-    if not note and name == "json" and '"linnaeus"' in text[:40]:
+    if not note and FORMATS[name].mark == "json" and '"linnaeus"' in text[:40]:
         note = checked_note(note_of(json.loads(text)))
     found.kind, found.order = note.get("kind"), note.get("order")
     found.root = note.get("root", found.root)
@@ -361,7 +362,7 @@ def _format_name(format: str | None, text: str | None, source: str) -> str:
         return "edges"
     if format == "skos":
         found = None if text is None else recognise_text(text)
-        return found if found in ("turtle", "rdf-xml", "n-triples") else "turtle"
+        return found if found in FORMATS and FORMATS[found].module == "skos" else "turtle"
     if format is None:
         return _recognised(text or "", source)
     if format not in FORMATS:

@@ -24,6 +24,8 @@ _TRIPLE_END = re.compile(r"\.\s*#")
 _TURTLE = re.compile(r"^\s*(@prefix|@base|prefix\s+\S*:\s*<|base\s+<)", re.IGNORECASE | re.MULTILINE)
 # A statement that begins with an IRI (XML tags have no colon, and only tags follow them): ``<urn:a> a <urn:B> .``
 _STATEMENT = re.compile(r"(<[^<>\s:#]*[:#][^<>\s]*>|_:\S+)\s+(a\s|<[^<>\s:#]*[:#][^<>\s]*>\s)")
+_JSON_LD = re.compile(r'"@(?:context|graph|id)"\s*:')
+SKOS = "http://www.w3.org/2004/02/skos/core"
 LINES = 2000  # number of lines examined
 TABLE_ENDINGS = (".csv", ".tsv", ".tab")
 _INTEGERS = re.compile(r"-?\d+ +-?\d+\s*")
@@ -87,7 +89,7 @@ def taxonomy_sign(text: str) -> str | None:
     if document_sign(start) is not None:
         return None
     format = _by_sign(start)
-    if format in ("obo", "turtle", "rdf-xml", "n-triples"):
+    if format in ("obo", "turtle", "rdf-xml", "n-triples", "json-ld"):
         return "an OBO ontology" if format == "obo" else "RDF"
     first = next((line for _, line in body_lines(start)), "")
     mark = delimiter([first])
@@ -99,7 +101,9 @@ def _by_sign(text: str) -> str | None:
     """The format with a characteristic word or mark at its beginning, or None."""
     start = text.lstrip()
     if start[:1] in ("{", "["):
-        return "obo" if start.startswith(("[Term]", "[Typedef]")) else "json"
+        if start.startswith(("[Term]", "[Typedef]")):
+            return "obo"
+        return "json-ld" if _JSON_LD.search(start) and SKOS in start else "json"
     if re.match(r"<\?xml|<!--|<!DOCTYPE|<rdf:RDF|<RDF\b", start):
         return "rdf-xml" if "http://www.w3.org/1999/02/22-rdf-syntax-ns#" in text else None
     lines = [line.strip() for line in start.split("\n", 400)[:400]]

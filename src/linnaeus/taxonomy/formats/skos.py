@@ -1,4 +1,4 @@
-"""SKOS vocabularies in Turtle, RDF/XML and N-Triples.
+"""SKOS vocabularies in Turtle, RDF/XML, N-Triples and JSON-LD (whose context must be in the file).
 
 Edges are read from ``broader`` and ``narrower``; ``topConceptOf`` and ``hasTopConcept`` only declare a node, and the
 transitive relations are ignored because they repeat the others. A node is named by its IRI, its notation or its
@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote
 
 from linnaeus.errors import TaxonomyError
@@ -25,6 +25,9 @@ from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
 from linnaeus.taxonomy.names import Deprecated
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.taxonomy.texts import NodeText, TextCollector
+
+if TYPE_CHECKING:
+    import pyoxigraph as ox
 
 __all__ = ["KNOWN_OPTIONS", "compose", "parse"]
 
@@ -85,12 +88,11 @@ def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
 def _statements(text: str, source: str, format: str) -> Iterator[_Statement]:
     import pyoxigraph as ox
 
-    kinds = {"turtle": ox.RdfFormat.TURTLE, "rdf-xml": ox.RdfFormat.RDF_XML, "n-triples": ox.RdfFormat.N_TRIPLES}
     if format == "rdf-xml":  # already decoded, whatever encoding is declared
         text = _DECLARED.sub(r"\1\3", text, count=1)
         _refuse_expansion(text, source)
     try:
-        for quad in ox.parse(text, format=kinds[format], base_iri=OURS):
+        for quad in ox.parse(text, format=_syntax(format), base_iri=OURS):
             subject, value = quad.subject, quad.object
             if isinstance(value, ox.Triple) or isinstance(subject, ox.Triple):
                 continue
@@ -100,6 +102,8 @@ def _statements(text: str, source: str, format: str) -> Iterator[_Statement]:
             if not blank or predicate in (SKOS_XL + "literalForm", RDF_VALUE):
                 yield _Statement(f"_:{subject.value}" if blank else subject.value, predicate, value.value, language)
     except SyntaxError as error:
+        if format == "json-ld" and "LoadDocumentCallback" in str(error.msg):
+            raise Draft(source).error("the @context is at another address; expected it in the file.") from None
         raise Draft(source).error(f"not {format}: {error.msg}.", error.lineno or 0) from None
 
 
@@ -278,7 +282,6 @@ def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
     """A vocabulary with ``broader``, ``topConceptOf`` and all texts; ``language`` is the tag of texts without one."""
     import pyoxigraph as ox
 
-    kinds = {"turtle": ox.RdfFormat.TURTLE, "rdf-xml": ox.RdfFormat.RDF_XML, "n-triples": ox.RdfFormat.N_TRIPLES}
     nodes = [ox.NamedNode(_iri(name)) for name in taxonomy.names]
     relation_of = {kind: ox.NamedNode(SKOS + word) for word, kind in reversed(TEXTS.items())}
 
@@ -313,8 +316,16 @@ def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
             triples.append(ox.Triple(node, relation_of["preferred"], literal(entry.label)))
         targets = [ox.NamedNode(_iri(name)) for name in entry.replaced_by]
         triples += [ox.Triple(node, ox.NamedNode(REPLACED_BY[0]), target) for target in targets]
-    prefixes = {"skos": SKOS} if format != "n-triples" else None
-    return (ox.serialize(triples, format=kinds[format], prefixes=prefixes) or b"").decode()
+    prefixes = {"skos": SKOS} if format in ("turtle", "rdf-xml") else None
+    text = (ox.serialize(triples, format=_syntax(format), prefixes=prefixes) or b"").decode()
+    return f'{{"@graph": {text}}}\n' if format == "json-ld" else text
+
+
+def _syntax(format: str) -> ox.RdfFormat:
+    import pyoxigraph as ox
+
+    syntaxes = {"turtle": ox.RdfFormat.TURTLE, "rdf-xml": ox.RdfFormat.RDF_XML, "n-triples": ox.RdfFormat.N_TRIPLES}
+    return syntaxes.get(format, ox.RdfFormat.JSON_LD)
 
 
 def _name(iri: str) -> str:
