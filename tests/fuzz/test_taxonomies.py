@@ -58,7 +58,16 @@ FILES = {
     )
     + '<urn:a> <http://www.w3.org/2004/02/skos/core#prefLabel> "A"@en .\n',
     "rdf-xml": RDF,
+    "json-ld": '{"@graph": [{"@id": "urn:b", "http://www.w3.org/2004/02/skos/core#broader": [{"@id": "urn:a"}], '
+    '"http://www.w3.org/2004/02/skos/core#altLabel": [{"@language": "de", "@value": "B"}]}, '
+    '{"@id": "urn:a", "http://www.w3.org/2004/02/skos/core#prefLabel": [{"@value": "A"}]}]}',
+    "labels": "@prefix s: <http://www.w3.org/2004/02/skos/core#> . @prefix l: <http://www.w3.org/2008/05/skos-xl#> .\n"
+    '<urn:a> a s:Concept ; l:prefLabel [ l:literalForm "A"@en ] ; s:note "n"@de , "m" ; s:notation "1" .\n'
+    '<urn:b> a s:Concept ; s:broader <urn:a> ; l:altLabel <urn:l> . <urn:l> l:literalForm "B"@de .\n',
     "obo": OBO,
+    "synonyms": '[Term]\nid: X:1\nname: a\nsynonym: "b \\" c" EXACT [x] {language="de"}\ndef: "d" []\ncomment: e\n'
+    'property_value: skos:example "f" xsd:string\n[Term]\nid: X:2\nis_a: X:1\n',
+    "texts": 'id,parent,altLabel@de,definition\nA,,x | y\\|z,"long, text"\nB,A,v; w,\n',
     "edges": NOTE + 'parent\tchild\tlabel\n\tA\tOne\nA\tB\t"Two\nlines"\nA\tC\tThree\nB\tD\tFour\n',
     "csv": "id,parent,name\nA,,One\nB,A,Two\nC,A,Three\nD,B,Four\n",
     "paths": "Sports,Ball games,Tennis\nSports,Ball games,Football\nSports,Chess\nScience,Physics\n",
@@ -98,6 +107,8 @@ def answer(rng: random.Random, folder: Path) -> None:
         assert len(tax.depth) == tax.n_nodes
         tax.hint("1" * 300)
         tax.hint("Bx")
+        tax.find("Bx")
+        assert len(list(tax.texts)) == len(tax.texts)
     if rng.random() < 0.3:
         given = {key: value for key, value in options.items() if key not in ("kind", "root")}
         with contextlib.suppress(LinnaeusError):

@@ -177,3 +177,9 @@ def test_wordnet_has_no_errors(data_dir: Path) -> None:
     report = check(formats.draft(data_dir / "wordnet_nouns" / "taxonomy.tsv.xz"))
     assert report.ok
     assert report.summary["n_nodes"] == 17_157
+
+
+def test_labels_of_documents_that_are_alternative_labels_are_named_with_their_node(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("id,parent,synonyms\nM,,\nA,M,Music drama\nB,M,\n")
+    report = check(formats.draft(tmp_path / "t.csv"), [["Music drama"], ["B"]])
+    assert "it is an alternative label of 'A'" in report.find("label-without-node").examples[0]  # type: ignore[union-attr]

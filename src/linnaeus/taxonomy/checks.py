@@ -121,7 +121,8 @@ def _built(draft: Draft, pairs: EdgeList) -> Taxonomy | None:
     """The taxonomy without repetitions and with unknown parents as nodes; None if it has cycles."""
     shown = [draft.labels.get(name, "") for name in pairs.names] if draft.labels else None
     try:
-        return build.from_pairs(pairs, draft.kind, draft.root, shown).with_replacements(*draft.replacements())
+        made = build.from_pairs(pairs, draft.kind, draft.root, shown).with_replacements(*draft.replacements())
+        return draft.add_texts_to(made)
     except TaxonomyError:
         return None
 

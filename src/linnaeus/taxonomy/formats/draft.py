@@ -129,10 +129,12 @@ class Draft:
         made = build.from_pairs(pairs, kind, self.root if root == "auto" else root, shown)
         replacements = self.replacements()
         made = made.with_replacements(*replacements) if any(replacements) else made
-        return self._with_texts(made) if len(self.texts) else made
+        return self.add_texts_to(made)
 
-    def _with_texts(self, made: Taxonomy) -> Taxonomy:
+    def add_texts_to(self, made: Taxonomy) -> Taxonomy:
         """The taxonomy with the texts of the file; display labels are preferred labels, and the other way round."""
+        if not len(self.texts):
+            return made
         number = np.array([made.index_of[name] for name in self.index])
         texts = self.texts.texts(number)
         chosen = texts.select("preferred")
