@@ -7,6 +7,9 @@ import json
 import numpy as np
 import pytest
 
+from linnaeus import load
+from linnaeus.data import read_dataset
+
 
 @pytest.fixture
 def vectors(tmp_path):
@@ -57,11 +60,61 @@ def test_texts_are_converted_with_the_features_of_a_model(tmp_path, linnaeus) ->
     assert best[0] == best[1]
 
 
-def test_texts_alone_and_foreign_folders_are_refused(tmp_path, linnaeus) -> None:
-    (tmp_path / "docs.jsonl").write_text('{"text": "a goal", "labels": ["a"]}\n')
-    failed = linnaeus("data", "convert", tmp_path / "docs.jsonl", "--output", tmp_path / "folder")
-    assert failed.code == 1
-    assert "--features" in failed.err
-    failed = linnaeus("data", "convert", tmp_path / "docs.jsonl", "--output", tmp_path)
+@pytest.fixture
+def texts(tmp_path):
+    """Two topics, with words that only one document has."""
+    pairs = (("Cats", "the cats purr"), ("Dogs", "the dogs barked"))
+    rows = [
+        {"id": f"d{i}", "text": f"{pairs[i % 2][1]} {i % 7} word{i}", "labels": [pairs[i % 2][0]]} for i in range(60)
+    ]
+    (tmp_path / "docs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "options", [[], ["--analyser", "stems", "--ngrams", "1-2", "--stop-words", "en", "--min-df", 3]]
+)
+def test_texts_are_converted_as_training_does_it_in_memory(texts, linnaeus, options) -> None:
+    convert = ("data", "convert", texts / "docs.jsonl", "--output", texts / "folder", "--json", *options)
+    told = json.loads(linnaeus(*convert).out)
+    assert (told["documents"], told["kind"], told["labelled"]) == (60, "sparse", True)
+    linnaeus("train", "--data", texts / "docs.jsonl", "--output", texts / "model", "--test-size", 0, *options)
+    pipe, data = load(texts / "model"), read_dataset(texts / "folder")
+    X = pipe.matrix(read_dataset(texts / "docs.jsonl").documents)
+    assert (data.X != X).nnz == 0
+    assert data.feature_names == pipe.features_.get_feature_names_out().tolist()
+    assert (data.ids[:2], data.labels[:2]) == (["d0", "d1"], [["Cats"], ["Dogs"]])
+
+
+@pytest.mark.parametrize("features", [[], ["--features", "hashed:10"]])
+def test_converted_texts_keep_their_features_for_other_documents(texts, linnaeus, features) -> None:
+    linnaeus("data", "convert", texts / "docs.jsonl", "--output", texts / "train", *features)
+    linnaeus("train", "--data", texts / "train", "--output", texts / "model", "--test-size", 0)
+    (texts / "new.txt").write_text("cats that purr\ndogs\n")
+    result = linnaeus("data", "convert", texts / "new.txt", "--features", texts / "train", "--output", texts / "new")
+    assert result.code == 0, result.err
+    answers = linnaeus("predict", texts / "model", texts / "new", "--top", 1).out.splitlines()
+    assert [json.loads(line)["labels"][0]["label"] for line in answers] == ["Cats", "Dogs"]
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--features", "hashed", "--min-df", "2"], "--min-df does nothing beside --features hashed"),
+        (["--analyser", "chars", "--ngrams", "2"], "--analyser chars:2"),
+        (["--min-df", "100"], "occurs in at least min_df=100"),
+    ],
+)
+def test_options_that_do_not_fit_texts_are_named_and_leave_nothing_behind(texts, linnaeus, options, why) -> None:
+    result = linnaeus("data", "convert", texts / "docs.jsonl", "--output", texts / "folder", *options)
+    assert result.code != 0
+    assert why in result.err
+    assert sorted(path.name for path in texts.iterdir()) == ["docs.jsonl"]
+
+
+def test_options_of_texts_and_foreign_folders_are_refused(vectors, linnaeus) -> None:
+    failed = linnaeus("data", "convert", vectors / "docs.txt", "--output", vectors / "folder", "--min-df", 2)
+    assert "--min-df does nothing" in failed.err
+    failed = linnaeus("data", "convert", vectors / "docs.txt", "--output", vectors)
     assert failed.code == 1
     assert "not empty" in failed.err

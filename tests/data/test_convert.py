@@ -173,6 +173,6 @@ def test_folders_of_others_are_not_written_to(tmp_path) -> None:
 
 
 def test_texts_are_no_vectors(tmp_path) -> None:
-    with pytest.raises(DataError, match="--features MODEL"):
+    with pytest.raises(DataError, match="linnaeus.features.vectorise"):
         write_mapped(Dataset(fields={"text": ["a goal"]}), tmp_path / "converted")
     assert not (tmp_path / "converted").exists()

@@ -159,12 +159,24 @@ class Reading(Group):
         """The data set of these files; ``more`` are further parameters of `read_dataset`."""
         from linnaeus.data.readers import read_dataset
 
+        given = self._parameters()
+        with self.named(), waiting(f"reading {', '.join(paths)}"):
+            return read_dataset(paths, taxonomy=taxonomy, **given, **more)
+
+    def batches(self, paths: list[str], **more: Any) -> Iterator[Dataset]:
+        """The same documents, some at a time."""
+        from linnaeus.data.readers import read_batches
+
+        with self.named():
+            yield from read_batches(paths, **self._parameters(), **more)
+
+    def _parameters(self) -> dict[str, Any]:
+        """Parameters of `read_dataset`."""
         given = self.given()
         weights = weighted_fields(self.text)
         if weights is not None:
             given["text"] = list(weights)
-        with self.named(), waiting(f"reading {', '.join(paths)}"):
-            return read_dataset(paths, taxonomy=taxonomy, **given, **more)
+        return given
 
 
 @dataclass(frozen=True, kw_only=True)

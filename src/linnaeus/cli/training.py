@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 Labels: TypeAlias = Sequence[str] | Sequence[Sequence[str]]  # one of each document, or a set of each
 
 __all__ = [
+    "TERM_OPTIONS",
     "Labels",
     "UnseenFigures",
     "advise",
@@ -61,7 +62,7 @@ __all__ = [
 _RARE, _MANY = 5, 2000
 
 
-_TERM_OPTIONS = {"analyzer": "--analyser", "ngram_range": "--ngrams", "stop_words": "--stop-words"}
+TERM_OPTIONS = {"analyzer": "--analyser", "ngram_range": "--ngrams", "stop_words": "--stop-words"}
 
 
 def labels_of(
@@ -177,7 +178,7 @@ def make_features(
         if weighting is not None or reading.categorical:
             raise ParameterError("--weighting and --categorical do nothing beside --features.")
         if terms:
-            raise ParameterError(f"{_TERM_OPTIONS[next(iter(terms))]} does nothing beside --features {named}.")
+            raise ParameterError(f"{TERM_OPTIONS[next(iter(terms))]} does nothing beside --features {named}.")
         return string_features(named, n_jobs=model.get("n_jobs"), min_df=2 if min_df is None else min_df)
     fields = weighted_fields(reading.text)
     given = {"fields": fields, "categorical": reading.categorical, "weighting": weighting, "min_df": min_df, **terms}
@@ -185,7 +186,7 @@ def make_features(
     allowed = {"text": set(given), "sequence": {"min_df"}}.get(documents.kind, set())
     useless = sorted(set(given) - allowed)
     if useless:
-        option = {"fields": "--text", "min_df": "--min-df", **_TERM_OPTIONS}.get(useless[0], f"--{useless[0]}")
+        option = {"fields": "--text", "min_df": "--min-df", **TERM_OPTIONS}.get(useless[0], f"--{useless[0]}")
         raise ParameterError(f"{option} does nothing for {documents.kind} documents, as in {documents.source}.")
     return default_features(documents.kind, **given)
 

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ from linnaeus.errors import DataError
 from linnaeus.files import naming, replace_file
 from linnaeus.typing import IntArray, Matrix
 
-__all__ = ["check_output", "convert", "write_mapped"]
+__all__ = ["MappedWriter", "check_output", "convert", "write_mapped"]
 
 BATCH = 1_000_000  # entries kept in memory at a time
 _STREAMED = ("libsvm", "xmc", "lshtc")
@@ -78,10 +78,10 @@ def write_mapped(data: Dataset, output: str | PathLike[str]) -> Dataset:
     """Write a data set of vectors into a folder, and open the folder."""
     if data.X is None:
         raise DataError(
-            f"{data.source or 'The data set'} contains {data.kind} documents, not vectors; name a trained model whose "
-            "features convert them to vectors (--features MODEL on the command line)."
+            f"{data.source or 'The data set'} contains {data.kind} documents, not vectors; write them with "
+            "`linnaeus.features.vectorise.vectorise`, or give `linnaeus data convert` a file, which it can read twice."
         )
-    writer = _Writer(Path(output))
+    writer = MappedWriter(Path(output))
     if data.kind == "dense":
         X = np.asarray(data.X)
         np.save(writer.folder / "X.npy", X if X.dtype == np.float32 else X.astype(np.float64))
@@ -98,7 +98,7 @@ def write_mapped(data: Dataset, output: str | PathLike[str]) -> Dataset:
 def _stream(source: InputFile, options: ReadOptions, output: Path) -> Dataset:
     from linnaeus.data.readers.svmlight import batches
 
-    writer = _Writer(output)
+    writer = MappedWriter(output)
     width, n_docs = 0, 0
     for X, labels in batches(source, options, BATCH):
         writer.add_rows(X, labels)
@@ -140,7 +140,25 @@ class _Array:
         self.file.close()
 
 
-class _Writer:
+class _Strings:
+    """A JSON list of strings that grows."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = open(path, "w", encoding="utf-8")  # noqa: SIM115 - it stays open for many batches
+        self.before = "["
+
+    def append(self, values: list[str]) -> None:
+        with naming(self.file.name):
+            for value in values:
+                self.file.write(self.before + json.dumps(value, ensure_ascii=False))
+                self.before = ", "
+
+    def close(self) -> None:
+        self.file.write("]" if self.before == ", " else "[]")
+        self.file.close()
+
+
+class MappedWriter:
     """The folder while it is being written; ``dataset.json`` is written last."""
 
     def __init__(self, folder: Path) -> None:
@@ -157,6 +175,7 @@ class _Writer:
         self.ends = {"indptr": 0, "label_indptr": 0}
         self.frequency = np.zeros(0, np.int64)
         self.labelled = False
+        self.strings: dict[str, _Strings] = {}
 
     def _append(self, name: str, dtype: npt.DTypeLike, values: npt.ArrayLike) -> None:
         if name not in self.arrays:
@@ -191,21 +210,39 @@ class _Writer:
         self._append("label_indices", np.int32, numbers)
         self._append_ends("label_indptr", np.cumsum([0, *map(len, labels)]))
 
-    def finish(self, data: Dataset, shape: tuple[int, int]) -> None:
+    def add_strings(self, name: str, values: list[str] | None) -> None:
+        """Append to the ids or parts of the documents, if they have any."""
+        if values is None:
+            return
+        if name not in self.strings:
+            self.strings[name] = _Strings(self.folder / f"{name}.json")
+        self.strings[name].append(values)
+
+    def _open(self) -> list[_Array | _Strings]:
+        return [*self.arrays.values(), *self.strings.values()]
+
+    def discard(self) -> None:
+        """Remove what was written; the folder that was there before stays."""
+        for one in self._open():
+            one.file.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def finish(self, data: Dataset, shape: tuple[int, int], feature_names: list[str] | None = None) -> None:
         """Write what is known only at the end, then rename the folder."""
-        for array in self.arrays.values():
-            array.close()
+        for one in self._open():
+            one.close()
         kind = "sparse" if "data" in self.arrays else "dense"
         if kind == "sparse":
             self._rank(shape)
-        has = []
+        has = list(self.strings)
         if self.labelled:
             has.append("labels")
             self._write_json("label_names", list(self.number_of))
-        for name in ("ids", "feature_names", "split"):
-            if getattr(data, name) is not None:
+        lists = {"ids": data.ids, "feature_names": feature_names or data.feature_names, "split": data.split}
+        for name, values in lists.items():
+            if values is not None:
                 has.append(name)
-                self._write_json(name, getattr(data, name))
+                self._write_json(name, values)
         if data.taxonomy is not None:
             has.append("taxonomy")
             data.taxonomy.write(self.folder / "taxonomy.json")
@@ -242,18 +279,28 @@ class _Writer:
         arrays = [
             _Array(self.folder / f"ranked_{name}.npy", kind) for name, kind in (("data", "f4"), ("indices", "i4"))
         ]
-        data, indices, indptr = (mapped_array(self.folder / f"{name}.npy") for name in ("data", "indices", "indptr"))
-        for part in _row_blocks(indptr):
-            ends = indptr[part.start : part.stop + 1]
-            inside = slice(int(ends[0]), int(ends[-1]))
-            rows = sparse.csr_array(
-                (data[inside].copy(), rank[indices[inside]], ends - ends[0]), shape=(len(ends) - 1, shape[1])
-            )
-            rows.sort_indices()
-            arrays[0].append(rows.data)
-            arrays[1].append(rows.indices)
+        indptr = mapped_array(self.folder / "indptr.npy")
+        with _reading(self.folder / "data.npy") as data, _reading(self.folder / "indices.npy") as indices:
+            for part in _row_blocks(indptr):
+                ends = indptr[part.start : part.stop + 1]
+                n_entries = int(ends[-1] - ends[0])
+                rows = sparse.csr_array(
+                    (np.fromfile(data, "f4", n_entries), rank[np.fromfile(indices, "i4", n_entries)], ends - ends[0]),
+                    shape=(len(ends) - 1, shape[1]),
+                )
+                rows.sort_indices()
+                arrays[0].append(rows.data)
+                arrays[1].append(rows.indices)
         for array in arrays:
             array.close()
+
+
+def _reading(path: Path) -> BinaryIO:
+    """An array file at its first entry: reading it in order needs less memory than mapping all of it."""
+    file = open(path, "rb")  # noqa: SIM115 - the caller closes it
+    np.lib.format.read_magic(file)
+    np.lib.format.read_array_header_1_0(file)
+    return file
 
 
 def _row_blocks(indptr: IntArray) -> Iterator[slice]:

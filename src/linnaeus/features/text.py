@@ -12,9 +12,11 @@ blocks of a document are brought to unit length together. Categorical fields fol
 
 from __future__ import annotations
 
+import heapq
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,10 +26,11 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from linnaeus.errors import DataError, ParameterError
+from linnaeus.errors import DataError, ParameterError, check_number
 from linnaeus.features.analysis import WORD, Analyser, shown, surfaces_of
 from linnaeus.features.documents import check_fields, columns_of, field_of, field_weights, texts_of, values_of
 from linnaeus.features.packing import packed, unpacked
+from linnaeus.features.spilled import SpilledCounter
 from linnaeus.typing import CSR, Array, FloatArray, IntArray, ObjectArray
 
 __all__ = ["TextFeatures"]
@@ -125,16 +128,56 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         """`fit`, then `transform` of the same documents, counting them once."""
         return self._assemble(*self._learn(X))
 
-    def _learn(self, documents: object) -> tuple[list[CSR], list[CSR]]:
+    def fit_batches(self, batches: Iterable[object], *, max_terms: int = 2_000_000) -> TextFeatures:
+        """Learn vocabularies and weights from documents that are given some at a time, at bounded memory.
+
+        The result is that of `fit` on all documents at once; of equally frequent terms ``max_features`` keeps the first
+        in alphabetical order. Counts of more than ``max_terms`` terms move to a temporary folder.
+
+        Parameters
+        ----------
+        batches : iterable of documents
+            Lists of texts, or other documents as `fit` takes them; all batches have the fields of the first.
+        max_terms : int, default=2000000
+            Number of different terms of a field that are counted in memory.
+
+        Returns
+        -------
+        TextFeatures
+            The features themselves, fitted.
+
+        Examples
+        --------
+        >>> model = TextFeatures(min_df=2).fit_batches([["a cat", "a dog"], ["the cat"]])
+        >>> model.get_feature_names_out().tolist()
+        ['cat']
+        """
+        import tempfile
+
         self._check_parameters()
+        check_number("max_terms", max_terms, least=1, whole=True)
         self._counters: dict[str, CountVectorizer] = {}
+        with tempfile.TemporaryDirectory(prefix="linnaeus-") as folder:
+            counting = _BatchCounts(self, Path(folder), max_terms)
+            for documents in batches:
+                counting.add(documents)
+            counting.finish()
+        return self
+
+    def _fields_of(self, documents: object) -> tuple[dict[str, float], dict[str, float], dict[str, list[object]]]:
+        """Weights of text fields and of categorical fields, and the documents by field."""
         kinds = field_weights(self.categorical)
-        columns = columns_of(documents, () if self.fields is None else field_weights(self.fields), kinds)
-        weights = (
-            {name: 1.0 for name in columns if name not in kinds} if self.fields is None else field_weights(self.fields)
-        )
+        given = None if self.fields is None else field_weights(self.fields)
+        columns = columns_of(documents, given or (), kinds)
+        weights = {name: 1.0 for name in columns if name not in kinds} if given is None else given
         if not weights and not kinds:
             raise ParameterError("TextFeatures needs at least one text field or categorical field.")
+        return weights, kinds, columns
+
+    def _learn(self, documents: object) -> tuple[list[CSR], list[CSR]]:
+        self._check_parameters()
+        self._counters = {}
+        weights, kinds, columns = self._fields_of(documents)
         self.weights_, self.kinds_ = weights, kinds
         self.vocabulary_: dict[str, ObjectArray] = {}
         self.idf_: dict[str, FloatArray] = {}
@@ -204,19 +247,20 @@ class TextFeatures(TransformerMixin, BaseEstimator):
                 raise
             if isinstance(error, TypeError):  # scikit-learn's error about a parameter is both
                 raise ParameterError(str(error).replace("CountVectorizer", "TextFeatures")) from None
-            raise DataError(self._why_no_terms(name, column)) from error
+            terms = self.analyser()
+            any_terms = any(terms(text) for text in texts_of(column, name))
+            raise DataError(self._why_no_terms(name, len(column), any_terms=any_terms)) from error
         self.vocabulary_[name] = counter.get_feature_names_out()
         return sparse.csr_array(counts)
 
-    def _why_no_terms(self, name: str, column: Collection[object]) -> str:
-        """What the documents lack, where scikit-learn finds nothing to count."""
-        terms = self.analyser()
-        if not any(terms(text) for text in texts_of(column, name)):
-            return f"None of the {len(column):,} documents has a term in field {name!r} that can be a feature."
+    def _why_no_terms(self, name: str, n_docs: int, *, any_terms: bool) -> str:
+        """What the documents lack, where there is nothing to count."""
+        if not any_terms:
+            return f"None of the {n_docs:,} documents has a term in field {name!r} that can be a feature."
         frequent = f"occurs in at least min_df={self.min_df}"
         if self.max_df != 1.0 or isinstance(self.max_df, (int, np.integer)):
             frequent += f" and at most max_df={self.max_df}"
-        return f"No term of field {name!r} {frequent} of the {len(column):,} documents."
+        return f"No term of field {name!r} {frequent} of the {n_docs:,} documents."
 
     # -- applying ------------------------------------------------------------------------------------------------------
 
@@ -373,6 +417,94 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         return tags
 
 
+class _BatchCounts:
+    """Counts of `TextFeatures.fit_batches`: documents and occurrences by term of each field, and words by stem."""
+
+    def __init__(self, features: TextFeatures, folder: Path, max_terms: int) -> None:
+        self.features, self.folder, self.max_terms = features, folder, max_terms
+        self.analyser = features.analyser()
+        self.words = self._counter("words")
+        counted = self.words.counts
+        self.analyse = self.analyser.counting(counted) if self.analyser.changes_words else self.analyser
+        self.in_documents: dict[str, SpilledCounter] = {}
+        self.occurrences: dict[str, SpilledCounter] = {}
+        self.n_docs = 0
+
+    def _counter(self, name: str) -> SpilledCounter:
+        folder = self.folder / name
+        folder.mkdir()
+        return SpilledCounter(folder, self.max_terms)
+
+    def add(self, documents: object) -> None:
+        features = self.features
+        if not self.in_documents:
+            features.weights_, features.kinds_, columns = features._fields_of(documents)
+            names = [*features.weights_, *features.kinds_]
+            self.in_documents = {name: self._counter(f"documents{i}") for i, name in enumerate(names)}
+            if features.max_features is not None:
+                self.occurrences = {name: self._counter(f"terms{i}") for i, name in enumerate(features.weights_)}
+        else:
+            columns = columns_of(documents, features.weights_, features.kinds_)
+        for name in features.weights_:
+            self._add_texts(name, texts_of(field_of(columns, name), name))
+        for name in features.kinds_:
+            for row in values_of(field_of(columns, name)):
+                self.in_documents[name].counts.update(set(row))
+        self.n_docs += len(next(iter(columns.values()), ()))
+        for counter in (self.words, *self.in_documents.values(), *self.occurrences.values()):
+            counter.spill_if_large()
+
+    def _add_texts(self, name: str, texts: Iterable[str]) -> None:
+        counts = self.in_documents[name].counts
+        occurrences = self.occurrences[name].counts if name in self.occurrences else None
+        for text in texts:
+            terms = self.analyse(text)
+            counts.update(set(terms))
+            if occurrences is not None:
+                occurrences.update(terms)
+
+    def finish(self) -> None:
+        """Set vocabularies, idf and readable words of the features."""
+        features = self.features
+        if not self.in_documents:
+            raise DataError("There are no documents to learn from.")
+        features.vocabulary_, features.idf_, features.surfaces_ = {}, {}, {}
+        for name in features.weights_:
+            features.vocabulary_[name], df = self._kept(name)
+            features.idf_[name] = _idf(df, self.n_docs, features.weighting)
+        if self.analyser.changes_words:
+            features.surfaces_ = surfaces_of(self.words.items(), self.analyser, features._text_terms())
+        least = _number_of(features.min_df, self.n_docs)
+        for name in features.kinds_:
+            kept = [value for value, n in self.in_documents[name].items() if n >= least]
+            features.vocabulary_[name] = np.array(kept, dtype=object)
+
+    def _kept(self, name: str) -> tuple[ObjectArray, IntArray]:
+        """Terms of a field in their order, and the number of documents of each."""
+        features = self.features
+        least, most = (_number_of(limit, self.n_docs) for limit in (features.min_df, features.max_df))
+        counts, any_terms = [], False
+        for term, n in self.in_documents[name].items():
+            any_terms = True
+            if least <= n <= most:
+                counts.append((term, n))
+        if features.max_features is not None:
+            kept = {term for term, _ in counts}
+            totals = ((-n, term) for term, n in self.occurrences[name].items() if term in kept)
+            frequent = {term for _, term in heapq.nsmallest(features.max_features, totals)}
+            counts = [(term, n) for term, n in counts if term in frequent]
+        if not counts:
+            raise DataError(features._why_no_terms(name, self.n_docs, any_terms=any_terms))
+        terms = np.empty(len(counts), dtype=object)
+        terms[:] = [term for term, _ in counts]
+        return terms, np.array([n for _, n in counts], dtype=np.int64)
+
+
+def _number_of(limit: float, n_docs: int) -> float:
+    """A number of documents, or a share of them."""
+    return limit if isinstance(limit, (int, np.integer)) else limit * n_docs
+
+
 def _idf(df: IntArray, n_docs: int, weighting: str) -> FloatArray:
     if weighting == "log2":
         return np.asarray(np.log2(n_docs / np.maximum(df, 1.0)))
@@ -381,5 +513,5 @@ def _idf(df: IntArray, n_docs: int, weighting: str) -> FloatArray:
 
 def _frequent(values: list[list[str]], min_df: float) -> ObjectArray:
     counts = Counter(v for row in values for v in set(row))
-    least = min_df if isinstance(min_df, (int, np.integer)) else min_df * len(values)
+    least = _number_of(min_df, len(values))
     return np.array(sorted(v for v, n in counts.items() if n >= least), dtype=object)

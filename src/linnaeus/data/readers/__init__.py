@@ -9,9 +9,10 @@ from __future__ import annotations
 import csv
 import importlib
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields, replace
 from os import PathLike
+from typing import Any
 
 from linnaeus import files
 from linnaeus.data.dataset import UNLABELLED, Dataset, concatenate, keep_labelled
@@ -26,7 +27,7 @@ from linnaeus.errors import DataError, ParameterError, check_number, nearest
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.formats.recognition import taxonomy_sign
 
-__all__ = ["FORMATS", "format_of", "read_dataset", "recognise"]
+__all__ = ["FORMATS", "format_of", "read_batches", "read_dataset", "recognise"]
 
 Path = str | PathLike[str]
 Names = str | int | Sequence[str | int] | None
@@ -172,6 +173,80 @@ def _with_labels(
     return replace(data, labels=_by_name(data.labels, taxonomy))
 
 
+def read_batches(
+    paths: Path | Sequence[Path], format: str | None = None, *, size: int = 10_000, **options: Any
+) -> Iterator[Dataset]:
+    """Read documents some at a time, for files that are larger than memory.
+
+    JSON lines, delimited files, lines and fastText files are read in batches. Other formats, JSON arrays, and documents
+    that are joined with a file of labels or with their duplicates are read whole, and then given in parts.
+
+    Parameters
+    ----------
+    paths : str, path-like or sequence of these
+        As in `read_dataset`.
+    format : str, default=None
+        As in `read_dataset`.
+    size : int, default=10000
+        Largest number of documents of a batch.
+    **options : object
+        Further parameters of `read_dataset`.
+
+    Yields
+    ------
+    Dataset
+        Consecutive documents.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "docs.jsonl")
+    >>> _ = path.write_text('{"text": "a goal"}\\n{"text": "a vote"}\\n{"text": "a law"}\\n')
+    >>> [len(batch) for batch in read_batches(path, size=2)]
+    [2, 1]
+    """
+    several = [paths] if isinstance(paths, (str, PathLike)) else list(paths)
+    whole = {"labels_file", "duplicates", "limit"} & {key for key, value in options.items() if value is not None}
+    if whole:
+        yield from _parts(read_dataset(several, format, **options), size)
+        return
+    of_readers = {key: value for key, value in options.items() if key in {field.name for field in fields(ReadOptions)}}
+    for key in ("text", "labels", "categorical", "usual_text", "usual_labels"):
+        of_readers[key] = _names(of_readers.get(key))
+    how = ReadOptions(**of_readers)
+    _check(how, format)
+    largest = options.get("max_unpacked")
+    split, unlabelled = options.get("split"), options.get("unlabelled") or "keep"
+    for path in several:
+        source = InputFile(path, None if largest is None else parse_bytes(largest, "max_unpacked"))
+        if not source.is_folder:
+            source.check_not_empty(how.encoding)
+        name = format or format_of(source, how)
+        if name not in BATCHED:
+            yield from _parts(read_dataset([path], format, **options), size)
+            continue
+        module, _, function = BATCHED[name].rpartition(".")
+        read: Callable[[InputFile, ReadOptions, int], Iterator[Dataset]] = getattr(
+            importlib.import_module(f"linnaeus.data.{module}"), function
+        )
+        delimiter = "\t" if name == "tsv" and format is not None and how.delimiter is None else how.delimiter
+        for data in read(source, replace(how, delimiter=delimiter), size):
+            if split is not None and data.split is not None:
+                data = data.take([i for i, part in enumerate(data.split) if part == split])
+            elif split is not None:
+                data = _only(data, split)
+            if how.taxonomy is not None and data.labels is not None:
+                data = replace(data, labels=_by_name(data.labels, how.taxonomy))
+            data = keep_labelled(data, unlabelled) if len(data) else data
+            if len(data):
+                yield data
+
+
+def _parts(data: Dataset, size: int) -> Iterator[Dataset]:
+    for start in range(0, len(data), size):
+        yield data.take(range(start, min(start + size, len(data))))
+
+
 def _check(options: ReadOptions, format: str | None) -> None:
     """Raise an error for values that no reader accepts."""
     if format is not None and format not in FORMATS:
@@ -272,6 +347,14 @@ FORMATS = {
     "folder": "readers.folder.read",
     "reuters": "readers.reuters.read",
     "mapped": "mapped.read_folder",
+}
+# Format -> function that reads it in batches: ``function(source, options, size)``.
+BATCHED = {
+    "jsonl": "readers.jsonl.batches",
+    "csv": "readers.delimited.batches",
+    "tsv": "readers.delimited.batches",
+    "lines": "readers.lines.batches",
+    "fasttext": "readers.lines.fasttext_batches",
 }
 
 LABELS_ONLY = re.compile(r"[^\s:,]+(,\s*[^\s:,]+)*\s*(\s#.*)?")

@@ -40,7 +40,7 @@ from linnaeus.files import long_cells
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import IntArray
 
-__all__ = ["read", "separator_line", "sniff_delimiter"]
+__all__ = ["batches", "read", "separator_line", "sniff_delimiter"]
 
 SEPARATOR_LINE = re.compile(r"sep=(.)\s*", re.IGNORECASE)  # the first line of a CSV file for Excel
 Row = tuple[int, list[str]]
@@ -48,6 +48,15 @@ Row = tuple[int, list[str]]
 
 def read(source: InputFile, options: ReadOptions) -> Dataset:
     """Read a delimited file."""
+    return next(batches(source, options))
+
+
+def batches(source: InputFile, options: ReadOptions, size: int | None = None) -> Iterator[Dataset]:
+    """The same documents, at most ``size`` of them at a time; at least one batch. A table of numbers is one batch.
+
+    The first batch decides what separates labels; a later batch that suggests a separator where the first had none is
+    an error.
+    """
     rows = _rows(source, options)
     sample = list(islice(rows, SAMPLE))
     if not sample:
@@ -66,12 +75,17 @@ def read(source: InputFile, options: ReadOptions) -> Dataset:
         options = _by_position(names, following, options, header=header)
     values = {name: [cells[i] for _, cells in sample if i < len(cells)] for i, name in enumerate(names)}
     chosen = choose_columns(names, options, source.name, values)
-    data = _read(source, options, names, chosen, following, chain(sample, rows))
-    return (
-        data
-        if header or options.header is not None
-        else replace(data, notes={**data.notes, "header": "none recognised"})
-    )
+    rows = islice(chain(sample, rows), options.limit)
+    noted = {} if header or options.header is not None else {"header": "none recognised"}
+    separators: dict[str, str | None] = {}
+    while True:
+        part = islice(rows, size if chosen.text or chosen.sequence else None)
+        data = _read(source, options, names, chosen, following, part, separators)
+        if not len(data):
+            return
+        yield replace(data, notes={**data.notes, **noted}) if noted else data
+        if not chosen.text and not chosen.sequence:
+            return
 
 
 def _is_header(sample: list[Row], options: ReadOptions, name: str) -> bool:
@@ -96,9 +110,10 @@ def _read(
     chosen: ColumnRoles,
     first: list[str],
     rows: Iterator[Row],
+    separators: dict[str, str | None],
 ) -> Dataset:
     if chosen.text or chosen.sequence:
-        return _read_text(source, options, names, chosen, rows)
+        return _read_text(source, options, names, chosen, rows, separators)
     numeric = [n for n in names if n not in {*chosen.labels, chosen.id, chosen.split}]
     values = dict(zip(names, first, strict=False))
     words = [n for n in numeric if not is_number(values.get(n, "")) and not is_missing(values.get(n, ""))]
@@ -113,7 +128,7 @@ def _read(
             f"{', '.join(map(repr, words[:20]))} {'does' if len(words) == 1 else 'do'} not hold numbers; name the text "
             f"column with text=..., the labels with labels=..., the ids with id=..."
         )
-    return _read_numbers(source, options, names, numeric, chosen, rows)
+    return _read_numbers(source, options, names, numeric, chosen, rows, separators)
 
 
 def _by_position(names: list[str], cells: list[str], options: ReadOptions, *, header: bool) -> ReadOptions:
@@ -138,7 +153,12 @@ def _by_position(names: list[str], cells: list[str], options: ReadOptions, *, he
 
 
 def _read_text(
-    source: InputFile, options: ReadOptions, names: list[str], chosen: ColumnRoles, rows: Iterator[Row]
+    source: InputFile,
+    options: ReadOptions,
+    names: list[str],
+    chosen: ColumnRoles,
+    rows: Iterator[Row],
+    separators: dict[str, str | None],
 ) -> Dataset:
     wanted = [chosen.sequence] if chosen.sequence else [*chosen.text, *chosen.categorical]
     texts: dict[str, list[str]] = {name: [] for name in wanted}
@@ -147,8 +167,6 @@ def _read_text(
     asked = [*(options.text or chosen.text), *options.categorical]  # a position stays one, for the next file
     lines = array("q")
     for number, cells in rows:
-        if options.enough(len(lines)):
-            break
         _check_width(cells, names, place(source.name, number))
         for i, column in columns:
             column.append(cells[i])
@@ -157,7 +175,7 @@ def _read_text(
         fields=None if chosen.sequence else dict(zip(asked, texts.values(), strict=True)),
         sequences=list(map(residues, texts[chosen.sequence])) if chosen.sequence else None,
         columns=chosen.roles(names),
-        **_common(source, options, chosen, others, lines),
+        **_common(source, options, chosen, others, lines, separators),
     )
 
 
@@ -168,13 +186,12 @@ def _read_numbers(
     numeric: list[str],
     chosen: ColumnRoles,
     rows: Iterator[Row],
+    separators: dict[str, str | None],
 ) -> Dataset:
     others: dict[str, list[str]] = {name: [] for name in (*chosen.labels, chosen.id, chosen.split) if name is not None}
     places = [names.index(name) for name in numeric]
     values, lines = array("f"), array("q")
     for number, cells in rows:
-        if options.enough(len(lines)):
-            break
         where = place(source.name, number)
         _check_width(cells, names, where)
         values.extend(_number(cells[i], names[i], where) for i in places)
@@ -183,7 +200,9 @@ def _read_numbers(
         lines.append(number)
     X = np.frombuffer(values, dtype=np.float32).reshape(len(lines), len(numeric))
     columns = chosen.roles(names, numeric)
-    return Dataset(X=X, feature_names=numeric, columns=columns, **_common(source, options, chosen, others, lines))
+    return Dataset(
+        X=X, feature_names=numeric, columns=columns, **_common(source, options, chosen, others, lines, separators)
+    )
 
 
 class _Common(TypedDict):
@@ -199,9 +218,22 @@ class _Common(TypedDict):
 
 
 def _common(
-    source: InputFile, options: ReadOptions, chosen: ColumnRoles, others: dict[str, list[str]], lines: array[int]
+    source: InputFile,
+    options: ReadOptions,
+    chosen: ColumnRoles,
+    others: dict[str, list[str]],
+    lines: array[int],
+    separators: dict[str, str | None],
 ) -> _Common:
-    columns = [_cell_labels(others[name], options) for name in chosen.labels]
+    columns = []
+    for name in chosen.labels:
+        separator = options.label_separator or choose_separator(others[name], options.taxonomy)
+        if separators.setdefault(name, separator) is None and separator is not None:
+            raise DataError(
+                f"{place(source.name, lines[0])} and rows below it seem to separate labels with {separator!r}, but the "
+                "rows above do not; name the separator with label_separator=..."
+            )
+        columns.append(_cell_labels(others[name], separators[name], options))
     labels = [list(dict.fromkeys(chain.from_iterable(row))) for row in zip(*(rows for rows, _ in columns), strict=True)]
     return {
         "notes": dict([("labels", note) for _, note in columns if note][:1]),
@@ -214,9 +246,8 @@ def _common(
     }
 
 
-def _cell_labels(cells: list[str], options: ReadOptions) -> tuple[list[list[str]], str | None]:
+def _cell_labels(cells: list[str], separator: str | None, options: ReadOptions) -> tuple[list[list[str]], str | None]:
     """The labels of the cells of a column, and a note about the separator."""
-    separator = options.label_separator or choose_separator(cells, options.taxonomy)
     rows = [split_cell(cell, separator) for cell in cells]
     if options.label_part in ("last", "path"):
         mark = path_mark(list(chain.from_iterable(rows)))

@@ -23,13 +23,18 @@ from linnaeus.data.readers.source import InputFile, ReadOptions
 from linnaeus.errors import DataError, place
 from linnaeus.typing import JSON
 
-__all__ = ["load_json", "read"]
+__all__ = ["batches", "load_json", "read"]
 
 SAMPLE = 200  # records examined to choose the columns; a key may be missing in the first ones
 
 
 def read(source: InputFile, options: ReadOptions) -> Dataset:
     """Read JSON lines or a JSON array of records."""
+    return next(batches(source, options))
+
+
+def batches(source: InputFile, options: ReadOptions, size: int | None = None) -> Iterator[Dataset]:
+    """The same documents, at most ``size`` of them at a time; at least one batch."""
     records = _records(source, options)
     first = list(islice(records, SAMPLE))
     if not first:
@@ -45,7 +50,9 @@ def read(source: InputFile, options: ReadOptions) -> Dataset:
     part = options.label_part or choose_part(
         (record.get(k) for _, record in first for k in chosen.labels), options.taxonomy
     )
-    return replace(_collect(source, options, chosen, part, chain(first, records)), columns=chosen.roles(keys))
+    records = islice(chain(first, records), options.limit)
+    while len(data := _collect(source, options, chosen, part, islice(records, size))):
+        yield replace(data, columns=chosen.roles(keys))
 
 
 def _collect(
@@ -62,8 +69,6 @@ def _collect(
     split: list[str] = []
     lines: list[int] = []
     for number, record in records:
-        if options.enough(len(lines)):
-            break
         where = place(source.name, number)
         for name, column in columns.items():
             column.append(_text(record.get(name), name, where))
