@@ -123,7 +123,7 @@ def fit_to(model: SavedModel, data: Dataset) -> Dataset:
     if wanted is None and data.kind in ("text", "sequence"):
         raise DataError(
             f"{data.source} holds {data.kind} documents; the model was trained on numbers. Convert them first, in the "
-            "same way (`linnaeus data convert --features MODEL`)."
+            "same way (`linnaeus data convert --features FOLDER`, of converted training texts or of a model)."
         )
     if wanted and data.kind not in wanted:
         raise DataError(f"{data.source} holds {data.kind} documents; the model was trained on {' or '.join(wanted)}.")
