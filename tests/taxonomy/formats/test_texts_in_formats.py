@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linnaeus import Taxonomy
+from linnaeus.errors import ParameterError, TaxonomyError
 from linnaeus.taxonomy import formats
 from linnaeus.taxonomy.formats.text_columns import joined_cell, split_cell, text_column
 from linnaeus.taxonomy.texts import KINDS, Texts
@@ -101,7 +102,13 @@ def test_tables_with_a_label_for_each_language_show_the_english_one(tmp_path: Pa
     (tmp_path / "x.csv").write_text("parent,child,label_de,label_en\n,1,Herz,Heart\n1,2,Infarkt,\n")
     tax = Taxonomy.read(tmp_path / "x.csv")
     assert [tax.display(v) for v in range(2)] == ["Heart", "Infarkt"]
-    assert tax.with_language("de").display("1") == "Herz"
+    assert Taxonomy.read(tmp_path / "x.csv", language="de").display("1") == "Herz"
+    with pytest.raises(
+        TaxonomyError, match=r"x.csv: no preferred label .* 'fr'; the languages of its texts are de \(2\)"
+    ):
+        Taxonomy.read(tmp_path / "x.csv", language="fr")
+    with pytest.raises(ParameterError, match="does not have the option language"):
+        Taxonomy.read(tmp_path / "x.csv", "paths", language="fr")
 
 
 def test_titles_of_codes_may_have_notes_beside_them(tmp_path: Path) -> None:

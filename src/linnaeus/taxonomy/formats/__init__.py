@@ -205,9 +205,13 @@ def _read_draft(
     source = source_name(path)
     text = decode(load(path), source, encoding)
     name = _format_name(format, text, source)
-    ignored = [option for option in optional if option not in _functions(name).known_options]
-    found = _parse(text, source, name, replace(options, **dict.fromkeys(ignored)))
-    found.format = name
+    known, holds = _functions(name).known_options, _functions(name).holds_texts
+    ignored = [option for option in optional if option not in known]
+    options = replace(options, **dict.fromkeys(ignored))
+    # SKOS chooses the labels of a language while it reads; in other formats with texts they are chosen afterwards.
+    language = options.language if holds and "language" not in known else None
+    found = _parse(text, source, name, options if language is None else replace(options, language=None))
+    found.format, found.language = name, language
     if format == "graph":
         found.kind = "graph"
     return found

@@ -64,6 +64,7 @@ class Draft:
         self.aliases: dict[str, list[str]] = {}  # other ids, with the ids of their nodes
         self.texts = TextCollector()  # owners are numbers of nodes in this draft
         self.labels_from_texts = True  # whether nodes without a label show a preferred label
+        self.language: str | None = None  # of the display labels, taken from the texts
         self.text_columns: list[str] = []  # columns of a table that were read as texts
         self.deprecated: dict[str, Deprecated] = {}  # ids left out, and their replacements
         self.format = ""  # name of the format of the file
@@ -132,9 +133,19 @@ class Draft:
         return self.add_texts_to(made)
 
     def add_texts_to(self, made: Taxonomy) -> Taxonomy:
-        """The taxonomy with the texts of the file; display labels are preferred labels, and the other way round."""
-        if not len(self.texts):
+        """The taxonomy with the texts of the file, and with display labels in the language that was asked for.
+
+        Display labels are preferred labels, and the other way round.
+        """
+        made = self._with_file_texts(made) if len(self.texts) else made
+        if self.language is None:
             return made
+        try:
+            return made.with_language(self.language)
+        except TaxonomyError as error:
+            raise self.error(str(error)[:1].lower() + str(error)[1:]) from None
+
+    def _with_file_texts(self, made: Taxonomy) -> Taxonomy:
         number = np.array([made.index_of[name] for name in self.index])
         texts = self.texts.texts(number)
         chosen = texts.select("preferred")
@@ -227,7 +238,7 @@ class FormatOptions:
     Parameters
     ----------
     language : str, default=None
-        Language of the display labels (SKOS).
+        Language of the display labels (SKOS, and other formats that hold texts).
     names : str, default=None
         How nodes are named: "iri", "notation", "label" (SKOS), "name" or "path" (paths, indented, JSON).
     separator : str, default=None
