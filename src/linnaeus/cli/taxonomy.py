@@ -311,7 +311,7 @@ def _show_node(tax: Taxonomy, node: str, depth: int, json: bool) -> None:
     _print_properties({**about, **{word: [_named(tax, int(u)) for u in nodes] for word, nodes in relatives.items()}})
     if texts:
         rows = [(entry.kind.replace("_", " "), entry.language, _cut(entry.text)) for entry in texts[:MOST_TEXTS]]
-        print_table(["text", "language", ""], rows)
+        print_table(["kind", "language", "text"], rows)
         if len(texts) > MOST_TEXTS:
             note(f"{len(texts) - MOST_TEXTS:,} more texts are not shown; --json prints all.")
     _print_tree(tax, [v], depth)
