@@ -1,8 +1,8 @@
 """The search: successive halving over candidates, with more documents in every round, within a budget of seconds.
 
     1   the flat model with its usual C, on all documents of the learning side: the baseline, and the unit of the budget
-    2   on few documents: the flat model with every variant of features and of what is learned; then every model with
-        the best of these, one of each family first; then larger and smaller C for the best half
+    2   on few documents: the flat model with every variant of the features, then with everything that can be learned;
+        then every model with the best of these, one of each family first; then larger and smaller C for the best half
     3   on more documents: the best third, at their best C; and so on, until all documents are learned from
     4   on all documents: C, then pull, of the best are followed in both directions as long as it pays, then those of
         the next; then a larger map, where the best has one
@@ -58,9 +58,9 @@ __all__ = ["FLAT", "LAST_FIT", "LEAST_BUDGET", "TUNED", "AutoReport", "Search", 
 
 TUNED = ("features", "learn", "C")
 TIMES_FLAT, LEAST_BUDGET = 10.0, 30.0
-_KEPT = 3  # one of so many candidates goes on to the next round
-_SMALLEST = 600  # documents of a round, at least
-_GROWTH = 4  # times as many documents in the next round
+_KEPT = 3  # one of this many candidates is kept for the next round
+_SMALLEST = 400  # documents of a round, at least
+_GROWTH = 3  # times as many documents in the next round
 _POWER = 1.3  # seconds grow with this power of the documents
 LAST_FIT = 1.4  # times the fit of a candidate that the one on all documents takes
 _PILOT, _PILOT_FROM = 8, 400  # a model that cannot be stopped first learns from an eighth of more documents than this
@@ -285,17 +285,18 @@ class Search:
 
     def _explore(self, n_docs: int) -> list[Outcome]:
         """The first round: variants with the flat model, all models, and C of the best half."""
-        flat = self.models[0]
-        learns = self.evaluator.learnable if "learn" in self.tuned else [None]
+        flat, by_ranking = self.models[0], self.evaluator.measure == measures.RANKING
+        learns: list[str | None] = list(self.evaluator.learnable) if "learn" in self.tuned else [None]
+        if by_ranking and "closed" in learns:  # what the area is of
+            learns.sort(key=lambda learn: learn != "closed")
         variants = [name for name in self.evaluator.variants if name not in self._larger_maps()]
-        tried = [
-            self.measure(self._first(flat, features, learn), n_docs)
-            for features in (variants if "features" in self.tuned else [PLAIN])
-            for learn in learns
-        ]
-        found = [one for one in tried if one is not None]
-        if not found:
+        variants = sorted(variants, key=lambda name: "map" not in name) if "features" in self.tuned else [PLAIN]
+        tried = [self.measure(self._first(flat, features, learns[0]), n_docs) for features in variants]
+        features = max((one for one in tried if one), key=lambda one: one.value, default=None)
+        if features is None:
             return []
+        tried += [self.measure(self._first(flat, features.candidate.features, learn), n_docs) for learn in learns[1:]]
+        found = [one for one in tried if one is not None]
         best = max(found, key=lambda one: one.value).candidate
         learn = best.learn if "learn" in self.tuned else None
         tried = [self.measure(self._first(model, best.features, learn), n_docs) for model in self.models[1:]]

@@ -42,6 +42,7 @@ class BinaryTraining:
     tol: float
     max_iter: int
     start: FloatArray | None = None  # dual variables at which blocks start, where there are many of them
+    inverse: FloatArray | None = None  # what preconditions blocks of dense documents, where there are many of them
 
     @property
     def block_size(self) -> int:
@@ -62,10 +63,12 @@ def prepare_training(
     """
     bound = bound.astype(X.dtype)
     documents = X if not is_sparse(X) and loss in newton_cg.LOSSES else prepare_rows(X, bias)
-    start = None
+    start = inverse = None
+    if not isinstance(documents, Rows) and n_columns >= _MANY:
+        inverse = newton_cg.inverse_curvature(documents, bound, loss, bias)
     if isinstance(documents, Rows) and is_sparse(X) and n_columns >= _MANY:
         start = negative_start(documents, bound, loss=loss, tol=0.3 * tol, max_iter=min(max_iter, 100), seed=0)
-    return BinaryTraining(documents, bound, loss, bias, tol, max_iter, start)
+    return BinaryTraining(documents, bound, loss, bias, tol, max_iter, start, inverse)
 
 
 def solve_columns(training: BinaryTraining | DeviceTraining, task: BlockTask) -> BlockSolution:
@@ -85,8 +88,9 @@ def solve_columns(training: BinaryTraining | DeviceTraining, task: BlockTask) ->
             start=training.start,
         )  # fmt: skip
     return solve_dense_block(
-        X, positives, bound, loss=loss, bias=training.bias, tol=tol, max_iter=most, positive_weight=weight
-    )
+        X, positives, bound, loss=loss, bias=training.bias, tol=tol, max_iter=most, positive_weight=weight,
+        precondition=training.inverse,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,8 @@ def binary_footprint(X: Matrix, loss: str) -> Footprint:
     if not is_sparse(X) and loss in newton_cg.LOSSES:
         columns = min(32, rows_that_fit(8 * size * max(X.shape), least=16))
         panels = columns * size * (16 * n_docs + 14 * n_features)
+        squared = (n_features + 1) ** 2 if n_features <= min(newton_cg.MOST_SQUARED, n_docs) else 0
+        rows, preparing = rows + size * squared, preparing + 24 * squared + (rows if squared else 0)
         return Footprint(columns, rows, preparing, panels, columns * size * n_features)
     # W and the result; V and its squares in double precision while the gap is certified; alpha; the order of the rows.
     panels = PANEL * n_features * (2 * size + 16) + n_docs * (PANEL * size + 12)

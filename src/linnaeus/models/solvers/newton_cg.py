@@ -10,6 +10,9 @@ H v = -g is solved by conjugate gradients (`cg`) to a tenth of |g|; one product 
 of the block, finished columns drop out. Where coordinate descent crawls (many correlated dense features) this takes
 tens of products. The dual point alpha_i = -y_i r_i is feasible, with the gap P - D = 1/2 |g|^2: the certificate is
 free. For the squared hinge the best multiple of alpha is taken, which is tighter far from the optimum.
+
+All columns share X and nearly share D, so that the inverse of I + X'DX with every document at its largest curvature
+(`inverse_curvature`, made once for all blocks) preconditions H: it halves the products on correlated features.
 """
 
 from __future__ import annotations
@@ -23,10 +26,46 @@ from linnaeus.models.solvers.cg import Direction, Which, column_dots, conjugate_
 from linnaeus.models.solvers.rows import BlockSolution
 from linnaeus.typing import CSR, FloatArray, IntArray, Scalar
 
-__all__ = ["LOSSES", "NewtonBlock", "solve_dense_block"]
+__all__ = ["LOSSES", "MOST_SQUARED", "NewtonBlock", "inverse_curvature", "solve_dense_block"]
 
 LOSSES = ("squared_hinge", "logistic")
+MOST_SQUARED = 2_000  # features up to which their products with each other are worth the time
 _PRODUCTS = 500  # for one direction, at most
+_LARGEST = {"squared_hinge": 2.0, "logistic": 0.25}  # second derivatives
+
+
+def inverse_curvature(X: FloatArray, bound: FloatArray, loss: str, bias: float) -> FloatArray | None:
+    """Inverse of I + X'DX with the constant feature, D = c times the largest second derivative of the loss.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_docs, n_features)
+        Documents.
+    bound : ndarray of shape (n_docs,)
+        Bound c of every document.
+    loss : {"squared_hinge", "logistic"}
+        The loss.
+    bias : float
+        The constant feature.
+
+    Returns
+    -------
+    ndarray of shape (n_features + 1, n_features + 1) or None
+        None where applying it would cost about as much as a product with X.
+
+    Examples
+    --------
+    >>> inverse_curvature(np.eye(2, dtype=np.float32), np.full(2, 0.5), "squared_hinge", 0.0).diagonal().tolist()
+    [0.5, 0.5, 1.0]
+    """
+    n_docs, n_features = X.shape
+    if n_features > min(MOST_SQUARED, n_docs):
+        return None
+    root = np.sqrt(_LARGEST[loss] * bound).astype(X.dtype)[:, None]
+    Z = np.hstack([X * root, bias * root])
+    B = np.asarray(Z.T @ Z, dtype=np.float64)
+    B[np.diag_indices_from(B)] += 1.0
+    return np.asarray(np.linalg.inv(B), dtype=X.dtype)
 
 
 def solve_dense_block(
@@ -39,21 +78,23 @@ def solve_dense_block(
     tol: float,
     max_iter: int,
     positive_weight: FloatArray | None = None,
+    precondition: FloatArray | None = None,
 ) -> BlockSolution:
     """Solve the columns of ``positives`` (n_docs x n_columns, 0/1); X is n_docs x n_features, ``bias`` a constant.
 
-    ``positive_weight`` (one per column) multiplies the bounds of the column's positive documents.
+    ``positive_weight`` (one per column) multiplies the bounds of the column's positive documents; ``precondition`` is
+    `inverse_curvature` of X.
     """
     signs = np.where(positives.toarray() > 0, 1.0, -1.0).astype(X.dtype)
     c = bound.astype(X.dtype)[:, None]
     if positive_weight is not None:
         c = c * np.where(signs > 0, positive_weight.astype(X.dtype), X.dtype.type(1))
-    return NewtonBlock(X, signs, c, loss, X.dtype.type(bias)).solve(tol, max_iter)
+    return NewtonBlock(X, signs, c, loss, X.dtype.type(bias), precondition).solve(tol, max_iter)
 
 
 @dataclass
 class NewtonBlock:
-    """X, signs Y (n_docs x n_columns), bounds c (n_docs x n_columns, or n_docs x 1).
+    """X, signs Y (n_docs x n_columns), bounds c (n_docs x n_columns, or n_docs x 1), and `inverse_curvature` or None.
 
     W (n_features + 1 x n_columns) has the constant's weight last.
     """
@@ -63,6 +104,7 @@ class NewtonBlock:
     c: FloatArray
     loss: str
     bias: Scalar
+    inverse: FloatArray | None = None
 
     def solve(self, tol: float, max_iter: int) -> BlockSolution:
         n_docs, n_columns = self.Y.shape
@@ -155,7 +197,14 @@ class NewtonBlock:
             Q = self.product(V)
             return V + self.transposed(D * Q), Q
 
-        return conjugate_gradients(product, -G, max_products=max(1, min(most, _PRODUCTS)), columns=True)
+        inverse = self.inverse
+        return conjugate_gradients(
+            product,
+            -G,
+            max_products=max(1, min(most, _PRODUCTS)),
+            precondition=None if inverse is None else lambda residual: inverse @ residual,
+            columns=True,
+        )
 
     def _step(
         self, active: IntArray, away: FloatArray, S: FloatArray, value: FloatArray, G: FloatArray, found: Direction
