@@ -61,12 +61,15 @@ TIMES_FLAT, LEAST_BUDGET = 10.0, 30.0
 _KEPT = 3  # one of this many candidates is kept for the next round
 _SMALLEST = 400  # documents of a round, at least
 _GROWTH = 3  # times as many documents in the next round
-_POWER = 1.3  # seconds grow with this power of the documents
+_POWER = 1.1  # seconds grow with this power of the documents: the fit does, measuring hardly
 LAST_FIT = 1.4  # times the fit of a candidate that the one on all documents takes
 _PILOT, _PILOT_FROM = 8, 400  # a model that cannot be stopped first learns from an eighth of more documents than this
 _CLEAR = 0.005  # below the best: a direction of C is left at once
 _FOLLOWED = 3  # places whose C is followed
 _FOR_MIXING = 0.1  # share of the budget that is left for mixtures, and for the last fit of more than one source
+_FOR_FIRST, _FOR_ROUNDS = 0.4, 0.75  # share of the budget that is over after the first round, and after all rounds
+_LARGEST_LAST = 0.4  # share of the budget that the last fit of a candidate may take
+_OVER = 1.1  # times the budget that the last fit may end at, where others took longer than was forecast
 _FOLD_FITS, _FOR_FOLDS = 5.5, 0.25  # fits that holding out every document takes, and the most of the budget for them
 
 
@@ -85,6 +88,7 @@ class Search:
     refused: set[str] = field(default_factory=set)
     mixture: Outcome | None = None
     n_skipped: int = 0
+    share: float = 1.0  # of the budget that the present round may use up
     began: float = field(default_factory=lambda: time.perf_counter())
     earlier: float = 0.0  # seconds of what was kept from an earlier run
 
@@ -114,7 +118,7 @@ class Search:
             self.earlier += row["whole"]
         else:
             began = time.perf_counter()
-            limit = None if self.budget is None else max(1.0, self.left / (3.0 if new and not must else 1.0))
+            limit = None if self.budget is None else max(1.0, self.left / (6.0 if new and not must else 1.0))
             try:
                 outcome = self.evaluator.run(candidate, n_docs, max_time=limit if can_stop else None)
             except (LinnaeusError, MemoryError) as refusal:
@@ -198,8 +202,11 @@ class Search:
         return self.budget - self.spent - reserved
 
     def _last_fit(self) -> float:
-        best = self.best()
-        return 0.0 if best is None else self._fit_seconds(best)
+        """Seconds of the last fit of the best so far, whether or not there is still time for it: it is not given up."""
+        seconds = {id(one): self._fit_seconds(one) for one in self.tried}
+        most = float("inf") if self.budget is None else _LARGEST_LAST * self.budget
+        known = [one for one in self.tried if one is self.tried[0] or seconds[id(one)] <= most]
+        return seconds[id(max(known, key=lambda one: one.value))] if known else 0.0
 
     def _fit_seconds(self, outcome: Outcome) -> float:
         """Seconds of a fit of the candidate on all documents of the learning side, with its features."""
@@ -210,11 +217,13 @@ class Search:
         """Whether a fit on all documents fits into the budget; that of the first of all has to."""
         if self.budget is None or outcome is self.tried[0]:
             return True
-        return self.spent + LAST_FIT * self._fit_seconds(outcome) <= self.budget
+        return self.spent + LAST_FIT * self._fit_seconds(outcome) <= _OVER * self.budget
 
     def _affordable(self, candidate: Candidate, n_docs: int) -> bool:
         seconds = self._forecast(candidate, n_docs)
         after = max(0.0, seconds - self._last_fit()) * LAST_FIT if n_docs == self.evaluator.n_learn else 0.0
+        if self.budget is not None and self.spent + seconds > self.share * self.budget:
+            return False
         return seconds + after <= self.left
 
     def _forecast(self, candidate: Candidate, n_docs: int) -> float:
@@ -247,10 +256,13 @@ class Search:
             )
             return
         sizes = self._sizes(whole)
+        self.share = _FOR_FIRST if len(sizes) > 1 else _FOR_ROUNDS
         going = self._explore(sizes[0])
+        self.share = _FOR_ROUNDS
         for n_docs in sizes[1:]:
             ranked = sorted(going, key=lambda one: -one.value)[: max(2, -(-len(going) // _KEPT))]
             going = [new for one in ranked if (new := self.measure(one.candidate, n_docs)) is not None]
+        self.share = 1.0
         if "C" in self.tuned:
             self._tune()
         if "features" in self.tuned:
@@ -320,7 +332,8 @@ class Search:
         """C and pull of the best places on as many documents as they have seen, the best place first."""
         done: set[Place] = set()
         for _ in range(_FOLLOWED):
-            rest = [one for one in self._ranked() if one.candidate.place not in done]
+            least = self._sizes(self.evaluator.n_learn)[0]  # fewer are for forecasts of time only
+            rest = [one for one in self._ranked() if one.candidate.place not in done and one.n_docs >= least]
             if not rest:
                 break
             place = rest[0].candidate.place

@@ -304,7 +304,7 @@ def _centres(Z: FloatArray, first: FloatArray, rng: np.random.Generator) -> Floa
     drawn = Z[np.sort(rng.permutation(len(Z))[: 10 * len(first)])]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # equal documents: equal centres do no harm
-        means = KMeans(len(first), init=first, n_init=1, max_iter=10).fit(drawn)
+        means = KMeans(len(first), init=first, n_init=1, max_iter=5).fit(drawn)
     return np.ascontiguousarray(means.cluster_centers_)
 
 
