@@ -89,8 +89,8 @@ def test_later_rounds_have_fewer_candidates_and_more_documents_and_c_is_followed
     evaluator = Fixed(prefers("RRSVM", 30.0))
     run = begun(evaluator)
     run.run()
-    rounds = {n: len({candidate.place for candidate, m in evaluator.calls if m == n}) for n in (600, 2_400, 9_600)}
-    assert rounds[600] > rounds[2_400] >= 2
+    rounds = {n: len({candidate.place for candidate, m in evaluator.calls if m == n}) for n in (1_066, 3_200, 9_600)}
+    assert rounds[1_066] > rounds[3_200] >= 2
     best = run.best().candidate
     assert (best.model, best.C) == ("RRSVM", 30.0)
     measured = [(one.candidate, one.n_docs) for one in run.tried]
@@ -115,10 +115,10 @@ def test_a_small_budget_ends_the_search_early_keeps_time_for_the_last_fit_and_is
 def test_a_model_that_is_better_with_few_documents_than_the_others_with_all_is_chosen(monkeypatch) -> None:
     evaluator = Fixed(lambda candidate, n_docs: 0.9 if candidate.features == "rbf map" else 0.5)
     monkeypatch.setattr("linnaeus.auto.search.time.perf_counter", lambda: evaluator.now)
-    run = begun(evaluator, budget=80.0)
+    run = begun(evaluator, budget=30.0)
     slow = evaluator.run
     evaluator.run = lambda candidate, n_docs, **limits: replace(
-        slow(candidate, n_docs), seconds=(n_docs / 600) ** 1.3 if candidate.features == "rbf map" else 1.0
+        slow(candidate, n_docs), seconds=(n_docs / 1_066) ** 1.1 if candidate.features == "rbf map" else 1.0
     )
     run.run()
     assert run.best().candidate.features == "rbf map"
@@ -183,7 +183,7 @@ def test_a_search_that_was_interrupted_continues_with_the_same_decisions(tmp_pat
     assert [one.candidate for one in again.tried] == [one.candidate for one in run.tried]
     assert again.earlier > 0
     measured = [call for call in rest.calls if call not in whole.calls[:6]]
-    assert measured == whole.calls[6:]
+    assert measured == [call for call in whole.calls[6:] if call not in whole.calls[:6]]
     assert Kept.read(tmp_path, "other documents").rows == {}
 
 
