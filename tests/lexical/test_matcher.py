@@ -9,6 +9,7 @@ from linnaeus import Taxonomy
 from linnaeus.lexical.labels import LabelText, forms_of, label_texts
 from linnaeus.lexical.matcher import MAX_WORDS, LabelMatcher
 from linnaeus.lexical.words import WORD, as_documents, fields_of, fold
+from linnaeus.taxonomy.texts import Texts
 
 
 def labels(*texts: str) -> list[LabelText]:
@@ -99,6 +100,31 @@ def test_labels_of_many_words_are_not_matched() -> None:
 def test_very_long_label_texts_are_left_out() -> None:
     tax = Taxonomy.from_edges([("R", "x"), ("R", "y")], display_labels={"x": "z" * 100_000, "y": "yes"})
     assert [label.node for label in label_texts(tax)] == [tax.index("y")]
+
+
+def test_words_of_a_label_that_stand_near_each_other_are_found_in_any_order() -> None:
+    matcher = LabelMatcher(labels("Kidney Diseases", "Quality of Life"), stop_words=["of", "the"])
+    far = "diseases " + "x " * 40 + "kidney"
+    documents = as_documents(["Diseases of the kidney", "Kidney diseases", far, "Life has quality"])
+    stream = matcher.stream(documents)
+    matches = matcher.find(stream, scattered=True)
+    assert stream.documents_of(matches.start).tolist() == [0, 1, 3]
+    assert matches.scattered.tolist() == [True, False, True]
+    assert matcher.places(stream, matches, 0) == [0, 3]
+
+
+def test_scattered_words_are_not_found_across_fields() -> None:
+    matcher = LabelMatcher(labels("Kidney Diseases"))
+    stream = matcher.stream(as_documents({"title": ["Diseases", "x"], "text": ["kidney", "kidney of diseases"]}))
+    assert stream.documents_of(matcher.find(stream, scattered=True).start).tolist() == [1]
+
+
+def test_a_taxonomy_is_matched_by_stems_of_its_language() -> None:
+    texts = Texts.from_entries([(0, "preferred", "en", "Neoplasms"), (0, "preferred", "de", "Krankheiten")])
+    tax = Taxonomy.flat(["x"]).with_texts(texts)
+    assert LabelMatcher.of(tax).phrases_in("a neoplasm") == [("neoplasm", "Neoplasms")]
+    assert LabelMatcher.of(tax, "de").phrases_in("neoplasms, eine Krankheit") == [("Krankheit", "Krankheiten")]
+    assert LabelMatcher.of(tax, analyzer="word").phrases_in("a neoplasm") == []
 
 
 @pytest.mark.slow

@@ -144,6 +144,11 @@ def test_explanations_name_the_labels_and_sum_to_the_score(trained) -> None:
     assert Pipeline(trained).fit(*documents()).explain(document, "n2")[0].evidence == why.evidence
 
 
+def test_explanations_show_scattered_words() -> None:
+    (why,) = LexicalModel(taxonomy()).fit().explain("Trees, among them the oak", "n8")
+    assert why.evidence == ["'Trees ... oak' = preferred label of Oak trees, once, in the title"]
+
+
 def test_single_labels_have_the_best_one_as_the_answer_and_probabilities_that_sum_to_one() -> None:
     X, y = documents()
     model = LexicalModel(taxonomy()).fit(X, [row[0] for row in y])

@@ -390,9 +390,7 @@ def gaps(
     """
     from linnaeus.cli.tables import write_table
     from linnaeus.lexical.gaps import find_gaps
-    from linnaeus.lexical.labels import label_texts
     from linnaeus.lexical.matcher import LabelMatcher
-    from linnaeus.lexical.model import stop_words_for
     from linnaeus.lexical.words import as_documents
 
     with waiting(f"reading {file}"):
@@ -404,14 +402,12 @@ def gaps(
         raise ParameterError(f"--node {node} requires labels; {given.source} has none.")
     below = None if node is None else set(tax.descendants(node_meant(tax, node)).tolist())
     with waiting("looking for phrases"):
-        ignored = stop_words_for(reading.language)
         found = find_gaps(
-            LabelMatcher(label_texts(tax, reading.language), stop_words=ignored),
+            LabelMatcher.of(tax, reading.language),
             as_documents(given.documents),
             None if given.labels is None else tax.indicator(given.labels, unknown="drop"),
             min_documents=min_documents,
             max_words=words,
-            stop_words=ignored,
         )
     found = [proposal for proposal in found if below is None or proposal.node in below][:top]
     ids = given.ids or [str(i) for i in range(1, len(given) + 1)]

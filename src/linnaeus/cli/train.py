@@ -229,7 +229,7 @@ def train(
     store.check_target(output)
     parameters = {} if wanted is not None else run.parameters(name)
     if not data:
-        _train_without_documents(chosen, taxonomy, output, as_json=as_json)
+        _train_without_documents(chosen, taxonomy, output, terms, as_json=as_json)
         return
     given = taxonomy.read_if_given()
     documents = reading.read(data, given)
@@ -243,12 +243,18 @@ def train(
     )  # unknown ones count as missed, as in `evaluate`
     if after.test_size:
         documents, y, held_out, gold = training.hold_out(documents, y, after.test_size, run.seed)
-    made = None if wanted is not None else training.make_model(name, chosen.settings(), taxonomy=tax, **parameters)
+    analysing = {"analyzer": terms["analyzer"]} if "analyzer" in terms else {}
+    made = (
+        None
+        if wanted is not None
+        else training.make_model(name, chosen.settings(), taxonomy=tax, **parameters, **analysing)
+    )
     as_read = made is not None and made.takes_documents
     if as_read:
         training.check_texts(
             documents,
-            [features.option(name) for name in features.given()] + [words.option(name) for name in words.given()],
+            [features.option(name) for name in features.given()]
+            + [words.option(name) for name in words.given() if name != "analyser"],
         )
     vectors = (
         None
@@ -320,7 +326,12 @@ def train(
 
 
 def _train_without_documents(
-    chosen: ModelOptions, taxonomy: options.OptionalTaxonomy, output: str, *, as_json: bool
+    chosen: ModelOptions,
+    taxonomy: options.OptionalTaxonomy,
+    output: str,
+    terms: dict[str, Any],
+    *,
+    as_json: bool,
 ) -> None:
     """Save a model that needs a taxonomy only."""
     from linnaeus import registry
@@ -332,7 +343,7 @@ def _train_without_documents(
     tax = taxonomy.read_if_given()
     if tax is None:
         raise ParameterError(f"--taxonomy is missing: without documents {able} is made from the texts of a taxonomy.")
-    model: Any = training.make_model(chosen.name, chosen.settings(), taxonomy=tax)
+    model: Any = training.make_model(chosen.name, chosen.settings(), taxonomy=tax, **terms)
     pipe = Pipeline.of_fitted(model.fit())
     pipe.about_ = {"documents": 0, "language": taxonomy.language}
     training.save(pipe, output)

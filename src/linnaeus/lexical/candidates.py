@@ -10,6 +10,7 @@
     words            log of the number of words of the longest label found
     ambiguity        log of the number of nodes that the least ambiguous phrase found is a label of
     partial          share of the words of the label that the best form found leaves out
+    scattered        1 if the words of labels only stand near each other
     length           log(1 + number of words of the document)
     candidates       log of the number of candidates of the document
     above, beside, below, nearness    other candidates, see `relations`
@@ -46,6 +47,7 @@ FEATURES = (
     "words",
     "ambiguity",
     "partial",
+    "scattered",
     "length",
     "candidates",
     "above",
@@ -122,7 +124,7 @@ def find_candidates(matcher: LabelMatcher, relations: Relations, documents: Obje
         One entry for every document and node that has a label in it.
     """
     stream = matcher.stream(documents)
-    return _candidates(matcher, relations, stream, matcher.find(stream))
+    return _candidates(matcher, relations, stream, matcher.find(stream, scattered=True))
 
 
 def _candidates(matcher: LabelMatcher, relations: Relations, stream: WordStream, found: Matches) -> Candidates:
@@ -165,6 +167,7 @@ def _candidates(matcher: LabelMatcher, relations: Relations, stream: WordStream,
         "words": np.log(-least(-length)),
         "ambiguity": np.log(least(ambiguity[match])),
         "partial": least(left_out),
+        "scattered": least(found.scattered[match].astype(np.int64)),
         "length": np.log1p(size),
         "candidates": np.log(np.diff(indptr)[documents]),
         "above": near.above,

@@ -81,7 +81,7 @@ def find_gaps(
     *,
     min_documents: int = 5,
     max_words: int = 4,
-    stop_words: Collection[str] = (),
+    stop_words: Collection[str] | None = None,
 ) -> list[Proposal]:
     """Frequent phrases that no label covers, the most frequent first.
 
@@ -97,8 +97,8 @@ def find_gaps(
         Least number of documents in which a phrase is not covered.
     max_words : int, default=4
         Largest number of words.
-    stop_words : collection of str, default=()
-        Words with which no phrase begins or ends.
+    stop_words : collection of str, default=None
+        Words with which no phrase begins or ends; those of the matcher by default.
 
     Returns
     -------
@@ -114,7 +114,8 @@ def find_gaps(
     >>> [(proposal.phrase, proposal.documents) for proposal in found]
     [('gene drive', 3)]
     """
-    text = _Text.of(matcher, documents, stop_words)
+    ignored = matcher.stop_words if stop_words is None else {matcher.normalise(word) for word in stop_words}
+    text = _Text.of(matcher, documents, ignored)
     levels = _frequent(text, min_documents, max_words)
     proposals: list[tuple[float, Proposal]] = []
     for n_words, level in enumerate(levels, 1):
@@ -159,8 +160,7 @@ class _Text:
         spelled = ["", *number_of]
         normal: dict[str, int] = {}
         of_surface = np.array([0, *(normal.setdefault(normalise(w), len(normal) + 1) for w in number_of)])
-        left_out = {normalise(word) for word in stop_words}
-        good = [word not in left_out and not word.isdigit() and len(word) > 1 for word in normal]
+        good = [word not in stop_words and not word.isdigit() and len(word) > 1 for word in normal]
         surfaces = np.array(rows, dtype=np.int64)
         words = of_surface[surfaces] if len(surfaces) else surfaces
         stream = matcher.stream(documents)

@@ -16,9 +16,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linnaeus.lexical.labels import KINDS, LabelText, forms_of
+from linnaeus.features.analysis import SNOWBALL, Analyser
+from linnaeus.features.stop_words import STOP_WORDS, stop_words_of
+from linnaeus.lexical.labels import KINDS, LabelText, forms_of, label_texts
+from linnaeus.lexical.scattered import ScatteredPhrases
 from linnaeus.lexical.words import Normaliser, WordNumbers, WordStream, as_documents, fields_of
-from linnaeus.typing import IntArray, ObjectArray
+from linnaeus.taxonomy import Taxonomy
+from linnaeus.typing import BoolArray, IntArray, ObjectArray
 
 __all__ = ["LabelMatcher", "Matches", "Meanings"]
 
@@ -35,11 +39,14 @@ class Matches:
         Positions of the first words in the stream, and numbers of words.
     phrase : ndarray of shape (n_matches,)
         Numbers of the phrases.
+    scattered : ndarray of shape (n_matches,)
+        Whether the words stand near each other only; ``start`` is the position of the rarest of them then.
     """
 
     start: IntArray
     length: IntArray
     phrase: IntArray
+    scattered: BoolArray
 
     def __len__(self) -> int:
         return len(self.start)
@@ -104,7 +111,7 @@ class LabelMatcher:
     ) -> None:
         self.labels = labels
         self.normalise = Normaliser(base)
-        self._stop_words = {self.normalise(word) for word in stop_words}
+        self.stop_words = {self.normalise(word) for word in stop_words}
         self._vocabulary: dict[str, int] = {}
         form_words, rows = self._forms()
         phrase = self._build(form_words)
@@ -121,7 +128,7 @@ class LabelMatcher:
             for form in forms_of(text):
                 words = self.normalise.words(form)
                 n_words = n_words or len(words)
-                if not 0 < len(words) <= MAX_WORDS or self._stop_words.issuperset(words):
+                if not 0 < len(words) <= MAX_WORDS or self.stop_words.issuperset(words):
                     continue
                 key = tuple(number.setdefault(word, len(number) + 1) for word in words)
                 if key not in known:
@@ -152,7 +159,36 @@ class LabelMatcher:
         self._first[of_root] = np.arange(1, len(of_root) + 1)
         self._continues = np.zeros(n_states, dtype=bool)
         self._continues[self._keys // width] = True
-        return np.asarray(phrase, dtype=np.int64)
+        phrase = np.asarray(phrase, dtype=np.int64)
+        ignored = np.array([n for word, n in self._vocabulary.items() if word in self.stop_words], dtype=np.int64)
+        self.scattered = ScatteredPhrases(words, phrase, ignored, width)
+        return phrase
+
+    @classmethod
+    def of(cls, taxonomy: Taxonomy, language: str | None = None, analyzer: str = "stems") -> LabelMatcher:
+        """Look for the labels of a taxonomy.
+
+        Parameters
+        ----------
+        taxonomy : Taxonomy
+            The taxonomy with its texts.
+        language : str, default=None
+            Language of the labels, and of stems and stop words; None takes all labels, and English stems.
+        analyzer : str, default="stems"
+            "stems", "lemmas", or "word" for words as they are; the language may be named, as in "stems:de".
+
+        Returns
+        -------
+        LabelMatcher
+            Without forms that consist only of stop words.
+        """
+        code = "en" if language is None else language.lower().partition("-")[0]
+        if ":" not in analyzer and language is not None and analyzer in ("stems", "lemmas"):
+            analyzer = f"{analyzer}:{code}" if analyzer == "lemmas" or code in SNOWBALL else "word"
+        analyser = Analyser(analyzer)
+        stop_words = stop_words_of(code) if code in STOP_WORDS else ()
+        base = analyser.base if analyser.changes_words else None
+        return cls(label_texts(taxonomy, language), base=base, stop_words=stop_words)
 
     @property
     def nodes(self) -> IntArray:
@@ -163,20 +199,22 @@ class LabelMatcher:
         """Documents, as `as_documents` returns them, as numbers of words."""
         return WordStream.of(fields_of(documents), self._numbers)
 
-    def find(self, stream: WordStream) -> Matches:
+    def find(self, stream: WordStream, *, scattered: bool = False) -> Matches:
         """Find the longest matches.
 
         Parameters
         ----------
         stream : WordStream
             Documents as `stream` numbers their words.
+        scattered : bool, default=False
+            Whether to find labels too whose words stand near each other, see `linnaeus.lexical.scattered`.
 
         Returns
         -------
         Matches
             Matches that are not inside other matches; they may overlap.
         """
-        words = stream.numbers
+        words = np.maximum(stream.numbers, 0)
         starts = np.flatnonzero(self._first[words])
         state = self._first[words[starts]]
         phrase = self._phrase_of[state]
@@ -184,7 +222,7 @@ class LabelMatcher:
         at = np.flatnonzero(self._continues[state])  # which starts are still in the trie, and in which state
         state, n_words = state[at], 1
         while len(at):
-            following = words[starts[at] + n_words]  # the stream ends with a 0, which leads nowhere
+            following = words[starts[at] + n_words]  # the stream ends with a word that leads nowhere
             at, state, following = at[following > 0], state[following > 0], following[following > 0]
             keys = state * self._width + following
             place = np.searchsorted(self._keys, keys)
@@ -200,7 +238,48 @@ class LabelMatcher:
         ends = starts + length
         before = np.concatenate([[0], np.maximum.accumulate(ends)[:-1]]) if len(ends) else ends
         outside = ends > before
-        return Matches(starts[outside], length[outside], phrase[outside])
+        starts, length, phrase = starts[outside], length[outside], phrase[outside]
+        found = Matches(starts, length, phrase, np.zeros(len(starts), dtype=bool))
+        return self._with_scattered(stream, found) if scattered else found
+
+    def _with_scattered(self, stream: WordStream, found: Matches) -> Matches:
+        """Add phrases whose words are near each other, in documents where they do not stand as they are written."""
+        start, length, phrase = self.scattered.find(stream.numbers)
+        n_phrases = len(self._phrase_state)
+        keys = stream.documents_of(start) * n_phrases + phrase
+        new = ~np.isin(keys, stream.documents_of(found.start) * n_phrases + found.phrase)
+        start, length, phrase = start[new], length[new], phrase[new]
+        order = np.argsort(np.concatenate([found.start, start]), kind="stable")
+        return Matches(
+            np.concatenate([found.start, start])[order],
+            np.concatenate([found.length, length])[order],
+            np.concatenate([found.phrase, phrase])[order],
+            np.concatenate([found.scattered, np.ones(len(start), dtype=bool)])[order],
+        )
+
+    def places(self, stream: WordStream, found: Matches, i: int) -> list[int]:
+        """Positions of the words of a match in the stream, in their order.
+
+        Parameters
+        ----------
+        stream : WordStream
+            The documents.
+        found : Matches
+            What `find` returned for them.
+        i : int
+            Number of the match.
+
+        Returns
+        -------
+        list of int
+            Of scattered words the occurrences nearest to the rarest word.
+        """
+        start, length = int(found.start[i]), int(found.length[i])
+        if not found.scattered[i]:
+            return list(range(start, start + length))
+        words = self.scattered.words_of(int(found.phrase[i]))
+        near = (np.flatnonzero(stream.numbers == word) for word in words)
+        return sorted({int(places[np.abs(places - start).argmin()]) for places in near})
 
     def phrases_in(self, text: str) -> list[tuple[str, str]]:
         """The matches of a text: the words as they stand there, and one of the labels that they match.

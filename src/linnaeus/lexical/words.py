@@ -1,7 +1,7 @@
 """From documents to streams of word numbers, the same way for documents and for label texts.
 
 A word is a run of letters and digits, in lower case, without a possessive ending, as its stem, without accents. The
-number of a word is that of its normal form in a vocabulary, and 0 if it is not there. A stream has a 0 after every
+number of a word is that of its normal form in a vocabulary, and 0 if it is not there. A stream has a -1 after every
 field of every document, so that nothing is found across their ends.
 """
 
@@ -19,9 +19,20 @@ from linnaeus.errors import ParameterError
 from linnaeus.features.documents import columns_of, field_of, texts_of
 from linnaeus.typing import BoolArray, IntArray, ObjectArray
 
-__all__ = ["WORD", "Normaliser", "WordNumbers", "WordStream", "as_documents", "fields_of", "fold", "one_document"]
+__all__ = [
+    "END",
+    "WORD",
+    "Normaliser",
+    "WordNumbers",
+    "WordStream",
+    "as_documents",
+    "fields_of",
+    "fold",
+    "one_document",
+]
 
 WORD = re.compile(r"[^\W_]+(?:['\u2019]s\b)?")
+END = -1  # after every field
 _CACHED = 1_000_000  # words whose numbers are remembered
 _LEAD = 20  # words at the beginning of a document of one field that count as its title
 
@@ -84,7 +95,7 @@ class WordStream:
     Attributes
     ----------
     numbers : ndarray of shape (n_words,)
-        Numbers of all words, with a 0 after every field.
+        Numbers of all words, with a -1 after every field.
     bounds : ndarray of shape (n_docs + 1,)
         Where every document begins.
     title_ends : ndarray of shape (n_docs,)
@@ -116,7 +127,7 @@ class WordStream:
             The documents as numbers.
         """
         number = numbers.__getitem__
-        parts = [[[*map(number, WORD.findall(text.lower())), 0] for text in column] for column in fields]
+        parts = [[[*map(number, WORD.findall(text.lower())), END] for text in column] for column in fields]
         lengths = np.array([[len(words) for words in column] for column in parts], dtype=np.int64)
         n_docs = lengths.shape[1] if lengths.size else 0
         lengths = lengths.reshape(len(fields), n_docs)
