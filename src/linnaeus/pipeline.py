@@ -25,7 +25,7 @@ from linnaeus.models.available import available_unless
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.explaining import KeptDocuments, Neighbour, NodeExplanation
 from linnaeus.models.occlusion import explain_by_occlusion
-from linnaeus.models.promises import Decisions, nonzero_features
+from linnaeus.models.promises import Decisions
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.tuning.held_out import FOLDS, DecoderComparison, held_out_scores, n_documents, share_time
 from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, ObjectArray
@@ -299,7 +299,7 @@ class Pipeline(BaseEstimator):
         Parameters
         ----------
         documents : documents as `predict` takes them
-            For a model with a kernel on sequences the characters are counted.
+            For a model with a kernel on sequences the characters are counted, for `LexicalModel` the nodes found.
 
         Returns
         -------
@@ -314,7 +314,7 @@ class Pipeline(BaseEstimator):
         >>> pipe.known_terms(["dogs purr", "", "zebras graze"]).tolist()
         [2, 0, 0]
         """
-        return nonzero_features(self._inputs(documents))
+        return self._fitted.known_terms(self._inputs(documents))
 
     def predict(
         self, documents: object, *, decoder: Decoder | str | None = None, closed: bool | None = None, **request: Any

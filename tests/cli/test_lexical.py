@@ -60,6 +60,15 @@ def test_a_lexical_model_is_trained_explained_and_measured(linnaeus, vocabulary)
     assert "in the title" in json.loads(explained.out)[0]["evidence"][0]
 
 
+def test_documents_in_which_nothing_is_found_are_reported(linnaeus, vocabulary) -> None:
+    linnaeus("train", "--model", "LexicalModel", "-t", vocabulary / "vocabulary.ttl", "-o", vocabulary / "m")
+    lines = [{"title": "Lungs", "text": "of smokers"}] * 2 + [{"title": "Tea", "text": "with milk"}]
+    (vocabulary / "new.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    answered = linnaeus("predict", vocabulary / "m", vocabulary / "new.jsonl")
+    assert answered.code == 0, answered.err
+    assert "knows no term of 1 of 3 documents" in answered.err
+
+
 def test_other_models_need_documents(linnaeus, vocabulary) -> None:
     refused = linnaeus("train", "--model", "RRSVM", "-t", vocabulary / "vocabulary.ttl", "-o", vocabulary / "m")
     assert refused.code == 2

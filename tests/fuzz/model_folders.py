@@ -33,6 +33,7 @@ from linnaeus import (
     HierarchicalRLS,
     HierarchicalSVM,
     Hieron,
+    LexicalModel,
     OneVsRestSVM,
     Pipeline,
     Taxonomy,
@@ -104,6 +105,7 @@ def models() -> Iterator[tuple[str, Any]]:
     yield "dense", vectors.fit(X[:6, :5].toarray(), labels, feature_names=list("abcde"))
     mapped = Pipeline(RRSVM(trees, random_state=0), KernelMap(DenseFeatures(), 4, projection=3))
     yield "feature-map", mapped.fit(X[:6, :5].toarray(), labels, feature_names=list("abcde"))
+    yield "LexicalModel", LexicalModel(trees).fit(TEXTS, labels)
     yield "spectrum", Pipeline(RRSVM(trees, random_state=0), SpectrumFeatures(p=2)).fit(SEQUENCES, labels)
     kernels = {"spectrum": SpectrumKernel(p=2), "gaps": SubsequenceKernel(p=2)}
     yield "kernel-spectrum", Pipeline(HM3(trees, kernel=kernels["spectrum"], tol=0.1)).fit(SEQUENCES, labels)
@@ -364,6 +366,8 @@ def _batch(model: Any, source: str) -> Any:
     if isinstance(features, TextFeatures):
         names = [*features.weights_, *features.kinds_]
         return TEXTS if len(names) == 1 else dict.fromkeys(names, TEXTS)
+    if model.estimator.takes_documents:
+        return TEXTS
     if isinstance(features, SpectrumFeatures) or source.startswith("kernel-"):
         return SEQUENCES
     width = len(features.mean_) if features is not None else getattr(model, "model_", model).n_features_in_

@@ -44,6 +44,7 @@ SOURCES: list[str] = [
     "registry.py",
     "engine",
     "features",
+    "lexical",
     "losses",
     "models/bayes",
     "models/flat",

@@ -19,7 +19,6 @@ from linnaeus.cli.risk import PromisedRisk, review_entry
 from linnaeus.cli.tables import LabelEntry, Record, ScoredSet
 from linnaeus.decoding import Decoder, RankedSets, Rules
 from linnaeus.errors import ParameterError
-from linnaeus.models.promises import nonzero_features
 from linnaeus.models.requests import candidates, check_feasible
 from linnaeus.order import best_columns
 from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
@@ -72,7 +71,7 @@ class Answering:
                 advance(part.stop - part.start)
 
     def _batch(self, X: Matrix, names: list[str]) -> Iterator[Record]:
-        known = nonzero_features(X).tolist()
+        known = self.inner.known_terms(X).tolist()
         if self.promise is not None:
             yield from self._promised(X, names, known, self.promise)
             return

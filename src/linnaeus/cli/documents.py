@@ -208,10 +208,7 @@ def shown_text(documents: Dataset, i: int, most: int = 1000) -> str | None:
 
 def known_terms(model: SavedModel, documents: Dataset) -> IntArray:
     """Number of features of each document that the model knows, see `Pipeline.known_terms`."""
-    from linnaeus.models.promises import nonzero_features
-
-    given = documents.documents
-    return model.known_terms(given) if hasattr(model, "known_terms") else nonzero_features(given)
+    return model.known_terms(documents.documents)
 
 
 def main_field(features: TextFeatures) -> str:

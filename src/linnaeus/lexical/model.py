@@ -38,7 +38,7 @@ from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.explaining import NodeExplanation
 from linnaeus.models.flat.one_vs_rest import OneVsRestLogistic
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import FloatArray, Matrix, ObjectArray
+from linnaeus.typing import FloatArray, IntArray, Matrix, ObjectArray
 
 __all__ = ["LabelMatch", "LexicalExplanation", "LexicalModel"]
 
@@ -401,6 +401,11 @@ class LexicalModel(TaxonomyClassifier):
         if self.one_label_ or self.codec_.single_label:
             P /= P.sum(axis=1, keepdims=True)
         return P
+
+    def known_terms(self, documents: object) -> IntArray:
+        """Number of nodes with a label in each document; where it is 0, the answer is the same for all documents."""
+        found = find_candidates(*self._matching(), as_documents(documents))
+        return np.diff(found.indptr)
 
     def keep_documents(self, X: object, y: object, names: Any = None) -> TaxonomyClassifier:
         """Refused: similar documents are found by their vectors, which this model does not have."""

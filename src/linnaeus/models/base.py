@@ -188,6 +188,10 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         """Documents as a validated matrix."""
         return self._check_X(X, reset=False)
 
+    def known_terms(self, X: Any) -> IntArray:
+        """Number of features of each document that are not zero; 0 where the model knows nothing about it."""
+        return promises.nonzero_features(X)
+
     def score_blocks(self, X: object) -> Iterator[FloatArray]:
         """Scores of some documents at a time, n_docs_of_block x len(classes_): no docs x nodes array is ever whole."""
         check_is_fitted(self, "nodes_")

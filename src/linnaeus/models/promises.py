@@ -75,7 +75,7 @@ def decide(
     threshold = control.threshold(risk, taxonomy, of=of, confidence=confidence, rules=rules)
     bound = Rules.of(rules).bind(taxonomy)
     allowed = (bound.allowed & bound.may_stop)[_labels(curve)]
-    unknown, first = nonzero_features(X) == 0, 0
+    unknown, first = model.known_terms(X) == 0, 0
     sets, nodes, values, reasons, certainty = [], [], [], [], []
     place = np.zeros(taxonomy.n_nodes, dtype=np.int64)
     place[curve.nodes] = np.arange(len(curve.nodes))

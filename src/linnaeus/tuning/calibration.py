@@ -21,7 +21,6 @@ from linnaeus.decoding.probability.risk import fit_risk
 from linnaeus.errors import DataError
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.classifier import Classifier
-from linnaeus.models.promises import nonzero_features
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.tuning.held_out import FOLDS, Folds, HeldOutScores, held_out_scores
 from linnaeus.typing import CSR, FloatArray, IntArray
@@ -116,7 +115,7 @@ def calibrate(
     if exact:
         curve = fit_curves(S[halves[0]], Y[halves[0]])
         P = curve(S, taxonomy, nodes)
-        P[nonzero_features(X) == 0] = 0.0  # nothing is promised of documents without a known feature
+        P[estimator.known_terms(X) == 0] = 0.0  # nothing is promised of documents without a known feature
     else:
         curve = fit_curves(S, Y)
         P = _crossed(S, Y, halves, fit_curves, len(curve.nodes))
