@@ -31,7 +31,17 @@ from linnaeus.engine.limits import format_bytes
 from linnaeus.experiments.children import memory_of_each
 from linnaeus.experiments.experiment import Experiment
 
-__all__ = ["RunForecast", "extrapolate", "family_of", "flat_models", "forecast", "in_turn", "pilot", "why_not"]
+__all__ = [
+    "RunForecast",
+    "extrapolate",
+    "family_of",
+    "firsts",
+    "flat_models",
+    "forecast",
+    "in_turn",
+    "pilot",
+    "why_not",
+]
 
 _STEPS = (64, 16, 4)  # parts of the documents that are fitted
 _FEW = 50  # documents, at least
@@ -76,18 +86,20 @@ def family_of(name: str) -> str:
     return next((family for family, names in FAMILIES.items() if name in names), _FURTHER.get(name, "structured"))
 
 
-def in_turn(seconds: Mapping[str, float]) -> list[str]:
+def in_turn(seconds: Mapping[str, float], longest: float = math.inf) -> list[str]:
     """Models in the order of their runs: one of every family, then all others, the quick ones first.
 
     Parameters
     ----------
     seconds : mapping of str to float
         Forecast of each model.
+    longest : float, default=inf
+        Seconds that the first of a family may take.
 
     Returns
     -------
     list of str
-        The first of a family is the first of `FAMILIES` that is there, or the quickest.
+        The first of a family is the first of `FAMILIES` that is there and takes no longer, or else the quickest.
 
     Examples
     --------
@@ -95,11 +107,17 @@ def in_turn(seconds: Mapping[str, float]) -> list[str]:
     ['OneVsRestSVM', 'EdgePA', 'RRSVM', 'OneVsRestLogistic']
     """
     order = sorted(seconds, key=lambda name: seconds[name])
+    first = firsts(seconds, longest)
+    return sorted(order, key=lambda name: name not in first)
+
+
+def firsts(seconds: Mapping[str, float], longest: float = math.inf) -> set[str]:
+    """The models of `in_turn` that stand for their family."""
     first: dict[str, str] = {}
-    preferred = [name for names in FAMILIES.values() for name in names if name in seconds]
-    for name in [*preferred, *order]:
+    preferred = [name for names in FAMILIES.values() for name in names if seconds.get(name, math.inf) <= longest]
+    for name in [*preferred, *sorted(seconds, key=lambda name: seconds[name])]:
         first.setdefault(family_of(name), name)
-    return sorted(order, key=lambda name: name not in first.values())
+    return set(first.values())
 
 
 def why_not(name: str, experiment: Experiment, *, jobs: int = 1) -> str | None:

@@ -21,7 +21,7 @@ from linnaeus import registry
 from linnaeus.auto.candidates import parameters_of
 from linnaeus.engine.limits import Clock, format_bytes, format_seconds
 from linnaeus.errors import ParameterError
-from linnaeus.experiments.candidates import RunForecast, forecast, in_turn, pilot, why_not
+from linnaeus.experiments.candidates import RunForecast, firsts, forecast, in_turn, pilot, why_not
 from linnaeus.experiments.children import ChildOutcome, in_children
 from linnaeus.experiments.comparison import compare_runs
 from linnaeus.experiments.experiment import Experiment
@@ -99,6 +99,7 @@ class _Shootout:
     forecasts: dict[str, RunForecast] = field(default_factory=dict)
     begun: set[str] = field(default_factory=set)
     slow: dict[str, float] = field(default_factory=dict)
+    firsts: set[str] = field(default_factory=set)  # models that stand for their family
 
     @property
     def left(self) -> float:
@@ -108,7 +109,10 @@ class _Shootout:
     def run(self, names: list[str]) -> None:
         waiting = [name for name in names if not self._finished(name)]
         self._pilots(waiting)
-        waiting = in_turn({name: self.forecasts[name].likely for name in waiting})
+        seconds = {name: self.forecasts[name].least for name in waiting}
+        families = max(1, len(firsts(seconds)))
+        self.firsts = firsts(seconds, self.left * self.jobs / families)
+        waiting = in_turn(seconds, self.left * self.jobs / families)
         if waiting:
             total = sum(min(self.forecasts[name].likely, self.clock.limit) for name in waiting) / self.jobs
             said = format_seconds(max(1.0, round(total)))
@@ -163,6 +167,8 @@ class _Shootout:
         self.begun.add(name)
         rivals = max(1, sum(least <= self.left for least in later))  # others have no hope anyway
         limit = min(self.left, _SHARE * self.left * self.jobs / rivals)
+        if name in self.firsts:  # every family is seen before any is seen twice
+            limit = max(limit, 0.5 * min(self.left, self.left * self.jobs / len(self.firsts - self.begun | {name})))
         likely, least = self.forecasts[name]
         longest = limit * (_STOPPABLE if "max_time" in parameters_of(name) else 1.0)
         about = format_seconds(max(1.0, round(likely)))
