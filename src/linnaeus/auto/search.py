@@ -1,6 +1,7 @@
 """The search: successive halving over candidates, with more documents in every round, within a budget of seconds.
 
-    1   the flat model with its usual C, on all documents of the learning side: the baseline, and the unit of the budget
+    1   the flat model with its usual C, on all documents of the learning side: the baseline. Where no budget is given,
+        it is ten such fits, with the features that take longest
     2   on few documents: the flat model with every variant of the features, then with everything that can be learned;
         then every model with the best of these, one of each family first; then larger and smaller C for the best half
     3   on more documents: the best third, at their best C; and so on, until all documents are learned from
@@ -247,6 +248,7 @@ class Search:
         flat = self._first(self.models[0])
         base = self.measure(flat, whole, must=True)
         assert base is not None
+        usual = self.budget is None
         if self.budget is None:
             self.budget = max(LEAST_BUDGET, TIMES_FLAT * base.seconds * self.evaluator.Y.shape[0] / whole)
         if self.left <= 0:
@@ -257,7 +259,7 @@ class Search:
             return
         sizes = self._sizes(whole)
         self.share = _FOR_FIRST if len(sizes) > 1 else _FOR_ROUNDS
-        going = self._explore(sizes[0])
+        going = self._explore(sizes[0], usual=usual)
         self.share = _FOR_ROUNDS
         for n_docs in sizes[1:]:
             ranked = sorted(going, key=lambda one: -one.value)[: max(2, -(-len(going) // _KEPT))]
@@ -295,7 +297,7 @@ class Search:
     def _first(self, model: str, features: str = PLAIN, learn: str | None = None) -> Candidate:
         return first_candidate(model, features, learn, self.evaluator.fixed)
 
-    def _explore(self, n_docs: int) -> list[Outcome]:
+    def _explore(self, n_docs: int, *, usual: bool) -> list[Outcome]:
         """The first round: variants with the flat model, all models, and C of the best half."""
         flat, by_ranking = self.models[0], self.evaluator.measure == measures.RANKING
         learns: list[str | None] = list(self.evaluator.learnable) if "learn" in self.tuned else [None]
@@ -304,6 +306,9 @@ class Search:
         variants = [name for name in self.evaluator.variants if name not in self._larger_maps()]
         variants = sorted(variants, key=lambda name: "map" not in name) if "features" in self.tuned else [PLAIN]
         tried = [self.measure(self._first(flat, features, learns[0]), n_docs) for features in variants]
+        if usual and self.budget is not None:  # ten times a flat fit, whatever the features
+            longest = max((self._fit_seconds(one) for one in tried if one), default=0.0)
+            self.budget = max(self.budget, TIMES_FLAT * longest)
         features = max((one for one in tried if one), key=lambda one: one.value, default=None)
         if features is None:
             return []
@@ -501,7 +506,7 @@ def search(
     measure : str, default="hierarchical_f1"
         What is maximised, see `linnaeus.auto.measures`.
     budget : float or None, default=None
-        Seconds; None: ten times a fit of the flat model, at least 30.
+        Seconds; None: ten times a fit of the flat model, with the features that take longest, at least 30.
     seed : int, default=0
         Of splits, orders and models.
     n_jobs : int or None, default=None
