@@ -54,7 +54,7 @@ def test_lengths_of_rows_are_as_narrow_as_they_can_be(longest, kind) -> None:
 
 
 def test_very_large_matrices_stay_as_they_are(monkeypatch) -> None:
-    monkeypatch.setattr(arrays, "MOST_PACKED", 1)
+    monkeypatch.setattr(arrays, "MAX_PACKED", 1)
     matrix = sparse.csr_array(np.eye(3, dtype=np.float32))
     packed = pack(matrix)
     assert packed["data"] is matrix.data
