@@ -156,8 +156,8 @@ def interval(values: FloatArray, level: float = 0.95) -> tuple[float, float]:
 
     Examples
     --------
-    >>> interval(np.arange(101.0))
-    (2.5, 97.5)
+    >>> [round(end, 2) for end in interval(np.arange(101.0))]
+    [2.5, 97.5]
     """
     low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
