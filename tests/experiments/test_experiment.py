@@ -22,12 +22,6 @@ def test_features_are_learned_from_training_documents_only() -> None:
         assert part.X_test.shape == (4, 9)
 
 
-def test_inner_rows_are_training_rows_and_apart() -> None:
-    learn, held = toy().parts[0].inner
-    assert not set(learn) & set(held)
-    assert set(learn) | set(held) == set(range(120))
-
-
 def test_folds_are_measured_together() -> None:
     assert toy(n_parts=3).gold.shape[0] == toy(n_parts=3).n_test == 160
 
@@ -46,7 +40,7 @@ def test_another_document_is_another_fingerprint() -> None:
     part = one.parts[0]
     X = part.X.copy()
     X.data[0] += 1
-    changed = Experiment("toy", one.taxonomy, (Part(X, part.Y, part.X_test, part.Y_test, part.inner),), one.split)
+    changed = Experiment("toy", one.taxonomy, (Part(X, part.Y, part.X_test, part.Y_test),), one.split)
     assert changed.fingerprint != one.fingerprint
 
 

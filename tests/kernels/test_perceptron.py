@@ -6,7 +6,7 @@ import importlib
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -76,6 +76,7 @@ def run(kernel, p: dict, rule: int) -> tuple:
     averaged=st.booleans(),
     dtype=st.sampled_from([np.float32, np.float64]),
 )
+@example(seed=601, rule=1, dense=False, with_matrix=False, averaged=False, dtype=np.float64)
 def test_a_pass_is_that_of_the_twin(kernel, seed, rule, dense, with_matrix, averaged, dtype) -> None:
     p = problem(seed, dense, with_matrix, averaged, dtype)
     if rule and dtype is np.float32:
@@ -83,6 +84,10 @@ def test_a_pass_is_that_of_the_twin(kernel, seed, rule, dense, with_matrix, aver
     if rule and dtype is np.float64:
         p["W"] += np.random.default_rng(seed).normal(size=p["W"].shape)  # no ties
     expected = run(reference, p, rule)
+    if rule:  # a step may make two labels equally wrong; what follows would be decided by rounding
+        nudges = 1e-9 * np.random.default_rng(0).normal(size=(4, *p["W"].shape))
+        nudged = [run(reference, {**p, "W": (p["W"] + nudge).astype(dtype)}, rule)[1] for nudge in nudges]
+        assume(all(np.allclose(W, expected[1], atol=1e-6) for W in nudged))
     found = run(kernel, p, rule)
     assert found[0] == expected[0]
     tolerance = {"rtol": 1e-5 if dtype is np.float32 else 1e-9, "atol": 1e-5}

@@ -114,7 +114,7 @@ def in_turn(seconds: Mapping[str, float], longest: float = math.inf) -> list[str
 def firsts(seconds: Mapping[str, float], longest: float = math.inf) -> set[str]:
     """The models of `in_turn` that stand for their family."""
     first: dict[str, str] = {}
-    preferred = [name for names in FAMILIES.values() for name in names if seconds.get(name, math.inf) <= longest]
+    preferred = [name for names in FAMILIES.values() for name in names if name in seconds and seconds[name] <= longest]
     for name in [*preferred, *sorted(seconds, key=lambda name: seconds[name])]:
         first.setdefault(family_of(name), name)
     return set(first.values())

@@ -109,9 +109,9 @@ def test_a_label_at_the_root_is_answered_at_the_root() -> None:
     assert TopDownSVM(tax, C=100.0, random_state=0).fit(X, labels).predict(X) == labels
 
 
-def test_a_taken_name_for_a_place_to_stop_is_told() -> None:
+def test_a_taken_name_for_a_place_to_stop_is_refused() -> None:
     tax = Taxonomy.from_edges([("R", "A"), ("R", "B"), ("A", "A/self")])
-    with pytest.raises(TaxonomyError, match="'A/self'.*exists already"):
+    with pytest.raises(TaxonomyError, match="'A/self'.*already exists"):
         TopDownSVM(tax).fit(np.eye(3), ["A", "B", "A/self"])
 
 
