@@ -288,3 +288,9 @@ def test_dashes_of_incomplete_ec_numbers_stand_for_missing_steps(read: Any) -> N
         assert tax.labels(tax.indicator([["2.5.-.-"], ["2.7.7.-"], ["2.-.-.-"]])) == [["2.5"], ["2.7.7"], ["2"]]
     with pytest.raises(TaxonomyError):
         tax.index("2.9.-.-")
+
+
+def test_lines_may_end_with_a_carriage_return_alone(tmp_path: Path) -> None:
+    (tmp_path / "codes.csv").write_bytes(b'1 Crops, all\n11 "Wheat", b\r12 Rye, d\r13 Oats, f\n')
+    tax = Taxonomy.read(tmp_path / "codes.csv", "codes", separator="")
+    assert tax.names.tolist() == ["1", "11", "12", "13"]

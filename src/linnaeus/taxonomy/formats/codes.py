@@ -12,6 +12,7 @@ Which of the two it is follows from the codes themselves: see `digits_nest`.
 
 from __future__ import annotations
 
+import io
 import itertools
 import re
 from collections import Counter
@@ -299,8 +300,8 @@ def _rows(text: str, source: str, header: bool | None) -> list[tuple[int, list[s
     """Numbered rows of cells; if no column of a delimited table contains codes, of the first word and the rest."""
     rows = list(table(text, column_mark(text) or "\t", source))
     if code_columns([cells for _, cells in rows], header) is None:
-        lines = text.split("\n")
-        words = [(number, lines[number - 1].strip().split(None, 1)) for number, _ in rows]
+        lines = list(io.StringIO(text, newline=""))  # as `table` counts them, also where a line ends with \r alone
+        words = [(number, lines[number - 1].strip().split(None, 1)) for number, _ in rows if number <= len(lines)]
         if code_columns([cells for _, cells in words], header) is not None:
             return words
     return rows
