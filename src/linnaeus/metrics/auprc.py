@@ -47,12 +47,8 @@ def au_prc(
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    scores : array-like or list
-        Scores of labels in any form of `linnaeus.metrics.ranking_input`.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
+    gold, scores, taxonomy : labels, array-like, Taxonomy
+        Gold labels, scores in any form of `linnaeus.metrics.ranking_input`, and the taxonomy of the nodes.
     labels : Sequence[str], default=None
         Names of the columns of ``scores``, default ``taxonomy.names``; internal nodes without a column take the largest
         score of their descendants.

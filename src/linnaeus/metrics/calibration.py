@@ -55,14 +55,8 @@ def brier(gold: object, probabilities: object, taxonomy: Taxonomy | None = None,
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    probabilities : array-like of shape (n_docs, n_labels)
-        Probabilities of labels.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
-    **which : options
-        Which pairs count: ``labels``, ``level`` and ``conditional`` of `PairOptions`.
+    gold, probabilities, taxonomy, **which : labels, array-like, Taxonomy, options
+        As for `expected_calibration_error`.
 
     Examples
     --------
@@ -121,18 +115,8 @@ def reliability(
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    probabilities : array-like of shape (n_docs, n_labels)
-        Probabilities of labels.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
-    n_bins : int, default=15
-        Number of bins.
-    bins : {"width", "mass"}, default="width"
-        Bins of equal width or of equal mass.
-    **which : options
-        Which pairs count: ``labels``, ``level`` and ``conditional`` of `PairOptions`.
+    gold, probabilities, taxonomy, n_bins, bins, **which : labels, array-like, Taxonomy, int, str, options
+        As for `expected_calibration_error`.
 
     Examples
     --------
@@ -150,14 +134,8 @@ def calibration_by_level(
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    probabilities : array-like of shape (n_docs, n_labels)
-        Probabilities of labels.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
-    labels : sequence of str, default=None
-        Names of the columns of the scores; None: all nodes of the taxonomy.
+    gold, probabilities, taxonomy, labels : labels, array-like, Taxonomy, sequence of str
+        Gold labels, probabilities of ``labels`` (None: of all nodes), and the taxonomy.
     n_bins : int, default=15
         Number of bins.
 

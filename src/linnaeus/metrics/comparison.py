@@ -39,18 +39,12 @@ def compare(
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    first : labels
-        Labels predicted by the first system.
-    second : labels
-        Labels predicted by the second system.
+    gold, first, second : labels
+        Gold labels and those predicted by two systems, in any form of `linnaeus.metrics.sets`.
     taxonomy : Taxonomy, default=None
         The taxonomy of the nodes.
-    n_resamples : int, default=10000
-        Number of resamples.
-    random_state : int, default=0
-        Seed of the resamples.
+    n_resamples, random_state : int, default=10,000 and 0
+        Number and seed of the resamples.
 
     Examples
     --------

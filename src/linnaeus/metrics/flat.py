@@ -67,12 +67,8 @@ def micro_precision(
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    predicted : labels
-        Predicted labels in any of these forms.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
+    gold, predicted, taxonomy : labels, Taxonomy
+        Label sets in any form of `linnaeus.metrics.sets`, and their taxonomy.
     zero_division : float, default=None
         Value of 0/0; None: 1 where both sides are empty, else 0.
 
@@ -91,14 +87,8 @@ def micro_recall(
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    predicted : labels
-        Predicted labels in any of these forms.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
-    zero_division : float, default=None
-        Value of 0/0; None: 1 where both sides are empty, else 0.
+    gold, predicted, taxonomy, zero_division : labels, Taxonomy, float
+        As for `micro_precision`.
 
     Examples
     --------
@@ -115,14 +105,8 @@ def micro_f1(
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    predicted : labels
-        Predicted labels in any of these forms.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
-    zero_division : float, default=None
-        Value of 0/0; None: 1 where both sides are empty, else 0.
+    gold, predicted, taxonomy, zero_division : labels, Taxonomy, float
+        As for `micro_precision`.
 
     Examples
     --------
@@ -155,14 +139,8 @@ def macro_precision(
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    predicted : labels
-        Predicted labels in any of these forms.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
-    **options : options
-        Options of the measure, as for the F1 of the same name.
+    gold, predicted, taxonomy, **options : labels, Taxonomy, options
+        As for `macro_f1`.
 
     Examples
     --------
@@ -179,14 +157,8 @@ def macro_recall(
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    predicted : labels
-        Predicted labels in any of these forms.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
-    **options : options
-        Options of the measure, as for the F1 of the same name.
+    gold, predicted, taxonomy, **options : labels, Taxonomy, options
+        As for `macro_f1`.
 
     Examples
     --------
@@ -208,12 +180,8 @@ def macro_f1(
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    predicted : labels
-        Predicted labels in any of these forms.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
+    gold, predicted, taxonomy : labels, Taxonomy
+        Label sets in any form of `linnaeus.metrics.sets`, and their taxonomy.
     absent : str, default="zero"
         What a label counts that is neither gold nor predicted anywhere: "zero", "one", or "skip" to leave it out.
     universe : str or Sequence[str], default="labels"
@@ -288,12 +256,8 @@ def label_table(
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    predicted : labels
-        Predicted labels in any of these forms.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
+    gold, predicted, taxonomy : labels, Taxonomy
+        Label sets in any form of `linnaeus.metrics.sets`, and their taxonomy.
     close : bool, default=False
         Whether ancestors are added.
 
@@ -330,14 +294,8 @@ def example_precision(
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    predicted : labels
-        Predicted labels in any of these forms.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
-    zero_division : float, default=None
-        Value of 0/0; None: 1 where both sides are empty, else 0.
+    gold, predicted, taxonomy, zero_division : labels, Taxonomy, float
+        As for `micro_precision`.
 
     Examples
     --------
@@ -354,14 +312,8 @@ def example_recall(
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    predicted : labels
-        Predicted labels in any of these forms.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
-    zero_division : float, default=None
-        Value of 0/0; None: 1 where both sides are empty, else 0.
+    gold, predicted, taxonomy, zero_division : labels, Taxonomy, float
+        As for `micro_precision`.
 
     Examples
     --------
@@ -378,14 +330,8 @@ def example_f1(
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    predicted : labels
-        Predicted labels in any of these forms.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
-    zero_division : float, default=None
-        Value of 0/0; None: 1 where both sides are empty, else 0.
+    gold, predicted, taxonomy, zero_division : labels, Taxonomy, float
+        As for `micro_precision`.
 
     Examples
     --------
@@ -402,14 +348,8 @@ def jaccard(
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    predicted : labels
-        Predicted labels in any of these forms.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
-    zero_division : float, default=None
-        Value of 0/0; None: 1 where both sides are empty, else 0.
+    gold, predicted, taxonomy, zero_division : labels, Taxonomy, float
+        As for `micro_precision`.
 
     Examples
     --------
@@ -424,12 +364,8 @@ def subset_accuracy(gold: object, predicted: object, taxonomy: Taxonomy | None =
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    predicted : labels
-        Predicted labels in any of these forms.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
+    gold, predicted, taxonomy : labels, Taxonomy
+        Label sets in any form of `linnaeus.metrics.sets`, and their taxonomy.
 
     Examples
     --------
@@ -446,12 +382,8 @@ def zero_one_loss(gold: object, predicted: object, taxonomy: Taxonomy | None = N
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    predicted : labels
-        Predicted labels in any of these forms.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
+    gold, predicted, taxonomy : labels, Taxonomy
+        Label sets in any form of `linnaeus.metrics.sets`, and their taxonomy.
 
     Examples
     --------

@@ -72,14 +72,8 @@ def hierarchical_precision(
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    predicted : labels
-        Predicted labels in any of these forms.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
-    **options : options
-        Options of the measure, as for the F1 of the same name.
+    gold, predicted, taxonomy, **options : labels, Taxonomy, options
+        As for `hierarchical_f1`.
 
     Examples
     --------
@@ -97,14 +91,8 @@ def hierarchical_recall(
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    predicted : labels
-        Predicted labels in any of these forms.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
-    **options : options
-        Options of the measure, as for the F1 of the same name.
+    gold, predicted, taxonomy, **options : labels, Taxonomy, options
+        As for `hierarchical_f1`.
 
     Examples
     --------
@@ -129,12 +117,8 @@ def hierarchical_f1(
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    predicted : labels
-        Predicted labels in any of these forms.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
+    gold, predicted, taxonomy : labels, Taxonomy
+        Label sets in any form of `linnaeus.metrics.sets`, and their taxonomy.
     average : str, default="micro"
         "micro" pools all documents; "document" takes the mean over documents of their F.
     weights : ndarray of float, default=None
@@ -198,12 +182,8 @@ def level_scores(gold: object, predicted: object, taxonomy: Taxonomy | None = No
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    predicted : labels
-        Predicted labels in any of these forms.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
+    gold, predicted, taxonomy : labels, Taxonomy
+        Label sets in any form of `linnaeus.metrics.sets`, and their taxonomy.
 
     Examples
     --------
@@ -247,12 +227,8 @@ def symmetric_difference(
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    predicted : labels
-        Predicted labels in any of these forms.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
+    gold, predicted, taxonomy : labels, Taxonomy
+        Label sets in any form of `linnaeus.metrics.sets`, and their taxonomy.
     close : bool, default=True
         Whether ancestors are added.
 
@@ -273,12 +249,8 @@ def hamming_loss(gold: object, predicted: object, taxonomy: Taxonomy | None = No
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    predicted : labels
-        Predicted labels in any of these forms.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
+    gold, predicted, taxonomy : labels, Taxonomy
+        Label sets in any form of `linnaeus.metrics.sets`, and their taxonomy.
     close : bool, default=True
         Whether ancestors are added.
 
@@ -300,12 +272,8 @@ def h_loss(
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    predicted : labels
-        Predicted labels in any of these forms.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
+    gold, predicted, taxonomy : labels, Taxonomy
+        Label sets in any form of `linnaeus.metrics.sets`, and their taxonomy.
     scaling : str or ndarray, default="uniform"
         Weights of nodes, as in `linnaeus.losses.cost.node_weights`.
 
@@ -329,12 +297,8 @@ def h_tilde_loss(
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    predicted : labels
-        Predicted labels in any of these forms.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
+    gold, predicted, taxonomy : labels, Taxonomy
+        Label sets in any form of `linnaeus.metrics.sets`, and their taxonomy.
     scaling : str or ndarray, default="uniform"
         Weights of nodes, as in `linnaeus.losses.cost.node_weights`.
 
@@ -359,12 +323,8 @@ def tree_induced_error(gold: object, predicted: object, taxonomy: Taxonomy | Non
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    predicted : labels
-        Predicted labels in any of these forms.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
+    gold, predicted, taxonomy : labels, Taxonomy
+        Label sets in any form of `linnaeus.metrics.sets`, and their taxonomy.
 
     Examples
     --------
@@ -379,12 +339,8 @@ def taxonomy_loss(gold: object, predicted: object, taxonomy: Taxonomy | None = N
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    predicted : labels
-        Predicted labels in any of these forms.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
+    gold, predicted, taxonomy : labels, Taxonomy
+        Label sets in any form of `linnaeus.metrics.sets`, and their taxonomy.
     half : bool, default=False
         Whether the distance is halved, so that siblings are at 1.
 
@@ -402,12 +358,8 @@ def normalised_taxonomy_loss(gold: object, predicted: object, taxonomy: Taxonomy
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    predicted : labels
-        Predicted labels in any of these forms.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
+    gold, predicted, taxonomy : labels, Taxonomy
+        Label sets in any form of `linnaeus.metrics.sets`, and their taxonomy.
 
     Examples
     --------

@@ -34,12 +34,8 @@ def lca_precision(gold: object, predicted: object, taxonomy: Taxonomy | None = N
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    predicted : labels
-        Predicted labels in any of these forms.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
+    gold, predicted, taxonomy : labels, Taxonomy
+        Label sets in any form of `linnaeus.metrics.sets`, and their taxonomy.
 
     Examples
     --------
@@ -54,12 +50,8 @@ def lca_recall(gold: object, predicted: object, taxonomy: Taxonomy | None = None
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    predicted : labels
-        Predicted labels in any of these forms.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
+    gold, predicted, taxonomy : labels, Taxonomy
+        Label sets in any form of `linnaeus.metrics.sets`, and their taxonomy.
 
     Examples
     --------
@@ -74,12 +66,8 @@ def lca_f1(gold: object, predicted: object, taxonomy: Taxonomy | None = None) ->
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    predicted : labels
-        Predicted labels in any of these forms.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
+    gold, predicted, taxonomy : labels, Taxonomy
+        Label sets in any form of `linnaeus.metrics.sets`, and their taxonomy.
 
     Examples
     --------

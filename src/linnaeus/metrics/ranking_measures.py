@@ -67,14 +67,8 @@ def parent_accuracy(gold: object, scores: object, taxonomy: Taxonomy | None = No
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    scores : array-like or list
-        Scores of labels in any form of `linnaeus.metrics.ranking_input`.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
-    labels : sequence of str, default=None
-        Names of the columns of the scores; None: all nodes of the taxonomy.
+    gold, scores, taxonomy, labels : labels, array-like, Taxonomy, sequence of str
+        As for `one_accuracy`.
 
     Examples
     --------
@@ -102,14 +96,8 @@ def average_precision(
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    scores : array-like or list
-        Scores of labels in any form of `linnaeus.metrics.ranking_input`.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
-    labels : sequence of str, default=None
-        Names of the columns of the scores; None: all nodes of the taxonomy.
+    gold, scores, taxonomy, labels : labels, array-like, Taxonomy, sequence of str
+        As for `one_accuracy`.
 
     Examples
     --------
@@ -131,14 +119,8 @@ def ranking_loss(gold: object, scores: object, taxonomy: Taxonomy | None = None,
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    scores : array-like or list
-        Scores of labels in any form of `linnaeus.metrics.ranking_input`.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
-    labels : sequence of str, default=None
-        Names of the columns of the scores; None: all nodes of the taxonomy.
+    gold, scores, taxonomy, labels : labels, array-like, Taxonomy, sequence of str
+        As for `one_accuracy`.
 
     Examples
     --------
@@ -160,14 +142,8 @@ def coverage(gold: object, scores: object, taxonomy: Taxonomy | None = None, *, 
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    scores : array-like or list
-        Scores of labels in any form of `linnaeus.metrics.ranking_input`.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
-    labels : sequence of str, default=None
-        Names of the columns of the scores; None: all nodes of the taxonomy.
+    gold, scores, taxonomy, labels : labels, array-like, Taxonomy, sequence of str
+        As for `one_accuracy`.
 
     Examples
     --------
@@ -192,14 +168,8 @@ def r_precision(gold: object, scores: object, taxonomy: Taxonomy | None = None, 
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    scores : array-like or list
-        Scores of labels in any form of `linnaeus.metrics.ranking_input`.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
-    labels : sequence of str, default=None
-        Names of the columns of the scores; None: all nodes of the taxonomy.
+    gold, scores, taxonomy, labels : labels, array-like, Taxonomy, sequence of str
+        As for `one_accuracy`.
 
     Examples
     --------
@@ -218,14 +188,8 @@ def maximal_loss(gold: object, scores: object, taxonomy: Taxonomy | None = None,
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    scores : array-like or list
-        Scores of labels in any form of `linnaeus.metrics.ranking_input`.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
-    labels : sequence of str, default=None
-        Names of the columns of the scores; None: all nodes of the taxonomy.
+    gold, scores, taxonomy, labels : labels, array-like, Taxonomy, sequence of str
+        As for `one_accuracy`.
 
     Examples
     --------
@@ -259,14 +223,8 @@ def top_loss(gold: object, scores: object, taxonomy: Taxonomy | None = None, *, 
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    scores : array-like or list
-        Scores of labels in any form of `linnaeus.metrics.ranking_input`.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
-    labels : sequence of str, default=None
-        Names of the columns of the scores; None: all nodes of the taxonomy.
+    gold, scores, taxonomy, labels : labels, array-like, Taxonomy, sequence of str
+        As for `one_accuracy`.
 
     Examples
     --------

@@ -45,10 +45,8 @@ def permutation_test(
     statistic : Statistic, default=None
         Maps totals over documents (..., m) to values (...); default: the mean of single values. For micro-F1 from rows
         (common, gold, predicted): ``lambda t: 2 * t[..., 0] / (t[..., 1] + t[..., 2])``.
-    n_resamples : int, default=10000
-        Number of resamples.
-    random_state : int, default=0
-        Seed of the resamples.
+    n_resamples, random_state : int, default=10,000 and 0
+        Number and seed of the resamples.
 
     Examples
     --------
@@ -85,16 +83,10 @@ def permutation_metric(
     ----------
     metric : callable
         A measure, called with gold and predicted labels.
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    first : labels
-        Labels predicted by the first system.
-    second : labels
-        Labels predicted by the second system.
-    n_resamples : int, default=1000
-        Number of resamples.
-    random_state : int, default=0
-        Seed of the resamples.
+    gold, first, second : labels
+        Gold labels and those predicted by two systems, in any form of `linnaeus.metrics.sets`.
+    n_resamples, random_state : int, default=1,000 and 0
+        Number and seed of the resamples.
 
     Examples
     --------
@@ -146,26 +138,18 @@ def bootstrap(
     n_resamples: int = 10_000,
     random_state: int = 0,
 ) -> Test:
-    """Interval of the difference of two systems by resampling documents; arguments as in `permutation_test`.
-
-    ``method`` is "percentile" or "bca" (bias-corrected and accelerated).
+    """Interval of the difference of two systems by resampling documents.
 
     Parameters
     ----------
-    first : labels
-        Labels predicted by the first system.
-    second : labels, default=None
-        Labels predicted by the second system.
-    statistic : callable, default=None
-        Maps totals over documents to values; None: the mean.
+    first, second, statistic : array-like, array-like, callable
+        As for `permutation_test`.
     level : float, default=0.95
         Confidence level of the interval.
-    method : str, default="percentile"
-        How it is computed, as described above.
-    n_resamples : int, default=10000
-        Number of resamples.
-    random_state : int, default=0
-        Seed of the resamples.
+    method : {"percentile", "bca"}, default="percentile"
+        Plain quantiles, or bias-corrected and accelerated ones.
+    n_resamples, random_state : int, default=10,000 and 0
+        Number and seed of the resamples.
 
     Examples
     --------
@@ -213,22 +197,10 @@ def bootstrap_metric(
 
     Parameters
     ----------
-    metric : callable
-        A measure, called with gold and predicted labels.
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    first : labels
-        Labels predicted by the first system.
-    second : labels
-        Labels predicted by the second system.
-    level : float, default=0.95
-        Confidence level of the interval.
-    method : str, default="percentile"
-        How it is computed, as described above.
-    n_resamples : int, default=1000
-        Number of resamples.
-    random_state : int, default=0
-        Seed of the resamples.
+    metric, gold, first, second : callable, labels
+        As for `permutation_metric`.
+    level, method, n_resamples, random_state : float, str, int, int
+        As for `bootstrap`, with 1,000 resamples by default.
 
     Examples
     --------

@@ -57,10 +57,8 @@ def sign_test(wins: int, losses: int) -> Test:
 
     Parameters
     ----------
-    wins : int
-        Number of pairs in which the first system is better.
-    losses : int
-        Number of pairs in which the second system is better.
+    wins, losses : int
+        Numbers of pairs in which the first and the second system is better.
 
     Examples
     --------
@@ -79,12 +77,8 @@ def decision_sign_test(gold: object, first: object, second: object, taxonomy: Ta
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    first : labels
-        Labels predicted by the first system.
-    second : labels
-        Labels predicted by the second system.
+    gold, first, second : labels
+        Gold labels and those predicted by two systems, in any form of `linnaeus.metrics.sets`.
     taxonomy : Taxonomy, default=None
         The taxonomy of the nodes.
 
@@ -107,10 +101,8 @@ def mcnemar(b: int, c: int, method: str = "auto") -> Test:
 
     Parameters
     ----------
-    b : int
-        Number of documents that only the first system gets right.
-    c : int
-        Number of documents that only the second system gets right.
+    b, c : int
+        Numbers of documents that only the first and only the second system gets right.
     method : str, default="auto"
         How it is computed, as described above.
 

@@ -61,16 +61,8 @@ def recall_at_k(
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    scores : array-like or list
-        Scores of labels in any form of `linnaeus.metrics.ranking_input`.
-    k : int
-        Number of best labels.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
-    labels : sequence of str, default=None
-        Names of the columns of the scores; None: all nodes of the taxonomy.
+    gold, scores, k, taxonomy, labels : labels, array-like, int, Taxonomy, sequence of str
+        As for `precision_at_k`.
 
     Examples
     --------
@@ -89,16 +81,8 @@ def ndcg_at_k(
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    scores : array-like or list
-        Scores of labels in any form of `linnaeus.metrics.ranking_input`.
-    k : int
-        Number of best labels.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
-    labels : sequence of str, default=None
-        Names of the columns of the scores; None: all nodes of the taxonomy.
+    gold, scores, k, taxonomy, labels : labels, array-like, int, Taxonomy, sequence of str
+        As for `precision_at_k`.
 
     Examples
     --------
@@ -157,12 +141,8 @@ def propensity_scored_precision_at_k(
 
     Parameters
     ----------
-    gold : labels
-        Gold labels in any form of `linnaeus.metrics.sets`.
-    scores : array-like or list
-        Scores of labels in any form of `linnaeus.metrics.ranking_input`.
-    k : int
-        Number of best labels.
+    gold, scores, k : labels, array-like, int
+        As for `precision_at_k`.
     propensity : ndarray
         One propensity per column of the scores, see `propensities`.
     taxonomy : Taxonomy, default=None
