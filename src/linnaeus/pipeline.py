@@ -314,7 +314,12 @@ class Pipeline(BaseEstimator):
         >>> pipe.known_terms(["dogs purr", "", "zebras graze"]).tolist()
         [2, 0, 0]
         """
-        return self._fitted.known_terms(self._inputs(documents))
+        model: TaxonomyClassifier = self._fitted
+        features: Any = self.features_
+        if hasattr(features, "word_parts"):  # every column of an embedding is filled
+            known: IntArray = features.known_terms(documents)
+            return known
+        return model.known_terms(self._inputs(documents))
 
     def predict(
         self, documents: object, *, decoder: Decoder | str | None = None, closed: bool | None = None, **request: Any

@@ -129,6 +129,7 @@ ALL_MODELS: dict[str, ModelEntry] = {**MODELS, **DOCUMENT_MODELS}
 STORABLE: dict[str, str] = {
     "Calibrator": "linnaeus.decoding.probability.curves",
     "DenseFeatures": "linnaeus.features.dense",
+    "EmbeddedText": "linnaeus.features.embedding",
     "FillMissing": "linnaeus.features.dense",
     "GramRows": "linnaeus.models.kernels",
     "HashedText": "linnaeus.features.hashed",
@@ -138,6 +139,7 @@ STORABLE: dict[str, str] = {
     "Linear": "linnaeus.models.kernels",
     "Mixture": "linnaeus.mixture",
     "MixtureWeights": "linnaeus.models.mixed_scores",
+    "OwnVectors": "linnaeus.features.word_vectors",
     "Pipeline": "linnaeus.pipeline",
     "Polynomial": "linnaeus.models.kernels",
     "Precomputed": "linnaeus.models.kernels",
@@ -150,6 +152,7 @@ STORABLE: dict[str, str] = {
     "SubsequenceKernel": "linnaeus.features.subsequence",
     "Subtrees": "linnaeus.models.subtrees",
     "TextFeatures": "linnaeus.features.text",
+    "TokenVectors": "linnaeus.features.word_vectors",
 }
 
 

@@ -37,7 +37,7 @@ _MANY_SEEN = 0.2  # warn if at least this share of the documents are training do
 def reading_features(model: SavedModel) -> Any:
     """The features that take documents as they were read: those before a kernel map, where there is one."""
     features: Any = getattr(model, "features_", None)
-    return features.features_ if hasattr(features, "vectors") else features
+    return getattr(features, "features_", features)
 
 
 def _about(model: SavedModel) -> Mapping[str, Any]:

@@ -118,6 +118,15 @@ class FeatureOptions(options.Group):
             "hashed, hashed:20. Or an RBF map of the usual vectors: rbf, rbf:800,gamma=0.5.",
         ),
     ] = None
+    embedding: Annotated[
+        str | None,
+        _features(
+            "--embedding",
+            help="Vectors of words beside the words of texts, for few documents: own (learned from the documents and "
+            "the texts of the taxonomy), wordllama (package), or the folder of a model2vec model; with parameters as "
+            "own,weight=0.5 (default: the weight is chosen), or PATH,keep=true to hold the vectors in the model.",
+        ),
+    ] = None
     min_df: Annotated[int | None, _features("--min-df", help="Leave out terms of fewer documents (2).")] = None
 
 
@@ -265,6 +274,8 @@ def train(
             weighting=features.weighting,
             min_df=features.min_df,
             named=features.features,
+            embedding=features.embedding,
+            taxonomy=tax,
             terms=terms,
             model={"n_jobs": run.jobs, "random_state": run.seed} if made is None else made.get_params(),
         )

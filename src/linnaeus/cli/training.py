@@ -135,23 +135,46 @@ def make_features(
     weighting: str | None = None,
     min_df: int | None = None,
     named: str | None = None,
+    embedding: str | None = None,
+    taxonomy: Taxonomy | None = None,
     terms: Mapping[str, Any] = MappingProxyType({}),
     model: Mapping[str, Any] = MappingProxyType({}),
 ) -> Transformer | None:
     """Features for these documents, by name or usual ones; an option that would do nothing for them is refused.
 
     ``terms`` are parameters of `options.AnalyserOptions`. A ``model`` (its parameters) with a kernel on sequences takes
-    them as they are.
+    them as they are. An ``embedding`` learns from the texts of the taxonomy too.
     """
+    from linnaeus.features.embedding import OWN, node_texts
     from linnaeus.features.named import (
         default_features,
+        embedded_text,
         hashed_text,
         is_hashed,
         is_kernel_map,
         kernel_map,
         string_features,
     )
+    from linnaeus.features.word_vectors import open_vectors
 
+    if embedding is not None:
+        if documents.kind != "text" or named is not None:
+            raise ParameterError(
+                f"--embedding {embedding} takes texts, and {documents.source} holds {documents.kind} documents."
+                if documents.kind != "text"
+                else f"Give --embedding or --features {named}, not both."
+            )
+        usual = make_features(documents, reading, weighting=weighting, min_df=min_df, terms=terms, model=model)
+        seed = model.get("random_state")
+        made = embedded_text(
+            embedding,
+            usual,
+            label_texts=() if taxonomy is None else node_texts(taxonomy),
+            random_state=seed if isinstance(seed, int) else 0,
+        )
+        if made.embedding != OWN:
+            open_vectors(made.embedding)  # what is missing or damaged is said before documents are read again
+        return made
     if named is not None and is_kernel_map(named):
         usual = make_features(documents, reading, weighting=weighting, min_df=min_df, terms=terms, model=model)
         if documents.kind == "sequence" and usual is None:
@@ -303,6 +326,7 @@ def summary(pipe: Pipeline, documents: Dataset, seconds: float) -> dict[str, Any
         "model": type(model).__name__,
         "documents": len(documents),
         "features": getattr(model, "n_features_in_", None),
+        "embedding_weight": getattr(pipe.features_, "weight_", None),
         "nodes": pipe.taxonomy_.n_nodes,
         "nodes_answered": len(model.nodes_),
         "objective": getattr(model, "objective_", None),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from linnaeus.features.dense import DenseFeatures as DenseFeatures
     from linnaeus.features.dense import FillMissing as FillMissing
+    from linnaeus.features.embedding import EmbeddedText as EmbeddedText
     from linnaeus.features.hashed import HashedText as HashedText
     from linnaeus.features.kernel_map import KernelMap as KernelMap
     from linnaeus.features.named import default_features as default_features
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "DenseFeatures": "linnaeus.features.dense",
+    "EmbeddedText": "linnaeus.features.embedding",
     "FillMissing": "linnaeus.features.dense",
     "HashedText": "linnaeus.features.hashed",
     "KernelMap": "linnaeus.features.kernel_map",
@@ -29,6 +31,7 @@ _HOMES = {
 }
 __all__ = [
     "DenseFeatures",
+    "EmbeddedText",
     "FillMissing",
     "HashedText",
     "KernelMap",

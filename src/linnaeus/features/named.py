@@ -8,6 +8,8 @@
     hashed, hashed:20,signed=False  hashed words of texts, in 2**18 or 2**20 columns
     rbf                             an RBF map of the usual vectors
     rbf:800,gamma=0.5               with 800 components and this width
+    own, wordllama, path/to/model   an embedding beside the words of texts
+    own,weight=0.5,dimension=64     with this weight and length of vectors
 
 Any parameter of the class may follow as name=value.
 """
@@ -21,6 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from linnaeus.errors import ParameterError, nearest
 
 if TYPE_CHECKING:
+    from linnaeus.features.embedding import EmbeddedText
     from linnaeus.features.hashed import HashedText
     from linnaeus.features.kernel_map import KernelMap
     from linnaeus.features.spectrum import SpectrumFeatures
@@ -30,6 +33,7 @@ T = TypeVar("T")
 
 __all__ = [
     "default_features",
+    "embedded_text",
     "hashed_text",
     "is_hashed",
     "is_kernel_map",
@@ -113,6 +117,34 @@ def hashed_text(text: str, **usual: Any) -> HashedText:
     except ParameterError as error:
         raise ParameterError(f"{text!r}: {error}") from error
     return made
+
+
+def embedded_text(text: str, features: Any = None, **usual: Any) -> EmbeddedText:
+    """An embedding by name, beside the terms of ``features``; ``usual`` parameters where the name says nothing else.
+
+    Examples
+    --------
+    >>> made = embedded_text("my,folder,weight=0.5")
+    >>> made.embedding, made.weight
+    ('my,folder', 0.5)
+    """
+    from linnaeus.features.embedding import EmbeddedText
+
+    known = [key for key in inspect.signature(EmbeddedText).parameters if key not in _GIVEN_OTHERWISE]
+    first, *entries = text.split(",")
+    while entries and "=" not in entries[0]:  # a comma of the folder
+        first = f"{first},{entries.pop(0)}"
+    made = EmbeddedText(
+        features, first.strip(), **{**usual, **_parameters(f"embedding:{','.join(entries)}", known, "")}
+    )
+    try:
+        made._check_parameters()
+    except ParameterError as error:
+        raise ParameterError(f"{text!r}: {error}") from error
+    return made
+
+
+_GIVEN_OTHERWISE = ("features", "embedding", "label_texts")
 
 
 def _parameters(text: str, known: list[str], first: str) -> dict[str, Any]:

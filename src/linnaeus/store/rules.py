@@ -21,6 +21,7 @@ from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import IntArray, is_sparse
 
 if TYPE_CHECKING:
+    from linnaeus.features.embedding import EmbeddedText
     from linnaeus.features.kernel_map import KernelMap
     from linnaeus.features.spectrum import SpectrumFeatures
     from linnaeus.features.text import TextFeatures
@@ -225,7 +226,34 @@ def check_features(features: Any, deep: bool) -> int | None:
         return _dense_width(features, deep)
     if name == "KernelMap":
         return _map_width(features, deep)
+    if name == "EmbeddedText":
+        return _embedded_width(features, deep)
     raise StoreError(f"the features of the pipeline are {described(features)}")
+
+
+def _embedded_width(features: EmbeddedText, deep: bool) -> int:
+    """Width of terms and embedding, whose arrays must fit each other."""
+    if type(features.features_).__name__ != "TextFeatures":
+        raise StoreError(f"the terms of EmbeddedText are {described(features.features_)}")
+    n_terms = _text_width(features.features_)
+    features._check_parameters()
+    check_plain(Declared.of("weight_ float"), features.weight_, "EmbeddedText.weight_")
+    check_number("weight_", features.weight_, least=0)
+    vectors: Any = features.vectors_
+    sizes: Sizes = {}
+    if type(vectors).__name__ not in ("OwnVectors", "TokenVectors"):
+        raise StoreError(f"the vectors of EmbeddedText are {described(vectors)}")
+    own = type(vectors).__name__ == "OwnVectors"
+    if own:
+        sizes["words"] = len(vectors.terms)
+        check_array(Declared.of("table float[words, width]"), vectors.table, sizes, "OwnVectors.table", deep)
+        if not is_strings(vectors.terms.tolist()):
+            raise StoreError("OwnVectors.terms are not strings")
+    else:
+        sizes["width"] = vectors.dimension
+    table = "mean_ float[width]" + ("\nidf_ float[words]" if own else "\nidf_ null")
+    check_table(lines(table), vars(features), sizes, "EmbeddedText", deep=deep)
+    return n_terms + vectors.dimension
 
 
 def _map_width(features: KernelMap, deep: bool) -> int:
