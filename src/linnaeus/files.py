@@ -14,6 +14,7 @@ import contextlib
 import csv
 import errno
 import gzip
+import hashlib
 import io
 import lzma
 import os
@@ -33,6 +34,7 @@ __all__ = [
     "NAME_ENCODING",
     "cuts_at_line_feeds",
     "decode",
+    "file_sha256",
     "intact",
     "is_regular",
     "long_cells",
@@ -63,6 +65,12 @@ MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+
+
+def file_sha256(path: str | PathLike[str]) -> str:
+    """The SHA-256 of a file, in hexadecimal digits."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def is_regular(path: str | PathLike[str]) -> bool:

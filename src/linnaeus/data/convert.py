@@ -18,11 +18,12 @@ import numpy.typing as npt
 from scipy import sparse
 
 from linnaeus.data.dataset import Dataset
-from linnaeus.data.mapped import FORMAT, FORMAT_VERSION, MANIFEST, checksum, is_mapped, mapped_array, read_mapped
+from linnaeus.data.mapped import FORMAT, FORMAT_VERSION, MANIFEST, is_mapped, mapped_array, read_mapped
 from linnaeus.data.readers import format_of, read_dataset
 from linnaeus.data.readers.source import InputFile, ReadOptions
 from linnaeus.errors import DataError
-from linnaeus.files import naming, replace_file
+from linnaeus.files import file_sha256, naming, replace_file
+from linnaeus.taxonomy.closure import canonical
 from linnaeus.typing import IntArray, Matrix
 
 __all__ = ["MappedWriter", "check_output", "convert", "write_mapped"]
@@ -189,10 +190,7 @@ class MappedWriter:
         self.ends[name] += int(ends[-1])
 
     def add_rows(self, X: Matrix, labels: list[list[str]] | None) -> None:
-        rows = sparse.csr_array(X)
-        if not rows.has_canonical_format:  # a copy, because duplicates are summed in place
-            rows = rows.copy()
-            rows.sum_duplicates()
+        rows = canonical(sparse.csr_array(X))
         self._append("data", np.float32, rows.data)
         self._append("indices", np.int32, rows.indices)
         self._append_ends("indptr", rows.indptr)
@@ -247,7 +245,7 @@ class MappedWriter:
             has.append("taxonomy")
             data.taxonomy.write(self.folder / "taxonomy.json")
         files = {
-            path.name: {"bytes": path.stat().st_size, "sha256": checksum(path)}
+            path.name: {"bytes": path.stat().st_size, "sha256": file_sha256(path)}
             for path in sorted(self.folder.iterdir())
         }
         manifest = {

@@ -15,7 +15,6 @@ data use.
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 from dataclasses import replace
 from itertools import pairwise
@@ -27,6 +26,7 @@ from scipy import sparse
 
 from linnaeus.data.dataset import Dataset
 from linnaeus.errors import DataError, LinnaeusError
+from linnaeus.files import file_sha256
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import Array, FloatArray, IntArray, Matrix
 
@@ -128,13 +128,8 @@ def _check_file(path: Path, entry: FileEntry, verify: bool) -> None:
     size = path.stat().st_size
     if size != entry["bytes"]:
         raise DataError(f"{path} has {size:,} bytes; expected {entry['bytes']:,}: it was cut off or altered.")
-    if verify and checksum(path) != entry["sha256"]:
+    if verify and file_sha256(path) != entry["sha256"]:
         raise DataError(f"{path} was altered: its checksum differs from {MANIFEST}.")
-
-
-def checksum(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _json(path: Path) -> list[str]:

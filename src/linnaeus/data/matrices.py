@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 
 from linnaeus.errors import DataError
+from linnaeus.taxonomy.closure import canonical
 from linnaeus.typing import CSR, Array, FloatArray, IntArray, Matrix, is_sparse
 
-__all__ = ["LARGEST", "as_csr", "as_matrix", "check_values", "is_sound_csr", "short_message"]
+__all__ = ["LARGEST", "as_csr", "as_matrix", "check_values", "is_number", "is_sound_csr", "short_message"]
 
 # Squared losses sum fourth powers of values; models that compute in single precision with double data sum third ones.
 LARGEST = {"float32": 1e8, "float64": 1e10}
@@ -183,7 +184,7 @@ def _refuse_text(X: Any) -> None:
             if getattr(getattr(column, "dtype", None), "kind", "") in _DATES:
                 raise DataError(f"Column {name!r} of X holds dates ({column.dtype}); {_USE_NUMBERS}.")
             first = _first(column) if len(getattr(column, "shape", ())) == 1 else None
-            if isinstance(first, (str, bytes)) and not _is_number(first):
+            if isinstance(first, (str, bytes)) and not is_number(first):
                 raise DataError(
                     f"Column {name!r} of X holds text ({_quoted(first)}); models take numbers: {_USE_TEXT}."
                 )
@@ -198,7 +199,7 @@ def _refuse_text(X: Any) -> None:
     if isinstance(first, Mapping):
         raise DataError(f"X holds records ({_quoted(first)}); models take numbers: {_USE_TEXT}.")
     if isinstance(first, (list, tuple, np.ndarray)) and len(np.shape(first)) == 1:
-        odd = next((v for v in first if isinstance(v, (str, bytes)) and not _is_number(v)), None)
+        odd = next((v for v in first if isinstance(v, (str, bytes)) and not is_number(v)), None)
         if odd is not None:
             raise DataError(f"X holds text ({_quoted(odd)}); models take numbers: {_USE_TEXT}.")
 
@@ -211,7 +212,14 @@ def _first(values: Iterable[object]) -> object:
     return None
 
 
-def _is_number(text: str | bytes) -> bool:
+def is_number(text: str | bytes) -> bool:
+    """Whether a text is the decimal form of a number.
+
+    Examples
+    --------
+    >>> is_number(" 1e3 "), is_number("1,5")
+    (True, False)
+    """
     try:
         float(text)
     except ValueError:
@@ -262,10 +270,7 @@ def _converted(X: Any, name: str) -> CSR:
         ).tocsr()
     if made.indices.dtype != np.int32:
         made = sparse.csr_array((made.data, made.indices.astype(np.int32), made.indptr), shape=made.shape)
-    if not made.has_canonical_format:
-        made = made.copy()  # because duplicates are summed in place
-        made.sum_duplicates()
-    return made
+    return canonical(made)
 
 
 def _structure_fault(indptr: Array, indices: Array, data: Array, n_rows: int, n_columns: int) -> str | None:

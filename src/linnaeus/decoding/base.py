@@ -7,6 +7,7 @@ children are tops.
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -36,6 +37,7 @@ __all__ = [
     "less_theta",
     "plain_theta",
     "positions",
+    "scored_families",
     "stacked",
     "theta_per_node",
 ]
@@ -197,6 +199,15 @@ def positions(taxonomy: Taxonomy, columns: IntArray, *, with_root: bool = False)
     if taxonomy.root is not None and not with_root:
         position[taxonomy.root] = -1
     return position
+
+
+def scored_families(taxonomy: Taxonomy, columns: IntArray) -> Iterator[IntArray]:
+    """Columns of the top nodes, then of the children of every node; families without scores are empty."""
+    edges, place = hierarchy(taxonomy), positions(taxonomy, columns)
+    families = (edges.child_indices[a:b] for a, b in itertools.pairwise(edges.child_indptr))
+    for family in itertools.chain([edges.tops], families):
+        at = place[family]
+        yield at[at >= 0]
 
 
 def in_blocks(kernel: Callable[[FloatArray], tuple[IntArray, IntArray]], S: FloatArray, n_nodes: int) -> CSR:

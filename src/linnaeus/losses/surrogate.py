@@ -17,6 +17,7 @@ tests compare them with these.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from types import ModuleType
 from typing import Protocol, TypeVar
 
@@ -48,6 +49,22 @@ class Surrogate(Protocol):
 
     def conjugate(self, a: V, xp: ModuleType = np) -> V:
         """The term of a dual variable in the dual objective."""
+
+
+class _Smooth(ABC):
+    """A loss with a slope, which is computed together with the value."""
+
+    @abstractmethod
+    def expand(self, t: V, xp: ModuleType = np) -> tuple[V, V, V]:
+        """(value, slope, curvature)."""
+
+    def slope(self, t: V, xp: ModuleType = np) -> V:
+        """Its derivative by t."""
+        return self.expand(t, xp)[1]
+
+    def curvature(self, t: V, xp: ModuleType = np) -> V:
+        """Its second derivative by t."""
+        return self.expand(t, xp)[2]
 
 
 class Hinge:
@@ -82,8 +99,8 @@ class Hinge:
         return a
 
 
-class SquaredHinge:
-    """max(0, 1 - t)^2.
+class SquaredHinge(_Smooth):
+    """max(0, 1 - t)^2; the curvature is 2 where t < 1, and jumps there.
 
     Examples
     --------
@@ -95,14 +112,6 @@ class SquaredHinge:
         """The loss at margins t."""
         margin = xp.asarray(t)
         return xp.clip(1 - margin, 0, None) ** 2
-
-    def slope(self, t: V, xp: ModuleType = np) -> V:
-        """Its derivative by t."""
-        return self.expand(t, xp)[1]
-
-    def curvature(self, t: V, xp: ModuleType = np) -> V:
-        """2 where t < 1; its derivative jumps there."""
-        return self.expand(t, xp)[2]
 
     def expand(self, t: V, xp: ModuleType = np) -> tuple[V, V, V]:
         """(value, slope, curvature)."""
@@ -116,7 +125,7 @@ class SquaredHinge:
         return dual - 0.25 * dual**2
 
 
-class Logistic:
+class Logistic(_Smooth):
     """log(1 + e^-t), linear below t = -80, where e^-t would soon overflow and adds nothing.
 
     Examples
@@ -131,14 +140,6 @@ class Logistic:
         near = xp.clip(margin, _LINEAR_BELOW, None)
         e = xp.exp(-near)
         return _log(1 + e, e, xp) + (near - margin)
-
-    def slope(self, t: V, xp: ModuleType = np) -> V:
-        """Its derivative by t."""
-        return self.expand(t, xp)[1]
-
-    def curvature(self, t: V, xp: ModuleType = np) -> V:
-        """p (1 - p)."""
-        return self.expand(t, xp)[2]
 
     def expand(self, t: V, xp: ModuleType = np) -> tuple[V, V, V]:
         """(value, slope, curvature)."""

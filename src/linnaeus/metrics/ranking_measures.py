@@ -12,7 +12,7 @@ on the best k labels are in `linnaeus.metrics.top_k`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -152,14 +152,11 @@ def coverage(gold: object, scores: object, taxonomy: Taxonomy | None = None, *, 
     """
     ranking = as_ranking(gold, scores, taxonomy, labels)
     values = np.zeros(ranking.n_docs)
-    for rows, S in ranking.blocks():
-        for i, row in enumerate(rows):
-            gold_columns = _gold_columns(ranking.Y, row)
-            ranked = gold_columns[gold_columns < ranking.n_labels]
-            if len(ranked) < len(gold_columns):
-                values[row] = len(gold_columns) - len(ranked) + ranking.n_labels
-            elif len(ranked):
-                values[row] = (S[i] >= S[i, ranked].min()).sum()
+    for row, f, ranked, n_gold in _documents(ranking):
+        if len(ranked) < n_gold:
+            values[row] = n_gold - len(ranked) + ranking.n_labels
+        elif n_gold:
+            values[row] = (f >= f[ranked].min()).sum()
     return ranking.mean(values, "ties against")
 
 
@@ -280,19 +277,21 @@ def _mean_of_ranked(ranking: Ranking, values: FloatArray, rows: IntArray, conven
     return ranking.mean(kept, note, n_skipped=len(values) - len(kept))
 
 
-def _gold_columns(Y: CSR, row: int) -> IntArray:
-    columns: IntArray = Y.indices[Y.indptr[row] : Y.indptr[row + 1]]
-    return columns
+def _documents(ranking: Ranking) -> Iterator[tuple[int, FloatArray, IntArray, int]]:
+    """Of every document: its row, its scores, the columns of its gold labels that are ranked, and how many it has."""
+    Y = ranking.Y
+    for rows, S in ranking.blocks():
+        for row, f in zip(rows.tolist(), S, strict=True):
+            gold = Y.indices[Y.indptr[row] : Y.indptr[row + 1]]
+            yield row, f, gold[gold < ranking.n_labels], len(gold)
 
 
 def _per_document(ranking: Ranking, one: Callable[[FloatArray, IntArray, int], float], convention: str) -> Score:
-    values = []
-    for rows, S in ranking.blocks():
-        for i, row in enumerate(rows):
-            gold = _gold_columns(ranking.Y, row)
-            ranked = gold[gold < ranking.n_labels]
-            if len(gold) > 0 and len(ranked) < ranking.n_labels:
-                values.append(one(S[i], ranked, len(gold)))
+    values = [
+        one(f, ranked, n_gold)
+        for _, f, ranked, n_gold in _documents(ranking)
+        if n_gold and len(ranked) < ranking.n_labels
+    ]
     note = f"{convention}; without documents that have no or all labels"
     return ranking.mean(np.array(values), note, n_skipped=ranking.n_docs - len(values))
 

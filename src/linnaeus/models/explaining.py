@@ -24,7 +24,7 @@ from linnaeus.order import best_columns
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, Array, FloatArray, IntArray, Matrix, ObjectArray, is_sparse
 
-__all__ = ["Contrast", "KeptDocuments", "Neighbour", "NodeExplanation", "explain_path", "one_row"]
+__all__ = ["Contrast", "KeptDocuments", "Neighbour", "NodeExplanation", "best_answer", "explain_path", "one_row"]
 
 _FEW = 8  # rivals that are scored one by one
 Weights = Callable[[IntArray, int], FloatArray]
@@ -88,6 +88,39 @@ class _Scored(Protocol):
     @property
     def nested_(self) -> bool: ...
     def _scores(self, X: Matrix) -> FloatArray: ...
+
+
+class _Answering(Protocol):
+    """What answers documents: a model."""
+
+    @property
+    def nodes_(self) -> IntArray: ...
+    def answers(self, X: object, /, *, closed: bool | None = None) -> CSR: ...
+    def top_nodes(self, X: object, k: int = 5, /) -> tuple[IntArray, FloatArray]: ...
+
+
+def best_answer(model: _Answering, X: Matrix, scores: FloatArray) -> int:
+    """The best of the most specific labels of one document's answer; the best node of all where it is empty.
+
+    Parameters
+    ----------
+    model : TaxonomyClassifier
+        A fitted model.
+    X : matrix of shape (1, n_features)
+        The document, as the model takes it.
+    scores : ndarray of shape (n_nodes_with_scores,)
+        Its scores of ``model.nodes_``.
+
+    Returns
+    -------
+    int
+        The number of the node; of equal scores the smallest.
+    """
+    column_of = {v: i for i, v in enumerate(model.nodes_.tolist())}
+    answered: list[int] = [v for v in model.answers(X, closed=False).indices.tolist() if v in column_of]
+    if not answered:
+        return int(model.top_nodes(X, 1)[0][0, 0])
+    return max(answered, key=lambda v: (scores[column_of[v]], -v))
 
 
 def explain_path(

@@ -22,7 +22,7 @@ from linnaeus.engine.gpu import GPUEngine, gpu_if_any
 from linnaeus.engine.limits import blocks
 from linnaeus.errors import ParameterError, check_number
 from linnaeus.models.base import TaxonomyClassifier
-from linnaeus.models.explaining import NodeExplanation, explain_path, one_row
+from linnaeus.models.explaining import NodeExplanation, best_answer, explain_path, one_row
 from linnaeus.models.pruning import LinearWeights, find_threshold
 from linnaeus.models.subtrees import Subtrees, branching
 from linnaeus.typing import CSR, Array, FloatArray, IntArray, Matrix, is_sparse
@@ -146,17 +146,8 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
         X = self._check_X(one_row(x), reset=False)
         if X.shape[0] != 1:
             raise ParameterError(f"explain takes one document; got {X.shape[0]}.")
-        target = self._best_answer(X) if node is None else self.taxonomy_.index(node)
+        target = best_answer(self, X, self._scores(X)[0]) if node is None else self.taxonomy_.index(node)
         return explain_path(self, X, target, k, self._weights_of, self.intercept_)
-
-    def _best_answer(self, X: Matrix) -> int:
-        """The best of the most specific labels of one document's answer; the best node of all where it is empty."""
-        column_of = {v: i for i, v in enumerate(self.nodes_.tolist())}
-        found = [v for v in self.answers(X, closed=False).indices.tolist() if v in column_of]
-        if not found:
-            return int(self.top_nodes(X, 1)[0][0, 0])
-        scores = self._scores(X)[0, [column_of[v] for v in found]]
-        return int(found[int(scores.argmax())])
 
     def _weights_of(self, features: IntArray, column: int) -> FloatArray:
         """Weights of some features for one label."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from linnaeus.errors import ParameterError
 from linnaeus.models.base import TaxonomyClassifier
-from linnaeus.models.explaining import NodeExplanation, explain_path
+from linnaeus.models.explaining import NodeExplanation, best_answer, explain_path
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import FloatArray, IntArray, Matrix, is_sparse
 
@@ -65,7 +65,7 @@ def explain_by_occlusion(
     without[np.arange(len(features)), features] = 0.0
     S = np.concatenate([np.asarray(part, dtype=np.float64) for part in model.score_blocks(inputs(without))])
     change = S[-1] - S[:-1]
-    target = _best_answer(model, inputs(row), S[-1]) if node is None else model.taxonomy_.index(node)
+    target = best_answer(model, inputs(row), S[-1]) if node is None else model.taxonomy_.index(node)
     document = _Scored(model.taxonomy_, model.nodes_, model.nested_, S[-1:])
 
     def weights_of(_: IntArray, column: int) -> FloatArray:
@@ -73,12 +73,3 @@ def explain_by_occlusion(
 
     found = explain_path(document, row, target, k, weights_of, S[-1] - change.sum(axis=0))
     return [replace(step, approximate=True) for step in found]
-
-
-def _best_answer(model: TaxonomyClassifier, X: Matrix, scores: FloatArray) -> int:
-    """The best of the most specific labels of the answer; the best node of all where it is empty."""
-    column_of = {v: i for i, v in enumerate(model.nodes_.tolist())}
-    answer = [v for v in model.answers(X, closed=False).indices.tolist() if v in column_of]
-    if not answer:
-        return int(model.top_nodes(X, 1)[0][0, 0])
-    return max(answer, key=lambda v: (scores[column_of[v]], -v))

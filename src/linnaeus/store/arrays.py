@@ -28,7 +28,7 @@ import numpy as np
 from linnaeus.errors import StoreError
 from linnaeus.typing import CSR, Array, IntArray
 
-__all__ = ["DAMAGED", "file_sha256", "map_arrays", "pack", "unpack", "write_arrays"]
+__all__ = ["DAMAGED", "map_arrays", "pack", "unpack", "write_arrays"]
 
 # What Python and NumPy raise where values are not what they should be.
 DAMAGED = (
@@ -103,12 +103,6 @@ def _pieces(array: Array) -> Iterator[bytes | memoryview]:
         piece = np.ascontiguousarray(array[a : a + rows])
         if piece.nbytes:
             yield piece.astype(piece.dtype.newbyteorder("<"), copy=False).reshape(-1).view(np.uint8).data
-
-
-def file_sha256(path: Path) -> str:
-    """The SHA-256 of a file."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def map_arrays(path: Path) -> dict[str, Array]:

@@ -22,10 +22,10 @@ from typing import Any
 
 from linnaeus import __version__, registry
 from linnaeus.errors import LinnaeusError, StoreError
-from linnaeus.files import naming, replace_file
+from linnaeus.files import file_sha256, naming, replace_file
 from linnaeus.models.classifier import Classifier
 from linnaeus.pipeline import Pipeline
-from linnaeus.store.arrays import DAMAGED, file_sha256, map_arrays, write_arrays
+from linnaeus.store.arrays import DAMAGED, map_arrays, write_arrays
 from linnaeus.store.checking import check_model
 from linnaeus.store.codec import decode, encode
 from linnaeus.store.tables import LARGE

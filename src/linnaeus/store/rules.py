@@ -22,6 +22,7 @@ from linnaeus.typing import IntArray, is_sparse
 
 if TYPE_CHECKING:
     from linnaeus.features.embedding import EmbeddedText
+    from linnaeus.features.hashed import HashedText
     from linnaeus.features.kernel_map import KernelMap
     from linnaeus.features.spectrum import SpectrumFeatures
     from linnaeus.features.text import TextFeatures
@@ -278,12 +279,20 @@ def _map_width(features: KernelMap, deep: bool) -> int:
     return sizes["columns"]
 
 
-def _text_width(features: TextFeatures) -> int:
+def _checked_fields(features: TextFeatures | HashedText, *switches: str) -> dict[str, float]:
+    """Weights of all fields; they and the parameters have the types that the class declares."""
     features._check_parameters()
-    fields = {**features.weights_, **features.kinds_}
-    check_names(fields, "TextFeatures.weights")
+    kind, fields = type(features).__name__, {**features.weights_, **features.kinds_}
+    check_names(fields, f"{kind}.weights")
     for name, weight in fields.items():
-        check_plain(Declared.of("weight float"), weight, f"TextFeatures.weights[{name!r}]")
+        check_plain(Declared.of("weight float"), weight, f"{kind}.weights[{name!r}]")
+    for name in switches:
+        check_plain(Declared.of(f"{name} bool"), getattr(features, name), f"{kind}.{name}")
+    return fields
+
+
+def _text_width(features: TextFeatures) -> int:
+    for name, weight in _checked_fields(features, "lowercase", "sublinear_tf").items():
         terms = features.vocabulary_[name]
         if not is_strings(terms.tolist()) or len(set(terms.tolist())) != len(terms):
             raise StoreError(f"TextFeatures.terms of {name!r} are not unique strings")
@@ -296,19 +305,11 @@ def _text_width(features: TextFeatures) -> int:
             )
             if not np.abs(idf * weight).max() < 1e15:  # its square is finite in single precision
                 raise StoreError(f"TextFeatures.idf of {name!r} is out of range")
-    for name in ("lowercase", "sublinear_tf"):
-        check_plain(Declared.of(f"{name} bool"), getattr(features, name), f"TextFeatures.{name}")
     return sum(map(len, features.vocabulary_.values()))
 
 
-def _hashed_width(features: Any) -> int:
-    features._check_parameters()
-    fields = {**features.weights_, **features.kinds_}
-    check_names(fields, "HashedText.weights")
-    for name, weight in fields.items():
-        check_plain(Declared.of("weight float"), weight, f"HashedText.weights[{name!r}]")
-    for name in ("lowercase", "sublinear_tf", "signed"):
-        check_plain(Declared.of(f"{name} bool"), getattr(features, name), f"HashedText.{name}")
+def _hashed_width(features: HashedText) -> int:
+    _checked_fields(features, "lowercase", "sublinear_tf", "signed")
     if not all(isinstance(count, int) and count > 0 for count in features.terms_.values()):
         raise StoreError("HashedText.counts are not positive numbers")
     return 2 ** int(features.bits)

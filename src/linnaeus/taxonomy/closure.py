@@ -22,6 +22,7 @@ __all__ = [
     "UNKNOWN",
     "ancestor_matrix",
     "ancestor_sets",
+    "canonical",
     "close",
     "descendant_sets",
     "frontier",
@@ -84,6 +85,14 @@ def pattern(indptr: IntArray, indices: IntArray, n_columns: int) -> CSR:
     return sparse.csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_columns))
 
 
+def canonical(rows: CSR) -> CSR:
+    """The same matrix with sorted indices and without duplicates; a copy unless it is so already."""
+    if not rows.has_canonical_format:
+        rows = rows.copy()  # because duplicates are summed in place
+        rows.sum_duplicates()
+    return rows
+
+
 def _as_pattern(taxonomy: Taxonomy, Y: Matrix) -> CSR:
     """Y as canonical CSR without stored zeros, one column per node; the input is not modified."""
     from scipy import sparse
@@ -96,10 +105,7 @@ def _as_pattern(taxonomy: Taxonomy, Y: Matrix) -> CSR:
     if rows.nnz and not rows.data.all():
         rows = rows.copy()
         rows.eliminate_zeros()
-    if not rows.has_canonical_format:
-        rows = rows.copy()
-        rows.sum_duplicates()
-    return rows
+    return canonical(rows)
 
 
 def _index_arrays(Y: CSR) -> tuple[IntArray, IntArray]:

@@ -24,6 +24,7 @@ import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from linnaeus.data.matrices import is_number
 from linnaeus.data.readers.source import ReadOptions
 from linnaeus.errors import DataError, nearest
 
@@ -32,7 +33,6 @@ __all__ = [
     "choose_columns",
     "first_of",
     "is_missing",
-    "is_number",
     "names_columns",
     "residues",
     "row_is_header",
@@ -276,15 +276,6 @@ def first_of(available: Iterable[str], known: Sequence[str]) -> str | None:
 def is_missing(cell: str) -> bool:
     """Whether a cell says that there is no value."""
     return cell.strip().lower() in MISSING
-
-
-def is_number(cell: str) -> bool:
-    """Whether a cell holds a number."""
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
 
 
 SAMPLE = 100  # rows looked at

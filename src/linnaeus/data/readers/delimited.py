@@ -23,12 +23,12 @@ from typing import TypedDict
 import numpy as np
 
 from linnaeus.data.dataset import Dataset
+from linnaeus.data.matrices import is_number
 from linnaeus.data.readers.columns import (
     SAMPLE,
     ColumnRoles,
     choose_columns,
     is_missing,
-    is_number,
     names_columns,
     residues,
     row_is_header,

@@ -19,6 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from linnaeus.data.dataset import Dataset
+from linnaeus.data.matrices import is_number
 from linnaeus.data.readers.source import InputFile, ReadOptions
 from linnaeus.errors import DataError, place
 from linnaeus.typing import CSR, IntArray
@@ -135,11 +136,9 @@ def _parse_features(text: str, indices: array[int], values: array[float], where:
 
 def _is_pair(pair: str) -> bool:
     index, colon, value = pair.partition(":")
-    try:
-        float(value)
-    except ValueError:
-        return False
-    return bool(colon) and index.isdecimal() and len(index.lstrip("0")) < 11 and int(index) < LARGEST
+    return (
+        bool(colon) and is_number(value) and index.isdecimal() and len(index.lstrip("0")) < 11 and int(index) < LARGEST
+    )
 
 
 def _matrix(

@@ -34,8 +34,34 @@ from linnaeus.typing import CSR, FloatArray, IntArray
 __all__ = ["InstanceCut", "SetSize"]
 
 
+class _Regression(CutOff):
+    """A number for every document, learned by a regression on its best scores.
+
+    Not a dataclass itself: the fields are those of the cut-offs, in their own order.
+    """
+
+    n_scores: int
+    penalty: float | None
+    weights: Sequence[float] | None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("n_scores", self.n_scores, least=1, whole=True)
+        if self.penalty is not None:
+            check_number("penalty", self.penalty, least=0)
+        if self.weights is not None:
+            object.__setattr__(self, "weights", tuple(float(w) for w in self.weights))
+
+    @property
+    def fitted(self) -> bool:
+        return self.weights is not None
+
+    def _features(self, held: HeldOut) -> FloatArray:
+        return score_features(held.S, max(1, min(self.n_scores, held.S.shape[1])))
+
+
 @dataclass(frozen=True)
-class InstanceCut(CutOff):
+class InstanceCut(_Regression):
     """Every label with a score above the document's own threshold.
 
     Parameters
@@ -78,19 +104,9 @@ class InstanceCut(CutOff):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("target", self.target, ("errors", "f1"))
-        check_number("n_scores", self.n_scores, least=1, whole=True)
-        if self.penalty is not None:
-            check_number("penalty", self.penalty, least=0)
-        if self.weights is not None:
-            object.__setattr__(self, "weights", tuple(float(w) for w in self.weights))
-
-    @property
-    def fitted(self) -> bool:
-        return self.weights is not None
 
     def _fit(self, held: HeldOut, metric: Metric) -> InstanceCut:
-        n_scores = max(1, min(self.n_scores, held.S.shape[1]))
-        F = score_features(held.S, n_scores)
+        F = self._features(held)
         weights, constant = ridge(F, best_cuts(held, self.target).theta, self.penalty)
         return replace(self, weights=tuple(weights.tolist()), constant=constant)
 
@@ -116,7 +132,7 @@ class InstanceCut(CutOff):
 
 
 @dataclass(frozen=True)
-class SetSize(CutOff):
+class SetSize(_Regression):
     """As many of the best labels as the document is expected to have.
 
     Parameters
@@ -163,21 +179,11 @@ class SetSize(CutOff):
         super().__post_init__()
         check_choice("method", self.method, ("poisson", "ordinal", "ridge"))
         check_choice("target", self.target, ("size", "errors", "f1"))
-        check_number("n_scores", self.n_scores, least=1, whole=True)
-        if self.penalty is not None:
-            check_number("penalty", self.penalty, least=0)
-        if self.weights is not None:
-            object.__setattr__(self, "weights", tuple(float(w) for w in self.weights))
         object.__setattr__(self, "cut_points", tuple(float(b) for b in self.cut_points))
         object.__setattr__(self, "sizes", tuple(int(size) for size in self.sizes))
 
-    @property
-    def fitted(self) -> bool:
-        return self.weights is not None
-
     def _fit(self, held: HeldOut, metric: Metric) -> SetSize:
-        n_scores = max(1, min(self.n_scores, held.S.shape[1]))
-        F = score_features(held.S, n_scores)
+        F = self._features(held)
         sizes = np.diff(held.gold.indptr) if self.target == "size" else best_cuts(held, self.target).size
         occurred = tuple(np.unique(sizes).tolist())
         if self.method == "ordinal":

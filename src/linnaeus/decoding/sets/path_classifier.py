@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from linnaeus.decoding.base import Theta, hierarchy, positions
+from linnaeus.decoding.base import Theta, scored_families
 from linnaeus.decoding.sets.search import Descent, LocalSearch, chosen_ends
 from linnaeus.errors import DataError, ParameterError
 from linnaeus.taxonomy.closure import row_numbers
@@ -174,12 +174,8 @@ def path_features(S: FloatArray, ends: CSR, taxonomy: Taxonomy, columns: IntArra
 
 def _among_siblings(S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> tuple[FloatArray, FloatArray]:
     """How many siblings score higher, and the score less that of the best sibling of all (at most 0, at least -10)."""
-    edges, place = hierarchy(taxonomy), positions(taxonomy, columns)
-    families = [edges.child_indices[a:b] for a, b in zip(edges.child_indptr[:-1], edges.child_indptr[1:], strict=True)]
     rank, gap = np.zeros(S.shape), np.zeros(S.shape)
-    for family in [edges.tops, *families]:
-        at = place[family]
-        at = at[at >= 0]
+    for at in scored_families(taxonomy, columns):
         if len(at) > 1:
             own = S[:, at]
             rank[:, at] = np.argsort(np.argsort(-own, axis=1, kind="stable"), axis=1)

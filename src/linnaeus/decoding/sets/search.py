@@ -21,7 +21,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from linnaeus.decoding.base import as_given, hierarchy, positions
+from linnaeus.decoding.base import as_given, hierarchy, positions, scored_families
 from linnaeus.decoding.rules import Rules
 from linnaeus.decoding.set_weights import SetWeights, scored_inner
 from linnaeus.decoding.sets.best_sets import best_sets
@@ -196,12 +196,8 @@ def path_scores(S: FloatArray, ends: CSR, taxonomy: Taxonomy, columns: IntArray,
 
 def _best_children(S: FloatArray, taxonomy: Taxonomy, columns: IntArray, r: int) -> BoolArray:
     """Which scored nodes are among the r best of the children of some parent, ties by number."""
-    edges, place = hierarchy(taxonomy), positions(taxonomy, columns)
     found = np.zeros(S.shape, dtype=bool)
-    families = [edges.child_indices[a:b] for a, b in zip(edges.child_indptr[:-1], edges.child_indptr[1:], strict=True)]
-    for family in [edges.tops, *families]:
-        at = place[family]
-        at = at[at >= 0]
+    for at in scored_families(taxonomy, columns):
         if len(at):
             best = np.argsort(-S[:, at], axis=1, kind="stable")[:, :r]
             np.put_along_axis(found, at[best], True, axis=1)

@@ -11,14 +11,12 @@ walk downwards; rankings over all nodes (`top`) and decoders that compare nodes 
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from functools import reduce
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -29,8 +27,8 @@ from linnaeus.decoding.set_weights import SetWeights, by_suppression
 from linnaeus.decoding.sets.search import Descent, ExactSearch
 from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.engine.limits import blocks, rows_that_fit
-from linnaeus.errors import DataError, check_choice
-from linnaeus.models.fitting import check_training
+from linnaeus.errors import check_choice
+from linnaeus.models.fitting import check_training, document_weights, require_two_classes, warn_not_converged
 from linnaeus.models.linear import LinearTaxonomyClassifier
 from linnaeus.models.topdown.local import Family, LocalSolution, LocalTraining, packs, solve_pack
 from linnaeus.progress import progress
@@ -47,15 +45,6 @@ class LocalClassifiers(LinearTaxonomyClassifier):
     """Families of binary problems, and answers from the top downwards."""
 
     conditional_scores: ClassVar[bool] = True
-    C: float
-    loss: str
-    fit_intercept: bool
-    tol: float
-    max_iter: int
-    n_jobs: int | None
-    engine: str | Engine | None
-    random_state: int | np.random.RandomState | None
-    verbose: int
     stop_nodes_: IntArray
     stop_weights_: Matrix
     stop_intercept_: FloatArray
@@ -109,8 +98,7 @@ class LocalClassifiers(LinearTaxonomyClassifier):
         sizes = np.diff(problem.frontier.indptr)
         self.one_label_, self.some_empty_ = bool((sizes == 1).all()), bool((sizes == 0).any())
         labels = np.flatnonzero(np.diff(given.indptr))
-        if problem.codec.single_label and len(labels) < 2:
-            raise DataError(f"y has only one class, {problem.taxonomy.names[labels[0]]!r}; a classifier needs two.")
+        require_two_classes(problem, labels)
         indptr, parents = parent_sets(problem.taxonomy)
         inner = parents[np.isin(row_numbers(indptr), self.nodes_)]  # above a node that has documents
         self.stop_nodes_, learned = self._stops(np.intersect1d(labels, inner).astype(np.int32))
@@ -119,10 +107,8 @@ class LocalClassifiers(LinearTaxonomyClassifier):
 
     def _learn(self, problem: Problem, families: list[Family]) -> None:
         """Solve the families; set weights, objective and gap."""
-        weights = np.ones(problem.n_docs) if problem.weights is None else problem.weights
-        training = LocalTraining(
-            problem.X, self.C * weights, self.loss, 1.0 if self.fit_intercept else 0.0, self.tol, self.max_iter
-        )
+        bound, bias = self.C * document_weights(problem), 1.0 if self.fit_intercept else 0.0
+        training = LocalTraining(problem.X, bound, self.loss, bias, self.tol, self.max_iter)
         tasks = packs(filter(None, map(_undecided, families)), dense=isinstance(problem.X, np.ndarray))
         # One seed per pack, whatever thread solves it: the model does not depend on n_jobs.
         entropy = check_random_state(self.random_state).randint(2**31)
@@ -177,11 +163,10 @@ class LocalClassifiers(LinearTaxonomyClassifier):
         self.n_iter_ = max([part.n_iter for part in found], default=0)
         unfinished = sum(not part.converged for part in found)
         if unfinished:
-            warnings.warn(
+            warn_not_converged(
                 f"{unfinished} of {len(found)} blocks of families stopped at max_iter={self.max_iter} before the gap "
-                f"was {self.tol:g} of the objective; raise max_iter or tol, or scale the features.",
-                ConvergenceWarning,
-                stacklevel=4,
+                f"was {self.tol:g} of the objective",
+                advice="increase max_iter or tol, or scale the features",
             )
 
     # -- answering -----------------------------------------------------------------------------------------------------

@@ -11,14 +11,12 @@ part at each of its parents. New documents go to the best child until there is n
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from linnaeus.data.check import Problem
@@ -26,7 +24,7 @@ from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.errors import DataError, check_choice
 from linnaeus.losses.pair_cost import pair_cost
 from linnaeus.models.base import TaxonomyClassifier
-from linnaeus.models.fitting import check_training
+from linnaeus.models.fitting import check_training, warn_not_converged
 from linnaeus.models.ranking.attributes import class_attributes
 from linnaeus.models.ranking.problem import RankingProblem, class_arrays
 from linnaeus.models.ranking.set_sizes import SET_SIZES, SetSizes
@@ -160,11 +158,10 @@ class DivideAndConquerSVM(SetSizes, TaxonomyClassifier):
         with single_blas_thread():
             self._train_with_sizes(Y, problem.taxonomy, train, scores)
         if self.unfinished_:
-            warnings.warn(
+            warn_not_converged(
                 f"{self.unfinished_} nodes stopped at max_iter={self.max_iter} before the gap was {self.tol:g} of the "
-                "objective; raise max_iter or tol, or scale the features.",
-                ConvergenceWarning,
-                stacklevel=3,
+                "objective",
+                advice="increase max_iter or tol, or scale the features",
             )
 
     def _lay_out(self, taxonomy: Taxonomy) -> None:
