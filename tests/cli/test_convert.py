@@ -24,9 +24,9 @@ def vectors(tmp_path):
 
 
 def test_converted_vectors_train_predict_and_evaluate_as_the_file_does(vectors, linnaeus) -> None:
-    told = json.loads(linnaeus("data", "convert", vectors / "docs.txt", "--output", vectors / "folder", "--json").out)
-    assert told["documents"] == 60
-    assert told["labelled"]
+    report = json.loads(linnaeus("data", "convert", vectors / "docs.txt", "--output", vectors / "folder", "--json").out)
+    assert report["documents"] == 60
+    assert report["labelled"]
     models = {}
     for name in ("docs.txt", "folder"):
         linnaeus("train", "--data", vectors / name, "--output", vectors / f"model-{name}")
@@ -76,8 +76,8 @@ def texts(tmp_path):
 )
 def test_texts_are_converted_as_training_does_it_in_memory(texts, linnaeus, options) -> None:
     convert = ("data", "convert", texts / "docs.jsonl", "--output", texts / "folder", "--json", *options)
-    told = json.loads(linnaeus(*convert).out)
-    assert (told["documents"], told["kind"], told["labelled"]) == (60, "sparse", True)
+    report = json.loads(linnaeus(*convert).out)
+    assert (report["documents"], report["kind"], report["labelled"]) == (60, "sparse", True)
     linnaeus("train", "--data", texts / "docs.jsonl", "--output", texts / "model", "--test-size", 0, *options)
     pipe, data = load(texts / "model"), read_dataset(texts / "folder")
     X = pipe.matrix(read_dataset(texts / "docs.jsonl").documents)

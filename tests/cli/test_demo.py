@@ -27,9 +27,9 @@ def test_the_demo_measures_explains_and_saves(linnaeus, tmp_path) -> None:
     assert any("sparse" in name for name in names[0])
     examples = tmp_path / "demo-examples.jsonl"
     assert len(examples.read_text().splitlines()) > 500
-    told = json.loads(linnaeus("evaluate", tmp_path / "demo", examples, "--json").out)["metrics"]
+    report = json.loads(linnaeus("evaluate", tmp_path / "demo", examples, "--json").out)["metrics"]
     shown = next(line for line in result.out.splitlines() if "hierarchical f1" in line).split()
-    assert f"{told['hierarchical_f1']:.4f}" == shown[-1], "the demo and evaluate tell the same"
+    assert f"{report['hierarchical_f1']:.4f}" == shown[-1], "the demo and evaluate report the same"
 
 
 def test_a_difference_is_called_chance_only_if_it_may_be_none() -> None:

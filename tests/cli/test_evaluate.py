@@ -119,11 +119,11 @@ def test_wrong_input_ends_with_1_and_names_file_and_line(evaluate, worked):
 
 
 def test_a_saved_model_on_labelled_documents(linnaeus, trained):
-    told = json.loads(linnaeus("evaluate", trained / "model", trained / "docs.jsonl", "--json").out)
-    assert told["metrics"]["hierarchical_f1"] == 1
-    assert told["metrics"]["ranking_loss"] == 0
-    assert told["seconds_per_document"] > 0
-    assert told["model_bytes"] > 1000
+    report = json.loads(linnaeus("evaluate", trained / "model", trained / "docs.jsonl", "--json").out)
+    assert report["metrics"]["hierarchical_f1"] == 1
+    assert report["metrics"]["ranking_loss"] == 0
+    assert report["seconds_per_document"] > 0
+    assert report["model_bytes"] > 1000
 
 
 @pytest.mark.parametrize("learn", ["given", "closed"])
@@ -147,8 +147,8 @@ def test_a_second_system_is_matched_by_id(linnaeus, trained):
     answers = trained / "answers.jsonl"
     linnaeus("predict", trained / "model", trained / "docs.jsonl", "-o", answers)
     answers.write_text("".join(reversed(answers.read_text().splitlines(keepends=True))))
-    told = linnaeus("evaluate", trained / "model", trained / "docs.jsonl", "--compare", answers, "--json")
-    assert json.loads(told.out)["comparison"][0]["second"] == 1
+    result = linnaeus("evaluate", trained / "model", trained / "docs.jsonl", "--compare", answers, "--json")
+    assert json.loads(result.out)["comparison"][0]["second"] == 1
 
 
 @pytest.mark.parametrize("kind", ["indicator", "paths", "labels"])
@@ -168,8 +168,8 @@ def test_models_of_every_label_kind_are_measured_alike(linnaeus, trained, kind):
     }[kind]
     model = package.Pipeline(package.OneVsRestSVM(tax, random_state=0), TextFeatures()).fit(data.documents, y)
     package.save(model, trained / kind)
-    told = json.loads(linnaeus("evaluate", trained / kind, trained / "docs.jsonl", "--json").out)
-    assert told["metrics"]["micro_f1"] == told["metrics"]["hierarchical_f1"] == 1
+    report = json.loads(linnaeus("evaluate", trained / kind, trained / "docs.jsonl", "--json").out)
+    assert report["metrics"]["micro_f1"] == report["metrics"]["hierarchical_f1"] == 1
     first = linnaeus("predict", trained / kind, trained / "docs.jsonl").out.splitlines()[0]
     assert [entry["label"] for entry in json.loads(first)["labels"]] == ["Cats"]
 
@@ -188,18 +188,18 @@ def test_the_label_column_of_the_answers_can_be_named(linnaeus, trained):
     lines = [json.dumps({"id": row["id"], "mine": row["labels"], "labels": ["Dogs"]}) for row in rows]
     (trained / "odd.jsonl").write_text("\n".join(lines))
     arguments = ["evaluate", "-t", trained / "topics.tsv", "-g", trained / "docs.jsonl", "-p", trained / "odd.jsonl"]
-    told = linnaeus(*arguments, "--labels", "mine", "--json")
-    assert told.code == 0, told.err
-    assert json.loads(told.out)["metrics"]["micro_f1"] == 1
+    result = linnaeus(*arguments, "--labels", "mine", "--json")
+    assert result.code == 0, result.err
+    assert json.loads(result.out)["metrics"]["micro_f1"] == 1
     assert json.loads(linnaeus(*arguments, "--json").out)["metrics"]["micro_f1"] < 1
 
 
 def test_a_file_without_any_known_label_is_refused(linnaeus, trained):
     (trained / "edges.tsv").write_text("parent\tchild\nAnimalia\tFelidae\n")
-    told = linnaeus("evaluate", trained / "model", trained / "edges.tsv", "--no-header")
-    assert told.code != 0
-    assert "None of the 2 labels" in told.err
-    assert "edges.tsv" in told.err
+    result = linnaeus("evaluate", trained / "model", trained / "edges.tsv", "--no-header")
+    assert result.code != 0
+    assert "None of the 2 labels" in result.err
+    assert "edges.tsv" in result.err
 
 
 def test_the_table_of_nodes_is_sorted_and_written_as_a_file(evaluate, tmp_path):

@@ -51,8 +51,8 @@ def test_a_lexical_model_is_trained_explained_and_measured(linnaeus, vocabulary)
         "-o", vocabulary / "m", "--json",
     )  # fmt: skip
     assert made.code == 0, made.err
-    told = json.loads(made.out)
-    assert told["scores"]["precision_at_1"] == 1.0
+    report = json.loads(made.out)
+    assert report["scores"]["precision_at_1"] == 1.0
     measured = linnaeus("evaluate", vocabulary / "m", vocabulary / "docs.jsonl", "--json")
     assert measured.code == 0, measured.err
     explained = linnaeus("explain", vocabulary / "m", "--data", vocabulary / "docs.jsonl", "--id", "d0", "--json")

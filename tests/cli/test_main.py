@@ -23,15 +23,15 @@ def test_help_and_version(linnaeus) -> None:
 
 
 def test_models_are_listed_with_one_line_each(linnaeus) -> None:
-    told = json.loads(linnaeus("models", "--json").out)
-    assert [entry["name"] for entry in told] == list(registry.ALL_MODELS)
-    assert all("\n" not in entry["summary"] for entry in told)
+    report = json.loads(linnaeus("models", "--json").out)
+    assert [entry["name"] for entry in report] == list(registry.ALL_MODELS)
+    assert all("\n" not in entry["summary"] for entry in report)
     assert "OneVsRestSVM" in linnaeus("models").out
 
 
 def test_the_parameters_of_a_model_are_listed(linnaeus) -> None:
-    told = json.loads(linnaeus("models", "bsvm", "--json").out)
-    assert told["parameters"]["tol"] == 1e-3
+    report = json.loads(linnaeus("models", "bsvm", "--json").out)
+    assert report["parameters"]["tol"] == 1e-3
     assert "squared_hinge" in linnaeus("models", "OneVsRestSVM").out
     assert linnaeus("models", "nothing").code == 2
 

@@ -13,9 +13,9 @@ from linnaeus.cli.models import documented_parameters
 def test_parameters_come_with_what_they_do(linnaeus):
     shown = linnaeus("models", "OneVsRestSVM").out
     assert "squared_hinge" in shown
-    told = json.loads(linnaeus("models", "OneVsRestSVM", "--json").out)
-    assert told["parameters"]["C"] == 1.0
-    assert "loss" in told["descriptions"]["C"]
+    report = json.loads(linnaeus("models", "OneVsRestSVM", "--json").out)
+    assert report["parameters"]["C"] == 1.0
+    assert "loss" in report["descriptions"]["C"]
 
 
 @pytest.mark.parametrize("name", ["OneVsRestSVM", "RRSVM", "HM3", "TopDownSVM", "HBLR"])
@@ -55,11 +55,11 @@ def test_types_are_not_taken_for_descriptions():
 def test_a_saved_model_tells_what_it_is(linnaeus, files):
     train = ["train", "-t", files / "topics.tsv", "-d", files / "docs.jsonl", "-o", files / "model", "--min-df", 1]
     linnaeus(*train, "--C", 3, "--test-size", 0, "--calibrate", "platt", "--decoder", "best_label")
-    told = json.loads(linnaeus("models", files / "model", "--json").out)
-    assert (told["model"], told["C"], told["documents"], told["labels"]) == ("OneVsRestSVM", 3, 40, 4)
-    assert (told["decoder"], told["calibration"], told["fields"]) == ("best_label", "platt", "text (1)")
-    assert told["bytes"] > 1000
-    assert told["taxonomy_fingerprint"]
+    report = json.loads(linnaeus("models", files / "model", "--json").out)
+    assert (report["model"], report["C"], report["documents"], report["labels"]) == ("OneVsRestSVM", 3, 40, 4)
+    assert (report["decoder"], report["calibration"], report["fields"]) == ("best_label", "platt", "text (1)")
+    assert report["bytes"] > 1000
+    assert report["taxonomy_fingerprint"]
     assert "OneVsRestSVM" in linnaeus("models", files / "model").out
 
 

@@ -146,7 +146,7 @@ def test_errors_say_what_is_wrong(linnaeus, trained) -> None:
 def test_the_answers_can_be_evaluated(linnaeus, trained) -> None:
     answers = trained / "answers.tsv"
     linnaeus("predict", trained / "model", trained / "docs.jsonl", "--as", "tsv", "-o", answers)
-    told = linnaeus(
+    run = linnaeus(
         "evaluate",
         "--taxonomy",
         trained / "topics.tsv",
@@ -156,10 +156,10 @@ def test_the_answers_can_be_evaluated(linnaeus, trained) -> None:
         answers,
         "--json",
     )
-    assert told.code == 0, told.err
+    assert run.code == 0, run.err
     direct = linnaeus("evaluate", trained / "model", trained / "docs.jsonl", "--json")
     assert direct.code == 0, direct.err
-    figures = [json.loads(result.out)["metrics"] for result in (told, direct)]
+    figures = [json.loads(result.out)["metrics"] for result in (run, direct)]
     for measure in ("micro_f1", "hierarchical_f1", "macro_f1"):
         assert figures[0][measure] == figures[1][measure]
 

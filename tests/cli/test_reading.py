@@ -28,36 +28,36 @@ def table(tmp_path):
 
 def test_train_states_the_columns(linnaeus, table, tmp_path):
     file = table("a.csv", "nr,body,category,date", [(i, *row, 2020) for i, row in enumerate(ROWS)])
-    told = linnaeus("train", "-d", file, "-o", tmp_path / "m", "--json")
-    assert "columns: text 'body'; labels 'category'; id 'nr'; ignored 'date'" in told.err
-    assert json.loads(told.out)["columns"]["ignored"] == ["date"]
-    told = linnaeus("evaluate", tmp_path / "m", file, "--json")
-    assert "labels 'category'" in told.err
-    assert json.loads(told.out)["columns"]["text"] == ["body"]
-    told = linnaeus("data", "describe", file, "--json")
-    assert json.loads(told.out)[0]["columns"]["id"] == ["nr"]
+    result = linnaeus("train", "-d", file, "-o", tmp_path / "m", "--json")
+    assert "columns: text 'body'; labels 'category'; id 'nr'; ignored 'date'" in result.err
+    assert json.loads(result.out)["columns"]["ignored"] == ["date"]
+    result = linnaeus("evaluate", tmp_path / "m", file, "--json")
+    assert "labels 'category'" in result.err
+    assert json.loads(result.out)["columns"]["text"] == ["body"]
+    result = linnaeus("data", "describe", file, "--json")
+    assert json.loads(result.out)[0]["columns"]["id"] == ["nr"]
 
 
 def test_several_columns_that_may_be_the_labels_are_refused(linnaeus, table, tmp_path):
     file = table("mail.csv", "subject,body,category", [(f"s{i}", *row) for i, row in enumerate(ROWS)])
-    told = linnaeus("train", "-d", file, "-o", tmp_path / "m")
-    assert told.code == 1
-    assert "'subject', 'category'" in told.err
-    assert "--labels category" in told.err
+    result = linnaeus("train", "-d", file, "-o", tmp_path / "m")
+    assert result.code == 1
+    assert "'subject', 'category'" in result.err
+    assert "--labels category" in result.err
     assert linnaeus("train", "-d", file, "-o", tmp_path / "m", "--labels", "category").code == 0
     assert linnaeus("predict", tmp_path / "m", file).out.count("\n") == len(ROWS)
 
 
 def test_documents_without_a_label_are_refused_or_dropped_with_a_count(linnaeus, table, tmp_path):
     file = table("a.csv", "text,label", [*ROWS, ("no code", ""), ("nor here", "")])
-    told = linnaeus("train", "-d", file, "-o", tmp_path / "m")
-    assert told.code == 1
-    assert "2 of 22 documents have no label, the first at" in told.err
-    assert "a.csv:22" in told.err
-    assert "--unlabelled drop" in told.err
-    told = linnaeus("train", "-d", file, "-o", tmp_path / "m", "--unlabelled", "drop", "--json")
-    assert json.loads(told.out)["documents"] <= 20
-    assert "2 of 22 documents dropped" in told.err
+    result = linnaeus("train", "-d", file, "-o", tmp_path / "m")
+    assert result.code == 1
+    assert "2 of 22 documents have no label, the first at" in result.err
+    assert "a.csv:22" in result.err
+    assert "--unlabelled drop" in result.err
+    result = linnaeus("train", "-d", file, "-o", tmp_path / "m", "--unlabelled", "drop", "--json")
+    assert json.loads(result.out)["documents"] <= 20
+    assert "2 of 22 documents dropped" in result.err
     assert linnaeus("train", "-d", file, "-o", tmp_path / "m", "--unlabelled", "keep").code == 0
     assert linnaeus("train", "-d", file, "-o", tmp_path / "m", "--unlabelled", "no").code == 2
 
@@ -66,12 +66,12 @@ def test_a_document_that_loses_its_only_label_is_not_trained_on_in_silence(linna
     file = table("a.csv", "text,label", [*ROWS, ("rain", "weather")])
     taxonomy = table("t.csv", "parent,child", [("all", "sport"), ("all", "vote")])
     arguments = ("train", "-d", file, "-t", taxonomy, "-o", tmp_path / "m", "--unknown", "drop")
-    told = linnaeus(*arguments)
-    assert told.code == 1
-    assert "1 of 21 documents have no label" in told.err
-    told = linnaeus(*arguments, "--unlabelled", "drop")
-    assert told.code == 0
-    assert "1 of 21 documents have no label and are left out" in told.err
+    result = linnaeus(*arguments)
+    assert result.code == 1
+    assert "1 of 21 documents have no label" in result.err
+    result = linnaeus(*arguments, "--unlabelled", "drop")
+    assert result.code == 0
+    assert "1 of 21 documents have no label and are left out" in result.err
 
 
 def test_an_unknown_header_is_not_a_document(linnaeus, table, tmp_path):
@@ -94,26 +94,26 @@ def test_a_fasta_file_is_joined_with_its_annotations(linnaeus, tmp_path):
         lines.append("\t".join([columns[0], name, "s", "", f"GO:000000{i % 2}", *columns[5:]]))
         lines.append("\t".join([columns[0], name, "s", "NOT", "GO:0000009", *columns[5:]]))
     (tmp_path / "go.gaf").write_text("\n".join(lines) + "\n")
-    told = linnaeus("train", "-d", tmp_path / "p.fasta", "-o", tmp_path / "m")
-    assert told.code == 1
-    assert "--labels-file" in told.err
-    told = linnaeus("train", "-d", tmp_path / "p.fasta", "--labels-file", tmp_path / "go.gaf", "-o", tmp_path / "m")
-    assert told.code == 0, told.err
-    assert "8 of 8 documents found" in told.err
-    told = linnaeus("data", "describe", tmp_path / "p.fasta", "--labels-file", tmp_path / "go.gaf", "--json")
-    assert json.loads(told.out)[0]["labels"]["n_labels"] == 2
-    told = linnaeus("data", "describe", tmp_path / "go.gaf")
-    assert told.code == 1
-    assert "--labels-file" in told.err
+    result = linnaeus("train", "-d", tmp_path / "p.fasta", "-o", tmp_path / "m")
+    assert result.code == 1
+    assert "--labels-file" in result.err
+    result = linnaeus("train", "-d", tmp_path / "p.fasta", "--labels-file", tmp_path / "go.gaf", "-o", tmp_path / "m")
+    assert result.code == 0, result.err
+    assert "8 of 8 documents found" in result.err
+    result = linnaeus("data", "describe", tmp_path / "p.fasta", "--labels-file", tmp_path / "go.gaf", "--json")
+    assert json.loads(result.out)[0]["labels"]["n_labels"] == 2
+    result = linnaeus("data", "describe", tmp_path / "go.gaf")
+    assert result.code == 1
+    assert "--labels-file" in result.err
 
 
 def test_labels_may_come_from_several_columns_and_duplicates_may_go(linnaeus, table):
     file = table("a.csv", "text,level1,level2", [("a goal", "Sport", "Football"), ("A goal", "Sport", "")])
     both = ("--labels", "level1", "--labels", "level2")
     assert json.loads(linnaeus("data", "describe", file, *both, "--json").out)[0]["labels"]["n_labels"] == 2
-    told = linnaeus("data", "describe", file, *both, "--duplicates", "drop", "--json")
-    assert json.loads(told.out)[0]["n_docs"] == 1
-    assert "1 of 2 documents dropped" in told.err
+    result = linnaeus("data", "describe", file, *both, "--duplicates", "drop", "--json")
+    assert json.loads(result.out)[0]["n_docs"] == 1
+    assert "1 of 2 documents dropped" in result.err
 
 
 def test_pipes_and_archives_are_read(linnaeus, table, tmp_path):
@@ -123,34 +123,34 @@ def test_pipes_and_archives_are_read(linnaeus, table, tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with subprocess.Popen(["sh", "-c", f"gzip -c {file} > {pipe}"]) as writer:
-        told = linnaeus("data", "describe", pipe, "--json")
+        result = linnaeus("data", "describe", pipe, "--json")
         writer.wait()
-    assert json.loads(told.out)[0]["n_docs"] == len(ROWS)
+    assert json.loads(result.out)[0]["n_docs"] == len(ROWS)
     assert json.loads(linnaeus("data", "describe", tmp_path / "a.zip", "--json").out)[0]["n_docs"] == len(ROWS)
 
 
 def test_a_file_that_unpacks_to_far_more_than_its_size_is_refused(linnaeus, tmp_path):
     (tmp_path / "bomb.gz").write_bytes(gzip.compress(b"text,label\n" + b"a,b\n" * 100_000))
-    told = linnaeus("data", "describe", tmp_path / "bomb.gz", "--max-unpacked", "100KB")
-    assert told.code == 1
-    assert "bomb.gz unpacks to more than 100,000 bytes" in told.err
+    result = linnaeus("data", "describe", tmp_path / "bomb.gz", "--max-unpacked", "100KB")
+    assert result.code == 1
+    assert "bomb.gz unpacks to more than 100,000 bytes" in result.err
     assert linnaeus("data", "describe", tmp_path / "bomb.gz", "--max-unpacked", "1MB").code == 0
 
 
 def test_empty_lines_of_standard_input_are_empty_documents(linnaeus, table, tmp_path):
     file = table("a.csv", "text,label", ROWS)
     assert linnaeus("train", "-d", file, "-o", tmp_path / "m").code == 0
-    told = linnaeus("predict", tmp_path / "m", stdin="\n\n")
-    assert [json.loads(line)["id"] for line in told.out.splitlines()] == ["1", "2"], told.err
+    result = linnaeus("predict", tmp_path / "m", stdin="\n\n")
+    assert [json.loads(line)["id"] for line in result.out.splitlines()] == ["1", "2"], result.err
 
 
 def test_the_header_of_a_gold_file_is_not_a_document(linnaeus, table):
     gold = table("gold.csv", "protein,go_term", [("Q0P887", "GO:0001"), ("P12345", "GO:0002")])
     predicted = table("predicted.csv", "Nummer,Antwort", [("Q0P887", "GO:0001"), ("P12345", "GO:0001")])
-    told = linnaeus("evaluate", "--gold", gold, "--predicted", predicted, "--json")
-    assert told.code == 0, told.err
-    assert "gold.csv: columns: id 'protein'; labels 'go_term'" in told.err
-    found = json.loads(told.out)
+    result = linnaeus("evaluate", "--gold", gold, "--predicted", predicted, "--json")
+    assert result.code == 0, result.err
+    assert "gold.csv: columns: id 'protein'; labels 'go_term'" in result.err
+    found = json.loads(result.out)
     assert (found["n_docs"], found["metrics"]["micro_f1"]) == (2, 0.5)
     assert found["columns"][str(predicted)]["id"] == ["Nummer"]
 

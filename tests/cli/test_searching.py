@@ -32,13 +32,13 @@ def test_the_model_is_chosen_unless_one_is_named(linnaeus, files) -> None:
 
 def test_c_and_cut_of_a_named_model_are_tuned(linnaeus, files) -> None:
     result = linnaeus(*train(files, "--model", "NodeSVM", "--measure", "micro_f1", "--budget", "", "--json"))
-    told = json.loads(result.out)
-    assert told["model"] == "NodeSVM"
-    assert told["search"]["measure"] == "micro_f1"
-    assert {one["model"] for one in told["search"]["tried"]} == {"NodeSVM"}
-    assert all(one["C"] is not None for one in told["search"]["tried"]), "C is chosen, not given"
-    low, high = told["search"]["interval"]
-    assert low <= told["search"]["value"] <= high
+    report = json.loads(result.out)
+    assert report["model"] == "NodeSVM"
+    assert report["search"]["measure"] == "micro_f1"
+    assert {one["model"] for one in report["search"]["tried"]} == {"NodeSVM"}
+    assert all(one["C"] is not None for one in report["search"]["tried"]), "C is chosen, not given"
+    low, high = report["search"]["interval"]
+    assert low <= report["search"]["value"] <= high
 
 
 def test_a_given_C_is_kept_and_the_cut_chosen(linnaeus, files) -> None:
@@ -49,10 +49,10 @@ def test_a_given_C_is_kept_and_the_cut_chosen(linnaeus, files) -> None:
 
 def test_a_given_decoder_is_kept_and_C_chosen(linnaeus, files) -> None:
     result = linnaeus(*train(files, *NAMED, "--decoder", "rcut", "--budget", "", "--json"))
-    told = json.loads(result.out)
-    assert told["decoder"] == "rcut"
-    assert {one["cut"] for one in told["search"]["tried"]} == {"rcut"}
-    assert all(one["C"] is not None for one in told["search"]["tried"]), "C is chosen, not given"
+    report = json.loads(result.out)
+    assert report["decoder"] == "rcut"
+    assert {one["cut"] for one in report["search"]["tried"]} == {"rcut"}
+    assert all(one["C"] is not None for one in report["search"]["tried"]), "C is chosen, not given"
 
 
 @pytest.mark.parametrize("given", [("--C", "2", "--decoder", "own"), ("--set", "C=2", "--decoder", "threshold")])
@@ -80,23 +80,23 @@ def test_a_search_continues_from_its_folder(linnaeus, files) -> None:
 
 
 def test_the_time_limit_of_a_training_is_the_budget_of_a_choice(linnaeus, files) -> None:
-    told = json.loads(linnaeus(*train(files, *NAMED, "--max-time", "1m", "--budget", "", "--json")).out)
-    assert told["search"]["budget"] == 60
+    report = json.loads(linnaeus(*train(files, *NAMED, "--max-time", "1m", "--budget", "", "--json")).out)
+    assert report["search"]["budget"] == 60
 
 
 def test_parameters_are_given_to_all_models_that_have_them(linnaeus, files) -> None:
     more = ("--set", "tol=0.03", "--max-memory", "1GB", "--budget", "0.01", "--json")
-    told = json.loads(linnaeus(*train(files, *more)).out)
-    assert told["search"]["chosen"]["model"] == "OneVsRestSVM"
-    assert told["memory_forecast"] is not None
+    report = json.loads(linnaeus(*train(files, *more)).out)
+    assert report["search"]["chosen"]["model"] == "OneVsRestSVM"
+    assert report["memory_forecast"] is not None
     assert package.load(files / "model").model_.tol == 0.03
 
 
 def test_a_chosen_model_can_be_pruned_and_measured(linnaeus, files) -> None:
     more = ("--budget", "0.01", "--prune", "0.01", "--test", files / "docs.jsonl", "--json")
-    told = json.loads(linnaeus(*train(files, *more)).out)
-    assert told["measured_on"] == "the test documents"
-    assert told["pruned"]["threshold"] == 0.01
+    report = json.loads(linnaeus(*train(files, *more)).out)
+    assert report["measured_on"] == "the test documents"
+    assert report["pruned"]["threshold"] == 0.01
 
 
 def test_too_few_documents_to_hold_any_out_are_said_to_be(linnaeus, files) -> None:

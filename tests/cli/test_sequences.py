@@ -38,8 +38,8 @@ def test_substrings_decide_and_explain(linnaeus, proteins) -> None:
     model = package.load(proteins / "model")
     assert model.predict(["AAAKHKAAA"]).tolist() == ["2.1"]
     assert model.explain("AAAKHKAAA", k=1)[-1].features.tolist() == ["KHK"]
-    told = linnaeus("predict", proteins / "model", proteins / "enzymes.tsv", "--top", 1)
-    assert json.loads(told.out.splitlines()[1])["labels"][0]["label"] == "2.1"
+    run = linnaeus("predict", proteins / "model", proteins / "enzymes.tsv", "--top", 1)
+    assert json.loads(run.out.splitlines()[1])["labels"][0]["label"] == "2.1"
     assert linnaeus("explain", proteins / "model", "--document", "AAAYPYAAA").code == 0
 
 
@@ -79,7 +79,7 @@ def test_a_model_with_a_kernel_takes_sequences_as_they_are(linnaeus, proteins) -
     result = train(linnaeus, proteins, "--model", "HM3", "--set", "kernel=spectrum:3", "--C", 10, "--json")
     assert result.code == 0, result.err
     assert json.loads(result.out)["scores"]["hierarchical_f1"] == 1.0
-    told = linnaeus("predict", proteins / "model", proteins / "enzymes.tsv")
-    assert [label["label"] for label in json.loads(told.out.splitlines()[2])["labels"]] == ["2.2"]
+    run = linnaeus("predict", proteins / "model", proteins / "enzymes.tsv")
+    assert [label["label"] for label in json.loads(run.out.splitlines()[2])["labels"]] == ["2.2"]
     result = train(linnaeus, proteins, "--model", "HM3", "--set", "kernel=spectrum:3", "--features", "spectrum:3")
     assert "takes sequences as they are" in " ".join(result.err.split())

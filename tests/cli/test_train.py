@@ -32,20 +32,20 @@ def test_training_saves_a_model_that_answers(linnaeus, files) -> None:
 
 
 def test_json_tells_objective_gap_and_scores(linnaeus, files) -> None:
-    told = json.loads(linnaeus(*arguments(files, "--json", "--min-df", 1, "--model", "BLR", "--C", 10)).out)
-    assert told["documents"] == 40
-    assert told["duality_gap"] <= 1e-3 * told["objective"]
-    assert 0.5 < told["scores"]["hierarchical_f1"] <= 1.0
-    assert told["measured_on"] == "all documents, held out in 3 parts"
-    assert told["seconds_measuring"] > 0
+    report = json.loads(linnaeus(*arguments(files, "--json", "--min-df", 1, "--model", "BLR", "--C", 10)).out)
+    assert report["documents"] == 40
+    assert report["duality_gap"] <= 1e-3 * report["objective"]
+    assert 0.5 < report["scores"]["hierarchical_f1"] <= 1.0
+    assert report["measured_on"] == "all documents, held out in 3 parts"
+    assert report["seconds_measuring"] > 0
 
 
 def test_figures_are_of_documents_held_out_and_the_model_learns_from_all(linnaeus, files, monkeypatch) -> None:
     monkeypatch.setattr("linnaeus.cli.training._FEW", 10)
     result = linnaeus(*arguments(files, "--min-df", 1, "--json"))
-    told = json.loads(result.out)
-    assert told["documents"] == 40
-    assert told["measured_on"] == "4 documents held out"
+    report = json.loads(result.out)
+    assert report["documents"] == 40
+    assert report["measured_on"] == "4 documents held out"
     lines = (files / "docs.jsonl").read_text().splitlines()
     (files / "docs.jsonl").write_text("\n".join(lines[:39]) + '\n{"id": "new", "text": "meow", "labels": ["Cats"]}\n')
     linnaeus(*arguments(files, "--min-df", 1))
@@ -61,8 +61,8 @@ def test_figures_of_memorised_documents_are_never_shown(linnaeus, files) -> None
     assert "on all documents, held out in 3 parts" in shown.out
     assert "--test-size 0 leaves it out" in shown.err
     for more in (["--test-size", 0], ["--max-time", "10m"]):
-        told = json.loads(linnaeus(*train, *more, "--json").out)
-        assert (told["scores"], told["measured_on"]) == (None, None)
+        report = json.loads(linnaeus(*train, *more, "--json").out)
+        assert (report["scores"], report["measured_on"]) == (None, None)
         assert "micro_f1" not in linnaeus(*train, *more).out
     assert "--test-size 0.1" in linnaeus(*train, "--max-time", "10m").err
 
@@ -82,16 +82,16 @@ def test_parameters_of_the_model_can_be_set(linnaeus, files) -> None:
 
 
 def test_pruning_reports_what_it_costs(linnaeus, files) -> None:
-    told = json.loads(linnaeus(*arguments(files, "--prune", 0.15, "--json", "--min-df", 1)).out)
-    assert told["pruned"]["weights_kept"] < told["pruned"]["weights_before"]
-    assert 0 <= told["pruned"]["scores"]["micro_f1"] <= 1
-    assert package.load(files / "model").model_.weights_.nnz == told["pruned"]["weights_kept"]
+    report = json.loads(linnaeus(*arguments(files, "--prune", 0.15, "--json", "--min-df", 1)).out)
+    assert report["pruned"]["weights_kept"] < report["pruned"]["weights_before"]
+    assert 0 <= report["pruned"]["scores"]["micro_f1"] <= 1
+    assert package.load(files / "model").model_.weights_.nnz == report["pruned"]["weights_kept"]
 
 
 def test_a_share_can_be_held_out(linnaeus, files) -> None:
-    told = json.loads(linnaeus(*arguments(files, "--test-size", 0.25, "--json", "--min-df", 1)).out)
-    assert told["documents"] == 30
-    assert told["measured_on"] == "the test documents"
+    report = json.loads(linnaeus(*arguments(files, "--test-size", 0.25, "--json", "--min-df", 1)).out)
+    assert report["documents"] == 30
+    assert report["measured_on"] == "the test documents"
     assert linnaeus(*arguments(files, "--test-size", 0.25, "--test", "x.jsonl")).code == 2
     assert linnaeus(*arguments(files, "--test-size", 1.5)).code == 2
 
@@ -105,12 +105,12 @@ def test_a_bad_test_file_is_noticed_before_training(linnaeus, files) -> None:
 def test_a_narrow_test_file_of_vectors_is_widened(linnaeus, files) -> None:
     (files / "train.svm").write_text("Cats 0:1 5:1\nDogs 1:1 4:1\nTrees 2:1\nFlowers 3:1\n" * 3)
     (files / "test.svm").write_text("Cats 0:1\nDogs 1:1\n")
-    told = linnaeus(
+    result = linnaeus(
         "train", "-t", files / "topics.tsv", "-d", files / "train.svm", "-o", files / "model",
         "--test", files / "test.svm", "--json",
     )  # fmt: skip
-    assert told.code == 0, told.err
-    assert json.loads(told.out)["scores"]["precision_at_1"] == 1.0
+    assert result.code == 0, result.err
+    assert json.loads(result.out)["scores"]["precision_at_1"] == 1.0
 
 
 def test_any_column_can_be_the_text(linnaeus, files) -> None:
@@ -129,16 +129,16 @@ def test_parts_of_a_file_are_noticed_and_chosen(linnaeus, files) -> None:
                 (folder / f"{i}.txt").write_text(f"{label} {label} document number {i}")
     result = linnaeus("train", "-t", files / "topics.tsv", "-d", files / "news", "-o", files / "model")
     assert "the parts test, train" in result.err
-    told = linnaeus("train", "-d", files / "news", "-o", files / "model", "--split", "train", "--json")
-    assert json.loads(told.out)["documents"] == 6
+    run = linnaeus("train", "-d", files / "news", "-o", files / "model", "--split", "train", "--json")
+    assert json.loads(run.out)["documents"] == 6
 
 
 def test_unknown_labels_of_the_test_documents_count_as_missed(linnaeus, files) -> None:
     lines = (files / "docs.jsonl").read_text().splitlines()[:4]
     (files / "few.jsonl").write_text("\n".join(lines).replace('"Dogs"', '"Wolves"'))
-    told = json.loads(linnaeus(*arguments(files, "--test", files / "few.jsonl", "--json", "--min-df", 1)).out)
+    report = json.loads(linnaeus(*arguments(files, "--test", files / "few.jsonl", "--json", "--min-df", 1)).out)
     direct = json.loads(linnaeus("evaluate", files / "model", files / "few.jsonl", "--json").out)["metrics"]
-    assert told["scores"]["micro_f1"] == direct["micro_f1"] == 0.75
+    assert report["scores"]["micro_f1"] == direct["micro_f1"] == 0.75
 
 
 def test_the_same_option_twice_is_refused(linnaeus, files) -> None:
@@ -146,8 +146,8 @@ def test_the_same_option_twice_is_refused(linnaeus, files) -> None:
 
 
 def test_rankings_with_ancestors_are_not_measured_against_labels_as_given(linnaeus, files) -> None:
-    told = json.loads(linnaeus(*arguments(files, "--set", "learn=closed", "--json", "--min-df", 1)).out)
-    assert "precision_at_1" not in told["scores"]
+    report = json.loads(linnaeus(*arguments(files, "--set", "learn=closed", "--json", "--min-df", 1)).out)
+    assert "precision_at_1" not in report["scores"]
     result = linnaeus("evaluate", files / "model", files / "docs.jsonl", "--json")
     assert "precision_at_1" not in json.loads(result.out)["metrics"]
     assert "rankings contain ancestors" in result.err
@@ -183,8 +183,8 @@ def test_a_cut_off_that_was_not_learned_cannot_decide(linnaeus, files, trained) 
 
 
 def test_a_test_file_is_measured(linnaeus, files) -> None:
-    told = json.loads(linnaeus(*arguments(files, "--test", files / "docs.jsonl", "--json", "--min-df", 1)).out)
-    assert told["measured_on"] == "the test documents"
+    report = json.loads(linnaeus(*arguments(files, "--test", files / "docs.jsonl", "--json", "--min-df", 1)).out)
+    assert report["measured_on"] == "the test documents"
 
 
 @pytest.mark.parametrize(
@@ -349,9 +349,9 @@ def test_dense_vectors_go_through_a_kernel_map_on_request(linnaeus, files) -> No
     (files / "rings.csv").write_text(f"east,north,labels\n{rows}\n")
     train = ["train", "-d", files / "rings.csv", "-o", files / "model", "-m", "OneVsRestSVM", "--json"]
     plain = json.loads(linnaeus(*train).out)["scores"]["micro_f1"]
-    told = json.loads(linnaeus(*train, "--features", "rbf:40").out)
-    assert told["features"] <= 40
-    assert told["scores"]["micro_f1"] > 0.85 > plain
+    report = json.loads(linnaeus(*train, "--features", "rbf:40").out)
+    assert report["features"] <= 40
+    assert report["scores"]["micro_f1"] > 0.85 > plain
     (files / "one.csv").write_text("north,east\n0.1,0.2\n")  # columns by name, as without a map
     assert "Cats" in linnaeus("predict", files / "model", files / "one.csv").out
     explained = linnaeus("explain", files / "model", "--data", files / "one.csv")

@@ -17,11 +17,11 @@ def arguments(files, *more):
 
 def test_the_forecast_is_printed_and_part_of_the_json(linnaeus, files) -> None:
     result = linnaeus(*arguments(files, "--json"))
-    told = json.loads(result.out)
+    report = json.loads(result.out)
     assert "memory: " in result.err
-    assert told["memory_forecast"]["peak_bytes"] > told["memory_forecast"]["now_bytes"] > 0
-    assert told["memory_forecast"]["weights_on_disk"] is False
-    assert told["time_limit_reached"] is False
+    assert report["memory_forecast"]["peak_bytes"] > report["memory_forecast"]["now_bytes"] > 0
+    assert report["memory_forecast"]["weights_on_disk"] is False
+    assert report["time_limit_reached"] is False
 
 
 def test_a_stopped_training_says_how_to_go_on_and_goes_on(linnaeus, files, monkeypatch) -> None:

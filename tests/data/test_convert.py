@@ -30,7 +30,7 @@ def random_data(seed: int, n_docs: int, n_features: int, labelled: bool = True) 
     return Dataset(X=X, labels=labels if labelled else None, source="made")
 
 
-def same(one: Dataset, two: Dataset) -> None:
+def assert_same(one: Dataset, two: Dataset) -> None:
     assert one.labels == two.labels
     assert one.ids == two.ids
     assert one.X.shape == two.X.shape
@@ -49,7 +49,7 @@ def test_a_converted_data_set_is_the_data_set(tmp_path_factory, seed, n_docs, n_
     data = random_data(seed, n_docs, n_features, labelled)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "BATCH", batch)
-        same(write_mapped(data, tmp_path_factory.mktemp("data") / "converted"), data)
+        assert_same(write_mapped(data, tmp_path_factory.mktemp("data") / "converted"), data)
 
 
 VECTORS = {
@@ -65,8 +65,8 @@ def test_vectors_as_text_are_converted_in_batches(tmp_path, monkeypatch, format,
     monkeypatch.setattr(module, "BATCH", batch)
     file = tmp_path / "docs.txt"
     file.write_text(VECTORS[format])
-    same(convert(file, tmp_path / "converted"), read_dataset(file))
-    same(convert([file, file], tmp_path / "twice"), read_dataset([file, file]))
+    assert_same(convert(file, tmp_path / "converted"), read_dataset(file))
+    assert_same(convert([file, file], tmp_path / "twice"), read_dataset([file, file]))
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_folders_of_others_are_not_written_to(tmp_path) -> None:
     with pytest.raises(DataError, match="is a file"):
         check_output(tmp_path / "letters.txt")
     write_mapped(random_data(0, 3, 2), tmp_path / "new")
-    same(write_mapped(random_data(1, 4, 2), tmp_path / "new"), random_data(1, 4, 2))  # one of ours is replaced
+    assert_same(write_mapped(random_data(1, 4, 2), tmp_path / "new"), random_data(1, 4, 2))  # one of ours is replaced
 
 
 def test_texts_are_no_vectors(tmp_path) -> None:

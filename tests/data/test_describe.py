@@ -54,5 +54,7 @@ def test_counts_of_fields_and_parts() -> None:
 
 
 def test_the_counts_are_plain_values_even_of_nothing(abc: Taxonomy) -> None:
-    for data in (Dataset(sequences=[], labels=[], taxonomy=abc), Dataset(fields={"text": ["a"]})):
-        json.dumps(describe(data))
+    empty, unlabelled = Dataset(sequences=[], labels=[], taxonomy=abc), Dataset(fields={"text": ["a"]})
+    for counts, n_docs in ((describe(empty), 0), (describe(unlabelled), 1)):
+        assert json.loads(json.dumps(counts)) == counts
+        assert counts["n_docs"] == n_docs

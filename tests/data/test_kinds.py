@@ -1,4 +1,4 @@
-"""Labels of every kind are told apart, and come back as what they were."""
+"""Labels of every kind are distinguished, and are returned as what they were."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def test_without_pytorch_one_sentence_says_how_to_get_it(monkeypatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "message"),
     [
         ({"storage": "bfloat"}, "did you mean 'bfloat16'"),
         ({"columns": 0}, "columns"),
@@ -58,8 +58,8 @@ def test_without_pytorch_one_sentence_says_how_to_get_it(monkeypatch) -> None:
         ({"cluster": "ray"}, "expected a RayEngine"),
     ],
 )
-def test_wrong_settings_are_told(settings, told) -> None:
-    with pytest.raises(ParameterError, match=told):
+def test_wrong_settings_are_named(settings, message) -> None:
+    with pytest.raises(ParameterError, match=message):
         GPUEngine(**{"device": "cpu", **settings})
 
 

@@ -68,7 +68,7 @@ def test_areas_by_weights_are_areas_of_repeated_documents() -> None:
     rng = np.random.default_rng(0)
     S, Y, often = rng.random((6, 5)), rng.random((6, 5)) < 0.4, np.array([0, 1, 2, 1, 0, 3])
     rows = np.repeat(np.arange(6), often)
-    # Repeated documents tie with themselves: they are told apart by a hair, in the order in which weights count them.
+    # Repeated documents tie with themselves: a small amount orders them as weights count them.
     expected = area(S[rows].ravel(), Y[rows].ravel(), "average-precision")
     assert abs(_Area.of(S, Y)(often) - expected) < 1e-12
     assert abs(_Area.of(S, Y)(np.ones(6)) - area(S.ravel(), Y.ravel(), "average-precision")) < 1e-12

@@ -48,8 +48,8 @@ def test_nodes_are_grouped_by_their_training_documents(experiment, found) -> Non
 
 def test_siblings_that_are_confused_are_counted_both_ways(experiment, found) -> None:
     names = experiment.taxonomy.names[experiment.shown].tolist()
-    told = [(names[row.gold], names[row.answered], row.n) for row in found.confusion]
-    assert told == [("AA", "AB", 1), ("AB", "AA", 1)]
+    report = [(names[row.gold], names[row.answered], row.n) for row in found.confusion]
+    assert report == [("AA", "AB", 1), ("AB", "AA", 1)]
 
 
 def test_nodes_are_rows_of_those_that_are_shown(experiment, found) -> None:
@@ -74,10 +74,10 @@ def test_reliability_has_bins_with_bounds(found) -> None:
 def test_without_probabilities_there_is_no_area(experiment) -> None:
     H = experiment.taxonomy.indicator(SAID)
     best = np.array([[0], [1], [0], [2]])
-    told = measure(experiment, ModelAnswers(H, (best, np.ones((4, 1)))))
-    assert told.measures["au_prc"] is None
-    assert told.reliability is None
-    assert told.measures["one_accuracy"] == 0.5
+    report = measure(experiment, ModelAnswers(H, (best, np.ones((4, 1)))))
+    assert report.measures["au_prc"] is None
+    assert report.reliability is None
+    assert report.measures["one_accuracy"] == 0.5
 
 
 def test_f1_of_nothing_is_0() -> None:

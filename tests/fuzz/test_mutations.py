@@ -17,9 +17,10 @@ def test_the_same_seed_gives_the_same_file() -> None:
     assert len(set(one)) > 40
 
 
-def test_empty_files_can_be_mutated() -> None:
-    for number in range(200):
-        mutated(b"", random.Random(number))
+def test_mutations_of_an_empty_file_are_files_of_which_some_have_content() -> None:
+    files = [mutated(b"", random.Random(number)) for number in range(200)]
+    assert all(isinstance(content, bytes) for content in files)
+    assert any(files)
 
 
 def test_the_environment_gives_the_number_of_cases(monkeypatch: pytest.MonkeyPatch) -> None:

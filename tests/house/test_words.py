@@ -25,55 +25,12 @@ HABITS = {
     r"(?<!here )\b(is|are|was|were) no (?!longer\b|more\b|less\b|fewer\b|worse\b|better\b|larger\b|deeper\b)": "not",
 }
 
-_TOP_OF_MODELS = sorted(f"models/{path.name}" for path in (ROOT / "src" / "linnaeus" / "models").glob("*.py"))
-_CLI_LEFT = {"train.py", "training.py", "searching.py"}
-_CLI = sorted(
-    f"cli/{path.name}" for path in (ROOT / "src" / "linnaeus" / "cli").glob("*.py") if path.name not in _CLI_LEFT
-)
-
-# Folders and files that have been read through; those of the sources are relative to src/linnaeus.
-SOURCES: list[str] = [
-    "_kernels",
-    "data",
-    "decoding",
-    "metrics",
-    "store",
-    "taxonomy",
-    "tuning",
-    "pipeline.py",
-    "registry.py",
-    "engine",
-    "features",
-    "lexical",
-    "losses",
-    "models/bayes",
-    "models/flat",
-    "models/gpu",
-    "models/published",
-    "models/ranking",
-    "models/recursive",
-    "models/solvers",
-    "models/structured",
-    "models/topdown",
-    *_TOP_OF_MODELS,
-    *_CLI,
-    "experiments",
-    "errors.py",
-    "files.py",
-    "progress.py",
-]
-PAGES_LEFT: set[str] = set()
+WRITTEN = (".py", ".pyx", ".pxi", ".pxd", ".h", ".js")  # files of the sources with comments and messages
 
 
 def _files() -> list[Path]:
-    found = [ROOT / "README.md", ROOT / "CHANGELOG.md"]
-    found += [page for page in (ROOT / "docs").rglob("*.md") if page.name not in PAGES_LEFT]
-    for room in SOURCES:
-        path = ROOT / "src" / "linnaeus" / room
-        found += (
-            [path] if path.is_file() else [p for p in path.rglob("*.*") if p.suffix in (".py", ".pyx", ".pxi", ".js")]
-        )
-    return sorted(found)
+    pages = [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")]
+    return sorted([*pages, *(path for path in (ROOT / "src").rglob("*") if path.suffix in WRITTEN)])
 
 
 @pytest.mark.parametrize("habit", HABITS)

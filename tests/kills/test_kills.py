@@ -64,8 +64,8 @@ def forked(arguments: list[str], folder: Path, kill_at: int | None = None, delay
         os.close(reading)
         _in_child(arguments, str(folder), kill_at, delay, writing)
     os.close(writing)
-    with os.fdopen(reading, "rb") as told:
-        counted = told.read()
+    with os.fdopen(reading, "rb") as pipe:
+        counted = pipe.read()
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     return status, int(counted or 0)
 

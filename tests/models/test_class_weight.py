@@ -15,8 +15,9 @@ LABELS = np.array(["a", "b", "c"], dtype=object)
 
 
 @pytest.mark.parametrize("weight", [None, "balanced", {}, {"a": 2}, {"a": np.float32(0.5)}])
-def test_good_weights_pass(weight) -> None:
+def test_valid_weights_pass_and_give_every_label_a_positive_weight(weight) -> None:
     check_class_weight(weight)
+    assert (positive_weights(weight, Y, LABELS) > 0).all()
 
 
 @pytest.mark.parametrize(("weight", "message"), [

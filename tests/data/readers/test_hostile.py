@@ -33,9 +33,9 @@ REUTERS = '<REUTERS TOPICS="YES" LEWISSPLIT="TRAIN" NEWID="1"><TEXT>{}</TEXT></R
 )
 def test_huge_numbers_and_deep_nesting_are_errors_with_a_line(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "docs").write_text(content)
-    with pytest.raises(DataError, match=message) as told:
+    with pytest.raises(DataError, match=message) as raised:
         read_dataset(tmp_path / "docs")
-    assert len(str(told.value)) <= 2000
+    assert len(str(raised.value)) <= 2000
 
 
 def test_a_character_with_a_huge_number_is_left_out(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def some_rules(draw: st.DrawFn, taxonomy: Taxonomy) -> Rules:
     return Rules(**given)
 
 
-def agree(found: RankedSets, d: int, expected: dict[Set, float], k: int) -> None:
+def assert_agreement(found: RankedSets, d: int, expected: dict[Set, float], k: int) -> None:
     """The k best values in order, each of a set that has it."""
     best = sorted(expected.values(), reverse=True)[:k]
     scores = found.scores[d]
@@ -127,7 +127,7 @@ def test_sets_under_rules_on_trees_equal_enumeration(data: st.DataObject) -> Non
     for d, row in enumerate(S):
         weight = np.zeros(tax.n_nodes)
         weight[columns] = row
-        agree(found, d, values(tax, weight, rules), k)
+        assert_agreement(found, d, values(tax, weight, rules), k)
     assert found.proved.all()
     some = found.sets[np.flatnonzero(found.scores.ravel() > -np.inf)]
     assert rules.bind(tax).obeyed(some).all()
@@ -140,7 +140,7 @@ def test_sets_under_rules_on_dags_equal_enumeration(data: st.DataObject) -> None
     S = data.draw(exact_scores(tax.n_nodes, max_docs=1))
     rules, k = data.draw(some_rules(tax)), data.draw(st.integers(1, 3))
     found = best_sets(S, tax, k=k, rules=rules)
-    agree(found, 0, values(tax, S[0], rules), k)
+    assert_agreement(found, 0, values(tax, S[0], rules), k)
     assert found.proved.all()
 
 
@@ -152,22 +152,22 @@ def test_the_best_sets_of_a_dag_equal_enumeration(data: st.DataObject) -> None:
     rules = Rules(at_least=data.draw(st.integers(0, 1)))
     found = best_sets(S, tax, k=6, rules=rules)
     for d, row in enumerate(S):
-        agree(found, d, values(tax, row, rules), 6)
+        assert_agreement(found, d, values(tax, row, rules), 6)
 
 
 @settings(max_examples=150)
 @given(st.data())
 def test_branching_equals_enumeration(data: st.DataObject) -> None:
-    branching_equals_enumeration(data, "tree")
+    assert_branching_equals_enumeration(data, "tree")
 
 
 @settings(max_examples=80)
 @given(st.data())
 def test_branching_on_dags_equals_enumeration(data: st.DataObject) -> None:
-    branching_equals_enumeration(data, "dag")
+    assert_branching_equals_enumeration(data, "dag")
 
 
-def branching_equals_enumeration(data: st.DataObject, kind: str) -> None:
+def assert_branching_equals_enumeration(data: st.DataObject, kind: str) -> None:
     tax = data.draw(taxonomies(kinds=(kind,)))
     S = data.draw(exact_scores(tax.n_nodes, max_docs=2))
     R = data.draw(st.integers(0, 3))
@@ -178,7 +178,7 @@ def branching_equals_enumeration(data: st.DataObject, kind: str) -> None:
     k, rules = data.draw(st.integers(1, 4)), data.draw(some_rules(tax))
     found = best_sets(S, tax, k=k, table=table, rules=rules)
     for d, row in enumerate(S):
-        agree(found, d, values(tax, row, rules, table), k)
+        assert_agreement(found, d, values(tax, row, rules, table), k)
     assert found.proved.all()
 
 
@@ -191,7 +191,7 @@ def test_weights_of_labels_equal_enumeration(data: st.DataObject) -> None:
         S, E = np.maximum(S, 0), np.minimum(S, 0)  # what labels score that need not be ends
     k, rules = data.draw(st.integers(1, 3)), data.draw(some_rules(tax))
     found = best_sets(S[:1], tax, k=k, rules=rules, ends=E)
-    agree(found, 0, values(tax, S[0], rules, None, E[0]), k)
+    assert_agreement(found, 0, values(tax, S[0], rules, None, E[0]), k)
 
 
 def test_what_the_relaxation_to_trees_is_certain_of_is_best(diamond: Taxonomy) -> None:

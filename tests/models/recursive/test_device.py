@@ -1,4 +1,4 @@
-"""RR models on a device: what is refused, what is told, when it stops; the solver is tested in `gpu`."""
+"""RR models on a device: what is refused, what is reported, when it stops; the solver is tested in `gpu`."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ CPU = GPUEngine("cpu")
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "message"),
     [
         ({"checkpoint": "somewhere"}, "checkpoint is not supported by engine='gpu'"),
         ({"warm_start": True}, "warm_start is not supported by engine='gpu'"),
         ({"schedule": "colours"}, "schedule='colours' has no solver on a GPU"),
     ],
 )
-def test_what_a_device_does_not_do_is_refused(settings, told) -> None:
-    with pytest.raises(ParameterError, match=told):
+def test_what_a_device_does_not_do_is_refused(settings, message) -> None:
+    with pytest.raises(ParameterError, match=message):
         RRSVM(TAX, engine=CPU, **settings).fit(X, Y)
 
 

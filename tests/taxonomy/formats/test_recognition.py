@@ -1,4 +1,4 @@
-"""The format is told from content."""
+"""The format is recognised by content."""
 
 from __future__ import annotations
 
