@@ -24,6 +24,7 @@ from linnaeus.metrics import hierarchical_f1
 from linnaeus.models.available import available_unless
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.explaining import KeptDocuments, Neighbour, NodeExplanation
+from linnaeus.models.label_priors import label_features
 from linnaeus.models.occlusion import explain_by_occlusion
 from linnaeus.models.promises import Decisions
 from linnaeus.taxonomy import Taxonomy
@@ -118,6 +119,7 @@ class Pipeline(BaseEstimator):
         decoder = make_decoder(self.decoder) if isinstance(self.decoder, str) else self.decoder
         to_fit = isinstance(decoder, CutOff) and not decoder.fitted
         model = clone(self.model)
+        fit_parameters = self._with_label_features(model.taxonomy, fit_parameters)
         if to_fit:
             share_time(model, FOLDS + 1)
         self.model_ = model.fit(X, y, sample_weight, **fit_parameters)
@@ -126,6 +128,14 @@ class Pipeline(BaseEstimator):
             self._fit_cut_off(documents, y, sample_weight)
         self.feature_names_ = None if feature_names is None else [str(name) for name in feature_names]
         return self
+
+    def _with_label_features(self, taxonomy: Taxonomy | None, parameters: dict[str, object]) -> dict[str, object]:
+        """Parameters of a fit or an update, with the texts of nodes for a model that answers all of them."""
+        if getattr(self.model, "answer", "seen") != "all" or "label_features" in parameters:
+            return parameters
+        if taxonomy is None:
+            raise ParameterError("answer='all' needs a taxonomy with texts; the model has none.")
+        return {**parameters, "label_features": label_features(self.features_, taxonomy)}
 
     def _closed(self, documents: object, y: object) -> CSR | None:
         """Labels with all that is above them, for features that learn from them."""
@@ -164,7 +174,9 @@ class Pipeline(BaseEstimator):
     ) -> Pipeline:
         """Learn from more documents, with the features as they were fitted; see the model's ``update``."""
         learner: Any = self.model_
-        learner.update(self._learning_matrix(documents), y, taxonomy=taxonomy, sample_weight=sample_weight)
+        X = self._learning_matrix(documents)
+        more = self._with_label_features(learner.taxonomy_ if taxonomy is None else taxonomy, {})
+        learner.update(X, y, taxonomy=taxonomy, sample_weight=sample_weight, **more)
         return self
 
     @available_if(lambda self: hasattr(self.estimator, "prune"))

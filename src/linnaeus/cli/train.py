@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +11,7 @@ import typer
 
 from linnaeus.cli import options, searching, training
 from linnaeus.cli.console import JsonOption, note, note_columns, print_json, print_table
-from linnaeus.errors import DataError, ParameterError
+from linnaeus.errors import DataError, ParameterError, check_choice
 
 if TYPE_CHECKING:
     from linnaeus.data import Dataset
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["train"]
 
+_ANSWERS_ALL = ("RRSVM", "RRLogistic")  # models with answer="all"
 _LARGE = 100_000_000  # bytes of a model folder from which pruning is worth a word
 _FEW_LABELS = 0.5  # labels per answer over labels per document, below which a learned cut-off is suggested
 
@@ -72,6 +73,14 @@ class ModelOptions(options.Group):
     set: Annotated[
         list[str] | None, _model("--set", help="Further parameter, as tol=0.01; see `linnaeus models NAME`.")
     ] = None
+    answer: Annotated[
+        str | None,
+        _model(
+            "--answer",
+            help="Nodes that can be answered: seen (default: labels of the documents), or all nodes with texts, also "
+            "those without documents; trains RRSVM, or RRLogistic if --model names it, without a search.",
+        ),
+    ] = None
     decoder: Annotated[
         str | None,
         _model(
@@ -92,9 +101,26 @@ class ModelOptions(options.Group):
         """Whether the budget is 0, so that nothing is chosen."""
         return self.budget is not None and self.budget.strip() in ("0", "0s", "0.0")
 
+    def resolved(self) -> ModelOptions:
+        """The same options with the model that ``--answer all`` trains where none is named."""
+        from linnaeus.registry import find_model
+
+        check_choice("--answer", self.answer or "seen", ("seen", "all"))
+        if self.answer != "all":
+            return replace(self, answer=None)
+        name = _ANSWERS_ALL[0] if self.is_auto else find_model(self.name)
+        if name not in _ANSWERS_ALL:
+            raise ParameterError(f"--answer all with --model {name}; expected {' or '.join(_ANSWERS_ALL)}.")
+        for option, value in (("--budget", None if self.is_untuned else self.budget), ("--measure", self.measure)):
+            if value is not None:
+                raise ParameterError(f"{option}: with --answer all nothing is searched for.")
+        return replace(self, name=name)
+
     def settings(self) -> list[str]:
         """Parameters as NAME=VALUE."""
-        given = self.set or []
+        given = [*(self.set or [])]
+        if self.answer is not None:
+            given.append(f"answer={self.answer}")
         if self.C is None:
             return given
         if any(entry.startswith("C=") for entry in given):
@@ -231,7 +257,8 @@ def train(
     from linnaeus.pipeline import Pipeline
 
     after.check()
-    wanted = searching.plan(chosen, run)
+    chosen = chosen.resolved()
+    wanted = None if chosen.answer == "all" else searching.plan(chosen, run)
     name = searching.FLAT if chosen.is_auto else chosen.name
     decoder = None if chosen.decoder == searching.OWN else options.parse_decoder(chosen.decoder)
     least, terms = training.check_prune(after.prune), words.parameters()

@@ -233,6 +233,10 @@ _TABLES: dict[str, str] = {
         base_weights_? float[features] or null
         subtrees_? Subtrees or null
         """,
+    "label texts": """
+        n_documents_? int[labels] or null
+        label_weights_? float[features, labels] sparse or null
+        """,
     "stops": """
         stop_nodes_ int[stops] below nodes unique
         stop_weights_ float[features, stops] sparse
@@ -408,8 +412,8 @@ _MODELS: dict[str, tuple[str, ...]] = {
     "MulticlassSVM": _LINEAR,
     "SoftmaxRegression": _LINEAR,
     "OneVsRestPA": _LINEAR,
-    "RRSVM": _LINEAR,
-    "RRLogistic": _LINEAR,
+    "RRSVM": (*_LINEAR, "label texts"),
+    "RRLogistic": (*_LINEAR, "label texts"),
     "TopDownSVM": _TOPDOWN,
     "NodeSVM": _TOPDOWN,
     "OrthogonalTransfer": _TOPDOWN,

@@ -2,6 +2,9 @@
 
 Stored (n_panels, n_inner, 16), sixteen features to a panel: the vertices of a panel stay in cache while it is solved,
 ranges of panels run on threads, and the whole may lie on disk.
+
+Leaves may have prior weights p (`linnaeus.models.label_priors`): their links are at rest where w = centre + p. With
+w = v + p this is the same network in v, so that only the centres that leaves are given, and the dual objective, differ.
 """
 
 from __future__ import annotations
@@ -17,15 +20,17 @@ from linnaeus.models.recursive.leaves import LeafBlock
 from linnaeus.models.recursive.network import Network
 from linnaeus.models.solvers.dual_cd import PANEL
 from linnaeus.models.solvers.rows import aligned_zeros
-from linnaeus.typing import Array, Engine, FloatArray, IntArray
+from linnaeus.typing import CSR, Array, Engine, FloatArray, IntArray
 
-__all__ = ["InnerWeights"]
+__all__ = ["InnerWeights", "entries_at"]
 
 _RANGES = 4  # of panels, however many threads there are
 
 
 class InnerWeights:
     """``M``, the point at which the leaves are solved, and ``solved``, the last solution, before momentum."""
+
+    prior: CSR | None = None  # of the leaves (n_leaves x n_features, in the order of M): added to their centres
 
     def __init__(self, network: Network, M: FloatArray, solved: FloatArray) -> None:
         self.network, self.M, self.solved = network, M, solved
@@ -70,7 +75,19 @@ class InnerWeights:
         indptr, inner, share, _ = self.network.links(columns)
         W = aligned_zeros((len(features), PANEL), self.M.dtype)
         self.kernel.gather(self.solved if solved else self.M, features, indptr, inner, share, W)
+        if self.prior is not None:
+            for row, at, entries in entries_at(self.prior, columns, features):
+                W[at, row] += self.prior.data[entries]
         return W
+
+    def prior_product(self, block: LeafBlock) -> float:
+        """sum_n S_n v_n'p_n over the leaves of a block: what the prior weights p take from the dual objective."""
+        if self.prior is None:
+            return 0.0
+        sums = np.zeros(block.n_columns)
+        for row, at, entries in entries_at(self.prior, block.columns, block.features):
+            sums[row] = block.dual_U[at, row].astype(np.float64) @ self.prior.data[entries].astype(np.float64)
+        return block.scaled(sums)
 
     def step(self, leaf_blocks: Sequence[LeafBlock], momentum: float, engine: Engine) -> float:
         """Exact optimum between the leaves, then extrapolated by momentum; see the kernel."""
@@ -85,6 +102,15 @@ class InnerWeights:
 
     def _ranges(self) -> Iterator[slice]:
         return blocks(len(self.M), -(-len(self.M) // _RANGES))
+
+
+def entries_at(P: CSR, leaves: IntArray, features: IntArray) -> Iterator[tuple[int, IntArray, IntArray]]:
+    """Entries of some rows of P at some (sorted) features: number of the row, places of the features, places in P."""
+    for row, leaf in enumerate(leaves.tolist()):
+        entries = np.arange(P.indptr[leaf], P.indptr[leaf + 1])
+        at = np.minimum(np.searchsorted(features, P.indices[entries]), len(features) - 1)
+        found = features[at] == P.indices[entries]
+        yield row, at[found], entries[found]
 
 
 class _Pull:

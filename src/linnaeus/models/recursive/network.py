@@ -24,13 +24,14 @@ Elimination takes the vertex of lowest degree first; on a tree that costs nothin
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import Array, FloatArray, IntArray
+from linnaeus.typing import CSR, Array, FloatArray, IntArray
 
 __all__ = [
     "Links",
@@ -43,6 +44,7 @@ __all__ = [
     "node_shares",
     "reduce_links",
     "shares_of_leaves",
+    "unlabelled_weights",
     "with_leaf_order",
 ]
 
@@ -423,8 +425,17 @@ def shares_of_leaves(links: Links, vertices: list[int]) -> FloatArray:
     >>> shares_of_leaves(links, [node]).tolist()  # two leaves, and half a link to zero
     [0.4, 0.4]
     """
-    from scipy import sparse
     from scipy.sparse.linalg import spsolve
+
+    unit = np.zeros(len(links.inner))
+    unit[vertices] = 1 / len(vertices)
+    reach = np.atleast_1d(spsolve(_laplacian(links), unit))
+    return np.array([sum(weight * reach[u] for u, weight in neighbours.items()) for neighbours in links.leaves])
+
+
+def _laplacian(links: Links) -> CSR:
+    """A of `shares_of_leaves` (CSC)."""
+    from scipy import sparse
 
     n = len(links.inner)
     degree = np.array(links.anchor, np.float64)
@@ -436,11 +447,35 @@ def shares_of_leaves(links: Links, vertices: list[int]) -> FloatArray:
             degree[u] += weight
     entries += [(u, u, float(total)) for u, total in enumerate(degree)]
     rows, columns, values = (np.array(part) for part in zip(*entries, strict=True))
-    laplacian = sparse.csc_array(sparse.coo_array((values, (rows, columns)), shape=(n, n)))
-    unit = np.zeros(n)
-    unit[vertices] = 1 / len(vertices)
-    reach = np.atleast_1d(spsolve(laplacian, unit))
-    return np.array([sum(weight * reach[u] for u, weight in neighbours.items()) for neighbours in links.leaves])
+    return sparse.csc_array(sparse.coo_array((values, (rows, columns)), shape=(n, n)))
+
+
+def unlabelled_weights(links: Links, taxonomy: Taxonomy, nodes: IntArray) -> Callable[[FloatArray], FloatArray]:
+    """A function from weights of all leaves (k x n_leaves) to those of nodes that are not labels (k x n_nodes).
+
+    As `node_shares`, for many nodes and some features at a time: the network is factorised once.
+    """
+    from scipy import sparse
+    from scipy.sparse.linalg import splu
+
+    vertex = {v: u for u, v in enumerate(links.node) if v >= 0}
+    top = int(np.argmax(links.anchor))
+    stands_at = [[vertex[v]] if v in vertex else [vertex[p] for p in taxonomy.parents(v).tolist()] or [top]
+                 for v in nodes.tolist()]  # fmt: skip
+    rows = np.repeat(np.arange(len(nodes)), [len(found) for found in stands_at])
+    columns = np.array([u for found in stands_at for u in found], np.int64)
+    shares = np.array([1 / len(found) for found in stands_at for _ in found])
+    place = sparse.csr_array((shares, (rows, columns)), shape=(len(nodes), len(links.inner)))
+    ends = [(u, i, weight) for i, neighbours in enumerate(links.leaves) for u, weight in neighbours.items()]
+    inner, leaf, weight = (np.array(part) for part in zip(*ends, strict=True))
+    pulls = sparse.csr_array((weight, (inner, leaf)), shape=(len(links.inner), len(links.leaves)))
+    solve = splu(_laplacian(links)).solve
+
+    def weights(W: FloatArray) -> FloatArray:
+        found: FloatArray = (place @ solve(pulls @ W.T.astype(np.float64))).T
+        return found
+
+    return weights
 
 
 def node_shares(links: Links, taxonomy: Taxonomy, node: int) -> FloatArray:

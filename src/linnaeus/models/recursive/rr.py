@@ -12,7 +12,8 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
@@ -23,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from linnaeus.data.check import Problem, check_labels, check_weights, with_weight
 from linnaeus.engine import GPUEngine, get_engine, local_engine, single_blas_thread
 from linnaeus.engine.limits import Clock, Forecast
-from linnaeus.errors import check_choice, check_number
+from linnaeus.errors import ParameterError, check_choice, check_number
 from linnaeus.models.checkpoint import Checkpoint
 from linnaeus.models.fitting import (
     ClassWeight,
@@ -38,6 +39,7 @@ from linnaeus.models.fitting import (
     require_two_classes,
     warn_not_converged,
 )
+from linnaeus.models.label_priors import check_label_features
 from linnaeus.models.linear import LinearTaxonomyClassifier
 from linnaeus.models.recursive.inner import InnerWeights
 from linnaeus.models.recursive.leaves import DenseLeaves, LeafBlock, LeafSolver, leaf_blocks, make_leaf_solver
@@ -53,6 +55,7 @@ from linnaeus.models.recursive.network import (
 )
 from linnaeus.models.recursive.newton import newton_start
 from linnaeus.models.recursive.solver import JointSolver, fits_newton, joint_forecast, shared_start
+from linnaeus.models.recursive.unseen import LabelTexts, answer_all_nodes, fit_all_nodes, prior_of_leaves
 from linnaeus.models.recursive.update import (
     JointCheckpoint,
     JointSolution,
@@ -113,11 +116,15 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
     n_jobs: int | None
     engine: str | Engine | None
     warm_start: bool
+    answer: str
     _losses: tuple[str, ...]
     _joint: JointSolution | None = None
+    _prior: LabelTexts | None = None  # of answer="all"
+    n_documents_: IntArray | None = None
+    label_weights_: CSR | None = None
 
     def __getstate__(self) -> dict[str, object]:
-        return {key: value for key, value in super().__getstate__().items() if key != "_joint"}
+        return {key: value for key, value in super().__getstate__().items() if key not in ("_joint", "_prior")}
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -131,11 +138,70 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
             check_number("pull", self.pull, least=0)
         check_class_weight(self.class_weight)
         check_choice("schedule", self.schedule, SCHEDULES)
+        check_choice("answer", self.answer, ("seen", "all"))
+        if self.answer == "all" and self.schedule != "exact":
+            raise ParameterError(f"answer='all' with schedule={self.schedule!r}; expected schedule='exact'.")
+        if self.answer == "all" and (self.engine == "gpu" or isinstance(self.engine, GPUEngine)):
+            raise ParameterError("answer='all' with engine='gpu'; expected engine='threads' or None.")
 
     # -- fit -----------------------------------------------------------------------------------------------------------
 
+    def fit(
+        self, X: object, y: object, sample_weight: object = None, *, label_features: object = None
+    ) -> RecursiveModel:
+        """Learn from documents and labels.
+
+        Parameters
+        ----------
+        X : matrix of shape (n_docs, n_features)
+            The documents; CSR, dense or memory-mapped.
+        y : labels
+            Labels of any kind.
+        sample_weight : float or array-like of shape (n_docs,), default=None
+            Weights of the documents.
+        label_features : matrix of shape (n_nodes, n_features), default=None
+            Texts of all nodes of the taxonomy in the features of the documents, for ``answer="all"``; a `Pipeline` with
+            text features computes them.
+
+        Returns
+        -------
+        RecursiveModel
+            The model itself.
+        """
+        self._label_features = label_features
+        try:
+            super().fit(X, y, sample_weight)
+        finally:
+            del self._label_features
+        return self
+
+    def _forget(self) -> None:
+        super()._forget()
+        for name in ("_prior", "n_documents_", "label_weights_"):
+            self.__dict__.pop(name, None)
+
     def _fit(self, problem: Problem) -> None:
-        clock = Clock(self.max_time)
+        if self.answer == "seen":
+            self._fit_joint(problem)
+            return
+        T = check_label_features(self._label_features, problem.taxonomy.n_nodes, problem.X.shape[1])
+        fit_all_nodes(self, problem, T)
+
+    def _fit_joint(
+        self,
+        problem: Problem,
+        *,
+        prior: CSR | None = None,
+        clock: Clock | None = None,
+        tol: float | None = None,
+        on_trial: bool = False,
+        warm: bool = False,
+    ) -> None:
+        """Solve the joint problem, with prior weights of the nodes (n_nodes x n_features) if given.
+
+        A fit ``on_trial`` has no checkpoint; ``warm`` starts at the last solution whatever `warm_start` is.
+        """
+        clock = clock or Clock(self.max_time)
         Y = self._targets(problem, self.learn).tocsc()
         require_two_classes(problem, self.nodes_)
         layout = self._lay_out(problem)
@@ -147,14 +213,15 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
         in_turns = layout.schedule is not None
         forecast = joint_forecast(problem.X, self.loss, network, engine.n_workers, in_turns=in_turns)
         engine, plan = engine_within_memory(self, engine, forecast)
-        with single_blas_thread(), self._checkpointed(problem) as checkpoint:
+        with single_blas_thread(), nullcontext() if on_trial else self._checkpointed(problem) as checkpoint:
             leaves = self._leaf_solver(problem, self._fit_seed(checkpoint))
             blocks = self._blocks(problem, Y[:, labels], labels, network, layout.groups)
             solver = self._solver(leaves, layout, engine, plan)
+            solver.inner.prior = None if prior is None else prior_of_leaves(prior, labels, leaves)
             saved = None if checkpoint is None else JointCheckpoint(checkpoint)
             if saved is None or not saved.restore(solver, blocks):
-                self._start(solver, blocks, problem, Y, labels)
-            self._run(solver, clock, saved)
+                self._start(solver, blocks, problem, Y, labels, warm=warm or self.warm_start)
+            self._run(solver, clock, saved, tol)
             self._joint = JointSolution(problem, labels, layout.groups, self.C, self.schedule, solver)
             with self._block_store(None, plan) as store:
                 self._take_weights(solver, labels, store)
@@ -195,9 +262,11 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
 
         return TurnSolver(leaves, [], TurnWeights(network, M, solved, layout.schedule), engine, local)
 
-    def _start(self, solver: JointSolver, blocks: list[LeafBlock], problem: Problem, Y: CSR, labels: IntArray) -> None:
+    def _start(
+        self, solver: JointSolver, blocks: list[LeafBlock], problem: Problem, Y: CSR, labels: IntArray, *, warm: bool
+    ) -> None:
         """Leaves and inner vertices at the last fit's solution, for warm starts, or at weights that all nodes share."""
-        leaves, before = solver.leaves, self._joint if self.warm_start else None
+        leaves, before = solver.leaves, self._joint if warm else None
         if before is not None and before.can_start(solver, problem, labels, self.schedule):
             before.start(solver, blocks, self.C)
             return
@@ -207,8 +276,9 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
         shared = shared_start(leaves.documents, leaves.bound, n_labels, len(labels), self.loss, bias)
         solver.inner.start_from(shared)
 
-    def _run(self, solver: JointSolver, clock: Clock, saved: JointCheckpoint | None) -> None:
-        with gap_progress(self.tol, show=self.verbose > 0) as show:
+    def _run(self, solver: JointSolver, clock: Clock, saved: JointCheckpoint | None, tol: float | None = None) -> None:
+        tol = self.tol if tol is None else tol
+        with gap_progress(tol, show=self.verbose > 0) as show:
 
             def after(gap: float) -> None:
                 show(gap)
@@ -221,9 +291,9 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
 
             leaves, network = solver.leaves, solver.inner.network
             smooth = isinstance(leaves, DenseLeaves) and self.schedule == "exact" and not solver.state.newton_done
-            if smooth and fits_newton(len(leaves.bound), network):
-                newton_start(solver, self.tol, clock)
-            converged = solver.run(self.tol, self.max_iter, clock, after, stopped)
+            if smooth and solver.inner.prior is None and fits_newton(len(leaves.bound), network):
+                newton_start(solver, tol, clock)
+            converged = solver.run(tol, self.max_iter, clock, after, stopped)
         if saved is not None and solver.state.done:  # a fit that a limit stopped is continued, whatever its gap
             saved.save(solver, finished=True)
         self.n_iter_ = max(1, solver.state.sweep)
@@ -329,6 +399,10 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
             column = int(np.flatnonzero(self.nodes_ == number)[0])
             weights = coef[[column]]
             return np.asarray(weights.toarray() if is_sparse(weights) else weights)[0], self.intercept_[column]
+        if self.n_documents_ is not None:
+            raise ParameterError(
+                f"node {self.taxonomy_.names[number]!r} has no weights: it has neither documents nor a text."
+            )
         links = links_of(self.taxonomy_, self.nodes_, **self._link_options)
         shares = node_shares(links, self.taxonomy_, number).astype(self.intercept_.dtype)
         return np.asarray(shares @ coef).ravel(), float(shares @ self.intercept_)
@@ -336,7 +410,13 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
     # -- update --------------------------------------------------------------------------------------------------------
 
     def update(
-        self, X: Matrix, y: object, *, taxonomy: Taxonomy | None = None, sample_weight: npt.ArrayLike | None = None
+        self,
+        X: Matrix,
+        y: object,
+        *,
+        taxonomy: Taxonomy | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        label_features: object = None,
     ) -> RecursiveModel:
         """Learn from more documents, and more nodes if ``taxonomy`` has grown; only what they touch is solved again.
 
@@ -353,6 +433,8 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
             The taxonomy with new nodes; None keeps the one of the fit.
         sample_weight : float or array-like of shape (n_docs,), default=None
             Weights of the new documents.
+        label_features : matrix of shape (n_nodes, n_features), default=None
+            With ``answer="all"``, the texts of all nodes of ``taxonomy``; needed where it has new nodes.
 
         Returns
         -------
@@ -370,7 +452,11 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
         Y, _, _ = check_labels(y, taxonomy, X.shape[0])
         X, Y, weights = with_weight(X, Y, check_weights(sample_weight, X.shape[0]))
         clock = Clock(self.max_time)
+        texts = self._texts_for(taxonomy, label_features)
         with single_blas_thread():
+            if texts is not None:  # weights of the labels alone, on their own scale
+                self._forget()
+                self._take_weights(old.solver, old.labels, None)
             problem = enlarged(old.problem, X, Y, taxonomy, weights)
             scores = self._all_scores(X)[:, np.argsort(self.nodes_)[np.argsort(np.argsort(old.labels))]]
             self.taxonomy_ = taxonomy
@@ -385,15 +471,28 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
             blocks = self._blocks(problem, Y, labels, network, groups)
             engines = engine, local_engine(engine, self.n_jobs)
             solver = enlarged_solver(old, problem, network, leaves, blocks, Y, scores, engines)
+            if texts is not None:
+                solver.inner.prior = prior_of_leaves(texts.gains.prior(texts.T), labels, leaves)
             self._run(solver, clock, None)
             self.n_touched_ = sum(solver.blocks[i].n_columns for i in solver.awake or ())
             solver.awake = None
             self._joint = JointSolution(problem, labels, groups, self.C, "exact", solver)
             self._forget()  # an update of a pruned model makes its weights whole again
             self._take_weights(solver, labels, None)
+            if texts is not None:
+                answer_all_nodes(self, problem, texts)
             solver.release()
         self.drop_calibration()
         return self
+
+    def _texts_for(self, taxonomy: Taxonomy, label_features: object) -> LabelTexts | None:
+        """Texts, gains and scales for an update; the texts of the fit where the taxonomy is the same."""
+        kept = self._prior
+        if kept is None:
+            return None
+        if label_features is None and taxonomy.n_nodes == kept.T.shape[0]:
+            return kept
+        return replace(kept, T=check_label_features(label_features, taxonomy.n_nodes, kept.T.shape[1]))
 
     def forget_documents(self) -> None:
         """Release the training documents, which a fitted model holds in memory for `update` and ``warm_start``.
@@ -460,6 +559,10 @@ class RRSVM(RecursiveModel):
         Seconds, or "10m": stop then, with the best certified model so far.
     max_memory : float or str, default=None
         Bytes, or "4GB": weights go to disk where the forecast is above it.
+    answer : {"seen", "all"}, default="seen"
+        Nodes that can be answered: those that training documents have as labels, or all nodes with texts. With "all"
+        the weights of a node are pulled towards those of its parents plus a map of its text, and a node without
+        documents has these; `fit` then needs ``label_features``.
 
     Attributes
     ----------
@@ -512,6 +615,7 @@ class RRSVM(RecursiveModel):
         checkpoint: str | os.PathLike[str] | None = None,
         max_time: float | str | None = None,
         max_memory: float | str | None = None,
+        answer: str = "seen",
     ) -> None:
         self.taxonomy = taxonomy
         self.C = C
@@ -533,6 +637,7 @@ class RRSVM(RecursiveModel):
         self.checkpoint = checkpoint
         self.max_time = max_time
         self.max_memory = max_memory
+        self.answer = answer
 
 
 class RRLogistic(RecursiveModel):
@@ -584,6 +689,10 @@ class RRLogistic(RecursiveModel):
         Seconds, or "10m": stop then, with the best certified model so far.
     max_memory : float or str, default=None
         Bytes, or "4GB": weights go to disk where the forecast is above it.
+    answer : {"seen", "all"}, default="seen"
+        Nodes that can be answered: those that training documents have as labels, or all nodes with texts. With "all"
+        the weights of a node are pulled towards those of its parents plus a map of its text, and a node without
+        documents has these; `fit` then needs ``label_features``.
 
     Examples
     --------
@@ -621,6 +730,7 @@ class RRLogistic(RecursiveModel):
         checkpoint: str | os.PathLike[str] | None = None,
         max_time: float | str | None = None,
         max_memory: float | str | None = None,
+        answer: str = "seen",
     ) -> None:
         self.taxonomy = taxonomy
         self.C = C
@@ -641,6 +751,7 @@ class RRLogistic(RecursiveModel):
         self.checkpoint = checkpoint
         self.max_time = max_time
         self.max_memory = max_memory
+        self.answer = answer
 
     def predict_proba(self, X: object) -> FloatArray:
         """Probability of every label; rows sum to 1 where every training document had one label.

@@ -244,6 +244,7 @@ class JointSolver:
             self.blocks[i], self.pairs[i] = measured.block, measured.pairs
             loss, dual = loss + measured.loss, dual + measured.dual
             norm, dual_norm = norm + measured.norm, dual_norm + measured.dual_norm
+            dual -= self.inner.prior_product(measured.block)
             self.missed += measured.missed
         energy, least = self.inner.energy(self.blocks, self.local_engine)
         objective = loss + 0.5 * norm + energy

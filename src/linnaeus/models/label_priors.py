@@ -1,0 +1,421 @@
+"""Prior weights of nodes from their texts, and scores that mean the same for nodes with few and with many documents.
+
+The weights of node n are pulled towards
+
+    the weights of its parents + p_n,        p_n = g * t_n   word by word
+
+where t_n (n_features) is the text of the node in the features of the documents and g_j the gain of word j. A node
+without documents has exactly these weights. Gains are learned from nodes with documents: with r_n the difference
+between the weights of node n and those of its parents, and m_n its number of documents,
+
+    min over g, c   sum_n m_n sum_j (r_nj - g_j t_nj)^2  +  ridge sum_j (g_j - c)^2
+
+Words that many labels have get a gain of their own, the others the common gain c. The solution is in closed form
+(`learn_gains`); ``residual`` is what the normal equations leave of it, and `choose_ridge` compares values on nodes that
+were left out. A map with word embeddings on both sides (t_n in K dimensions to weights through a K x K matrix) was
+measured as well and did not find more on nodes left out.
+
+Scores of nodes with 0, 1-2, 3-5 and more training documents are not comparable: margins of rare nodes are smaller.
+`GroupScales` fits P(label | score) = sigma(a s + b) to each group on held-out documents, and s' = (a s + b - b') / a'
+brings a group to the scale (a', b') of nodes with many documents. Both are linear, so they end in the weights.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from linnaeus.errors import DataError, ParameterError
+from linnaeus.taxonomy import Taxonomy
+from linnaeus.taxonomy.texts import listed
+from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Matrix
+
+__all__ = ["GROUPS", "GroupScales", "LabelGains", "check_label_features", "choose_ridge", "group_of", "label_features",
+           "learn_gains", "node_texts"]  # fmt: skip
+
+GROUPS = ("0", "1-2", "3-5", "more")  # training documents of a node
+_GROUP_ENDS = (1, 3, 6)
+_MOST_LABELS = 50  # of a node, in the order of the vocabulary
+_LONGEST, _LONGEST_NOTE = 500, 5_000  # characters of a label and of a definition that are read
+_NOTE = 0.5  # weight of the words of a definition beside those of a label
+_BATCH = 50_000  # texts that are vectorised at a time
+_FEW_KNOWN = 0.1  # a smaller share of nodes with a known word is a warning
+_MOST_DOCUMENTS = 50.0  # documents of a node beyond which it says no more about gains
+_RIDGES = (0.1, 1.0, 10.0, 100.0, 1000.0)
+_LEAST_POSITIVE = 5  # pairs of document and label that a group needs for a scale of its own
+_BINS = 256
+
+
+# -- texts as features -------------------------------------------------------------------------------------------------
+
+
+class _TextTransformer(Protocol):
+    """Features of texts with fields: `TextFeatures`, `HashedText`."""
+
+    weights_: dict[str, float]
+    kinds_: dict[str, float]
+
+    def transform(self, documents: object, /) -> CSR: ...
+
+
+def node_texts(taxonomy: Taxonomy) -> Iterator[tuple[int, float, str]]:
+    """Number of the node, weight and text of labels and definitions of all nodes but the root, bounded per node.
+
+    Examples
+    --------
+    >>> tax = Taxonomy.from_edges([("R", "x")], display_labels={"x": "Heart attack"})
+    >>> list(node_texts(tax))
+    [(1, 1.0, 'Heart attack')]
+    """
+    texts = taxonomy.texts
+    root = -1 if taxonomy.root is None else taxonomy.root
+    for kinds, weight, longest in (
+        (("preferred", "alternative", "hidden"), 1.0, _LONGEST),
+        (("definition",), _NOTE, _LONGEST_NOTE),
+    ):
+        chosen = texts.select(kinds)
+        node = texts.node[chosen]
+        place = np.arange(len(node)) - np.searchsorted(node, node)  # among the texts of its node
+        for i in chosen[(place < _MOST_LABELS) & (node != root)].tolist():
+            entry = texts.entry(i)
+            yield entry.node, weight, entry.text[:longest]
+
+
+def label_features(features: object, taxonomy: Taxonomy) -> CSR:
+    """Texts of the nodes in the features of documents, n_nodes x n_features.
+
+    Each text counts as one document (in all text fields, where there are several); of the texts of a node the largest
+    value of each word is kept, so that a document with one of its names is as near as one with another.
+
+    Parameters
+    ----------
+    features : TextFeatures or HashedText
+        Fitted features of texts.
+    taxonomy : Taxonomy
+        Preferred, alternative and hidden labels and definitions of its nodes are used.
+
+    Returns
+    -------
+    csr_array of shape (n_nodes, n_features)
+        Rows of nodes without texts or known words are empty.
+
+    Examples
+    --------
+    >>> from linnaeus.features.text import TextFeatures
+    >>> tax = Taxonomy.from_edges([("R", "x")], display_labels={"x": "Cats"})
+    >>> label_features(TextFeatures().fit(["cats purr", "dogs bark"]), tax).toarray().round(1).tolist()
+    [[0.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]]
+    """
+    from scipy import sparse
+
+    if not hasattr(features, "weights_") or not hasattr(features, "kinds_"):
+        given = "no features" if features is None else type(features).__name__
+        raise ParameterError(
+            f"answer='all' compares label texts with documents; got {given}, expected TextFeatures or HashedText, or "
+            "label_features in fit."
+        )
+    transformer: _TextTransformer = features
+    if taxonomy.n_nodes and not len(taxonomy.texts):
+        raise DataError("answer='all' needs texts of nodes; the taxonomy has none.")
+    parts: list[tuple[IntArray, IntArray, FloatArray]] = []
+    batch: list[tuple[int, float, str]] = []
+
+    def flush() -> int:
+        texts = [text for _, _, text in batch]
+        columns: dict[str, list[object]] = {name: list(texts) for name in transformer.weights_}
+        columns |= {name: [None] * len(texts) for name in transformer.kinds_}
+        X = transformer.transform(columns).tocoo()
+        weight = np.array([weight for _, weight, _ in batch])
+        node = np.array([node for node, _, _ in batch], np.int64)
+        parts.append((node[X.row], X.col, X.data * weight[X.row]))
+        batch.clear()
+        return int(X.shape[1])
+
+    for entry in node_texts(taxonomy):
+        batch.append(entry)
+        if len(batch) == _BATCH:
+            flush()
+    n_features = flush()
+    node, word, value = (np.concatenate(part) for part in zip(*parts, strict=True))
+    order = np.lexsort((value, word, node))
+    node, word, value = node[order], word[order], value[order]
+    last = np.append((np.diff(node) != 0) | (np.diff(word) != 0), True) if len(node) else np.zeros(0, bool)
+    T = sparse.csr_array((value[last], (node[last], word[last])), shape=(taxonomy.n_nodes, n_features))
+    _check_known(T, taxonomy)
+    return T
+
+
+def _check_known(T: CSR, taxonomy: Taxonomy) -> None:
+    """An error if label texts and documents have no word in common, a warning if few nodes have one."""
+    with_texts = np.unique(taxonomy.texts.node)
+    known = int((np.diff(T.indptr)[with_texts] > 0).sum())
+    if known < _FEW_KNOWN * len(with_texts):
+        message = (
+            f"{known:,} of the {len(with_texts):,} nodes with texts have a word that documents have; "
+            f"{listed(taxonomy.texts.languages)}. Texts in the language of the documents are needed to answer nodes "
+            "without documents."
+        )
+        if not known:
+            raise DataError(message)
+        warnings.warn(message, stacklevel=4)
+
+
+def check_label_features(T: object, n_nodes: int, n_features: int) -> CSR:
+    """Label features as CSR in double precision, or an error."""
+    from scipy import sparse
+
+    if T is None:
+        raise ParameterError(
+            "answer='all' needs the texts of the nodes as features: fit a Pipeline with TextFeatures, or give "
+            "label_features (n_nodes x n_features) to fit."
+        )
+    try:
+        found = sparse.csr_array(T, dtype=np.float64, copy=True)
+    except (TypeError, ValueError):
+        raise DataError("label_features is not a matrix of numbers.") from None
+    if found.shape != (n_nodes, n_features):
+        raise DataError(
+            f"label_features has the shape {found.shape}; expected ({n_nodes}, {n_features}), a row for each node."
+        )
+    if not np.isfinite(found.data).all():
+        raise DataError("label_features holds NaN or infinity.")
+    found.sum_duplicates()
+    found.eliminate_zeros()
+    return found
+
+
+# -- gains -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LabelGains:
+    """Gains of words: ``gains`` (n_features), the ``common`` gain, and the ``residual`` of the normal equations."""
+
+    gains: FloatArray
+    common: float
+    ridge: float
+    residual: float
+
+    def prior(self, T: CSR) -> CSR:
+        """p_n = g * t_n of all nodes, n_nodes x n_features."""
+        from scipy import sparse
+
+        return sparse.csr_array((T.data * self.gains[T.indices], T.indices, T.indptr), shape=T.shape)
+
+
+def learn_gains(T: CSR, R: CSR, documents: FloatArray, ridge: float = 1.0) -> LabelGains:
+    """The ridge problem above, solved exactly.
+
+    Parameters
+    ----------
+    T : csr_array of shape (n_nodes, n_features)
+        Texts of nodes with documents.
+    R : csr_array of shape (n_nodes, n_features)
+        Weights of the nodes less those of their parents; only entries where T is not zero matter.
+    documents : ndarray of shape (n_nodes,)
+        Weight of each node: its number of documents.
+    ridge : float, default=1.0
+        Weight of the pull to the common gain.
+
+    Returns
+    -------
+    LabelGains
+        Gains of all words; words without a node have the common gain.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> T = sparse.csr_array(np.array([[1.0, 0.0], [0.5, 1.0]]))
+    >>> found = learn_gains(T, 2 * T, np.ones(2))
+    >>> found.gains.round(6).tolist(), round(found.common, 6), found.residual < 1e-12
+    ([2.0, 2.0], 2.0, True)
+    """
+    rt, tt = _moments(T, R, documents)
+    return _gains_of(rt, tt, ridge)
+
+
+def _moments(T: CSR, R: CSR, documents: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """sum_n m_n r_nj t_nj and sum_n m_n t_nj^2 of every word."""
+    rows = np.repeat(np.arange(T.shape[0]), np.diff(T.indptr))
+    residuals = _entries(R, rows, T.indices)
+    m = documents[rows]
+    n = T.shape[1]
+    return (
+        np.bincount(T.indices, m * residuals * T.data, minlength=n),
+        np.bincount(T.indices, m * T.data**2, minlength=n),
+    )
+
+
+def _gains_of(rt: FloatArray, tt: FloatArray, ridge: float) -> LabelGains:
+    shrink = ridge / (tt + ridge)
+    free = float(shrink @ tt)
+    common = float(shrink @ rt) / free if free > 0 else 0.0
+    gains = (rt + ridge * common) / (tt + ridge)
+    left = np.append(tt * gains - rt + ridge * (gains - common), ridge * (gains - common).sum())
+    scale = max(float(np.abs(rt).max(initial=0.0)), np.finfo(float).tiny)
+    return LabelGains(gains, common, ridge, float(np.abs(left).max()) / scale)
+
+
+def _entries(R: Matrix, rows: IntArray, columns: IntArray) -> FloatArray:
+    """Entries of a matrix, dense or CSR."""
+    if not len(rows):
+        return np.zeros(0)
+    return np.asarray(R[rows, columns], dtype=np.float64).ravel()
+
+
+def choose_ridge(
+    T: CSR, R: CSR, documents: FloatArray, *, ridges: Sequence[float] = _RIDGES, folds: int = 5
+) -> LabelGains:
+    """Gains with the ridge that predicts best the weights of nodes left out, fold by fold; then of all nodes.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> T = sparse.csr_array(np.eye(4))
+    >>> choose_ridge(T, 2 * T, np.ones(4), ridges=[1.0, 100.0]).ridge  # only the common gain tells about the others
+    1.0
+    """
+    n = T.shape[0]
+    documents = np.minimum(np.asarray(documents, np.float64), _MOST_DOCUMENTS)
+    fold = np.arange(n) % max(2, min(folds, n))
+    parts = [_moments(T[fold == k], R[fold == k], documents[fold == k]) for k in range(int(fold.max(initial=0)) + 1)]
+    rt, tt = sum(part[0] for part in parts), sum(part[1] for part in parts)
+    errors = []
+    for ridge in ridges:
+        error = 0.0
+        for held_rt, held_tt in parts:
+            g = _gains_of(rt - held_rt, tt - held_tt, ridge).gains
+            error += float(held_tt @ g**2 - 2 * held_rt @ g)
+        errors.append(error)
+    return _gains_of(rt, tt, float(ridges[int(np.argmin(errors))]))
+
+
+# -- groups by number of documents -------------------------------------------------------------------------------------
+
+
+def group_of(documents: IntArray) -> IntArray:
+    """The number of the group of `GROUPS` of nodes with so many training documents.
+
+    Examples
+    --------
+    >>> group_of(np.array([0, 1, 2, 3, 5, 6])).tolist()
+    [0, 1, 1, 2, 2, 3]
+    """
+    return np.searchsorted(_GROUP_ENDS, documents, side="right")
+
+
+@dataclass(frozen=True)
+class GroupScales:
+    """s' = slope[g] s + shift[g] for nodes of group g."""
+
+    slope: FloatArray
+    shift: FloatArray
+
+    @classmethod
+    def identity(cls) -> GroupScales:
+        return cls(np.ones(len(GROUPS)), np.zeros(len(GROUPS)))
+
+    @classmethod
+    def fit(cls, S: FloatArray, Y: BoolArray, groups: IntArray, rates: FloatArray | None = None) -> GroupScales:
+        """Scales from scores and labels of held-out documents.
+
+        Parameters
+        ----------
+        S : ndarray of shape (n_docs, n_nodes)
+            Scores.
+        Y : ndarray of bool of shape (n_docs, n_nodes)
+            Labels.
+        groups : ndarray of int of shape (n_nodes,)
+            Group of each node.
+        rates : ndarray of shape (4,), default=None
+            Expected share of labels among the pairs of each group in new documents, where held-out nodes are labels
+            more often than others of their group; NaN where it is that of ``Y``.
+
+        Returns
+        -------
+        GroupScales
+            Groups with fewer than five labels keep the scale of the next larger one.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> Y = rng.random((400, 2)) < 0.3
+        >>> S = np.where(Y, 1.0, -1.0) + rng.normal(size=(400, 2))
+        >>> S[:, 0] = S[:, 0] / 2 - 3  # smaller margins, far below zero
+        >>> scales = GroupScales.fit(S, Y, np.array([0, 3]))
+        >>> scales.slope[3], scales.shift[3], 1.5 < scales.slope[0] < 2.5
+        (1.0, 0.0, True)
+        """
+        curves: list[tuple[float, float] | None] = []
+        for group in range(len(GROUPS)):
+            mine = groups == group
+            s, y = S[:, mine].ravel(), Y[:, mine].ravel()
+            enough = y.sum() >= _LEAST_POSITIVE and (~y).sum() >= _LEAST_POSITIVE
+            curve = _logistic_curve(s, y) if enough else None
+            if curve is not None and rates is not None and np.isfinite(rates[group]):
+                now, wanted = float(y.mean()), float(np.clip(rates[group], 1e-9, 1 - 1e-9))
+                curve = curve[0], curve[1] + _logit(wanted) - _logit(now)
+            curves.append(curve)
+        largest = next((curve for curve in reversed(curves) if curve is not None), None)
+        if largest is None:
+            return cls.identity()
+        reference = curves[-1] or largest
+        slope, shift = np.ones(len(GROUPS)), np.zeros(len(GROUPS))
+        for group in range(len(GROUPS) - 2, -1, -1):
+            curve = curves[group]
+            if curve is None:
+                slope[group], shift[group] = slope[group + 1], shift[group + 1]
+            else:
+                slope[group] = curve[0] / reference[0]
+                shift[group] = (curve[1] - reference[1]) / reference[0]
+        return cls(slope, shift)
+
+
+def _logit(p: float) -> float:
+    return float(np.log(p) - np.log1p(-p))
+
+
+def _logistic_curve(s: FloatArray, y: BoolArray) -> tuple[float, float] | None:
+    """a > 0 and b of P(y | s) = sigma(a s + b) by Newton's method on bins of scores; None if scores say nothing."""
+    from scipy.special import expit
+
+    s = s.astype(np.float64)
+    edges = np.unique(
+        np.concatenate([np.quantile(s, np.linspace(0, 1, _BINS)), np.quantile(s[y], np.linspace(0, 1, _BINS))])
+    )
+    at = np.searchsorted(edges, s)
+    n = np.bincount(at)
+    used = n > 0
+    x, n, positive = np.bincount(at, s)[used] / n[used], n[used].astype(np.float64), np.bincount(at, y)[used]
+    spread = float(s.std())
+    if not spread > 0:
+        return None
+    mean = float(s.mean())
+    z = (x - mean) / spread
+    a, b = 1.0, _logit((positive.sum() + 0.5) / (n.sum() + 1))
+    target = positive / n
+
+    def loss(a: float, b: float) -> float:
+        t = a * z + b
+        return float(n @ (np.logaddexp(0, t) - target * t)) + 0.5 * (a * a) * 1e-2
+
+    value = loss(a, b)
+    for _ in range(100):
+        p = expit(a * z + b)
+        d, h = n * (p - target), n * p * (1 - p)
+        gradient = np.array([d @ z + 1e-2 * a, d.sum()])
+        H = np.array([[h @ z**2 + 1e-2, h @ z], [h @ z, h.sum() + 1e-9]])
+        step = np.linalg.solve(H, gradient)
+        if abs(gradient @ step) < 1e-10 * max(1.0, value):
+            break
+        length = 1.0
+        while length > 1e-6 and loss(a - length * step[0], b - length * step[1]) > value:
+            length /= 2
+        a, b = a - length * step[0], b - length * step[1]
+        value = loss(a, b)
+    a, b = a / spread, b - a * mean / spread
+    return (float(a), float(b)) if a > 1e-6 else None

@@ -1,0 +1,238 @@
+"""Recursive regularisation that also answers nodes without documents: `RRSVM(answer="all")`.
+
+    1. A fifth of the documents is held out, and so are the labels of a fifth of the nodes with few documents.
+    2. A fit of the others, without prior weights: from how far the weights of its leaves are from their centres the
+       gains of words are learned (`label_priors`).
+    3. The same fit with the prior weights, from there on; held-out documents give a scale to nodes with 0, 1-2, 3-5 and
+       more documents.
+    4. The fit of all documents with the prior weights; nodes without documents get the weights of their place in the
+       network plus their prior weights; and all columns are brought to one scale.
+
+With w_n = v_n + p_n the network is one of v (`inner`): it gives v of every node, a label or not. Held-out nodes are
+labels more often than nodes that no document has. Good and Turing's estimate of how often a new document has one of
+those, as often as documents had a label for the only time, corrects the scale of nodes without documents.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from linnaeus.data.check import Problem
+from linnaeus.engine.limits import Clock, blocks
+from linnaeus.errors import ParameterError
+from linnaeus.models.label_priors import GROUPS, GroupScales, LabelGains, choose_ridge, group_of
+from linnaeus.models.recursive.inner import entries_at
+from linnaeus.models.recursive.leaves import LeafSolver
+from linnaeus.models.recursive.network import links_of, unlabelled_weights
+from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from linnaeus.models.recursive.rr import RecursiveModel
+
+__all__ = ["LabelTexts", "answer_all_nodes", "fit_all_nodes", "prior_of_leaves"]
+
+_HELD = 0.2  # of the documents, and of the nodes with few documents
+_FEW = 5  # documents of nodes that are held out, where there are such
+_LEAST_DOCUMENTS, _LEAST_NODES = 20, 10  # with fewer nothing is held out
+_MOST_HELD = 2000
+_MOST_SCORES = 2 * 10**7
+_TRIAL_TOL = 0.01
+_ROWS = 512  # features at a time, where weights of nodes without documents are computed
+
+
+@dataclass(frozen=True)
+class LabelTexts:
+    """What is kept for updates: texts of the nodes, gains of words, scales of groups."""
+
+    T: CSR
+    gains: LabelGains
+    scales: GroupScales
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """Documents and labels to learn from, those held out, and labels of the latter (n_held x n_nodes)."""
+
+    problem: Problem
+    X: CSR
+    Y: BoolArray
+
+
+def prior_of_leaves(P: CSR, labels: IntArray, leaves: LeafSolver) -> CSR:
+    """Prior weights of the leaves in the order of features and the precision of their solver."""
+    from scipy import sparse
+
+    rows = P[labels]
+    indices = rows.indices if leaves.rank is None else leaves.rank[rows.indices]
+    return sparse.csr_array(
+        (rows.data.astype(leaves.dtype), indices, rows.indptr), shape=(len(labels), leaves.n_features)
+    )
+
+
+def fit_all_nodes(model: RecursiveModel, problem: Problem, T: CSR) -> None:
+    """Fit a model that answers all nodes with texts; ``T`` are the texts (n_nodes x n_features)."""
+    clock, tol = Clock(model.max_time), max(model.tol, _TRIAL_TOL)
+    trial = _hold_out(problem, model._fit_seed(None))
+    learn = problem if trial is None else trial.problem
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model._fit_joint(learn, clock=_part(clock, 0.35), tol=tol, on_trial=True)
+        gains = _learned_gains(model, learn, T)
+        P = gains.prior(T)
+        scales = GroupScales.identity()
+        if trial is not None:
+            model._fit_joint(learn, prior=P, clock=_part(clock, 0.2), tol=tol, on_trial=True, warm=True)
+            scales = _scales(model, trial, P, problem)
+    model._fit_joint(problem, prior=P, clock=clock if np.isfinite(clock.limit) else None)
+    answer_all_nodes(model, problem, LabelTexts(T, gains, scales))
+
+
+def _part(clock: Clock, share: float) -> Clock:
+    """A clock for a share of the time that is left."""
+    return Clock(clock.remaining * share) if np.isfinite(clock.limit) else Clock()
+
+
+def _hold_out(problem: Problem, seed: int) -> _Trial | None:
+    """A fifth of the documents, and of the nodes with few documents; None where there are few of either."""
+    rng = np.random.default_rng([seed, 1])
+    n = problem.n_docs
+    counts = np.bincount(problem.Y.indices, minlength=problem.taxonomy.n_nodes)
+    seen = np.flatnonzero(counts)
+    few = seen[counts[seen] <= _FEW]
+    few = few if len(few) >= _LEAST_NODES else seen
+    if n < _LEAST_DOCUMENTS or len(few) < _LEAST_NODES:
+        return None
+    hidden = rng.permutation(few)[: round(_HELD * len(few))]
+    held = rng.permutation(n)[: round(_HELD * n)]
+    scored = held[: max(1, min(_MOST_HELD, _MOST_SCORES // problem.taxonomy.n_nodes))]
+    kept = np.setdiff1d(np.arange(n), held)
+    shown = np.ones(problem.taxonomy.n_nodes, problem.Y.dtype)
+    shown[hidden] = 0
+    Y = problem.Y[kept]
+    Y.data = Y.data * shown[Y.indices]
+    Y.eliminate_zeros()
+    if len(np.unique(Y.indices)) < 2:
+        return None
+    weights = None if problem.weights is None else problem.weights[kept]
+    learn = Problem(problem.X[kept], Y, problem.taxonomy, weights, problem.codec)
+    return _Trial(learn, problem.X[np.sort(scored)], problem.Y[np.sort(scored)].toarray() > 0)
+
+
+def _learned_gains(model: RecursiveModel, problem: Problem, T: CSR) -> LabelGains:
+    """Gains from how far the weights of the leaves are from their centres, at the words of their texts."""
+    from scipy import sparse
+
+    assert model._joint is not None
+    solver, labels = model._joint.solver, model._joint.labels
+    at = prior_of_leaves(T, labels, solver.leaves)
+    found = np.zeros(at.nnz)
+    for block in solver.blocks:
+        for row, places, entries in entries_at(at, block.columns, block.features):
+            found[entries] = block.U[places, row]
+    own = T[labels]
+    R = sparse.csr_array((found, own.indices, own.indptr), shape=own.shape)
+    return choose_ridge(own, R, _documents(model, problem)[labels])
+
+
+def _documents(model: RecursiveModel, problem: Problem) -> IntArray:
+    """Number of documents of every node of the taxonomy, as the model learns labels."""
+    Y = {"given": problem.Y, "closed": problem.closed, "frontier": problem.frontier}[model.learn]
+    return np.bincount(Y.indices, minlength=problem.taxonomy.n_nodes)
+
+
+def _unseen(model: RecursiveModel) -> IntArray:
+    """Nodes with texts that no document has as a label, without the root."""
+    taxonomy = model.taxonomy_
+    found = np.setdiff1d(np.unique(taxonomy.texts.node), model.nodes_)
+    return found[found != (-1 if taxonomy.root is None else taxonomy.root)].astype(np.int32)
+
+
+def _weights_of_unseen(
+    model: RecursiveModel, unseen: IntArray, P: CSR
+) -> tuple[Iterator[tuple[slice, FloatArray]], FloatArray]:
+    """v of nodes without documents, some features (rows) at a time, and their intercepts."""
+    W = model.weights_
+    if not isinstance(W, np.ndarray):
+        raise ParameterError("answer='all' needs all weights in memory; increase max_memory.")
+    links = links_of(model.taxonomy_, model.nodes_, **model._link_options)
+    of = unlabelled_weights(links, model.taxonomy_, unseen)
+    own = P[model.nodes_].T.tocsr()
+
+    def parts() -> Iterator[tuple[slice, FloatArray]]:
+        for part in blocks(W.shape[0], _ROWS):
+            yield part, of(W[part] - own[part].toarray())
+
+    return parts(), of(model.intercept_[None])[0]
+
+
+def _scales(model: RecursiveModel, trial: _Trial, P: CSR, problem: Problem) -> GroupScales:
+    """Scales of the groups on the held-out documents, for what the model learned without them."""
+    unseen = _unseen(model)
+    X, n_docs = trial.X, trial.X.shape[0]
+    S = np.zeros((n_docs, problem.taxonomy.n_nodes))
+    S[:, model.nodes_] = model._scores(X)
+    if len(unseen):
+        parts, intercept = _weights_of_unseen(model, unseen, P)
+        scores = np.asarray((X @ P[unseen].T).todense() if hasattr(X, "tocsr") else (P[unseen] @ X.T).T, np.float64)
+        scores = scores + intercept
+        columns = X.tocsc() if hasattr(X, "tocsc") else X
+        for part, V in parts:
+            scores += columns[:, part] @ V
+        S[:, unseen] = scores
+    nodes = np.concatenate([model.nodes_, unseen])
+    groups = group_of(_documents(model, trial.problem))[nodes]
+    Y = trial.Y if model.learn != "closed" else np.asarray(problem.taxonomy.close(_sparse(trial.Y)).todense()) > 0
+    counts = _documents(model, problem)
+    n_unseen = max(1, len(np.setdiff1d(nodes, np.flatnonzero(counts))))
+    rates = np.full(len(GROUPS), np.nan)
+    rates[0] = max(1, int((counts == 1).sum())) / (problem.n_docs * n_unseen)
+    mean = Y[:, nodes[groups == 0]].mean() if (groups == 0).any() else 0.0
+    rates[0] = min(rates[0], mean) if mean > 0 else np.nan
+    return GroupScales.fit(S[:, nodes], Y[:, nodes], groups, rates)
+
+
+def _sparse(Y: BoolArray) -> CSR:
+    from scipy import sparse
+
+    return sparse.csr_array(Y.astype(np.int8))
+
+
+def answer_all_nodes(model: RecursiveModel, problem: Problem, texts: LabelTexts) -> None:
+    """Add the nodes without documents to a fitted model, and bring all nodes to one scale."""
+    from scipy import sparse
+
+    P = texts.gains.prior(texts.T)
+    unseen, seen, counts = _unseen(model), model.nodes_, _documents(model, problem)
+    parts, constants = _weights_of_unseen(model, unseen, P) if len(unseen) else (iter(()), np.zeros(0))
+    nodes = np.concatenate([seen, unseen]).astype(np.int32)
+    if problem.codec.kind == "labels":  # scikit-learn's scorers take classes_ as sorted
+        order = np.argsort(problem.codec.values(problem.taxonomy.names[nodes]), kind="stable")
+    else:
+        order = np.arange(len(nodes))
+    place = np.argsort(order)
+    at_seen, at_unseen = place[: len(seen)], place[len(seen) :]
+    groups = group_of(counts[nodes[order]])
+    slope, shift = texts.scales.slope[groups], texts.scales.shift[groups]
+    dtype, n_features = model.weights_.dtype, model.weights_.shape[0]
+    W = np.empty((n_features, len(nodes)), dtype)
+    own = P[unseen].T.tocsr()
+    for part in blocks(n_features, _ROWS):
+        W[part, at_seen] = model.weights_[part]
+    for part, V in parts:
+        W[part, at_unseen] = V + own[part].toarray()
+    W *= slope.astype(dtype)
+    intercept = np.empty(len(nodes))
+    intercept[at_seen], intercept[at_unseen] = model.intercept_, constants
+    label_weights = sparse.csr_array(P[nodes[order]].multiply(slope[:, None]).T, dtype=dtype)
+    label_weights.sort_indices()
+    model.nodes_, model.weights_ = nodes[order], W
+    model.intercept_ = (intercept * slope + shift).astype(dtype)
+    model.n_documents_ = counts[model.nodes_]
+    model.label_weights_ = label_weights
+    model._prior = replace(texts)

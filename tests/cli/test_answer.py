@@ -1,0 +1,49 @@
+"""`linnaeus train --answer all`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def files(tmp_path):
+    nodes = [("R", "animals", "Animals"), ("R", "plants", "Plants")]
+    nodes += [("animals", "cat", "Cats"), ("animals", "dog", "Dogs"), ("animals", "fox", "Foxes")]
+    nodes += [("plants", "oak", "Oaks"), ("plants", "elm", "Elms")]
+    rows = "".join(f"{up},{name},{label}\n" for up, name, label in nodes)
+    (tmp_path / "tax.csv").write_text("parent,child,label\n" + rows)
+    texts = [("cats purr and bite", "cat"), ("dogs bark and bite", "dog"), ("oaks grow leaves", "oak")]
+    documents = [{"text": f"{text} {i}", "labels": [label]} for i in range(6) for text, label in texts]
+    documents.append({"text": "foxes bark and bite; elms grow", "labels": ["dog", "oak"]})
+    (tmp_path / "docs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in documents))
+    (tmp_path / "new.jsonl").write_text(json.dumps({"text": "foxes bite"}) + "\n")
+    return tmp_path
+
+
+def _train(linnaeus, files, *more: str):
+    paths = ("--data", files / "docs.jsonl", "--taxonomy", files / "tax.csv", "-o", files / "model")
+    return linnaeus("train", *paths, *more)
+
+
+def test_all_nodes_can_be_answered(linnaeus, files):
+    trained = _train(linnaeus, files, "--answer", "all", "--min-df", "1", "--json")
+    assert trained.code == 0, trained.err
+    assert json.loads(trained.out)["nodes_answered"] == 7
+    answered = linnaeus("predict", files / "model", files / "new.jsonl", "--top", "1")
+    assert "fox" in answered.out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--answer", "some"), "--answer='some'"),
+        (("--answer", "all", "--model", "OneVsRestSVM"), "--answer all with --model OneVsRestSVM; expected RRSVM"),
+        (("--answer", "all", "--budget", "1m"), "--budget: with --answer all nothing is searched for"),
+    ],
+)
+def test_what_does_not_go_with_all_nodes_is_refused(linnaeus, files, options, message):
+    refused = _train(linnaeus, files, *options)
+    assert refused.code in (1, 2)
+    assert message in " ".join(refused.err.split())

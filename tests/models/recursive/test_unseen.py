@@ -1,0 +1,194 @@
+"""RRSVM and RRLogistic that answer nodes without documents."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import optimize, sparse
+
+import linnaeus
+from linnaeus import RRSVM, Pipeline, RRLogistic, Taxonomy
+from linnaeus.data.check import Problem, check_labels
+from linnaeus.errors import ParameterError
+from linnaeus.features.text import TextFeatures
+from linnaeus.models.label_priors import label_features
+from linnaeus.models.recursive.network import links_of, node_shares, unlabelled_weights
+
+_TOPICS, _NODES = 4, 5
+_TREE = [("R", f"t{i}") for i in range(_TOPICS)]
+_TREE += [(f"t{i}", f"t{i}n{j}") for i in range(_TOPICS) for j in range(_NODES)]
+_LABELS = {f"t{i}n{j}": f"own{i}{j} thing" for i in range(_TOPICS) for j in range(_NODES)}
+TAX = Taxonomy.from_edges(_TREE, display_labels=_LABELS)
+
+
+def _documents(n: int = 160, seed: int = 0) -> tuple[list[str], list[list[str]]]:
+    """Documents repeat the name of their node and words of its topic; the last node of each topic has none."""
+    rng = np.random.default_rng(seed)
+    texts, labels = [], []
+    for _ in range(n):
+        i, j = rng.integers(_TOPICS), rng.integers(_NODES - 1)
+        words = [f"own{i}{j}"] * 2 + [f"topic{i}{k}" for k in rng.integers(6, size=5)]
+        texts.append(" ".join([*words, *(f"noise{k}" for k in rng.integers(20, size=4))]))
+        labels.append([f"t{i}n{j}"])
+    return [*texts, *(f"own{i}{_NODES - 1}" for i in range(_TOPICS))], [*labels, *([[]] * _TOPICS)]
+
+
+NEW = [f"own{i}4 own{i}4 topic{i}0 topic{i}1" for i in range(_TOPICS)]
+UNSEEN = [f"t{i}n4" for i in range(_TOPICS)]
+
+
+@pytest.fixture(scope="module", params=[RRSVM, RRLogistic])
+def pipe(request):
+    texts, y = _documents()
+    return Pipeline(request.param(TAX, answer="all", C=10.0, random_state=0), TextFeatures()).fit(texts, y)
+
+
+def test_nodes_without_documents_are_answered(pipe):
+    assert [names[0] for names in pipe.top(NEW, 1)[0].tolist()] == UNSEEN
+    assert set(pipe.classes_) == set(_LABELS)
+    assert dict(zip(pipe.classes_, pipe.model_.n_documents_, strict=True))["t0n4"] == 0
+
+
+def test_a_model_of_seen_nodes_cannot_answer_them():
+    texts, y = _documents()
+    seen = Pipeline(RRSVM(TAX, random_state=0), TextFeatures()).fit(texts, y)
+    assert not set(seen.classes_) & set(UNSEEN)
+
+
+def test_a_stored_model_answers_the_same(pipe, tmp_path):
+    linnaeus.save(pipe, tmp_path / "model")
+    loaded = linnaeus.load(tmp_path / "model")
+    assert loaded.model_.answer == "all"
+    np.testing.assert_array_equal(loaded.decision_function(NEW), pipe.decision_function(NEW))
+    np.testing.assert_array_equal(loaded.model_.n_documents_, pipe.model_.n_documents_)
+
+
+def _problem(seed: int = 0):
+    rng = np.random.default_rng(seed)
+    tax = Taxonomy.from_edges([("R", "A"), ("R", "B"), ("A", "AA"), ("A", "AB"), ("A", "AC")])
+    X = sparse.csr_array(rng.random((12, 4)) * (rng.random((12, 4)) < 0.7), dtype=np.float32)
+    y = ["AA", "AB", "B"] * 4
+    Y, _, codec = check_labels(y, tax, 12)
+    P = sparse.csr_array(rng.normal(size=(tax.n_nodes, 4)) * (rng.random((tax.n_nodes, 4)) < 0.6))
+    return tax, X, Y, codec, P
+
+
+@pytest.mark.parametrize("model", [RRSVM(tol=1e-6), RRLogistic(tol=1e-6), RRSVM(tol=1e-6, loss="hinge")])
+def test_prior_weights_change_the_optimum_as_a_generic_solver_says(model):
+    tax, X, Y, codec, P = _problem()
+    model = model.__class__(**{**model.get_params(), "taxonomy": tax, "random_state": 0})
+    model.taxonomy_, model.codec_ = tax, codec
+    model._fit_joint(Problem(X, Y, tax, None, codec), prior=P)
+    assert model.duality_gap_ <= 1e-6 * model.objective_
+    labels, dense = model.nodes_, np.column_stack([X.toarray(), np.ones(12)])
+    signs = np.where(Y[:, labels].toarray() > 0, 1.0, -1.0)
+    prior = np.column_stack([P.toarray(), np.zeros(tax.n_nodes)])
+    parent = {"AA": "A", "AB": "A", "A": "R", "B": "R"}
+
+    def objective(z):
+        W = dict(zip(["R", "A", *tax.names[labels]], z.reshape(-1, 5), strict=True))
+        total = 0.5 * W["R"] @ W["R"]
+        for child, above in parent.items():
+            shift = prior[tax.index(child)] if child != "A" else 0
+            total += 0.5 * np.square(W[child] - W[above] - shift).sum()
+        margin = signs * (dense @ np.array([W[name] for name in tax.names[labels]]).T)
+        loss = {
+            "squared_hinge": np.square(np.maximum(0, 1 - margin)),
+            "hinge": np.maximum(0, 1 - margin),
+            "logistic": np.logaddexp(0, -margin),
+        }[model.loss]
+        return total + loss.sum()
+
+    best = optimize.minimize(objective, np.zeros(25), method="L-BFGS-B", options={"maxiter": 20000, "maxfun": 10**6})
+    assert model.objective_ <= best.fun * (1 + 1e-5)
+    assert model.objective_ - model.duality_gap_ <= best.fun * (1 + 1e-5)
+    if model.loss != "hinge":  # the generic solver stops early at a kink
+        assert model.objective_ == pytest.approx(best.fun, rel=1e-4)
+
+
+def test_weights_of_nodes_without_documents_are_those_of_the_network_plus_the_text():
+    texts, y = _documents()
+    features = TextFeatures().fit(texts)
+    T = label_features(features, TAX)
+    model = RRSVM(TAX, answer="all", random_state=0).fit(features.transform(texts), y, label_features=T)
+    texts_of = model._prior
+    seen = model.n_documents_ > 0
+    P = texts_of.gains.prior(texts_of.T).toarray()
+    unscaled = (model.weights_ / texts_of.scales.slope[(3 * seen).astype(int)]) - P[model.nodes_].T
+    links = links_of(TAX, model.nodes_[seen], **model._link_options)
+    for node in UNSEEN:
+        shares = node_shares(links, TAX, TAX.index(node))
+        own = unscaled[:, model.nodes_ == TAX.index(node)][:, 0]
+        np.testing.assert_allclose(own, unscaled[:, seen] @ shares, atol=1e-4)
+
+
+def test_weights_of_many_unlabelled_nodes_are_those_of_each():
+    tax = Taxonomy.from_edges([("R", "A"), ("R", "B"), ("A", "x"), ("A", "y"), ("B", "y"), ("A", "z"), ("B", "z")])
+    labels = np.array([tax.index("x"), tax.index("y")])
+    links = links_of(tax, labels, root=0.5)
+    nodes = np.array([tax.index("A"), tax.index("z")])
+    W = np.random.default_rng(0).normal(size=(3, 2))
+    expected = np.column_stack([W @ node_shares(links, tax, int(node)) for node in nodes])
+    np.testing.assert_allclose(unlabelled_weights(links, tax, nodes)(W), expected)
+
+
+def test_an_update_gives_new_nodes_the_prior_of_their_text():
+    texts, y = _documents()
+    pipe = Pipeline(RRSVM(TAX, answer="all", random_state=0), TextFeatures()).fit(texts, y)
+    grown = Taxonomy.from_edges([*_TREE, ("t0", "t0n5")], display_labels={**_LABELS, "t0n5": "noise3 noise4"})
+    pipe.update(["own00 own00 topic01", "own01 topic02"], [["t0n0"], ["t0n1"]], taxonomy=grown)
+    assert "t0n5" in pipe.classes_
+    assert pipe.top(["topic00 noise3 noise4 noise3"], 1)[0][0, 0] == "t0n5"
+    assert [names[0] for names in pipe.top(NEW, 1)[0].tolist()] == UNSEEN
+    assert pipe.model_.duality_gap_ <= 1e-3 * pipe.model_.objective_
+
+
+def test_an_update_with_new_nodes_needs_their_texts():
+    texts, y = _documents()
+    features = TextFeatures().fit(texts)
+    T = label_features(features, TAX)
+    model = RRSVM(TAX, answer="all", random_state=0).fit(features.transform(texts), y, label_features=T)
+    grown = Taxonomy.from_edges([*_TREE, ("t0", "t0n5")])
+    with pytest.raises(ParameterError, match="needs the texts of the nodes"):
+        model.update(features.transform(["own00"]), [["t0n0"]], taxonomy=grown)
+
+
+def test_seen_is_the_default_and_ignores_texts():
+    texts, y = _documents()
+    X = TextFeatures().fit_transform(texts)
+    without = RRSVM(Taxonomy.from_edges(_TREE), random_state=0).fit(X, y)
+    seen = RRSVM(TAX, answer="seen", random_state=0).fit(X, y)
+    np.testing.assert_array_equal(seen.weights_, without.weights_)
+    assert seen.n_documents_ is None
+
+
+def test_the_same_seed_gives_the_same_model():
+    texts, y = _documents()
+    first, again = (Pipeline(RRSVM(TAX, answer="all", random_state=3), TextFeatures()).fit(texts, y) for _ in range(2))
+    np.testing.assert_array_equal(first.model_.weights_, again.model_.weights_)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"answer": "every"}, "answer='every'"),
+        ({"answer": "all", "schedule": "levels"}, "schedule='levels'; expected schedule='exact'"),
+        ({"answer": "all", "engine": "gpu"}, "engine='gpu'; expected"),
+        ({"answer": "all"}, "needs the texts of the nodes"),
+    ],
+)
+def test_what_cannot_answer_all_nodes_is_refused(parameters, message):
+    with pytest.raises(ParameterError, match=message):
+        RRSVM(TAX, **parameters).fit(np.eye(3), [["t0n0"], ["t0n1"], ["t1n0"]])
+
+
+def test_a_pipeline_without_taxonomy_cannot_answer_all_nodes():
+    with pytest.raises(ParameterError, match="answer='all' needs a taxonomy"):
+        Pipeline(RRSVM(answer="all"), TextFeatures()).fit(["cats purr", "dogs bark"], ["b", "c"])
+
+
+def test_few_documents_are_enough():
+    pipe = Pipeline(RRSVM(TAX, answer="all", random_state=0), TextFeatures())
+    pipe.fit(["own00 topic00", "own01 topic01", "own10 topic10"], [["t0n0"], ["t0n1"], ["t1n0"]])
+    assert pipe.top(["own10 topic10"], 1)[0][0, 0] == "t1n0"
+    assert len(pipe.classes_) == len(_LABELS)
