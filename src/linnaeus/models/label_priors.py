@@ -25,7 +25,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 
@@ -118,7 +118,7 @@ def label_features(features: object, taxonomy: Taxonomy) -> CSR:
             f"answer='all' compares label texts with documents; got {given}, expected TextFeatures or HashedText, or "
             "label_features in fit."
         )
-    transformer: _TextTransformer = features
+    transformer = cast(_TextTransformer, features)
     if taxonomy.n_nodes and not len(taxonomy.texts):
         raise DataError("answer='all' needs texts of nodes; the taxonomy has none.")
     parts: list[tuple[IntArray, IntArray, FloatArray]] = []
@@ -242,12 +242,10 @@ def _moments(T: CSR, R: CSR, documents: FloatArray) -> tuple[FloatArray, FloatAr
     """sum_n m_n r_nj t_nj and sum_n m_n t_nj^2 of every word."""
     rows = np.repeat(np.arange(T.shape[0]), np.diff(T.indptr))
     residuals = _entries(R, rows, T.indices)
-    m = documents[rows]
-    n = T.shape[1]
-    return (
-        np.bincount(T.indices, m * residuals * T.data, minlength=n),
-        np.bincount(T.indices, m * T.data**2, minlength=n),
-    )
+    m, n = documents[rows], T.shape[1]
+    rt: FloatArray = np.bincount(T.indices, m * residuals * T.data, minlength=n).astype(np.float64)
+    tt: FloatArray = np.bincount(T.indices, m * T.data**2, minlength=n).astype(np.float64)
+    return rt, tt
 
 
 def _gains_of(rt: FloatArray, tt: FloatArray, ridge: float) -> LabelGains:
@@ -268,7 +266,7 @@ def _entries(R: Matrix, rows: IntArray, columns: IntArray) -> FloatArray:
 
 
 def choose_ridge(
-    T: CSR, R: CSR, documents: FloatArray, *, ridges: Sequence[float] = _RIDGES, folds: int = 5
+    T: CSR, R: CSR, documents: FloatArray | IntArray, *, ridges: Sequence[float] = _RIDGES, folds: int = 5
 ) -> LabelGains:
     """Gains with the ridge that predicts best the weights of nodes left out, fold by fold; then of all nodes.
 
@@ -280,10 +278,10 @@ def choose_ridge(
     1.0
     """
     n = T.shape[0]
-    documents = np.minimum(np.asarray(documents, np.float64), _MOST_DOCUMENTS)
+    documents = np.minimum(documents.astype(np.float64), _MOST_DOCUMENTS)
     fold = np.arange(n) % max(2, min(folds, n))
     parts = [_moments(T[fold == k], R[fold == k], documents[fold == k]) for k in range(int(fold.max(initial=0)) + 1)]
-    rt, tt = sum(part[0] for part in parts), sum(part[1] for part in parts)
+    rt, tt = (np.sum([part[i] for part in parts], axis=0) for i in range(2))
     errors = []
     for ridge in ridges:
         error = 0.0

@@ -30,7 +30,7 @@ from linnaeus.models.label_priors import GROUPS, GroupScales, LabelGains, choose
 from linnaeus.models.recursive.inner import entries_at
 from linnaeus.models.recursive.leaves import LeafSolver
 from linnaeus.models.recursive.network import links_of, unlabelled_weights
-from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
+from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Matrix, is_sparse
 
 if TYPE_CHECKING:
     from linnaeus.models.recursive.rr import RecursiveModel
@@ -60,7 +60,7 @@ class _Trial:
     """Documents and labels to learn from, those held out, and labels of the latter (n_held x n_nodes)."""
 
     problem: Problem
-    X: CSR
+    X: Matrix
     Y: BoolArray
 
 
@@ -179,9 +179,9 @@ def _scales(model: RecursiveModel, trial: _Trial, P: CSR, problem: Problem) -> G
     S[:, model.nodes_] = model._scores(X)
     if len(unseen):
         parts, intercept = _weights_of_unseen(model, unseen, P)
-        scores = np.asarray((X @ P[unseen].T).todense() if hasattr(X, "tocsr") else (P[unseen] @ X.T).T, np.float64)
-        scores = scores + intercept
-        columns = X.tocsc() if hasattr(X, "tocsc") else X
+        scores = (P[unseen] @ X.T).T
+        scores = (scores.toarray() if is_sparse(scores) else scores) + intercept
+        columns = X.tocsc() if is_sparse(X) else X
         for part, V in parts:
             scores += columns[:, part] @ V
         S[:, unseen] = scores
