@@ -1,22 +1,30 @@
-"""Measure the code base: files, lines, `Any`, class names that stand for two things, and how long the walks are.
+"""Measure the code base: files, lines, `Any`, class names that stand for two things, repeated code, and walks.
 
     PYTHONPATH=src python tools/house.py [--files]
 
 A walk is the number of source files of linnaeus in which some function runs while a call is made (by a profiler), and
 of compiled kernels that it loads. Files that only define what others import do not count. ``--files`` lists them.
+
+Code is repeated where two functions share at least four statements in a row that are equal up to names and constants.
+Signatures, constructors, fields and docstrings do not count: scikit-learn, dataclasses and readers need them written
+out.
 """
 
 from __future__ import annotations
 
 import ast
+import copy
+import io
+import itertools
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import threading
+import tokenize
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from types import FrameType
@@ -35,6 +43,60 @@ def rooms() -> list[tuple[str, int, int]]:
     for path in sources():
         found[path.parent.relative_to(ROOT).as_posix()].append(len(path.read_text().splitlines()))
     return [(room, len(lines), sum(lines)) for room, lines in sorted(found.items())]
+
+
+def code_lines(text: str) -> int:
+    """Number of lines with code: without docstrings, comments and blank lines."""
+    layout = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    code = {line for t in tokens if t.type not in layout for line in range(t.start[0], t.end[0] + 1)}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            code -= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    return len(code)
+
+
+def repeated(n_statements: int = 4) -> list[str]:
+    """Pairs of functions that share a run of statements, "file:line function ~ file:line function"."""
+    places: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for path in sources():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.FunctionDef) or node.name == "__init__":
+                continue
+            shapes = [shape for statement in _statements(node.body) if (shape := _shape(statement)) is not None]
+            name = f"{path.relative_to(ROOT).as_posix()}:{node.lineno} {node.name}"
+            for start in range(len(shapes) - n_statements + 1):
+                places[tuple(shapes[start : start + n_statements])].append(name)
+    pairs = (itertools.combinations(dict.fromkeys(names), 2) for names in places.values())
+    return sorted({f"{one} ~ {two}" for one, two in itertools.chain.from_iterable(pairs)})
+
+
+def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements in the order in which they are written, those of blocks after their head."""
+    for statement in body:
+        yield statement
+        if not isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            for part in ("body", "orelse", "finalbody"):
+                yield from _statements(getattr(statement, part, []))
+            for handler in getattr(statement, "handlers", []):
+                yield from _statements(handler.body)
+
+
+def _shape(statement: ast.stmt) -> str | None:
+    """A statement, or the head of a block, without its names and constants; None where it is a declaration."""
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom | ast.Pass):
+        return None
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+        return None
+    head = copy.deepcopy(statement)
+    for part in {"body", "orelse", "finalbody", "handlers"} & set(head._fields):
+        setattr(head, part, [])
+    for node in ast.walk(head):
+        if isinstance(node, ast.Name):
+            node.id = "_"
+        elif isinstance(node, ast.Constant):
+            node.value = type(node.value).__name__
+    return ast.dump(head)
 
 
 def any_annotations(room: Path = ROOT, *, deep: bool = True) -> int:
@@ -143,6 +205,10 @@ def main() -> None:
     table = rooms()
     print("| what | now |\n|---|---|")
     print(f"| Python files; lines | {sum(row[1] for row in table)}; {sum(row[2] for row in table):,} |")
+    n_code = sum(code_lines(path.read_text()) for path in sources())
+    print(f"| lines of code, without docstrings, comments and blank lines | {n_code:,} |")
+    again = repeated()
+    print(f"| pairs of functions that share four statements in a row | {len(again)} |")
     print(f"| `Any` in annotations | {any_annotations():,} |")
     twice = shared_class_names()
     print(f"| public class names that several files define | {len(twice)} |")
@@ -153,7 +219,7 @@ def main() -> None:
     for room, n_files, n_lines in table:
         print(f"| `{room}` | {n_files} | {n_lines:,} | {any_annotations(ROOT / room, deep=False)} |")
     if "--files" in sys.argv:
-        for name, homes in {**twice, **found}.items():
+        for name, homes in {**twice, "repeated": again, **found}.items():
             print(f"\n{name}:", *homes, sep="\n  ")
 
 

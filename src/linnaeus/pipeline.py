@@ -23,9 +23,8 @@ from linnaeus.errors import DataError, ParameterError
 from linnaeus.metrics import hierarchical_f1
 from linnaeus.models.available import available_unless
 from linnaeus.models.base import TaxonomyClassifier
-from linnaeus.models.explaining import KeptDocuments, Neighbour, NodeExplanation
+from linnaeus.models.explaining import KeptDocuments, Neighbour, NodeExplanation, explain_by_occlusion
 from linnaeus.models.label_priors import label_features
-from linnaeus.models.occlusion import explain_by_occlusion
 from linnaeus.models.promises import Decisions
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.tuning.held_out import FOLDS, DecoderComparison, held_out_scores, n_documents, share_time

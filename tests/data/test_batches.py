@@ -9,7 +9,7 @@ import pytest
 from linnaeus.data import read_dataset
 from linnaeus.data.dataset import concatenate
 from linnaeus.data.readers import read_batches
-from linnaeus.errors import DataError
+from linnaeus.errors import DataError, ParameterError
 
 ROWS = [(f"d{i}", f"text {i}", ["A"] if i % 3 else ["A", "B"]) for i in range(25)]
 FILES = {
@@ -59,3 +59,22 @@ def test_parts_documents_without_labels_and_several_files(tmp_path) -> None:
     options = {"split": "train", "unlabelled": "drop"}
     texts = [text for batch in read_batches(paths, size=3, **options) for text in batch.fields["text"]]
     assert texts == 2 * ["t1", "t3", "t5"] == read_dataset(paths, **options).fields["text"]
+
+
+def test_ids_and_sequences_may_be_given_by_position(tmp_path) -> None:
+    path = tmp_path / "docs.csv"
+    path.write_text("number,text,labels\nd1,a goal,Sports\nd2,a vote,Politics\nd3,a law,Politics\n")
+    assert [batch.ids for batch in read_batches(path, size=2, id=0)] == [["d1", "d2"], ["d3"]]
+    proteins = tmp_path / "proteins.csv"
+    proteins.write_text("name,chain,labels\np1,MKVL,1.1\np2,MKIL,2.1\n")
+    (batch,) = read_batches(proteins, sequence=1, header=True)
+    assert (batch.sequences, batch.fields) == (["MKVL", "MKIL"], None)
+
+
+def test_wrong_parameters_of_batches_are_refused(tmp_path) -> None:
+    path = tmp_path / "docs.csv"
+    path.write_text("text,labels\na goal,Sports\n")
+    with pytest.raises(ParameterError, match="unlabelled must be one of"):
+        list(read_batches(path, unlabelled="dropped"))
+    with pytest.raises(TypeError, match="lables"):
+        list(read_batches(path, lables="labels"))

@@ -10,7 +10,7 @@ import csv
 import importlib
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -134,8 +134,8 @@ def read_dataset(
         taxonomy=taxonomy,
         text=_names(text),
         labels=() if labels_file is not None else _names(labels),
-        id=None if id is None else str(id),
-        sequence=None if sequence is None else str(sequence),
+        id=_name(id),
+        sequence=_name(sequence),
         categorical=_names(categorical),
         header=header,
         delimiter=delimiter,
@@ -206,24 +206,28 @@ def read_batches(
     [2, 1]
     """
     several = [paths] if isinstance(paths, (str, PathLike)) else list(paths)
-    whole = {"labels_file", "duplicates", "limit"} & {key for key, value in options.items() if value is not None}
-    if whole:
+    given, whole_only = dict(options), ("labels_file", "duplicates", "limit")
+    if any(options.get(key) is not None for key in whole_only):
         yield from _parts(read_dataset(several, format, **options), size)
         return
-    of_readers = {key: value for key, value in options.items() if key in {field.name for field in fields(ReadOptions)}}
+    largest = options.pop("max_unpacked", None)
+    split, unlabelled = options.pop("split", None), options.pop("unlabelled", None) or "keep"
+    _one_of("unlabelled", unlabelled, UNLABELLED)
+    for key in whole_only:
+        options.pop(key, None)
     for key in ("text", "labels", "categorical", "usual_text", "usual_labels"):
-        of_readers[key] = _names(of_readers.get(key))
-    how = ReadOptions(**of_readers)
+        options[key] = _names(options.get(key))
+    for key in ("id", "sequence"):
+        options[key] = _name(options.get(key))
+    how = ReadOptions(**options)  # refuses what is not a parameter
     _check(how, format)
-    largest = options.get("max_unpacked")
-    split, unlabelled = options.get("split"), options.get("unlabelled") or "keep"
     for path in several:
         source = InputFile(path, None if largest is None else parse_bytes(largest, "max_unpacked"))
         if not source.is_folder:
             source.check_not_empty(how.encoding)
         name = format or format_of(source, how)
         if name not in BATCHED:
-            yield from _parts(read_dataset([path], format, **options), size)
+            yield from _parts(read_dataset([path], format, **given), size)
             continue
         module, _, function = BATCHED[name].rpartition(".")
         read: Callable[[InputFile, ReadOptions, int], Iterator[Dataset]] = getattr(
@@ -324,6 +328,10 @@ def _names(given: Names) -> tuple[str, ...]:
     if given is None:
         return ()
     return (str(given),) if isinstance(given, (str, int)) else tuple(map(str, given))
+
+
+def _name(given: str | int | None) -> str | None:
+    return None if given is None else str(given)
 
 
 def _one_of(name: str, value: str | None, allowed: Sequence[str | None]) -> None:
