@@ -296,7 +296,7 @@ def choose_ridge(
 
 
 def group_of(documents: IntArray) -> IntArray:
-    """The number of the group of `GROUPS` of nodes with so many training documents.
+    """The number of the group of `GROUPS` of nodes with this many training documents.
 
     Examples
     --------
