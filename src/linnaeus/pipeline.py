@@ -425,7 +425,8 @@ class Pipeline(BaseEstimator):
     def explain(self, document: object, node: str | None = None, k: int | None = None) -> list[NodeExplanation]:
         """Contributions of the words or features of one document to every node of the path, by name.
 
-        Through a kernel map they are approximate: what changes when a feature is left out.
+        Through a kernel map they are approximate: what changes when a feature is left out. Words that count through an
+        embedding are shown with the nearest words of the node, as ``kitten ~ cat, purr``; see ``origins``.
         """
         model: Any = self._fitted
         features: Any = self.features_
@@ -434,6 +435,10 @@ class Pipeline(BaseEstimator):
         if hasattr(features, "vectors"):
             steps = explain_by_occlusion(model, self._inputs(batch), features.map, node, k)
             names = features.input_names()
+        elif hasattr(model, "explain") and hasattr(features, "word_parts"):
+            from linnaeus.lexical.embedded_words import explain_by_word
+
+            return explain_by_word(model, features, batch, node, k)
         elif hasattr(model, "explain"):
             steps = model.explain(self.matrix(batch), node, k)
             if hasattr(features, "names_for"):

@@ -27,9 +27,29 @@ def test_the_weight_and_the_model_are_chosen_with_an_embedding(linnaeus, files) 
     assert 0 <= json.loads(result.out)["embedding_weight"] <= 1
 
 
+def test_documents_without_labels_teach_vectors(linnaeus, files) -> None:
+    more = files / "more.jsonl"
+    more.write_text('{"text": "tiger purr"}\n{"text": "tiger cat"}\n')
+    given = ["--embedding", "own,weight=1", "--embedding-texts", more]
+    assert train(linnaeus, files, *given).code == 0
+    answer = linnaeus("predict", files / "model", "-", "--json", stdin="tiger\n")
+    (found,) = [json.loads(line) for line in answer.out.splitlines()]
+    assert (found["known_terms"], found["labels"][0]["label"]) == (1, "Cats"), answer.out
+
+
+def test_explanations_name_words_and_neighbours(linnaeus, files) -> None:
+    assert train(linnaeus, files, "--embedding", "own,weight=1,dimension=4").code == 0
+    shown = linnaeus("explain", files / "model", "--document", "the kitten", "--node", "Cats")
+    assert "source" in shown.out
+    assert "kitten ~ " in shown.out
+    (step,) = json.loads(linnaeus("explain", files / "model", "--document", "kitten", "--node", "Cats", "--json").out)
+    assert sorted(step["sources"]) == ["embedding", "word"]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        (["--embedding-texts", "x.txt"], "--embedding-texts does nothing without --embedding own"),
         (["--embedding", "no/such"], "no/such is not a folder"),
         (["--embedding", "own,wieght=1"], "did you mean 'weight'"),
         (["--embedding", "own", "--features", "hashed"], "Give --embedding or --features hashed, not both"),

@@ -14,7 +14,8 @@ from sklearn.base import clone
 from linnaeus import OneVsRestSVM, Taxonomy, store
 from linnaeus.errors import DataError, ParameterError, StoreError
 from linnaeus.features import EmbeddedText, HashedText, TextFeatures
-from linnaeus.features.embedding import held_out_weight, node_texts
+from linnaeus.features.block_weight import _PENALTIES, _left_out_error, _whole_labels, held_out_weight
+from linnaeus.features.embedding import node_texts
 from linnaeus.features.named import embedded_text
 from linnaeus.features.word_vectors import OwnVectors, TokenVectors, open_vectors
 from linnaeus.pipeline import Pipeline
@@ -90,7 +91,7 @@ def test_own_vectors_are_the_singular_vectors_of_positive_mutual_information() -
 
 def test_texts_of_labels_are_learned_from() -> None:
     plain = EmbeddedText(TextFeatures(), dimension=3).fit(TEXTS)
-    more = EmbeddedText(TextFeatures(), dimension=3, label_texts=["tiger", "tiger cat"]).fit(TEXTS)
+    more = EmbeddedText(TextFeatures(), dimension=3, texts=["tiger", "tiger cat"]).fit(TEXTS)
     assert not plain.vectors_.vectors(["tiger"]).any()
     assert more.vectors_.vectors(["tiger"]).any()
 
@@ -171,8 +172,6 @@ def left_out_error(K: np.ndarray, T: np.ndarray, penalty: float) -> float:
 
 
 def test_the_closed_form_is_the_error_of_leaving_out_each_document() -> None:
-    from linnaeus.features.embedding import _PENALTIES, _left_out_error
-
     rng = np.random.default_rng(0)
     A, T = rng.normal(size=(12, 4)), rng.normal(size=(12, 3))
     expected = min(left_out_error(A @ A.T, T, penalty) for penalty in _PENALTIES)
@@ -189,9 +188,22 @@ def test_an_embedding_that_says_nothing_gets_no_weight() -> None:
     assert held_out_weight(sparse.csr_array(noise), np.eye(4)[labels], np.eye(4)[labels]) == 1.0
 
 
-def test_of_many_documents_those_of_whole_labels_choose_the_weight() -> None:
-    from linnaeus.features.embedding import _whole_labels
+def test_a_learned_block_is_judged_on_documents_that_it_was_not_learned_from() -> None:
+    rng = np.random.default_rng(0)
+    labels = np.arange(60) % 3
+    terms = sparse.csr_array(np.eye(3)[labels] + 0.1 * rng.normal(size=(60, 3)))
+    noise = rng.normal(size=(60, 3))
 
+    def learned_by_heart(rows: np.ndarray) -> np.ndarray:
+        E = noise / np.linalg.norm(noise, axis=1, keepdims=True)
+        E[rows] = np.eye(3)[labels[rows]]
+        return E
+
+    assert held_out_weight(terms, learned_by_heart(np.arange(60)), np.eye(3)[labels]) > 0.0
+    assert held_out_weight(terms, learned_by_heart, np.eye(3)[labels]) == 0.0
+
+
+def test_of_many_documents_those_of_whole_labels_choose_the_weight() -> None:
     labels = np.arange(6_000) % 20
     rows = _whole_labels(sparse.csr_array(np.eye(20)[labels]), np.random.default_rng(0))
     counts = np.bincount(labels[rows], minlength=20)

@@ -67,11 +67,13 @@ class Answering:
             for part in blocks(len(documents), max(1, len(documents)) if whole else _BATCH):
                 batch = documents.take(range(part.start, part.stop))
                 names = batch.ids or [str(i) for i in range(part.start + 1, part.stop + 1)]
-                yield from self._batch(self.model.matrix(batch.documents), names)
+                X = self.model.matrix(batch.documents)
+                embedded = hasattr(getattr(self.model, "features_", None), "word_parts")  # words are not its columns
+                known = self.model.known_terms(batch.documents) if embedded else self.inner.known_terms(X)
+                yield from self._batch(X, names, known.tolist())
                 advance(part.stop - part.start)
 
-    def _batch(self, X: Matrix, names: list[str]) -> Iterator[Record]:
-        known = self.inner.known_terms(X).tolist()
+    def _batch(self, X: Matrix, names: list[str], known: list[int]) -> Iterator[Record]:
         if self.promise is not None:
             yield from self._promised(X, names, known, self.promise)
             return

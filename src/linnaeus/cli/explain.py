@@ -122,11 +122,11 @@ def _show(step: NodeExplanation, taxonomy: Taxonomy, k: int, near: Sequence[Neig
     title = f"{taxonomy.display(step.node)}: score {step.score:+.4f}{how}"
     for line in evidence_of(step):
         print(line)
-    print_table(["feature", "contribution"], _rows(step, k), title=title)
+    print_table(_columns(step, "contribution"), _rows(step, k), title=title)
     rival = step.against
     if rival is not None:
         title = f"  rather than {taxonomy.display(rival.rival)} ({rival.rival_score:+.4f}): by {rival.margin:+.4f}"
-        print_table(["feature", "difference"], _rows(rival, k), title=title)
+        print_table(_columns(rival, "difference"), _rows(rival, k), title=title)
     if near:
         found = [(n.name, n.similarity, ", ".join(map(taxonomy.display, n.labels))) for n in near]
         title = f"nearest documents at or below {taxonomy.display(step.node)}"
@@ -140,14 +140,22 @@ def evidence_of(step: NodeExplanation) -> list[str]:
     return own + [line for explanation in sources for line in evidence_of(explanation)]
 
 
-def _rows(found: NodeExplanation | Contrast, k: int) -> list[tuple[object, float]]:
-    """The k largest contributions, the sum of the others, and the constant."""
+def _columns(found: NodeExplanation | Contrast, value: str) -> list[str]:
+    return ["feature", value] if found.origins is None else ["feature", "source", value]
+
+
+def _rows(found: NodeExplanation | Contrast, k: int) -> list[tuple[object, ...]]:
+    """The k largest contributions, with their sources where there are several, the sum of the others, the constant."""
     rows: list[tuple[object, float]] = [
         (f, float(c)) for f, c in zip(found.features[:k], found.contributions[:k], strict=True)
     ]
     rest = float(found.contributions[k:].sum())
     rows += [(f"{len(found.contributions) - k} others", rest)] if rest else []
-    return [*rows, ("constant", found.intercept)]
+    rows.append(("constant", found.intercept))
+    if found.origins is None:
+        return list(rows)
+    origins = [*found.origins[:k].tolist(), *[""] * len(rows)]
+    return [(name, origin, value) for (name, value), origin in zip(rows, origins, strict=False)]
 
 
 def _chosen(documents: Dataset, data: str, name: str | None) -> Dataset:
@@ -205,8 +213,9 @@ def _plain(
 def _terms(found: NodeExplanation | Contrast, k: int) -> dict[str, object]:
     """The terms of a score or of a difference of scores for --json."""
     shown = zip(found.features[:k], found.contributions[:k], strict=True)
-    return {
+    terms: dict[str, object] = {
         "constant": found.intercept,
         "contributions": [[str(f), float(c)] for f, c in shown],
         "others": float(found.contributions[k:].sum()),
     }
+    return terms if found.origins is None else {**terms, "sources": found.origins[:k].tolist()}

@@ -153,6 +153,13 @@ class FeatureOptions(options.Group):
             "own,weight=0.5 (default: the weight is chosen), or PATH,keep=true to hold the vectors in the model.",
         ),
     ] = None
+    embedding_texts: Annotated[
+        list[str] | None,
+        _features(
+            "--embedding-texts",
+            help="Documents without labels that --embedding own learns vectors from as well; may be repeated.",
+        ),
+    ] = None
     min_df: Annotated[int | None, _features("--min-df", help="Leave out terms of fewer documents (2).")] = None
 
 
@@ -302,6 +309,7 @@ def train(
             min_df=features.min_df,
             named=features.features,
             embedding=features.embedding,
+            embedding_texts=features.embedding_texts or (),
             taxonomy=tax,
             terms=terms,
             model={"n_jobs": run.jobs, "random_state": run.seed} if made is None else made.get_params(),

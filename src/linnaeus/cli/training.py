@@ -136,6 +136,7 @@ def make_features(
     min_df: int | None = None,
     named: str | None = None,
     embedding: str | None = None,
+    embedding_texts: Sequence[str] = (),
     taxonomy: Taxonomy | None = None,
     terms: Mapping[str, Any] = MappingProxyType({}),
     model: Mapping[str, Any] = MappingProxyType({}),
@@ -143,7 +144,7 @@ def make_features(
     """Features for these documents, by name or usual ones; an option that would do nothing for them is refused.
 
     ``terms`` are parameters of `options.AnalyserOptions`. A ``model`` (its parameters) with a kernel on sequences takes
-    them as they are. An ``embedding`` learns from the texts of the taxonomy too.
+    them as they are. An ``embedding`` of own vectors learns from texts of the taxonomy and of ``embedding_texts`` too.
     """
     from linnaeus.features.embedding import OWN, node_texts
     from linnaeus.features.named import (
@@ -169,12 +170,19 @@ def make_features(
         made = embedded_text(
             embedding,
             usual,
-            label_texts=() if taxonomy is None else node_texts(taxonomy),
+            texts=[
+                *(() if taxonomy is None else node_texts(taxonomy)),
+                *_texts_of(embedding_texts, reading),
+            ],
             random_state=seed if isinstance(seed, int) else 0,
         )
         if made.embedding != OWN:
+            if embedding_texts:
+                raise ParameterError(f"--embedding-texts does nothing for {made.embedding}: its vectors are given.")
             open_vectors(made.embedding)  # what is missing or damaged is said before documents are read again
         return made
+    if embedding_texts:
+        raise ParameterError("--embedding-texts does nothing without --embedding own.")
     if named is not None and is_kernel_map(named):
         usual = make_features(documents, reading, weighting=weighting, min_df=min_df, terms=terms, model=model)
         if documents.kind == "sequence" and usual is None:
@@ -212,6 +220,20 @@ def make_features(
         option = {"fields": "--text", "min_df": "--min-df", **TERM_OPTIONS}.get(useless[0], f"--{useless[0]}")
         raise ParameterError(f"{option} does nothing for {documents.kind} documents, as in {documents.source}.")
     return default_features(documents.kind, **given)
+
+
+def _texts_of(files: Sequence[str], reading: Reading) -> list[str]:
+    """Texts of files, all fields of a document in one; labels are not needed."""
+    from linnaeus.features.documents import columns_of, texts_of
+
+    found: list[str] = []
+    for file in files:
+        data = reading.read([file], None)
+        if data.kind != "text":
+            raise DataError(f"--embedding-texts {file} holds {data.kind} documents; expected texts.")
+        columns = [texts_of(column, name) for name, column in columns_of(data.documents).items()]
+        found += ["\n".join(texts) for texts in zip(*columns, strict=True)]
+    return found
 
 
 def check_texts(documents: Dataset, options: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ With c_t the weighted count of word t and v_t its vector (`word_vectors`), a doc
 and the row  [terms, weight * e].  Words that no training document has, but that resemble some, count through e. Since m
 is a sum over words, the part of every word in a linear score is exact: `EmbeddedText.word_parts`.
 
-The weight is chosen on documents that are left out (`held_out_weight`). The matrix is one CSR: the embedding adds
+The weight is chosen on documents that are left out (`block_weight`). The matrix is one CSR: the embedding adds
 ``dimension`` numbers to every row, and no term is made dense.
 """
 
@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -26,9 +26,9 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from linnaeus.engine import single_blas_thread
 from linnaeus.errors import ParameterError, check_number
 from linnaeus.features.analysis import Analyser
+from linnaeus.features.block_weight import Block, held_out_weight
 from linnaeus.features.documents import columns_of, field_of, texts_of
 from linnaeus.features.named import default_features
 from linnaeus.features.text import TextFeatures
@@ -36,16 +36,14 @@ from linnaeus.features.word_vectors import OwnVectors, WordVectors, open_vectors
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, Array, FloatArray, IntArray, ObjectArray
 
-__all__ = ["OWN", "WEIGHTS", "EmbeddedText", "WordParts", "held_out_weight", "node_texts"]
+__all__ = ["OWN", "EmbeddedText", "WordParts", "node_texts"]
 
 OWN = "own"
+Counted: TypeAlias = tuple[CSR, list[str]]  # counts of words in documents, and the words
 _ROWS = 5_000  # documents that are embedded at a time
+_MANY_TEXTS = 4  # times the documents that further texts are, from which vectors of these alone choose the weight
 _LEARNED_FROM = 50_000  # documents that own vectors are learned from, at most
-WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)  # that are tried
-_USUAL = 0.5  # weight where there are no labels to choose it by
-_DRAWN, _LABELS = 1_000, 300  # documents and labels that choose the weight, at most
 _MOST_TEXTS, _LONGEST_TEXT = 200_000, 10_000  # of a taxonomy, and characters of each
-_PENALTIES = (0.1, 0.3, 1.0)  # of ridge regression; rows have about length 1
 
 
 class EmbeddedText(TransformerMixin, BaseEstimator):
@@ -60,13 +58,13 @@ class EmbeddedText(TransformerMixin, BaseEstimator):
         folder of a model2vec model. The last two need ``pip install 'linnaeus[embeddings]'``.
     weight : float or "auto", default="auto"
         Length of the embedding of a document, where its terms have length 1. "auto" is the one of 0 to 1 that
-        predicts labels of left-out documents best, and 0.5 without labels; see `held_out_weight`.
+        predicts labels of left-out documents best, and 0.5 without labels; see `block_weight`.
     dimension : int, default=100
         Length of own vectors.
     max_terms : int, default=20000
         Number of the most frequent words that own vectors are learned for.
-    label_texts : sequence of str, default=()
-        Further texts that own vectors are learned from, such as labels and definitions.
+    texts : sequence of str, default=()
+        Further texts that own vectors are learned from: documents without labels, labels and definitions of nodes.
     keep : bool, default=False
         Whether a model folder holds the vectors of other sources; by default it holds their name and fingerprint.
     random_state : int, default=0
@@ -99,7 +97,7 @@ class EmbeddedText(TransformerMixin, BaseEstimator):
         weight: float | str = "auto",
         dimension: int = 100,
         max_terms: int = 20_000,
-        label_texts: Sequence[str] = (),
+        texts: Sequence[str] = (),
         keep: bool = False,
         random_state: int = 0,
     ) -> None:
@@ -108,7 +106,7 @@ class EmbeddedText(TransformerMixin, BaseEstimator):
         self.weight = weight
         self.dimension = dimension
         self.max_terms = max_terms
-        self.label_texts = label_texts
+        self.texts = texts
         self.keep = keep
         self.random_state = random_state
 
@@ -126,23 +124,41 @@ class EmbeddedText(TransformerMixin, BaseEstimator):
         self._check_terms()
         terms = self.features_.fit_transform(X)
         columns = columns_of(X, self.features_.weights_, self.features_.kinds_)
+        given = self._counts(columns, terms.shape[0])
+        more = _counted([list(self.texts)], [1.0], self._words())
+        every = np.arange(terms.shape[0])
+        embedded = self._learn(given, more, every)
+        if isinstance(self.weight, str):
+            honest = self._without(given, more) if self.embedding == OWN else embedded
+            self.weight_ = held_out_weight(terms, honest, y, self.random_state)
+        else:
+            self.weight_ = float(self.weight)
+        return self._joined(terms, embedded)
+
+    def _learn(self, given: Counted, more: Counted, rows: IntArray) -> FloatArray:
+        """Learn vectors from some documents and the further texts, and the mean of all; the embeddings of all."""
         self.idf_: FloatArray | None = None
         self.vectors_: WordVectors
         if self.embedding == OWN:
-            self.vectors_ = self._learned(columns, terms.shape[0])
+            self.vectors_ = self._learned((given[0][rows], given[1]), more)
         else:
             self.vectors_ = open_vectors(self.embedding, keep=self.keep)
-        means = list(self._means(columns))
-        with_words = sum(int((np.abs(block).sum(axis=1) > 0).sum()) for block in means)
-        total = sum((block.sum(axis=0, dtype=np.float64) for block in means), np.zeros(self.vectors_.dimension))
-        self.mean_: FloatArray = (total / max(1, with_words)).astype(np.float32)
-        embedded = self._centred_all(means)
-        self.weight_ = (
-            held_out_weight(terms, embedded, y, self.random_state)
-            if isinstance(self.weight, str)
-            else float(self.weight)
-        )
-        return self._joined(terms, embedded)
+        m = self._means(*given)
+        known = m[np.abs(m).sum(axis=1) > 0]
+        self.mean_: FloatArray = (known.sum(axis=0, dtype=np.float64) / max(1, len(known))).astype(np.float32)
+        return self._centred(m)
+
+    def _without(self, given: Counted, more: Counted) -> FloatArray | Block:
+        """Embeddings by vectors that were not learned from the documents, which they embed too well.
+
+        Where there are many further texts, vectors of these alone will do; otherwise a function learns them from some
+        of the documents and embeds all.
+        """
+        other = clone(self)
+        other.features_ = self.features_
+        if more[0].shape[0] >= _MANY_TEXTS * given[0].shape[0]:
+            return other._learn(given, more, np.arange(0))
+        return lambda rows: other._learn(given, more, rows)
 
     def _check_parameters(self) -> None:
         check_number("dimension", self.dimension, least=1, whole=True)
@@ -173,13 +189,11 @@ class EmbeddedText(TransformerMixin, BaseEstimator):
             token_pattern=features.token_pattern,
         )
 
-    def _learned(self, columns: Mapping[str, list[object]], n_docs: int) -> OwnVectors:
-        """Vectors of the most frequent words of the documents and label texts, and their idf."""
-        rng = np.random.default_rng(self.random_state)
-        rows = np.sort(rng.permutation(n_docs)[:_LEARNED_FROM])
-        counts, words = self._counts(columns, rows)
-        more, labels = _counted([list(self.label_texts)], [1.0], self._words())
-        counts, words = _stacked((counts, words), (more, labels))
+    def _learned(self, given: Counted, more: Counted) -> OwnVectors:
+        """Vectors of the most frequent words of documents and further texts, and their idf."""
+        counts, words = _stacked(given, more)
+        drawn = np.random.default_rng(self.random_state).permutation(counts.shape[0])[:_LEARNED_FROM]
+        counts = counts[np.sort(drawn)]
         df = np.bincount(counts.indices, minlength=len(words))
         frequent = np.flatnonzero(df >= min(2, df.max(initial=1)))
         best = np.sort(frequent[np.argsort(-df[frequent], kind="stable")[: self.max_terms]])
@@ -193,7 +207,8 @@ class EmbeddedText(TransformerMixin, BaseEstimator):
         """Documents as n_docs x (terms + dimension) CSR; every document on its own."""
         check_is_fitted(self, "mean_")
         columns = columns_of(X, self.features_.weights_, self.features_.kinds_)
-        return self._joined(self.features_.transform(X), self._centred_all(self._means(columns)))
+        terms = self.features_.transform(X)
+        return self._joined(terms, self._centred(self._means(*self._counts(columns, terms.shape[0]))))
 
     @property
     def n_terms(self) -> int:
@@ -204,10 +219,6 @@ class EmbeddedText(TransformerMixin, BaseEstimator):
         block = sparse.csr_array((embedded * np.float32(self.weight_)).astype(terms.dtype))
         return sparse.csr_array(sparse.hstack([terms, block], format="csr"))
 
-    def _centred_all(self, means: Iterable[FloatArray]) -> FloatArray:
-        none = np.zeros((0, self.vectors_.dimension), dtype=np.float32)
-        return np.concatenate([none, *(self._centred(block) for block in means)])
-
     def _centred(self, m: FloatArray) -> FloatArray:
         """e of m; a document without a known word stays 0."""
         e = m - self.mean_
@@ -215,20 +226,24 @@ class EmbeddedText(TransformerMixin, BaseEstimator):
         known = (np.abs(m).sum(axis=1) > 0) & (length > 1e-6)
         return np.asarray(e * np.where(known, 1.0 / np.maximum(length, 1e-6), 0.0)[:, None], dtype=np.float32)
 
-    def _means(self, columns: Mapping[str, list[object]]) -> Iterator[FloatArray]:
-        """m of some documents at a time."""
-        n_docs = len(next(iter(columns.values()), ()))
-        for start in range(0, n_docs, _ROWS):
-            counts, words = self._counts(columns, np.arange(start, min(n_docs, start + _ROWS)))
-            sums = self._weighted(counts, words) @ self.vectors_.vectors(words).astype(np.float64)
+    def _means(self, counts: CSR, words: list[str]) -> FloatArray:
+        """m of all documents, some at a time."""
+        means = np.zeros((counts.shape[0], self.vectors_.dimension), dtype=np.float32)
+        for start in range(0, counts.shape[0], _ROWS):
+            some = counts[start : start + _ROWS]
+            used, place = np.unique(some.indices, return_inverse=True)
+            some = sparse.csr_array((some.data, place, some.indptr), shape=(some.shape[0], len(used)))
+            own = [words[i] for i in used]
+            sums = self._weighted(some, own) @ self.vectors_.vectors(own).astype(np.float64)
             length = np.sqrt(np.square(sums).sum(axis=1))
-            yield np.asarray(sums / np.where(length > 0, length, 1.0)[:, None], dtype=np.float32)
+            means[start : start + _ROWS] = sums / np.where(length > 0, length, 1.0)[:, None]
+        return means
 
-    def _counts(self, columns: Mapping[str, list[object]], rows: IntArray) -> tuple[CSR, list[str]]:
-        """Weighted counts of words of some documents, and the words in their order."""
+    def _counts(self, columns: Mapping[str, list[object]], n_docs: int) -> Counted:
+        """Weighted counts of the words of documents, and the words in their order."""
         weights = self.features_.weights_
-        texts = [list(texts_of((field_of(columns, name)[i] for i in rows), name)) for name in weights]
-        return _counted(texts, list(weights.values()), self._words(), len(rows))
+        texts = [list(texts_of(field_of(columns, name), name)) for name in weights]
+        return _counted(texts, list(weights.values()), self._words(), n_docs)
 
     def _weighted(self, counts: CSR, words: Sequence[str]) -> CSR:
         """Counts times idf, where the vectors ask for it."""
@@ -265,7 +280,7 @@ class EmbeddedText(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "mean_")
         columns = columns_of(documents, self.features_.weights_, self.features_.kinds_)
-        counts, words = self._counts(columns, np.arange(1))
+        counts, words = self._counts(columns, 1)
         vectors = self.vectors_.vectors(words).astype(np.float64)
         weighted = self._weighted(counts, words)
         parts = np.zeros_like(vectors)
@@ -292,7 +307,7 @@ class EmbeddedText(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "mean_")
         columns = columns_of(documents, self.features_.weights_, self.features_.kinds_)
-        counts, words = self._counts(columns, np.arange(len(next(iter(columns.values()), ()))))
+        counts, words = self._counts(columns, len(next(iter(columns.values()), ())))
         has_vector = np.abs(self.vectors_.vectors(words)).sum(axis=1) > 0
         embedded = np.bincount(
             np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))[has_vector[counts.indices]],
@@ -318,7 +333,7 @@ class EmbeddedText(TransformerMixin, BaseEstimator):
 
     @classmethod
     def from_state(cls, values: Mapping[str, Any], arrays: Mapping[str, Array]) -> EmbeddedText:
-        """The inverse of `state`; label texts are not kept."""
+        """The inverse of `state`; further texts are not kept."""
         made = cls(values["features"], **{name: values[name] for name in _PARAMETERS})
         made.features_, made.vectors_, made.weight_ = values["features"], values["vectors"], values["weight_"]
         made.mean_ = np.asarray(arrays["mean"])
@@ -354,52 +369,6 @@ class WordParts:
     constant: FloatArray
 
 
-def held_out_weight(terms: CSR, embedded: FloatArray, y: object, random_state: int = 0) -> float:
-    """The weight of an embedding that predicts labels of documents best that are left out.
-
-    Ridge regression of the labels on ``[terms, weight * embedded]`` has the error of leaving out one document in closed
-    form: with K the products of all rows, the residual of document i is that of  (K + penalty)^(-1) Y  in row i over
-    the diagonal. The least squared error decides, of all penalties and up to 1,000 documents. Where there are more
-    documents, all documents of some labels are taken: the best weight depends on the documents for each label.
-
-    Parameters
-    ----------
-    terms : CSR of shape (n_docs, n_terms)
-        Weighted terms.
-    embedded : ndarray of shape (n_docs, dimension)
-        Embeddings of length 1.
-    y : CSR of shape (n_docs, n_nodes) or None
-        Labels as 0/1 rows.
-    random_state : int, default=0
-        Seed of the choice of labels.
-
-    Returns
-    -------
-    float
-        One of `WEIGHTS`; 0.5 where labels are missing or do not differ.
-
-    Examples
-    --------
-    >>> held_out_weight(sparse.csr_array(np.eye(4)), np.eye(2)[[0, 0, 1, 1]], np.eye(2)[[0, 0, 1, 1]])
-    1.0
-    """
-    if y is None:
-        return _USUAL
-    Y = sparse.csr_array(y)
-    rows = _whole_labels(Y, np.random.default_rng(random_state))
-    count = np.bincount(Y[rows].indices, minlength=Y.shape[1])
-    varied = np.flatnonzero((count > 1) & (count < len(rows)))
-    if not len(varied):
-        return _USUAL
-    T = Y[rows][:, varied[np.argsort(-count[varied], kind="stable")[:_LABELS]]].toarray().astype(np.float64)
-    T -= T.mean(axis=0)
-    with single_blas_thread():
-        of_terms = np.asarray((terms[rows] @ terms[rows].T).toarray(), dtype=np.float64)
-        of_words = embedded[rows].astype(np.float64) @ embedded[rows].T.astype(np.float64)
-        errors = [_left_out_error(of_terms + weight**2 * of_words, T) for weight in WEIGHTS]
-    return WEIGHTS[int(np.argmin(errors))]
-
-
 def node_texts(taxonomy: Taxonomy) -> list[str]:
     """Texts of a taxonomy that own vectors learn from: labels, definitions, notes, and names of nodes without any.
 
@@ -424,36 +393,9 @@ def node_texts(taxonomy: Taxonomy) -> list[str]:
     return [text[:_LONGEST_TEXT] for text in islice(texts, _MOST_TEXTS)]
 
 
-def _whole_labels(Y: CSR, rng: np.random.Generator) -> IntArray:
-    """All documents if they are few; otherwise those of labels drawn at random, as many as are allowed."""
-    n_docs = Y.shape[0]
-    if n_docs <= _DRAWN:
-        return np.arange(n_docs)
-    by_label = sparse.csc_array(Y)
-    taken = np.zeros(n_docs, dtype=bool)
-    for label in rng.permutation(Y.shape[1]).tolist():
-        own = by_label.indices[by_label.indptr[label] : by_label.indptr[label + 1]]
-        if taken.sum() + np.count_nonzero(~taken[own]) <= _DRAWN:
-            taken[own] = True
-    rows = np.flatnonzero(taken)
-    return rows if len(rows) >= _DRAWN // 4 else np.sort(rng.permutation(n_docs)[:_DRAWN])
-
-
-def _left_out_error(K: FloatArray, T: FloatArray) -> float:
-    """Mean squared error of ridge regression for documents that are left out, with the best penalty."""
-    values, U = np.linalg.eigh(K)
-    rotated = U.T @ T
-    errors = []
-    for penalty in _PENALTIES:
-        inverse = 1.0 / (np.maximum(values, 0.0) + penalty)
-        residuals = (U @ (rotated * inverse[:, None])) / (np.square(U) @ inverse)[:, None]
-        errors.append(float(np.square(residuals).mean()))
-    return min(errors)
-
-
 def _counted(
     fields: Sequence[Sequence[str]], weights: Sequence[float], words: Analyser, n_docs: int | None = None
-) -> tuple[CSR, list[str]]:
+) -> Counted:
     """1 + ln(count) of every word times the weight of its field, n_docs x n_words, words in alphabetical order.
 
     Sums over a row have the same order in every batch, so that rounding does not depend on the batch.
@@ -478,7 +420,7 @@ def _counted(
     return counts, known
 
 
-def _stacked(first: tuple[CSR, list[str]], second: tuple[CSR, list[str]]) -> tuple[CSR, list[str]]:
+def _stacked(first: Counted, second: Counted) -> Counted:
     """Counts of both, over the words of both."""
     known = sorted({*first[1], *second[1]})
     number = {word: i for i, word in enumerate(known)}

@@ -144,7 +144,7 @@ def embedded_text(text: str, features: Any = None, **usual: Any) -> EmbeddedText
     return made
 
 
-_GIVEN_OTHERWISE = ("features", "embedding", "label_texts")
+_GIVEN_OTHERWISE = ("features", "embedding", "texts")
 
 
 def _parameters(text: str, known: list[str], first: str) -> dict[str, Any]:

@@ -57,6 +57,7 @@ class Contrast:
     intercept: float
     features: Array
     contributions: FloatArray
+    origins: ObjectArray | None = None
 
     def named(self, names: ObjectArray) -> Contrast:
         """The same with names of features instead of their numbers."""
@@ -70,7 +71,8 @@ class NodeExplanation:
     ``features`` and ``contributions`` (the feature's value times its weight) are sorted by size, largest first.
     ``against`` compares with the runner-up: among the siblings, or of a flat model among all nodes outside the path;
     None where nothing else has a score. ``approximate`` says that contributions were found by leaving out one feature
-    at a time, because the score is not a sum over features.
+    at a time, because the score is not a sum over features. ``origins`` say where each contribution comes from ("word",
+    or "embedding" for a word through its vector), where features have several origins; None otherwise.
     """
 
     node: str
@@ -80,6 +82,7 @@ class NodeExplanation:
     contributions: FloatArray
     against: Contrast | None = None
     approximate: bool = False
+    origins: ObjectArray | None = None
 
     def named(self, names: ObjectArray) -> NodeExplanation:
         """The same with names of features instead of their numbers."""

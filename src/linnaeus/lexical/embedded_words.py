@@ -1,0 +1,176 @@
+"""Explanations by words where an embedding stands beside the terms of a document.
+
+A linear score has a part for every column, x_j w_j. The columns of the embedding mean nothing to people, but their sum
+is a sum over words: with p_t the part of word t in the embedding (`EmbeddedText.word_parts`),
+
+    sum_j x_j w_j = c'w + sum_t p_t'w        over columns j of the embedding, c the same for every document
+
+so that every word has a part of its own, exactly. It is shown with its neighbours: the words of largest weight for the
+node (or against it, where the part is negative) whose vectors are nearest to that of the word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+from scipy import sparse
+
+from linnaeus.errors import LinnaeusError
+from linnaeus.features.analysis import shown
+from linnaeus.features.embedding import EmbeddedText, WordParts
+from linnaeus.models.explaining import Contrast, NodeExplanation
+from linnaeus.typing import CSR, FloatArray, ObjectArray
+
+__all__ = ["explain_by_word"]
+
+WORD, EMBEDDING = "word", "embedding"
+_HEAVY = 300  # words of a node that neighbours are looked for among
+_NEIGHBOURS, _LEAST = 2, 0.3  # neighbours that are shown, and their smallest cosine
+
+Found = TypeVar("Found", NodeExplanation, Contrast)
+
+
+def explain_by_word(
+    model: Any, features: EmbeddedText, documents: object, node: str | None, k: int | None
+) -> list[NodeExplanation]:
+    """Contributions of the words of one document to every scored node of a path.
+
+    Parameters
+    ----------
+    model : object with ``explain``
+        A fitted model whose scores are sums over features.
+    features : EmbeddedText
+        The features in front of it.
+    documents : documents as ``features`` take them
+        One document.
+    node : str or None
+        The node to explain; None: the best of the most specific labels of the answer.
+    k : int or None
+        Number of contributions that are kept, largest first; None keeps all.
+
+    Returns
+    -------
+    list of NodeExplanation
+        With ``origins``: "word" for terms of the document, "embedding" for words through their vectors.
+    """
+    X: CSR = features.transform(documents)
+    steps: list[NodeExplanation] = model.explain(X, node, None)
+    words = _Words(features, documents, X)
+    heavy = _weights_of_terms(model, X, features.n_terms, steps[-1].node)
+    return [_step(step, words, heavy.get(step.node), k) for step in steps]
+
+
+def _step(step: Any, words: _Words, weights: FloatArray | None, k: int | None) -> Any:
+    made = words.explained(step, weights, k)
+    if step.against is not None:
+        made = replace(made, against=words.explained(step.against, weights, k))
+    if hasattr(step, "sources"):
+        sources = tuple(
+            replace(source, explanation=_step(source.explanation, words, weights, k))
+            if source.explanation is not None and source.shares_features
+            else source
+            for source in step.sources
+        )
+        made = replace(made, sources=sources)
+    return made
+
+
+def _weights_of_terms(model: Any, X: CSR, n_terms: int, node: str) -> dict[str, FloatArray]:
+    """Weights of all terms by node of the path: the explanation of a document that has every term once."""
+    every = sparse.csr_array(
+        (np.ones(n_terms, dtype=X.dtype), np.arange(n_terms, dtype=np.int32), np.array([0, n_terms], dtype=np.int32)),
+        shape=X.shape,
+    )
+    found: dict[str, FloatArray] = {}
+    try:
+        steps = model.explain(every, node, None)
+    except LinnaeusError:
+        return {}
+    for step in steps:
+        weights = np.zeros(n_terms)
+        mine = step.features < n_terms
+        weights[step.features[mine]] = step.contributions[mine]
+        found[step.node] = weights
+    return found
+
+
+class _Words:
+    """The words of one document, and names for their parts."""
+
+    def __init__(self, features: EmbeddedText, documents: object, X: CSR) -> None:
+        self.features, self.n_terms = features, features.n_terms
+        self.names = features.features_.get_feature_names_out()
+        self.parts: WordParts = features.word_parts(documents)
+        self.row = X.toarray()[0, self.n_terms :].astype(np.float64)
+        self.vectors = _unit(features.vectors_.vectors(self.parts.words))
+        self.terms = _single_words(features)
+
+    def explained(self, found: Found, weights: FloatArray | None, k: int | None) -> Found:
+        """The same with words instead of columns."""
+        of_terms = found.features < self.n_terms
+        column = np.zeros(len(self.row))
+        columns = found.features[~of_terms] - self.n_terms
+        column[columns] = found.contributions[~of_terms] / self.row[columns]
+        through = self.parts.parts @ column
+        rest = float(found.contributions[~of_terms].sum()) - float(through.sum())  # c'w
+        values = np.concatenate([found.contributions[of_terms], through])
+        order = np.argsort(-np.abs(values), kind="stable")[:k]
+        kept = order[order >= of_terms.sum()] - of_terms.sum()
+        near = self._neighbours(weights, through, kept)
+        names = np.empty(len(values), dtype=object)
+        names[: of_terms.sum()] = self.names[found.features[of_terms]]
+        names[of_terms.sum() :] = near
+        origins = np.array([WORD] * int(of_terms.sum()) + [EMBEDDING] * len(through), dtype=object)
+        return replace(
+            found,
+            intercept=found.intercept + rest,
+            features=names[order],
+            contributions=values[order],
+            origins=origins[order],
+        )
+
+    def _neighbours(self, weights: FloatArray | None, through: FloatArray, kept: Sequence[int]) -> ObjectArray:
+        """Words of the document, those that are kept with the nearest words for or against the node."""
+        names = np.empty(len(through), dtype=object)
+        names[:] = self.parts.words
+        if weights is None:
+            return names
+        for sign in (1.0, -1.0):
+            mine = [int(t) for t in kept if sign * through[t] > 0]
+            columns, words = self.terms
+            speaking = sign * weights[columns] > 0
+            order = np.argsort(-sign * weights[columns], kind="stable")
+            chosen = [int(i) for i in order[:_HEAVY] if speaking[i]]
+            if not mine or not chosen:
+                continue
+            others = [words[i] for i in chosen]
+            cosine = self.vectors[mine] @ _unit(self.features.vectors_.vectors(others)).T
+            for t, row in zip(mine, cosine, strict=True):
+                own = self.parts.words[t]
+                best = [int(j) for j in np.argsort(-row, kind="stable")[: _NEIGHBOURS + 1] if row[j] >= _LEAST]
+                near = [others[j] for j in best if others[j] != own][:_NEIGHBOURS]
+                if near:
+                    names[t] = f"{own} ~ {', '.join(near)}"
+        return names
+
+
+def _single_words(features: EmbeddedText) -> tuple[np.ndarray, list[str]]:
+    """Columns of terms that are one word, and these words; stems as words that stand in documents."""
+    made = features.features_
+    columns, words, first = [], [], 0
+    for field in made.weights_:
+        terms = made.vocabulary_[field].tolist()
+        for j, term in enumerate(terms):
+            if " " not in term:
+                columns.append(first + j)
+                words.append(shown(term, made.surfaces_) if made.surfaces_ else term)
+        first += len(terms)
+    return np.array(columns, dtype=np.int64), words
+
+
+def _unit(vectors: FloatArray) -> FloatArray:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0))
