@@ -30,7 +30,7 @@ from linnaeus.typing import CSR, Array
 
 __all__ = ["decode", "encode"]
 
-# Parameters that say how to run, not what was learned: they may hold objects and are not kept.
+# Parameters of the computation, not of the model: they may be objects and are not stored.
 _RUN_ONLY = RUN_ONLY | {"random_state"}
 
 
@@ -63,7 +63,7 @@ def encode(value: object, arrays: dict[str, Array], key: str = "model") -> objec
 
 
 def decode(value: Any, arrays: dict[str, Array], taxonomies: dict[str, Taxonomy] | None = None) -> Any:
-    """The inverse of `encode`; a taxonomy that is named twice is made once."""
+    """The inverse of `encode`; a taxonomy that occurs twice is created once."""
     taxonomies = {} if taxonomies is None else taxonomies
     if isinstance(value, list):
         return [decode(v, arrays, taxonomies) for v in value]
@@ -149,7 +149,7 @@ def _decode_object(value: dict[str, Any], arrays: dict[str, Array], taxonomies: 
 
 
 def _key(key: object) -> str | float | None:
-    """A key of a dictionary, which JSON lists beside its value: a name, or a number as in class weights."""
+    """A key of a dictionary, stored next to its value: a name, or a number as in class weights."""
     if isinstance(key, (str, int, float)) or key is None:
         return key
     raise StoreError(f"The manifest holds a dictionary with the key {key!r}; expected a name.")
@@ -182,7 +182,7 @@ def _encode_texts(texts: Texts, arrays: dict[str, Array], key: str) -> dict[str,
 
 
 def _decode_texts(entry: dict[str, Any], arrays: dict[str, Array], key: str) -> Texts:
-    """Texts whose pool is decompressed when the first text is read; its size is known, so that it cannot explode."""
+    """Texts that are decompressed when the first one is read; their size is stored, which limits the memory needed."""
     tags = entry["tags"]
     parts = [arrays[f"{key}.{part}"] for part in ("node", "kind", "language", "lengths")]
     if not is_strings(tags) or any(part.ndim != 1 or part.dtype.kind not in "iu" for part in parts):
@@ -232,7 +232,7 @@ def _decode_taxonomy(value: dict[str, Any], arrays: dict[str, Array]) -> Taxonom
 
 
 def _pack(texts: Iterable[str]) -> Array:
-    """Strings as UTF-8 bytes, ended by zero bytes (which names do not hold)."""
+    """Strings as UTF-8 bytes, each followed by a zero byte, which names do not contain."""
     return np.frombuffer("".join(f"{text}\0" for text in texts).encode(), dtype=np.uint8)
 
 

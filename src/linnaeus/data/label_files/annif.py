@@ -2,10 +2,10 @@
 
     Suggestions for d1.txt
     <http://ex.org/football> <tab> Football <tab> 0.91
-    <http://ex.org/sports> <tab> Sports <tab> S1 <tab> 0.40      a notation may stand before the score
+    <http://ex.org/sports> <tab> Sports <tab> S1 <tab> 0.40      a notation may precede the score
 
-The address is the label, what Annif calls the label is for people. A heading begins a document and names it. Without
-headings all lines are about one document, up to an empty line, which ends a document.
+The address is used as the label; the name is for display. A heading starts a document and names it. Without headings,
+documents end at empty lines.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def read(lines: list[Line], name: str) -> LabelFile:
 
 
 def _suggestion(line: str, where: str) -> tuple[str, float | None]:
-    """The label of one line, and its score, which stands last and is not there in gold labels."""
+    """The label of one line, and its score, which is the last cell and missing in gold labels."""
     address, *others = line.split("\t")
     match = ADDRESS.fullmatch(address.strip())
     if match is None:

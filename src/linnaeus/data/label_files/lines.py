@@ -5,7 +5,7 @@
     __label__A 0.9 __label__B 0.4    answers with probabilities
     __label__A A late goal           a training file: what follows the labels is the document
 
-Where any line continues after its labels, the numbers behind labels are words of the documents, not scores.
+If any line has text after its labels, numbers that follow labels are words of the documents, not scores.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ def read(lines: list[Line], name: str, known: Collection[str] | None, heading: s
     first = lines[0][1].strip() if lines else ""
     if heading is not None and heading not in (first, "0"):
         raise DataError(f"{name} has no column {heading!r}; its first line is {first[:60]!r}.")
-    headings = ("labels", "label") if known is None else ANSWERS  # without a taxonomy 'code' may well be a label
+    headings = ("labels", "label") if known is None else ANSWERS  # without a taxonomy 'code' may be a label
     if first == heading or (first.lower() in headings and (known is None or first not in known)):
         lines = lines[1:]
     return cut(lines, name, known)
 
 
 def cut(lines: list[Line], name: str, known: Collection[str] | None) -> LabelFile:
-    """Cut every line into labels."""
+    """Split every line into labels."""
     tabs = any("\t" in line for _, line in lines)
     cells = [line.split("\t") if tabs else [line] for _, line in lines]
     split = Splitter(list(chain.from_iterable(cells)), known)
@@ -44,7 +44,7 @@ def cut(lines: list[Line], name: str, known: Collection[str] | None) -> LabelFil
 
 
 class Splitter:
-    """Cuts cells into labels; blanks separate where nothing is known, or where they find what is known."""
+    """Splits cells into labels; at blanks only without a taxonomy, or if this yields labels of the taxonomy."""
 
     def __init__(self, cells: Sequence[str], known: Collection[str] | None) -> None:
         self.known = known
@@ -55,7 +55,7 @@ class Splitter:
 
     def __call__(self, cells: list[str]) -> Entries:
         pieces = cells if self.separator is None else [p for cell in cells for p in cell.split(self.separator)]
-        if self.known is not None and all(map(self.known.__contains__, pieces)):  # the usual case, and the quick one
+        if self.known is not None and all(map(self.known.__contains__, pieces)):  # the common and fast case
             return pieces, ()
         labels = [label for cell in cells for label in split_cell(cell, self.separator)]
         if self.scored is None or not any(":" in label and label not in self.scored.known for label in labels):
@@ -64,7 +64,7 @@ class Splitter:
         return [label for label, _ in found], [score for _, score in found]
 
     def finds_several(self, cells: Sequence[str]) -> bool:
-        """Whether some cells surely hold several labels; a comma or a blank may be part of a name."""
+        """Whether some cells certainly contain several labels; a comma or a blank may be part of a name."""
         if self.separator is None or self.scored is None:
             return self.separator in (";", "|")
         joined = [cell for cell in cells if self.separator in cell][:1000]
@@ -81,7 +81,7 @@ class _Scored:
         return self.split(str(label))[0] in self.known
 
     def split(self, label: str) -> tuple[str, float | None]:
-        """``label:score`` in two, where that makes the label a known one."""
+        """``label:score`` as label and score, if the label is known without the score."""
         if label not in self.known:
             name, _, score = label.rpartition(":")
             if name in self.known and number(score) is not None:
@@ -101,7 +101,7 @@ def read_fasttext(lines: list[Line], name: str) -> LabelFile:
 
 
 def _marked(words: list[str]) -> tuple[list[tuple[str, float | None]], list[str]]:
-    """Labels at the beginning with the number behind each, and the words after them."""
+    """Labels at the beginning, each with the number that follows it, and the remaining words."""
     pairs: list[tuple[str, float | None]] = []
     at = 0
     while at < len(words) and words[at].startswith(MARK):

@@ -1,7 +1,7 @@
 """Label files that are tables: an id with all labels of a document (wide), or with one of them and its score (long).
 
-A table without scores is long if ids repeat and no cell surely holds several labels. In a wide table a repeated id is a
-mistake, and named as one.
+A table without scores is long if ids repeat and no cell certainly contains several labels. A repeated id in a wide
+table is an error.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["cut", "header", "read"]
 
 SAMPLE = 1000
 Row = tuple[int, list[str]]
-TableColumns = tuple[int | None, int, int | None]  # where id, labels and score stand
+TableColumns = tuple[int | None, int, int | None]  # positions of id, labels and score
 
 
 def read(
@@ -84,7 +84,7 @@ def _labels(rows: list[Row], at: TableColumns, name: str, known: Collection[str]
 
 
 def _starts_with_names(rows: list[Row], known: Collection[str] | None) -> bool:
-    """Whether the first row differs from the others as names of columns do; labels alone in a column tell nothing."""
+    """Whether the first row differs from the others as names of columns do; one column alone does not show it."""
     return len(rows[0][1]) > 1 and row_is_header([cells for _, cells in rows[:SAMPLE]], known) is True
 
 
@@ -113,7 +113,7 @@ def header(cells: list[str], known: Collection[str] | None) -> TableColumns | No
 
 
 def named(cells: list[str], labels: str, where: str) -> TableColumns | None:
-    """Columns of a table whose first row has the ``labels`` asked for; None for the number of a column."""
+    """Columns of a table whose first row contains ``labels``; None if ``labels`` is the number of a column."""
     if labels in cells:
         at = [first_of((cell for cell in cells if cell != labels), names) for names in (ANSWER_IDS, SCORES)]
         identity, score = (None if name is None else cells.index(name) for name in at)
@@ -125,7 +125,7 @@ def named(cells: list[str], labels: str, where: str) -> TableColumns | None:
 
 
 def _by_position(rows: list[Row], labels: str | None) -> TableColumns:
-    """Columns of a table without header: id, labels, perhaps scores."""
+    """Columns of a table without a header: id, labels, and scores if there are any."""
     label_at = 1 if labels is None else int(labels)
     return 0 if label_at else None, label_at, 2 if label_at == 1 and _third_is_score(rows) else None
 

@@ -7,7 +7,7 @@
     0.5,w,1/1@2
 
 A nominal attribute becomes one 0/1 column per value (``strand=w``); ``?`` is NaN, in all of its columns. Rows in braces
-(``{0 0.5, 2 1/1@2}``) are sparse: what they leave out is 0, or the first value of a nominal attribute. The taxonomy of
+(``{0 0.5, 2 1/1@2}``) are sparse: missing attributes are 0, or the first value of a nominal attribute. The taxonomy of
 the class attribute is read by `linnaeus.taxonomy.formats`.
 """
 

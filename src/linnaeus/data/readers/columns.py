@@ -1,12 +1,12 @@
 """Columns of tables: whether the first row names them, and which one is what.
 
-Usual names tell text, label, id and sequence columns, unless the user names them. `labels`, `label`, `doc_label` and
-`doc_labels` are labels next to any other column. Of the other usual names of labels a file may have one: where it has
-several (`subject` and `category`), the user says which is meant. The same holds for a column of texts next to one of
-sequences. A column called `protein`, `dna` or `rna` holds sequences only if its values are letters; a column of
-accessions names the documents.
+Columns of texts, labels, ids and sequences are recognised by common names, unless the user names them. `labels`,
+`label`, `doc_label` and `doc_labels` are labels whatever the other columns are. Of the other common names of labels a
+file may contain one; if it contains several (`subject` and `category`), the user has to choose. The same applies to a
+column of texts and a column of sequences. A column named `protein`, `dna` or `rna` contains sequences only if its
+values are letters; otherwise its accessions are ids.
 
-A first row with a usual name, or with one that the user gives, is a header. Other rows are compared with those below:
+A first row with a common name, or with a name given by the user, is a header. Others are compared with the rows below:
 
     Nr,Inhalt,Schlagwort        words over a column of numbers, or of codes, or of labels of the taxonomy: a header
     7,Ein spätes Tor,Sport
@@ -15,7 +15,7 @@ A first row with a usual name, or with one that the user gives, is a header. Oth
     Eine Wahl,Politik
     Ein Freistoß,Sport
 
-Where neither is seen, the row may be either, and the answer is None: a reader asks the user.
+If neither is found, the answer is None, and readers ask the user to decide.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ SEQUENCES = ("sequence", "sequences", "seq", *MOLECULES)
 LETTERS = re.compile(r"[A-Za-z*.-]+")
 SPLITS = ("split", "fold", "partition")
 MISSING = {"", "?", "na", "nan", "null", "none"}
-# Files of nothing but labels: a document is then named, not given, and the labels may be those of a model.
+# Files that contain only labels: documents are given by name, and labels may be predictions.
 ANSWERS = (*LABELS, "predicted", "predictions", "prediction", "gold", "results")
 ANSWER_IDS = (*IDS, "doc", "document")
 SCORES = ("score", "probability", "confidence", "weight")
@@ -212,7 +212,7 @@ def choose_columns(
 
 
 def _column(name: str, available: Sequence[str], where: str) -> str:
-    """The column of that name, up to blanks around it, or at that position."""
+    """The column with this name, ignoring surrounding blanks, or at this position."""
     if name in available:
         return name
     if name.isdecimal() and len(name) < 10 and int(name) < len(available):
@@ -262,7 +262,7 @@ def _shown(names: Sequence[str]) -> str:
 
 
 def first_of(available: Iterable[str], known: Sequence[str]) -> str | None:
-    """The column whose name stands first among the known names, up to case and blanks.
+    """The column whose name comes first among the known names, ignoring case and surrounding blanks.
 
     Examples
     --------
@@ -274,7 +274,7 @@ def first_of(available: Iterable[str], known: Sequence[str]) -> str | None:
 
 
 def is_missing(cell: str) -> bool:
-    """Whether a cell says that there is no value."""
+    """Whether a cell marks a missing value."""
     return cell.strip().lower() in MISSING
 
 
@@ -288,7 +288,7 @@ PARTS = re.compile(r"[;|,]")
 
 
 def names_columns(cells: Sequence[str], options: ReadOptions) -> bool:
-    """Whether a row holds a usual name of a column, or one that the user gives.
+    """Whether a row contains a common name of a column, or one given by the user.
 
     Examples
     --------
@@ -315,7 +315,7 @@ def names_columns(cells: Sequence[str], options: ReadOptions) -> bool:
 
 
 def row_is_header(rows: Sequence[Sequence[str]], known: Container[str] | None = None) -> bool | None:
-    """Whether the first of these rows names the columns; None where nothing speaks for it or against it.
+    """Whether the first of these rows contains the names of the columns; None if the rows do not decide it.
 
     Parameters
     ----------
@@ -327,7 +327,7 @@ def row_is_header(rows: Sequence[Sequence[str]], known: Container[str] | None = 
     Returns
     -------
     is_header : bool or None
-        True, False, or None if the rows do not tell.
+        True, False, or None if it cannot be decided.
 
     Examples
     --------
@@ -341,7 +341,7 @@ def row_is_header(rows: Sequence[Sequence[str]], known: Container[str] | None = 
         return False
     columns = [_values_below(rows, i) for i in range(len(first))]
     if not any(columns):
-        return False  # nothing stands below
+        return False  # there are no rows below
     if known is not None:
         found = [_known_labels(name, column, known) for name, column in zip(first, columns, strict=True)]
         if any(answer is not None for answer in found):

@@ -3,10 +3,10 @@
     id,text,labels
     d1,"A late goal",Sports;Football
 
-The first row is a header if it has a usual name, one that the user gives, or differs from the rows below as a header
-does (see `header`); a row that may be either is an error. Without a header two columns are text and labels, as in
-Annif's TSV corpora; columns are then named by their number, from 0. A first line ``sep=;`` names the delimiter, as for
-Excel. Cells of a TSV file hold no line breaks.
+The first row is a header if it contains a common name or a name given by the user, or differs from the rows below as
+headers do (see `columns`); if this cannot be decided, it is an error. Without a header two columns are text and labels,
+as in Annif's TSV corpora; columns are then named by their number, from 0. A first line ``sep=;`` names the delimiter,
+as for Excel. Cells of a TSV file contain no line breaks.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _read(
 
 
 def _by_position(names: list[str], cells: list[str], options: ReadOptions, *, header: bool) -> ReadOptions:
-    """Columns whose names say nothing: (text), (text, labels), or (id, labels, sequence), unless the user names them.
+    """Columns without common names: (text), (text, labels), or (id, labels, sequence), unless the user names them.
 
     Under a header, numbers are features.
     """

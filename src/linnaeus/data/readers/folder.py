@@ -1,15 +1,15 @@
-"""Text files in folders named by their label, or beside a file of labels; on disk, in a tar file or in a zip file.
+"""Text files in folders named by their label, or next to a file of labels; on disk, in a tar file or in a zip file.
 
-    20news-bydate-train/rec.autos/103007        as 20 Newsgroups comes
+    20news-bydate-train/rec.autos/103007        as 20 Newsgroups is distributed
     sports/football/0001.txt
-    fulltext/d1.txt  fulltext/d1.tsv            as Annif has it; labels in d1.tsv or d1.key
+    fulltext/d1.txt  fulltext/d1.tsv            as for Annif; labels in d1.tsv or d1.key
     fulltext/d2.txt
 
 Folders whose name ends in train, test, valid or dev are parts of a split. What remains of the path, joined by ``/``,
-is the label. Where a text file has a file of labels beside it (one per line: ``<address> <tab> name``, or names in a
-.key file), folders are not labels, and a text without such a file has no labels. Text files that are not in folders
-and have no labels beside them are documents without labels. Files that are not UTF-8 are read as latin-1. The header
-of a news post or e-mail names the group outright, so it is stripped unless ``headers="keep"``.
+is the label. If any text file has a label file next to it (one label per line: ``<address> <tab> name``, or names in a
+.key file), folders are not labels, and a text without a label file has no labels. Text files that are neither in
+folders nor next to label files are documents without labels. Files that are not UTF-8 are read as latin-1. The header
+of a news post or e-mail contains the name of the group, so it is removed unless ``headers="keep"``.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def read(source: InputFile, options: ReadOptions) -> Dataset:
         if options.enough(len(found)) and not any(other.endswith(LABEL_FILES) for other in found):
             break
         found[path] = _decoded(content, options.encoding, f"{source.name}/{path}")
-    beside = [path for path in found if path.endswith(LABEL_FILES) and path[:-4] + ".txt" in found]
-    if beside or (found and all("/" not in path and path.endswith(".txt") for path in found)):
-        return _beside(source, options, found, labelled=bool(beside))
+    label_files = [path for path in found if path.endswith(LABEL_FILES) and path[:-4] + ".txt" in found]
+    if label_files or (found and all("/" not in path and path.endswith(".txt") for path in found)):
+        return _with_label_files(source, options, found, labelled=bool(label_files))
     paths = [path for path in found if "/" in path][: options.limit]
     if not paths:
         names = [] if source.is_folder else sorted(name for name, _ in members(source))
@@ -63,13 +63,13 @@ def read(source: InputFile, options: ReadOptions) -> Dataset:
     )
 
 
-def _beside(source: InputFile, options: ReadOptions, found: dict[str, str], *, labelled: bool) -> Dataset:
+def _with_label_files(source: InputFile, options: ReadOptions, found: dict[str, str], *, labelled: bool) -> Dataset:
     """Documents NAME.txt, with their labels in NAME.tsv or NAME.key where there are any."""
     paths = [path for path in found if path.endswith(".txt")][: options.limit]
     labels = []
     for path in paths:
-        beside = next((path[:-4] + ending for ending in LABEL_FILES if path[:-4] + ending in found), None)
-        labels.append([] if beside is None else _labels(found[beside], tabs=beside.endswith(".tsv")))
+        own = next((path[:-4] + ending for ending in LABEL_FILES if path[:-4] + ending in found), None)
+        labels.append([] if own is None else _labels(found[own], tabs=own.endswith(".tsv")))
     return Dataset(
         fields={"text": [_text(found[path], options) for path in paths]},
         labels=labels if labelled else None,
@@ -85,13 +85,13 @@ def _text(text: str, options: ReadOptions) -> str:
 
 
 def _labels(text: str, *, tabs: bool) -> list[str]:
-    """One label per line; in a table it stands before the first tab."""
+    """One label per line; in a table it is the text before the first tab."""
     cells = (bare(line.split("\t", 1)[0] if tabs else line) for line in text.splitlines())
     return list(dict.fromkeys(cell for cell in cells if cell))
 
 
 def _files(source: InputFile) -> Iterator[tuple[str, bytes]]:
-    """(path, content) of every file, hidden ones left out."""
+    """(path, content) of every file that is not hidden."""
     if source.is_folder:
         assert source.path is not None
         for path in sorted(source.path.rglob("*")):
@@ -116,7 +116,7 @@ def _decoded(content: bytes, encoding: str | None, name: str) -> str:
 
 
 def _common_depth(folders: list[list[str]]) -> int:
-    """How many leading folders all files share, always leaving one folder to be the label."""
+    """The number of leading folders that all files share; at least one folder remains as the label."""
     shortest = min(map(len, folders))
     depth = 0
     while (

@@ -4,8 +4,8 @@
     2 10 6                 extreme classification: a first line with the numbers of documents, features and labels
     3, 5 0:0.5 7:1         LSHTC: a space after the comma
 
-Feature number i is column i of X in all three, so that files read apart agree; a file that counts from 1 has an empty
-column 0. The width is that of the first line, ``n_features``, or the largest number plus one.
+Feature number i is column i of X in all three, so that files that are read separately agree; if a file counts from 1,
+column 0 is empty. The number of columns is that of the first line, ``n_features``, or the largest number plus one.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def batches(source: InputFile, options: ReadOptions, n_entries: int) -> Iterator
 
 @dataclass
 class _Batch:
-    """Documents as they were parsed: labels, entries, line numbers; ``announced`` is the width that line 1 says."""
+    """Documents as they were parsed: labels, entries, line numbers; ``announced`` is the width given in line 1."""
 
     announced: int | None = None
     indptr: array[int] = field(default_factory=lambda: array("q", [0]))
@@ -166,7 +166,7 @@ def _matrix(
 
 
 def _check_labels(sizes: tuple[int, ...] | None, batch: _Batch, name: str) -> None:
-    """Labels are numbers below the one that line 1 announces, if there is such a line."""
+    """Validate that labels are numbers below the number of labels in line 1, if the file has such a line."""
     if sizes is None:
         return
     for row, given in enumerate(batch.labels):
