@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from linnaeus._kernels import dispatch
+from linnaeus.models.solvers.rows import PANEL
 
 
 @pytest.fixture(autouse=True)
@@ -35,3 +36,9 @@ def test_an_unknown_level_is_refused(monkeypatch) -> None:
 
 def test_kernels_without_variants_are_found() -> None:
     assert dispatch.best("graph").__name__ == "linnaeus._kernels.graph"
+
+
+@pytest.mark.parametrize("wanted", ["baseline", "v3", "v4"])
+def test_kernels_of_every_level_have_the_panel_width_of_the_solvers(monkeypatch, wanted) -> None:
+    monkeypatch.setenv("LINNAEUS_SIMD", wanted)
+    assert dispatch.best("dual_cd").PANEL_WIDTH == PANEL

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from linnaeus._kernels import dispatch
 from linnaeus.engine.limits import blocks
 from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, is_sparse
 
@@ -31,7 +30,7 @@ __all__ = [
 
 Seed = int | Sequence[int] | np.random.SeedSequence  # of a random generator
 BlockTask = tuple[CSR, Seed] | tuple[CSR, Seed, FloatArray | None]  # positives, seed, weights of positives
-PANEL: int = dispatch.best("dual_cd").PANEL_WIDTH  # columns that the kernels take at a time
+PANEL = 16  # columns that kernels take at a time, as in panel.h; a number, so that no kernel is loaded for it
 
 
 @dataclass(frozen=True)
