@@ -26,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linnaeus.decoding.base import Hierarchy, hierarchy, positions
+from linnaeus.taxonomy.closure import row_numbers
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
 
@@ -136,8 +137,7 @@ def families(edges: Hierarchy, place: IntArray) -> Iterator[tuple[bool, IntArray
 def scored_inner(edges: Hierarchy, place: IntArray) -> BoolArray:
     """Which nodes have a scored child."""
     inner = np.zeros(len(place), dtype=bool)
-    child = np.repeat(np.arange(len(place)), np.diff(edges.parent_indptr))
-    inner[edges.parent_indices[place[child] >= 0]] = True
+    inner[edges.parent_indices[place[row_numbers(edges.parent_indptr)] >= 0]] = True
     return inner
 
 

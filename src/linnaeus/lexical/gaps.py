@@ -22,6 +22,7 @@ from scipy.special import xlogy
 
 from linnaeus.lexical.matcher import LabelMatcher
 from linnaeus.lexical.words import WORD, fields_of
+from linnaeus.taxonomy.closure import row_numbers
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, ObjectArray
 
 __all__ = ["Proposal", "find_gaps"]
@@ -275,7 +276,7 @@ def _associated(
     has = sparse.csr_array((np.ones(len(phrases), dtype=np.int64), (phrases, documents)), shape=shape)
     has.data[:] = 1  # the constructor adds repeated entries
     common = sparse.csr_array(has[np.flatnonzero(kept)] @ (Y != 0).astype(np.int64))
-    rows = np.flatnonzero(kept)[np.repeat(np.arange(common.shape[0]), np.diff(common.indptr))]
+    rows = np.flatnonzero(kept)[row_numbers(common.indptr)]
     n_node = np.asarray((Y != 0).sum(axis=0)).ravel()[common.indices]
     ratio = _likelihood_ratio(common.data, n_documents[rows], n_node, n_docs)
     often = (common.data >= _LEAST_TOGETHER) & (common.data * n_docs > n_documents[rows] * n_node)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from linnaeus.taxonomy import Taxonomy
+from linnaeus.taxonomy.closure import row_numbers
 from linnaeus.typing import FloatArray, IntArray
 
 __all__ = ["Relations", "Relatives"]
@@ -54,7 +55,7 @@ class Relations:
         indptr = np.asarray(taxonomy.parent_indptr if directed else np.zeros(self.n_nodes + 1), dtype=np.int64)
         indices = np.asarray(taxonomy.parent_indices if directed else np.zeros(0), dtype=np.int64)
         kept = indices != (-1 if taxonomy.root is None else taxonomy.root)
-        children = np.repeat(np.arange(self.n_nodes), np.diff(indptr))[kept]
+        children = row_numbers(indptr)[kept]
         self._parents = indices[kept]
         self._parent_indptr = np.searchsorted(children, np.arange(self.n_nodes + 1))
         self._list_ancestors()

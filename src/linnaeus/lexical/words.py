@@ -17,6 +17,7 @@ import numpy as np
 
 from linnaeus.errors import ParameterError
 from linnaeus.features.documents import columns_of, field_of, texts_of
+from linnaeus.taxonomy.closure import pointers
 from linnaeus.typing import BoolArray, IntArray, ObjectArray
 
 __all__ = [
@@ -131,7 +132,7 @@ class WordStream:
         lengths = np.array([[len(words) for words in column] for column in parts], dtype=np.int64)
         n_docs = lengths.shape[1] if lengths.size else 0
         lengths = lengths.reshape(len(fields), n_docs)
-        bounds = np.concatenate([[0], np.cumsum(lengths.sum(axis=0))])
+        bounds = pointers(lengths.sum(axis=0))
         rows = chain.from_iterable(chain.from_iterable(document) for document in zip(*parts, strict=True))
         stream = np.fromiter(rows, dtype=np.int32, count=int(bounds[-1]))
         title = lengths[0] if n_docs else np.zeros(0, dtype=np.int64)

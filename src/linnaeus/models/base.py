@@ -20,6 +20,7 @@ from linnaeus.data.kinds import LabelCodec, warn_of_order, with_index_of
 from linnaeus.data.matrices import as_matrix, check_values, is_sound_csr, short_message
 from linnaeus.decoding import BestLabel, Decoder, Threshold
 from linnaeus.decoding import decoder as make_decoder
+from linnaeus.decoding.base import positions
 from linnaeus.decoding.probability.curves import Calibrator
 from linnaeus.decoding.probability.risk import RiskControl
 from linnaeus.decoding.rules import Rules
@@ -456,8 +457,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
 
     def _in_columns(self, P: FloatArray, nodes: IntArray) -> FloatArray:
         """Probabilities of ``nodes`` in the order of ``nodes_``; 1 for a root that is a label, 0 for nodes without."""
-        place = np.full(self.taxonomy_.n_nodes, -1)
-        place[nodes] = np.arange(len(nodes))
+        place = positions(self.taxonomy_, nodes, with_root=True)
         missing = (self.nodes_ == self.taxonomy_.root).astype(P.dtype)
         return np.where(place[self.nodes_] >= 0, P[:, place[self.nodes_]], missing)
 

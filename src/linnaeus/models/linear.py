@@ -25,6 +25,7 @@ from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.explaining import NodeExplanation, best_answer, explain_path, one_row
 from linnaeus.models.pruning import LinearWeights, find_threshold
 from linnaeus.models.subtrees import Subtrees, branching
+from linnaeus.taxonomy.closure import pointers
 from linnaeus.typing import CSR, Array, FloatArray, IntArray, Matrix, is_sparse
 
 if TYPE_CHECKING:
@@ -293,9 +294,9 @@ def _laid_out(weights: Matrix) -> tuple[Array, ...]:
     place[full] = np.arange(len(full))
     dense = weights[full].toarray() if len(full) else np.zeros((1, n_nodes), weights.dtype)
     kept = np.repeat(place < 0, lengths)
-    indptr = np.concatenate([[0], np.cumsum(np.where(place < 0, lengths, 0))])
+    indptr = pointers(np.where(place < 0, lengths, 0))
     indices = weights.indices[kept].astype(np.uint16 if n_nodes <= 2**16 else np.int32)
     data = weights.data[kept]
     if not len(data):
         indices, data = np.zeros(1, indices.dtype), np.zeros(1, data.dtype)
-    return place, indptr.astype(np.int64), indices, data, np.ascontiguousarray(dense)
+    return place, indptr, indices, data, np.ascontiguousarray(dense)

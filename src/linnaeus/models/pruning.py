@@ -19,6 +19,7 @@ import numpy as np
 
 from linnaeus.engine.limits import blocks, rows_that_fit
 from linnaeus.models.subtrees import Subtrees, branching, split_along
+from linnaeus.taxonomy.closure import pointers
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Matrix, is_sparse
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def thinned(U: CSR, threshold: float) -> CSR:
     from scipy import sparse
 
     kept = _large(U.data, threshold)
-    before = np.concatenate([[0], np.cumsum(kept, dtype=np.int64)])
+    before = pointers(kept)
     return sparse.csr_array((U.data[kept], U.indices[kept], before[U.indptr].astype(U.indptr.dtype)), shape=U.shape)
 
 

@@ -20,7 +20,7 @@ from linnaeus.decoding.sets.best_sets import RankedSets, best_sets, branching_sc
 from linnaeus.errors import ParameterError
 from linnaeus.order import best_columns
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.taxonomy.closure import pattern
+from linnaeus.taxonomy.closure import pattern, pointers
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Matrix
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def best_labels(
     best = order[best_columns(np.ascontiguousarray(S[:, order]), few)]
     scores = np.full((len(S), k), -np.inf)
     scores[:, :few] = np.take_along_axis(S, best, axis=1)
-    indptr = np.concatenate([[0], np.cumsum(np.isfinite(scores).ravel())])
+    indptr = pointers(np.isfinite(scores).ravel())
     chosen = nodes[best[np.isfinite(scores[:, :few])]]
     Y = taxonomy.close(pattern(indptr, chosen.astype(np.int32), taxonomy.n_nodes))
     found = RankedSets(Y, scores, np.ones(len(S), dtype=bool))

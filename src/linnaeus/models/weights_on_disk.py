@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from linnaeus.engine.limits import rows_that_fit
 from linnaeus.models.checkpoint import Checkpoint
+from linnaeus.taxonomy.closure import pointers
 from linnaeus.typing import CSR, Array, FloatArray, IntArray, Matrix, is_sparse
 
 __all__ = ["MERGE_BYTES", "InMemory", "OnDisk", "block_arrays", "block_weights", "pruned"]
@@ -154,7 +155,7 @@ class OnDisk:
                 rows = sparse.hstack([block[a:b] for block in found], format="csr")
                 write("data", rows.data)
                 write("indices", rows.indices.astype(index, copy=False))
-            indptr = np.concatenate([[0], np.cumsum(counts)]).astype(index)
+            indptr = pointers(counts).astype(index)
             parts = mapped("data", dtype, (n_kept,)), mapped("indices", index, (n_kept,)), indptr
             return sparse.csr_array(parts, shape=(n_features, n_columns))
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from linnaeus.errors import ParameterError
+from linnaeus.taxonomy.closure import pointers, row_numbers
 from linnaeus.taxonomy.texts import KINDS, LABELS, speaks
 from linnaeus.typing import BoolArray, FloatArray, IntArray
 
@@ -220,16 +221,16 @@ def _inverted(folded: Sequence[str]) -> tuple[IntArray, IntArray, IntArray]:
         codes = _trigrams("\n".join(texts))
         numbers.append(codes[codes >= 0].astype(np.int32))
         lengths.append(np.array([len(text) for text in texts]))
-    indices, indptr = np.concatenate(numbers), np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
+    indices, indptr = np.concatenate(numbers), pointers(np.concatenate(lengths))
     indptr = indptr.astype(np.int32 if indptr[-1] < 2**31 else np.int64)
     shape = (len(folded), N_TRIGRAMS)
     # Transposing a sparse matrix is a counting sort; a trigram that occurs twice in a text is listed twice in a row.
     listed = sparse.csr_array((np.ones(len(indices), np.int8), indices, indptr), shape=shape).tocsc()
-    trigram = np.repeat(np.arange(N_TRIGRAMS, dtype=np.int32), np.diff(listed.indptr))
+    trigram = row_numbers(listed.indptr)
     first = np.ones(len(trigram), bool)
     first[1:] = (np.diff(listed.indices) != 0) | (np.diff(trigram) != 0)
     postings = listed.indices[first].astype(np.int32)
-    rows = np.concatenate([[0], np.cumsum(np.bincount(trigram[first], minlength=N_TRIGRAMS))])
+    rows = pointers(np.bincount(trigram[first], minlength=N_TRIGRAMS))
     return rows, postings, np.bincount(postings, minlength=len(folded))
 
 

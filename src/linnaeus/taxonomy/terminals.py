@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from linnaeus.taxonomy.closure import row_numbers
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, BoolArray, IntArray
 
@@ -62,7 +63,7 @@ def terminals(taxonomy: Taxonomy, classes: IntArray) -> Terminals:
     nodes = np.flatnonzero(count)
     inner = np.flatnonzero(count[classes] > 1)  # another class is below
     place = np.cumsum(count > 0) - 1
-    rows = np.concatenate([np.repeat(np.arange(len(classes)), np.diff(above.indptr)), inner])
+    rows = np.concatenate([row_numbers(above.indptr), inner])
     columns = np.concatenate([place[above.indices], len(nodes) + np.arange(len(inner))])
     pattern = sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(classes), len(nodes) + len(inner)))
     pattern.sort_indices()

@@ -31,6 +31,7 @@ from linnaeus.data.readers.columns import LABELS, first_of
 from linnaeus.data.readers.labels import split_cells
 from linnaeus.data.readers.source import InputFile, ReadOptions, is_zip
 from linnaeus.errors import DataError, nearest
+from linnaeus.taxonomy.closure import pointers
 from linnaeus.typing import CSR, Array, IntArray, Matrix
 
 __all__ = ["read", "read_labels", "whole_numbers"]
@@ -194,7 +195,7 @@ def _of_pattern(arrays: dict[str, Array], name: str) -> list[list[str]]:
     if values.shape != indices.shape or not np.isin(values, (0, 1)).all():
         raise DataError(f"Y_data of {name} does not contain a 0 or a 1 for each of the {len(indices):,} entries.")
     if not values.all():  # stored zeros
-        bounds = np.concatenate([[0], np.cumsum(values != 0)])[bounds].tolist()
+        bounds = pointers(values != 0)[bounds].tolist()
         indices = indices[values != 0]
     flat = (indices.astype(str) if names is None else names[indices]).tolist()
     return [flat[a:b] for a, b in pairwise(bounds)]

@@ -22,6 +22,7 @@ from linnaeus.data.dataset import Dataset
 from linnaeus.data.matrices import is_number
 from linnaeus.data.readers.source import InputFile, ReadOptions
 from linnaeus.errors import DataError, place
+from linnaeus.taxonomy.closure import row_numbers
 from linnaeus.typing import CSR, IntArray
 
 __all__ = ["batches", "read"]
@@ -158,7 +159,7 @@ def _matrix(
         starts = starts.astype(np.int32)
     X = sparse.csr_array((np.array(values, dtype=np.float32), columns, starts), shape=(len(lines), n_features))
     X.sort_indices()
-    rows = np.repeat(np.arange(len(lines)), np.diff(starts))
+    rows = row_numbers(starts)
     twice = np.flatnonzero((np.diff(X.indices) == 0) & (np.diff(rows) == 0))
     if len(twice):
         raise DataError(f"{place(name, int(lines[rows[twice[0]]]))}: feature {X.indices[twice[0]]} is given twice.")

@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from linnaeus.decoding.base import Decoder, blocks, plain_theta, theta_per_node
+from linnaeus.decoding.base import Decoder, blocks, plain_theta, positions, theta_per_node
 from linnaeus.decoding.cutoffs.cut_off import CutOff, Metric, check_choice
 from linnaeus.decoding.cutoffs.held_out import HeldOut, TopScores
 from linnaeus.decoding.probability.curves import Calibrator, fit_calibrator
@@ -176,9 +176,7 @@ class ExpectedCut(CutOff):
             return Calibrator(nodes, slope, offset, knots, none, none, self._coherent(taxonomy), own)(
                 S, taxonomy, columns
             )
-        place = np.full(taxonomy.n_nodes, -1)
-        place[columns] = np.arange(len(columns))
-        at = place[nodes]
+        at = positions(taxonomy, columns, with_root=True)[nodes]
         return np.where(at >= 0, expit(slope * np.asarray(S, dtype=np.float64)[:, at] + offset), 0.0)
 
     def _cut(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:

@@ -188,11 +188,9 @@ def allowed_children(edges: Hierarchy, allowed: BoolArray) -> tuple[IntArray, In
     """Children that are allowed, of every node and, last, of what stands above the tops, as CSR arrays."""
     n = len(allowed)
     children = np.concatenate([edges.child_indices, edges.tops]).astype(np.int32)
-    parents = np.concatenate([np.repeat(np.arange(n), np.diff(edges.child_indptr)), np.full(len(edges.tops), n)])
+    parents = np.concatenate([row_numbers(edges.child_indptr), np.full(len(edges.tops), n)])
     keep = allowed[children]
-    indptr = np.zeros(n + 2, dtype=np.int64)
-    np.cumsum(np.bincount(parents[keep], minlength=n + 1), out=indptr[1:])
-    return indptr, children[keep]
+    return pointers(np.bincount(parents[keep], minlength=n + 1)), children[keep]
 
 
 def _checked_table(table: npt.ArrayLike | None, n: int) -> FloatArray:

@@ -39,6 +39,7 @@ from linnaeus.models.recursive.leaves import LeafBlock, visit_block
 from linnaeus.models.recursive.network import Links, Network, leaf_order, make_network, with_leaf_order
 from linnaeus.models.recursive.solver import JointSolver
 from linnaeus.models.solvers.dual_cd import PANEL
+from linnaeus.taxonomy.closure import row_numbers
 from linnaeus.typing import CSR, Engine, FloatArray, IntArray
 
 __all__ = ["Schedule", "TurnSolver", "TurnWeights", "colour", "lay_out_in_turns", "make_schedule", "scheduled_order"]
@@ -268,7 +269,7 @@ def _pulls(network: Network, leaf_blocks: Sequence[LeafBlock], vertices: IntArra
     pulls = []
     for block in leaf_blocks:
         indptr, inner, _, weight = network.links(block.columns)
-        column = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+        column = row_numbers(indptr)
         some = place[inner] >= 0
         places, row = np.unique(place[inner[some]], return_inverse=True)
         if len(places):

@@ -21,10 +21,10 @@ from sklearn.utils import check_random_state
 
 from linnaeus.data.check import Problem
 from linnaeus.engine import get_engine, single_blas_thread
-from linnaeus.errors import DataError, check_choice
+from linnaeus.errors import check_choice
 from linnaeus.losses.pair_cost import pair_cost
 from linnaeus.models.base import TaxonomyClassifier
-from linnaeus.models.fitting import check_training, warn_not_converged
+from linnaeus.models.fitting import check_training, document_weights, require_two_classes, warn_not_converged
 from linnaeus.models.ranking.attributes import class_attributes
 from linnaeus.models.ranking.problem import RankingProblem, class_arrays
 from linnaeus.models.ranking.set_sizes import SET_SIZES, SetSizes
@@ -138,11 +138,9 @@ class DivideAndConquerSVM(SetSizes, TaxonomyClassifier):
 
     def _fit(self, problem: Problem) -> None:
         Y = self._targets(problem, "frontier")
-        if problem.codec.single_label and len(self.nodes_) < 2:
-            only = problem.taxonomy.names[self.nodes_[0]]
-            raise DataError(f"y has only one class, {only!r}; a classifier needs two.")
+        require_two_classes(problem, self.nodes_)
         self._lay_out(problem.taxonomy)
-        bound = self.C * (np.ones(problem.n_docs) if problem.weights is None else problem.weights)
+        bound = self.C * document_weights(problem)
         seed = int(check_random_state(self.random_state).randint(2**31))
         labels = sparse.csr_array(Y[:, self.nodes_])
 

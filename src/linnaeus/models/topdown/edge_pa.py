@@ -23,6 +23,7 @@ from linnaeus.data.check import Problem, check_labels
 from linnaeus.decoding import Decoder, ExactSearch, LocalSearch, PathClassifier
 from linnaeus.engine import get_engine
 from linnaeus.errors import check_choice
+from linnaeus.models.fitting import document_weights
 from linnaeus.models.flat.passive_aggressive import visit_orders
 from linnaeus.models.online import OnlineLinear
 from linnaeus.models.solvers.passive_aggressive import PANEL, ColumnVisits, assembled, learn_panels, prepared
@@ -184,7 +185,7 @@ class EdgePA(OnlineLinear, LocalClassifiers):
                 states[column] = _state(int(states[column]), len(positive), n_other)
                 if states[column] == LEARNED and len(positive) + n_other:
                     own[column] = positive, rest
-        weight = np.ones(problem.n_docs) if problem.weights is None else problem.weights.astype(np.float64)
+        weight = document_weights(problem)
         X = prepared(problem.X, constant=self.fit_intercept)
         visits = ColumnVisits(X, weight, orders, float(self.C), self.average == "trajectory")
         nothing = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)

@@ -36,6 +36,7 @@ from linnaeus.data.check import Problem
 from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.errors import DataError, ParameterError, check_choice, check_number
 from linnaeus.models.explaining import NodeExplanation
+from linnaeus.models.fitting import document_weights
 from linnaeus.models.kernel_input import KernelInput, row_products
 from linnaeus.models.kernels import Linear, kept_documents, kernel_of
 from linnaeus.models.solvers.cg import column_dots, conjugate_gradients
@@ -251,8 +252,9 @@ class HierarchicalRLS(KernelInput, NodeSVM):
     def _learn(self, problem: Problem, families: list[Family]) -> None:
         exact = self.margin == "exact"
         by_features = self.kernel_ == Linear() and (not exact or problem.X.shape[1] <= DIRECT)
-        weights = np.ones(problem.n_docs) if problem.weights is None else problem.weights
-        shared = _Training(problem.X, np.sqrt(self.C * weights), self.kernel_, self.tol, self.max_iter, exact)
+        shared = _Training(
+            problem.X, np.sqrt(self.C * document_weights(problem)), self.kernel_, self.tol, self.max_iter, exact
+        )
         tasks = [family for family in map(_undecided, families) if family is not None]
         if not by_features:
             self._check_sizes(tasks)
