@@ -11,7 +11,7 @@ from linnaeus.auto.candidates import Candidate, feature_variants, first_candidat
 from linnaeus.auto.evaluate import Evaluator, splits_of
 from linnaeus.auto.search import search
 from linnaeus.errors import LinnaeusError
-from linnaeus.features import DenseFeatures, KernelMap
+from linnaeus.features import DenseFeatures, KernelMap, TextFeatures
 from linnaeus.mixture import Mixture
 from linnaeus.registry import MODELS
 from tests.auto.test_auto import LEAVES, TAX, sets
@@ -208,3 +208,16 @@ def test_candidates_begin_with_the_usual_parameters_and_step_along_grids() -> No
     assert joint.stepped("pull", 1).stepped("pull", 1).stepped("pull", 1).pull == float("inf")
     assert first_candidate("RRSVM", fixed={"C": 2.0}).stepped("C", 1) is None
     assert first_candidate("HBLR").learn == "frontier"
+
+
+def test_an_embedding_is_tried_where_labels_have_few_documents(monkeypatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
+    few = feature_variants(TextFeatures(), np.zeros((1, 1)), 3, n_docs=900, n_labels=10)
+    assert list(few) == ["as they are", "log2 weighting", "words and wordllama"]
+    embedded = few["words and wordllama"]
+    assert (embedded.embedding, embedded.random_state, embedded.weight) == ("wordllama", 3, "auto")
+    many = feature_variants(TextFeatures(), np.zeros((1, 1)), 3, n_docs=1100, n_labels=10)
+    letters = feature_variants(TextFeatures(analyzer="char"), np.zeros((1, 1)), 3, n_docs=900, n_labels=10)
+    assert list(many) == list(letters) == ["as they are", "log2 weighting"]
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert "words and wordllama" not in feature_variants(TextFeatures(), np.zeros((1, 1)), 3, n_docs=9, n_labels=10)

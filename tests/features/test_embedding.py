@@ -14,7 +14,7 @@ from sklearn.base import clone
 from linnaeus import OneVsRestSVM, Taxonomy, store
 from linnaeus.errors import DataError, ParameterError, StoreError
 from linnaeus.features import EmbeddedText, HashedText, TextFeatures
-from linnaeus.features.block_weight import _PENALTIES, _left_out_error, _whole_labels, held_out_weight
+from linnaeus.features.block_weight import _PENALTIES, _left_out_scores, _whole_labels, held_out_weight
 from linnaeus.features.embedding import node_texts
 from linnaeus.features.named import embedded_text
 from linnaeus.features.word_vectors import OwnVectors, TokenVectors, open_vectors
@@ -161,21 +161,16 @@ def test_the_step_can_be_cloned_and_names_its_columns() -> None:
 # -- the weight --------------------------------------------------------------------------------------------------------
 
 
-def left_out_error(K: np.ndarray, T: np.ndarray, penalty: float) -> float:
-    """The definition: fit without each document in turn."""
-    errors = []
-    for i in range(len(K)):
-        rest = np.delete(np.arange(len(K)), i)
-        alpha = np.linalg.solve(K[np.ix_(rest, rest)] + penalty * np.eye(len(rest)), T[rest])
-        errors.append((T[i] - K[i, rest] @ alpha) ** 2)
-    return float(np.mean(errors))
-
-
-def test_the_closed_form_is_the_error_of_leaving_out_each_document() -> None:
+def test_the_closed_form_is_a_fit_without_each_document() -> None:
     rng = np.random.default_rng(0)
     A, T = rng.normal(size=(12, 4)), rng.normal(size=(12, 3))
-    expected = min(left_out_error(A @ A.T, T, penalty) for penalty in _PENALTIES)
-    assert _left_out_error(A @ A.T, T) == pytest.approx(expected)
+    T -= T.mean(axis=0)
+    K = A @ A.T
+    for penalty, scores in zip(_PENALTIES, _left_out_scores(K, T), strict=True):
+        for i in range(12):
+            rest = np.delete(np.arange(12), i)
+            fitted = np.linalg.solve(K[np.ix_(rest, rest)] + penalty * np.eye(11), T[rest])
+            np.testing.assert_allclose(scores[i], K[i, rest] @ fitted, atol=1e-8)
 
 
 def test_an_embedding_that_says_nothing_gets_no_weight() -> None:
@@ -190,17 +185,20 @@ def test_an_embedding_that_says_nothing_gets_no_weight() -> None:
 
 def test_a_learned_block_is_judged_on_documents_that_it_was_not_learned_from() -> None:
     rng = np.random.default_rng(0)
-    labels = np.arange(60) % 3
-    terms = sparse.csr_array(np.eye(3)[labels] + 0.1 * rng.normal(size=(60, 3)))
-    noise = rng.normal(size=(60, 3))
+    labels = np.arange(240) % 3
+    good, noise = np.eye(3)[labels], rng.normal(size=(240, 3))
+    noise /= np.linalg.norm(noise, axis=1, keepdims=True)
+    terms = sparse.csr_array(0.3 * good + 0.5 * noise[::-1])
 
     def learned_by_heart(rows: np.ndarray) -> np.ndarray:
-        E = noise / np.linalg.norm(noise, axis=1, keepdims=True)
-        E[rows] = np.eye(3)[labels[rows]]
+        E = noise.copy()
+        E[rows] = good[rows]
         return E
 
-    assert held_out_weight(terms, learned_by_heart(np.arange(60)), np.eye(3)[labels]) > 0.0
-    assert held_out_weight(terms, learned_by_heart, np.eye(3)[labels]) == 0.0
+    assert held_out_weight(terms, learned_by_heart(np.arange(240)), good) == 1.0
+    assert held_out_weight(terms, learned_by_heart, good) == 0.0
+    assert held_out_weight(terms, lambda rows: good, good) > 0.0
+    assert held_out_weight(terms[:60], lambda rows: good[:60], good[:60]) == 0.0
 
 
 def test_of_many_documents_those_of_whole_labels_choose_the_weight() -> None:

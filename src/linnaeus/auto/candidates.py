@@ -8,6 +8,7 @@ structured, online), so that a search that goes through them in this order has s
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ import numpy as np
 from sklearn.base import clone
 
 from linnaeus import registry
-from linnaeus.features import DenseFeatures, KernelMap, TextFeatures
+from linnaeus.features import DenseFeatures, EmbeddedText, KernelMap, TextFeatures
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, Matrix, is_sparse
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from linnaeus.pipeline import Transformer
 
 __all__ = [
+    "EMBEDDED",
     "FAMILIES",
     "GRID",
     "LEARN",
@@ -47,7 +49,7 @@ __all__ = [
 GRID = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 PULLS = (0.0, 1.0, 10.0, float("inf"))  # from the joint model to one classifier for each label alone
 LEARN = ("given", "closed", "frontier")
-PLAIN, LOG2, MAP = "as they are", "log2 weighting", "rbf map"
+PLAIN, LOG2, MAP, EMBEDDED = "as they are", "log2 weighting", "rbf map", "words and wordllama"
 MIXTURE = "Mixture"
 # Models of each family in the order in which they are tried; a search takes the first of each family first.
 FAMILIES: dict[str, tuple[str, ...]] = {
@@ -58,6 +60,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "online": ("OneVsRestPA", "Hieron"),
 }
 _NARROW = 2_000  # features of sparse vectors up to which a map is tried
+_FEW_PER_LABEL = 100  # documents for each label up to which an embedding is tried
 _LANDMARKS = (600, 2_000)  # of a map, and of a larger one for at least twice as many documents
 
 Place = tuple[str, str, str | None, tuple["Candidate", ...]]
@@ -185,7 +188,7 @@ def make_model(candidate: Candidate, taxonomy: Taxonomy | None, scale: float, **
 
 
 def feature_variants(
-    features: Transformer | None, X: Matrix, seed: int, n_docs: int = 0
+    features: Transformer | None, X: Matrix, seed: int, n_docs: int = 0, n_labels: int = 0
 ) -> dict[str, Transformer | None]:
     """Unfitted features by name, None for a matrix as it is.
 
@@ -199,6 +202,9 @@ def feature_variants(
         Of maps.
     n_docs : int, default=0
         Number of documents to learn from.
+    n_labels : int, default=0
+        Number of labels. Where these have few documents and the package wordllama is installed, its vectors of words
+        are tried beside the terms of texts.
 
     Returns
     -------
@@ -210,12 +216,19 @@ def feature_variants(
     if isinstance(features, TextFeatures):
         if getattr(features, "weighting", None) != "log2":
             variants[LOG2] = clone(features).set_params(weighting="log2", sublinear_tf=False)
+        if n_docs <= _FEW_PER_LABEL * n_labels and _can_embed(features):
+            variants[EMBEDDED] = EmbeddedText(features, "wordllama", random_state=seed)
     elif narrow and (features is None or isinstance(features, DenseFeatures)) and X.shape[1] > 1:
         small, large = _LANDMARKS
         variants[MAP] = KernelMap(features, small, random_state=seed)
         if n_docs >= 2 * large:
             variants[_LARGER] = KernelMap(features, large, random_state=seed)
     return variants
+
+
+def _can_embed(features: TextFeatures) -> bool:
+    installed = all(importlib.util.find_spec(name) is not None for name in ("wordllama", "tokenizers"))
+    return installed and features.analyser().kind not in ("char", "char_wb")
 
 
 _LARGER = f"{MAP} of {_LANDMARKS[1]:,} landmarks"

@@ -32,6 +32,7 @@ from sklearn.base import clone
 
 from linnaeus.auto import measures
 from linnaeus.auto.candidates import (
+    EMBEDDED,
     LOG2,
     PLAIN,
     Candidate,
@@ -470,7 +471,11 @@ def _together(outcomes: Iterable[Outcome]) -> list[Outcome]:
     if not outcomes:
         return []
     first = outcomes[0].candidate.features
-    return [one for one in outcomes if one.candidate.features == first or LOG2 not in (first, one.candidate.features)]
+    return [
+        one
+        for one in outcomes
+        if one.candidate.features == first or not {LOG2, EMBEDDED} & {first, one.candidate.features}
+    ]
 
 
 def search(
@@ -537,7 +542,8 @@ def search(
         return None
     began = time.perf_counter()
     few = take_documents(documents, splits[0][0][:50])
-    variants = feature_variants(features, _sample(features, few), seed, min(len(learn) for learn, _ in splits))
+    n_learn, n_labels = min(len(learn) for learn, _ in splits), len(np.unique(Y.indices))
+    variants = feature_variants(features, _sample(features, few), seed, n_learn, n_labels)
     evaluator = Evaluator(documents, Y, taxonomy, variants, splits, measure, seed, n_jobs, parameters, decoder, weights)
     if models is None:
         models = models_for(Y, taxonomy)

@@ -1,14 +1,14 @@
 """The weight of a second block of features, chosen on documents that are held out.
 
 With T the rows of terms and E those of the second block, ridge regression of the labels Y on  [T, w E]  is tried for
-several w; the least squared error on held-out documents decides. All of it follows from products of rows,
+several w; the log-loss of a soft-max of its answers on held-out documents decides. All of it follows from products,
 
     K = T T' + w^2 E E'
 
 Where E does not depend on the documents, every document is left out once, in closed form: the residual of document i is
 row i of  (K + penalty)^(-1) Y  over entry i of the diagonal of the inverse. Where E is learned from the documents, it
-is learned without those of a fold, and has a weight only if labels of the fold are ranked higher with it, by more than
-two standard errors: it is smooth, which alone makes squared errors smaller.
+is learned without those of a fold, and has a weight only if there are 200 documents and labels of the folds are ranked
+higher with it, by more than two standard errors.
 
 Of many documents all those of some labels take part: the best weight depends on the number of documents for each label,
 and falls with it.
@@ -16,7 +16,7 @@ and falls with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 import numpy as np
@@ -32,7 +32,9 @@ Block: TypeAlias = Callable[[IntArray], FloatArray]  # from rows to learn from t
 WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)  # that are tried
 _USUAL = 0.5  # weight where there are no labels to choose it by
 _DRAWN, _LABELS = 1_000, 300  # documents and labels that choose the weight, at most
+_ENOUGH = 200  # documents from which a block that is learned from them can be judged by them
 _FOLDS, _FEW = 4, 3_000  # folds, and documents up to which all of them are used instead of one
+_TEMPERATURES = (2.0, 4.0, 8.0, 16.0, 32.0)  # factors of scores in a soft-max
 _PENALTIES = (0.1, 0.3, 1.0)  # of ridge regression; rows have about length 1
 
 
@@ -73,9 +75,12 @@ def held_out_weight(terms: CSR, block: FloatArray | Block, y: object, random_sta
         of_terms = np.asarray((terms[rows] @ terms[rows].T).toarray(), dtype=np.float64)
         if callable(block):
             return _weight_by_folds(of_terms, block, targets, rows, terms.shape[0], rng)
-        products, T = _products(block[rows]), targets - targets.mean(axis=0)
-        errors = [_left_out_error(of_terms + weight**2 * products, T) for weight in WEIGHTS]
-    return WEIGHTS[int(np.argmin(errors))]
+        products = _products(block[rows])
+        losses = [
+            min(_log_loss(S, targets) for S in _left_out_scores(of_terms + weight**2 * products, targets))
+            for weight in WEIGHTS
+        ]
+    return WEIGHTS[int(np.argmin(losses))]
 
 
 def _products(E: FloatArray) -> FloatArray:
@@ -98,16 +103,22 @@ def _whole_labels(Y: CSR, rng: np.random.Generator) -> IntArray:
     return rows if len(rows) >= _DRAWN // 4 else np.sort(rng.permutation(n_docs)[:_DRAWN])
 
 
-def _left_out_error(K: FloatArray, T: FloatArray) -> float:
-    """Mean squared error of ridge regression for documents that are left out, with the best penalty."""
+def _left_out_scores(K: FloatArray, Y: FloatArray) -> Iterator[FloatArray]:
+    """Answers of ridge regression to documents that are left out, for every penalty."""
     values, U = np.linalg.eigh(K)
-    rotated = U.T @ T
-    errors = []
+    rotated = U.T @ (Y - Y.mean(axis=0))
     for penalty in _PENALTIES:
         inverse = 1.0 / (np.maximum(values, 0.0) + penalty)
-        residuals = (U @ (rotated * inverse[:, None])) / (np.square(U) @ inverse)[:, None]
-        errors.append(float(np.square(residuals).mean()))
-    return min(errors)
+        yield Y - (U @ (rotated * inverse[:, None])) / (np.square(U) @ inverse)[:, None]
+
+
+def _log_loss(S: FloatArray, Y: FloatArray) -> float:
+    """Mean log-loss over the labels of documents, of a soft-max of the scores at the best temperature."""
+    from scipy.special import logsumexp
+
+    given = Y.any(axis=1)
+    S, Y = S[given], Y[given] / Y[given].sum(axis=1, keepdims=True)
+    return min(float((logsumexp(a * S, axis=1) - a * (S * Y).sum(axis=1)).mean()) for a in _TEMPERATURES)
 
 
 def _weight_by_folds(
@@ -115,6 +126,8 @@ def _weight_by_folds(
 ) -> float:
     """The weight with the best ranks of labels in folds of the rows, the block learned from all other documents."""
     n = len(rows)
+    if n < _ENOUGH:
+        return 0.0
     fold = rng.permutation(np.arange(n) % _FOLDS)
     ranks: list[FloatArray] = []  # of a fold: weights x penalties x documents
     for part in range(_FOLDS if n_docs <= _FEW else 1):
