@@ -33,13 +33,15 @@ WORDS = {"cats": "purr whisker claw", "dogs": "bark leash fetch", "oaks": "acorn
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
-def documents(path: Path, n_docs: int, seed: int) -> str:
+def documents(path: Path, n_docs: int, seed: int, mistaken: float = 0.0) -> str:
+    """Documents of four labels; some are ``mistaken``: their words belong to another label."""
     rng = random.Random(seed)
     rows = []
     for i in range(n_docs):
         label = sorted(WORDS)[i % 4]
-        words = rng.sample(WORDS[label].split(), 2) + rng.sample(["the", "a", "of", "and", "to", "in"], 2)
-        rows.append(json.dumps({"id": str(i), "text": f"{label} {' '.join(words)}", "labels": [label]}))
+        about = label if rng.random() >= mistaken else rng.choice(sorted(WORDS))
+        words = rng.sample(WORDS[about].split(), 2) + rng.sample(["the", "a", "of", "and", "to", "in"], 2)
+        rows.append(json.dumps({"id": str(i), "text": f"{about} {' '.join(words)}", "labels": [label]}))
     path.write_text("\n".join(rows) + "\n", "utf-8")
     return str(path)
 
@@ -50,6 +52,7 @@ def data(tmp_path_factory):
     (folder / "taxonomy.tsv").write_text("animals\tcats\nanimals\tdogs\ntrees\toaks\ntrees\telms\n", "utf-8")
     for name, n_docs in (("train", 60), ("more", 20), ("unseen", 40)):
         documents(folder / f"{name}.jsonl", n_docs, seed=n_docs)
+    documents(folder / "hard.jsonl", 60, seed=1, mistaken=0.3)
     return folder
 
 
@@ -170,12 +173,13 @@ class Target:
             assert same == ["new"]
             names = sorted(path.name for path in (self.folder / "model").iterdir())
             assert len(names) == 2, f"what was killed is cleared away: {names}"
-            assert not (self.folder / "checkpoint").exists()
+            left = sorted(path.name for path in (self.folder / "checkpoint").glob("*"))
+            assert left in ([], ["about.json", "search.json"]), "only what a search has measured is kept"
 
 
-def command(data: Path, *more: str) -> list[str]:
-    common = ["--data", str(data / "train.jsonl"), "--taxonomy", str(data / "taxonomy.tsv")]
-    return ["train", *common, "--min-df", "1", "--budget", "0", *more]
+def command(data: Path, *more: str, documents: str = "train", budget: str = "0") -> list[str]:
+    common = ["--data", str(data / f"{documents}.jsonl"), "--taxonomy", str(data / "taxonomy.tsv")]
+    return ["train", *common, "--min-df", "1", "--budget", budget, *more]
 
 
 @pytest.mark.parametrize(
@@ -216,6 +220,16 @@ def test_a_killed_command_leaves_the_old_model_or_the_new_one(data, tmp_path, na
             target.check(finished)
 
     killed_and_finished(name, arguments, tmp_path, target.prepare, check, kills)
+
+
+@pytest.mark.parametrize(
+    "model", ["OneVsRestSVM", pytest.param("RRSVM", marks=pytest.mark.slow), pytest.param("auto", marks=pytest.mark.slow)]
+)
+def test_a_killed_search_continues_to_the_same_model(data, tmp_path, model) -> None:
+    target = Target(data, tmp_path, command(data))
+    kept = ["--checkpoint", str(tmp_path / "checkpoint"), "--output", str(tmp_path / "model")]
+    arguments = command(data, "--model", model, *kept, documents="hard", budget="2h")
+    killed_and_finished("search", arguments, tmp_path, target.prepare, target.check, max(1, KILLS // 6))
 
 
 @pytest.mark.slow

@@ -142,7 +142,7 @@ def applies(name: str, Y: CSR, taxonomy: Taxonomy) -> bool:
     >>> applies("MulticlassSVM", Y, tax), applies("OneVsRestSVM", Y, tax)
     (False, True)
     """
-    one_label = bool((np.diff(Y.indptr) == 1).all())
+    one_label = bool((np.diff(taxonomy.frontier(Y).indptr) == 1).all())  # models of one label learn the most specific
     if not one_label and not registry.resolve(name)().__sklearn_tags__().classifier_tags.multi_label:
         return False
     hierarchical = name not in FAMILIES["flat"] and name != "OneVsRestPA"

@@ -45,6 +45,7 @@ HELD_OUT, MOST_HELD, MOST_SCORES = 0.25, 4_000, 20_000_000
 FEW, FOLDS = 400, 3  # documents below which all are held out once, in folds
 TOO_FEW = 12  # documents below which nothing is held out
 _OUT_OF_FOLD = 5
+_USUAL_TOL, _SEARCH_TOL = 1e-3, 1e-2  # gap of usual fits, and of fits that are only compared: equal in quality
 _MANY_NODES = 3_000  # from which curves of single nodes wait for the last round, and are not projected on DAGs
 
 Split = tuple[IntArray, IntArray]
@@ -288,8 +289,10 @@ class Evaluator:
 
     def _begun(self, candidate: Candidate, n_docs: int, **limit: float) -> TaxonomyClassifier:
         """An unfitted model, or the one that was fitted last, where it can be fitted further."""
-        model = self.model(candidate, **limit)
-        if len(self.splits) > 1 or "warm_start" not in parameters_of(candidate.model):
+        known = parameters_of(candidate.model)
+        rough = {"tol": _SEARCH_TOL} if known.get("tol") == _USUAL_TOL and "tol" not in self.fixed else {}
+        model = self.model(candidate, **rough, **limit)
+        if len(self.splits) > 1 or "warm_start" not in known:
             return model
         if self._last is not None and self._last[:2] == (candidate.place, n_docs):
             return self._last[2].set_params(**model.get_params(deep=False) | {"warm_start": True})

@@ -42,6 +42,8 @@ class Kept:
     def read(cls, folder: Path, about: str) -> Kept:
         """What an earlier search has measured on the same documents; an earlier search on others is replaced."""
         folder.mkdir(parents=True, exist_ok=True)
+        for part in folder.glob(".*.part"):  # of a write that was killed
+            part.unlink(missing_ok=True)
         description, rows = folder / "about.json", folder / "search.json"
         try:
             if json.loads(description.read_text()) == about:

@@ -284,8 +284,9 @@ class Search:
         n_stopped = sum(one.stopped for one in self.tried)
         if self.n_skipped or n_stopped:
             self.notes.append(
-                f"The budget ended the search: {self.n_skipped} candidates were left out and {n_stopped} fits stopped "
-                "early, so that a run on a faster or slower machine may choose otherwise."
+                f"The budget ended the search: {_count(self.n_skipped, 'candidate')} left out and "
+                f"{_count(n_stopped, 'fit')} stopped early, so that a run on a faster or slower machine may choose "
+                "otherwise."
             )
 
     def _sizes(self, whole: int) -> list[int]:
@@ -458,6 +459,11 @@ class Search:
             f"{len(folds.splits)} folds ({folds.measure.replace('_', ' ')} {refined.value:.4f})."
         )
         return refined
+
+
+def _count(n: int, noun: str) -> str:
+    """The number with its noun and verb, as in "1 fit was" and "2 fits were"."""
+    return f"{n} {noun} was" if n == 1 else f"{n} {noun}s were"
 
 
 def _front(outcome: Outcome) -> str:

@@ -99,14 +99,14 @@ def plan(chosen: ModelOptions, run: RunOptions) -> SearchPlan | None:
             raise ParameterError("Give --budget or --max-time: a budget is for the choice and the last training.")
     if run.max_time is not None:
         parse_seconds(run.max_time, "--max-time")
-    settings = training.parse_settings(name, chosen.settings(), n_jobs=run.jobs)
+    settings = training.parse_settings(name, chosen.settings(), n_jobs=run.n_jobs)
     decoder = OWN if chosen.decoder == OWN else options.parse_decoder(chosen.decoder)
     limits: dict[str, object] = {}
     if run.max_memory is not None:
         parse_bytes(run.max_memory, "--max-memory")
         limits["max_memory"] = run.max_memory
     if run.engine is not None:
-        get_engine(run.engine, run.jobs, gpu=True)
+        get_engine(run.engine, run.n_jobs, gpu=True)
         limits["engine"] = run.engine
     if name in DOCUMENT_MODELS:
         for option, value in (("--budget", chosen.budget), ("--measure", chosen.measure)):
@@ -191,7 +191,7 @@ def fit(
         budget=wanted.budget,
         features=vectors,
         random_state=run.seed,
-        n_jobs=run.jobs,
+        n_jobs=run.n_jobs,
         checkpoint=run.checkpoint,
     )
     with warnings.catch_warnings(record=True) as caught:

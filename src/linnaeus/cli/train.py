@@ -201,7 +201,8 @@ class RunOptions(options.Group):
     """Where and how long a training runs."""
 
     jobs: Annotated[
-        int | None, _run("--jobs", "-j", help="Threads or workers; -1 for all cores (default 1, with --engine all).")
+        int | None,
+        _run("--jobs", "-j", help="Threads or workers (default: all cores); the model does not depend on it."),
     ] = None
     engine: Annotated[
         str | None, _run("--engine", help="Where blocks run: serial, threads, ray (cluster: RAY_ADDRESS).")
@@ -217,15 +218,20 @@ class RunOptions(options.Group):
     ] = None
     seed: Annotated[int, _run("--seed", min=0, max=2**32 - 1, help="Seed of the random order.")] = 0
 
+    @property
+    def n_jobs(self) -> int | None:
+        """The threads of a model: all cores, unless they are given or an engine has its own."""
+        return -1 if self.jobs is None and self.engine is None else self.jobs
+
     def parameters(self, model: str) -> dict[str, Any]:
         """Parameters of a model; a wrong engine or a limit that the model does not have is refused at once."""
         from linnaeus.engine import get_engine
 
         given = training.limits(model, checkpoint=self.checkpoint, max_time=self.max_time, max_memory=self.max_memory)
         if self.engine is not None:
-            get_engine(self.engine, self.jobs, gpu=True)
+            get_engine(self.engine, self.n_jobs, gpu=True)
         chosen = {**given, "engine": self.engine} if self.engine is not None else dict(given)
-        return {**chosen, "n_jobs": self.jobs, "random_state": self.seed, "verbose": 1}
+        return {**chosen, "n_jobs": self.n_jobs, "random_state": self.seed, "verbose": 1}
 
     @property
     def limited(self) -> bool:
@@ -312,7 +318,7 @@ def train(
             embedding_texts=features.embedding_texts or (),
             taxonomy=tax,
             terms=terms,
-            model={"n_jobs": run.jobs, "random_state": run.seed} if made is None else made.get_params(),
+            model={"n_jobs": run.n_jobs, "random_state": run.seed} if made is None else made.get_params(),
         )
     )
     start, report = time.perf_counter(), None
