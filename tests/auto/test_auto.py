@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +17,7 @@ from linnaeus.auto.evaluate import Evaluator, Outcome, splits_of
 from linnaeus.auto.kept import Kept
 from linnaeus.auto.search import Search, search
 from linnaeus.decoding import RCut
-from linnaeus.errors import ParameterError
+from linnaeus.errors import CheckpointError, ParameterError
 from linnaeus.features import DenseFeatures, TextFeatures
 
 TAX = Taxonomy.from_paths([["A", "AA"], ["A", "AB"], ["B", "BA"], ["B", "BB"]])
@@ -184,7 +185,8 @@ def test_a_search_that_was_interrupted_continues_with_the_same_decisions(tmp_pat
     assert again.earlier > 0
     measured = [call for call in rest.calls if call not in whole.calls[:6]]
     assert measured == [call for call in whole.calls[6:] if call not in whole.calls[:6]]
-    assert Kept.read(tmp_path, "other documents").rows == {}
+    with pytest.raises(CheckpointError, match="another search, with other documents"):
+        Kept.read(tmp_path, "other documents")
 
 
 def test_a_model_that_refuses_the_documents_is_left_out_and_named() -> None:
@@ -313,3 +315,44 @@ def test_only_models_with_the_given_parameters_are_tried() -> None:
     model = AutoClassifier(TAX, budget=60).fit(X, y, tuned=(), parameters={"pull": 0.5})
     assert {one.candidate.model for one in model.report_.tried} == {"RRSVM", "RRLogistic"}
     assert model.pipeline_.model_.pull == 0.5
+
+
+def test_columns_of_a_frame_are_matched_by_name() -> None:
+    pd = pytest.importorskip("pandas")
+    X, y = sets()
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = AutoClassifier(TAX, budget=0.001).fit(frame, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert list(model.predict(frame)) == list(model.predict(frame))
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(frame[list("dcba")])
+
+
+@pytest.mark.parametrize("name", ["OneVsRestSVM", "NodeSVM", "RRSVM"])
+def test_classes_are_the_labels_where_every_document_has_one(name) -> None:
+    X, y = rings(160)
+    model = AutoClassifier(TAX, budget=5).fit(X, y, models=[name], tuned=("C", "learn"))
+    assert sorted(model.classes_) == sorted(set(y)), "not their ancestors"
+    P = model.predict_proba(X)
+    assert P.shape == model.decision_function(X).shape == (160, 4)
+    assert np.allclose(P.sum(axis=1), 1.0)
+    assert set(model.predict(X)) <= set(y)
+
+
+def test_a_last_training_that_was_stopped_is_reported(monkeypatch) -> None:
+    X, y = sets()
+    monkeypatch.setattr("linnaeus.auto.classifier._LONGEST_LAST", 0.0)
+    monkeypatch.setattr("linnaeus.auto.search.Search.spent", 1e9)  # nothing of the budget is left for it
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = AutoClassifier(TAX, budget=5).fit(X, y, models=["OneVsRestSVM"])
+    assert any("stopped before it had converged" in note for note in model.report_.notes)
+
+
+def test_characters_are_tried_for_short_texts_only() -> None:
+    titles = ["Bäckerin", "Backstube", "Tischlerin", "Möbeltischler"] * 6
+    Y = TAX.indicator([["AA"], ["AB"], ["BA"], ["BB"]] * 6)
+    for texts, short in ((titles, True), ([" ".join([title] * 9) for title in titles], False)):
+        _, evaluator = search(texts, Y, TAX, TextFeatures(), models=["OneVsRestSVM"], budget=0.001)
+        assert ("characters" in evaluator.variants) == short

@@ -29,6 +29,16 @@ def test_documents_become_a_report(linnaeus, files) -> None:
     assert json.loads(again.out)["runs"] == found["runs"], "kept, not repeated"
 
 
+def test_a_run_without_figures_keeps_the_earlier_report(linnaeus, files) -> None:
+    (files / "report").mkdir()
+    (files / "report" / "report.html").write_text("of an earlier run")
+    given = ["shootout", "-t", files / "topics.tsv", "-d", files / "docs.jsonl", "--models", "BSVM", "--min-df", 1]
+    result = linnaeus(*given, "--budget", "0.000001", "-o", files / "report")
+    assert result.code == 1
+    assert "No model could be measured; increase the budget. report.html in" in result.err
+    assert (files / "report" / "report.html").read_text() == "of an earlier run"
+
+
 def test_the_last_line_is_a_command_that_trains_the_recommended_model(linnaeus, files, monkeypatch) -> None:
     given = ["shootout", "-t", files / "topics.tsv", "-d", files / "docs.jsonl", "--models", "BSVM", "--min-df", 1]
     given += ["--budget=1m", "-o", files / "report"]

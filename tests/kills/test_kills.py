@@ -223,7 +223,8 @@ def test_a_killed_command_leaves_the_old_model_or_the_new_one(data, tmp_path, na
 
 
 @pytest.mark.parametrize(
-    "model", ["OneVsRestSVM", pytest.param("RRSVM", marks=pytest.mark.slow), pytest.param("auto", marks=pytest.mark.slow)]
+    "model",
+    ["OneVsRestSVM", pytest.param("RRSVM", marks=pytest.mark.slow), pytest.param("auto", marks=pytest.mark.slow)],
 )
 def test_a_killed_search_continues_to_the_same_model(data, tmp_path, model) -> None:
     target = Target(data, tmp_path, command(data))

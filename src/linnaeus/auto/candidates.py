@@ -19,6 +19,7 @@ from sklearn.base import clone
 
 from linnaeus import registry
 from linnaeus.features import DenseFeatures, EmbeddedText, KernelMap, TextFeatures
+from linnaeus.features.analysis import parse_analyser
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, Matrix, is_sparse
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from linnaeus.pipeline import Transformer
 
 __all__ = [
+    "CHARS",
     "EMBEDDED",
     "FAMILIES",
     "GRID",
@@ -49,7 +51,8 @@ __all__ = [
 GRID = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 PULLS = (0.0, 1.0, 10.0, float("inf"))  # from the joint model to one classifier for each label alone
 LEARN = ("given", "closed", "frontier")
-PLAIN, LOG2, MAP, EMBEDDED = "as they are", "log2 weighting", "rbf map", "words and wordllama"
+PLAIN, LOG2, CHARS, MAP = "as they are", "log2 weighting", "characters", "rbf map"
+EMBEDDED = "words and wordllama"
 MIXTURE = "Mixture"
 # Models of each family in the order in which they are tried; a search takes the first of each family first.
 FAMILIES: dict[str, tuple[str, ...]] = {
@@ -59,6 +62,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "structured": ("GlobalTreeModel",),
     "online": ("OneVsRestPA", "Hieron"),
 }
+_SHORT = 50  # mean number of characters of texts up to which n-grams of characters are tried
 _NARROW = 2_000  # features of sparse vectors up to which a map is tried
 _FEW_PER_LABEL = 100  # documents for each label up to which an embedding is tried
 _LANDMARKS = (600, 2_000)  # of a map, and of a larger one for at least twice as many documents
@@ -188,7 +192,13 @@ def make_model(candidate: Candidate, taxonomy: Taxonomy | None, scale: float, **
 
 
 def feature_variants(
-    features: Transformer | None, X: Matrix, seed: int, n_docs: int = 0, n_labels: int = 0
+    features: Transformer | None,
+    X: Matrix,
+    seed: int,
+    n_docs: int = 0,
+    n_labels: int = 0,
+    *,
+    length: float = float("inf"),
 ) -> dict[str, Transformer | None]:
     """Unfitted features by name, None for a matrix as it is.
 
@@ -205,6 +215,8 @@ def feature_variants(
     n_labels : int, default=0
         Number of labels. Where these have few documents and the package wordllama is installed, its vectors of words
         are tried beside the terms of texts.
+    length : float, default=inf
+        Mean number of characters of the texts.
 
     Returns
     -------
@@ -218,6 +230,8 @@ def feature_variants(
             variants[LOG2] = clone(features).set_params(weighting="log2", sublinear_tf=False)
         if n_docs <= _FEW_PER_LABEL * n_labels and _can_embed(features):
             variants[EMBEDDED] = EmbeddedText(features, "wordllama", random_state=seed)
+        if length <= _SHORT and features.analyzer == "word" and features.stop_words is None:
+            variants[CHARS] = clone(features).set_params(**parse_analyser("chars:2-5"))
     elif narrow and (features is None or isinstance(features, DenseFeatures)) and X.shape[1] > 1:
         small, large = _LANDMARKS
         variants[MAP] = KernelMap(features, small, random_state=seed)

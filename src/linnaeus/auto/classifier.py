@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
@@ -20,7 +21,7 @@ from linnaeus.auto.search import FLAT, LAST_FIT, TUNED, AutoReport, search
 from linnaeus.data.check import check_labels, check_weights
 from linnaeus.decoding import Decoder
 from linnaeus.engine.limits import parse_seconds
-from linnaeus.errors import LinnaeusError, check_number
+from linnaeus.errors import CheckpointError, LinnaeusError, check_number
 from linnaeus.models.available import available_unless
 from linnaeus.pipeline import Pipeline, Transformer
 from linnaeus.registry import resolve
@@ -32,6 +33,7 @@ from linnaeus.typing import CSR, FloatArray, IntArray, ObjectArray
 __all__ = ["LAST_FIT_FOLDER", "AutoClassifier"]
 
 LAST_FIT_FOLDER = "fit-"  # beginning of the names of checkpoints of last fits
+_LONGEST_LAST = 4.0  # times its forecast that the last fit may take
 
 _STEPS, _MANY = 500, 2_000  # nodes up to which, and held-out documents from which, curves are isotonic
 
@@ -151,9 +153,8 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         if self.features is None:
             X = probe._check_X(X, reset=True)
             self.n_features_in_ = probe.n_features_in_
-            for name in ("feature_names_in_",):
-                if hasattr(probe, name):
-                    setattr(self, name, getattr(probe, name))
+            if hasattr(probe, "feature_names_in_"):
+                self.feature_names_in_ = probe.feature_names_in_
         Y, taxonomy, _ = check_labels(y, self.taxonomy, n_documents(X))
         fixed = _Fixed(FLAT if models is None else models[0], parameters, decoder)
         weights = check_weights(sample_weight, Y.shape[0])
@@ -165,6 +166,11 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         self.pipeline_ = pipe.fit(X, y, sample_weight, feature_names=feature_names, **ready)
         if found is not None:
             self._calibrate(X, y, found[0])
+            if getattr(self.pipeline_.estimator, "time_limit_reached_", False):
+                found[0].notes.append(
+                    "The last training was stopped before it had converged, so that the model may be worse than its "
+                    "held-out figure; a larger budget lets it finish."
+                )
         return self
 
     def _search(
@@ -197,6 +203,8 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
                 checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
                 say=say,
             )
+        except CheckpointError:
+            raise
         except LinnaeusError as error:
             if models is not None:  # the model that was asked for refuses the documents
                 raise
@@ -223,8 +231,10 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
             model = make_model(Candidate(fixed.model), self.taxonomy, 1.0, **own)
             return Pipeline(model, self.features, decoder=None if fixed.decoder == OWN else fixed.decoder)
         report, evaluator = found
-        # A candidate that was stopped in the search would take much longer to converge than the budget allows.
-        limit = max(LAST_FIT * report.chosen.seconds, report.budget - report.seconds)
+        # The search has kept time for the last fit; the limit is for one that takes far longer than was forecast, or
+        # that was stopped in the search too, where it got less time than here.
+        seconds = report.chosen.seconds * evaluator.n_learn / report.chosen.n_docs
+        limit = max(1e-6, _LONGEST_LAST * LAST_FIT * seconds, report.budget - report.seconds)
         folder = self._last_checkpoint(report.chosen.candidate, dict(fixed.parameters))
         model = evaluator.model(report.chosen.candidate, max_time=limit, checkpoint=folder)
         model.set_params(taxonomy=self.taxonomy)
@@ -249,8 +259,21 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def classes_(self) -> ObjectArray | IntArray:
-        """Names of the nodes that can be answered."""
-        return self.pipeline_.classes_
+        """Names of the nodes that can be answered; where every document had one label, the labels."""
+        columns = self._columns
+        return self.pipeline_.classes_ if columns is None else self.pipeline_.classes_[columns]
+
+    @property
+    def _columns(self) -> IntArray | None:
+        """Columns of the scores that are classes; None for all.
+
+        Models that also score ancestors of labels are as likely to be chosen as those that do not.
+        """
+        nodes, fitted = self.pipeline_.nodes_, self.pipeline_.estimator
+        if not fitted.codec_.single_label:
+            return None
+        found = np.flatnonzero(np.isin(nodes, fitted.label_nodes))
+        return None if len(found) in (0, len(nodes)) else found
 
     @property
     def taxonomy_(self) -> Taxonomy:
@@ -258,28 +281,44 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "pipeline_")
         return self.pipeline_.taxonomy_
 
+    def _documents(self, X: Any) -> Any:
+        """Documents as the pipeline takes them; vectors must have the columns of the training vectors."""
+        check_is_fitted(self, "pipeline_")
+        if self.features is not None:
+            return X
+        probe = resolve(FLAT)()
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                setattr(probe, name, getattr(self, name))
+        return probe._check_X(X, reset=False)
+
     def predict(self, X: object, **request: Any) -> Any:
         """Answers in the kind of the labels; see `Pipeline.predict`."""
-        check_is_fitted(self, "pipeline_")
-        return self.pipeline_.predict(X, **request)
+        documents = self._documents(X)
+        return self.pipeline_.predict(documents, **request)
 
     def decision_function(self, X: object) -> FloatArray:
-        """Scores of all answerable nodes."""
-        check_is_fitted(self, "pipeline_")
-        return self.pipeline_.decision_function(X)
+        """Scores of ``classes_``."""
+        documents = self._documents(X)
+        S = self.pipeline_.decision_function(documents)
+        return S if self._columns is None else S[:, self._columns]
 
     @available_unless(
         lambda self: self.pipeline_.estimator.why_no_probabilities() if hasattr(self, "pipeline_") else None
     )
     def predict_proba(self, X: object) -> FloatArray:
-        """Calibrated, coherent probabilities of all answerable nodes."""
-        check_is_fitted(self, "pipeline_")
-        return self.pipeline_.predict_proba(X)
+        """Calibrated, coherent probabilities of ``classes_``; rows sum to 1 where every document had one label."""
+        documents = self._documents(X)
+        P = self.pipeline_.predict_proba(documents)
+        if self._columns is None:
+            return P
+        P = P[:, self._columns]
+        return np.asarray(P / np.maximum(P.sum(axis=1, keepdims=True), np.finfo(P.dtype).tiny))
 
     def score(self, X: object, y: object, sample_weight: npt.ArrayLike | None = None) -> float:
         """Hierarchical F1 of the answers."""
-        check_is_fitted(self, "pipeline_")
-        return self.pipeline_.score(X, y, sample_weight)
+        documents = self._documents(X)
+        return self.pipeline_.score(documents, y, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 
 from linnaeus.auto.candidates import Candidate
-from linnaeus.auto.evaluate import OWN, Outcome
+from linnaeus.auto.evaluate import Outcome
 from linnaeus.engine.limits import format_seconds
 
 __all__ = ["FLAT", "AutoReport", "cut_words"]
@@ -83,22 +83,21 @@ class AutoReport:
             f"held-out {name} {self.value:.4f} (95% interval {low:.4f} to {high:.4f}, {self.n_held_out:,} documents)",
         ]
         if self.runner_up is not None:
-            lines.append(
-                f"runner-up: {self.runner_up.candidate}, {cut_words(self.runner_up)}: {self.runner_up.value:.4f}"
-            )
+            said = f"{self.runner_up.candidate}, {cut_words(self.runner_up)}: {self.runner_up.value:.4f}"
+            lines.append(f"runner-up of another model or other features: {said}")
         first = self.baseline.candidate
         baseline = "flat baseline" if first.model == FLAT else "not tuned"
-        lines.append(f"{baseline}: {first}, its own decoder: {self.baseline.own:.4f}")
+        lines.append(f"{baseline}: {first}, decoder own: {self.baseline.own:.4f}")
         lines.append(
-            f"{len(self.tried)} fits in {format_seconds(max(1.0, round(self.seconds)))} "
+            f"{len(self.tried)} fit{'s' * (len(self.tried) != 1)} in {format_seconds(max(1.0, round(self.seconds)))} "
             f"(budget {format_seconds(max(1.0, round(self.budget)))})"
         )
         return "\n".join([*lines, *self.notes])
 
 
 def cut_words(outcome: Outcome) -> str:
-    """The cut of an outcome in words."""
-    return "its own decoder" if outcome.cut == OWN else f"cut {outcome.cut}"
+    """The decoder of an outcome, as the command line names it."""
+    return f"decoder {outcome.cut}"
 
 
 def _plain(outcome: Outcome) -> dict[str, object]:

@@ -32,6 +32,7 @@ from sklearn.base import clone
 
 from linnaeus.auto import measures
 from linnaeus.auto.candidates import (
+    CHARS,
     EMBEDDED,
     LOG2,
     PLAIN,
@@ -398,7 +399,8 @@ class Search:
         won = mixture.value > best.value and measures.wins(
             self.evaluator.resampled(mixture), self.evaluator.resampled(best)
         )
-        end = "more than by chance; it is taken" if won else "not more than by chance; it is not taken"
+        better = "not more than by chance" if mixture.value > best.value else "no gain"
+        end = "more than by chance; it is taken" if won else f"{better}; it is not taken"
         self.notes.append(
             f"The {mixture.candidate} reaches {mixture.value:.4f}, the best single model {best.value:.4f}: {end}."
         )
@@ -434,7 +436,7 @@ class Search:
             chosen.value,
             interval,
             self.budget,
-            time.perf_counter() - self.began,
+            self.spent,
             len(evaluator.rows),
             max(others, key=lambda one: one.value, default=None),
             self.tried,
@@ -477,11 +479,8 @@ def _together(outcomes: Iterable[Outcome]) -> list[Outcome]:
     if not outcomes:
         return []
     first = outcomes[0].candidate.features
-    return [
-        one
-        for one in outcomes
-        if one.candidate.features == first or not {LOG2, EMBEDDED} & {first, one.candidate.features}
-    ]
+    apart = {LOG2, CHARS, EMBEDDED}
+    return [one for one in outcomes if one.candidate.features == first or not apart & {first, one.candidate.features}]
 
 
 def search(
@@ -549,7 +548,8 @@ def search(
     began = time.perf_counter()
     few = take_documents(documents, splits[0][0][:50])
     n_learn, n_labels = min(len(learn) for learn, _ in splits), len(np.unique(Y.indices))
-    variants = feature_variants(features, _sample(features, few), seed, n_learn, n_labels)
+    sample, length = _sample(features, few), _mean_length(few)
+    variants = feature_variants(features, sample, seed, n_learn, n_labels, length=length)
     evaluator = Evaluator(documents, Y, taxonomy, variants, splits, measure, seed, n_jobs, parameters, decoder, weights)
     if models is None:
         models = models_for(Y, taxonomy)
@@ -565,6 +565,17 @@ def search(
     run = Search(evaluator, budget, say, list(models), tuned, kept, began=began)
     run.run()
     return run.report(), evaluator
+
+
+def _mean_length(documents: object) -> float:
+    """Mean number of characters of documents, all their fields together; infinite where they are not texts."""
+    if isinstance(documents, Mapping):
+        return sum(_mean_length(values) for values in documents.values())
+    if isinstance(documents, np.ndarray) and documents.dtype.kind not in "OU":
+        return float("inf")
+    values = list(documents) if isinstance(documents, Iterable) and not hasattr(documents, "indptr") else []
+    lengths = [len(one) for one in values if isinstance(one, str)]
+    return float(np.mean(lengths)) if lengths else float("inf")
 
 
 def _sample(features: Transformer | None, documents: object) -> Matrix:

@@ -99,6 +99,7 @@ def shootout(
     experiment = _experiment(documents, y, held_out, tax, made, split, measure=measure, curves=curves, seed=seed)
     if not as_json:
         note(_about(experiment))
+    from linnaeus.experiments.records import MEASURED
     from linnaeus.experiments.report import write_report
     from linnaeus.experiments.shootout import recommended
     from linnaeus.experiments.shootout import shootout as run
@@ -115,6 +116,9 @@ def shootout(
     best = recommended(result)
     if best is not None and data:
         result.next_step = train_command(sys.argv[1:], best)
+    kept = [path.name for path in (Path(output, "report.html"), Path(output, "report.md")) if path.exists()]
+    if kept and not any(row.status in MEASURED for row in result.runs):
+        raise DataError(f"{result.sentence} {kept[0]} in {output} stays as it was.")
     written = write_report(result, Path(output))
     print_json({**result.to_json(), "columns": dict(documents.columns)}) if as_json else _show(result, written)
 
