@@ -116,6 +116,8 @@ def test_rules_hold_under_a_promise(linnaeus, folder) -> None:
         (["--risk", 0.1, "--risk-of", "some"], "risk_of|--risk-of"),
         (["--risk-of", "answered"], "--risk-of belongs to --risk"),
         (["--review", "unsure.csv"], "give --risk"),
+        (["--risk", 0.1, "--review", "same.csv", "-o", "./same.csv"], "--output and --review are both same.csv"),
+        (["--risk", 0.1, "--review", "-"], "--output and --review are both standard output"),
         (["--ancestors"], "--ancestors requires --top"),
         (["--risk", 0.1, "--top", 2], "--risk apply to label sets"),
     ],

@@ -159,11 +159,12 @@ class Answering:
 
     def _allowed(self, X: Matrix, k: int) -> tuple[IntArray, FloatArray]:
         """Nodes and scores or probabilities of the k best labels that the rules allow, n_docs x k each."""
-        nodes = self.inner.nodes_[candidates(Rules.of(self.rules).bind(self.taxonomy), self.inner.nodes_)]
+        ranked = self.inner.ranked_nodes
+        nodes = ranked[candidates(Rules.of(self.rules).bind(self.taxonomy), ranked)]
         if not len(nodes):
             raise ParameterError("The rules leave no label that the model can answer.")
         columns = np.array([self._column_of[node] for node in nodes.tolist()], dtype=np.int64)
-        S = np.concatenate([scores[:, columns] for scores in self.inner.score_blocks(X)])
+        S = np.concatenate([scores[:, columns] for scores in self.inner.ranking_blocks(X)])
         best = best_columns(S, min(k, len(nodes)))
         if self.probabilities:
             return nodes[best], np.take_along_axis(self.inner.predict_proba(X), columns[best], axis=1)

@@ -308,12 +308,13 @@ def _scores(
     k = max(10, *map(len, documents.labels or []))
     calibrated = hasattr(model, "predict_proba")
     P = model.node_probabilities(documents.documents) if whole and calibrated else None
-    if model.nested_ and not calibrated:  # its scores rank nodes with their ancestors, which labels as given do not
+    # Scores of closed sets rank nodes with their ancestors, which labels as given do not.
+    if model.nested_ and not calibrated and not model.conditional_scores:
         note("note: the model was trained on closed sets, so its rankings contain ancestors; they are not measured")
         return None, None, None
     if whole and not model.nested_:
         return np.concatenate(list(model.score_blocks(documents.documents))), columns, P
-    names, values = model.top(documents.documents, k=k, **({"probabilities": True} if model.nested_ else {}))
+    names, values = model.top(documents.documents, k=k, probabilities=model.nested_ and calibrated)
     return [list(zip(n, v, strict=True)) for n, v in zip(names, values, strict=True)], None, P
 
 

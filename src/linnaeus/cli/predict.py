@@ -136,12 +136,15 @@ class ReviewOptions(options.Group):
         ),
     ] = 3
 
-    def check(self, risk: float | None) -> None:
+    def check(self, risk: float | None, output: str | None) -> None:
         """Refuse a table that cannot be written, before the documents are classified."""
         if self.path is not None and risk is None:
             raise ParameterError("--review collects the documents that --risk leaves without an answer; give --risk.")
         if self.path is not None:
             tables.format_of(self.path, None)
+            if Path(output or "-").resolve() == Path(self.path).resolve():
+                both = "standard output" if self.path == "-" else self.path
+                raise ParameterError(f"--output and --review are both {both}; give two different files.")
 
     def write(self, rows: list[list[object]]) -> None:
         """Write the table, if it is requested."""
@@ -188,7 +191,7 @@ def predict(
     if document:
         reading.refuse("says how files are read, and --document is the text itself")
     answers.check(rules, promise.risk)
-    review.check(promise.risk)
+    review.check(promise.risk, output)
     decide = options.parse_decoder(answers.decoder)
     loaded = options.load_model(model, verify)
     taxonomy.show_labels(loaded)

@@ -466,6 +466,9 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
     ) -> tuple[ObjectArray, FloatArray]:
         """The k best nodes of each document: labels and scores (n_docs x k each), best first, ties by node number.
 
+        Models that go down the taxonomy (``conditional_scores``) rank the labels of their training documents by the
+        smallest score on the path to them: scores of single nodes compare siblings only.
+
         Parameters
         ----------
         X : array-like of shape (n_docs, n_features)
@@ -513,16 +516,30 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         columns, scores = self._best(X, k)
         return self.nodes_[columns], scores
 
+    @property
+    def ranked_nodes(self) -> IntArray:
+        """Numbers of the nodes that `top` ranks: all that have scores, where scores of all nodes are comparable."""
+        return self.nodes_
+
+    def ranking_blocks(self, X: object) -> Iterator[FloatArray]:
+        """What `top` ranks nodes by, some documents at a time; minus infinity for nodes that are not ranked."""
+        check_is_fitted(self, "nodes_")
+        return self._ranking_blocks(self._check_X(X, reset=False))
+
+    def _ranking_blocks(self, X: Matrix) -> Iterator[FloatArray]:
+        """`ranking_blocks` of checked X: the scores, unless these compare a node with its siblings only."""
+        return self._score_blocks(X)
+
     def _best(self, X: object, k: int) -> tuple[IntArray, FloatArray]:
-        """Columns and scores of the k best nodes of each document (n_docs x min(k, len(nodes_)) each)."""
+        """Columns and scores of the k best nodes of each document (n_docs x min(k, len(ranked_nodes)) each)."""
         check_number("k", k, least=1, whole=True)
         check_is_fitted(self, "nodes_")
-        return self._best_of(self._check_X(X, reset=False), min(int(k), len(self.nodes_)))
+        return self._best_of(self._check_X(X, reset=False), min(int(k), len(self.ranked_nodes)))
 
     def _best_of(self, X: Matrix, k: int) -> tuple[IntArray, FloatArray]:
         """`_best` of checked X; a model that need not compute all scores for it overrides this."""
         columns, scores = [], []
-        for S in self._score_blocks(X):
+        for S in self._ranking_blocks(X):
             columns.append(best_columns(S, k))
             scores.append(np.take_along_axis(S, columns[-1], axis=1))
         return np.concatenate(columns), np.concatenate(scores)

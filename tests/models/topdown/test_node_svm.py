@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
 
-from linnaeus import NodeSVM, Taxonomy
+from linnaeus import EdgePA, HierarchicalRLS, NodeSVM, Taxonomy, TopDownSVM
 from linnaeus.taxonomy.closure import is_closed
 from tests.contracts.configurations import documents, taxonomy
 
@@ -85,3 +85,33 @@ def test_recall_is_above_that_of_nodes_trained_on_everything(data_dir) -> None:
     precision = {name: H.multiply(gold).sum() / H.sum() for name, H in (("flat", flat), ("local", local))}
     assert recall["local"] > recall["flat"] + 0.01
     assert precision["flat"] > precision["local"] > precision["flat"] - 0.05
+
+
+@pytest.mark.parametrize("make", [NodeSVM, TopDownSVM, HierarchicalRLS, EdgePA])
+def test_rankings_follow_whole_paths_and_not_scores_of_single_families(make) -> None:
+    rng = np.random.default_rng(0)
+    tax = Taxonomy.from_paths([[top, f"{top}{end}"] for top in "ABCD" for end in "xyz"])
+    labels = np.array([f"{top}{end}" for top in "ABCD" for end in "xyz"])
+    y = rng.choice(labels, 400)
+    tops, ends = (np.array([list(alphabet).index(name[i]) for name in y]) for i, alphabet in ((0, "ABCD"), (1, "xyz")))
+    # A document tells its top well; the features of the ends are the same below all tops.
+    X = np.hstack([np.eye(4)[tops], 3 * np.eye(3)[ends]]) + rng.normal(scale=0.2, size=(400, 7))
+    model = make(tax, random_state=0).fit(X[:300], y[:300].tolist())
+    names, scores = model.top(X[300:], 3)
+    assert np.isin(names, labels).all()  # only labels of training documents
+    assert (np.diff(scores, axis=1) <= 0).all()
+    assert (names[:, 0] == y[300:]).mean() > 0.9
+    S, columns = model.decision_function(X[300:]), {name: i for i, name in enumerate(model.classes_)}
+    for row, name, score in zip(S, names[:, 0], scores[:, 0], strict=True):
+        assert score == pytest.approx(min(row[columns[name]], row[columns[name[0]]]))
+
+
+@pytest.mark.parametrize("make", [NodeSVM, TopDownSVM, EdgePA])
+def test_an_inner_label_is_ranked_before_those_below_it_only_where_the_walk_stops_there(make) -> None:
+    tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"], ["B", "BA"]])
+    X = np.eye(4)[[0, 1, 2, 3] * 20]
+    model = make(tax, C=10.0, random_state=0).fit(X, [["A"], ["AA"], ["AB"], ["BA"]] * 20)
+    assert model.top(np.eye(4), 1)[0].ravel().tolist() == ["A", "AA", "AB", "BA"]
+    assert "B" not in model.top(np.eye(4), 10)[0]  # it is above a label, but none itself
+    closed = make(tax, C=10.0, random_state=0).fit(X, [["A"], ["A", "AA"], ["A", "AB"], ["B", "BA"]] * 20)
+    assert closed.top(np.eye(4), 2)[0][1:].tolist() == [["A", "AA"], ["A", "AB"], ["B", "BA"]]

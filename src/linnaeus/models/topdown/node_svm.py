@@ -15,8 +15,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from linnaeus.decoding import Decoder
+from linnaeus.decoding.base import hierarchy, positions
 from linnaeus.models.topdown.base import Descent, LocalClassifiers, intersection
-from linnaeus.typing import IntArray
+from linnaeus.typing import FloatArray, IntArray, Matrix
 
 __all__ = ["NodeSVM"]
 
@@ -83,6 +84,17 @@ class NodeSVM(LocalClassifiers):
         """Stopping has no classifier: it scores 0, so that it wins where no child is above 0."""
         one = self.one_label_ or self.codec_.single_label
         return (labels if one else labels[:0]), False
+
+    def _end_scores(self, X: Matrix, S: FloatArray) -> tuple[IntArray, FloatArray]:
+        """A document stops at a node where no child passes: minus the largest score of the children."""
+        edges, place = hierarchy(self.taxonomy_), positions(self.taxonomy_, self.nodes_, with_root=True)
+        columns, ends = [], []
+        for v in self.ranked_nodes.tolist():
+            below = place[edges.child_indices[edges.child_indptr[v] : edges.child_indptr[v + 1]]]
+            if (below >= 0).any():
+                columns.append(place[v])
+                ends.append(-S[:, below[below >= 0]].max(axis=1))
+        return np.array(columns, dtype=np.intp), np.array(ends, dtype=S.dtype).reshape(len(columns), len(S)).T
 
     def _decoder(self, given: Decoder | str | None) -> Decoder:
         if given is not None:
