@@ -345,7 +345,7 @@ class GroupScales:
         >>> S = np.where(Y, 1.0, -1.0) + rng.normal(size=(400, 2))
         >>> S[:, 0] = S[:, 0] / 2 - 3  # smaller margins, far below zero
         >>> scales = GroupScales.fit(S, Y, np.array([0, 3]))
-        >>> scales.slope[3], scales.shift[3], 1.5 < scales.slope[0] < 2.5
+        >>> float(scales.slope[3]), float(scales.shift[3]), bool(1.5 < scales.slope[0] < 2.5)
         (1.0, 0.0, True)
         """
         curves: list[tuple[float, float] | None] = []
