@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from benchmarks.problems import enzymes, hmc, mesh, newsgroups, reuters, wordnet
+from benchmarks.problems import demo, enzymes, hmc, mesh, newsgroups, reuters, wordnet
 from benchmarks.problems.base import DATA, Problem, leaves_only
 
 __all__ = ["DATA", "NAMES", "Problem", "leaves_only", "load"]
@@ -22,6 +22,7 @@ _LOADERS: dict[str, Callable[[], Problem]] = {
     "medline_mesh3": partial(mesh.branch, "MeSH", levels=3, name="medline_mesh3"),
     "newsgroups15": newsgroups.newsgroups15,
     "newsgroups20": newsgroups.newsgroups20,
+    "demo": demo.demo,
     "enzyme_ec": enzymes.enzyme_ec,
     **{name: partial(hmc.yeast, name) for name in hmc.YEAST},
     **{f"mesh_{letter.lower()}": partial(mesh.branch, letter) for letter in "ABCDEFGHIJKLMNZ"},

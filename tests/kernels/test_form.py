@@ -11,6 +11,7 @@ KERNELS = Path(__file__).resolve().parents[2] / "src" / "linnaeus" / "_kernels"
 FILES = sorted(path for path in KERNELS.iterdir() if path.suffix in (".pyx", ".pxi", ".pxd", ".h"))
 # (lines, parameters) of functions that are larger than the rest.
 LARGER = {
+    ("coupled.pyx", "sweep"): (100, 22),
     ("crammer_singer.pyx", "sweep"): (130, 16),
     ("dual_cd.pyx", "sweep"): (80, 21),
     ("perceptron.pyx", "learn_rows"): (122, 34),

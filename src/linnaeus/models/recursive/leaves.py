@@ -40,8 +40,10 @@ __all__ = [
     "LeafBlock",
     "LeafMeasure",
     "LeafSolver",
+    "LocalProblem",
     "MarginPairs",
     "ScreenedLeaves",
+    "kernel_labels_of",
     "leaf_blocks",
     "make_leaf_solver",
     "measure_block",
@@ -79,7 +81,9 @@ class LeafBlock:
     candidates: IntArray | None = None
     alpha: FloatArray | None = None
     measured_dual: FloatArray | None = None
-    local: _Local | None = field(default=None, repr=False)  # recomputed from the documents where it is missing
+    active: IntArray | None = None  # rows in work until the next measure, None for all, and the gradients from which
+    limits: FloatArray | None = None  # others rest (2 x 16): of `coupled.CoupledLeaves`
+    local: LocalProblem | None = field(default=None, repr=False)  # recomputed from the documents where it is missing
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "local": None}
@@ -100,9 +104,8 @@ class LeafBlock:
         """What a later run needs to continue: the dual variables, or the weights where there are none."""
         if self.alpha is None:
             return {"U": self.U}
-        return (
-            {"alpha": self.alpha} if self.candidates is None else {"alpha": self.alpha, "candidates": self.candidates}
-        )
+        parts = {"candidates": self.candidates, "active": self.active, "limits": self.limits}
+        return {"alpha": self.alpha} | {name: part for name, part in parts.items() if part is not None}
 
     def weight(self, dtype: npt.DTypeLike) -> FloatArray:
         """Weights of positive and negative documents in the sub-problems, which are divided by S."""
@@ -235,7 +238,7 @@ def make_leaf_solver(
 
 
 @dataclass(frozen=True)
-class _Local:
+class LocalProblem:
     """A block's candidates as a problem of their own; ``features`` ends with the constant's number."""
 
     rows: Rows
@@ -337,16 +340,16 @@ class ScreenedLeaves:
         block.U = self._rebuilt(block).astype(self.dtype)
         return block
 
-    def _local(self, block: LeafBlock) -> _Local:
+    def _local(self, block: LeafBlock) -> LocalProblem:
         if block.local is None:
             block.local = self._make_local(block)
         return block.local
 
-    def _make_local(self, block: LeafBlock) -> _Local:
+    def _make_local(self, block: LeafBlock) -> LocalProblem:
         rows, candidates = self.rows, block.candidates
         if candidates is None:
             every = np.arange(rows.n_features + 1, dtype=np.int32)
-            return _Local(rows, every, _labels(block.positives, np.arange(rows.n_docs)), self.bound)
+            return LocalProblem(rows, every, kernel_labels_of(block.positives, np.arange(rows.n_docs)), self.bound)
         lengths = rows.indptr[candidates + 1] - rows.indptr[candidates]
         indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         take = np.repeat(rows.indptr[candidates] - indptr[:-1], lengths) + np.arange(indptr[-1])
@@ -361,7 +364,7 @@ class ScreenedLeaves:
             indices, data = np.zeros(1, np.int32), np.zeros(1, data.dtype)
         norms = rows.squared_norm[candidates]
         local = Rows(indptr, indices, data, False, norms, rows.bias, len(features) - 1, None)
-        return _Local(local, features, _labels(block.positives, candidates), self.bound[candidates])
+        return LocalProblem(local, features, kernel_labels_of(block.positives, candidates), self.bound[candidates])
 
     # -- work ----------------------------------------------------------------------------------------------------------
 
@@ -425,7 +428,7 @@ class ScreenedLeaves:
         worst, primal = np.empty(self.rows.n_docs, np.float32), np.zeros(PANEL)
         dispatch.best("screen").screen(
             *self.rows.matrix, self.bound, block.weight(self.dtype), LOSSES[self.loss], self.rows.bias,
-            *_labels(block.positives, np.arange(self.rows.n_docs)), W, block.n_columns, exact, primal, worst,
+            *kernel_labels_of(block.positives, np.arange(self.rows.n_docs)), W, block.n_columns, exact, primal, worst,
         )  # fmt: skip
         W[used] = own
         loss = block.scaled(primal)
@@ -468,7 +471,7 @@ def _dual_variables(block: LeafBlock) -> FloatArray:
     return block.alpha
 
 
-def _labels(positives: tuple[IntArray, IntArray], candidates: IntArray) -> tuple[IntArray, Array]:
+def kernel_labels_of(positives: tuple[IntArray, IntArray], candidates: IntArray) -> tuple[IntArray, Array]:
     """Positive columns of every candidate as the kernels take them."""
     rows, columns = positives
     counts = np.bincount(np.searchsorted(candidates, rows), minlength=len(candidates))

@@ -41,8 +41,16 @@ from linnaeus.models.fitting import (
 )
 from linnaeus.models.label_priors import check_label_features
 from linnaeus.models.linear import LinearTaxonomyClassifier
+from linnaeus.models.recursive.coupled import CoupledLeaves, CoupledSolver, fits_coupled
 from linnaeus.models.recursive.inner import InnerWeights
-from linnaeus.models.recursive.leaves import DenseLeaves, LeafBlock, LeafSolver, leaf_blocks, make_leaf_solver
+from linnaeus.models.recursive.leaves import (
+    DenseLeaves,
+    LeafBlock,
+    LeafSolver,
+    ScreenedLeaves,
+    leaf_blocks,
+    make_leaf_solver,
+)
 from linnaeus.models.recursive.network import (
     Links,
     Network,
@@ -211,10 +219,11 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
             self._fit_on_device(problem, Y[:, labels], labels, layout, engine)
             return
         in_turns = layout.schedule is not None
-        forecast = joint_forecast(problem.X, self.loss, network, engine.n_workers, in_turns=in_turns)
+        coupled = not in_turns and fits_coupled(problem.X, self.loss, network)
+        forecast = joint_forecast(problem.X, self.loss, network, engine.n_workers, in_turns=in_turns, coupled=coupled)
         engine, plan = engine_within_memory(self, engine, forecast)
         with single_blas_thread(), nullcontext() if on_trial else self._checkpointed(problem) as checkpoint:
-            leaves = self._leaf_solver(problem, self._fit_seed(checkpoint))
+            leaves = self._leaf_solver(problem, self._fit_seed(checkpoint), coupled=coupled)
             blocks = self._blocks(problem, Y[:, labels], labels, network, layout.groups)
             solver = self._solver(leaves, layout, engine, plan)
             solver.inner.prior = None if prior is None else prior_of_leaves(prior, labels, leaves)
@@ -239,9 +248,14 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
 
         return _Layout(*lay_out_in_turns(links, self.schedule, problem.taxonomy.kind, problem.X.dtype))
 
-    def _leaf_solver(self, problem: Problem, seed: int, rank: IntArray | None = None) -> LeafSolver:
+    def _leaf_solver(
+        self, problem: Problem, seed: int, rank: IntArray | None = None, *, coupled: bool = False
+    ) -> LeafSolver:
         bias = 1.0 if self.fit_intercept else 0.0
-        return make_leaf_solver(problem, loss=self.loss, C=self.C, bias=bias, seed=seed, rank=rank)
+        leaves = make_leaf_solver(problem, loss=self.loss, C=self.C, bias=bias, seed=seed, rank=rank)
+        if coupled and isinstance(leaves, ScreenedLeaves):
+            return CoupledLeaves(leaves.rows, leaves.bound, leaves.loss, leaves.seed)
+        return leaves
 
     def _blocks(
         self, problem: Problem, Y: CSR, labels: IntArray, network: Network, groups: IntArray
@@ -256,6 +270,8 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
         network, local = layout.network, local_engine(engine, self.n_jobs)
         shape = InnerWeights.shape(network, leaves.n_features)
         M, solved = (_inner_array(shape, leaves.dtype, plan.on_disk) for _ in range(2))
+        if isinstance(leaves, CoupledLeaves):
+            return CoupledSolver(leaves, [], InnerWeights(network, M, solved), engine, local)
         if layout.schedule is None:
             return JointSolver(leaves, [], InnerWeights(network, M, solved), engine, local)
         from linnaeus.models.published.rr_schedules import TurnSolver, TurnWeights
@@ -271,6 +287,8 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
             before.start(solver, blocks, self.C)
             return
         solver.blocks = [leaves.begin(block) for block in blocks]
+        if isinstance(solver, CoupledSolver):  # its inner vertices follow from the leaves
+            return
         n_labels = np.diff(Y.tocsr().indptr).astype(np.float64)
         bias = 1.0 if self.fit_intercept else 0.0
         shared = shared_start(leaves.documents, leaves.bound, n_labels, len(labels), self.loss, bias)
@@ -467,7 +485,9 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
             links = in_order(reduce_links(links_of(taxonomy, labels, **self._link_options)))
             network, Y = make_network(links, problem.X.dtype), targets[:, labels]
             engine = get_engine(self.engine, self.n_jobs)
-            leaves = self._leaf_solver(problem, old.solver.leaves.seed, old.solver.leaves.rank)
+            before = old.solver.leaves
+            coupled = isinstance(before, CoupledLeaves)
+            leaves = self._leaf_solver(problem, before.seed, before.rank, coupled=coupled)
             blocks = self._blocks(problem, Y, labels, network, groups)
             engines = engine, local_engine(engine, self.n_jobs)
             solver = enlarged_solver(old, problem, network, leaves, blocks, Y, scores, engines)

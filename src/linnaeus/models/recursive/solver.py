@@ -158,7 +158,10 @@ class JointSolver:
                 state.momentum = 1.0
             state.last_objective = objective
             if gap <= _ENOUGH * tol * objective or (gap <= tol * objective and not self.leaves.screens):
-                self.certify()
+                if self.leaves.screens:
+                    self.certify()
+                else:  # a measure of all documents is a certificate
+                    self.objective, self.gap = objective, gap
                 if self.gap <= tol * self.objective:
                     state.done = True
                     after(self.gap / max(self.objective, np.finfo(float).tiny))
@@ -391,17 +394,20 @@ def fits_newton(n_docs: int, network: Network) -> bool:
     return n_docs * network.n_leaves <= _MOST_PAIRS and vertices <= _MOST_VERTICES
 
 
-def joint_forecast(X: Matrix, loss: str, network: Network, n_workers: int, *, in_turns: bool = False) -> Forecast:
+def joint_forecast(
+    X: Matrix, loss: str, network: Network, n_workers: int, *, in_turns: bool = False, coupled: bool = False
+) -> Forecast:
     """Documents, the leaves' dual variables and candidates, inner weights (twice) and the weights of all leaves.
 
     How many candidates the leaves will have is not known before: as many as a screening may add is the estimate. With a
-    published schedule (``in_turns``) new inner weights wait in memory, and workers hold copies of their panels.
+    published schedule (``in_turns``) new inner weights wait in memory, and workers hold copies of their panels. With
+    ``coupled`` leaves, dual variables are kept for all documents, and inner weights are copied in every sweep.
     """
     (n_docs, n_features), size = X.shape, X.dtype.itemsize
     dense = isinstance(X, np.ndarray)
     n_blocks = -(-network.n_leaves // PANEL)
     whole = n_features * PANEL * size
-    if dense or loss == "logistic":
+    if dense or coupled or loss == "logistic":
         dual = 0 if dense and loss in newton_cg.LOSSES else n_docs * PANEL * size
         block = dual + 2 * whole
     else:
@@ -413,12 +419,14 @@ def joint_forecast(X: Matrix, loss: str, network: Network, n_workers: int, *, in
     inner = -(-(n_features + 1) // PANEL) * PANEL * network.n_inner * size
     documents, preparing = rows_bytes(X)
     weights = 2 * inner + network.n_leaves * n_features * size
-    waiting = inner if in_turns else 0
+    waiting = inner if in_turns else 2 * inner if coupled else 0
     newton = dense and loss in newton_cg.LOSSES and not in_turns and fits_newton(n_docs, network)
     scores = 8 * n_docs * network.n_leaves * size if newton else 0  # signs, bounds, scores, their slopes and steps
     return Forecast(
         once={"documents": documents, "leaves": n_blocks * block, "scores": scores, "turns": waiting},
-        each_worker={"panels": 4 * whole + n_docs * 8 + 6 * network.n_inner * PANEL * 8 + waiting // 4},
+        each_worker={
+            "panels": 4 * whole + n_docs * 8 + 6 * network.n_inner * PANEL * 8 + (waiting // 4 if in_turns else 0)
+        },
         n_workers=n_workers,
         weights=weights,
         merging=min(MERGE_BYTES, max(2**20, weights // 4)),

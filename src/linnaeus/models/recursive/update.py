@@ -23,6 +23,7 @@ from linnaeus.data.check import Problem
 from linnaeus.errors import DataError, ParameterError, nearest
 from linnaeus.models.checkpoint import Checkpoint
 from linnaeus.models.fitting import document_weights
+from linnaeus.models.recursive.coupled import CoupledLeaves, CoupledSolver
 from linnaeus.models.recursive.inner import InnerWeights
 from linnaeus.models.recursive.leaves import SLACK, LeafBlock, LeafSolver
 from linnaeus.models.recursive.network import Network
@@ -158,7 +159,8 @@ def enlarged_solver(
     inner.M[:] = old.solver.inner.solved[:, _carried(old, network, problem.taxonomy)]
     inner.solved[:] = inner.M
     awake: set[int] = set()
-    solver = JointSolver(leaves, [], inner, *engines, awake=awake)
+    kind = CoupledSolver if isinstance(leaves, CoupledLeaves) else JointSolver
+    solver = kind(leaves, [], inner, *engines, awake=awake)
     n_old, n_new = old.problem.n_docs, problem.n_docs - old.problem.n_docs
     new = Y[n_old:, : len(old.labels)]
     close, wrong = (too_close(scores, new, slack).tocsc() for slack in (SLACK, -SLACK))

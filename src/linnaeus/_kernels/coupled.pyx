@@ -1,0 +1,114 @@
+"""Dual coordinate descent for 16 leaves of a network whose inner vertices move with them.
+
+The block's part of the joint problem, everything outside of it fixed and inner vertices eliminated, has the weights
+
+    W = W0 + sum_i x_i (alpha_i o y_i)' T          T (16 x 16): what the pull of one leaf adds to the weights of another
+
+with rows x_i (sparse, single precision), signs y, dual variables alpha (n_rows x 16), and the losses and bounds of
+`dual_cd`. A visit of a row computes its 16 scores in one pass over its non-zeros, then moves the dual variables one
+after the other, so that each meets the scores that the others left (`coupled.h`).
+"""
+
+from libc.math cimport INFINITY
+
+from linnaeus._kernels.panel cimport PANEL, panel_axpy_f, panel_dot_f, panel_prefetch
+
+ctypedef long long i64
+
+cdef extern from "coupled.h" nogil:
+    enum: LOGISTIC, SQUARED_HINGE
+    unsigned int coupled_moves_hinge(
+        int squared, const float* S, const float* Y, const float* c, const float* a, const float* above,
+        const float* below, float* high, float* low, float* gap, float* primal, int* rests)
+    unsigned int coupled_moves_logistic(
+        float reach, const float* S, const float* Y, const float* c, const float* a, float* gap, float* primal)
+    int coupled_step(
+        int loss, unsigned int mask, float Q, const float* T, float* S, const float* Y, const float* c, float* a,
+        float* D)
+
+cdef enum:
+    NEAR = 4  # rows between asking for a row and its turn
+    FOLD = 64  # rows whose shares are summed in single precision
+
+
+def sweep(
+    const i64[::1] indptr, const int[::1] indices, const float[::1] data, const float[::1] squared_norm,
+    const float[::1] bound, const float[:, ::1] column_weight, int loss, float bias,
+    const i64[::1] positive_indptr, const unsigned char[::1] positive, const int[::1] order,
+    const float[:, ::1] T, int n_columns, float reach, float[:, ::1] W, float[:, ::1] alpha,
+    const float[::1] above, const float[::1] below, float[::1] high, float[::1] low,
+    double[:, ::1] shares, unsigned char[::1] keep,
+):
+    """One epoch over the rows ``order``; W and alpha move in place.
+
+    ``keep[k]`` is set to 0 where the row ``order[k]`` rests: all its columns stand at a bound with a gradient beyond
+    ``above`` (at 0) or ``below`` (at the upper bound); the logistic loss keeps all rows. ``high`` and ``low`` receive
+    the extreme projected gradients, ``shares`` (2 x 16) the sums of the rows' shares of the duality gap and of the
+    objective as they were met. ``reach`` is used by the logistic loss only, see ``coupled.h``.
+    """
+    cdef Py_ssize_t k, i, n, e, last = W.shape[0] - 1, n_rows = order.shape[0]
+    cdef int b, rests
+    cdef unsigned int mask, real = (1u << n_columns) - 1
+    cdef float S[PANEL]
+    cdef float Y[PANEL]
+    cdef float c[PANEL]
+    cdef float D[PANEL]
+    cdef float gap[PANEL]
+    cdef float primal[PANEL]
+    cdef float highest[PANEL]
+    cdef float lowest[PANEL]
+    cdef float beyond[PANEL]
+    cdef float under[PANEL]
+    cdef float positive_weight[PANEL]
+    cdef float negative_weight[PANEL]
+    cdef float* w = &W[0, 0]
+    cdef float* constant = &W[last, 0]
+    cdef const int* row_indices
+    shares[:, :] = 0
+    for b in range(PANEL):
+        gap[b] = primal[b] = 0
+        highest[b] = -INFINITY
+        lowest[b] = INFINITY
+        beyond[b] = above[b]
+        under[b] = below[b]
+        positive_weight[b] = column_weight[0, b]
+        negative_weight[b] = column_weight[1, b]
+    with nogil:
+        for k in range(n_rows):
+            i = order[k]
+            if k + NEAR < n_rows:
+                n = order[k + NEAR]
+                panel_prefetch(&alpha[n, 0], PANEL * sizeof(float))
+                panel_prefetch(&data[0] + indptr[n], (indptr[n + 1] - indptr[n]) * sizeof(float))
+                panel_prefetch(&indices[0] + indptr[n], (indptr[n + 1] - indptr[n]) * sizeof(int))
+            n = indptr[i + 1] - indptr[i]
+            row_indices = &indices[0] + indptr[i]
+            for b in range(PANEL):
+                Y[b] = -1
+                c[b] = bound[i] * negative_weight[b]
+            for e in range(positive_indptr[i], positive_indptr[i + 1]):
+                Y[positive[e]] = 1
+                c[positive[e]] = bound[i] * positive_weight[positive[e]]
+            panel_dot_f(n, row_indices, &data[0] + indptr[i], w, S)
+            for b in range(PANEL):
+                S[b] += bias * constant[b]
+            rests = 0
+            if loss == LOGISTIC:
+                mask = coupled_moves_logistic(reach, S, Y, c, &alpha[i, 0], gap, primal)
+            else:
+                mask = coupled_moves_hinge(
+                    loss == SQUARED_HINGE, S, Y, c, &alpha[i, 0], beyond, under, highest, lowest, gap, primal, &rests)
+            mask &= real
+            keep[k] = not rests
+            if mask and coupled_step(loss, mask, squared_norm[i], &T[0, 0], S, Y, c, &alpha[i, 0], D):
+                panel_axpy_f(n, row_indices, &data[0] + indptr[i], D, w)
+                for b in range(PANEL):
+                    constant[b] += bias * D[b]
+            if k % FOLD == FOLD - 1 or k == n_rows - 1:
+                for b in range(PANEL):
+                    shares[0, b] += gap[b]
+                    shares[1, b] += primal[b]
+                    gap[b] = primal[b] = 0
+    for b in range(PANEL):
+        high[b] = highest[b]
+        low[b] = lowest[b]

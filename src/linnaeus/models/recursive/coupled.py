@@ -1,0 +1,268 @@
+"""The joint problem on sparse documents of moderate size: coordinate descent on the dual of the whole.
+
+Eliminating the inner vertices leaves a kernel K between leaves (`newton.leaf_kernel`). With S the link weights of the
+leaves and u_n = sum_i a_in y_in x_i (`leaves`), leaves and inner vertices are linear in the dual variables:
+
+    w_m = sum_n S_n K_nm u_n,          inner vertices  M = sum_n S_n u_n moved_n'
+
+A sweep visits blocks of 16 leaves one after the other. In a visit (kernel ``coupled``) the 16 x 16 part of S K couples
+the columns: a dual variable moves its own leaf, the inner vertices, and with them the other leaves of the block. The
+inner vertices are brought up to date after every visit. This is coordinate descent on one problem, so that P - D falls
+without momentum, and as fast as that of a flat problem whose documents are longer by the diagonal of K. The gap is a
+sum over pairs of leaf and document; every epoch adds it up as it goes and tells when a certificate is worth its cost.
+
+Sweeps run in one thread, measures and certificates in all. Where there are many inner vertices, bringing them up to
+date after every visit costs more than it saves (`fits_coupled`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from linnaeus._kernels import dispatch
+from linnaeus.engine.limits import Clock
+from linnaeus.models.recursive.leaves import LeafBlock, LeafMeasure, LocalProblem, ScreenedLeaves, kernel_labels_of
+from linnaeus.models.recursive.network import Network
+from linnaeus.models.recursive.newton import leaf_kernel
+from linnaeus.models.recursive.solver import JointSolver
+from linnaeus.models.solvers.dual_cd import LOSSES, PANEL
+from linnaeus.models.solvers.rows import aligned_zeros
+from linnaeus.typing import Array, FloatArray, IntArray, Matrix, is_sparse
+
+__all__ = ["CoupledLeaves", "CoupledSolver", "fits_coupled"]
+
+_MOST_PAIRS, _MOST_VERTICES = 5 * 10**7, 2000
+_MOST_INNER = 16  # inner weights per non-zero of the documents
+_REACH = 0.3  # part of tol that pairs may cost which the logistic loss leaves alone
+_AIM = 0.5  # of tol, as an epoch estimates the gap: then the first certificate is made
+_ENOUGH = 0.9
+_WHOLE = 3  # sweeps over all rows before gradients tell which of them rest
+_SHRINK = 0.1  # of the largest projected gradient: a row with more slack than that rests
+_CHUNK = 16  # rows that stay together in an epoch's order: they lie together in memory
+_MEASURE_FIRST, _MEASURE_LATEST = 25, 10  # sweeps
+_EPOCHS = {"squared_hinge": 2, "logistic": 1}  # of a visit
+_TINY = np.finfo(float).tiny
+
+
+def fits_coupled(X: Matrix, loss: str, network: Network) -> bool:
+    """Whether coordinate descent on the whole problem is the faster way: see the decision on the joint solver."""
+    if not is_sparse(X) or loss == "hinge" or X.dtype != np.float32:
+        return False
+    vertices = max(network.n_leaves, network.n_inner)
+    pairs, inner = X.shape[0] * network.n_leaves, X.shape[1] * network.n_inner
+    return pairs <= _MOST_PAIRS and vertices <= _MOST_VERTICES and inner <= _MOST_INNER * max(X.nnz, X.shape[1])
+
+
+@dataclass(frozen=True)
+class CoupledLeaves(ScreenedLeaves):
+    """Leaves whose dual variables are kept for all documents."""
+
+    @property
+    def screens(self) -> bool:
+        """No: rows rest between two measures, and every measure looks at all of them."""
+        return False
+
+    @property
+    def moves_together(self) -> bool:
+        """No: the inner vertices follow in every visit."""
+        return False
+
+    def resume(self, block: LeafBlock, arrays: Mapping[str, Array]) -> LeafBlock:
+        """As `ScreenedLeaves.resume`; documents that were not candidates get dual variables of 0."""
+        if "candidates" in arrays:
+            alpha = np.zeros((self.rows.n_docs, PANEL), self.dtype)
+            alpha[arrays["candidates"]] = arrays["alpha"]
+            arrays = {"alpha": alpha}
+        resumed = super().resume(block, arrays)
+        resumed.active, resumed.limits = arrays.get("active"), arrays.get("limits")
+        return resumed
+
+    def screen(self, block: LeafBlock, centre: FloatArray, exact: bool) -> LeafMeasure:
+        """A measure: it looks at all documents."""
+        return self.measure(block, centre[block.features])
+
+    @cached_property
+    def n_used(self) -> int:
+        """Features that some document has; they come first, being sorted by frequency."""
+        return int(self.rows.indices[: self.rows.indptr[-1]].max(initial=-1)) + 1
+
+    def _make_local(self, block: LeafBlock) -> LocalProblem:
+        """All documents, in the features that are used and the constant: all other weights stay 0."""
+        rows = replace(self.rows, n_features=self.n_used)
+        features = np.append(np.arange(self.n_used, dtype=np.int32), np.int32(self.rows.n_features))
+        return LocalProblem(rows, features, kernel_labels_of(block.positives, np.arange(rows.n_docs)), self.bound)
+
+    def settle(self, block: LeafBlock) -> None:
+        """Make u from the dual variables."""
+        block.U = self._rebuilt(block).astype(self.dtype)
+
+    def local(self, block: LeafBlock) -> LocalProblem:
+        """The block's own problem."""
+        return self._local(block)
+
+
+@dataclass(frozen=True)
+class _Coupling:
+    """What the pulls S u of a block's leaves add: T to its own columns, ``reach`` (16 x n_inner) to inner vertices."""
+
+    T: FloatArray
+    inverse: FloatArray
+    reach: FloatArray
+    shares: FloatArray  # n_inner x 16: centres of the leaves are M @ shares
+
+    @staticmethod
+    def zeros(n_inner: int, dtype: npt.DTypeLike) -> _Coupling:
+        """All zero, for columns that the block does not have."""
+        shapes = (PANEL, PANEL), (PANEL, PANEL), (PANEL, n_inner), (n_inner, PANEL)
+        return _Coupling(*(aligned_zeros(shape, dtype) for shape in shapes))
+
+
+@dataclass
+class CoupledSolver(JointSolver):
+    """The same problem and certificate as `JointSolver`, other sweeps."""
+
+    tol: float = 1e-3
+    couplings: dict[int, _Coupling] = field(default_factory=dict)
+    _features: IntArray = field(default_factory=lambda: np.empty(0, np.int32))  # those of all blocks
+    _work: list[FloatArray] = field(default_factory=list)  # features x 16, three times
+
+    def run(
+        self,
+        tol: float,
+        max_iter: int,
+        clock: Clock,
+        after: Callable[[float], None],
+        stopped: Callable[[], None] = lambda: None,
+    ) -> bool:
+        self.tol = tol
+        self._couple()
+        if self.state.sweep == 0:
+            self.state.next_measure = _MEASURE_FIRST
+            self._place_inner()
+        return super().run(tol, max_iter, clock, after, stopped)
+
+    def release(self) -> None:
+        self.couplings, self._work = {}, []
+        super().release()
+
+    def _couple(self) -> None:
+        network, dtype = self.inner.network, self.inner.M.dtype
+        K, moved = leaf_kernel(network)
+        shares = np.zeros((network.n_leaves, network.n_inner))
+        leaf = np.repeat(np.arange(network.n_leaves), np.diff(network.leaf_ptr))
+        shares[leaf, network.leaf_inner] = network.leaf_share
+        for block in self.blocks:
+            n, columns = block.n_columns, block.columns
+            total = network.leaf_total[columns].astype(np.float64)[:, None]
+            coupling = _Coupling.zeros(network.n_inner, dtype)
+            coupling.T[:n, :n] = T = total * K[np.ix_(columns, columns)]
+            coupling.inverse[:n, :n] = np.linalg.inv(T)
+            coupling.reach[:n] = total * moved[:, columns].T
+            coupling.shares[:, :n] = shares[columns].T
+            self.couplings[block.number] = coupling
+        self._features = self.blocks[0].features
+        self._work = [aligned_zeros((len(self._features), PANEL), dtype) for _ in range(3)]
+
+    def _place_inner(self) -> None:
+        """Inner vertices where the leaves' u put them."""
+        M = np.zeros((len(self._features), self.inner.network.n_inner), self.inner.M.dtype)
+        for block in self.blocks:
+            M += block.U @ self.couplings[block.number].reach
+        self._keep_inner(M)
+
+    def _keep_inner(self, M: FloatArray) -> None:
+        padded = np.zeros((len(self.inner.M) * PANEL, M.shape[1]), M.dtype)
+        padded[self._features] = M
+        self.inner.solved[:] = padded.reshape(-1, PANEL, M.shape[1]).transpose(0, 2, 1)
+        self.inner.M[:] = self.inner.solved
+
+    def _sweep(self) -> None:
+        state, n_inner = self.state, self.inner.network.n_inner
+        state.sweep += 1
+        M = self.inner.solved.transpose(0, 2, 1).reshape(-1, n_inner)[self._features]
+        gap = objective = 0.0
+        for number in range(len(self.blocks)) if self.awake is None else sorted(self.awake):
+            shares = self._visit(self.blocks[number], M)
+            gap, objective = gap + shares[0], objective + shares[1]
+        self._keep_inner(M)
+        if not state.measured and gap <= _AIM * self.tol * objective:
+            state.next_measure = state.sweep
+
+    def _visit(self, block: LeafBlock, M: FloatArray) -> tuple[float, float]:
+        """Epochs over a block's active rows; M follows. Returns shares of the gap and of the objective."""
+        leaves, coupling = self.leaves, self.couplings[block.number]
+        assert isinstance(leaves, CoupledLeaves)
+        assert block.alpha is not None
+        if not block.alpha.flags.writeable:
+            block.alpha, block.U = block.alpha.copy(), block.U.copy()
+        W, before, change = self._work
+        np.matmul(M, coupling.shares, out=W)
+        W += block.U
+        np.copyto(before, W)
+        shares = self._epochs(leaves, block, coupling.T, W)
+        W -= before
+        np.matmul(W, coupling.inverse, out=change)
+        block.U += change
+        M += change @ coupling.reach
+        return shares
+
+    def _epochs(self, leaves: CoupledLeaves, block: LeafBlock, T: FloatArray, W: FloatArray) -> tuple[float, float]:
+        local, kernel, dtype, squared = (
+            leaves.local(block),
+            dispatch.best("coupled"),
+            leaves.dtype,
+            leaves.loss != "logistic",
+        )
+        rows, weight = local.rows, block.weight(dtype)
+        limits = block.limits if block.limits is not None else np.outer([np.inf, -np.inf], np.ones(PANEL)).astype(dtype)
+        active = np.arange(rows.n_docs, dtype=np.int32) if block.active is None else block.active
+        extremes, shares, first = np.zeros((2, PANEL), dtype), np.zeros((2, PANEL)), (0.0, 0.0)
+        rng = np.random.default_rng([leaves.seed, self.state.sweep, block.number])
+        for epoch in range(_EPOCHS[leaves.loss]):
+            order, keep = _shuffled(active, rng), np.empty(len(active), np.uint8)
+            kernel.sweep(
+                rows.indptr, rows.indices, rows.data, rows.squared_norm, leaves.bound, weight, LOSSES[leaves.loss],
+                rows.bias, *local.labels, order, T, block.n_columns, np.sqrt(2 * _REACH * self.tol), W, block.alpha,
+                *limits, *extremes, shares, keep,
+            )  # fmt: skip
+            if epoch == 0:
+                first = block.scaled(shares[0]), block.scaled(shares[1])
+            if squared and self.state.sweep >= _WHOLE:
+                high, low = _SHRINK * extremes
+                active = np.sort(order[keep > 0])
+                limits = np.array([np.where(high > 0, high, np.inf), np.where(low < 0, low, -np.inf)], dtype)
+                block.active, block.limits = active, limits
+        return first
+
+    def _measure(self, screening: bool) -> tuple[float, float]:
+        """P and P - D with u and inner vertices made from the dual variables alone; all rows are active again."""
+        leaves = self.leaves
+        assert isinstance(leaves, CoupledLeaves)
+        for block in self.blocks:
+            block.active = block.limits = None
+            leaves.settle(block)
+        self._place_inner()
+        return super()._measure(screening)
+
+    def _until(self, tol: float, gap: float) -> int:
+        """Sweeps until the next measure, if the gap continues to fall as it did."""
+        state, gap = self.state, max(gap, _TINY)
+        rate = np.log(max(state.last_gap / gap, 1.01)) / max(1, state.sweep - state.measured)
+        state.measured, state.last_gap = state.sweep, gap
+        left = np.log(max(gap / (_ENOUGH * tol), 1.0))
+        return int(np.clip(np.ceil(left / rate), 1, _MEASURE_LATEST))
+
+
+def _shuffled(rows: IntArray, rng: np.random.Generator) -> IntArray:
+    """Sorted rows in a random order; neighbours stay together, so that memory is read in pieces."""
+    n_chunks = len(rows) // _CHUNK
+    if n_chunks < 64:
+        return rng.permutation(rows)
+    rest = len(rows) - n_chunks * _CHUNK
+    chunks = rows[rest:].reshape(n_chunks, _CHUNK)[rng.permutation(n_chunks)]
+    return np.concatenate([rows[:rest], chunks.ravel()])

@@ -1,0 +1,97 @@
+"""The compiled descent on coupled columns does what its readable twin does, for every instruction set."""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as np
+import pytest
+
+from linnaeus._kernels import coupled, dispatch
+from tests.kernels.test_dual_cd import LOSSES, problem
+from tests.kernels.twins import coupled as reference
+
+VARIANTS = [coupled, *(importlib.import_module(f"linnaeus._kernels.coupled{suffix}") for suffix in dispatch.levels())]
+N, D = 40, 12
+
+
+def coupling(seed: int) -> np.ndarray:
+    """A positive definite T, as a network gives it."""
+    B = np.random.default_rng(seed).normal(size=(16, 4))
+    return (np.eye(16) + B @ B.T / 4).astype(np.float32)
+
+
+def run(kernel, p: dict, T, alpha, n_columns: int, reach: float = 0.0, limits=(np.inf, -np.inf)):
+    W, high, low = np.zeros((D + 1, 16), np.float32), np.zeros(16, np.float32), np.zeros(16, np.float32)
+    shares, keep = np.zeros((2, 16)), np.zeros(N, np.uint8)
+    above, below = (np.full(16, limit, np.float32) for limit in limits)
+    arguments = [p[name] for name in ("indptr", "indices", "data", "squared_norm", "bound", "column_weight", "loss")]
+    arguments += [p["bias"], p["positive_indptr"], p["positive"], np.arange(N, dtype=np.int32), T, n_columns, reach]
+    kernel.sweep(*arguments, W, alpha, above, below, high, low, shares, keep)
+    return W, shares, keep, arguments
+
+
+def first_variables(p: dict) -> np.ndarray:
+    share = 0.3 * p["column_weight"].min() if p["loss"] == 2 else 0.0
+    return np.repeat((share * p["bound"])[:, None], 16, axis=1).astype(np.float32)
+
+
+@pytest.mark.parametrize("kernel", VARIANTS, ids=lambda kernel: kernel.__name__.rpartition(".")[2])
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("n_columns", [16, 11])
+def test_an_epoch_is_that_of_the_twin(kernel, loss, n_columns) -> None:
+    p, T = problem(3, N, D, LOSSES[loss], False, np.float32, 1.0), coupling(5)
+    alpha = first_variables(p)
+    expected_alpha, expected_W = alpha.astype(float), np.zeros((D + 1, 16))
+    W, _, _, arguments = run(kernel, p, T, alpha, n_columns)
+    reference.sweep(*arguments, expected_W, expected_alpha)
+    # Near the optimum the logistic step is an expansion: its dual variables are close, not equal.
+    loose = 0.1 if loss == "logistic" else 1e-3
+    np.testing.assert_allclose(alpha, expected_alpha, atol=loose)
+    np.testing.assert_allclose(W, expected_W, atol=20 * loose)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_weights_are_those_of_the_dual_variables(loss) -> None:
+    p, T = problem(1, N, D, LOSSES[loss], False, np.float32, 1.0), coupling(2)
+    alpha = first_variables(p)
+    before = alpha.astype(float)
+    W, _, _, _ = run(coupled, p, T, alpha, 16)
+    rows = [reference._row(i, p["indptr"], p["indices"], p["data"], False, 1.0, D) for i in range(N)]
+    signs = np.array([reference._signs(i, p["positive_indptr"], p["positive"]) for i in range(N)])
+    np.testing.assert_allclose(W, np.array(rows).T @ ((alpha - before) * signs) @ T, atol=1e-3)
+    assert (alpha >= 0).all()
+
+
+def test_logistic_pairs_within_reach_are_left_alone() -> None:
+    p = problem(1, N, D, LOSSES["logistic"], False, np.float32, 0.0)
+    weights = np.empty((N, 16))
+    for i in range(N):
+        y = reference._signs(i, p["positive_indptr"], p["positive"])
+        weights[i] = np.where(y > 0, p["column_weight"][0], p["column_weight"][1])
+    optimum = (0.5 * p["bound"][:, None] * weights).astype(np.float32)  # of scores that are 0
+    alpha = (optimum * 1.02).astype(np.float32)
+    W, shares, keep, _ = run(coupled, p, np.eye(16, dtype=np.float32), alpha, 16, reach=0.1)
+    np.testing.assert_array_equal(alpha, (optimum * 1.02).astype(np.float32))
+    assert not W.any()
+    assert keep.all()
+    assert shares[0].sum() == pytest.approx(0.5 * (0.02**2 * optimum**2 / (optimum / 2)).sum(), rel=1e-2)
+
+
+def test_rows_at_rest_are_told() -> None:
+    p = problem(1, N, D, LOSSES["squared_hinge"], False, np.float32, 1.0)
+    p["positive_indptr"], p["positive"] = np.zeros(N + 1, np.int64), np.zeros(1, np.uint8)
+    alpha = np.zeros((N, 16), np.float32)
+    W = np.zeros((D + 1, 16), np.float32)
+    W[-1] = -2.0  # the constant puts all documents far on the right side
+    p["indptr"] = np.zeros(N + 1, np.int64)
+    extremes, shares, keep = np.zeros((2, 16), np.float32), np.zeros((2, 16)), np.ones(N, np.uint8)
+    names = ("indptr", "indices", "data", "squared_norm", "bound", "column_weight", "loss", "bias")
+    coupled.sweep(
+        *(p[name] for name in names), p["positive_indptr"], p["positive"], np.arange(N, dtype=np.int32),
+        np.eye(16, dtype=np.float32), 16, 0.0, W, alpha, np.full(16, 0.5, np.float32), np.full(16, -0.5, np.float32),
+        *extremes, shares, keep,
+    )  # fmt: skip
+    assert not keep.any()
+    assert not alpha.any()
+    assert not shares.any()

@@ -1,0 +1,71 @@
+"""Coordinate descent on the dual of the whole problem: the same optimum as with sweeps of leaves and inner vertices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from linnaeus import Taxonomy
+from linnaeus.models.recursive import rr
+from linnaeus.models.recursive.coupled import CoupledLeaves, CoupledSolver, fits_coupled
+from linnaeus.models.recursive.leaves import ScreenedLeaves
+from linnaeus.models.recursive.network import lay_out, links_of
+from tests.models.recursive.oracles import make_model
+
+LOSSES = ("squared_hinge", "logistic")
+
+
+def problem(seed: int = 0, n_docs: int = 300, n_features: int = 60):
+    """Twenty leaves under five nodes, one of them under two: a DAG, in two blocks."""
+    rng = np.random.default_rng(seed)
+    edges = [("Root", f"n{i}") for i in range(5)] + [(f"n{i % 5}", f"l{i}") for i in range(20)] + [("n1", "l0")]
+    X = sparse.random_array((n_docs, n_features), density=0.1, rng=rng, dtype=np.float32, format="csr")
+    return Taxonomy.from_edges(edges), X, [f"l{i}" for i in rng.integers(20, size=n_docs)]
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("C", [0.1, 3.0])
+def test_both_solvers_bound_the_same_optimum(loss, C, monkeypatch) -> None:
+    tax, X, y = problem()
+    found = make_model(loss, taxonomy=tax, C=C, tol=1e-4).fit(X, y)
+    assert isinstance(found._joint.solver, CoupledSolver)
+    monkeypatch.setattr(rr, "fits_coupled", lambda *_: False)
+    other = make_model(loss, taxonomy=tax, C=C, tol=1e-4).fit(X, y)
+    assert type(other._joint.solver.leaves) is ScreenedLeaves
+    for one, another in ((found, other), (other, found)):
+        assert one.duality_gap_ <= 1e-4 * one.objective_
+        assert one.objective_ - one.duality_gap_ <= another.objective_
+    np.testing.assert_allclose(found.weights_, other.weights_, atol=0.05)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_features_without_documents_have_no_weights(loss) -> None:
+    tax, X, y = problem()
+    wide = sparse.csr_array(sparse.hstack([sparse.csr_array((X.shape[0], 7), dtype=np.float32), X]))
+    expected, found = (make_model(loss, taxonomy=tax).fit(matrix, y) for matrix in (X, wide))
+    assert not found.weights_[:7].any()
+    np.testing.assert_array_equal(found.weights_[7:], expected.weights_)
+
+
+def test_only_sparse_documents_with_a_smooth_loss_and_few_vertices_are_coupled() -> None:
+    tax, X, y = problem()
+    nodes = np.array([tax.index(name) for name in sorted(set(y))])
+    network = lay_out(links_of(tax, nodes), np.float32)[2]
+    assert fits_coupled(X, "logistic", network)
+    assert fits_coupled(X, "squared_hinge", network)
+    assert not fits_coupled(X, "hinge", network)
+    assert not fits_coupled(X.toarray(), "logistic", network)
+    many = sparse.csr_array((10**7, X.shape[1]), dtype=np.float32)
+    assert not fits_coupled(many, "logistic", network)
+
+
+def test_a_block_with_candidates_is_resumed_over_all_documents() -> None:
+    tax, X, y = problem()
+    solver = make_model("squared_hinge", taxonomy=tax).fit(X, y)._joint.solver
+    leaves, block = solver.leaves, solver.blocks[0]
+    assert isinstance(leaves, CoupledLeaves)
+    rows = np.flatnonzero(block.alpha.any(axis=1)).astype(np.int32)
+    resumed = leaves.resume(block, {"alpha": block.alpha[rows], "candidates": rows})
+    np.testing.assert_array_equal(resumed.alpha, block.alpha)
+    np.testing.assert_array_equal(resumed.U, block.U)
