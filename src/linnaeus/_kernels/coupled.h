@@ -6,8 +6,8 @@
  * in order, each with the scores that the ones before it left.
  *
  * Logistic loss: with p = c / (1 + e^t) the optimum for fixed scores, a column is left alone where
- * |a - p| <= reach p (c - p) / c, which costs half of reach^2 p (c - p) / c of the duality gap. A row's share of the gap
- * is estimated by its quadratic expansion.
+ * |a - p| <= reach p (c - p) / c, which costs half of reach^2 p (c - p) / c of the duality gap. The share of a row is
+ * estimated by its quadratic expansion.
  */
 #ifndef LINNAEUS_COUPLED_H
 #define LINNAEUS_COUPLED_H

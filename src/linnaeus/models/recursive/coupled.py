@@ -27,6 +27,7 @@ import numpy.typing as npt
 
 from linnaeus._kernels import dispatch
 from linnaeus.engine.limits import Clock
+from linnaeus.models.recursive.inner import entries_at
 from linnaeus.models.recursive.leaves import LeafBlock, LeafMeasure, LocalProblem, ScreenedLeaves, kernel_labels_of
 from linnaeus.models.recursive.network import Network
 from linnaeus.models.recursive.newton import leaf_kernel
@@ -205,6 +206,9 @@ class CoupledSolver(JointSolver):
             block.alpha, block.U = block.alpha.copy(), block.U.copy()
         W, before, change = self._work
         np.matmul(M, coupling.shares, out=W)
+        if self.inner.prior is not None:
+            for row, at, entries in entries_at(self.inner.prior, block.columns, self._features):
+                W[at, row] += self.inner.prior.data[entries]
         W += block.U
         np.copyto(before, W)
         shares = self._epochs(leaves, block, coupling.T, W)
