@@ -152,3 +152,15 @@ def test_groups_without_labels_keep_the_scale_of_the_next():
     scales = GroupScales.fit(np.zeros((10, 4)), np.zeros((10, 4), bool), np.arange(4))
     assert scales.slope.tolist() == [1.0] * 4
     assert scales.shift.tolist() == [0.0] * 4
+
+
+def test_names_are_the_texts_of_a_taxonomy_without_texts():
+    tax = Taxonomy.from_edges([("Things", "Cats"), ("Things", "Dogs")])
+    T = label_features(TextFeatures().fit(["cats purr"]), tax)
+    assert (np.diff(T.indptr) > 0).tolist() == [False, True, False]
+
+
+def test_names_that_are_no_words_of_the_documents_are_refused():
+    tax = Taxonomy.from_edges([("R", "x1"), ("R", "x2")])
+    with pytest.raises(DataError, match="0 of the 2 nodes with texts .*; the texts are names of nodes"):
+        label_features(TextFeatures().fit(["cats purr"]), tax)

@@ -24,18 +24,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Protocol, cast
 
 import numpy as np
 
 from linnaeus.errors import DataError, ParameterError
+from linnaeus.models.explaining import NodeExplanation
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.texts import listed
-from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Matrix
+from linnaeus.typing import CSR, Array, BoolArray, FloatArray, IntArray, Matrix, ObjectArray, is_sparse
 
 __all__ = ["GROUPS", "GroupScales", "LabelGains", "check_label_features", "choose_ridge", "group_of", "label_features",
-           "learn_gains", "node_texts"]  # fmt: skip
+           "learn_gains", "node_texts", "nodes_with_texts"]  # fmt: skip
 
 GROUPS = ("0", "1-2", "3-5", "more")  # training documents of a node
 _GROUP_ENDS = (1, 3, 6)
@@ -73,6 +74,9 @@ def node_texts(taxonomy: Taxonomy) -> Iterator[tuple[int, float, str]]:
     """
     texts = taxonomy.texts
     root = -1 if taxonomy.root is None else taxonomy.root
+    if not len(texts):
+        yield from ((v, 1.0, taxonomy.display(v)[:_LONGEST]) for v in nodes_with_texts(taxonomy).tolist())
+        return
     for kinds, weight, longest in (
         (("preferred", "alternative", "hidden"), 1.0, _LONGEST),
         (("definition",), _NOTE, _LONGEST_NOTE),
@@ -83,6 +87,24 @@ def node_texts(taxonomy: Taxonomy) -> Iterator[tuple[int, float, str]]:
         for i in chosen[(place < _MOST_LABELS) & (node != root)].tolist():
             entry = texts.entry(i)
             yield entry.node, weight, entry.text[:longest]
+
+
+def nodes_with_texts(taxonomy: Taxonomy) -> IntArray:
+    """Numbers of the nodes with a label or definition, without the root; where no node has one, of all nodes.
+
+    Their names are their texts then, as in a list of headings.
+
+    Examples
+    --------
+    >>> nodes_with_texts(Taxonomy.from_edges([("R", "x"), ("R", "y")])).tolist()
+    [1, 2]
+    >>> nodes_with_texts(Taxonomy.from_edges([("R", "x"), ("R", "y")], display_labels={"y": "Lungs"})).tolist()
+    [2]
+    """
+    texts = taxonomy.texts
+    kinds = ("preferred", "alternative", "hidden", "definition")
+    found = np.unique(texts.node[texts.select(kinds)]) if len(texts) else np.arange(taxonomy.n_nodes)
+    return found[found != (-1 if taxonomy.root is None else taxonomy.root)].astype(np.int32)
 
 
 def label_features(features: object, taxonomy: Taxonomy) -> CSR:
@@ -119,8 +141,6 @@ def label_features(features: object, taxonomy: Taxonomy) -> CSR:
             "label_features in fit."
         )
     transformer = cast(_TextTransformer, features)
-    if taxonomy.n_nodes and not len(taxonomy.texts):
-        raise DataError("answer='all' needs texts of nodes; the taxonomy has none.")
     parts: list[tuple[IntArray, IntArray, FloatArray]] = []
     batch: list[tuple[int, float, str]] = []
 
@@ -151,13 +171,13 @@ def label_features(features: object, taxonomy: Taxonomy) -> CSR:
 
 def _check_known(T: CSR, taxonomy: Taxonomy) -> None:
     """An error if label texts and documents have no word in common, a warning if few nodes have one."""
-    with_texts = np.unique(taxonomy.texts.node)
+    with_texts = nodes_with_texts(taxonomy)
     known = int((np.diff(T.indptr)[with_texts] > 0).sum())
     if known < _FEW_KNOWN * len(with_texts):
         message = (
             f"{known:,} of the {len(with_texts):,} nodes with texts have a word that documents have; "
-            f"{listed(taxonomy.texts.languages)}. Texts in the language of the documents are needed to answer nodes "
-            "without documents."
+            f"{listed(taxonomy.texts.languages) if len(taxonomy.texts) else 'the texts are names of nodes'}. "
+            "Texts in the language of the documents are needed to answer nodes without documents."
         )
         if not known:
             raise DataError(message)
@@ -417,3 +437,45 @@ def _logistic_curve(s: FloatArray, y: BoolArray) -> tuple[float, float] | None:
         value = loss(a, b)
     a, b = a / spread, b - a * mean / spread
     return (float(a), float(b)) if a > 1e-6 else None
+
+
+# -- explanations ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LabelTextExplanation(NodeExplanation):
+    """An explanation that also says what the words of the node's own text gave, and who gave the rest.
+
+    ``text_features`` and ``text_contributions`` are parts of the contributions; the rest of the score is that of the
+    parents and, where the node has some, of its ``n_documents`` training documents.
+    """
+
+    text_features: Array = field(default_factory=lambda: np.zeros(0, np.int32))
+    text_contributions: FloatArray = field(default_factory=lambda: np.zeros(0))
+    n_documents: int = 0
+
+    @classmethod
+    def of(cls, step: NodeExplanation, x: Matrix, text_weights: FloatArray, n_documents: int) -> LabelTextExplanation:
+        """An explanation of a document (a row) with the prior weights of the node (n_features)."""
+        values = x.toarray()[0] if is_sparse(x) else np.asarray(x)[0]
+        parts = values.astype(np.float64) * text_weights
+        order = np.lexsort((np.arange(len(parts)), -np.abs(parts)))[: np.count_nonzero(parts)]
+        return cls(**vars(step), text_features=order, text_contributions=parts[order], n_documents=n_documents)
+
+    def named(self, names: ObjectArray) -> LabelTextExplanation:
+        """The same with names of features instead of their numbers."""
+        return replace(cast(LabelTextExplanation, super().named(names)), text_features=names[self.text_features])
+
+    @property
+    def evidence(self) -> list[str]:
+        """Sources of the score in words."""
+        lines = []
+        if len(self.text_features):
+            shown = zip(self.text_features[:5], self.text_contributions[:5], strict=True)
+            words = ", ".join(f"{word} {value:+.3f}" for word, value in shown)
+            lines.append(f"words of the label text of {self.node}: {words}")
+        rest = self.score - float(self.text_contributions.sum())
+        n = self.n_documents
+        documents = f"{n:,} training document{'s' if n > 1 else ''} and the " if n else ""
+        without = "" if n else "; it has no training documents"
+        return [*lines, f"from the {documents}parents of {self.node}: {rest:+.3f}{without}"]

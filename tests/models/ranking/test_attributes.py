@@ -8,7 +8,7 @@ from scipy import sparse
 
 from linnaeus import Taxonomy
 from linnaeus.errors import ParameterError
-from linnaeus.models.ranking.attributes import class_attributes, kernel_attributes
+from linnaeus.models.ranking.attributes import class_attributes, kernel_attributes, keyed_attributes
 from tests.losses.test_pair_cost import four
 
 
@@ -63,3 +63,31 @@ def test_a_kernel_between_classes_is_factored() -> None:
     assert L.shape == (3, 3)
     with pytest.raises(ParameterError, match="eigenvalue -1"):
         kernel_attributes(np.diag([1.0, -1.0]), np.array([0, 1]))
+
+
+def test_words_of_labels_are_attributes_that_classes_share() -> None:
+    labels = {"a": "Heart attack", "b": "Heart failure", "c": "Lung failure", "d": "Broken leg"}
+    tax = Taxonomy.from_edges([("R", name) for name in labels], display_labels=labels)
+    classes = np.array([tax.index(name) for name in labels])
+    L, keys = keyed_attributes(tax, classes, "taxonomy+text")
+    gram = (L @ L.T).toarray()
+    np.testing.assert_allclose(np.diag(gram), 1.0)
+    assert gram[0, 1] > 0  # heart
+    assert gram[1, 2] > 0  # failure
+    assert gram[0, 2] == gram[0, 3] == 0
+    assert len(np.unique(keys)) == L.shape[1]
+    kept = keyed_attributes(tax, classes[1:], "taxonomy+text")[1]
+    assert set(kept[kept >= 2 * tax.n_nodes]) <= set(keys.tolist())
+
+
+@pytest.mark.parametrize("model", ["HierarchicalSVM", "HierarchicalPerceptron", "Hieron"])
+def test_models_learn_with_the_words_of_labels(model, tmp_path) -> None:
+    import linnaeus
+
+    labels = {"a": "Heart attack", "b": "Heart failure", "c": "Lung failure", "d": "Broken leg"}
+    tax = Taxonomy.from_edges([("R", name) for name in labels], display_labels=labels)
+    X, y = np.vstack([np.eye(4)] * 3), list(labels) * 3
+    fitted = getattr(linnaeus, model)(tax, attributes="taxonomy+text", random_state=0).fit(X, y)
+    assert fitted.predict(X).tolist() == y
+    linnaeus.save(fitted, tmp_path / "model")
+    np.testing.assert_allclose(linnaeus.load(tmp_path / "model").decision_function(X), fitted.decision_function(X))

@@ -49,6 +49,17 @@ def test_nodes_without_documents_are_answered(pipe):
     assert dict(zip(pipe.classes_, pipe.model_.n_documents_, strict=True))["t0n4"] == 0
 
 
+def test_explanations_name_the_label_text_and_the_parents(pipe):
+    step = pipe.explain(NEW[0], "t0n4")[0]
+    words, parents = step.evidence
+    assert words.startswith("words of the label text of t0n4: own04 +")
+    assert parents.startswith("from the parents of t0n4: ")
+    assert parents.endswith("it has no training documents")
+    assert step.intercept + step.contributions.sum() == pytest.approx(step.score, abs=1e-5)
+    seen = pipe.explain("own00 topic00", "t0n0")[0]
+    assert f"{seen.n_documents} training documents and the parents of t0n0" in seen.evidence[-1]
+
+
 def test_a_model_of_seen_nodes_cannot_answer_them():
     texts, y = _documents()
     seen = Pipeline(RRSVM(TAX, random_state=0), TextFeatures()).fit(texts, y)

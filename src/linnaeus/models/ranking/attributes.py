@@ -10,6 +10,7 @@ for v above or at class y, else 0, with t by preset:
     depth      t = 1 / sqrt(places of the deepest class)
     perclass   t = 1 / sqrt(places of y): every row has length 1, as in flat, so that C means the same
     paper      t = 1 / sqrt(places of the deepest class and the root)
+    taxonomy+text   perclass, and the words of the labels and alternative labels of y; half of the squared length each
 
 A class above another class has a place of its own (`taxonomy.terminals`). Places that all classes have, the root among
 them, distinguish no classes: their optimal weight is 0, and they are left out. After Cai and Hofmann (2007).
@@ -21,13 +22,15 @@ import numpy as np
 from scipy import sparse
 
 from linnaeus.errors import ParameterError, nearest
+from linnaeus.features.analysis import Analyser
+from linnaeus.models.label_priors import node_texts
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.terminals import terminals
 from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
 
 __all__ = ["PRESETS", "check_attributes", "class_attributes", "kernel_attributes", "keyed_attributes"]
 
-PRESETS = ("flat", "one", "depth", "perclass", "paper")
+PRESETS = ("flat", "one", "depth", "perclass", "paper", "taxonomy+text")
 
 
 def check_attributes(attributes: object) -> None:
@@ -63,8 +66,8 @@ def keyed_attributes(
 ) -> tuple[CSR, IntArray]:
     """L and the key of each column, by which the columns for another list of classes can be found.
 
-    A key is twice the number of a node, and one more for the own place of a class above others; of a matrix it is the
-    number of the column.
+    A key is twice the number of a node, and one more for the own place of a class above others; after these come the
+    words of the labels of all nodes in alphabetical order. Of a matrix it is the number of the column.
 
     Examples
     --------
@@ -76,6 +79,8 @@ def keyed_attributes(
     if not isinstance(attributes, str):
         return _given(taxonomy, classes, attributes), np.arange(attributes.shape[1])
     n_classes = len(classes)
+    if attributes == "taxonomy+text":
+        return _with_words(taxonomy, classes)
     if attributes == "flat":
         return sparse.csr_array(sparse.identity(n_classes, format="csr")), 2 * np.asarray(classes, dtype=np.int64)
     found = terminals(taxonomy, classes)
@@ -93,6 +98,39 @@ def keyed_attributes(
     L.data = L.data * np.repeat(scale, np.diff(L.indptr))
     L.sort_indices()
     return L, 2 * found.nodes[kept].astype(np.int64) + found.own[kept]
+
+
+def _with_words(taxonomy: Taxonomy, classes: IntArray) -> tuple[CSR, IntArray]:
+    """Attributes of the taxonomy, and words that several classes have in their labels; a word of one class is its own.
+
+    Rows keep the length 1: half of its square is that of the places in the taxonomy, where there are words.
+    """
+    L, keys = keyed_attributes(taxonomy, classes, "perclass")
+    words = _label_words(taxonomy)
+    T = sparse.csr_array(words[np.asarray(classes)])
+    shared = np.flatnonzero(np.bincount(T.indices, minlength=T.shape[1]) > 1)
+    T = sparse.csr_array(T[:, shared])
+    if not T.nnz:
+        return L, keys
+    counts = np.diff(T.indptr)
+    T.data = np.repeat((2.0 * np.maximum(counts, 1)) ** -0.5, counts)
+    scale = np.where(counts > 0, 0.5**0.5, 1.0)
+    L.data = L.data * np.repeat(scale, np.diff(L.indptr))
+    both = sparse.csr_array(sparse.hstack([L, T], format="csr"))
+    both.sort_indices()
+    return both, np.concatenate([keys, 2 * taxonomy.n_nodes + shared])
+
+
+def _label_words(taxonomy: Taxonomy) -> CSR:
+    """Which words the labels of the nodes have, n_nodes x words of all labels in alphabetical order."""
+    analyse, found = Analyser(), [set[str]() for _ in range(taxonomy.n_nodes)]
+    for node, weight, text in node_texts(taxonomy):
+        if weight == 1.0:  # definitions have words that say little about a class
+            found[node].update(analyse(text))
+    number = {word: i for i, word in enumerate(sorted(set().union(*found)))}
+    indices = [number[word] for words in found for word in sorted(words)]
+    indptr = np.cumsum([0, *map(len, found)])
+    return sparse.csr_array((np.ones(len(indices)), indices, indptr), shape=(len(found), max(1, len(number))))
 
 
 def _given(taxonomy: Taxonomy, classes: IntArray, matrix: Matrix) -> CSR:

@@ -128,7 +128,7 @@ class HierarchicalSVM(SetSizes, LinearOrKernel):
         The taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
     C : float, default=1.0
         Weight of the slacks.
-    attributes : {"perclass", "depth", "one", "paper", "flat"} or array-like, default="perclass"
+    attributes : {"perclass", "depth", "one", "paper", "flat", "taxonomy+text"} or array-like, default="perclass"
         What classes share: the nodes above a class, weighted so that every class ("perclass") or the deepest ("depth",
         "paper") has length 1, or not at all ("one"); nothing ("flat"); or a matrix with a row for every node.
     class_kernel : array-like of shape (n_nodes, n_nodes), default=None

@@ -34,7 +34,7 @@ class Hieron(OnlineRanker):
         Whether the mean of the weights over all steps answers, or the last weights.
     augmented : bool, default=True
         Whether to learn also from right answers whose margin is too small; much better with repeated passes.
-    attributes : {"perclass", "depth", "one", "paper", "flat"} or array-like, default="perclass"
+    attributes : {"perclass", "depth", "one", "paper", "flat", "taxonomy+text"} or array-like, default="perclass"
         What classes share: the nodes above a class ("flat": nothing), or a matrix with a row for every node; see
         `linnaeus.models.ranking.attributes`.
     cost : {"half", "distance", "normalised", "zero_one"} or array-like, default="half"

@@ -180,7 +180,9 @@ class OnlineRanker(LinearOrKernel):
         self.nodes_ = np.asarray(nodes, dtype=np.int32)[np.argsort(values, kind="stable")]
         L, keys = keyed_attributes(self.taxonomy_, self.nodes_, self.attributes)
         if isinstance(self.attributes, str):
-            order = np.lexsort((keys % 2, names[keys // 2].astype(str)))
+            places = keys[keys < 2 * len(names)]  # words of labels follow, in alphabetical order
+            order = np.lexsort((places % 2, names[places // 2].astype(str)))
+            order = np.concatenate([order, np.arange(len(places), len(keys))])
             L, keys = sparse.csr_array(L[:, order]), keys[order]
             L.sort_indices()
         self.attributes_, self.attribute_keys_ = L, keys

@@ -36,7 +36,7 @@ class HierarchicalPerceptron(OnlineRanker):
     variant : {"averaged", "online", "minover"}, default="averaged"
         Whether the mean of the weights over all steps answers, or the last weights; "minover" always learns the worst
         pair of all documents, for comparison.
-    attributes : {"perclass", "depth", "one", "paper", "flat"} or array-like, default="perclass"
+    attributes : {"perclass", "depth", "one", "paper", "flat", "taxonomy+text"} or array-like, default="perclass"
         What classes share: the nodes above a class ("flat": nothing), or a matrix with a row for every node; see
         `linnaeus.models.ranking.attributes`.
     cost : {"half", "distance", "normalised", "zero_one"} or array-like, default="half"

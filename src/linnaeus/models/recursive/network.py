@@ -469,10 +469,12 @@ def unlabelled_weights(links: Links, taxonomy: Taxonomy, nodes: IntArray) -> Cal
     ends = [(u, i, weight) for i, neighbours in enumerate(links.leaves) for u, weight in neighbours.items()]
     inner, leaf, weight = (np.array(part) for part in zip(*ends, strict=True))
     pulls = sparse.csr_array((weight, (inner, leaf)), shape=(len(links.inner), len(links.leaves)))
-    solve = splu(_laplacian(links)).solve
+    # Minimum degree on the symmetric pattern: no fill on a tree, where the default order makes solving 80 times slower.
+    symmetric = {"SymmetricMode": True}
+    factors = splu(_laplacian(links), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=symmetric)
 
     def weights(W: FloatArray) -> FloatArray:
-        found: FloatArray = (place @ solve(pulls @ W.T.astype(np.float64))).T
+        found: FloatArray = (place @ factors.solve(pulls @ W.T.astype(np.float64))).T
         return found
 
     return weights

@@ -26,6 +26,7 @@ from linnaeus.engine import GPUEngine, get_engine, local_engine, single_blas_thr
 from linnaeus.engine.limits import Clock, Forecast
 from linnaeus.errors import ParameterError, check_choice, check_number
 from linnaeus.models.checkpoint import Checkpoint
+from linnaeus.models.explaining import NodeExplanation, one_row
 from linnaeus.models.fitting import (
     ClassWeight,
     LongFit,
@@ -39,7 +40,7 @@ from linnaeus.models.fitting import (
     require_two_classes,
     warn_not_converged,
 )
-from linnaeus.models.label_priors import check_label_features
+from linnaeus.models.label_priors import LabelTextExplanation, check_label_features
 from linnaeus.models.linear import LinearTaxonomyClassifier
 from linnaeus.models.recursive.coupled import CoupledLeaves, CoupledSolver, fits_coupled
 from linnaeus.models.recursive.inner import InnerWeights
@@ -393,6 +394,37 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
             self.nodes_ = labels
         self.weights_ = W if store is None else OnDisk(store, str, parts).whole(range(len(parts)))
         self.intercept_ = intercept
+
+    def explain(self, x: object, node: str | None = None, k: int | None = None) -> list[NodeExplanation]:
+        """Exact contributions of the features of one document; see `LinearTaxonomyClassifier.explain`.
+
+        With ``answer="all"`` each step also says what the words of the node's text gave, and what its documents and
+        parents (``evidence``).
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or (1, n_features)
+            One document.
+        node : str, default=None
+            The node to explain; None explains the best of the most specific labels of the answer.
+        k : int, default=None
+            Keep the k largest contributions; None keeps all.
+
+        Returns
+        -------
+        list of NodeExplanation
+            One for each scored node of the path.
+        """
+        steps = super().explain(x, node, k)
+        if self.label_weights_ is None or self.n_documents_ is None:
+            return steps
+        X = self._check_X(one_row(x), reset=False)
+        found: list[NodeExplanation] = []
+        for step in steps:
+            column = int(np.flatnonzero(self.nodes_ == self.taxonomy_.index(step.node))[0])
+            own = self.label_weights_[:, [column]].toarray()[:, 0]
+            found.append(LabelTextExplanation.of(step, X, own, int(self.n_documents_[column])))
+        return found
 
     def node_weights(self, node: str | int) -> tuple[FloatArray, float]:
         """Weights and intercept of any node of the taxonomy, a label or not.

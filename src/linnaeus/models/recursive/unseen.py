@@ -26,7 +26,7 @@ from sklearn.exceptions import ConvergenceWarning
 from linnaeus.data.check import Problem
 from linnaeus.engine.limits import Clock, blocks
 from linnaeus.errors import ParameterError
-from linnaeus.models.label_priors import GROUPS, GroupScales, LabelGains, choose_ridge, group_of
+from linnaeus.models.label_priors import GROUPS, GroupScales, LabelGains, choose_ridge, group_of, nodes_with_texts
 from linnaeus.models.recursive.inner import entries_at
 from linnaeus.models.recursive.leaves import LeafSolver
 from linnaeus.models.recursive.network import links_of, unlabelled_weights
@@ -148,9 +148,7 @@ def _documents(model: RecursiveModel, problem: Problem) -> IntArray:
 
 def _unseen(model: RecursiveModel) -> IntArray:
     """Nodes with texts that no document has as a label, without the root."""
-    taxonomy = model.taxonomy_
-    found = np.setdiff1d(np.unique(taxonomy.texts.node), model.nodes_)
-    return found[found != (-1 if taxonomy.root is None else taxonomy.root)].astype(np.int32)
+    return np.setdiff1d(nodes_with_texts(model.taxonomy_), model.nodes_)
 
 
 def _weights_of_unseen(

@@ -1,0 +1,175 @@
+"""Nodes without documents: MeSH descriptors and newsgroups that training documents lack, by parents and label texts."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from benchmarks import machine
+from benchmarks.lexical import citations, mesh
+from benchmarks.problems.base import DATA
+from linnaeus import RRSVM, LexicalModel, OneVsRestSVM, Taxonomy
+from linnaeus.features.text import TextFeatures
+from linnaeus.metrics.resampling import permutation_test
+from linnaeus.models.label_priors import label_features
+
+Scores = tuple[np.ndarray, np.ndarray, float]  # nodes, scores, cut
+
+
+def first_parents(taxonomy: Taxonomy) -> Taxonomy:
+    """The tree in which every node stands below its first parent only."""
+    names = [str(name) for name in taxonomy.names]
+    edges = [(names[taxonomy.parents(v)[0]], names[v]) for v in range(len(names)) if len(taxonomy.parents(v))]
+    return Taxonomy.from_edges(edges, nodes=names, root=None)
+
+
+class Corpus:
+    """Documents and labels in one order of nodes, in training and test parts."""
+
+    def __init__(self, taxonomy: Taxonomy, train: list[dict[str, Any]], test: list[dict[str, Any]]) -> None:
+        self.taxonomy, self.test = taxonomy, test
+        texts = [[_whole(d["text"]) for d in part] for part in (train, test)]
+        features = TextFeatures(sublinear_tf=True, min_df=2, stop_words="english", analyzer="stems")
+        self.X, self.X_test = features.fit_transform(texts[0]), features.transform(texts[1])
+        self.Y, self.Y_test = (taxonomy.indicator([d["labels"] for d in part]) for part in (train, test))
+        self.T = label_features(features, taxonomy)
+
+    def hidden(self, share: float, seed: int) -> tuple[sparse.csr_array, np.ndarray]:
+        """Training labels without those of a share of the nodes, and these nodes."""
+        seen = np.unique(self.Y.indices)
+        nodes = np.random.default_rng(seed).permutation(seen)[: max(1, round(share * len(seen)))]
+        shown = np.ones(self.taxonomy.n_nodes, self.Y.dtype)
+        shown[nodes] = 0
+        Y = self.Y.copy()
+        Y.data = Y.data * shown[Y.indices]
+        Y.eliminate_zeros()
+        return Y, np.sort(nodes)
+
+
+def _whole(text: Any) -> str:
+    return text if isinstance(text, str) else f"{text['title']} {text['abstract']}"
+
+
+def compare(corpus: Corpus, tol: float) -> list[dict[str, Any]]:
+    """Flat TF-IDF, the joint model, the same with all nodes, and labels found in the text."""
+    counts = np.bincount(corpus.Y.indices, minlength=corpus.taxonomy.n_nodes)
+    gold = corpus.Y_test.toarray() > 0
+    rows: list[dict[str, Any]] = []
+    before: dict[str, np.ndarray] = {}
+    for name in ("OneVsRestSVM", "RRSVM", "RRSVM, all", "LexicalModel"):
+        start = time.process_time()
+        nodes, S, cut = _scores(corpus, name, tol)
+        seconds = time.process_time() - start
+        hits, answers = _best(S, nodes, gold, 10), _answers(S, nodes, gold.shape[1], cut)
+        sums = np.column_stack([(answers & gold).sum(axis=1), gold.sum(axis=1), answers.sum(axis=1)])
+        row = {"model": name, "seconds": round(seconds, 1), "suggestible": round(len(nodes) / (len(counts)), 4)}
+        row["micro_f1"] = round(float(_micro(sums.sum(axis=0))), 4)
+        for group, chosen in {"0": counts == 0, "1-5": (counts > 0) & (counts < 6), "more": counts > 5}.items():
+            of, found = gold[:, chosen].sum(axis=1), hits[:, chosen].sum(axis=1)
+            row |= {
+                f"assignments_{group}": int(of.sum()),
+                f"recall_at_10_{group}": round(float(found.sum() / of.sum()), 4),
+            }
+            key = f"recall_{group}"
+            if key in before:
+                row[f"p_recall_{group}"] = permutation_test(found, before[key]).p_value
+            before.setdefault(key, found)
+        if "sums" in before:
+            row["p_micro_f1"] = permutation_test(sums, before["sums"], statistic=_micro).p_value
+        before.setdefault("sums", sums)
+        rows.append(row)
+        print(json.dumps(row), flush=True)
+    return rows
+
+
+def _micro(totals: np.ndarray) -> np.ndarray:
+    return np.asarray(2 * totals[..., 0] / (totals[..., 1] + totals[..., 2]))
+
+
+def _scores(corpus: Corpus, name: str, tol: float) -> Scores:
+    if name == "LexicalModel":
+        lexical = LexicalModel(corpus.taxonomy).fit()
+        return lexical.nodes_, lexical.decision_function([d["text"] for d in corpus.test]), lexical.cut_
+    if name == "OneVsRestSVM":
+        flat = OneVsRestSVM(corpus.taxonomy, random_state=0, tol=tol).fit(corpus.X, corpus.Y)
+        return flat.nodes_, flat.decision_function(corpus.X_test), 0.0
+    joint = RRSVM(corpus.taxonomy, answer="all" if name.endswith("all") else "seen", random_state=0, tol=tol)
+    joint.fit(corpus.X, corpus.Y, label_features=corpus.T)
+    return joint.nodes_, joint.decision_function(corpus.X_test), 0.0
+
+
+def _best(S: np.ndarray, nodes: np.ndarray, gold: np.ndarray, k: int) -> np.ndarray:
+    """Labels among the k best nodes."""
+    best = nodes[np.argpartition(-S, k, axis=1)[:, :k]]
+    found = np.zeros_like(gold)
+    np.put_along_axis(found, best, True, axis=1)
+    return found & gold
+
+
+def _answers(S: np.ndarray, nodes: np.ndarray, n_nodes: int, cut: float) -> np.ndarray:
+    answers = np.zeros((len(S), n_nodes), bool)
+    answers[:, nodes] = S > cut
+    answers[np.arange(len(S)), nodes[S.argmax(axis=1)]] = True
+    return answers
+
+
+def leave_out(corpus: Corpus, share: float, tol: float, seed: int) -> dict[str, Any]:
+    """Recall of nodes hidden from training among the five best: parents and texts, and each of them alone."""
+    Y, hidden = corpus.hidden(share, seed)
+    model = RRSVM(corpus.taxonomy, answer="all", random_state=0, tol=tol).fit(corpus.X, Y, label_features=corpus.T)
+    gold = corpus.Y_test.toarray() > 0
+    rows = gold[:, hidden].any(axis=1)
+    X, gold = corpus.X_test[rows], gold[rows]
+    S = model.decision_function(X)
+    text = np.asarray((X @ model.label_weights_).toarray())
+    unseen = model.n_documents_ == 0
+    of_hidden = np.zeros(gold.shape[1], bool)
+    of_hidden[hidden] = True
+    result: dict[str, Any] = {"hidden": len(hidden), "documents": int(rows.sum())}
+    for name, values in (("both", S), ("parents", S - text), ("texts", text)):
+        among_all = _best(values, model.nodes_, gold & of_hidden, 5).sum()
+        among_unseen = _best(values[:, unseen], model.nodes_[unseen], gold & of_hidden, min(5, unseen.sum() - 1)).sum()
+        total = (gold & of_hidden).sum()
+        result[name] = {"all": round(float(among_all / total), 4), "unseen": round(float(among_unseen / total), 4)}
+    print(json.dumps(result), flush=True)
+    return result
+
+
+def newsgroups() -> Corpus:
+    """Posts of 20 newsgroups without headers; the dotted names are the tree and the texts."""
+    from benchmarks.defaults import _posts
+
+    rows, test, taxonomy = _posts()
+    given = {str(name): str(name).replace(".", " ").replace("misc", "") for name in taxonomy.names}
+    parts: tuple[list[dict[str, Any]], list[dict[str, Any]]] = ([], [])
+    for row, in_test in zip(rows, test, strict=True):
+        parts[bool(in_test)].append(row)
+    return Corpus(taxonomy.with_display_labels(given), *parts)
+
+
+def run(arguments: list[str]) -> dict[str, Any]:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks zero", description=__doc__)
+    parser.add_argument("--documents", type=int, default=30_000, help="training citations")
+    parser.add_argument("--test", type=int, default=3000, help="test citations")
+    parser.add_argument("--tol", type=float, default=0.03)
+    parser.add_argument("--share", type=float, default=0.2, help="share of the nodes that are left out")
+    parser.add_argument("--parts", nargs="+", default=["compare", "leave_out", "newsgroups"])
+    options = parser.parse_args(arguments)
+    result: dict[str, Any] = {"machine": machine.describe()}
+    if {"compare", "leave_out"} & set(options.parts):
+        whole = mesh()
+        train, test = citations(whole)
+        corpus = Corpus(first_parents(whole), train[: options.documents], test[: options.test])
+    if "compare" in options.parts:
+        result["compare"] = compare(corpus, options.tol)
+    if "leave_out" in options.parts:
+        result["leave_out"] = leave_out(corpus, options.share, options.tol, seed=0)
+    if "newsgroups" in options.parts and (DATA / "20newsgroups").exists():
+        posts = newsgroups()
+        result["newsgroups"] = [leave_out(posts, options.share, options.tol, seed) for seed in range(5)]
+    return result
