@@ -18,11 +18,12 @@ them, distinguish no classes: their optimal weight is 0, and they are left out. 
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 from scipy import sparse
 
 from linnaeus.errors import ParameterError, nearest
-from linnaeus.features.analysis import Analyser
 from linnaeus.models.label_priors import node_texts
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.terminals import terminals
@@ -30,6 +31,7 @@ from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
 
 __all__ = ["PRESETS", "check_attributes", "class_attributes", "kernel_attributes", "keyed_attributes"]
 
+_WORD = re.compile(r"\w\w+")
 PRESETS = ("flat", "one", "depth", "perclass", "paper", "taxonomy+text")
 
 
@@ -123,10 +125,10 @@ def _with_words(taxonomy: Taxonomy, classes: IntArray) -> tuple[CSR, IntArray]:
 
 def _label_words(taxonomy: Taxonomy) -> CSR:
     """Which words the labels of the nodes have, n_nodes x words of all labels in alphabetical order."""
-    analyse, found = Analyser(), [set[str]() for _ in range(taxonomy.n_nodes)]
+    found = [set[str]() for _ in range(taxonomy.n_nodes)]
     for node, weight, text in node_texts(taxonomy):
         if weight == 1.0:  # definitions have words that say little about a class
-            found[node].update(analyse(text))
+            found[node].update(_WORD.findall(text.casefold()))
     number = {word: i for i, word in enumerate(sorted(set().union(*found)))}
     indices = [number[word] for words in found for word in sorted(words)]
     indptr = np.cumsum([0, *map(len, found)])

@@ -16,7 +16,7 @@ those, as often as documents had a label for the only time, corrects the scale o
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -151,22 +151,10 @@ def _unseen(model: RecursiveModel) -> IntArray:
     return np.setdiff1d(nodes_with_texts(model.taxonomy_), model.nodes_)
 
 
-def _weights_of_unseen(
-    model: RecursiveModel, unseen: IntArray, P: CSR
-) -> tuple[Iterator[tuple[slice, FloatArray]], FloatArray]:
-    """v of nodes without documents, some features (rows) at a time, and their intercepts."""
-    W = model.weights_
-    if not isinstance(W, np.ndarray):
-        raise ParameterError("answer='all' needs all weights in memory; increase max_memory.")
+def _network(model: RecursiveModel, unseen: IntArray) -> Callable[[FloatArray], FloatArray]:
+    """From weights, or scores, of the labels (rows) to those of nodes without documents; prior weights apart."""
     links = links_of(model.taxonomy_, model.nodes_, **model._link_options)
-    of = unlabelled_weights(links, model.taxonomy_, unseen)
-    own = P[model.nodes_].T.tocsr()
-
-    def parts() -> Iterator[tuple[slice, FloatArray]]:
-        for part in blocks(W.shape[0], _ROWS):
-            yield part, of(W[part] - own[part].toarray())
-
-    return parts(), of(model.intercept_[None])[0]
+    return unlabelled_weights(links, model.taxonomy_, unseen)
 
 
 def _scales(model: RecursiveModel, trial: _Trial, P: CSR, problem: Problem) -> GroupScales:
@@ -176,13 +164,8 @@ def _scales(model: RecursiveModel, trial: _Trial, P: CSR, problem: Problem) -> G
     S = np.zeros((n_docs, problem.taxonomy.n_nodes))
     S[:, model.nodes_] = model._scores(X)
     if len(unseen):
-        parts, intercept = _weights_of_unseen(model, unseen, P)
-        scores = (P[unseen] @ X.T).T
-        scores = (scores.toarray() if is_sparse(scores) else scores) + intercept
-        columns = X.tocsc() if is_sparse(X) else X
-        for part, V in parts:
-            scores += columns[:, part] @ V
-        S[:, unseen] = scores
+        own = S[:, model.nodes_] - _dense(P[model.nodes_] @ X.T).T
+        S[:, unseen] = _network(model, unseen)(own) + _dense(P[unseen] @ X.T).T
     nodes = np.concatenate([model.nodes_, unseen])
     groups = group_of(_documents(model, trial.problem))[nodes]
     Y = trial.Y if model.learn != "closed" else np.asarray(problem.taxonomy.close(_sparse(trial.Y)).todense()) > 0
@@ -193,6 +176,10 @@ def _scales(model: RecursiveModel, trial: _Trial, P: CSR, problem: Problem) -> G
     mean = Y[:, nodes[groups == 0]].mean() if (groups == 0).any() else 0.0
     rates[0] = min(rates[0], mean) if mean > 0 else np.nan
     return GroupScales.fit(S[:, nodes], Y[:, nodes], groups, rates)
+
+
+def _dense(product: Matrix) -> FloatArray:
+    return product.toarray() if is_sparse(product) else product
 
 
 def _sparse(Y: BoolArray) -> CSR:
@@ -207,7 +194,8 @@ def answer_all_nodes(model: RecursiveModel, problem: Problem, texts: LabelTexts)
 
     P = texts.gains.prior(texts.T)
     unseen, seen, counts = _unseen(model), model.nodes_, _documents(model, problem)
-    parts, constants = _weights_of_unseen(model, unseen, P) if len(unseen) else (iter(()), np.zeros(0))
+    if not isinstance(model.weights_, np.ndarray):
+        raise ParameterError("answer='all' needs all weights in memory; increase max_memory.")
     nodes = np.concatenate([seen, unseen]).astype(np.int32)
     if problem.codec.kind == "labels":  # scikit-learn's scorers take classes_ as sorted
         order = np.argsort(problem.codec.values(problem.taxonomy.names[nodes]), kind="stable")
@@ -219,14 +207,13 @@ def answer_all_nodes(model: RecursiveModel, problem: Problem, texts: LabelTexts)
     slope, shift = texts.scales.slope[groups], texts.scales.shift[groups]
     dtype, n_features = model.weights_.dtype, model.weights_.shape[0]
     W = np.empty((n_features, len(nodes)), dtype)
-    own = P[unseen].T.tocsr()
+    below, of_seen, of_unseen = _network(model, unseen), P[seen].T.tocsr(), P[unseen].T.tocsr()
     for part in blocks(n_features, _ROWS):
         W[part, at_seen] = model.weights_[part]
-    for part, V in parts:
-        W[part, at_unseen] = V + own[part].toarray()
+        W[part, at_unseen] = below(model.weights_[part] - of_seen[part].toarray()) + of_unseen[part].toarray()
     W *= slope.astype(dtype)
     intercept = np.empty(len(nodes))
-    intercept[at_seen], intercept[at_unseen] = model.intercept_, constants
+    intercept[at_seen], intercept[at_unseen] = model.intercept_, below(model.intercept_[None])[0]
     label_weights = sparse.csr_array(P[nodes[order]].multiply(slope[:, None]).T, dtype=dtype)
     label_weights.sort_indices()
     model.nodes_, model.weights_ = nodes[order], W
