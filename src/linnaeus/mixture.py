@@ -27,7 +27,7 @@ from linnaeus.errors import DataError, ParameterError, check_number
 from linnaeus.lexical.words import as_documents, one_document
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.classifier import Classifier
-from linnaeus.models.explaining import one_row
+from linnaeus.models.explaining import best_answer, one_row
 from linnaeus.models.mixed_explaining import MixtureExplanation, explain_mixture
 from linnaeus.models.mixed_scores import MixtureWeights, SourceScores, learn_weights, mixture_targets
 from linnaeus.registry import resolve
@@ -333,17 +333,8 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
         X = self._check_X(one_document(x) if self.takes_documents else one_row(x), reset=False)
         if X.shape[0] != 1:
             raise ParameterError(f"explain takes one document; got {X.shape[0]}.")
-        target = self._best_answer(X) if node is None else self.taxonomy_.index(node)
+        target = best_answer(self, X, self._scores(X)[0]) if node is None else self.taxonomy_.index(node)
         return explain_mixture(self, X, target, k)
-
-    def _best_answer(self, X: Matrix) -> int:
-        """The best of the most specific labels of one document's answer; the best node of all where it is empty."""
-        column_of = {v: i for i, v in enumerate(self.nodes_.tolist())}
-        answered = [v for v in self.answers(X, closed=False).indices.tolist() if v in column_of]
-        if not answered:
-            return int(self.top_nodes(X, 1)[0][0, 0])
-        S = self._scores(X)[0]
-        return max(answered, key=lambda v: (S[column_of[v]], -v))
 
     # -- keeping -------------------------------------------------------------------------------------------------------
 
