@@ -55,7 +55,7 @@ def test_a_mixture_is_refitted_saved_and_answers_as_it_was_measured(
 ) -> None:
     monkeypatch.setattr(measures, "wins", lambda first, second: True)
     real = Evaluator.mix
-    monkeypatch.setattr(Evaluator, "mix", lambda self, sources: _raised(real(self, sources)))
+    monkeypatch.setattr(Evaluator, "mix", lambda self, *given: _raised(real(self, *given)))
     X, y = labels(n_docs)
     auto = AutoClassifier(TAX, budget=1e6, measure=measure, features=DenseFeatures())
     auto.fit(X, y, models=["OneVsRestSVM", "RRLogistic"], tuned=("features",))

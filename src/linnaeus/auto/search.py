@@ -454,7 +454,7 @@ class Search:
         folds = self.evaluator.out_of_fold()
         limit = (self.budget - self.spent - LAST_FIT * seconds) / len(parts)
         outcomes = [folds.run(one.candidate, folds.Y.shape[0], max_time=limit) for one in parts]
-        refined = folds.with_cut(folds.mix(outcomes) if chosen.sources else outcomes[0])
+        refined = folds.with_cut(folds.mix(outcomes, chosen.candidate.C) if chosen.sources else outcomes[0])
         self.say(f"{chosen.candidate}, all documents in {len(folds.splits)} folds: {refined.value:.4f}")
         self.notes.append(
             f"The cut and the probabilities are learned from scores of all {len(folds.rows):,} documents in "
