@@ -81,7 +81,7 @@ class Candidate:
     features : str
         The variant of the features, one of `feature_variants`; of a mixture those in front of all its sources.
     C : float or None
-        Relative to the mean squared length of the vectors; of a mixture that of its weights. None for models without it.
+        Relative to the mean squared length of the vectors; of a mixture that of its weights. None: the model has none.
     learn : {"given", "closed", "frontier"} or None
         What the model learns; None for models without the choice.
     pull : float or None
