@@ -7,13 +7,18 @@ import pytest
 from scipy import sparse
 
 from linnaeus import Taxonomy
-from linnaeus.models.recursive import rr
+from linnaeus.models.recursive import coupled, rr
 from linnaeus.models.recursive.coupled import CoupledLeaves, CoupledSolver, fits_coupled
 from linnaeus.models.recursive.leaves import ScreenedLeaves
 from linnaeus.models.recursive.network import lay_out, links_of
 from tests.models.recursive.oracles import make_model
 
 LOSSES = ("squared_hinge", "logistic")
+
+
+@pytest.fixture(autouse=True)
+def also_few_documents(monkeypatch) -> None:
+    monkeypatch.setattr(coupled, "_FEWEST_DOCUMENTS", 0)
 
 
 def problem(seed: int = 0, n_docs: int = 300, n_features: int = 60):
@@ -48,6 +53,25 @@ def test_features_without_documents_have_no_weights(loss) -> None:
     np.testing.assert_array_equal(found.weights_[7:], expected.weights_)
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+def test_threads_change_no_bit(loss) -> None:
+    tax, X, y = problem()
+    one, two = (make_model(loss, taxonomy=tax, n_jobs=n).fit(X, y) for n in (1, 2))
+    np.testing.assert_array_equal(one.weights_, two.weights_)
+    assert (one.objective_, one.duality_gap_) == (two.objective_, two.duality_gap_)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_warm_start_takes_fewer_sweeps_to_the_optimum_of_another_C(loss) -> None:
+    tax, X, y = problem()
+    cold = make_model(loss, taxonomy=tax, C=1.2).fit(X, y)
+    warm = make_model(loss, taxonomy=tax, C=1.0, warm_start=True).fit(X, y)
+    warm.set_params(C=1.2).fit(X, y)
+    assert warm.duality_gap_ <= warm.tol * warm.objective_
+    assert warm.objective_ == pytest.approx(cold.objective_, rel=2e-3)
+    assert warm.n_iter_ <= cold.n_iter_
+
+
 def test_only_sparse_documents_with_a_smooth_loss_and_few_vertices_are_coupled() -> None:
     tax, X, y = problem()
     nodes = np.array([tax.index(name) for name in sorted(set(y))])
@@ -58,6 +82,13 @@ def test_only_sparse_documents_with_a_smooth_loss_and_few_vertices_are_coupled()
     assert not fits_coupled(X.toarray(), "logistic", network)
     many = sparse.csr_array((10**7, X.shape[1]), dtype=np.float32)
     assert not fits_coupled(many, "logistic", network)
+
+
+def test_the_squared_hinge_of_few_documents_is_screened(monkeypatch) -> None:
+    monkeypatch.setattr(coupled, "_FEWEST_DOCUMENTS", 301)
+    tax, X, y = problem()
+    assert type(make_model("squared_hinge", taxonomy=tax).fit(X, y)._joint.solver.leaves) is ScreenedLeaves
+    assert isinstance(make_model("logistic", taxonomy=tax).fit(X, y)._joint.solver.leaves, CoupledLeaves)
 
 
 def test_a_block_with_candidates_is_resumed_over_all_documents() -> None:

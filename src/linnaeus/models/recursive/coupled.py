@@ -39,6 +39,7 @@ from linnaeus.typing import Array, FloatArray, IntArray, Matrix, is_sparse
 __all__ = ["CoupledLeaves", "CoupledSolver", "fits_coupled"]
 
 _MOST_PAIRS, _MOST_VERTICES = 5 * 10**7, 2000
+_FEWEST_DOCUMENTS = 5000  # with the squared hinge: of fewer, screenings leave only a handful in work
 _MOST_INNER = 16  # inner weights per non-zero of the documents
 _REACH = 0.3  # part of tol that pairs may cost which the logistic loss leaves alone
 _AIM = 0.5  # of tol, as an epoch estimates the gap: then the first certificate is made
@@ -56,6 +57,8 @@ def fits_coupled(X: Matrix, loss: str, network: Network) -> bool:
     if not is_sparse(X) or loss == "hinge" or X.dtype != np.float32:
         return False
     if find_spec("linnaeus._kernels.coupled") is None:  # a working tree whose kernels were compiled before this one
+        return False
+    if loss == "squared_hinge" and X.shape[0] < _FEWEST_DOCUMENTS:
         return False
     vertices = max(network.n_leaves, network.n_inner)
     pairs, inner = X.shape[0] * network.n_leaves, X.shape[1] * network.n_inner
