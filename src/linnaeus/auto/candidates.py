@@ -37,9 +37,11 @@ __all__ = [
     "MIXTURE",
     "PLAIN",
     "PULLS",
+    "TEXTS",
     "Candidate",
     "Place",
     "applies",
+    "document_models",
     "feature_variants",
     "first_candidate",
     "larger_map",
@@ -53,6 +55,7 @@ PULLS = (0.0, 1.0, 10.0, float("inf"))  # from the joint model to one classifier
 LEARN = ("given", "closed", "frontier")
 PLAIN, LOG2, CHARS, MAP = "as they are", "log2 weighting", "characters", "rbf map"
 EMBEDDED = "words and wordllama"
+TEXTS = "texts"  # no features: documents as they were read, for models that take them
 MIXTURE = "Mixture"
 # Models of each family in the order in which they are tried; a search takes the first of each family first.
 FAMILIES: dict[str, tuple[str, ...]] = {
@@ -120,7 +123,7 @@ class Candidate:
         said += {"closed": ["learns closed sets"], "frontier": ["learns the most specific labels"]}.get(
             self.learn or "", []
         )
-        said += [] if self.features == PLAIN else [f"features: {self.features}"]
+        said += [] if self.features in (PLAIN, TEXTS) else [f"features: {self.features}"]
         return f"{self.model} ({', '.join(said)})" if said else self.model
 
 
@@ -166,9 +169,22 @@ def first_candidate(
     Candidate(model='OneVsRestSVM', features='as they are', C=1.0, learn='given', pull=None, sources=())
     """
     known = parameters_of(model)
+    features = TEXTS if model in registry.DOCUMENT_MODELS else features
     open_ = {name for name in ("C", "learn", "pull") if name in known and name not in fixed}
     learn = (learn or str(known["learn"])) if "learn" in open_ and known["learn"] in LEARN else None
     return Candidate(model, features, 1.0 if "C" in open_ else None, learn, 0.0 if "pull" in open_ else None)
+
+
+def document_models(features: Transformer | None, taxonomy: Taxonomy) -> list[str]:
+    """Models that take documents as they were read, where these are texts and the taxonomy has texts to find in them.
+
+    Examples
+    --------
+    >>> document_models(TextFeatures(), Taxonomy.flat(["a", "b"]))
+    []
+    """
+    words = isinstance(features, TextFeatures) and features.analyser().kind not in ("char", "char_wb")
+    return list(registry.DOCUMENT_MODELS) if words and len(taxonomy.texts) else []
 
 
 def make_model(candidate: Candidate, taxonomy: Taxonomy | None, scale: float, **usual: object) -> TaxonomyClassifier:

@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.base import clone
 
 from linnaeus.auto import measures
-from linnaeus.auto.candidates import MIXTURE, PLAIN, Candidate, Place, make_model, parameters_of
+from linnaeus.auto.candidates import MIXTURE, PLAIN, TEXTS, Candidate, Place, make_model, parameters_of
 from linnaeus.data.splits import kfold, train_test_split
 from linnaeus.decoding import CutOff, Decoder, ExpectedCut, InstanceCut, SCut, TopScores
 from linnaeus.decoding.base import stacked
@@ -192,7 +192,7 @@ class Evaluator:
             self.matrices[variant, part] = X, X_held
             self.seconds[variant] = self.seconds.get(variant, 0.0) + time.perf_counter() - began
             if variant not in self.scales:
-                self.scales[variant] = squared_length(X)
+                self.scales[variant] = 1.0 if variant == TEXTS else squared_length(X)
         return self.matrices[variant, part]
 
     def scale(self, variant: str) -> float:
@@ -244,7 +244,7 @@ class Evaluator:
             own = None if mixed.own is None else self._as_given(mixed.own[back], mixed, False)
             held = replace(mixed, S=mixed.S[back], Y=mixed.Y[back], documents=self.rows, own=own)
             front = {one.candidate.features for one in sources}
-            features = front.pop() if len(front) == 1 else PLAIN
+            features = front.pop() if len(front) == 1 else TEXTS if TEXTS in front else PLAIN
             candidate = Candidate(MIXTURE, features, C, sources=tuple(one.candidate for one in sources))
             way = "softmax" if self.one_label else "project"
             outcome = self._measured(candidate, sources[0].n_docs, held, way, began)
@@ -269,7 +269,9 @@ class Evaluator:
         for i, source in enumerate(candidate.sources):
             model: TaxonomyClassifier | Pipeline = self.model(source, **own)
             features = self.features(source.features)
-            if source.features != candidate.features and isinstance(features, KernelMap):
+            if candidate.features == TEXTS and features is not None:
+                model = Pipeline(model, clone(features))
+            elif source.features != candidate.features and isinstance(features, KernelMap):
                 model = Pipeline(model, clone(features).set_params(features=None))
             sources.append((f"source {i + 1}", model))
         assert candidate.C is not None
@@ -283,7 +285,7 @@ class Evaluator:
             rows = np.sort(np.random.default_rng(self.seed).permutation(len(learn))[:n_docs])
             model = self._begun(candidate, n_docs, **limit)
             weights = () if self.weights is None else (self.weights[learn][rows],)
-            model.fit(X[rows], self.Y[learn][rows], *weights)
+            model.fit(take_documents(X, rows), self.Y[learn][rows], *weights)
             S = np.concatenate([np.asarray(block, dtype=np.float32) for block in model.score_blocks(X_held)])
             parts.append((S, model.nodes_))
             own.append(model.answers(X_held))

@@ -36,8 +36,10 @@ from linnaeus.auto.candidates import (
     EMBEDDED,
     LOG2,
     PLAIN,
+    TEXTS,
     Candidate,
     Place,
+    document_models,
     feature_variants,
     first_candidate,
     larger_map,
@@ -170,6 +172,7 @@ class Search:
         for differs in (
             lambda one: _front(one) != _front(first),
             lambda one: one.candidate.model != first.candidate.model,
+            lambda one: one.candidate.features == TEXTS,
         ):
             others = (one for one in ranked if one.n_docs == self.evaluator.n_learn and one not in kinds)
             kinds += [one for one in others if differs(one)][:1]
@@ -306,7 +309,7 @@ class Search:
         learns: list[str | None] = list(self.evaluator.learnable) if "learn" in self.tuned else [None]
         if by_ranking and "closed" in learns:  # what the area is of
             learns.sort(key=lambda learn: learn != "closed")
-        variants = [name for name in self.evaluator.variants if name not in self._larger_maps()]
+        variants = [name for name in self.evaluator.variants if name not in {TEXTS, *self._larger_maps()}]
         variants = sorted(variants, key=lambda name: "map" not in name) if "features" in self.tuned else [PLAIN]
         tried = [self.measure(self._first(flat, features, learns[0]), n_docs) for features in variants]
         if usual and self.budget is not None:  # ten times a flat fit, whatever the features
@@ -480,7 +483,13 @@ def _together(outcomes: Iterable[Outcome]) -> list[Outcome]:
         return []
     first = outcomes[0].candidate.features
     apart = {LOG2, CHARS, EMBEDDED}
-    return [one for one in outcomes if one.candidate.features == first or not apart & {first, one.candidate.features}]
+    return [
+        one
+        for one in outcomes
+        if TEXTS in (first, one.candidate.features)  # then every source has its own features
+        or one.candidate.features == first
+        or not apart & {first, one.candidate.features}
+    ]
 
 
 def search(
@@ -555,6 +564,9 @@ def search(
         models = models_for(Y, taxonomy)
         if taxonomy.n_edges == 0 and FLAT not in models:
             models = [FLAT, *models]
+        more = document_models(features, taxonomy)
+        models += more
+        variants |= dict.fromkeys([TEXTS] if more else [])
         models = [name for name in models if set(parameters) <= set(parameters_of(name))]
         if not models:
             raise ParameterError(f"None of the models that fit the documents has all of {', '.join(parameters)}.")
