@@ -118,7 +118,8 @@ class Pipeline(BaseEstimator):
         decoder = make_decoder(self.decoder) if isinstance(self.decoder, str) else self.decoder
         to_fit = isinstance(decoder, CutOff) and not decoder.fitted
         model = clone(self.model)
-        fit_parameters = self._with_label_features(model.taxonomy, fit_parameters)
+        # A pipeline as a model, such as a source of a mixture, has its own parameters and adds the texts itself.
+        fit_parameters = self._with_label_features(getattr(model, "taxonomy", None), fit_parameters)
         if to_fit:
             share_time(model, FOLDS + 1)
         self.model_ = model.fit(X, y, sample_weight, **fit_parameters)
