@@ -15,6 +15,9 @@ Words that many labels have get a gain of their own, the others the common gain 
 were left out. A map with word embeddings on both sides (t_n in K dimensions to weights through a K x K matrix) was
 measured as well and did not find more on nodes left out.
 
+Weights of nodes with few documents are small, and gains with them: all gains are multiplied by the number that tells
+best the labels of nodes held out from those of their parents (`text_strength`).
+
 Scores of nodes with 0, 1-2, 3-5 and more training documents are not comparable: margins of rare nodes are smaller.
 `GroupScales` fits P(label | score) = sigma(a s + b) to each group on held-out documents, and s' = (a s + b - b') / a'
 brings a group to the scale (a', b') of nodes with many documents. Both are linear, so they end in the weights.
@@ -48,7 +51,9 @@ _FEW_KNOWN = 0.1  # a smaller share of nodes with a known word is a warning
 _MOST_DOCUMENTS = 50.0  # documents of a node beyond which it says no more about gains
 _RIDGES = (0.1, 1.0, 10.0, 100.0, 1000.0)
 _LEAST_POSITIVE = 5  # pairs of document and label that a group needs for a scale of its own
-_BINS = 256
+_MOST_NEGATIVE = 200_000  # negative pairs that a curve is fitted to
+_LOGISTIC_RIDGE = 1e-2
+_MOST_STRENGTH = 100.0
 
 
 # -- texts as features -------------------------------------------------------------------------------------------------
@@ -219,6 +224,10 @@ class LabelGains:
     common: float
     ridge: float
     residual: float
+
+    def times(self, strength: float) -> LabelGains:
+        """All gains multiplied by a number."""
+        return replace(self, gains=self.gains * strength, common=self.common * strength)
 
     def prior(self, T: CSR) -> CSR:
         """p_n = g * t_n of all nodes, n_nodes x n_features."""
@@ -397,46 +406,80 @@ def _logit(p: float) -> float:
     return float(np.log(p) - np.log1p(-p))
 
 
+def text_strength(parents: FloatArray, texts: FloatArray, Y: BoolArray) -> float:
+    """How much a unit of the score of the text counts beside one of the parents, for nodes without documents.
+
+    Weights of nodes with few documents are small, and so are gains learned from them; what decides is whether the text
+    tells the labels of held-out nodes, by P(label) = sigma(a parents + strength a texts + b).
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> parents, texts = rng.normal(size=(2, 5000, 2))
+    >>> Y = rng.random((5000, 2)) < 1 / (1 + np.exp(-parents - 3 * texts))
+    >>> 2.5 < text_strength(parents, texts, Y) < 3.5
+    True
+    """
+    if Y.sum() < _LEAST_POSITIVE or not texts.any():
+        return 1.0
+    rows = _sampled(Y.ravel())
+    fitted = _logistic(np.column_stack([parents.ravel()[rows], texts.ravel()[rows]]), Y.ravel()[rows], Y.size)
+    a, text = float(fitted[0]), float(fitted[1])
+    if text <= 0:
+        return 0.0
+    return _MOST_STRENGTH if a * _MOST_STRENGTH <= text else text / a
+
+
+def _sampled(y: BoolArray) -> IntArray:
+    """All positive pairs, and negative ones at equal distances where there are many."""
+    negative = np.flatnonzero(~y)
+    return np.concatenate([np.flatnonzero(y), negative[:: max(1, len(negative) // _MOST_NEGATIVE)]])
+
+
 def _logistic_curve(s: FloatArray, y: BoolArray) -> tuple[float, float] | None:
-    """a > 0 and b of P(y | s) = sigma(a s + b) by Newton's method on bins of scores; None if scores say nothing."""
+    """a > 0 and b of P(y | s) = sigma(a s + b); None if scores say nothing."""
+    rows = _sampled(y)
+    if not np.ptp(s[rows]) > 0:
+        return None
+    a, b = _logistic(s[rows, None], y[rows], len(y)).tolist()
+    return (a, b) if a > 1e-6 else None
+
+
+def _logistic(F: FloatArray, y: BoolArray, n: int) -> FloatArray:
+    """Weights and constant of a logistic regression; negative rows stand for all of the ``n`` pairs that are negative.
+
+    Features are standardised, with a small ridge, so that separable classes have a finite solution.
+    """
     from scipy.special import expit
 
-    s = s.astype(np.float64)
-    edges = np.unique(
-        np.concatenate([np.quantile(s, np.linspace(0, 1, _BINS)), np.quantile(s[y], np.linspace(0, 1, _BINS))])
-    )
-    at = np.searchsorted(edges, s)
-    n = np.bincount(at)
-    used = n > 0
-    x, n, positive = np.bincount(at, s)[used] / n[used], n[used].astype(np.float64), np.bincount(at, y)[used]
-    spread = float(s.std())
-    if not spread > 0:
-        return None
-    mean = float(s.mean())
-    z = (x - mean) / spread
-    a, b = 1.0, _logit((positive.sum() + 0.5) / (n.sum() + 1))
-    target = positive / n
+    F = np.asarray(F, np.float64)
+    mean, spread = F.mean(axis=0), np.maximum(F.std(axis=0), 1e-12)
+    Z = np.column_stack([(F - mean) / spread, np.ones(len(F))])
+    positive = int(y.sum())
+    weight = np.where(y, 1.0, (n - positive) / max(1, len(y) - positive))
+    ridge = np.full(Z.shape[1], _LOGISTIC_RIDGE)
+    ridge[-1] = 1e-9
+    w = np.zeros(Z.shape[1])
+    w[-1] = _logit((positive + 0.5) / (n + 1.0))
 
-    def loss(a: float, b: float) -> float:
-        t = a * z + b
-        return float(n @ (np.logaddexp(0, t) - target * t)) + 0.5 * (a * a) * 1e-2
+    def loss(w: FloatArray) -> float:
+        t = Z @ w
+        return float(weight @ (np.logaddexp(0, t) - y * t) + 0.5 * ridge @ w**2)
 
-    value = loss(a, b)
+    value = loss(w)
     for _ in range(100):
-        p = expit(a * z + b)
-        d, h = n * (p - target), n * p * (1 - p)
-        gradient = np.array([d @ z + 1e-2 * a, d.sum()])
-        H = np.array([[h @ z**2 + 1e-2, h @ z], [h @ z, h.sum() + 1e-9]])
-        step = np.linalg.solve(H, gradient)
-        if abs(gradient @ step) < 1e-10 * max(1.0, value):
+        p = expit(Z @ w)
+        gradient = Z.T @ (weight * (p - y)) + ridge * w
+        step = np.linalg.solve(Z.T @ (Z * (weight * p * (1 - p))[:, None]) + np.diag(ridge), gradient)
+        if gradient @ step < 1e-10 * max(1.0, value):
             break
         length = 1.0
-        while length > 1e-6 and loss(a - length * step[0], b - length * step[1]) > value:
+        while length > 1e-6 and loss(w - length * step) > value:
             length /= 2
-        a, b = a - length * step[0], b - length * step[1]
-        value = loss(a, b)
-    a, b = a / spread, b - a * mean / spread
-    return (float(a), float(b)) if a > 1e-6 else None
+        w = w - length * step
+        value = loss(w)
+    weights = w[:-1] / spread
+    return np.append(weights, w[-1] - weights @ mean)
 
 
 # -- explanations ------------------------------------------------------------------------------------------------------

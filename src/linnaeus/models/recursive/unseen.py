@@ -2,7 +2,7 @@
 
     1. A fifth of the documents is held out, and so are the labels of a fifth of the nodes with few documents.
     2. A fit of the others, without prior weights: from how far the weights of its leaves are from their centres the
-       gains of words are learned (`label_priors`).
+       gains of words are learned, and on the held-out nodes how much texts count beside parents (`label_priors`).
     3. The same fit with the prior weights, from there on; held-out documents give a scale to nodes with 0, 1-2, 3-5 and
        more documents.
     4. The fit of all documents with the prior weights; nodes without documents get the weights of their place in the
@@ -26,7 +26,15 @@ from sklearn.exceptions import ConvergenceWarning
 from linnaeus.data.check import Problem
 from linnaeus.engine.limits import Clock, blocks
 from linnaeus.errors import ParameterError
-from linnaeus.models.label_priors import GROUPS, GroupScales, LabelGains, choose_ridge, group_of, nodes_with_texts
+from linnaeus.models.label_priors import (
+    GROUPS,
+    GroupScales,
+    LabelGains,
+    choose_ridge,
+    group_of,
+    nodes_with_texts,
+    text_strength,
+)
 from linnaeus.models.recursive.inner import entries_at
 from linnaeus.models.recursive.leaves import LeafSolver
 from linnaeus.models.recursive.network import links_of, unlabelled_weights
@@ -84,6 +92,8 @@ def fit_all_nodes(model: RecursiveModel, problem: Problem, T: CSR) -> None:
         warnings.simplefilter("ignore", ConvergenceWarning)
         model._fit_joint(learn, clock=_part(clock, 0.35), tol=tol, on_trial=True)
         gains = _learned_gains(model, learn, T)
+        if trial is not None:
+            gains = gains.times(_strength(model, trial, gains.prior(T)))
         P = gains.prior(T)
         scales = GroupScales.identity()
         if trial is not None:
@@ -155,6 +165,15 @@ def _network(model: RecursiveModel, unseen: IntArray) -> Callable[[FloatArray], 
     """From weights, or scores, of the labels (rows) to those of nodes without documents; prior weights apart."""
     links = links_of(model.taxonomy_, model.nodes_, **model._link_options)
     return unlabelled_weights(links, model.taxonomy_, unseen)
+
+
+def _strength(model: RecursiveModel, trial: _Trial, P: CSR) -> float:
+    """How much the texts of nodes without documents count beside their parents, on the held-out documents."""
+    unseen = _unseen(model)
+    if not len(unseen):
+        return 1.0
+    parents = _network(model, unseen)(model._scores(trial.X))
+    return text_strength(parents, _dense(P[unseen] @ trial.X.T).T, trial.Y[:, unseen])
 
 
 def _scales(model: RecursiveModel, trial: _Trial, P: CSR, problem: Problem) -> GroupScales:
