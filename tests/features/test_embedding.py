@@ -132,6 +132,13 @@ def test_documents_without_known_words_have_no_embedding() -> None:
     assert features.known_terms(["", "zebra", "cat and zebra"]).tolist() == [0, 0, 2]
 
 
+def test_without_weight_only_terms_are_known() -> None:
+    features = EmbeddedText(TextFeatures(), weight=0, dimension=3, texts=["tiger cat", "tiger dog"]).fit(TEXTS)
+    assert features.known_terms(["tiger", "cat"]).tolist() == [0, 1]
+    assert features.word_parts(["tiger cat"]).words == []
+    assert features.transform(["tiger"]).nnz == 0
+
+
 def test_words_sum_to_the_embedding_exactly() -> None:
     features = EmbeddedText(TextFeatures(fields={"title": 2.0, "body": 1.0}), dimension=3)
     records = [{"title": text.split()[1], "body": text} for text in TEXTS]
@@ -173,13 +180,13 @@ def test_the_closed_form_is_a_fit_without_each_document() -> None:
             np.testing.assert_allclose(scores[i], K[i, rest] @ fitted, atol=1e-8)
 
 
-def test_an_embedding_that_says_nothing_gets_no_weight() -> None:
+def test_an_embedding_that_says_nothing_gets_the_smallest_weight() -> None:
     rng = np.random.default_rng(0)
     labels = np.repeat(np.arange(4), 30)
     terms = sparse.csr_array(np.eye(4)[labels])
     noise = rng.normal(size=(120, 20))
     noise /= np.linalg.norm(noise, axis=1, keepdims=True)
-    assert held_out_weight(terms, noise, np.eye(4)[labels]) == 0.0
+    assert held_out_weight(terms, noise, np.eye(4)[labels]) == 0.1
     assert held_out_weight(sparse.csr_array(noise), np.eye(4)[labels], np.eye(4)[labels]) == 1.0
 
 

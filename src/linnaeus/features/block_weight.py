@@ -6,7 +6,8 @@ several w; the log-loss of a soft-max of its answers on held-out documents decid
     K = T T' + w^2 E E'
 
 Where E does not depend on the documents, every document is left out once, in closed form: the residual of document i is
-row i of  (K + penalty)^(-1) Y  over entry i of the diagonal of the inverse. Where E is learned from the documents, it
+row i of  (K + penalty)^(-1) Y  over entry i of the diagonal of the inverse. The weight is at least 0.1 then, which does
+no harm, so that words of no training document count. Where E is learned from the documents, it
 is learned without those of a fold, and has a weight only if there are 200 documents and labels of the folds are ranked
 higher with it, by more than two standard errors.
 
@@ -55,7 +56,7 @@ def held_out_weight(terms: CSR, block: FloatArray | Block, y: object, random_sta
     Returns
     -------
     float
-        One of `WEIGHTS`; 0.5 where labels are missing or do not differ.
+        One of `WEIGHTS`, 0 only for a block that is learned; 0.5 where labels are missing or do not differ.
 
     Examples
     --------
@@ -78,9 +79,9 @@ def held_out_weight(terms: CSR, block: FloatArray | Block, y: object, random_sta
         products = _products(block[rows])
         losses = [
             min(_log_loss(S, targets) for S in _left_out_scores(of_terms + weight**2 * products, targets))
-            for weight in WEIGHTS
+            for weight in WEIGHTS[1:]
         ]
-    return WEIGHTS[int(np.argmin(losses))]
+    return WEIGHTS[1 + int(np.argmin(losses))]
 
 
 def _products(E: FloatArray) -> FloatArray:

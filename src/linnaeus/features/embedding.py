@@ -57,8 +57,9 @@ class EmbeddedText(TransformerMixin, BaseEstimator):
         "own" learns vectors of words from the documents; "wordllama" takes those of the package of this name; else the
         folder of a model2vec model. The last two need ``pip install 'linnaeus[embeddings]'``.
     weight : float or "auto", default="auto"
-        Length of the embedding of a document, where its terms have length 1. "auto" is the one of 0 to 1 that
-        predicts labels of left-out documents best, and 0.5 without labels; see `block_weight`.
+        Length of the embedding of a document, where its terms have length 1. "auto" is the one of 0.1 to 1 that
+        predicts labels of left-out documents best, 0 where own vectors do not help, and 0.5 without labels; see
+        `block_weight`.
     dimension : int, default=100
         Length of own vectors.
     max_terms : int, default=20000
@@ -289,7 +290,7 @@ class EmbeddedText(TransformerMixin, BaseEstimator):
         parts /= first if first > 0 else 1.0
         second = float(np.linalg.norm(parts.sum(axis=0) - self.mean_))
         factor = self.weight_ / second if first > 0 and second > 1e-6 else 0.0
-        known = np.flatnonzero(np.abs(parts).sum(axis=1) > 0)
+        known = np.flatnonzero(np.abs(factor * parts).sum(axis=1) > 0)
         return WordParts([words[i] for i in known], factor * parts[known], -factor * self.mean_.astype(np.float64))
 
     def known_terms(self, documents: object) -> IntArray:
@@ -308,6 +309,8 @@ class EmbeddedText(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "mean_")
         columns = columns_of(documents, self.features_.weights_, self.features_.kinds_)
         counts, words = self._counts(columns, len(next(iter(columns.values()), ())))
+        if self.weight_ == 0:
+            return self.features_.known_terms(documents)
         has_vector = np.abs(self.vectors_.vectors(words)).sum(axis=1) > 0
         embedded = np.bincount(
             np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))[has_vector[counts.indices]],
