@@ -42,6 +42,7 @@ from linnaeus import (
 from linnaeus.errors import LinnaeusError
 from linnaeus.features import (
     DenseFeatures,
+    EmbeddedText,
     KernelMap,
     SpectrumFeatures,
     SpectrumKernel,
@@ -105,6 +106,8 @@ def models() -> Iterator[tuple[str, Any]]:
     yield "dense", vectors.fit(X[:6, :5].toarray(), labels, feature_names=list("abcde"))
     mapped = Pipeline(RRSVM(trees, random_state=0), KernelMap(DenseFeatures(), 4, projection=3))
     yield "feature-map", mapped.fit(X[:6, :5].toarray(), labels, feature_names=list("abcde"))
+    embedded = Pipeline(RRSVM(trees, random_state=0), EmbeddedText(TextFeatures(), weight=0.5, dimension=3))
+    yield "embedding", embedded.fit(TEXTS, labels)
     yield "LexicalModel", LexicalModel(trees).fit(TEXTS, labels)
     yield "spectrum", Pipeline(RRSVM(trees, random_state=0), SpectrumFeatures(p=2)).fit(SEQUENCES, labels)
     kernels = {"spectrum": SpectrumKernel(p=2), "gaps": SubsequenceKernel(p=2)}
