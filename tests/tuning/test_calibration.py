@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,9 +23,12 @@ from linnaeus import (
     metrics,
 )
 from linnaeus.decoding import LeastCost, LeastHLoss
+from linnaeus.decoding.probability.curves import fit_calibrator
+from linnaeus.decoding.probability.risk import fit_risk
 from linnaeus.errors import LinnaeusError
 from linnaeus.models import promises
 from linnaeus.taxonomy.closure import is_closed
+from linnaeus.tuning import calibration
 from tests.contracts.configurations import documents, taxonomy
 
 
@@ -265,3 +269,29 @@ def test_logarithms_of_probabilities_are_there_where_probabilities_are() -> None
     np.testing.assert_allclose(np.exp(pipe.predict_log_proba(X)), pipe.predict_proba(X))
     linnaeus.calibrate(model, X, y, cv=3)
     np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
+
+
+def test_promises_from_cross_validation_hold_for_labels_with_few_documents() -> None:
+    rng = np.random.default_rng(0)
+    tax = Taxonomy.from_paths([[f"{top}", f"{top}{end}"] for top in "ABCDEF" for end in "0123456789"])
+    leaves = np.flatnonzero(tax.is_leaf)
+
+    def scored(n: int):
+        y = rng.integers(len(leaves), size=n)
+        S = rng.normal(-1.5, 0.5, size=(n, len(leaves)))
+        S[np.arange(n), np.where(rng.random(n) < 0.5, rng.integers(len(leaves), size=n), y)] += 1.5
+        return S, tax.indicator([[str(tax.names[leaves[i]])] for i in y])
+
+    S, Y = scored(1500)  # 25 documents of each label: a half would have too few for an isotonic curve
+    curves = partial(fit_calibrator, taxonomy=tax, columns=leaves, coherent="project", labels=leaves, single=True)
+    curve = curves(S, Y)
+    P = calibration._crossed(S, Y, curves, curve, 0)
+    control = fit_risk(P, tax.close(Y, keep_root=False), curve.nodes, exact=False, single=True)
+    new, gold = scored(4000)
+    gold = tax.close(gold, keep_root=False)
+    for rules in (None, {"leaves_only": True}):
+        for risk in (0.1, 0.2, 0.3):
+            threshold = control.threshold(risk, tax, rules=rules)
+            found = control.answers(curve(new, tax, leaves), threshold, tax, curve.nodes, rules)
+            wrong = np.asarray((found - found.multiply(gold)).sum(axis=1)).ravel() > 0
+            assert wrong.mean() < risk + 0.03, (rules, risk)

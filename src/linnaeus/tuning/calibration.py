@@ -8,7 +8,6 @@ learned from fewer documents than the model that answers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -28,6 +27,10 @@ from linnaeus.typing import CSR, FloatArray, IntArray
 __all__ = ["calibrate", "coherent_way", "node_shares"]
 
 C = TypeVar("C", bound=Classifier)
+
+# Maximum number of parts of the documents for which curves are fitted on the others, and of scores in all these fits,
+# beyond which the parts are fewer.
+_PARTS, _FITTED = 5, 10_000_000
 
 
 def calibrate(
@@ -118,7 +121,7 @@ def calibrate(
         P[estimator.known_terms(X) == 0] = 0.0  # nothing is promised of documents without a known feature
     else:
         curve = fit_curves(S, Y)
-        P = _crossed(S, Y, halves, fit_curves, len(curve.nodes))
+        P = _crossed(S, Y, fit_curves, curve, random_state)
     estimator.calibrator_ = curve
     estimator.risk_control_ = fit_risk(P, gold, curve.nodes, loss, ordering=ordering, exact=exact, single=single)
     return model
@@ -153,15 +156,20 @@ def _by_folds(
     return np.asarray(S, dtype=np.float64), held.Y, held.nodes
 
 
-def _crossed(
-    S: FloatArray, Y: CSR, halves: Sequence[IntArray], fit_curves: partial[Calibrator], n_nodes: int
-) -> FloatArray:
-    """Probabilities of each half under curves fitted on the other one."""
-    P = np.zeros((len(S), n_nodes))
+def _crossed(S: FloatArray, Y: CSR, fit_curves: partial[Calibrator], whole: Calibrator, seed: int | None) -> FloatArray:
+    """Probabilities of each part of the documents under curves fitted on the other parts.
+
+    They have to be distributed as those of new documents are under the ``whole`` curves, of all documents: thresholds
+    on them decide what is answered. Curves of few documents are flatter, so that there are many parts, and of the same
+    kind, isotonic or not, for every node.
+    """
+    P = np.zeros((len(S), len(whole.nodes)))
     low = float(S[np.isfinite(S)].min(initial=0.0))
     scores = np.where(np.isfinite(S), S, low)
-    for here, there in (halves, halves[::-1]):
-        P[here] = fit_curves(S[there], Y[there])(
-            scores[here], fit_curves.keywords["taxonomy"], fit_curves.keywords["columns"]
-        )
+    n_parts = min(int(np.clip(_FITTED // max(S.size, 1), 2, _PARTS)), len(S))
+    part = np.random.default_rng(seed).permutation(len(S)) % n_parts
+    for here in range(n_parts):
+        curve = fit_curves(S[part != here], Y[part != here], stepped=whole.stepped)
+        known = fit_curves.keywords
+        P[part == here] = curve(scores[part == here], known["taxonomy"], known["columns"])
     return P

@@ -128,6 +128,11 @@ class Calibrator:
             P[:, j] = np.interp(F[:, j], self.x[knots], self.y[knots])
         return np.clip(P, _EDGE, 1.0 - _EDGE)
 
+    @property
+    def stepped(self) -> IntArray:
+        """The nodes that have isotonic curves."""
+        return self.nodes[np.diff(self.indptr) > 0]
+
     def to_dict(self) -> dict[str, object]:
         """Its fields, for the store."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
@@ -145,6 +150,7 @@ def fit_calibrator(
     labels: npt.ArrayLike | None = None,
     single: bool = False,
     shares: FloatArray | None = None,
+    stepped: npt.ArrayLike | None = None,
 ) -> Calibrator:
     """Curves fitted on scores of documents that the model has not seen.
 
@@ -170,6 +176,8 @@ def fit_calibrator(
         Whether every document has one label, so that their probabilities sum to 1.
     shares : ndarray of shape (n_nodes,), default=None
         The share of documents at or below every node, where it is known from more documents than these.
+    stepped : array-like of int, default=None
+        Nodes that have isotonic curves, where these were chosen on more documents; None: all with enough documents.
 
     Returns
     -------
@@ -212,7 +220,7 @@ def fit_calibrator(
     if coherent == "product":
         use &= _parents_hold(gold, taxonomy)
     depth, share = taxonomy.depth[nodes], None if shares is None or coherent == "product" else shares[nodes]
-    curves = _fitted(F[:, nodes], gold[:, nodes], use[:, nodes], depth, nodes, method, coherent, own, share)
+    curves = _fitted(F[:, nodes], gold[:, nodes], use[:, nodes], depth, nodes, method, coherent, own, share, stepped)
     if single or curves.own:
         return replace(curves, labels=carried, single=single)
     x, y = _label_curve(S, held, carried)
@@ -229,6 +237,7 @@ def _fitted(
     coherent: str,
     own: bool,
     shares: FloatArray | None,
+    stepped: npt.ArrayLike | None,
 ) -> Calibrator:
     m = len(nodes)
     n_docs, n_positive = use.sum(axis=0), (gold & use).sum(axis=0)
@@ -243,8 +252,10 @@ def _fitted(
     slope[some[rising]], offset[some[rising]] = own_slope[rising], own_offset[rising]
     knots: list[tuple[FloatArray, FloatArray]] = [(np.empty(0), np.empty(0))] * m
     if method == "isotonic":
-        often = (n_docs >= _ENOUGH_DOCS) & (n_positive >= _ENOUGH_POSITIVES) & (n_positive < n_docs)
-        for j in np.flatnonzero(often):
+        often = (n_docs >= _ENOUGH_DOCS) & (n_positive >= _ENOUGH_POSITIVES)
+        if stepped is not None:
+            often = np.isin(nodes, np.asarray(stepped)) & (n_positive > 0)
+        for j in np.flatnonzero(often & (n_positive < n_docs)):
             knots[j] = _steps(F[use[:, j], j], gold[use[:, j], j])
     indptr = np.cumsum([0, *(len(x) for x, _ in knots)])
     x, y = (np.concatenate([pair[i] for pair in knots]) for i in (0, 1))
