@@ -17,9 +17,13 @@ def test_a_calibrated_model_answers_at_a_risk(linnaeus, trained) -> None:
     assert [row["threshold"] is None for row in found["promises"]] == [True, True, False, False, False, False]
     assert found["promises"][0]["threshold_of_answered"] is None
     result = linnaeus("predict", trained / "model", trained / "docs.jsonl", "--risk", 0.2, "--probabilities")
-    scores = [entry["score"] for line in result.out.splitlines() for entry in json.loads(line)["labels"]]
-    assert scores
-    assert all(score is None or 0 <= score <= 1 for score in scores)
+    values = [entry["probability"] for line in result.out.splitlines() for entry in json.loads(line)["labels"]]
+    assert values
+    assert all(0 <= value <= 1 for value in values)
+    for more in ((), ("--closed",), ("--top", 2)):
+        result = linnaeus("predict", trained / "model", trained / "docs.jsonl", "--probabilities", *more)
+        entries = [entry for line in result.out.splitlines() for entry in json.loads(line)["labels"]]
+        assert all(0 <= entry["probability"] <= 1 and "score" not in entry for entry in entries)
     assert linnaeus("predict", trained / "model", trained / "docs.jsonl", "--risk", 0.001).code == 2
 
 

@@ -86,8 +86,8 @@ def test_a_kill_while_saving_leaves_the_old_model(linnaeus, learner, monkeypatch
 def test_other_models_say_that_they_cannot(linnaeus, trained) -> None:
     result = linnaeus("learn", trained / "model", trained / "docs.jsonl")
     assert result.code == 1
-    assert "OneVsRestSVM cannot continue learning; models that can: " in result.err
-    assert "HierarchicalPerceptron, Hieron" in result.err
+    assert "OneVsRestSVM models cannot continue learning; OneVsRestPA, EdgePA, HierarchicalPerceptron" in result.err
+    assert "To train one: linnaeus train --model OneVsRestPA" in result.err
 
 
 def test_labels_outside_the_taxonomy_are_named_or_dropped(linnaeus, learner) -> None:

@@ -168,7 +168,7 @@ def test_probabilities_are_between_zero_and_one(linnaeus, files) -> None:
     linnaeus("train", "-t", files / "topics.tsv", "-d", files / "docs.jsonl", "-o", files / "blr", "-m", "BLR")
     result = linnaeus("predict", files / "blr", files / "docs.jsonl", "--top", 4, "--probabilities")
     for line in map(json.loads, result.out.splitlines()):
-        scores = [entry["score"] for entry in line["labels"]]
+        scores = [entry["probability"] for entry in line["labels"]]
         assert sum(scores) == pytest.approx(1, abs=1e-4)
         assert scores == sorted(scores, reverse=True)
 
@@ -212,7 +212,7 @@ def test_a_reader_that_has_enough_is_no_error(trained, command) -> None:
         ["bash", "-c", f"set -o pipefail; {command}"], cwd=trained, capture_output=True, text=True, env=environment
     )
     assert found.returncode == 0
-    notes = ("columns:", "are training documents")
+    notes = ("columns:", "equal to training documents")
     assert [line for line in found.stderr.splitlines() if not any(words in line for words in notes)] == []
     assert len(found.stdout.splitlines()) == 1
 
@@ -340,3 +340,14 @@ def test_a_text_given_as_a_file_name_is_told_apart(linnaeus, trained) -> None:
     result = linnaeus("predict", trained / "model", "a cat on a leash")
     assert result.code == 1
     assert "No such file or directory: a cat on a leash (the text of a document is given as --document)" in result.err
+
+
+def test_answers_of_an_expected_cut_have_the_probabilities_that_it_used(linnaeus, trained) -> None:
+    data = ["-t", trained / "topics.tsv", "-d", trained / "docs.jsonl", "-o", trained / "cut"]
+    model = ["--model", "OneVsRestSVM", "--budget", 0, "--decoder", "expected,measure=hierarchical_f1"]
+    assert linnaeus("train", *data, *model).code == 0
+    result = linnaeus("predict", trained / "cut", trained / "docs.jsonl", "--closed")
+    assert result.code == 0, result.err
+    entries = [entry for line in result.out.splitlines() for entry in json.loads(line)["labels"]]
+    assert {entry["label"] for entry in entries if entry["score"] is None} == {"Animals", "Plants"}
+    assert all(0 < entry["probability"] <= 1 for entry in entries)

@@ -83,3 +83,14 @@ def test_a_model_with_a_kernel_takes_sequences_as_they_are(linnaeus, proteins) -
     assert [label["label"] for label in json.loads(run.out.splitlines()[2])["labels"]] == ["2.2"]
     result = train(linnaeus, proteins, "--model", "HM3", "--set", "kernel=spectrum:3", "--features", "spectrum:3")
     assert "takes sequences as they are" in " ".join(result.err.split())
+
+
+def test_sequences_given_to_a_model_of_several_fields_are_called_sequences(linnaeus, tmp_path) -> None:
+    rows = [("a goal", "kick it", "Sports"), ("a vote", "count it", "Politics")] * 5
+    (tmp_path / "docs.csv").write_text("title;body;label\n" + "".join(";".join(row) + "\n" for row in rows))
+    (tmp_path / "new.fasta").write_text(">P1\nMKVLAAGIW\n")
+    data = ["-d", tmp_path / "docs.csv", "-o", tmp_path / "model", "--text", "title", "--text", "body", "--min-df", 1]
+    assert linnaeus("train", *data).code == 0
+    result = linnaeus("predict", tmp_path / "model", tmp_path / "new.fasta")
+    assert result.code == 1
+    assert "new.fasta holds sequences; the model was trained on texts with the fields 'title', 'body'." in result.err

@@ -77,7 +77,7 @@ def test_a_given_test_file_is_measured_on(linnaeus, files) -> None:
     ("arguments", "words"),
     [
         (["--models", "RRSVN"], "did you mean 'RRSVM'"),
-        (["--budget", "soon"], "--budget='soon'"),
+        (["--budget", "soon"], "--budget soon; expected seconds"),
         (["--measure", "micro_f"], "did you mean 'micro_f1'"),
         (["--folds", "1"], "folds=1"),
         (["--folds", "3", "--test-size", "0.5"], "one of --test, --folds and --test-size"),

@@ -61,7 +61,7 @@ def test_a_training_stopped_by_the_time_keeps_its_checkpoint(linnaeus, files) ->
     [
         ("--max-time", "soon", "--max-time='soon'; expected seconds"),
         ("--max-memory", "much", "--max-memory='much'; expected bytes"),
-        ("--max-memory", "1MB", "max_memory is 1.00 MB, but the fit takes at least"),
+        ("--max-memory", "1MB", "The memory limit is 1.00 MB, but the fit takes at least"),
     ],
 )
 def test_limits_that_cannot_be_kept_are_wrong_usage(linnaeus, files, option, value, message) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from linnaeus.data import Dataset, drop_duplicates, drop_overlap
-from linnaeus.data.duplicates import first_occurrence
+from linnaeus.data.duplicates import first_occurrence, share_seen, sketch
 from linnaeus.errors import ParameterError
 
 
@@ -71,3 +71,9 @@ def test_the_first_is_kept_and_labels_are_merged_if_asked() -> None:
 def test_test_documents_seen_in_training_are_dropped() -> None:
     train, test = Dataset(sequences=["A", "C"]), Dataset(sequences=["G", "A", "G"])
     assert drop_overlap(train, test).sequences == ["G", "G"]
+
+
+def test_the_share_of_seen_documents_is_estimated_for_documents_that_repeat() -> None:
+    train = Dataset(fields={"text": [f"title {i % 500}" for i in range(5000)]})  # 500 different ones
+    new = Dataset(fields={"text": [f"title {i % 1000}" for i in range(4000)]})
+    assert abs(share_seen(new, sketch(train)) - 0.5) < 0.15

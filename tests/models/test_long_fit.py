@@ -271,7 +271,7 @@ def test_weights_on_disk_are_the_same_and_predict_from_the_mapping(tmp_path, set
 
 def test_a_limit_that_cannot_be_kept_is_refused_with_the_least(tmp_path) -> None:
     X, labels = problem()
-    with pytest.raises(ParameterError, match="max_memory is 1.00 MB, but the fit takes at least .* MB"):
+    with pytest.raises(ParameterError, match="The memory limit is 1.00 MB, but the fit takes at least .* MB"):
         OneVsRestSVM(WIDE, max_memory="1MB", checkpoint=tmp_path / "c").fit(X, labels)
     assert not (tmp_path / "c").exists()
 

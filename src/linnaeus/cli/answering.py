@@ -1,9 +1,9 @@
 """Answers of a saved model, one record per document: the work behind `linnaeus predict`.
 
-A record has the id of the document, its ``labels`` (best first; each with name, score and path), the number of
-``known_terms`` and a ``status``: answered, empty (the model assigns no label), or unknown (no term of the document is
-known to the model, so the answer would not depend on the document). Under a promised risk the status is coded, or
-review with the reason and the most probable labels.
+A record has the id of the document, its ``labels`` (best first; each with name, path, and score or probability; both
+where the cut-off decided by a probability), the number of ``known_terms`` and a ``status``: answered, empty (the model
+assigns no label), or unknown (no term of the document is known to the model, so the answer would not depend on the
+document). Under a promised risk the status is coded, or review with the reason and the most probable labels.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from linnaeus.cli.risk import PromisedRisk, review_entry
 from linnaeus.cli.tables import LabelEntry, Record, ScoredSet
-from linnaeus.decoding import Decoder, RankedSets, Rules
+from linnaeus.decoding import Decoder, ExpectedCut, RankedSets, Rules
 from linnaeus.errors import ParameterError
 from linnaeus.models.requests import candidates, check_feasible
 from linnaeus.order import best_columns
@@ -32,7 +32,8 @@ __all__ = ["ANSWERED", "CODED", "EMPTY", "REVIEW", "UNKNOWN", "Answering"]
 ANSWERED, EMPTY, UNKNOWN = "answered", "empty", "unknown"
 CODED, REVIEW = "coded", "review"  # under a promised risk
 _BATCH = 4096
-Row = list[tuple[int, float | None]]  # (node, score) of the labels of a document, best first
+# Labels of a document, best first: the node, its score (or probability, if requested), the probability of a cut-off.
+Row = list[tuple[int, float | None, float | None]]
 
 
 @dataclass
@@ -82,7 +83,7 @@ class Answering:
             unknown = not known[i]
             self.n_unknown += unknown
             withheld = unknown and not self.answer_unknown
-            labels = [] if withheld else [self._entry(node, score) for node, score in row]
+            labels = [] if withheld else [self._entry(*label) for label in row]
             status = UNKNOWN if withheld else ANSWERED if labels else EMPTY
             record: Record = {"id": names[i], "labels": labels, "known_terms": known[i], "status": status}
             if sets is not None:
@@ -133,14 +134,36 @@ class Answering:
             Y = self._closed(sets.best)
         else:
             Y = self.inner.answers(X, decoder=self.decoder, closed=self.closed)
-        first = 0
-        for S in [self.inner.predict_proba(X)] if self.probabilities else self.inner.score_blocks(X):
+        first, column_of = 0, self._column_of
+        for S in [self._probabilities_of(X, Y)] if self.probabilities else self.inner.score_blocks(X):
+            P = self._cut_probabilities(S)
             for i, scores in enumerate(S):
                 members = Y.indices[Y.indptr[first + i] : Y.indptr[first + i + 1]].tolist()
-                column_of = self._column_of
-                row = [(v, float(scores[column_of[v]]) if v in column_of else None) for v in members]
-                yield sorted(row, key=lambda pair: (pair[1] is None, -(pair[1] or 0.0), pair[0]))
+                at = [v if self.probabilities else column_of.get(v) for v in members]
+                values = [None if column is None else float(scores[column]) for column in at]
+                used = [None if P is None else float(P[i, v]) for v in members]
+                row = list(zip(members, values, used, strict=True))
+                yield sorted(row, key=lambda label: (label[1] is None, -(label[1] or label[2] or 0.0), label[0]))
             first += len(S)
+
+    def _probabilities_of(self, X: Matrix, Y: CSR) -> FloatArray:
+        """Probabilities of all nodes, n_docs x n_nodes: those of ``predict_proba``, and of nodes that have no score."""
+        columns = self.inner.nodes_
+        P = np.zeros((Y.shape[0], self.taxonomy.n_nodes))
+        if not np.isin(Y.indices, columns).all():
+            P[:] = self.inner.node_probabilities(X)
+        P[:, columns] = self.inner.predict_proba(X)
+        return P
+
+    def _cut_probabilities(self, S: FloatArray) -> FloatArray | None:
+        """Probabilities of all nodes that the cut-off decided by (n_docs x n_nodes), if it did; S are scores."""
+        if self.probabilities or self.rules or self.n_best is not None or not isinstance(self.decoder, ExpectedCut):
+            return None
+        order = np.argsort(self.inner.nodes_, kind="stable")
+        P = np.zeros((len(S), self.taxonomy.n_nodes))
+        columns = self.inner.nodes_[order]
+        P[:, np.asarray(self.decoder.nodes)] = self.decoder.probabilities(S[:, order], self.taxonomy, columns)
+        return P
 
     @cached_property
     def _column_of(self) -> dict[int, int]:
@@ -155,7 +178,7 @@ class Answering:
         else:
             nodes, values = self.inner.top_nodes(X, k, probabilities=self.probabilities, ancestors=self.ancestors)
         for row in zip(nodes.tolist(), values.tolist(), strict=True):
-            yield list(zip(*row, strict=True))
+            yield [(node, value, None) for node, value in zip(*row, strict=True)]
 
     def _allowed(self, X: Matrix, k: int) -> tuple[IntArray, FloatArray]:
         """Nodes and scores or probabilities of the k best labels that the rules allow, n_docs x k each."""
@@ -176,14 +199,17 @@ class Answering:
         """A label without a score."""
         return self._entry(self.taxonomy.index(label), None)
 
-    def _entry(self, node: int, score: float | None) -> LabelEntry:
+    def _entry(self, node: int, score: float | None, probability: float | None = None) -> LabelEntry:
         tax = self.taxonomy
         first, *others = self._paths(node)
-        entry: LabelEntry = {
-            "label": str(tax.names[node]),
-            "score": None if score is None else round(score, 6),
-            "path": tax.names[first].tolist(),
-        }
+        value = None if score is None else round(score, 6)
+        entry: LabelEntry = {"label": str(tax.names[node]), "path": tax.names[first].tolist()}
+        if self.probabilities or self.promise is not None:
+            entry["probability"] = value
+        else:
+            entry["score"] = value
+            if probability is not None:
+                entry["probability"] = round(probability, 6)
         if tax.display_labels is not None:
             entry["display"] = tax.display(node)
             entry["display_path"] = [tax.display(v) for v in first]

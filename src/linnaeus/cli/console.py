@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from linnaeus.data import Dataset
 
-__all__ = ["JsonOption", "note", "note_columns", "print_json", "print_table", "progress", "show", "waiting"]
+__all__ = ["JsonOption", "in_words", "note", "note_columns", "print_json", "print_table", "progress", "show", "waiting"]
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
@@ -34,6 +34,14 @@ def _plain(value: object) -> object:
     if hasattr(value, "tolist"):  # NumPy scalars and arrays
         return value.tolist()
     return str(value)
+
+
+_COUNTS = {"n_tops": "top nodes", "n_multi_parent": "nodes with several parents"}
+
+
+def in_words(name: str) -> str:
+    """The name of a value in tables: leaves for ``n_leaves``, mean children for ``mean_children``."""
+    return _COUNTS.get(name, name.removeprefix("n_").replace("_", " "))
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None) -> None:

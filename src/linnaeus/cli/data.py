@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from linnaeus.cli.console import JsonOption, note, note_columns, print_json, print_table, progress, waiting
+from linnaeus.cli.console import JsonOption, in_words, note, note_columns, print_json, print_table, progress, waiting
 from linnaeus.cli.options import AnalyserOptions, OptionalTaxonomy, TrainingReading, weighted_fields, with_groups
 from linnaeus.cli.training import TERM_OPTIONS
 from linnaeus.errors import ParameterError
@@ -243,7 +243,7 @@ def _flattened(counts: Mapping[str, object], prefix: str = "") -> list[tuple[str
     """(``labels: per doc``, value) pairs; names that come from the file itself are left as they are."""
     pairs: list[tuple[str, object]] = []
     for name, value in counts.items():
-        label = prefix + (name if prefix in ("fields: ", "split: ") else name.replace("_", " "))
+        label = prefix + (name if prefix in ("fields: ", "split: ") else in_words(name))
         if name == "unknown" and isinstance(value, dict):
             pairs.append((label, ", ".join(f"{label} ({n:,})" for label, n in value.items()) or None))
         else:

@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 _EXPECTED = 10  # warn if a feature is absent although at least this number of documents should have it
-_MANY_SEEN = 0.2  # warn if at least this share of the documents are training documents
+_MANY_SEEN = 0.2  # warn if at least this share of the documents equal training documents
 
 
 def reading_features(model: SavedModel) -> Any:
@@ -58,15 +58,22 @@ def documents_for(model: SavedModel, paths: list[str], reading: Reading, *, labe
 
 
 def note_seen(model: SavedModel, documents: Dataset, effect: str) -> None:
-    """Warn if many of the documents are training documents, estimated from the sketch that the model keeps."""
+    """Warn if many of the documents equal training documents, estimated from the sketch that the model keeps.
+
+    ``effect`` says what holds if they are copies; short texts may be equal without being copies.
+    """
     from linnaeus.data.duplicates import share_seen
 
-    seen, n_seen = _about(model).get("document_sketch"), _about(model).get("documents")
-    if not isinstance(seen, list) or not isinstance(n_seen, int):
+    seen = _about(model).get("document_sketch")
+    if not isinstance(seen, list):
         return
-    share = share_seen(documents, seen, n_seen)
+    share = share_seen(documents, seen)
     if share >= _MANY_SEEN:
-        note(f"warning: about {share:.0%} of the documents of {documents.source} are training documents; {effect}")
+        words = "word for word " if documents.fields is not None else ""
+        note(
+            f"warning: about {share:.0%} of the documents of {documents.source} are {words}equal to training documents"
+            f"; unless they are new documents that happen to be equal, {effect}"
+        )
 
 
 def labelled_documents(model: SavedModel, path: str, reading: Reading) -> Dataset:
@@ -127,6 +134,9 @@ def fit_to(model: SavedModel, data: Dataset) -> Dataset:
         )
     if wanted and data.kind not in wanted:
         raise DataError(f"{data.source} holds {data.kind} documents; the model was trained on {' or '.join(wanted)}.")
+    if data.kind == "sequence" and len(getattr(features, "weights_", ())) > 1:
+        fields = ", ".join(map(repr, features.weights_))
+        raise DataError(f"{data.source} holds sequences; the model was trained on texts with the fields {fields}.")
     data = _by_name(model, data)
     if data.fields is not None and hasattr(features, "weights_"):
         data = replace(data, fields=_fields_of(features, data.fields))

@@ -219,7 +219,7 @@ def _evaluate_promise(
     _check_labels(documents.labels, model.taxonomy_, data)
     with reading.named():  # an answer is right or wrong only if there are gold labels
         documents = keep_labelled(documents, reading.unlabelled or "error")
-    note_seen(model, documents, "the results do not hold for new documents")
+    note_seen(model, documents, "all measures are better than for new documents")
     with waiting("comparing"):
         checked = checked_promise(model, documents.documents, documents.labels or [], request)
     if plot is not None:
@@ -259,7 +259,7 @@ def _answers_of_model(
             f"note: {without:,} of {len(documents):,} documents have no label, and any answer for them counts as wrong "
             "(--unlabelled drop leaves them out)"
         )
-    note_seen(model, documents, "the results do not hold for new documents")
+    note_seen(model, documents, "all measures are better than for new documents")
     taxonomy = model.taxonomy_
     with waiting("predicting"):
         start = time.perf_counter()

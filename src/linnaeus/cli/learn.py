@@ -41,10 +41,10 @@ def learn(
 ) -> None:
     """Continue to train a model on a stream of documents.
 
-    For online models (HierarchicalPerceptron, Hieron, GlobalTreeModel, OneVsRestPA). Words that the model does not
-    know are left out, unless it was trained with --features hashed: then it learns them. Labels that are new to the
-    model are added if they are in its taxonomy. The model folder is replaced in one step: if the command is killed,
-    the folder holds the old model or the new one.
+    For online models: OneVsRestPA, EdgePA, HierarchicalPerceptron, Hieron, GlobalTreeModel (`linnaeus train --model`).
+    Words that the model does not know are left out, unless it was trained with --features hashed: then it learns them.
+    Labels that are new to the model are added if they are in its taxonomy. The model folder is replaced in one step: if
+    the command is killed, the folder holds the old model or the new one.
 
     linnaeus learn model/ more.jsonl
     """
@@ -144,5 +144,8 @@ def _check_learns(learner: TaxonomyClassifier) -> None:
     if hasattr(learner, "partial_fit"):
         return
     able = [name for name in registry.MODELS if hasattr(registry.resolve(name), "partial_fit")]
-    more = "; in Python its update(X, y) takes more documents" if hasattr(learner, "update") else ""
-    raise DataError(f"A {type(learner).__name__} cannot continue learning; models that can: {', '.join(able)}{more}.")
+    more = " In Python, update(X, y) of this model takes more documents." if hasattr(learner, "update") else ""
+    raise DataError(
+        f"{type(learner).__name__} models cannot continue learning; {', '.join(able)} can. To train one: "
+        f"linnaeus train --model {able[0]} --features hashed --data FILE --output MODEL.{more}"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from typing import Annotated, Any
@@ -57,6 +58,10 @@ app.add_typer(taxonomy.app, name="taxonomy")
 app.add_typer(data.app, name="data")
 
 
+# Parameters of Python beside the options that do the same: names='label' (--names label).
+_PARAMETERS = re.compile(r"\w+='[^']*'(?: and \w+='[^']*')* \((--[^)]+)\)")
+
+
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     """Print a warning in one line, without the source line that raised it."""
     print(f"warning: {message}", file=sys.stderr)
@@ -82,7 +87,8 @@ def _code(arguments: list[str] | None) -> int:
         error.show()
         return 2
     except LinnaeusError as error:
-        print(f"error: {visible(str(error))}", file=sys.stderr)
+        message = _PARAMETERS.sub(r"\1", str(error))
+        print(f"error: {visible(message)}", file=sys.stderr)
         return 2 if isinstance(error, ParameterError) else 1
     except BrokenPipeError:  # `linnaeus ... | head`: the reader has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -82,13 +82,29 @@ def _promise(*names: str, help: str, min: int | None = None) -> object:
     return typer.Option(*names, help=help, min=min, rich_help_panel=PANEL)
 
 
+def _share_of(text: str | float) -> float:
+    """A share as a number or a percentage."""
+    given = str(text).strip()
+    try:
+        return float(given.removesuffix("%")) / 100 if given.endswith("%") else float(given)
+    except ValueError:
+        raise typer.BadParameter(f"{given!r} is not a share; expected a number such as 0.05, or 5%.") from None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Promise(options.Group):
     """A share of wrong answers that must not be exceeded."""
 
-    risk: Annotated[float | None, _promise("--risk", help="Withhold answers so that at most this share is wrong.")] = (
-        None
-    )
+    risk: Annotated[
+        float | None,
+        typer.Option(
+            "--risk",
+            help="Withhold answers so that at most this share is wrong, as 0.05 or 5%.",
+            parser=_share_of,
+            metavar="SHARE",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
     risk_of: Annotated[
         str | None, _promise("--risk-of", help="Share of: all documents (default), or answered documents only.")
     ] = None
@@ -118,7 +134,10 @@ class Promise(options.Group):
         with self.named():
             threshold = control.threshold(self.risk, taxonomy, of=of, confidence=self.confidence, rules=rules or None)
         if threshold >= 1.0:
-            note(f"warning: no threshold keeps --risk {self.risk:g} of {of} documents; all are left for review")
+            note(
+                f"warning: no document can be answered with a risk of {self.risk:g} of {of} documents; all are left "
+                "for review"
+            )
         return {"risk": self.risk, "risk_of": of, "confidence": self.confidence, "rules": rules or None}
 
 

@@ -47,8 +47,9 @@ class LabelEntry(TypedDict):
     """A label of an answer; display labels only where the taxonomy has them."""
 
     label: str
-    score: float | None
     path: list[str]
+    score: NotRequired[float | None]
+    probability: NotRequired[float | None]
     display: NotRequired[str]
     display_path: NotRequired[list[str]]
     other_paths: NotRequired[list[list[str]]]
@@ -101,7 +102,8 @@ def table_rows(record: Record) -> Iterator[list[object]]:
     name, status = record["id"], record["status"]
     for entry in record["labels"]:
         path = " > ".join(entry.get("display_path", entry["path"]))
-        yield [name, entry["label"], entry.get("display", entry["label"]), entry["score"], path, status]
+        value = entry["score"] if "score" in entry else entry.get("probability")
+        yield [name, entry["label"], entry.get("display", entry["label"]), value, path, status]
     if not record["labels"]:
         yield [name, None, None, None, None, status]
 

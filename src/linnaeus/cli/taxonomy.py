@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from linnaeus.cli.console import JsonOption, note, print_json, print_table, waiting
+from linnaeus.cli.console import JsonOption, in_words, note, print_json, print_table, waiting
 from linnaeus.cli.console import show as show_on_stdout
 from linnaeus.cli.options import (
     TAXONOMY,
@@ -269,7 +269,7 @@ def _beside_labels(tax: Taxonomy) -> dict[str, int]:
 
 
 def _print_properties(about: Mapping[str, object]) -> None:
-    print_table(COLUMNS, [(key.replace("_", " "), _flat(value)) for key, value in about.items()])
+    print_table(COLUMNS, [(in_words(key), _flat(value)) for key, value in about.items()])
 
 
 def _flat(value: object) -> object:

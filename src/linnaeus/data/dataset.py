@@ -20,6 +20,7 @@ from scipy import sparse
 
 from linnaeus.errors import DataError, ParameterError, UnknownLabelError, nearest, place
 from linnaeus.taxonomy import Taxonomy
+from linnaeus.taxonomy.names import lost_zeros
 from linnaeus.typing import CSR, Array, BoolArray, IntArray, Matrix, is_sparse
 
 __all__ = ["UNLABELLED", "Dataset", "columns_line", "concatenate", "keep_labelled", "prepare_labels", "shown_columns"]
@@ -433,8 +434,23 @@ def prepare_labels(
     """
     _check_choice(unlabelled)
     Y = data.indicator(taxonomy, unknown=unknown)
+    _warn_of_lost_zeros(data, taxonomy)
     labelled = np.diff(Y.indptr) > 0
     return _kept(data, labelled, unlabelled), Y if unlabelled == "keep" else Y[np.flatnonzero(labelled)]
+
+
+def _warn_of_lost_zeros(data: Dataset, taxonomy: Taxonomy) -> None:
+    lost = lost_zeros({label for row in data.labels or () for label in row}, taxonomy.names.tolist())
+    if lost:
+        short = set(lost)
+        n_docs = sum(not short.isdisjoint(row) for row in data.labels or ())
+        longest = next(name for zeros in range(1, 9) if (name := "0" * zeros + lost[0]) in taxonomy)
+        warnings.warn(
+            f"No label begins with 0, but {n_docs:,} documents have labels that are such codes without their zeros: "
+            f"{lost[0]!r} is perhaps {taxonomy.titled(longest)}. A spreadsheet removes leading zeros unless the column "
+            "is formatted as text.",
+            stacklevel=4,
+        )
 
 
 def _kept(data: Dataset, labelled: BoolArray, unlabelled: str) -> Dataset:

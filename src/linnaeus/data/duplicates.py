@@ -118,8 +118,10 @@ def sketch(data: Dataset, size: int = SKETCH) -> list[str]:
     return [digest.hex() for digest in heapq.nsmallest(size, set(_digests(data)))]
 
 
-def share_seen(data: Dataset, seen: Sequence[str], n_seen: int) -> float:
+def share_seen(data: Dataset, seen: Sequence[str]) -> float:
     """An estimate of the share of documents that occur among others, of which only the `sketch` is known.
+
+    The sketch says for every hash up to its largest whether it occurs; documents with such hashes are a random sample.
 
     Parameters
     ----------
@@ -127,8 +129,6 @@ def share_seen(data: Dataset, seen: Sequence[str], n_seen: int) -> float:
         Documents.
     seen : sequence of str
         The sketch of the other documents.
-    n_seen : int
-        Number of the other documents.
 
     Returns
     -------
@@ -138,11 +138,12 @@ def share_seen(data: Dataset, seen: Sequence[str], n_seen: int) -> float:
     Examples
     --------
     >>> train = Dataset(fields={"text": ["a goal", "a vote"]})
-    >>> share_seen(Dataset(fields={"text": ["A goal", "a vote", "rain", "snow"]}), sketch(train), 2)
+    >>> share_seen(Dataset(fields={"text": ["A goal", "a vote", "rain", "snow"]}), sketch(train))
     0.5
     """
-    found = {digest.hex() for digest in _digests(data)}.intersection(seen)
-    return min(1.0, len(found) / max(1, len(seen)) * n_seen / max(1, len(data)))
+    known, largest = set(seen), max(seen, default="") if len(seen) >= SKETCH else "g"  # "g" is above all hashes
+    sample = [digest.hex() in known for digest in _digests(data) if digest.hex() <= largest]
+    return sum(sample) / max(1, len(sample))
 
 
 def _precision(data: Dataset) -> np.dtype[Any]:

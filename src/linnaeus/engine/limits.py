@@ -78,8 +78,13 @@ def parse_bytes(value: object, name: str = "max_memory") -> int:
     """
     found = re.fullmatch(r"\s*([0-9]*\.?[0-9]+(?:e[0-9]+)?)\s*([A-Za-z]*)\s*", str(value))
     if isinstance(value, bool) or found is None or found[2].upper() not in _BYTES or not float(found[1]) > 0:
-        raise ParameterError(f"{name}={value!r}; expected bytes as a number, or as '4GB' or '512MiB'.")
+        raise ParameterError(f"{_shown(name, value)}; expected bytes as a number, or as '4GB' or '512MiB'.")
     return int(float(found[1]) * _BYTES[found[2].upper()])
+
+
+def _shown(name: str, value: object) -> str:
+    """A value in messages, with the name of a parameter or of an option of a command."""
+    return f"{name} {value}" if name.startswith("--") else f"{name}={value!r}"
 
 
 def format_bytes(n_bytes: float) -> str:
@@ -232,7 +237,8 @@ def plan_memory(forecast: Forecast, limit: int | None, *, fewer_workers: bool = 
         return smaller
     how = "memory-mapped documents (`linnaeus data convert`) or fewer features take less"
     raise ParameterError(
-        f"max_memory is {format_bytes(limit)}, but the fit takes at least {format_bytes(least.peak)} ({least}); {how}."
+        f"The memory limit is {format_bytes(limit)}, but the fit takes at least {format_bytes(least.peak)} ({least}); "
+        f"{how}."
     )
 
 
@@ -255,7 +261,7 @@ def parse_seconds(value: object, name: str = "max_time") -> float:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         seconds = float(value)
     if not (seconds > 0 and math.isfinite(seconds)):
-        raise ParameterError(f"{name}={value!r}; expected seconds above 0, or a text such as '10m' or '1h30m'.")
+        raise ParameterError(f"{_shown(name, value)}; expected seconds above 0, or a text such as '10m' or '1h30m'.")
     return seconds
 
 

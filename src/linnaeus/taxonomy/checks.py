@@ -18,7 +18,7 @@ from linnaeus.taxonomy import build
 from linnaeus.taxonomy.build import EdgeList
 from linnaeus.taxonomy.closure import pointers
 from linnaeus.taxonomy.formats.draft import Draft
-from linnaeus.taxonomy.names import Deprecated
+from linnaeus.taxonomy.names import Deprecated, lost_zeros
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import BoolArray, IntArray
 
@@ -279,6 +279,10 @@ def _data(
         hint = nearest(label, pairs.names) if taxonomy is None else taxonomy.hint(label)
         named.append(f"{label} ({count} documents{hint.removesuffix('.')})")
     found = _finding("error", "label-without-node", "labels that are not nodes", len(unknown), named)
+    lost = lost_zeros(counts, pairs.names)
+    examples = [f"{label} ({counts[label]} documents)" for label in lost[:EXAMPLES]]
+    message = "labels that are codes without their leading zeros, which a spreadsheet removes"
+    found += _finding("warning", "lost-zeros", message, len(lost), examples)
     n_docs = np.zeros(len(pairs.names), dtype=np.int64)
     for label, count in counts.items():
         if label in index:

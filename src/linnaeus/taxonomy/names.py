@@ -27,6 +27,7 @@ __all__ = [
     "by_path",
     "changed",
     "hint",
+    "lost_zeros",
     "replaced",
     "with_display_labels",
     "with_language",
@@ -180,6 +181,8 @@ def hint(taxonomy: Taxonomy, name: str) -> str:
     if not len(shown) and (known := _text_hint(taxonomy, name)):
         return known
     if not len(shown):
+        if (code := _from_number(taxonomy, name)) is not None:
+            return f"; did you mean {taxonomy.titled(code)}? It was perhaps read as a number."
         if _OPAQUE.fullmatch(name):
             return ""  # a similar code is rarely the intended one
         near = closest(name, taxonomy.names)
@@ -188,6 +191,46 @@ def hint(taxonomy: Taxonomy, name: str) -> str:
         return "" if near is None else f"; did you mean {taxonomy.titled(near)}?"
     which = f"node {shown[0]!r}" if len(shown) == 1 else f"{len(shown):,} nodes, {shown[0]!r} and others"
     return f"; it is the display label of {which}."
+
+
+def _from_number(taxonomy: Taxonomy, name: str) -> str | None:
+    """The code that became ``name`` where it was read as a number: 5321 as 5321.0, or 0211 as 211; None if none did."""
+    code = name.removesuffix(".0")
+    if not code.isdecimal():
+        return None
+    return next((known for n in range(4) if (known := "0" * n + code) in taxonomy and known != name), None)
+
+
+def lost_zeros(labels: Iterable[str], names: Iterable[str]) -> list[str]:
+    """Labels that are probably codes whose leading zeros were removed, as a spreadsheet does; most often none.
+
+    There are some if no label begins with 0 although codes of the taxonomy do, and shorter labels are such codes
+    without their zeros.
+
+    Parameters
+    ----------
+    labels : iterable of str
+        The labels that occur.
+    names : iterable of str
+        The names of all nodes.
+
+    Returns
+    -------
+    list of str
+        The labels, sorted.
+
+    Examples
+    --------
+    >>> lost_zeros(["5321", "211"], ["0", "02", "021", "0211", "5", "53", "532", "5321", "2", "21", "211"])
+    ['211']
+    """
+    given = {label for label in labels if label.isdecimal()}
+    zeros = {name for name in names if name.isdecimal() and name[0] == "0" and name.strip("0")}
+    if not given or not zeros or any(label[0] == "0" for label in given) or len({len(label) for label in given}) == 1:
+        return []
+    longest = max(map(len, given))
+    stripped = {name.lstrip("0") for name in zeros if len(name) == longest}
+    return sorted(label for label in given if len(label) < longest and label in stripped)
 
 
 def _text_hint(taxonomy: Taxonomy, name: str) -> str:
