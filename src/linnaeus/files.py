@@ -100,7 +100,8 @@ def unpacked(
     Returns
     -------
     stream : binary stream
-        The unpacked content. A zip archive with one file is that file; any other zip archive is returned as it is.
+        The unpacked content. A zip archive with one file is that file; of an Excel workbook it is the first sheet as
+        tab-separated text; any other zip archive is returned as it is.
 
     Examples
     --------
@@ -118,12 +119,34 @@ def unpacked(
         if start.startswith(magic):
             return _Unpacked(module.open(raw), raw, name, error, unpack_limit(size, limit))
     if start.startswith(ZIP):
+        if (sheet := _first_sheet(raw, name, error, unpack_limit(size, limit))) is not None:
+            return sheet
         members = zip_members(raw, name, error)
         if len(members) == 1 and not members[0].filename.endswith(".npy"):
             stream = zipfile.ZipFile(raw).open(members[0])  # noqa: SIM115 - the stream closes it
             return _Unpacked(stream, raw, name, error, unpack_limit(size, limit))
         raw.seek(0)
     return raw
+
+
+def _first_sheet(raw: BinaryIO, name: str, error: type[LinnaeusError], limit: int) -> BinaryIO | None:
+    """The first sheet of an Excel workbook as a stream of tab-separated text; None for other archives."""
+    from linnaeus.workbooks import WORKBOOK, sheet_as_text
+
+    with intact(name, error):
+        archive = zipfile.ZipFile(raw)
+        if WORKBOOK not in archive.namelist():
+            return None
+        if any(info.flag_bits & 1 for info in archive.infolist()):
+            raise error(f"{name} is encrypted; unpack it first.")
+        if sum(info.file_size for info in archive.infolist()) > limit:
+            raise error(too_large(name, limit))
+        try:
+            content = sheet_as_text(archive)
+        except ValueError as wrong:
+            raise error(f"{name} cannot be read as an Excel workbook ({wrong}); save it as CSV.") from None
+    raw.close()
+    return io.BytesIO(content)
 
 
 def unpack_limit(size: int, limit: int | None = None) -> int:
@@ -144,7 +167,7 @@ def zip_members(raw: BinaryIO, name: str, error: type[LinnaeusError]) -> list[zi
     with intact(name, error):
         found = [info for info in zipfile.ZipFile(raw).infolist() if not info.is_dir()]
     if any(info.filename == "[Content_Types].xml" for info in found):
-        raise error(f"{name} is an Office document, which cannot be read; save it as CSV or as plain text.")
+        raise error(f"{name} is an Office document, which cannot be read; save it as .xlsx, CSV or plain text.")
     if any(info.flag_bits & 1 for info in found):
         raise error(f"{name} is encrypted; unpack it first.")
     return [info for info in found if not info.filename.startswith("__MACOSX/")]

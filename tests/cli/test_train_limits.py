@@ -59,8 +59,8 @@ def test_a_training_stopped_by_the_time_keeps_its_checkpoint(linnaeus, files) ->
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("--max-time", "soon", "--max-time='soon'; expected seconds"),
-        ("--max-memory", "much", "--max-memory='much'; expected bytes"),
+        ("--max-time", "soon", "--max-time soon; expected seconds"),
+        ("--max-memory", "much", "--max-memory much; expected bytes"),
         ("--max-memory", "1MB", "The memory limit is 1.00 MB, but the fit takes at least"),
     ],
 )

@@ -31,6 +31,7 @@ from linnaeus.data.label_files import LabelFile, read_label_file
 from linnaeus.data.readers import FORMATS, read_dataset
 from linnaeus.errors import LinnaeusError
 from tests.fuzz.mutations import cases, mutated
+from tests.test_workbooks import workbook
 
 CASES = 3000  # of documents; files of labels and folders take a third each
 TOPICS = Taxonomy.from_edges([("Sports", "Football"), ("Sports", "Tennis")], root=None)
@@ -80,6 +81,7 @@ def zipped(files: dict[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
+SI = "<si><t>text</t></si><si><r><t>a</t></r></si>"
 DOCUMENTS = [
     b'{"id": "d1", "title": "A goal", "text": ["a", 1], "labels": ["x", ["y", "z"], {"id": 1}]}\n{"id": 3}\n',
     b'[{"text": "a", "split": "train"}, {"labels": "b;c", "text": null}]',
@@ -107,6 +109,7 @@ DOCUMENTS = [
     zipped({"a/1": b"one", "b/2": b"two"}),
     zipped({"d1.txt": b"one", "d1.tsv": b"<http://x/1>\tOne\n", "d2.txt": b"two"}),
     zipped({"docs.csv": b"text,labels\na,A\nb,B\n"}),
+    workbook('<row r="1"><c t="s"><v>0</v></c><c t="str"><v>label</v></c></row><row><c r="B2"><v>1</v></c></row>', SI),
     gzip.compress(tar({"a/1": b"one", "b/2": b"two"})),
     lzma.compress(b"text,labels\na,A\nb,B\n"),
     bz2.compress(b'{"text": "a", "labels": ["x"]}\n'),

@@ -119,10 +119,10 @@ def test_a_zip_archive_with_one_file_is_that_file(tmp_path: Path) -> None:
 
 
 def test_an_office_document_is_named_as_one(tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / "docs.xlsx", "w") as archive:
+    with zipfile.ZipFile(tmp_path / "docs.docx", "w") as archive:
         archive.writestr("[Content_Types].xml", b"<x/>")
-    with pytest.raises(DataError, match=r"docs\.xlsx is an Office document.*save it as CSV"):
-        InputFile(tmp_path / "docs.xlsx").open()
+    with pytest.raises(DataError, match=r"docs\.docx is an Office document.*save it as \.xlsx, CSV"):
+        InputFile(tmp_path / "docs.docx").open()
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress])
