@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from importlib.util import find_spec
 
 import numpy as np
 import numpy.typing as npt
@@ -55,8 +54,6 @@ _TINY = np.finfo(float).tiny
 def fits_coupled(X: Matrix, loss: str, network: Network) -> bool:
     """Whether coordinate descent on the whole problem is the faster way: see the decision on the joint solver."""
     if not is_sparse(X) or loss == "hinge" or X.dtype != np.float32:
-        return False
-    if find_spec("linnaeus._kernels.coupled") is None:  # a working tree whose kernels were compiled before this one
         return False
     if loss == "squared_hinge" and X.shape[0] < _FEWEST_DOCUMENTS:
         return False
