@@ -34,15 +34,15 @@ def test_every_file_has_a_column(tmp_path: Path) -> None:
     assert (one["n_docs"], two["n_docs"]) == (2, 1)
     assert one["labels"]["per_doc_closed"] == 1.5
     table = printed(tmp_path / "a.csv", tmp_path / "b.csv", "--taxonomy", tmp_path / "tree.tsv")
-    assert "n docs 2 1" in table
-    assert "labels: n nodes without data 0 2" in table
+    assert "documents 2 1" in table
+    assert "labels: nodes without data 0 2" in table
 
 
 def test_names_of_the_file_are_printed_as_they_are(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"doc_token": ["a", "goal"], "doc_label": ["my_x"]}\n')
     (tmp_path / "tree.tsv").write_text("parent\tchild\nR\tA\nR\tB\n")
     table = printed(tmp_path / "a.json", "--taxonomy", tmp_path / "tree.tsv")
-    assert "fields: doc_token: n docs 1" in table
+    assert "fields: doc_token: documents 1" in table
     assert "labels: unknown my_x (1)" in table
 
 
@@ -65,7 +65,7 @@ def test_counts_of_rcv1v2(data_dir: Path) -> None:
     assert found["labels"]["n_nodes_without_data"] == 1  # M143 has no column
     assert found["labels"]["n_internal_labels"] > 10
     assert len(found["taxonomy"]["nodes_per_level"]) == 4
-    assert "n docs 30,000" in printed(path)
+    assert "documents 30,000" in printed(path)
     (tokens,) = describe(data_dir / "rcv1v2" / "tencent_rcv1_dev.json.xz", "--taxonomy", tree)
     assert (tokens["n_docs"], tokens["labels"]["n_unknown"]) == (2_316, 0)
 

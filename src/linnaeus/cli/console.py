@@ -36,7 +36,7 @@ def _plain(value: object) -> object:
     return str(value)
 
 
-_COUNTS = {"n_tops": "top nodes", "n_multi_parent": "nodes with several parents"}
+_COUNTS = {"n_docs": "documents", "n_tops": "top nodes", "n_multi_parent": "nodes with several parents"}
 
 
 def in_words(name: str) -> str:

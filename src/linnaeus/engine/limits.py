@@ -226,7 +226,7 @@ def plan_memory(forecast: Forecast, limit: int | None, *, fewer_workers: bool = 
     (True, 3, 700000000)
     >>> plan_memory(free, 10**8)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    linnaeus.errors.ParameterError: max_memory is 100 MB, but the fit takes at least 500 MB (...); ...
+    linnaeus.errors.ParameterError: The memory limit is 100 MB, but the fit takes at least 500 MB (...); ...
     """
     if limit is None or forecast.peak <= limit:
         return forecast
