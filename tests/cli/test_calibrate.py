@@ -52,3 +52,11 @@ def test_the_suggested_risk_answers_documents() -> None:
     )
     assert _suggested([(0.05, *none, *none), (0.1, *some, *none)]) == "--risk 0.1"
     assert _suggested([(0.05, *none, None, None)]) == "--top 5 --probabilities"
+
+
+def test_a_promise_from_cross_validation_is_called_approximate(linnaeus, files) -> None:
+    given = ["-t", files / "topics.tsv", "-d", files / "docs.jsonl", "-o", files / "model", "--min-df", 1]
+    assert linnaeus("train", *given, "--calibrate", "platt").code == 0
+    result = linnaeus("predict", files / "model", files / "docs.jsonl", "--risk", "30%")
+    assert result.code == 0, result.err
+    assert "the promise is approximate" in result.err

@@ -130,6 +130,11 @@ class Promise(options.Group):
                 raise ParameterError(
                     f"--risk and {option} contradict each other: an uncertain document gets no answer."
                 )
+        if not control.exact:
+            note(
+                "note: the risk was estimated by cross-validation on the training documents, so that the promise is "
+                "approximate; `linnaeus calibrate` with other documents makes it exact"
+            )
         of = self.risk_of or "all"
         with self.named():
             threshold = control.threshold(self.risk, taxonomy, of=of, confidence=self.confidence, rules=rules or None)
