@@ -337,6 +337,7 @@ def test_classes_are_the_labels_where_every_document_has_one(name) -> None:
     P = model.predict_proba(X)
     assert P.shape == model.decision_function(X).shape == (160, 4)
     assert np.allclose(P.sum(axis=1), 1.0)
+    assert np.allclose(np.exp(model.predict_log_proba(X)), P)
     assert set(model.predict(X)) <= set(y)
 
 

@@ -315,6 +315,14 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         P = P[:, self._columns]
         return np.asarray(P / np.maximum(P.sum(axis=1, keepdims=True), np.finfo(P.dtype).tiny))
 
+    @available_unless(
+        lambda self: self.pipeline_.estimator.why_no_probabilities() if hasattr(self, "pipeline_") else None
+    )
+    def predict_log_proba(self, X: object) -> FloatArray:
+        """Logarithms of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
     def score(self, X: object, y: object, sample_weight: npt.ArrayLike | None = None) -> float:
         """Hierarchical F1 of the answers."""
         documents = self._documents(X)
