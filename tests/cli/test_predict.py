@@ -82,7 +82,7 @@ def test_a_p_cut_sees_the_whole_file(linnaeus, files, monkeypatch) -> None:
     train = ["train", "-t", files / "topics.tsv", "-d", files / "docs.jsonl", "-o", files / "model", "--min-df", 1]
     assert linnaeus(*train, "--decoder", "pcut").code == 0
     whole = linnaeus("predict", files / "model", files / "docs.jsonl")
-    monkeypatch.setattr("linnaeus.cli.answering._BATCH", 13)  # the last batch would be one document
+    monkeypatch.setattr("linnaeus.answering.records._BATCH", 13)  # the last batch would be one document
     assert linnaeus("predict", files / "model", files / "docs.jsonl").out == whole.out
     assert whole.out.count('"Cats"') == 20  # ten documents: the label and its path
 

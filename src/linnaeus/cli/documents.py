@@ -5,39 +5,31 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from linnaeus.answering.documents import fields_of, main_field, reading_features, takes_sequences, texts_dataset
 from linnaeus.cli.console import note
 from linnaeus.cli.options import Reading
-from linnaeus.cli.training import no_labels, takes_sequences
+from linnaeus.cli.training import no_labels
 from linnaeus.errors import DataError, ParameterError, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from linnaeus.cli.options import SavedModel
+    from linnaeus.answering.documents import SavedModel
     from linnaeus.data import Dataset
     from linnaeus.features.text import TextFeatures
-    from linnaeus.typing import IntArray
 
 __all__ = [
     "documents_for",
     "feature_0_share",
     "fit_to",
-    "known_terms",
     "labelled_documents",
     "note_seen",
-    "reading_features",
     "shown_text",
     "texts_for",
 ]
 
 _EXPECTED = 10  # warn if a feature is absent although at least this number of documents should have it
 _MANY_SEEN = 0.2  # warn if at least this share of the documents equal training documents
-
-
-def reading_features(model: SavedModel) -> Any:
-    """The features that take documents as they were read: those before a kernel map, where there is one."""
-    features: Any = getattr(model, "features_", None)
-    return getattr(features, "features_", features)
 
 
 def _about(model: SavedModel) -> Mapping[str, Any]:
@@ -184,29 +176,14 @@ def _warn_of_numbering(model: SavedModel, data: Dataset) -> None:
 
 def texts_for(model: SavedModel, texts: list[str]) -> Dataset:
     """Texts of the command line as documents of the kind that the model was trained on."""
-    from linnaeus.data import Dataset
-
-    features = reading_features(model)
-    if hasattr(features, "weights_"):
-        field, others = main_field(features), [*features.weights_, *features.kinds_]
-        others.remove(field)
-        if others:
-            note(f"note: the text is taken as the field {field!r}; {', '.join(map(repr, others))} is taken as empty")
-        return Dataset(fields={field: texts, **{name: [""] * len(texts) for name in others}}, source="--document")
-    if model.estimator.takes_documents:
-        return Dataset(fields={"text": texts}, source="--document")
-    kernel = getattr(model.estimator, "kernel_", None)
-    if type(features).__name__ == "SpectrumFeatures" or takes_sequences(kernel):
-        return Dataset(sequences=[_known_case(model, text) for text in texts], source="--document")
-    raise ParameterError("--document takes a text, but the model was trained on vectors; give them as a file.")
-
-
-def _known_case(model: SavedModel, text: str) -> str:
-    """A sequence, in upper case if the model knows more of it then; files of residues are read in upper case."""
-    if not hasattr(model, "known_terms") or text == text.upper():
-        return text
-    known = model.known_terms([text, text.upper()])
-    return text.upper() if known[1] > known[0] else text
+    documents, fields = texts_dataset(model, texts), fields_of(model)
+    if documents is None:
+        raise ParameterError("--document takes a text, but the model was trained on vectors; give them as a file.")
+    if fields is not None and len(fields) > 1:
+        main = main_field(reading_features(model))
+        others = ", ".join(repr(name) for name in fields if name != main)
+        note(f"note: the text is taken as the field {main!r}; {others} is taken as empty")
+    return replace(documents, source="--document")
 
 
 def shown_text(documents: Dataset, i: int, most: int = 1000) -> str | None:
@@ -214,17 +191,6 @@ def shown_text(documents: Dataset, i: int, most: int = 1000) -> str | None:
     if documents.fields is not None:
         return " | ".join(filter(None, (values[i].strip() for values in documents.fields.values())))[:most]
     return None if documents.sequences is None else documents.sequences[i][:most]
-
-
-def known_terms(model: SavedModel, documents: Dataset) -> IntArray:
-    """Number of features of each document that the model knows, see `Pipeline.known_terms`."""
-    return model.known_terms(documents.documents)
-
-
-def main_field(features: TextFeatures) -> str:
-    """The field that an unnamed text is assigned to: one with a common name, or the first."""
-    fields = list(features.weights_)
-    return next((name for name in ("text", "abstract", "body", "content") if name in fields), fields[0])
 
 
 def _fields_of(features: TextFeatures, given: Mapping[str, list[str]]) -> dict[str, list[str]]:

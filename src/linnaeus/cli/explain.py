@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from linnaeus.answering.documents import node_meant
 from linnaeus.cli import options
 from linnaeus.cli.console import JsonOption, note, print_json, print_table
 from linnaeus.errors import DataError, ParameterError
@@ -56,19 +57,21 @@ def explain(
     as_json: JsonOption = False,
 ) -> None:
     """Show which words count for and against each node of the paths to the labels."""
+    from linnaeus.answering.explanations import explained_nodes, plain_explanation, single_document
+
     _check_arguments(words, document, data, reading)
     loaded = options.load_model(model, verify)
     taxonomy.show_labels(loaded)
     documents = _document(loaded, document, data, id_, reading)
-    given = _single(documents)
-    node = None if node is None else options.node_meant(loaded.taxonomy_, node)
-    steps = _steps(loaded, documents, given, node)
+    given = single_document(documents)
+    node = None if node is None else node_meant(loaded.taxonomy_, node)
+    steps = explained_nodes(loaded, documents, given, node)
     if node is not None and steps[-1].node != node:
         note(f"note: {node} itself has no score; its path is shown as far as the model was trained on it")
     kept = loaded.estimator.kept_ is not None
     near = {step.node: loaded.nearest(given, neighbours, step.node) for step in steps} if kept and neighbours else {}
     if as_json:
-        print_json([_plain(step, loaded.taxonomy_, k, near.get(step.node)) for step in steps])
+        print_json([plain_explanation(step, loaded.taxonomy_, k, near.get(step.node)) for step in steps])
         return
     for step in steps:
         _show(step, loaded.taxonomy_, k, near.get(step.node, []))
@@ -91,7 +94,7 @@ def _document(
     model: options.SavedModel, document: str | None, data: str | None, id_: str | None, reading: _Reading
 ) -> Dataset:
     """The document to explain, as a data set of one."""
-    from linnaeus.cli.documents import documents_for, known_terms, texts_for
+    from linnaeus.cli.documents import documents_for, texts_for
 
     if not hasattr(model, "explain"):
         raise DataError(f"{type(model).__name__} has no explanations.")
@@ -100,26 +103,17 @@ def _document(
         documents = texts_for(model, [document])
     else:
         documents = _chosen(documents_for(model, [str(data)], reading, labelled=False), str(data), id_)
-    if not known_terms(model, documents).any():
+    if not model.known_terms(documents.documents).any():
         note("note: the model knows no word of this document; only its constants are shown")
     return documents
-
-
-def _steps(model: options.SavedModel, documents: Dataset, given: object, node: str | None) -> list[NodeExplanation]:
-    """The nodes on the paths to a node, or to all labels of the answer, each once."""
-    assert hasattr(model, "explain")
-    labels: list[str | None] = [node]
-    if node is None:
-        answer = model.taxonomy_.frontier(model.answers(documents.documents))
-        labels = list(model.taxonomy_.labels(answer)[0]) or [None]
-    steps = {step.node: step for label in labels for step in model.explain(given, label)}
-    return list(steps.values())
 
 
 def _show(step: NodeExplanation, taxonomy: Taxonomy, k: int, near: Sequence[Neighbour]) -> None:
     """Print the contributions to a node, the differences to its runner-up, and similar documents."""
     how = " (approximate: changes when a feature is left out)" if step.approximate else ""
     title = f"{taxonomy.display(step.node)}: score {step.score:+.4f}{how}"
+    from linnaeus.answering.explanations import evidence_of
+
     for line in evidence_of(step):
         print(line)
     print_table(_columns(step, "contribution"), _rows(step, k), title=title)
@@ -131,13 +125,6 @@ def _show(step: NodeExplanation, taxonomy: Taxonomy, k: int, near: Sequence[Neig
         found = [(n.name, n.similarity, ", ".join(map(taxonomy.display, n.labels))) for n in near]
         title = f"nearest documents at or below {taxonomy.display(step.node)}"
         print_table(["document", "similarity", "labels"], found, title=title)
-
-
-def evidence_of(step: NodeExplanation) -> list[str]:
-    """Labels that were found in the document, in words, also those of a source of a mixture."""
-    own: list[str] = list(getattr(step, "evidence", ()))
-    sources = [source.explanation for source in getattr(step, "sources", ()) if source.explanation is not None]
-    return own + [line for explanation in sources for line in evidence_of(explanation)]
 
 
 def _columns(found: NodeExplanation | Contrast, value: str) -> list[str]:
@@ -172,50 +159,3 @@ def _chosen(documents: Dataset, data: str, name: str | None) -> Dataset:
     if row is None:
         raise ParameterError(f"--id {name}: {data} has no such document; its ids begin with {', '.join(ids[:3])}.")
     return documents.take([row])
-
-
-def _single(documents: Dataset) -> object:
-    """The only document of a data set, as `explain` takes it."""
-    if documents.X is not None:
-        return documents.X
-    if documents.fields is not None and len(documents.fields) > 1:
-        return {field: values[0] for field, values in documents.fields.items()}
-    return documents.documents[0]
-
-
-def _plain(
-    step: NodeExplanation, taxonomy: Taxonomy, k: int, near: Sequence[Neighbour] | None = None
-) -> dict[str, object]:
-    """An explanation for --json."""
-    evidence = evidence_of(step)
-    more: dict[str, object] = {"evidence": evidence} if evidence else {}
-    if step.against is not None:
-        rival = step.against
-        more["against"] = {
-            "rival": rival.rival,
-            "display": taxonomy.display(rival.rival),
-            "score": rival.rival_score,
-            "margin": rival.margin,
-            **_terms(rival, k),
-        }
-    if near is not None:
-        more["nearest"] = [{"id": n.name, "similarity": n.similarity, "labels": n.labels} for n in near]
-    return {
-        "node": step.node,
-        "display": taxonomy.display(step.node),
-        "score": step.score,
-        "approximate": step.approximate,
-        **_terms(step, k),
-        **more,
-    }
-
-
-def _terms(found: NodeExplanation | Contrast, k: int) -> dict[str, object]:
-    """The terms of a score or of a difference of scores for --json."""
-    shown = zip(found.features[:k], found.contributions[:k], strict=True)
-    terms: dict[str, object] = {
-        "constant": found.intercept,
-        "contributions": [[str(f), float(c)] for f, c in shown],
-        "others": float(found.contributions[k:].sum()),
-    }
-    return terms if found.origins is None else {**terms, "sources": found.origins[:k].tolist()}

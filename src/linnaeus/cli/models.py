@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,8 +14,6 @@ from linnaeus.cli.options import Verify, load_model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from linnaeus.decoding.probability.curves import Calibrator
 
 __all__ = ["models"]
 
@@ -37,7 +34,9 @@ def models(
     from linnaeus.registry import ALL_MODELS
 
     if name is not None and Path(name).is_dir():
-        _show(f"{name}:", saved_model(name, verify), as_json)
+        from linnaeus.answering.card import saved_model
+
+        _show(f"{name}:", saved_model(name, load_model(name, verify)), as_json)
     elif name is not None:
         _parameters(name, as_json)
     elif as_json:
@@ -87,46 +86,6 @@ def _entries(doc: str) -> list[tuple[list[str], str]]:
         elif entries and line.strip():
             entries[-1][1].append(line.strip())
     return [(names, " ".join(lines[1:] if "default=" in lines[0] and lines[1:] else lines)) for names, lines in entries]
-
-
-def saved_model(folder: str, verify: bool | None = None) -> dict[str, object]:
-    """Properties of a saved model, to be read by people."""
-    from linnaeus.cli.documents import reading_features
-
-    loaded = load_model(folder, verify)
-    model = loaded.estimator
-    features, decoder = getattr(loaded, "features_", None), getattr(loaded, "decoder_", None)
-    about = getattr(loaded, "about_", {})
-    tax = model.taxonomy_
-    size = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
-    saved = datetime.fromtimestamp((Path(folder) / "manifest.json").stat().st_mtime)
-    weights = getattr(reading_features(loaded), "weights_", None)
-    return {
-        "model": type(model).__name__,
-        "C": getattr(model, "C", None),
-        "documents": about.get("documents", getattr(model, "n_docs_", None)),
-        "labels": len(model.nodes_),
-        "one label per document": bool(getattr(model, "one_label_", False)),
-        "features": getattr(model, "n_features_in_", None),
-        "kind of features": None if features is None else type(features).__name__,
-        "fields": None if weights is None else ", ".join(f"{name} ({weight:g})" for name, weight in weights.items()),
-        "decoder": None if decoder is None else decoder.name,
-        "calibration": _calibration(getattr(model, "calibrator_", None)),
-        "pruned at": getattr(model, "prune_threshold_", None),
-        "taxonomy": str(tax),
-        "taxonomy fingerprint": tax.fingerprint,
-        "display labels": "none" if tax.display_labels is None else about.get("language") or "yes",
-        "kept documents": None if getattr(model, "kept_", None) is None else "yes",
-        "saved": saved.isoformat(" ", "seconds"),
-        "bytes": size,
-    }
-
-
-def _calibration(calibrator: Calibrator | None) -> str:
-    if calibrator is None:
-        return "none"
-    steps = sum(first < last for first, last in zip(calibrator.indptr, calibrator.indptr[1:], strict=False))
-    return f"isotonic for {steps:,} of {len(calibrator.nodes):,} nodes, platt for the others" if steps else "platt"
 
 
 def _show(title: str, about: Mapping[str, object], as_json: bool) -> None:

@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
@@ -27,13 +27,11 @@ from linnaeus.errors import DataError, LinnaeusError, ParameterError, TaxonomyEr
 from linnaeus.progress import waiting
 
 if TYPE_CHECKING:
+    from linnaeus.answering.documents import SavedModel
     from linnaeus.data import Dataset
     from linnaeus.decoding import Decoder
-    from linnaeus.models.base import TaxonomyClassifier
-    from linnaeus.pipeline import Pipeline
     from linnaeus.taxonomy import Taxonomy
 
-    SavedModel: TypeAlias = Pipeline | TaxonomyClassifier  # what a model folder holds
 
 __all__ = [
     "AnalyserOptions",
@@ -46,7 +44,6 @@ __all__ = [
     "TrainingReading",
     "Verify",
     "load_model",
-    "node_meant",
     "parse_decoder",
     "weighted_fields",
     "with_groups",
@@ -440,10 +437,3 @@ def weighted_fields(text: list[str] | None) -> dict[str, float] | None:
                 f"--text {entry}: the weight {weight!r} is not a number above 0 (expected for example title=2)."
             ) from None
     return fields
-
-
-def node_meant(taxonomy: Taxonomy, given: str) -> str:
-    """The name of a node that is given by name, or by a display label that only one node has."""
-    shown = taxonomy.displayed_as(given)
-    v = int(shown[0]) if given not in taxonomy and len(shown) == 1 else taxonomy.index(given)
-    return str(taxonomy.names[v])

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from linnaeus.cli import options, tables
-from linnaeus.cli.console import note, note_columns
+from linnaeus.cli.console import note, note_columns, progress
 from linnaeus.cli.risk import PANEL, Promise, review_columns, review_row
 from linnaeus.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
-    from linnaeus.cli.answering import Answering
+    from linnaeus.answering.records import Answering, Record
     from linnaeus.data import Dataset
     from linnaeus.taxonomy import Taxonomy
 
@@ -66,10 +66,12 @@ class RuleOptions(options.Group):
 
     def bound_to(self, taxonomy: Taxonomy) -> dict[str, object]:
         """The rules that were given, with display labels replaced by the names of their nodes."""
+        from linnaeus.answering.documents import named_rules
+
         given: dict[str, object] = {name: value for name, value in self.given().items() if value}
         if self.at_most_under:
             given["at_most_under"] = dict(_bound(entry) for entry in self.at_most_under)
-        return {name: _named(value, taxonomy) for name, value in given.items()}
+        return named_rules(given, taxonomy)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +183,7 @@ def predict(
     answered, empty (the model assigns no label) or unknown (the model knows no term of the document; see
     --answer-unknown); with --risk it is coded or review.
     """
-    from linnaeus.cli.answering import Answering
+    from linnaeus.answering.records import Answering
 
     if as_json and as_ not in (None, "jsonl"):
         raise ParameterError(f"--json and --as {as_} contradict each other.")
@@ -230,13 +232,16 @@ def _write(answering: Answering, documents: Dataset, output: str | None, format:
 
     value = "probability" if answering.probabilities or answering.promise else "score"
     columns = ["id", "label", "name", value, "path", "status"]
-    rows: Callable[[tables.Record], Iterator[list[object]]] = tables.table_rows
+    rows: Callable[[Record], Iterator[list[object]]] = tables.table_rows
     if answering.n_best is not None:
         columns = ["id", "set", "label", "name", "score", "path", "status"]
         rows = partial(tables.set_rows, entry=answering.entry)
     unsure = []
-    with tables.writing(output, format, columns, rows) as write:
-        for i, record in enumerate(answering.records(documents)):
+    with (
+        tables.writing(output, format, columns, rows) as write,
+        progress("predicting", len(documents)) as advance,
+    ):
+        for i, record in enumerate(answering.records(documents, advance)):
             write(record)
             if "reason" in record:
                 unsure.append([*review_row(record, answering.n_candidates), shown_text(documents, i)])
@@ -271,12 +276,3 @@ def _bound(entry: str) -> tuple[str, int]:
     if not name or not number.isdecimal():
         raise ParameterError(f"--at-most-under {entry}: expected NODE=K, for example Sports=2.")
     return name, int(number)
-
-
-def _named(value: object, taxonomy: Taxonomy) -> object:
-    """The value of a rule, with display labels replaced by the names of their nodes."""
-    if isinstance(value, dict):
-        return {options.node_meant(taxonomy, node): k for node, k in value.items()}
-    if not isinstance(value, list):
-        return value
-    return "tops" if value == ["tops"] else [options.node_meant(taxonomy, node) for node in value]

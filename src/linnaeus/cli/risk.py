@@ -12,20 +12,17 @@ from linnaeus.cli.console import note, print_table
 from linnaeus.errors import ParameterError
 
 if TYPE_CHECKING:
-    from linnaeus.cli.tables import LabelCandidate, Record
-    from linnaeus.models.promises import Decisions
+    from linnaeus.answering.records import PromisedRisk, Record
     from linnaeus.taxonomy import Taxonomy
     from linnaeus.typing import FloatArray
 
 __all__ = [
     "Promise",
     "PromiseCheck",
-    "PromisedRisk",
     "check_plot",
     "checked_promise",
     "print_promise",
     "review_columns",
-    "review_entry",
     "review_row",
     "write_plot",
 ]
@@ -33,15 +30,6 @@ __all__ = [
 PANEL = "Promised risk, for calibrated models"  # heading of these options in --help
 PLOTS = (".png", ".svg", ".pdf")
 _SHOWN = 10  # rows of the coverage-risk curve in a table
-
-
-class PromisedRisk(TypedDict):
-    """Parameters of ``decisions``."""
-
-    risk: float
-    risk_of: str
-    confidence: float | None
-    rules: dict[str, object] | None
 
 
 class Share(TypedDict):
@@ -68,14 +56,6 @@ class PromiseCheck(TypedDict):
     brier_of_best_label: float | None
     ece_of_best_label: float | None
     curve: list[dict[str, float]]
-
-
-class Review(TypedDict):
-    """Why a document is left for review, and the most probable labels."""
-
-    reason: str
-    margin: float
-    candidates: list[LabelCandidate]
 
 
 def _promise(*names: str, help: str, min: int | None = None) -> object:
@@ -147,17 +127,6 @@ class Promise(options.Group):
 
 
 # -- documents for review ----------------------------------------------------------------------------------------------
-
-
-def review_entry(found: Decisions, i: int, k: int, taxonomy: Taxonomy) -> Review:
-    """Why a document has no answer, and its k most probable labels."""
-    from linnaeus.models.promises import REASONS
-
-    pairs = zip(found.candidates[i, :k].tolist(), found.probabilities[i, :k].tolist(), strict=True)
-    labels: list[LabelCandidate] = [
-        {"label": str(taxonomy.names[v]), "name": taxonomy.display(v), "probability": round(p, 6)} for v, p in pairs
-    ]
-    return {"reason": REASONS[found.reason[i]], "margin": round(float(found.margin[i]), 6), "candidates": labels}
 
 
 def review_columns(k: int) -> list[str]:

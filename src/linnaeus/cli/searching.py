@@ -7,6 +7,7 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from linnaeus.answering.documents import takes_sequences
 from linnaeus.cli import options, training
 from linnaeus.cli.console import note
 from linnaeus.errors import ParameterError
@@ -115,7 +116,7 @@ def plan(chosen: ModelOptions, run: RunOptions) -> SearchPlan | None:
         return None
     if name is not None:
         fixed = "C" in settings or "C" not in _known(name)
-        sequences = training.takes_sequences(settings.get("kernel"))
+        sequences = takes_sequences(settings.get("kernel"))
         if (fixed and decoder is not None) or sequences:
             reason = "a kernel on sequences is trained once" if sequences else "C and the decoder are given"
             for option, value in (("--budget", chosen.budget), ("--measure", chosen.measure)):

@@ -15,18 +15,17 @@ import sys
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO, NotRequired, TextIO, TypedDict
+from typing import TYPE_CHECKING, BinaryIO, TextIO
 from xml.sax.saxutils import escape
 
 from linnaeus.errors import DataError, ParameterError, nearest
 from linnaeus.files import replacing
 
+if TYPE_CHECKING:
+    from linnaeus.answering.records import LabelEntry, Record, ScoredSet
+
 __all__ = [
     "FORMATS",
-    "LabelCandidate",
-    "LabelEntry",
-    "Record",
-    "ScoredSet",
     "format_of",
     "set_rows",
     "table_rows",
@@ -41,47 +40,6 @@ _MOST_ROWS = 1_048_576  # of a sheet, as Excel reads it
 _FORMULA = re.compile(r"[=+\-@\t\r]")
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?\Z")
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
-
-
-class LabelEntry(TypedDict):
-    """A label of an answer; display labels only where the taxonomy has them."""
-
-    label: str
-    path: list[str]
-    score: NotRequired[float | None]
-    probability: NotRequired[float | None]
-    display: NotRequired[str]
-    display_path: NotRequired[list[str]]
-    other_paths: NotRequired[list[list[str]]]
-
-
-class LabelCandidate(TypedDict):
-    """A label that is suggested for a document left for review."""
-
-    label: str
-    name: str
-    probability: float
-
-
-class ScoredSet(TypedDict):
-    """One of the n best label sets of a document."""
-
-    labels: list[str]
-    score: float | None
-
-
-class Record(TypedDict):
-    """The answer for one document, see `linnaeus.cli.answering`."""
-
-    id: str
-    labels: list[LabelEntry]
-    known_terms: int
-    status: str
-    proved: NotRequired[bool]
-    sets: NotRequired[list[ScoredSet]]
-    reason: NotRequired[str]
-    margin: NotRequired[float]
-    candidates: NotRequired[list[LabelCandidate]]
 
 
 def format_of(output: str | None, given: str | None) -> str:

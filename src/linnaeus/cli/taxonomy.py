@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from linnaeus.answering.documents import node_meant
 from linnaeus.cli.console import JsonOption, in_words, note, print_json, print_table, waiting
 from linnaeus.cli.console import show as show_on_stdout
 from linnaeus.cli.options import (
     TAXONOMY,
     LabelledReading,
     TaxonomyReading,
-    node_meant,
     weighted_fields,
     with_groups,
 )

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from linnaeus.answering.documents import takes_sequences
 from linnaeus.cli.console import note
 from linnaeus.cli.options import LabelChecks, LabelledReading, Reading, weighted_fields
 from linnaeus.errors import DataError, LinnaeusError, ParameterError, StoreError, UnknownLabelError, nearest
@@ -54,7 +55,6 @@ __all__ = [
     "prune",
     "save",
     "summary",
-    "takes_sequences",
 ]
 
 # Where joint models were measured to be better than flat ones (docs/which-model.md): thousands of labels, one for each
@@ -242,11 +242,6 @@ def check_texts(documents: Dataset, options: Sequence[str]) -> None:
         raise ParameterError(f"{option} does nothing: the model takes texts as they are, without vectors.")
     if documents.kind != "text":
         raise DataError(f"{documents.source} holds {documents.kind} documents; the model takes texts.")
-
-
-def takes_sequences(kernel: object) -> bool:
-    """Whether a kernel is one on sequences."""
-    return hasattr(kernel, "unit") and hasattr(kernel, "alphabet")
 
 
 def _check_sequences(documents: Dataset, what: str) -> None:

@@ -1,4 +1,4 @@
-"""Answers of a saved model, one record per document: the work behind `linnaeus predict`.
+"""Answers of a saved model, one record per document: the work behind `linnaeus predict` and the service.
 
 A record has the id of the document, its ``labels`` (best first; each with name, path, and score or probability; both
 where the cut-off decided by a probability), the number of ``known_terms`` and a ``status``: answered, empty (the model
@@ -8,32 +8,103 @@ document). Under a promised risk the status is coded, or review with the reason 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 import numpy as np
 
-from linnaeus.cli.risk import PromisedRisk, review_entry
-from linnaeus.cli.tables import LabelEntry, Record, ScoredSet
 from linnaeus.decoding import Decoder, ExpectedCut, RankedSets, Rules
+from linnaeus.engine.limits import blocks
 from linnaeus.errors import ParameterError
+from linnaeus.models.promises import REASONS, Decisions
 from linnaeus.models.requests import candidates, check_feasible
 from linnaeus.order import best_columns
 from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
 
 if TYPE_CHECKING:
-    from linnaeus.cli.options import SavedModel
+    from linnaeus.answering.documents import SavedModel
     from linnaeus.data import Dataset
+    from linnaeus.taxonomy import Taxonomy
 
-__all__ = ["ANSWERED", "CODED", "EMPTY", "REVIEW", "UNKNOWN", "Answering"]
+__all__ = [
+    "ANSWERED",
+    "CODED",
+    "EMPTY",
+    "REVIEW",
+    "UNKNOWN",
+    "Answering",
+    "LabelCandidate",
+    "LabelEntry",
+    "PromisedRisk",
+    "Record",
+    "ScoredSet",
+]
 
 ANSWERED, EMPTY, UNKNOWN = "answered", "empty", "unknown"
 CODED, REVIEW = "coded", "review"  # under a promised risk
 _BATCH = 4096
 # Labels of a document, best first: the node, its score (or probability, if requested), the probability of a cut-off.
 Row = list[tuple[int, float | None, float | None]]
+
+
+class LabelEntry(TypedDict):
+    """A label of an answer; display labels only where the taxonomy has them."""
+
+    label: str
+    path: list[str]
+    score: NotRequired[float | None]
+    probability: NotRequired[float | None]
+    display: NotRequired[str]
+    display_path: NotRequired[list[str]]
+    other_paths: NotRequired[list[list[str]]]
+
+
+class LabelCandidate(TypedDict):
+    """A label that is suggested for a document left for review."""
+
+    label: str
+    name: str
+    probability: float
+
+
+class ScoredSet(TypedDict):
+    """One of the n best label sets of a document."""
+
+    labels: list[str]
+    score: float | None
+
+
+class Record(TypedDict):
+    """The answer for one document, as described above."""
+
+    id: str
+    labels: list[LabelEntry]
+    known_terms: int
+    status: str
+    proved: NotRequired[bool]
+    sets: NotRequired[list[ScoredSet]]
+    reason: NotRequired[str]
+    margin: NotRequired[float]
+    candidates: NotRequired[list[LabelCandidate]]
+
+
+class PromisedRisk(TypedDict):
+    """Parameters of ``decisions``."""
+
+    risk: float
+    risk_of: str
+    confidence: float | None
+    rules: dict[str, object] | None
+
+
+class Review(TypedDict):
+    """Why a document is left for review, and the most probable labels."""
+
+    reason: str
+    margin: float
+    candidates: list[LabelCandidate]
 
 
 @dataclass
@@ -58,20 +129,17 @@ class Answering:
         self.decoder = self.decoder or getattr(self.model, "decoder_", None)
         self.taxonomy = self.inner.taxonomy_
 
-    def records(self, documents: Dataset) -> Iterator[Record]:
-        """One record per document."""
-        from linnaeus.cli.console import progress
-        from linnaeus.engine.limits import blocks
-
+    def records(self, documents: Dataset, advance: Callable[[int], None] | None = None) -> Iterator[Record]:
+        """One record per document; ``advance`` is called with the number of documents of every finished batch."""
         whole = not self.top and getattr(self.decoder, "whole_batch", False)
-        with progress("predicting", len(documents)) as advance:
-            for part in blocks(len(documents), max(1, len(documents)) if whole else _BATCH):
-                batch = documents.take(range(part.start, part.stop))
-                names = batch.ids or [str(i) for i in range(part.start + 1, part.stop + 1)]
-                X = self.model.matrix(batch.documents)
-                embedded = hasattr(getattr(self.model, "features_", None), "word_parts")  # words are not its columns
-                known = self.model.known_terms(batch.documents) if embedded else self.inner.known_terms(X)
-                yield from self._batch(X, names, known.tolist())
+        for part in blocks(len(documents), max(1, len(documents)) if whole else _BATCH):
+            batch = documents.take(range(part.start, part.stop))
+            names = batch.ids or [str(i) for i in range(part.start + 1, part.stop + 1)]
+            X = self.model.matrix(batch.documents)
+            embedded = hasattr(getattr(self.model, "features_", None), "word_parts")  # words are not its columns
+            known = self.model.known_terms(batch.documents) if embedded else self.inner.known_terms(X)
+            yield from self._batch(X, names, known.tolist())
+            if advance is not None:
                 advance(part.stop - part.start)
 
     def _batch(self, X: Matrix, names: list[str], known: list[int]) -> Iterator[Record]:
@@ -105,7 +173,7 @@ class Answering:
             self.n_unknown += not known[i]
             status = CODED if labels else REVIEW
             record: Record = {"id": name, "labels": labels, "known_terms": known[i], "status": status}
-            yield record if labels else {**record, **review_entry(found, i, self.n_candidates, self.taxonomy)}
+            yield record if labels else {**record, **_review_entry(found, i, self.n_candidates, self.taxonomy)}
 
     # -- sets ----------------------------------------------------------------------------------------------------------
 
@@ -225,3 +293,12 @@ class Answering:
     @cached_property
     def _only_under(self) -> set[int]:
         return {self.taxonomy.index(name) for name in Rules.of(self.rules).only_under}
+
+
+def _review_entry(found: Decisions, i: int, k: int, taxonomy: Taxonomy) -> Review:
+    """Why a document has no answer, and its k most probable labels."""
+    pairs = zip(found.candidates[i, :k].tolist(), found.probabilities[i, :k].tolist(), strict=True)
+    labels: list[LabelCandidate] = [
+        {"label": str(taxonomy.names[v]), "name": taxonomy.display(v), "probability": round(p, 6)} for v, p in pairs
+    ]
+    return {"reason": REASONS[found.reason[i]], "margin": round(float(found.margin[i]), 6), "candidates": labels}
