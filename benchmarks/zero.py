@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,13 @@ from scipy import sparse
 from benchmarks import machine
 from benchmarks.lexical import citations, mesh
 from benchmarks.problems.base import DATA
-from linnaeus import RRSVM, LexicalModel, OneVsRestSVM, Taxonomy
+from linnaeus import RRSVM, LexicalModel, Mixture, OneVsRestSVM, Pipeline, Taxonomy
 from linnaeus.features.text import TextFeatures
 from linnaeus.metrics.resampling import permutation_test
 from linnaeus.models.label_priors import label_features
 
+TERMS: dict[str, Any] = {"sublinear_tf": True, "min_df": 2, "stop_words": "english", "analyzer": "stems"}
+MODELS = ("OneVsRestSVM", "RRSVM", "RRSVM, all", "LexicalModel", "Mixture, flat", "Mixture, all")
 Scores = tuple[np.ndarray, np.ndarray, float]  # nodes, scores, cut
 
 
@@ -33,9 +36,9 @@ class Corpus:
 
     def __init__(self, taxonomy: Taxonomy, train: list[dict[str, Any]], test: list[dict[str, Any]]) -> None:
         self.taxonomy, self.test = taxonomy, test
-        texts = [[_whole(d["text"]) for d in part] for part in (train, test)]
-        features = TextFeatures(sublinear_tf=True, min_df=2, stop_words="english", analyzer="stems")
-        self.X, self.X_test = features.fit_transform(texts[0]), features.transform(texts[1])
+        self.texts, self.test_texts = ([_whole(d["text"]) for d in part] for part in (train, test))
+        features = TextFeatures(**TERMS)
+        self.X, self.X_test = features.fit_transform(self.texts), features.transform(self.test_texts)
         self.Y, self.Y_test = (taxonomy.indicator([d["labels"] for d in part]) for part in (train, test))
         self.T = label_features(features, taxonomy)
 
@@ -55,13 +58,13 @@ def _whole(text: Any) -> str:
     return text if isinstance(text, str) else f"{text['title']} {text['abstract']}"
 
 
-def compare(corpus: Corpus, tol: float) -> list[dict[str, Any]]:
-    """Flat TF-IDF, the joint model, the same with all nodes, and labels found in the text."""
+def compare(corpus: Corpus, tol: float, models: Sequence[str] = MODELS) -> list[dict[str, Any]]:
+    """Flat TF-IDF, the joint model, the same with all nodes, labels found in the text, and mixtures with these."""
     counts = np.bincount(corpus.Y.indices, minlength=corpus.taxonomy.n_nodes)
     gold = corpus.Y_test.toarray() > 0
     rows: list[dict[str, Any]] = []
     before: dict[str, np.ndarray] = {}
-    for name in ("OneVsRestSVM", "RRSVM", "RRSVM, all", "LexicalModel"):
+    for name in models:
         start = time.process_time()
         nodes, S, cut = _scores(corpus, name, tol)
         seconds = time.process_time() - start
@@ -92,6 +95,12 @@ def _micro(totals: np.ndarray) -> np.ndarray:
 
 
 def _scores(corpus: Corpus, name: str, tol: float) -> Scores:
+    if name.startswith("Mixture"):
+        joint = RRSVM(answer="all", random_state=0, tol=tol)
+        model = joint if name.endswith("all") else OneVsRestSVM(random_state=0, tol=tol)
+        sources = [("words", Pipeline(model, TextFeatures(**TERMS))), ("labels", LexicalModel())]
+        mixture = Mixture(sources, corpus.taxonomy, cv=3, learn="given").fit(corpus.texts, corpus.Y)
+        return mixture.nodes_, mixture.decision_function(corpus.test_texts), 0.0
     if name == "LexicalModel":
         lexical = LexicalModel(corpus.taxonomy).fit()
         return lexical.nodes_, lexical.decision_function([d["text"] for d in corpus.test]), lexical.cut_
@@ -158,6 +167,7 @@ def run(arguments: list[str]) -> dict[str, Any]:
     parser.add_argument("--test", type=int, default=3000, help="test citations")
     parser.add_argument("--tol", type=float, default=0.03)
     parser.add_argument("--share", type=float, default=0.2, help="share of the nodes that are left out")
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS, help="what is compared, the first with all")
     parser.add_argument("--parts", nargs="+", default=["compare", "leave_out", "newsgroups"])
     options = parser.parse_args(arguments)
     result: dict[str, Any] = {"machine": machine.describe()}
@@ -166,7 +176,7 @@ def run(arguments: list[str]) -> dict[str, Any]:
         train, test = citations(whole)
         corpus = Corpus(first_parents(whole), train[: options.documents], test[: options.test])
     if "compare" in options.parts:
-        result["compare"] = compare(corpus, options.tol)
+        result["compare"] = compare(corpus, options.tol, options.models)
     if "leave_out" in options.parts:
         result["leave_out"] = leave_out(corpus, options.share, options.tol, seed=0)
     if "newsgroups" in options.parts and (DATA / "20newsgroups").exists():

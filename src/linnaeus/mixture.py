@@ -29,7 +29,14 @@ from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.classifier import Classifier
 from linnaeus.models.explaining import best_answer, one_row
 from linnaeus.models.mixed_explaining import MixtureExplanation, explain_mixture
-from linnaeus.models.mixed_scores import MixtureWeights, SourceScores, learn_weights, mixture_targets
+from linnaeus.models.mixed_scores import (
+    MixtureWeights,
+    SourceScores,
+    learn_weights,
+    learns_closed,
+    mixed_nodes,
+    mixture_targets,
+)
 from linnaeus.registry import resolve
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.tuning import FOLDS, HeldOutScores, held_out_scores
@@ -45,7 +52,8 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
     """Several models as one: calibrated log-odds, weighted at every node.
 
     Where every document has one label, the mixed scores are those of a soft-max over the labels. For label sets they
-    are log-odds that a node, or something below it, is a label.
+    are log-odds that a node, or something below it, is a label. All nodes that a source scores can be answered; those
+    without documents are mixed with the weights of their parents.
 
     Parameters
     ----------
@@ -63,6 +71,9 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
         The certified relative gap at which the weights are final.
     max_iter : int, default=100
         The most Newton steps for the weights.
+    learn : {"closed", "given"}, default="closed"
+        Whether scores of label sets are of a node or anything below it, or of the node itself. "given" is for
+        documents that have a node and one above it as labels, and does not add ancestors.
     random_state : int, default=0
         Which documents are in which fold, and the seeds of sources that have none.
     verbose : int, default=0
@@ -106,6 +117,7 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
         cv: Any = FOLDS,
         tol: float = 1e-6,
         max_iter: int = 100,
+        learn: str = "closed",
         random_state: int | None = 0,
         verbose: int = 0,
     ) -> None:
@@ -115,6 +127,7 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
         self.cv = cv
         self.tol = tol
         self.max_iter = max_iter
+        self.learn = learn
         self.random_state = random_state
         self.verbose = verbose
 
@@ -171,6 +184,7 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
         check_number("tol", self.tol, above=0)
         check_number("max_iter", self.max_iter, least=1, whole=True)
         check_number("verbose", self.verbose, least=0)
+        learns_closed(self.learn)
         sources = self._sources()
         if not isinstance(sources, list) or not sources:
             raise ParameterError(f"sources={sources!r}; expected a list of (name, estimator).")
@@ -198,8 +212,9 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
         return cast(Matrix, documents)
 
     def _fit(self, problem: Problem) -> None:
-        Y, single = mixture_targets(problem.Y, problem.taxonomy)
-        closed = not single and problem.taxonomy.n_edges > 0
+        learn = learns_closed(self.learn)
+        Y, single = mixture_targets(problem.Y, problem.taxonomy, closed=learn)
+        closed = learn and not single and problem.taxonomy.n_edges > 0
         given = np.array_equal(np.diff(problem.Y.indptr), np.diff(Y.indptr))
         self._targets(problem, "closed" if closed else "given" if given else "frontier")
         if closed:
@@ -217,12 +232,24 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
         scores, documents = _same_documents(held, [name for name, _ in sources])
         weights = None if problem.weights is None else problem.weights[documents]
         limits = float(self.C), weights, float(self.tol), int(self.max_iter)
-        mixture = learn_weights(scores, Y[documents], problem.taxonomy, self.nodes_, single, *limits)
+        self.nodes_ = self._answered(problem, mixed_nodes(list(scores.values()), Y, problem.taxonomy, single, closed=learn))
+        mixture = learn_weights(scores, Y[documents], problem.taxonomy, self.nodes_, single, *limits, closed=learn)
         if fitted is None:
             fitted = [model.fit(problem.X, problem.Y, problem.weights) for _, model in sources]
         _check_fitted(fitted, sources, problem.taxonomy)
         self.sources_, self.mixture_, self.dense_ = fitted, mixture, not is_sparse(problem.X)
         self.objective_, self.duality_gap_, self.n_iter_ = mixture.objective, mixture.gap, max(1, mixture.n_iter)
+
+    def _answered(self, problem: Problem, nodes: IntArray) -> IntArray:
+        """Nodes that sources score beside those of the documents, in the order of ``classes_``."""
+        more = np.setdiff1d(nodes, self.nodes_)
+        if not len(more):
+            return self.nodes_
+        if problem.codec.kind != "labels":
+            return np.union1d(self.nodes_, more).astype(np.int32)
+        answered = np.concatenate([self.nodes_, more]).astype(np.int32)
+        values = problem.codec.values(problem.taxonomy.names[answered])
+        return answered[np.argsort(values, kind="stable")]
 
     def _prepared(self, taxonomy: Taxonomy) -> list[tuple[str, Any]]:
         """Unfitted copies of the sources with the taxonomy, and seeds where they have none."""
@@ -271,7 +298,7 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
             name: held_out_scores(in_place(source), X, Y, sample_weight=sample_weight, **how)
             for name, source in self._prepared(taxonomy)
         }
-        limits: dict[str, Any] = {"C": self.C, "tol": self.tol, "max_iter": self.max_iter}
+        limits: dict[str, Any] = {"C": self.C, "tol": self.tol, "max_iter": self.max_iter, "learn": self.learn}
         return mixed_held_out(held, sample_weight=sample_weight, **limits)
 
     # -- answering -----------------------------------------------------------------------------------------------------
@@ -342,7 +369,7 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
         """What is needed to predict, as (values, arrays)."""
         if not hasattr(self, "mixture_"):
             raise DataError("This Mixture is not fitted; fit it before saving.")
-        parameters = {name: getattr(self, name) for name in ("taxonomy", "C", "tol", "max_iter")}
+        parameters = {name: getattr(self, name) for name in ("taxonomy", "C", "tol", "max_iter", "learn")}
         learned = {name: value for name, value in vars(self).items() if name.endswith("_")}
         return {"parameters": parameters, "learned": learned}, {}
 
@@ -368,6 +395,7 @@ def mixed_held_out(
     sample_weight: Any = None,
     tol: float = 1e-6,
     max_iter: int = 100,
+    learn: str = "closed",
 ) -> HeldOutScores:
     """Held-out scores of a mixture from those of its sources; nothing is trained but the weights.
 
@@ -385,6 +413,8 @@ def mixed_held_out(
     tol : float, default=1e-6
         As for `Mixture`.
     max_iter : int, default=100
+        As for `Mixture`.
+    learn : {"closed", "given"}, default="closed"
         As for `Mixture`.
 
     Returns
@@ -406,8 +436,9 @@ def mixed_held_out(
     first = next(iter(held_out.values()))
     taxonomy = first.taxonomy
     given = first.Y[np.argsort(first.documents, kind="stable")]
-    Y, single = mixture_targets(given, taxonomy)
-    nodes = np.unique(Y.indices).astype(np.int32)
+    closed = learns_closed(learn)
+    Y, single = mixture_targets(given, taxonomy, closed=closed)
+    nodes = mixed_nodes(list(scores.values()), Y, taxonomy, single, closed=closed)
     part = np.arange(len(documents)) % min(_PARTS, len(documents))
     part = np.random.default_rng(0).permutation(part)
     empty = bool((np.diff(given.indptr) == 0).any())
@@ -417,14 +448,15 @@ def mixed_held_out(
         train, test = np.flatnonzero(part != number), np.flatnonzero(part == number)
         train = train if len(train) else test
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[documents[train]]
-        mixture = learn_weights(_taken(scores, train), Y[train], taxonomy, nodes, single, C, weights, tol, max_iter)
+        limits = C, weights, tol, max_iter
+        mixture = learn_weights(_taken(scores, train), Y[train], taxonomy, nodes, single, *limits, closed=closed)
         for rows in blocks(len(test), rows_that_fit(8 * len(nodes))):
             S = mixture(_taken(scores, test[rows]), taxonomy)
             own.append(decide(S, taxonomy, nodes))
             kept.append(kept_scores(S, len(documents)))
             order.append(test[rows])
     back = np.argsort(np.concatenate(order))
-    nested = not single and taxonomy.n_edges > 0
+    nested = closed and not single and taxonomy.n_edges > 0
     gold, answers = Y if nested or single else given, stacked(own, taxonomy)[back]
     return HeldOutScores(
         joined_scores(kept)[back], gold, taxonomy, nodes, documents, nested, False, answers, nested=nested

@@ -19,6 +19,7 @@ from linnaeus.lexical.labels import label_texts
 from linnaeus.lexical.matcher import LabelMatcher
 from linnaeus.lexical.relations import Relations
 from linnaeus.lexical.words import as_documents
+from linnaeus.tuning import held_out_scores
 
 NAMES = ("Animals", "Birds", "Owls", "Parrots", "Mammals", "Bats", "Whales", "Plants", "Oak trees", "Roses", "Stone")
 EDGES = [(0, 1), (1, 2), (1, 3), (0, 4), (4, 5), (4, 6), (7, 8), (7, 9)]
@@ -185,6 +186,26 @@ def test_it_is_a_source_of_a_mixture(tmp_path) -> None:
     assert step.sources[0].explanation.evidence == ["'Owls' = preferred label of Owls, once, in the title"]
     linnaeus.save(model, tmp_path / "model")
     np.testing.assert_array_equal(linnaeus.load(tmp_path / "model").decision_function(X), model.decision_function(X))
+
+
+@pytest.mark.parametrize("learn", ["closed", "given"])
+def test_a_mixture_with_it_answers_nodes_without_documents(learn, tmp_path) -> None:
+    X, y = documents()
+    rows = [i for i, labels in enumerate(y) if not {"n6", "n9"} & set(labels)]  # no whales, no roses
+    X, y = {name: [values[i] for i in rows] for name, values in X.items()}, [y[i] for i in rows]
+    sources = [("lexical", LexicalModel()), ("svm", Pipeline(OneVsRestSVM(), TextFeatures()))]
+    model = Mixture(sources, taxonomy(), cv=3, learn=learn).fit(X, y)
+    assert {"n6", "n9"} <= set(model.classes_)
+    new = {"title": ["About whales", "About roses"], "text": ["some words of Whales", "some words of Roses"]}
+    S = model.decision_function(new)
+    answerable = np.flatnonzero(model.taxonomy_.is_leaf[model.nodes_])
+    assert model.taxonomy_.names[model.nodes_[answerable[S[:, answerable].argmax(axis=1)]]].tolist() == ["n6", "n9"]
+    step = model.explain({name: values[0] for name, values in new.items()}, "n6")[-1]
+    np.testing.assert_allclose(step.constant + sum(source.contribution for source in step.sources), step.score)
+    held = held_out_scores(model, X, y, cv=3)
+    assert {"n6", "n9"} <= set(held.taxonomy.names[held.nodes])
+    linnaeus.save(model, tmp_path / "model")
+    np.testing.assert_array_equal(linnaeus.load(tmp_path / "model").decision_function(new), S)
 
 
 def test_documents_without_any_label_text_still_train() -> None:

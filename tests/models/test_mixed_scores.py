@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import expit, softmax
 
 from linnaeus import SourceScores, Taxonomy, fit_mixture
 from linnaeus.data.label_files import LabelFile, read_label_file
@@ -81,6 +82,50 @@ def test_a_node_without_documents_has_exactly_the_weights_of_its_parents() -> No
     assert mixture.of_node("newer", grown) == mixture.of_node("new", grown) == mixture.of_node("AA", grown)
     a, b = (np.array(list(mixture.of_node(name, grown).values())) for name in "AB")
     np.testing.assert_array_equal(list(mixture.of_node("both", grown).values()), np.mean([a, b], axis=0))
+
+
+def test_nodes_that_only_a_source_knows_are_mixed_with_the_weights_of_their_parents() -> None:
+    truth, rows = labelled(TREE, 300)
+    keep = [i for i, row in enumerate(rows) if not {"AAB", "BB"} & set(row)]
+    sources = {f"s{i}": noisy(truth[keep], 0.3 * i, i) for i in (1, 2)}
+    mixture = fit_mixture(sources, [rows[i] for i in keep], TREE)
+    assert set(TREE.names[mixture.nodes]) == set(TREE.names) - {"R"}
+    for name, parent in (("AAB", "AA"), ("BB", "B")):
+        assert mixture.of_node(name, TREE) == mixture.of_node(parent, TREE)
+        at = int(np.flatnonzero(mixture.nodes == TREE.index(name))[0])
+        assert mixture.weights[at].tolist() == list(mixture.of_node(parent, TREE).values())
+    sources["s1"].S[0, TREE.index("BB")] += 30
+    S = mixture(sources, TREE)
+    assert TREE.names[mixture.nodes[S[0].argmax()]] == "BB"
+    assert not (S[1:, mixture.nodes == TREE.index("BB")] > 0).any()
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_nodes_without_documents_are_expected_as_often_as_nodes_with_one_document_are_found(single) -> None:
+    rng = np.random.default_rng(0)
+    tax = Taxonomy.flat(f"n{i}" for i in range(30))
+    target = np.where(np.arange(200) < 5, np.arange(200), 5 + rng.integers(0, 10, 200))  # five nodes have one document
+    truth = np.eye(30)[target] > 0
+    if not single:
+        truth[5:, 14] |= rng.random(195) < 0.5
+    sources = {n: SourceScores(3 * truth + rng.normal(size=truth.shape), np.arange(30)) for n in "ab"}
+    mixture = fit_mixture(sources, truth.astype(np.int8), tax)
+    S = mixture(sources, tax)
+    P = softmax(S, axis=1) if single else expit(S)
+    assert mixture.single is single
+    np.testing.assert_allclose(P[:, 15:].sum(axis=1).mean(), 5 / 201, rtol=0.02)
+
+
+def test_label_sets_can_be_mixed_as_they_are_given() -> None:
+    rng = np.random.default_rng(0)
+    tax = Taxonomy.from_edges([("A", "AA"), ("A", "AB"), ("B", "BA")], root=None)
+    truth = rng.random((300, tax.n_nodes)) < 0.4
+    sources = {n: SourceScores(truth + 0.3 * rng.normal(size=truth.shape), np.arange(5)) for n in "ab"}
+    given = fit_mixture(sources, truth.astype(np.int8), tax, learn="given")
+    assert not given.lifts
+    assert ((given(sources, tax) > 0) == truth[:, given.nodes]).mean() > 0.95
+    with pytest.raises(LinnaeusError, match="learn='all'; expected 'closed' or 'given'"):
+        fit_mixture(sources, truth.astype(np.int8), tax, learn="all")
 
 
 def test_nodes_with_few_documents_are_nearer_to_their_parents_than_others() -> None:

@@ -113,8 +113,8 @@ class _Explainer:
         self.model, self.X, self.column_of = model, X, column_of
         self.taxonomy, self.mixture = model.taxonomy_, model.mixture_
         self.given: dict[str, SourceScores] = model._source_scores(X)
-        closed = not self.mixture.single
-        scores = [s.over(slice(0, 1), self.taxonomy, self.mixture.nodes, closed=closed) for s in self.given.values()]
+        lifts, nodes = self.mixture.lifts, self.mixture.nodes
+        scores = [s.over(slice(0, 1), self.taxonomy, nodes, closed=lifts) for s in self.given.values()]
         self.Z = self.mixture.log_odds(scores)
         self.S = self.mixture.mix(self.Z)[0]
         self._known: dict[tuple[int, int], NodeExplanation | None] = {}
@@ -158,7 +158,7 @@ class _Explainer:
         """The node whose score a source has for a node."""
         place = {int(u): i for i, u in enumerate(scores.nodes)}
         S, taxonomy = np.asarray(scores.S)[0], self.taxonomy
-        lifted = not self.mixture.single and taxonomy.n_edges > 0 and not (scores.nested and v in place)
+        lifted = self.mixture.lifts and taxonomy.n_edges > 0 and not (scores.nested and v in place)
         near = [u for u in (taxonomy.descendants(v).tolist() if lifted else [v]) if u in place]
 
         def weakest(u: int) -> int:

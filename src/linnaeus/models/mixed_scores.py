@@ -9,6 +9,11 @@ one slope per level of the taxonomy, and o_sv such that the node's share of docu
 come from `solvers.mixing`: those of nodes with few documents are near those of their parents. They also adapt the
 slope of a curve to its node, more reliably than a logistic curve of each node with few documents would.
 
+Nodes that a source scores, but that no document has as a label, have the weights of their parents, those of sources
+without a score of the node divided among the others. Their slope comes from nodes with one document, whose held-out
+score is of a model without it. They share one offset per source and one constant b, with which the expected number of
+such labels per document is that of Good and Turing: nodes with one document divided by documents.
+
 A source is anything that has scores of the same documents: a model's scores of documents that it has not seen, or a
 label file of another tool.
 """
@@ -17,7 +22,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +35,7 @@ from linnaeus.decoding.cutoffs.held_out import TopScores
 from linnaeus.decoding.probability.coherence import lifted
 from linnaeus.decoding.probability.logistic_curves import platt
 from linnaeus.engine.limits import blocks, rows_that_fit
-from linnaeus.errors import DataError, check_number, nearest, place
+from linnaeus.errors import DataError, ParameterError, check_number, nearest, place
 from linnaeus.models.solvers.mixing import MixingProblem, MixingSolution, pulls_of
 from linnaeus.order import best_columns
 from linnaeus.taxonomy import Taxonomy
@@ -43,6 +48,7 @@ _SHARE_STEPS, _SHARE_TOLERANCE = 30, 1e-3  # of offsets, which the constants of 
 _BLOCK = 256 * 2**20  # bytes of scores held at once: lifting scores is quicker for many documents
 _POOL = 200_000  # pairs of a level that its slope is fitted on
 _FEWEST = 10  # best nodes of a document and source that are used in any case
+_BINS = 4_000  # of log-odds, where one offset is found for many pairs
 
 
 @dataclass(frozen=True)
@@ -166,6 +172,8 @@ class MixtureWeights:
         What was minimised, and a bound on how far it is from the smallest value.
     n_iter : int
         The number of Newton steps.
+    closed : bool, default=True
+        Whether scores of label sets are of a node or anything below it, not of the node itself.
     """
 
     names: list[str]
@@ -181,13 +189,19 @@ class MixtureWeights:
     objective: float
     gap: float
     n_iter: int
+    closed: bool = True
+
+    @property
+    def lifts(self) -> bool:
+        """Whether a source without closed scores speaks for a node by the best one at or below it."""
+        return self.closed and not self.single
 
     def __call__(self, sources: Mapping[str, SourceScores], taxonomy: Taxonomy) -> FloatArray:
         """Mixed scores of ``nodes`` (n_docs x n_labels), every document on its own."""
         given = _ordered(sources, self.names)
         parts = []
         for rows in blocks(len(given[0].S), rows_that_fit(8 * taxonomy.n_nodes * (len(given) + 1), _BLOCK)):
-            Z = self.log_odds([source.over(rows, taxonomy, self.nodes, closed=not self.single) for source in given])
+            Z = self.log_odds([source.over(rows, taxonomy, self.nodes, closed=self.lifts) for source in given])
             parts.append(self.mix(Z))
         return np.concatenate(parts) if len(parts) != 1 else parts[0]
 
@@ -217,16 +231,21 @@ class MixtureWeights:
         >>> weights == mixture.of_node("A", tax), weights["good"] > weights["constant"]
         (True, True)
         """
-        return dict(zip(self.names, self._vertex_weights(taxonomy.index(node), taxonomy)[:-1].tolist(), strict=True))
+        weights = self.vertex_weights_of(np.array([taxonomy.index(node)]), taxonomy)[0, :-1]
+        return dict(zip(self.names, weights.tolist(), strict=True))
 
-    def _vertex_weights(self, v: int, taxonomy: Taxonomy) -> FloatArray:
-        at = np.flatnonzero(self.vertices == v)
-        if len(at):
-            return self.vertex_weights[at[0]]
-        parents = [] if taxonomy.kind == "graph" else taxonomy.parents(v).tolist()
-        if not parents:
-            return self.vertex_weights[0]
-        return np.mean([self._vertex_weights(p, taxonomy) for p in parents], axis=0)
+    def vertex_weights_of(self, nodes: IntArray, taxonomy: Taxonomy) -> FloatArray:
+        """Weights of any nodes, the constant last; the mean of those of the parents where none were learned."""
+        known = dict(zip(self.vertices.tolist(), self.vertex_weights, strict=True))
+
+        def weights_of(v: int) -> FloatArray:
+            if v not in known:
+                parents = [] if taxonomy.kind == "graph" else taxonomy.parents(v).tolist()
+                above = [weights_of(p) for p in parents]
+                known[v] = np.mean(above, axis=0) if above else self.vertex_weights[0]
+            return known[v]
+
+        return np.stack([weights_of(v) for v in nodes.tolist()])
 
     def to_dict(self) -> dict[str, Any]:
         """Its fields, for the store."""
@@ -242,6 +261,7 @@ def fit_mixture(
     sample_weight: Any = None,
     tol: float = 1e-6,
     max_iter: int = 100,
+    learn: str = "closed",
 ) -> MixtureWeights:
     """Learn how to mix scores of several sources, from documents that none of them has learned from.
 
@@ -261,11 +281,14 @@ def fit_mixture(
         The certified relative gap at which the weights are final.
     max_iter : int, default=100
         The most Newton steps.
+    learn : {"closed", "given"}, default="closed"
+        Whether scores of label sets are of a node or anything below it, or of the node itself.
 
     Returns
     -------
     MixtureWeights
-        Call it with scores of other documents, and the taxonomy, for mixed scores.
+        Call it with scores of other documents, and the taxonomy, for mixed scores. Nodes are those of y and those
+        that a source scores.
 
     Examples
     --------
@@ -284,20 +307,48 @@ def fit_mixture(
     check_number("max_iter", max_iter, least=1, whole=True)
     given = _ordered(sources, list(sources))
     Y, taxonomy, _ = check_labels(y, taxonomy, len(given[0].S))
-    Y, single = mixture_targets(Y, taxonomy)
-    nodes = np.unique(Y.indices).astype(np.int32)
-    if not len(nodes):
+    closed = learns_closed(learn)
+    Y, single = mixture_targets(Y, taxonomy, closed=closed)
+    if not Y.nnz:
         raise DataError("y has no label at all: every document has an empty set.")
+    nodes = mixed_nodes(given, Y, taxonomy, single, closed=closed)
     weights = check_weights(sample_weight, Y.shape[0])
-    return learn_weights(dict(zip(sources, given, strict=True)), Y, taxonomy, nodes, single, C, weights, tol, max_iter)
+    limits = C, weights, tol, max_iter
+    named = dict(zip(sources, given, strict=True))
+    return learn_weights(named, Y, taxonomy, nodes, single, *limits, closed=closed)
 
 
-def mixture_targets(Y: CSR, taxonomy: Taxonomy) -> tuple[CSR, bool]:
-    """What mixed scores are of: the only label of each document, or closed sets; and whether it is the former."""
+def learns_closed(learn: object) -> bool:
+    """Whether ``learn`` is "closed"; an error unless it is "closed" or "given"."""
+    if learn not in ("closed", "given"):
+        raise ParameterError(f"learn={learn!r}; expected 'closed' or 'given'.")
+    return learn == "closed"
+
+
+def mixture_targets(Y: CSR, taxonomy: Taxonomy, *, closed: bool = True) -> tuple[CSR, bool]:
+    """What mixed scores are of: the only label of each document, or label sets; and whether it is the former."""
     frontier = taxonomy.frontier(Y)
     if (np.diff(frontier.indptr) == 1).all():
         return frontier, True
-    return taxonomy.close(Y, keep_root=False), False
+    return taxonomy.close(Y, keep_root=False) if closed else Y, False
+
+
+def mixed_nodes(
+    sources: Sequence[SourceScores], Y: CSR, taxonomy: Taxonomy, single: bool, *, closed: bool = True
+) -> IntArray:
+    """Nodes with a mixed score: those of the targets Y, and those that a source scores, in the order of their numbers.
+
+    A source of closed or conditional scores has scores of inner nodes that no document has as a label of its own; they
+    are added to closed sets only.
+    """
+    own = np.unique(Y.indices)
+    lifts = closed and not single
+    scored = [np.asarray(s.nodes) for s in sources if lifts or not (s.nested or s.conditional)]
+    more = np.unique(np.concatenate(scored)) if scored else own
+    if lifts and taxonomy.n_edges:
+        more = np.unique(taxonomy.ancestor_matrix[more].indices)
+    more = more[more != (-1 if taxonomy.root is None else taxonomy.root)]
+    return np.union1d(own, more).astype(np.int32)
 
 
 def learn_weights(
@@ -310,10 +361,31 @@ def learn_weights(
     weights: FloatArray | None,
     tol: float,
     max_iter: int,
+    *,
+    closed: bool = True,
 ) -> MixtureWeights:
-    """`fit_mixture` of checked values; Y are the targets, of which ``nodes`` are mixed."""
+    """`fit_mixture` of checked values; Y are the targets, and ``nodes`` are mixed, with or without documents."""
+    seen = nodes[np.isin(nodes, Y.indices)]
+    seen = seen if len(seen) else nodes
+    found = _learned(sources, Y, taxonomy, seen, single, C, weights, tol, max_iter, closed)
+    return found if len(seen) == len(nodes) else _with_unseen(found, sources, Y, taxonomy, nodes)
+
+
+def _learned(
+    sources: Mapping[str, SourceScores],
+    Y: CSR,
+    taxonomy: Taxonomy,
+    nodes: IntArray,
+    single: bool,
+    C: float,
+    weights: FloatArray | None,
+    tol: float,
+    max_iter: int,
+    closed: bool,
+) -> MixtureWeights:
+    """Curves and weights of nodes with documents."""
     given = list(sources.values())
-    pairs = _pairs(given, Y, taxonomy, nodes, single)
+    pairs = _pairs(given, Y, taxonomy, nodes, single, closed and not single)
     shares = (np.bincount(Y.indices, minlength=taxonomy.n_nodes)[nodes] + 0.5) / (Y.shape[0] + 1.0)
     prior = np.zeros(len(nodes)) if single else np.log(shares / (1 - shares))
     curve = _softmax_curves if single else _node_curves
@@ -334,8 +406,101 @@ def learn_weights(
     W = found.weights
     return MixtureWeights(
         list(sources), nodes, slope, offset, prior, W[at, :-1], W[at, -1], pulls.vertices, W, single,
-        float(found.objective), float(found.gap), found.n_iter,
+        float(found.objective), float(found.gap), found.n_iter, closed,
     )  # fmt: skip
+
+
+# -- nodes without documents -------------------------------------------------------------------------------------------
+
+
+def _with_unseen(
+    learned: MixtureWeights, sources: Mapping[str, SourceScores], Y: CSR, taxonomy: Taxonomy, nodes: IntArray
+) -> MixtureWeights:
+    """The same with further nodes, which no document has: weights of parents, slopes of levels, common constants."""
+    from scipy.special import logit, logsumexp
+
+    new = np.setdiff1d(nodes, learned.nodes)
+    n_docs, n_sources = Y.shape[0], len(sources)
+    once = np.flatnonzero(np.bincount(Y.indices, minlength=taxonomy.n_nodes) == 1)
+    expected = max(len(once), 0.5) / (n_docs + 1.0)  # labels without documents, in a further document
+    share = min(0.5, expected / len(new))
+    rows = np.unique(np.linspace(0, n_docs - 1, min(n_docs, max(_FEWEST, _PAIRS // len(new)))).astype(np.int64))
+    some = {name: replace(source, S=source.S[rows]) for name, source in sources.items()}
+    weights = learned.vertex_weights_of(new, taxonomy)
+    slope = np.stack([_level_slopes(learned.slope[:, s], taxonomy, learned.nodes, new) for s in range(n_sources)], 1)
+    offset, prior = np.zeros((len(new), n_sources)), np.full(len(new), 0.0 if learned.single else logit(share))
+    every = slice(0, len(rows))
+    scores = [source.over(every, taxonomy, new, closed=learned.lifts) for source in some.values()]
+    if not learned.single:
+        alone = [_scores_of_pairs(source, Y, taxonomy, once, learned.lifts) for source in sources.values()]
+        for s, F in enumerate(scores):
+            known, found = np.isfinite(F), alone[s][np.isfinite(alone[s])]
+            if len(found) >= _FEWEST and known.any():
+                other = F[known][:: known.sum() // _POOL + 1]
+                slope[:, s] = _slope(np.append(found, other), np.arange(len(found) + len(other)) < len(found))
+            offset[:, s] = _shift((slope[:, s] * _finite(F))[known], share)
+    weights[:, :-1] = _divided(weights[:, :-1], np.stack([np.isfinite(F).any(axis=0) for F in scores], 1))
+    found = replace(
+        learned, nodes=new, slope=slope, offset=offset, prior=prior, weights=weights[:, :-1], intercept=np.zeros(len(new))
+    )
+    mixed = found.mix(found.log_odds(scores))
+    if learned.single:
+        odds = logsumexp(mixed, axis=1) - logsumexp(learned(some, taxonomy), axis=1)
+        constant = _shift(odds, min(0.5, expected))
+    else:
+        constant = _shift(mixed.ravel(), share)
+    found = replace(found, intercept=np.full(len(new), constant))
+    both = np.concatenate([learned.nodes, new])
+    order = np.argsort(both, kind="stable")
+    at = order[np.searchsorted(both[order], nodes)]
+    joined = {
+        name: np.concatenate([getattr(learned, name), getattr(found, name)])[at]
+        for name in ("nodes", "slope", "offset", "prior", "weights", "intercept")
+    }
+    return replace(learned, **joined)
+
+
+def _scores_of_pairs(source: SourceScores, Y: CSR, taxonomy: Taxonomy, nodes: IntArray, lifts: bool) -> FloatArray:
+    """Scores of nodes with one document, each of its document."""
+    columns = Y[:, nodes].tocsc()
+    found = np.empty(len(nodes))
+    for some in blocks(len(nodes), rows_that_fit(16 * taxonomy.n_nodes, _BLOCK)):
+        part = replace(source, S=source.S[columns.indices[some]])
+        F = part.over(slice(0, len(part.S)), taxonomy, nodes[some], closed=lifts)
+        found[some] = np.diagonal(F)
+    return found
+
+
+def _divided(weights: FloatArray, known: BoolArray) -> FloatArray:
+    """Weights of sources without a score (0 in ``known``) given to the others, in proportion."""
+    rest = np.where(known, weights, 0.0)
+    total, left = weights.sum(axis=1), rest.sum(axis=1)
+    able = (left > 0) & (total > 0) & ~known.all(axis=1)
+    return np.where(able[:, None], rest * (total / np.where(able, left, 1.0))[:, None], weights)
+
+
+def _level_slopes(slope: FloatArray, taxonomy: Taxonomy, seen: IntArray, new: IntArray) -> FloatArray:
+    """The slope of the level of each new node; of the nearest level where its own has none."""
+    depth = taxonomy.depth[seen]
+    levels = np.unique(depth)
+    of_level = np.array([slope[depth == d].max() for d in levels])
+    return of_level[np.abs(taxonomy.depth[new][:, None] - levels).argmin(axis=1)]
+
+
+def _shift(log_odds: FloatArray, share: float) -> float:
+    """What is added to log-odds so that their mean probability is ``share``; they are counted in bins."""
+    from scipy.special import expit, logit
+
+    if not len(log_odds):
+        return float(logit(share))
+    counts, edges = np.histogram(log_odds, _BINS)
+    filled = counts > 0
+    centre, part = ((edges[1:] + edges[:-1]) / 2)[filled], counts[filled] / len(log_odds)
+    low, high = logit(share) - centre.max(), logit(share) - centre.min()
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if part @ expit(centre + middle) < share else (low, middle)
+    return float((low + high) / 2)
 
 
 def _warn(found: MixingSolution, tol: float, max_iter: int) -> None:
@@ -360,13 +525,15 @@ class _Pairs(NamedTuple):
     truth: BoolArray
 
 
-def _pairs(given: list[SourceScores], Y: CSR, taxonomy: Taxonomy, nodes: IntArray, single: bool) -> _Pairs:
+def _pairs(
+    given: list[SourceScores], Y: CSR, taxonomy: Taxonomy, nodes: IntArray, single: bool, lifts: bool
+) -> _Pairs:
     """All pairs for which a source has a score; of many, the best of every source and those that are true."""
     n_docs, n_nodes = Y.shape[0], len(nodes)
     most = max(_FEWEST, _PAIRS // (n_docs * len(given)))
     parts = []
     for rows in blocks(n_docs, rows_that_fit(8 * max(taxonomy.n_nodes, n_nodes) * (len(given) + 2), _BLOCK)):
-        scores = [source.over(rows, taxonomy, nodes, closed=not single) for source in given]
+        scores = [source.over(rows, taxonomy, nodes, closed=lifts) for source in given]
         truth = Y[rows][:, nodes].toarray() > 0
         known = np.logical_or.reduce([np.isfinite(F) for F in scores])
         if n_docs * n_nodes > _PAIRS and most < n_nodes:

@@ -350,6 +350,7 @@ _TABLES: dict[str, str] = {
         objective float
         gap float
         n_iter int
+        closed? bool
         """,
     "LabelTree": """
         parent int[vertices] from -1 below vertices
