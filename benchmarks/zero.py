@@ -167,7 +167,9 @@ def run(arguments: list[str]) -> dict[str, Any]:
     parser.add_argument("--test", type=int, default=3000, help="test citations")
     parser.add_argument("--tol", type=float, default=0.03)
     parser.add_argument("--share", type=float, default=0.2, help="share of the nodes that are left out")
-    parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS, help="what is compared, the first with all")
+    parser.add_argument(
+        "--models", nargs="+", choices=MODELS, default=MODELS, help="what is compared, the first with all"
+    )
     parser.add_argument("--parts", nargs="+", default=["compare", "leave_out", "newsgroups"])
     options = parser.parse_args(arguments)
     result: dict[str, Any] = {"machine": machine.describe()}

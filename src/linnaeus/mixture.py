@@ -232,7 +232,8 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
         scores, documents = _same_documents(held, [name for name, _ in sources])
         weights = None if problem.weights is None else problem.weights[documents]
         limits = float(self.C), weights, float(self.tol), int(self.max_iter)
-        self.nodes_ = self._answered(problem, mixed_nodes(list(scores.values()), Y, problem.taxonomy, single, closed=learn))
+        answered = mixed_nodes(list(scores.values()), Y, problem.taxonomy, single, closed=learn)
+        self.nodes_ = self._answered(problem, answered)
         mixture = learn_weights(scores, Y[documents], problem.taxonomy, self.nodes_, single, *limits, closed=learn)
         if fitted is None:
             fitted = [model.fit(problem.X, problem.Y, problem.weights) for _, model in sources]

@@ -434,15 +434,14 @@ def _with_unseen(
     if not learned.single:
         alone = [_scores_of_pairs(source, Y, taxonomy, once, learned.lifts) for source in sources.values()]
         for s, F in enumerate(scores):
-            known, found = np.isfinite(F), alone[s][np.isfinite(alone[s])]
-            if len(found) >= _FEWEST and known.any():
-                other = F[known][:: known.sum() // _POOL + 1]
-                slope[:, s] = _slope(np.append(found, other), np.arange(len(found) + len(other)) < len(found))
+            known, true = np.isfinite(F), alone[s][np.isfinite(alone[s])]
+            if len(true) >= _FEWEST and known.any():
+                other = F[known][:: known.sum() // (_POOL // 2) + 1]
+                slope[:, s] = _slope(np.append(true, other), np.arange(len(true) + len(other)) < len(true))
             offset[:, s] = _shift((slope[:, s] * _finite(F))[known], share)
     weights[:, :-1] = _divided(weights[:, :-1], np.stack([np.isfinite(F).any(axis=0) for F in scores], 1))
-    found = replace(
-        learned, nodes=new, slope=slope, offset=offset, prior=prior, weights=weights[:, :-1], intercept=np.zeros(len(new))
-    )
+    curves: dict[str, Any] = {"slope": slope, "offset": offset, "prior": prior}
+    found = replace(learned, nodes=new, **curves, weights=weights[:, :-1], intercept=np.zeros(len(new)))
     mixed = found.mix(found.log_odds(scores))
     if learned.single:
         odds = logsumexp(mixed, axis=1) - logsumexp(learned(some, taxonomy), axis=1)
@@ -453,7 +452,7 @@ def _with_unseen(
     both = np.concatenate([learned.nodes, new])
     order = np.argsort(both, kind="stable")
     at = order[np.searchsorted(both[order], nodes)]
-    joined = {
+    joined: dict[str, Any] = {
         name: np.concatenate([getattr(learned, name), getattr(found, name)])[at]
         for name in ("nodes", "slope", "offset", "prior", "weights", "intercept")
     }
@@ -525,9 +524,7 @@ class _Pairs(NamedTuple):
     truth: BoolArray
 
 
-def _pairs(
-    given: list[SourceScores], Y: CSR, taxonomy: Taxonomy, nodes: IntArray, single: bool, lifts: bool
-) -> _Pairs:
+def _pairs(given: list[SourceScores], Y: CSR, taxonomy: Taxonomy, nodes: IntArray, single: bool, lifts: bool) -> _Pairs:
     """All pairs for which a source has a score; of many, the best of every source and those that are true."""
     n_docs, n_nodes = Y.shape[0], len(nodes)
     most = max(_FEWEST, _PAIRS // (n_docs * len(given)))
