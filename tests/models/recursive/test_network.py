@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import fields, replace
 from itertools import pairwise
+from types import FrameType
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -10,9 +14,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linnaeus import Taxonomy
-from linnaeus.models.recursive.network import Links, Network, leaf_order, links_of, make_network, reduce_links
+from linnaeus.models.recursive import network as network_module
+from linnaeus.models.recursive.network import (
+    Links,
+    Network,
+    in_order,
+    lay_out,
+    leaf_order,
+    links_of,
+    make_network,
+    reduce_links,
+)
 from tests.kernels.twins.recursive import _laplacian
 from tests.models.recursive.oracles import KINDS, links_kernel, links_matrix, random_taxonomy
+
+if TYPE_CHECKING:
+    from _typeshed import TraceFunction
 
 networks = {
     "seed": st.integers(0, 10**6),
@@ -140,3 +157,55 @@ def test_links_of_some_leaves_are_taken_from_the_rows() -> None:
         np.testing.assert_array_equal(inner[mine], net.leaf_inner[rows])
         np.testing.assert_array_equal(share[mine], net.leaf_share[rows])
         np.testing.assert_array_equal(weight[mine], net.leaf_weight[rows])
+
+
+def crossed_links(n_parents: int, n_children: int) -> Links:
+    """A taxonomy of two levels in which every label has three random parents: most of its fill is one clique."""
+    rng = np.random.default_rng(0)
+    names = [f"parent {i}" for i in range(n_parents)]
+    edges = [("root", name) for name in names]
+    for child in range(n_children):
+        edges += [(names[i], f"child {child}") for i in rng.choice(n_parents, 3, replace=False)]
+    tax = Taxonomy.from_edges(edges)
+    return links_of(tax, np.flatnonzero(tax.is_leaf))
+
+
+def test_a_network_with_large_fill_is_laid_out_with_work_in_proportion_to_its_edges() -> None:
+    links, n_lines = crossed_links(200, 500), 0
+
+    def count(frame: FrameType, event: str, _: object) -> TraceFunction | None:
+        nonlocal n_lines
+        n_lines += event == "line"
+        return count if frame.f_code.co_filename == network_module.__file__ else None
+
+    before = sys.gettrace()
+    sys.settrace(count)
+    try:
+        net = lay_out(links, np.float32)[2]
+    finally:
+        sys.settrace(before)
+    n_edges, n_pairs = len(net.later), len(net.mesh)
+    assert n_pairs > 20 * n_edges
+    assert n_lines < 30 * n_edges  # of Python: one for every pair would be more
+
+
+@given(**networks, sparse=st.integers(0, 3), pairs=st.integers(1, 5))
+@settings(max_examples=60)
+def test_bits_and_sets_give_the_same_order_and_network(seed, kind, n, spawn, sparse, pairs) -> None:
+    links = random_links(seed, kind, n, spawn)
+    expected = lay_out(links, np.float32)[2]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(network_module, "_SPARSE", sparse)
+        patch.setattr(network_module, "_PAIRS", pairs)
+        net = lay_out(links, np.float32)[2]
+    for field in fields(Network):
+        np.testing.assert_array_equal(getattr(net, field.name), getattr(expected, field.name))
+
+
+@given(**networks)
+@settings(max_examples=60)
+def test_vertices_in_order_need_no_second_search_for_one(seed, kind, n, spawn) -> None:
+    links = in_order(random_links(seed, kind, n, spawn))
+    net, searched = make_network(links, np.float32), make_network(replace(links, later=None), np.float32)
+    for field in fields(Network):
+        np.testing.assert_array_equal(getattr(net, field.name), getattr(searched, field.name))
