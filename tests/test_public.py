@@ -27,6 +27,9 @@ MODULES = sorted(
 def test_docstring_examples_run(name, tmp_path, monkeypatch) -> None:
     if ".triton_" in name:
         pytest.importorskip("triton", reason="Triton comes with PyTorch for CUDA only")
+    if name.startswith("linnaeus.serve."):
+        pytest.importorskip("fastapi", reason="the service needs the extra serve")
+        pytest.importorskip("uvicorn", reason="the service needs the extra serve")
     monkeypatch.chdir(tmp_path)
     module = importlib.import_module(name)
     assert doctest.testmod(module).failed == 0

@@ -33,6 +33,7 @@ __all__ = [
     "CODED",
     "EMPTY",
     "REVIEW",
+    "RULES_OF_NODES",
     "UNKNOWN",
     "Answering",
     "LabelCandidate",
@@ -44,6 +45,7 @@ __all__ = [
 
 ANSWERED, EMPTY, UNKNOWN = "answered", "empty", "unknown"
 CODED, REVIEW = "coded", "review"  # under a promised risk
+RULES_OF_NODES = ("only_under", "exclude", "min_depth", "depth", "leaves_only")  # rules about single labels
 _BATCH = 4096
 # Labels of a document, best first: the node, its score (or probability, if requested), the probability of a cut-off.
 Row = list[tuple[int, float | None, float | None]]

@@ -18,6 +18,7 @@ from linnaeus.cli.explain import explain
 from linnaeus.cli.learn import learn
 from linnaeus.cli.models import models
 from linnaeus.cli.predict import predict
+from linnaeus.cli.serve import serve
 from linnaeus.cli.shootout import shootout
 from linnaeus.cli.train import train
 from linnaeus.errors import LinnaeusError, ParameterError, visible
@@ -52,7 +53,7 @@ def _options(
     pass
 
 
-for command in (demo, train, calibrate, predict, evaluate, explain, learn, models, shootout):
+for command in (demo, train, calibrate, predict, evaluate, explain, learn, models, serve, shootout):
     app.command()(command)
 app.add_typer(taxonomy.app, name="taxonomy")
 app.add_typer(data.app, name="data")

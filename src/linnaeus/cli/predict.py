@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["predict"]
 
-_OF_NODES = ("only_under", "exclude", "min_depth", "depth", "leaves_only")  # rules about single labels
-
 
 def _rule(*names: str, help: str, min: int | None = None) -> object:
     return typer.Option(*names, help=help, min=min, rich_help_panel="Rules that every answer obeys")
@@ -111,7 +109,9 @@ class AnswerOptions(options.Group):
             raise ParameterError("--top ranks single nodes; --decoder and --closed apply to label sets.")
         if self.n_best is not None or risk is not None:
             raise ParameterError("--top ranks single nodes; --n-best and --risk apply to label sets.")
-        of_sets = [name for name, value in rules.given().items() if value and name not in _OF_NODES]
+        from linnaeus.answering.records import RULES_OF_NODES
+
+        of_sets = [name for name, value in rules.given().items() if value and name not in RULES_OF_NODES]
         if of_sets:
             raise ParameterError(f"--top ranks single nodes; {rules.option(of_sets[0])} applies to label sets.")
 

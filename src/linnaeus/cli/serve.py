@@ -1,0 +1,57 @@
+"""`linnaeus serve`: models behind a REST interface."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Annotated
+
+import typer
+
+from linnaeus.cli.console import note
+from linnaeus.errors import ParameterError
+
+__all__ = ["serve"]
+
+
+def serve(
+    models: Annotated[
+        list[str], typer.Argument(help="Model folders, folders of model folders, or NAME=FOLDER.", show_default=False)
+    ],
+    host: Annotated[str, typer.Option("--host", help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Port to listen on.")] = 8000,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Number of processes.")] = 1,
+    max_bytes: Annotated[
+        str, typer.Option("--max-bytes", help="Largest body of a request, such as 16MB.", metavar="SIZE")
+    ] = "16MB",
+    max_documents: Annotated[
+        int, typer.Option("--max-documents", min=1, help="Largest number of documents of a request.")
+    ] = 1000,
+    timeout: Annotated[
+        float, typer.Option("--timeout", min=0.001, help="Seconds after which a request is given up.")
+    ] = 60.0,
+    reload: Annotated[
+        bool, typer.Option("--reload/--no-reload", help="Load a model again when its folder is replaced.")
+    ] = True,
+) -> None:
+    """Serve models over HTTP: a REST interface, Annif's addresses, and metrics.
+
+    linnaeus serve model/ --port 8000
+    """
+    for package in ("fastapi", "uvicorn"):
+        if find_spec(package) is None:
+            raise ParameterError(f"linnaeus serve needs {package}; install it with pip install 'linnaeus[serve]'.")
+    from linnaeus.engine.limits import parse_bytes
+    from linnaeus.serve.run import run
+    from linnaeus.serve.settings import Settings
+
+    settings = Settings(
+        tuple(models),
+        max_bytes=parse_bytes(max_bytes),
+        max_documents=max_documents,
+        timeout=timeout,
+        reload_every=1.0 if reload else 0.0,
+        workers=workers,
+    )
+    shown = f"[{host}]" if ":" in host else host
+    note(f"serving at http://{shown}:{port} (documentation: http://{shown}:{port}/docs); stop with Ctrl-C")
+    run(settings, host, port)

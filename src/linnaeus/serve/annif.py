@@ -1,0 +1,227 @@
+"""Annif's addresses: every model is a project, and its taxonomy a vocabulary, so that clients of Annif work unchanged.
+
+Scores are between 0 and 1, as Annif's are: probabilities where the model has them, otherwise the logistic function of
+the scores, which keeps their order but is not calibrated.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import Annotated
+from urllib.parse import parse_qs
+
+from fastapi import APIRouter, Body, Query
+from fastapi import Request as HttpRequest
+from pydantic import BaseModel, Field
+from starlette.responses import Response
+
+from linnaeus import __version__
+from linnaeus.answering.documents import fields_of, main_field, reading_features
+from linnaeus.errors import ParameterError, TaxonomyError
+from linnaeus.serve import answers
+from linnaeus.serve.models import ServedModel
+from linnaeus.serve.problems import PROBLEMS, ProblemError, as_json
+from linnaeus.serve.schemas import Document, Top
+from linnaeus.serve.service import Service
+from linnaeus.taxonomy import Taxonomy
+
+__all__ = ["router"]
+
+_FORM = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/x-www-form-urlencoded": {
+                "schema": {
+                    "type": "object",
+                    "required": ["text"],
+                    "properties": {
+                        "text": {"type": "string"},
+                        "limit": {"type": "integer", "minimum": 0, "default": 10},
+                        "threshold": {"type": "number", "minimum": 0, "maximum": 1, "default": 0},
+                        "language": {"type": "string"},
+                    },
+                }
+            }
+        },
+    }
+}
+
+
+class AnnifDocument(BaseModel):
+    """A document of suggest-batch; metadata are fields of the model, others are ignored."""
+
+    text: str
+    document_id: str | None = None
+    metadata: dict[str, str] = Field(default_factory=dict)
+
+
+class AnnifBatch(BaseModel):
+    """The body of suggest-batch."""
+
+    documents: list[AnnifDocument]
+
+
+Limit = Annotated[int, Query(ge=0, le=10_000)]
+Threshold = Annotated[float, Query(ge=0, le=1)]
+
+
+def router(service: Service) -> APIRouter:
+    """The addresses below /v1."""
+    api = APIRouter(prefix="/v1", tags=["Annif"], responses=PROBLEMS)
+
+    @api.get("/")
+    def info() -> Response:
+        """Name and version."""
+        return _json({"title": "linnaeus, with the interface of Annif", "version": __version__})
+
+    @api.get("/projects")
+    def projects() -> Response:
+        """The models as projects."""
+        return _json({"projects": [_project(served) for served in service.models]})
+
+    @api.get("/projects/{project_id}")
+    def project(project_id: str) -> Response:
+        """A model as a project."""
+        return _json(_project(service.models.get(project_id)))
+
+    @api.get("/vocabs")
+    def vocabs() -> Response:
+        """The taxonomies as vocabularies, each once."""
+        found = {served.taxonomy.fingerprint: _vocabulary(served) for served in reversed(list(service.models))}
+        return _json({"vocabs": list(reversed(found.values()))})
+
+    async def suggested(
+        project_id: str, documents: list[Document], limit: int, threshold: float, language: str | None
+    ) -> list[list[dict[str, object]]]:
+        service.check_number(len(documents))
+        served = service.models.get(project_id)
+        taxonomy = _in_language(served.taxonomy, language)
+        if not documents or not limit:
+            return [[] for _ in documents]
+        request = Top(documents=list(documents), k=limit, probabilities=served.has_probabilities)
+        records = await service.work(served, lambda deadline: answers.records(served, request, deadline))
+        service.metrics.documents(project_id, "suggest", len(records))
+        found = []
+        for record in records:
+            scored = [
+                (entry["label"], _score(entry.get("probability"), entry.get("score"))) for entry in record["labels"]
+            ]
+            found.append([_suggestion(taxonomy, label, s) for label, s in scored if s > 0 and s >= threshold])
+        return found
+
+    @api.post("/projects/{project_id}/suggest", openapi_extra=_FORM)
+    async def suggest(http: HttpRequest, project_id: str) -> Response:
+        """Suggestions for a text, which is sent as a form."""
+        served = service.models.get(project_id)
+        try:
+            form = parse_qs((await http.body()).decode("utf-8"), keep_blank_values=True, max_num_fields=1000)
+        except ValueError:
+            raise ProblemError(400, "The body cannot be read; expected a form, URL-encoded in UTF-8.") from None
+        values = {name: given[-1] for name, given in form.items()}
+        if "text" not in values:
+            raise ProblemError(400, "The form has no 'text'; send it as application/x-www-form-urlencoded.")
+        metadata = {name.removeprefix("metadata_"): v for name, v in values.items() if name.startswith("metadata_")}
+        limit, threshold = _number(values, "limit", 10, 10_000), _number(values, "threshold", 0.0, 1.0)
+        documents = [_document(served, values["text"], metadata)]
+        results = await suggested(project_id, documents, int(limit), threshold, values.get("language") or None)
+        return _json({"results": results[0]})
+
+    @api.post("/projects/{project_id}/suggest-batch")
+    async def suggest_batch(
+        project_id: str,
+        batch: Annotated[AnnifBatch, Body()],
+        limit: Limit = 10,
+        threshold: Threshold = 0.0,
+        language: str | None = None,
+    ) -> Response:
+        """Suggestions for several documents."""
+        served = service.models.get(project_id)
+        documents = [_document(served, one.text, one.metadata) for one in batch.documents]
+        results = await suggested(project_id, documents, limit, threshold, language or None)
+        pairs = zip(batch.documents, results, strict=True)
+        return _json([{"document_id": one.document_id, "results": found} for one, found in pairs])
+
+    @api.post("/detect-language", status_code=404)
+    def detect_language() -> Response:
+        """Not available."""
+        raise ProblemError(404, "Languages are not detected here; leave out the step, or ask Annif itself.")
+
+    return api
+
+
+def _json(content: object) -> Response:
+    return Response(as_json(content), media_type="application/json")
+
+
+def _languages(taxonomy: Taxonomy) -> list[str]:
+    return [language for language in taxonomy.texts.languages if language]
+
+
+def _vocabulary(served: ServedModel) -> dict[str, object]:
+    taxonomy = served.taxonomy
+    return {
+        "vocab_id": taxonomy.fingerprint[:16],
+        "languages": _languages(taxonomy),
+        "size": taxonomy.n_nodes,
+        "loaded": True,
+    }
+
+
+def _project(served: ServedModel) -> dict[str, object]:
+    languages = _languages(served.taxonomy)
+    language = getattr(served.model, "about_", {}).get("language") or (languages[0] if languages else "en")
+    saved = datetime.fromtimestamp(served.stamp[2] / 1e9, UTC)
+    return {
+        "project_id": served.name,
+        "name": served.name,
+        "language": language,
+        "backend": {"backend_id": f"linnaeus-{type(served.model.estimator).__name__}"},
+        "vocab": _vocabulary(served),
+        "vocab_language": language,
+        "is_trained": True,
+        "modification_time": saved.isoformat(timespec="seconds").replace("+00:00", "Z"),
+    }
+
+
+def _document(served: ServedModel, text: str, metadata: dict[str, str]) -> Document:
+    """A text, with the metadata that are fields of the model."""
+    fields = fields_of(served.model)
+    known = {name: value for name, value in metadata.items() if fields is not None and name in fields}
+    if not known:
+        return Document(text=text)
+    return Document(fields={**known, main_field(reading_features(served.model)): text})
+
+
+def _in_language(taxonomy: Taxonomy, language: str | None) -> Taxonomy:
+    """The taxonomy with labels in a language; one without languages has the same labels in all."""
+    if language is None or not _languages(taxonomy):
+        return taxonomy
+    try:
+        return taxonomy.with_language(language)
+    except TaxonomyError as error:
+        raise ParameterError(f"language={language!r}: {error}") from None
+
+
+def _score(probability: float | None, score: float | None) -> float:
+    if probability is not None:
+        return min(1.0, max(0.0, probability))
+    return 0.0 if score is None else 0.5 * (1.0 + math.tanh(score / 2.0))
+
+
+def _suggestion(taxonomy: Taxonomy, label: str, score: float) -> dict[str, object]:
+    v = taxonomy.index(label)
+    notations = taxonomy.texts.of(v, "notation")
+    notation = notations[0].text if notations else None
+    return {"uri": label, "label": taxonomy.display(v), "notation": notation, "score": round(score, 6)}
+
+
+def _number(values: dict[str, str], name: str, default: float, most: float) -> float:
+    try:
+        value = float(values.get(name) or default)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= most:
+        raise ProblemError(400, f"{name}={values[name]!r} is not a number between 0 and {most:g}.")
+    return value

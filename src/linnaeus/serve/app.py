@@ -1,0 +1,111 @@
+"""The application: all addresses of the service around its models."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+
+import anyio.to_thread
+from fastapi import FastAPI
+from fastapi import Request as HttpRequest
+from starlette.responses import Response
+
+from linnaeus import __version__
+from linnaeus.serve import annif, browsing, predicting
+from linnaeus.serve.guard import Guard
+from linnaeus.serve.page import STYLE, page
+from linnaeus.serve.problems import as_json, install, request_id
+from linnaeus.serve.service import Service
+from linnaeus.serve.settings import Settings
+
+__all__ = ["create_app", "worker_app"]
+
+_LOG = logging.getLogger("linnaeus.serve")
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """The application that serves the models of some folders, which are loaded now.
+
+    Parameters
+    ----------
+    settings : Settings
+        Folders and limits.
+
+    Returns
+    -------
+    FastAPI
+        An ASGI application; ``app.state.service`` has the models and metrics.
+    """
+    service = Service(settings)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        task = asyncio.create_task(_reload(service)) if settings.reload_every else None
+        yield
+        if task is not None:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    app = FastAPI(
+        title="linnaeus",
+        version=__version__,
+        description="Classify documents into a taxonomy. Errors are problem+json and say what to do.",
+        docs_url=None,  # these pages load scripts from other hosts
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    app.state.service = service
+    install(app, settings.timeout)
+    app.add_middleware(Guard, settings=settings, metrics=service.metrics)  # type: ignore[arg-type,unused-ignore]
+
+    @app.get("/api/v1/health", tags=["service"])
+    async def health(http: HttpRequest) -> Response:
+        """Whether the process answers."""
+        return _json(http, status="ok", version=__version__)
+
+    @app.get("/api/v1/ready", tags=["service"])
+    async def ready(http: HttpRequest) -> Response:
+        """Which models are loaded, and whether a replaced folder could not be loaded."""
+        models = [served.reference for served in service.models]
+        return _json(http, status="ready", models=models, reload_failures=service.models.failures)
+
+    @app.get("/metrics", tags=["service"])
+    async def metrics() -> Response:
+        """Counts and durations for Prometheus."""
+        return Response(service.metrics_text(), media_type="text/plain; version=0.0.4")
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> Response:
+        return Response(page(app.openapi()), media_type="text/html")
+
+    @app.get("/docs/style.css", include_in_schema=False)
+    async def style() -> Response:
+        return Response(STYLE, media_type="text/css")
+
+    for part in (predicting, browsing, annif):
+        app.include_router(part.router(service))
+    return app
+
+
+def worker_app() -> FastAPI:
+    """The application of a worker process."""
+    return create_app(Settings.exported())
+
+
+async def _reload(service: Service) -> None:
+    """Look at the folders again and again."""
+    while True:
+        await asyncio.sleep(service.settings.reload_every)
+        before = dict(service.models.failures)
+        for name in await anyio.to_thread.run_sync(service.models.refresh):
+            _LOG.warning("loaded %s again: its folder was replaced", name)
+        for name, reason in service.models.failures.items():
+            if before.get(name) != reason:
+                _LOG.error("%s was replaced but cannot be loaded, the model from before answers: %s", name, reason)
+
+
+def _json(http: HttpRequest, **content: object) -> Response:
+    return Response(as_json({"request_id": request_id(http), **content}), media_type="application/json")

@@ -1,0 +1,139 @@
+"""Addresses that describe: models and their cards, and taxonomies node by node.
+
+Nodes are parameters of the query, since names of nodes may be IRIs with slashes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from fastapi import Request as HttpRequest
+from starlette.responses import Response
+
+from linnaeus.answering.documents import node_meant
+from linnaeus.serve.models import ServedModel
+from linnaeus.serve.problems import PROBLEMS, as_json, request_id
+from linnaeus.serve.service import Service
+from linnaeus.taxonomy import Taxonomy
+
+__all__ = ["router"]
+
+Offset = Annotated[int, Query(ge=0, le=10**9, description="Number of nodes to leave out.")]
+Limit = Annotated[int, Query(ge=1, le=1000, description="Largest number of nodes to return.")]
+NodeName = Annotated[str, Query(max_length=2000, description="Name of a node, or a display label of one node only.")]
+
+
+def router(service: Service) -> APIRouter:
+    """The addresses of models and taxonomies."""
+    api = APIRouter(prefix="/api/v1/models", responses=PROBLEMS)
+
+    @api.get("", tags=["models"])
+    def models(http: HttpRequest) -> Response:
+        """The models that are served."""
+        found = [{**served.reference, "kind": type(served.model.estimator).__name__} for served in service.models]
+        return _json(http, models=found)
+
+    @api.get("/{name}", tags=["models"])
+    def card(http: HttpRequest, name: str) -> Response:
+        """The card of a model: what it is, what it takes, what it can answer."""
+        served = service.models.get(name)
+        return _json(http, **served.card, reload_failure=service.models.failures.get(name))
+
+    @api.get("/{name}/taxonomy", tags=["taxonomy"])
+    def taxonomy(http: HttpRequest, name: str) -> Response:
+        """Size, depth and languages of the taxonomy."""
+        served = service.models.get(name)
+        tax = served.taxonomy
+        return _json(
+            http,
+            model=served.reference,
+            nodes=tax.n_nodes,
+            edges=tax.n_edges,
+            leaves=len(tax.leaves),
+            tops=len(tax.tops),
+            depth=int(tax.depth.max()) if tax.n_nodes else 0,
+            languages=tax.texts.languages,
+            texts=tax.texts.kinds,
+        )
+
+    @api.get("/{name}/taxonomy/tops", tags=["taxonomy"])
+    def tops(http: HttpRequest, name: str, offset: Offset = 0, limit: Limit = 100) -> Response:
+        """The nodes at the top, page by page."""
+        served = service.models.get(name)
+        return _page(http, served, served.taxonomy.tops.tolist(), offset, limit)
+
+    @api.get("/{name}/taxonomy/children", tags=["taxonomy"])
+    def children(http: HttpRequest, name: str, node: NodeName, offset: Offset = 0, limit: Limit = 100) -> Response:
+        """The children of a node, page by page."""
+        served = service.models.get(name)
+        v = _index(served.taxonomy, node)
+        return _page(http, served, served.taxonomy.children(v).tolist(), offset, limit)
+
+    @api.get("/{name}/taxonomy/node", tags=["taxonomy"])
+    def node(http: HttpRequest, name: str, node: NodeName) -> Response:
+        """A node with its texts in all languages, its parents, and the number of its children."""
+        served = service.models.get(name)
+        tax = served.taxonomy
+        v = _index(tax, node)
+        texts = [{"kind": t.kind, "language": t.language or None, "text": t.text} for t in tax.texts.of(v)]
+        parents = [_node(tax, int(p)) for p in tax.parents(v) if int(p) != tax.root]
+        return _json(
+            http,
+            model=served.reference,
+            **_node(tax, v),
+            depth=int(tax.depth[v]),
+            texts=texts,
+            parents=parents,
+            answerable=bool((served.model.nodes_ == v).any()),
+        )
+
+    @api.get("/{name}/taxonomy/paths", tags=["taxonomy"])
+    def paths(
+        http: HttpRequest, name: str, node: NodeName, limit: Annotated[int, Query(ge=1, le=100)] = 10
+    ) -> Response:
+        """The paths from the top to a node; there are several where nodes have several parents."""
+        served = service.models.get(name)
+        tax = served.taxonomy
+        v = _index(tax, node)
+        found = [[_node(tax, int(u)) for u in path] for path in tax.paths(v, limit)]
+        return _json(http, model=served.reference, label=str(tax.names[v]), paths=found)
+
+    @api.get("/{name}/taxonomy/search", tags=["taxonomy"])
+    def search(
+        http: HttpRequest,
+        name: str,
+        q: Annotated[str, Query(max_length=1000, description="Beginning of a text or code, or something similar.")],
+        limit: Annotated[int, Query(ge=1, le=1000)] = 10,
+        language: Annotated[str | None, Query(max_length=50)] = None,
+    ) -> Response:
+        """Nodes by labels, alternative labels and codes: exact matches, beginnings, and similar texts."""
+        served = service.models.get(name)
+        tax = served.taxonomy
+        found = [
+            {**_node(tax, m.node), "score": round(m.score, 6), "text": m.text, "kind": m.kind, "how": m.how}
+            for m in tax.find(q, limit, language)
+        ]
+        return _json(http, model=served.reference, matches=found)
+
+    return api
+
+
+def _index(tax: Taxonomy, node: str) -> int:
+    return tax.index(node_meant(tax, node))
+
+
+def _node(tax: Taxonomy, v: int) -> dict[str, object]:
+    return {"label": str(tax.names[v]), "name": tax.display(v), "children": len(tax.children(v))}
+
+
+def _page(http: HttpRequest, served: ServedModel, nodes: Sequence[int], offset: int, limit: int) -> Response:
+    tax = served.taxonomy
+    shown = [_node(tax, v) for v in nodes[offset : offset + limit]]
+    after = offset + limit if offset + limit < len(nodes) else None
+    return _json(http, model=served.reference, total=len(nodes), offset=offset, next_offset=after, nodes=shown)
+
+
+def _json(http: HttpRequest, **content: object) -> Response:
+    return Response(as_json({"request_id": request_id(http), **content}), media_type="application/json")

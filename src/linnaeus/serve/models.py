@@ -1,0 +1,168 @@
+"""The models of a service by name, loaded from their folders, and loaded again when a folder is replaced."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from linnaeus import store
+from linnaeus.answering.card import saved_model
+from linnaeus.answering.documents import fields_of
+from linnaeus.errors import LinnaeusError, ParameterError, StoreError, nearest
+
+if TYPE_CHECKING:
+    from linnaeus.answering.documents import SavedModel
+    from linnaeus.taxonomy import Taxonomy
+
+__all__ = ["ModelRegistry", "ServedModel", "UnknownModelError"]
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_MANIFEST = "manifest.json"
+
+
+class UnknownModelError(ParameterError):
+    """A request names a model that is not served."""
+
+
+@dataclass(frozen=True)
+class ServedModel:
+    """A loaded model; it never changes, a replaced folder gives another one."""
+
+    name: str
+    folder: Path
+    model: SavedModel
+    fingerprint: str  # of the whole folder
+    stamp: tuple[int, int, int]
+    lock: threading.Lock = field(default_factory=threading.Lock)  # one request at a time: features keep working memory
+
+    @property
+    def taxonomy(self) -> Taxonomy:
+        """The taxonomy of the answers."""
+        return self.model.taxonomy_
+
+    @property
+    def reference(self) -> dict[str, str]:
+        """What every answer says about the model that gave it."""
+        return {"name": self.name, "fingerprint": self.fingerprint, "taxonomy": self.taxonomy.fingerprint}
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether the model has probabilities of nodes."""
+        return hasattr(self.model, "predict_proba")
+
+    @cached_property
+    def card(self) -> dict[str, object]:
+        """Properties of the model for people and programs."""
+        about = {key.replace(" ", "_"): value for key, value in saved_model(self.folder, self.model).items()}
+        can = {
+            "explain": hasattr(self.model, "explain"),
+            "probabilities": self.has_probabilities,
+            "risk": self.model.risk_control_ is not None,
+        }
+        return {**self.reference, "takes": fields_of(self.model), "can": can, "properties": about}
+
+
+class ModelRegistry:
+    """Models by name.
+
+    Parameters
+    ----------
+    folders : iterable of str
+        Model folders, which are named after the folder, folders of model folders, or ``NAME=FOLDER``.
+    """
+
+    def __init__(self, folders: Iterable[str]) -> None:
+        self.folders: dict[str, Path] = {}
+        for name, folder in _named(folders):
+            if not _NAME.fullmatch(name):
+                raise ParameterError(
+                    f"{name!r} cannot be the name of a model in URLs; give another one as NAME=FOLDER, with letters, "
+                    "digits, '.', '_' and '-'."
+                )
+            if self.folders.setdefault(name, folder) != folder:
+                raise ParameterError(
+                    f"{self.folders[name]} and {folder} would both be called {name!r}; name one as NAME=FOLDER."
+                )
+        if not self.folders:
+            raise ParameterError("There is no model to serve; give at least one model folder.")
+        self.failures: dict[str, str] = {}  # why a replaced folder could not be loaded, by name
+        self.reloads: dict[tuple[str, str], int] = {}  # by name and "loaded" or "failed"
+        self._failed: dict[str, tuple[int, int, int]] = {}
+        self._models = {name: _loaded(name, folder) for name, folder in self.folders.items()}
+        self._refreshing = threading.Lock()
+
+    def __iter__(self) -> Iterator[ServedModel]:
+        return iter(list(self._models.values()))
+
+    def __len__(self) -> int:
+        return len(self._models)
+
+    def get(self, name: str) -> ServedModel:
+        """The model of a name."""
+        found = self._models.get(name)
+        if found is None:
+            known = ", ".join(sorted(self._models))
+            raise UnknownModelError(
+                f"There is no model {name!r}; the models are {known}{nearest(name, list(self._models))}"
+            )
+        return found
+
+    def refresh(self) -> list[str]:
+        """Load models whose folders were replaced; returns their names. One that cannot be loaded stays as it was."""
+        changed = []
+        with self._refreshing:
+            for name, folder in self.folders.items():
+                stamp = _stamp(folder)
+                if stamp is None or stamp in (self._models[name].stamp, self._failed.get(name)):
+                    continue
+                try:
+                    self._models[name] = _loaded(name, folder)
+                except (LinnaeusError, OSError) as error:
+                    self.failures[name], self._failed[name], outcome = str(error), stamp, "failed"
+                else:
+                    self.failures.pop(name, None)
+                    self._failed.pop(name, None)
+                    changed.append(name)
+                    outcome = "loaded"
+                self.reloads[name, outcome] = self.reloads.get((name, outcome), 0) + 1
+        return changed
+
+
+def _named(folders: Iterable[str]) -> Iterator[tuple[str, Path]]:
+    """Names and model folders of what was given."""
+    for given in folders:
+        name, separator, rest = given.partition("=")
+        if separator and not Path(given).exists():
+            yield name, Path(rest).resolve()
+            continue
+        folder = Path(given).resolve()
+        inner = [] if (folder / _MANIFEST).exists() or not folder.is_dir() else sorted(folder.iterdir())
+        models = [path for path in inner if (path / _MANIFEST).is_file()]
+        yield from ((path.name, path.resolve()) for path in models)
+        if not models:  # a model, or the error of `store.load` says what it is
+            yield folder.name, folder
+
+
+def _stamp(folder: Path) -> tuple[int, int, int] | None:
+    """What changes when a model is saved again; None while there is no model."""
+    try:
+        found = (folder / _MANIFEST).stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _loaded(name: str, folder: Path) -> ServedModel:
+    while True:
+        stamp = _stamp(folder)
+        model = store.load(folder)
+        fingerprint = str(store.read_manifest(folder)["checksum"])
+        if stamp is not None and _stamp(folder) == stamp:
+            if not hasattr(model, "estimator"):
+                raise StoreError(f"{folder} holds {type(model).__name__}, which cannot be served; expected a model.")
+            return ServedModel(name, folder, model, fingerprint, stamp)

@@ -1,0 +1,242 @@
+"""Addresses that answer documents: predict, top, n-best, risk, probabilities, explain, and streams of them.
+
+A stream takes one document per line (a JSON string, or an object) and answers each with one line, while it still
+receives: lines are read only as fast as answers are taken by the client.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Body
+from fastapi import Request as HttpRequest
+from pydantic import ValidationError
+from starlette.responses import Response, StreamingResponse
+
+from linnaeus.answering.records import Record
+from linnaeus.errors import LinnaeusError
+from linnaeus.serve import answers
+from linnaeus.serve.guard import Receive, Send
+from linnaeus.serve.models import ServedModel
+from linnaeus.serve.problems import PROBLEMS, ProblemError, as_json, invalid, problem_of, request_id
+from linnaeus.serve.schemas import (
+    Answer,
+    Document,
+    Explain,
+    Explanation,
+    NBest,
+    Predict,
+    Probabilities,
+    ProbabilityAnswer,
+    Request,
+    Risk,
+    Top,
+)
+from linnaeus.serve.service import Service
+
+__all__ = ["router"]
+
+_AT_ONCE = 64  # lines of a stream that are answered together
+_STREAMED: dict[str, type[Request]] = {"predict": Predict, "top": Top, "n-best": NBest, "risk": Risk}
+_LINES = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/x-ndjson": {
+                "schema": {"type": "string"},
+                "example": '"a text"\n{"id": "d2", "text": "another", "rules": {"at_most": 1}}\n',
+            }
+        },
+    }
+}
+_ANSWERED_LINES: dict[int | str, dict[str, object]] = {
+    200: {"description": "One record, or one problem, per line.", "content": {"application/x-ndjson": {}}}
+}
+
+
+def router(service: Service) -> APIRouter:
+    """The addresses below /api/v1/models/{name}."""
+    api = APIRouter(prefix="/api/v1/models/{name}", tags=["answers"], responses=PROBLEMS)
+
+    async def answer(http: HttpRequest, name: str, operation: str, request: Request) -> Response:
+        service.check_number(len(request.documents))
+        served = service.models.get(name)
+        results = await service.work(served, partial(_records, served, request))
+        service.metrics.documents(name, operation, len(results))
+        return _json(http, served, results=results)
+
+    @api.post("/predict", response_model=Answer)
+    async def predict(http: HttpRequest, name: str, request: Annotated[Predict, Body()]) -> Response:
+        """A label set for each document."""
+        return await answer(http, name, "predict", request)
+
+    @api.post("/top", response_model=Answer)
+    async def top(http: HttpRequest, name: str, request: Annotated[Top, Body()]) -> Response:
+        """The k best nodes for each document."""
+        return await answer(http, name, "top", request)
+
+    @api.post("/n-best", response_model=Answer)
+    async def n_best(http: HttpRequest, name: str, request: Annotated[NBest, Body()]) -> Response:
+        """The n best label sets for each document."""
+        return await answer(http, name, "n-best", request)
+
+    @api.post("/risk", response_model=Answer)
+    async def risk(http: HttpRequest, name: str, request: Annotated[Risk, Body()]) -> Response:
+        """Label sets of which at most a share is wrong; other documents are left for review with candidates."""
+        return await answer(http, name, "risk", request)
+
+    @api.post("/probabilities", response_model=ProbabilityAnswer)
+    async def probabilities(http: HttpRequest, name: str, request: Annotated[Probabilities, Body()]) -> Response:
+        """Probabilities of nodes for each document."""
+        service.check_number(len(request.documents))
+        served = service.models.get(name)
+        results = await service.work(served, lambda deadline: answers.probabilities(served, request, deadline))
+        service.metrics.documents(name, "probabilities", len(results))
+        return _json(http, served, results=results)
+
+    @api.post("/explain", response_model=Explanation)
+    async def explain(http: HttpRequest, name: str, request: Annotated[Explain, Body()]) -> Response:
+        """The words that count for and against each node of the paths to the labels of one document."""
+        served = service.models.get(name)
+        nodes = await service.work(served, lambda _: answers.explain(served, request))
+        service.metrics.documents(name, "explain", 1)
+        return _json(http, served, nodes=nodes)
+
+    @api.post("/{operation}/stream", openapi_extra=_LINES, responses=_ANSWERED_LINES, response_class=Response)
+    async def stream(http: HttpRequest, name: str, operation: str) -> Response:
+        """One document per line, answered with one line each; parameters of the operation are in the query.
+
+        Operations are predict, top, n-best and risk; values of parameters are JSON: `k=3`, `rules={"at_most":1}`.
+        """
+        served = service.models.get(name)
+        kind = _STREAMED.get(operation)
+        if kind is None:
+            raise ProblemError(404, f"There is no stream of {operation!r}; streams are {', '.join(_STREAMED)}.")
+        try:
+            form = kind(documents=["x"], **_parameters(http.query_params))
+        except ValidationError as error:
+            return invalid([dict(one) for one in error.errors()], request_id(http))
+        lines = _Lines(service, served, form, request_id(http))
+        service.metrics.documents(name, operation, 0)
+        body = _answered(lines, http, partial(service.metrics.documents, name, operation))
+        headers = {"X-Model-Fingerprint": served.fingerprint}
+        return _OpenStream(body, media_type="application/x-ndjson", headers=headers)
+
+    return api
+
+
+def _records(served: ServedModel, request: Request, deadline: float) -> list[Record]:
+    return answers.records(served, request, deadline)
+
+
+def _json(http: HttpRequest, served: ServedModel, **content: object) -> Response:
+    """An answer with the id of its request and the model that gave it."""
+    whole = {"request_id": request_id(http), "model": served.reference, **content}
+    return Response(as_json(whole), media_type="application/json")
+
+
+def _parameters(query: Mapping[str, str]) -> dict[str, object]:
+    """Parameters of a query as JSON values, or as text where they are not JSON."""
+    found: dict[str, object] = {}
+    for name, text in query.items():
+        if name == "documents":
+            raise ProblemError(422, "The documents of a stream are the lines of its body, not a parameter.")
+        try:
+            found[name] = json.loads(text)
+        except (ValueError, RecursionError):
+            found[name] = text
+    return found
+
+
+class _OpenStream(StreamingResponse):
+    """A streaming response that leaves the body of the request to its generator.
+
+    That of Starlette listens for the end of the connection meanwhile, and would take parts of the body.
+    """
+
+    async def __call__(self, scope: object, receive: Receive, send: Send) -> None:
+        await self.stream_response(send)
+
+
+class _Lines:
+    """Lines of a stream to lines of its answer."""
+
+    def __init__(self, service: Service, served: ServedModel, form: Request, id_: str) -> None:
+        self.service, self.served, self.form, self.id = service, served, form, id_
+        self.number = 0
+
+    async def answer(self, lines: list[bytes]) -> bytes:
+        """The answers to some lines, one line each; empty lines are left out."""
+        first, documents, failed = self.number + 1, {}, {}
+        for line in lines:
+            self.number += 1
+            if not line.strip():
+                continue
+            try:
+                documents[self.number] = _document(line)
+            except ValueError as error:
+                failed[self.number] = self._failure(self.number, 422, _reason(error))
+        found: dict[int, object] = dict(failed)
+        if documents:
+            found.update(await self.service.work(self.served, partial(self._records, documents)))
+        return b"".join(as_json(found[n]) + b"\n" for n in range(first, self.number + 1) if n in found)
+
+    def _records(self, documents: dict[int, Document], deadline: float) -> dict[int, object]:
+        """Answers by number of line; one by one where the lines cannot be answered together."""
+        named = {n: d if d.id is not None else d.model_copy(update={"id": str(n)}) for n, d in documents.items()}
+        try:
+            together = self.form.model_copy(update={"documents": list(named.values())})
+            return dict(zip(named, answers.records(self.served, together, deadline), strict=True))
+        except LinnaeusError as error:
+            if len(named) == 1:
+                return {n: self._failure(n, 422, str(error)) for n in named}
+        return {n: found for n, d in named.items() for found in self._records({n: d}, deadline).values()}
+
+    def _failure(self, number: int, status: int, detail: str) -> dict[str, object]:
+        return {"line": number, "problem": problem_of(status, detail, self.id)}
+
+    def failure(self, status: int, detail: str) -> bytes:
+        """The last line of a stream that cannot be continued."""
+        return as_json(self._failure(self.number + 1, status, detail)) + b"\n"
+
+
+def _document(line: bytes) -> Document:
+    """The document of a line."""
+    try:
+        value = json.loads(line)
+    except RecursionError:
+        raise ValueError("the line is nested too deeply") from None
+    return Document(text=value) if isinstance(value, str) else Document.model_validate(value)
+
+
+def _reason(error: ValueError) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        return f"{'.'.join(map(str, first['loc'])) or 'document'}: {first['msg']}."
+    return "The line is not valid JSON in UTF-8; expected a string, or an object with 'text', 'fields' or 'vector'."
+
+
+async def _answered(lines: _Lines, http: HttpRequest, count: Callable[[int], None]) -> AsyncIterator[bytes]:
+    """Read the body of a request line by line, and yield the answers."""
+    most, rest = lines.service.settings.max_bytes, b""
+    try:
+        async for part in http.stream():
+            *whole, rest = (rest + part).split(b"\n")
+            for start in range(0, len(whole), _AT_ONCE):
+                batch = whole[start : start + _AT_ONCE]
+                yield await lines.answer(batch)
+                count(len(batch))
+            if len(rest) > most:
+                raise ProblemError(413, f"A line is longer than {most:,} bytes; the stream ends here.")
+        if rest.strip():
+            yield await lines.answer([rest])
+            count(1)
+    except ProblemError as error:
+        yield lines.failure(error.status_code, error.detail)
+    except TimeoutError:
+        yield lines.failure(
+            503, f"A batch took longer than {lines.service.settings.timeout:g} s; the stream ends here."
+        )

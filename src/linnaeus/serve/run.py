@@ -1,0 +1,34 @@
+"""Running the service: one process, or several that share the memory of mapped models."""
+
+from __future__ import annotations
+
+import uvicorn
+
+from linnaeus.errors import ParameterError
+from linnaeus.serve.app import create_app
+from linnaeus.serve.models import ModelRegistry
+from linnaeus.serve.settings import Settings
+
+__all__ = ["run"]
+
+
+def run(settings: Settings, host: str, port: int, *, log_level: str = "warning", grace: int = 30) -> None:
+    """Serve until interrupted; requests that are being answered are finished within ``grace`` seconds."""
+    if not 0 < port < 65536:
+        raise ParameterError(f"{port} is not a port; expected a number from 1 to 65535.")
+    options: dict[str, object] = {
+        "host": host,
+        "port": port,
+        "log_level": log_level,
+        "timeout_graceful_shutdown": grace,
+        "server_header": False,
+        "proxy_headers": False,
+        "ws": "none",
+        "h11_max_incomplete_event_size": 65_536,
+    }
+    if settings.workers == 1:
+        uvicorn.run(create_app(settings), **options)
+        return
+    ModelRegistry(settings.folders)  # errors are raised here, once, rather than in every worker
+    settings.export()
+    uvicorn.run("linnaeus.serve.app:worker_app", factory=True, workers=settings.workers, **options)

@@ -1,0 +1,235 @@
+"""What requests and answers look like; the OpenAPI document is made from these classes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+__all__ = [
+    "Answer",
+    "Document",
+    "Explain",
+    "Explanation",
+    "ModelReference",
+    "NBest",
+    "Predict",
+    "Probabilities",
+    "ProbabilityAnswer",
+    "Problem",
+    "Request",
+    "Risk",
+    "RuleSet",
+    "Top",
+]
+
+Nodes = str | list[str]
+Count = Annotated[int, Field(ge=1, le=1_000_000)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+# -- requests ----------------------------------------------------------------------------------------------------------
+
+
+class RuleSet(_Strict):
+    """Which label sets may be answered; nodes are given by name, or by a display label that only one node has."""
+
+    only_under: Nodes | None = Field(None, description="Only labels at or below this node, or one of these.")
+    exclude: Nodes | None = Field(None, description="No label at or below these nodes.")
+    require: Nodes | None = Field(None, description="Every answer contains these nodes.")
+    at_least: Annotated[int, Field(ge=0, le=1_000_000)] | None = Field(None, description="Minimum number of labels.")
+    at_most: Count | None = Field(None, description="Maximum number of labels.")
+    at_most_under: dict[str, Count] | None = Field(None, description="{node: k}: at most k labels at or below a node.")
+    one_per: Nodes | None = Field(None, description="At most one label at or below each node; tops: each top node.")
+    min_depth: Count | None = Field(None, description="Labels at this depth or deeper; top nodes have depth 1.")
+    depth: Count | None = Field(None, description="Labels at exactly this depth.")
+    keep_shallow: bool | None = Field(None, description="Let leaves above min_depth or depth be answered.")
+    max_children: Count | None = Field(None, description="Maximum number of children of a node to follow.")
+    leaves_only: bool | None = Field(None, description="Only labels that are leaves.")
+
+    def given(self) -> dict[str, object]:
+        """The rules that were given, with lists of nodes."""
+        values: dict[str, object] = self.model_dump(exclude_none=True)
+        of_nodes = ("only_under", "exclude", "require", "one_per")
+        return {name: [v] if name in of_nodes and isinstance(v, str) else v for name, v in values.items()}
+
+
+class Document(_Strict):
+    """A document with exactly one of text, fields and vector."""
+
+    id: str | None = Field(None, max_length=1000, description="Returned with the answer; default: its number from 1.")
+    text: str | None = Field(None, description="A text, or a sequence.")
+    fields: dict[str, str] | None = Field(None, description="Texts by field; missing fields are empty.")
+    vector: list[float] | None = Field(None, description="Numbers, for models of vectors.")
+    rules: RuleSet | None = Field(None, description="Rules of this document; each replaces that rule of the request.")
+
+    @model_validator(mode="after")
+    def _one_content(self) -> Document:
+        if sum(value is not None for value in (self.text, self.fields, self.vector)) != 1:
+            raise ValueError("a document has exactly one of 'text', 'fields' and 'vector'")
+        return self
+
+    @property
+    def content(self) -> str | dict[str, str] | list[float]:
+        """The text, fields or vector."""
+        found = self.text if self.text is not None else self.fields if self.fields is not None else self.vector
+        assert found is not None
+        return found
+
+
+class Request(_Strict):
+    """Documents, as texts or objects, and rules for all of them."""
+
+    documents: list[str | Document] = Field(min_length=1)
+    rules: RuleSet | None = None
+
+    def given(self) -> list[Document]:
+        """The documents as objects."""
+        return [Document(text=one) if isinstance(one, str) else one for one in self.documents]
+
+
+class Predict(Request):
+    """A label set for each document."""
+
+    closed: bool | None = Field(None, description="Add all ancestors, or not; default: as in the training labels.")
+    decoder: str | None = Field(None, max_length=200, description="Decoder with parameters: scut,average=micro.")
+    probabilities: bool = Field(False, description="Probabilities instead of scores, if the model has them.")
+    answer_unknown: bool = Field(False, description="Also answer documents without any term that the model knows.")
+
+
+class Top(Request):
+    """The k best nodes for each document."""
+
+    k: int = Field(5, ge=1, le=10_000)
+    probabilities: bool = Field(False, description="Probabilities instead of scores, if the model has them.")
+    ancestors: bool = Field(False, description="With probabilities: also rank ancestors of labels.")
+    answer_unknown: bool = Field(False, description="Also answer documents without any term that the model knows.")
+
+
+class NBest(Request):
+    """The n best label sets for each document, with their scores."""
+
+    n: int = Field(5, ge=1, le=1000)
+    closed: bool | None = Field(None, description="Add all ancestors, or not; default: as in the training labels.")
+    decoder: str | None = Field(None, max_length=200, description="Decoder with parameters: scut,average=micro.")
+    answer_unknown: bool = Field(False, description="Also answer documents without any term that the model knows.")
+
+
+class Risk(Request):
+    """Label sets of which at most a share is wrong; other documents are left for review."""
+
+    risk: float = Field(gt=0, lt=1, description="The largest share of wrong answers.")
+    risk_of: Literal["all", "answered"] = Field("all", description="Share of all documents, or of answered ones.")
+    confidence: float | None = Field(None, gt=0, lt=1, description="Probability with which the risk is kept.")
+    closed: bool | None = Field(None, description="Add all ancestors, or not; default: as in the training labels.")
+    candidates: int = Field(3, ge=1, le=100, description="Suggested labels for each document left for review.")
+
+
+class Probabilities(_Strict):
+    """Probabilities of nodes for each document."""
+
+    documents: list[str | Document] = Field(min_length=1)
+    nodes: list[str] | None = Field(None, min_length=1, max_length=10_000, description="Default: the k most probable.")
+    k: int = Field(10, ge=1, le=10_000, description="Number of nodes, where none are given.")
+
+
+class Explain(_Strict):
+    """One document, and the node whose score is explained."""
+
+    document: str | Document
+    node: str | None = Field(None, description="Default: all labels of the answer.")
+    k: int = Field(10, ge=1, le=1000, description="Number of contributions to show per node.")
+    neighbours: int = Field(3, ge=0, le=100, description="Similar training documents to show, if the model kept them.")
+
+
+# -- answers -----------------------------------------------------------------------------------------------------------
+
+
+class ModelReference(_Strict):
+    """The model that answered: fingerprints of its folder and of its taxonomy."""
+
+    name: str
+    fingerprint: str
+    taxonomy: str
+
+
+class _Label(_Strict):
+    label: str
+    path: list[str]
+    score: float | None = None
+    probability: float | None = None
+    display: str | None = None
+    display_path: list[str] | None = None
+    other_paths: list[list[str]] | None = None
+
+
+class _Set(_Strict):
+    labels: list[str]
+    score: float | None
+
+
+class _Candidate(_Strict):
+    label: str
+    name: str
+    probability: float
+
+
+class _Record(_Strict):
+    id: str
+    labels: list[_Label]
+    known_terms: int
+    status: Literal["answered", "empty", "unknown", "coded", "review"]
+    proved: bool | None = None
+    sets: list[_Set] | None = None
+    reason: str | None = None
+    margin: float | None = None
+    candidates: list[_Candidate] | None = None
+
+
+class Answer(_Strict):
+    """One record per document, in the order of the request; the records are those of `linnaeus predict`."""
+
+    request_id: str
+    model: ModelReference
+    results: list[_Record]
+
+
+class _NodeProbability(_Strict):
+    label: str
+    name: str
+    probability: float
+
+
+class _DocumentProbabilities(_Strict):
+    id: str
+    probabilities: list[_NodeProbability]
+
+
+class ProbabilityAnswer(_Strict):
+    """Probabilities of nodes, one list per document."""
+
+    request_id: str
+    model: ModelReference
+    results: list[_DocumentProbabilities]
+
+
+class Explanation(_Strict):
+    """Contributions to the score of every node of the paths; the nodes are those of `linnaeus explain --json`."""
+
+    request_id: str
+    model: ModelReference
+    nodes: list[dict[str, object]]
+
+
+class Problem(_Strict):
+    """What went wrong, and what to do (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    request_id: str
+    errors: list[dict[str, str]] | None = Field(None, description="Every 'place' that is wrong, with a 'message'.")

@@ -1,0 +1,80 @@
+"""The state of a running service: its models, limits and counts, and the thread that work is done in."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+
+from linnaeus.serve.metrics import Labels, Metrics
+from linnaeus.serve.models import ModelRegistry, ServedModel
+from linnaeus.serve.problems import ProblemError
+from linnaeus.serve.settings import Settings
+
+__all__ = ["Service"]
+
+T = TypeVar("T")
+
+
+class Service:
+    """Models that answer within limits."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.models = ModelRegistry(settings.folders)
+        self.metrics = Metrics(str(os.getpid()) if settings.workers > 1 else None)
+        self._waiting = 0
+
+    async def work(self, served: ServedModel, function: Callable[[float], T]) -> T:
+        """Call a function with a deadline in a thread, one at a time for each model."""
+        if self._waiting >= self.settings.max_waiting:
+            raise ProblemError(
+                503, f"{self._waiting} requests are waiting already; try again later.", {"Retry-After": "1"}
+            )
+        deadline = time.monotonic() + self.settings.timeout
+        self._waiting += 1
+        try:
+            return await anyio.to_thread.run_sync(partial(_locked, served, function, deadline))
+        finally:
+            self._waiting -= 1
+
+    def check_number(self, n_documents: int) -> None:
+        """Refuse requests with too many documents."""
+        most = self.settings.max_documents
+        if n_documents > most:
+            raise ProblemError(
+                413,
+                f"The request has {n_documents:,} documents; at most {most:,} are answered at once. Send several "
+                "requests, or use a stream.",
+            )
+
+    def metrics_text(self) -> str:
+        """All metrics, for Prometheus."""
+        info: dict[Labels, float] = {
+            (("model", m.name), ("fingerprint", m.fingerprint), ("kind", type(m.model.estimator).__name__)): 1
+            for m in self.models
+        }
+        reloads: dict[Labels, float] = {
+            (("model", name), ("result", result)): n for (name, result), n in self.models.reloads.items()
+        }
+        return self.metrics.text(
+            {
+                "linnaeus_model_info": ("gauge", "Models that are served.", info),
+                "linnaeus_model_reloads_total": ("counter", "Folders that were loaded again.", reloads),
+                "linnaeus_requests_waiting": ("gauge", "Requests in or before a model.", {(): self._waiting}),
+            }
+        )
+
+
+def _locked(served: ServedModel, function: Callable[[float], T], deadline: float) -> T:
+    if not served.lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
+        raise TimeoutError
+    try:
+        return function(deadline)
+    finally:
+        served.lock.release()

@@ -1,0 +1,65 @@
+"""Settings of a service: which models it serves, and the limits of a request."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+
+from linnaeus.errors import check_number
+
+__all__ = ["Settings"]
+
+_VARIABLE = "LINNAEUS_SERVE_SETTINGS"  # how worker processes are given their settings
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a service serves, and its limits.
+
+    Parameters
+    ----------
+    folders : tuple of str
+        Model folders, folders of model folders, or ``NAME=FOLDER``.
+    max_bytes : int, default=16777216
+        Largest body of a request, and largest line of a stream.
+    max_documents : int, default=1000
+        Largest number of documents in a request; streams have no such limit.
+    timeout : float, default=60.0
+        Seconds after which a request is given up, and seconds that a client may pause while it sends.
+    max_waiting : int, default=64
+        Number of requests that may wait for a model; further ones are refused.
+    reload_every : float, default=1.0
+        Seconds between looks at the folders; 0 never reloads.
+    workers : int, default=1
+        Number of processes.
+
+    Examples
+    --------
+    >>> Settings(("model",), workers=2).max_documents
+    1000
+    """
+
+    folders: tuple[str, ...]
+    max_bytes: int = 16 * 2**20
+    max_documents: int = 1000
+    timeout: float = 60.0
+    max_waiting: int = 64
+    reload_every: float = 1.0
+    workers: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("max_bytes", "max_documents", "max_waiting", "workers"):
+            check_number(name, getattr(self, name), least=1, whole=True)
+        check_number("timeout", self.timeout, least=0.001)
+        check_number("reload_every", self.reload_every, least=0)
+
+    def export(self) -> None:
+        """Hand the settings to processes that are started from now on."""
+        os.environ[_VARIABLE] = json.dumps(asdict(self))
+
+    @classmethod
+    def exported(cls) -> Settings:
+        """The settings that the parent process handed over."""
+        given = json.loads(os.environ[_VARIABLE])
+        return cls(**{**given, "folders": tuple(given["folders"])})

@@ -1,0 +1,182 @@
+"""The service says what went wrong and what to do, keeps its limits, counts, and reloads."""
+
+from __future__ import annotations
+
+import shutil
+import time
+
+import pytest
+from starlette.testclient import TestClient
+
+from linnaeus import OneVsRestSVM, Pipeline, save
+from linnaeus.errors import ParameterError, StoreError
+from linnaeus.features.text import TextFeatures
+from linnaeus.serve.app import create_app
+from linnaeus.serve.models import ModelRegistry
+from linnaeus.serve.schemas import Problem
+from linnaeus.serve.settings import Settings
+
+PREDICT = "/api/v1/models/joint/predict"
+
+
+def problem(response) -> dict:
+    """The content of an error, which has the documented form and no trace."""
+    assert response.headers["content-type"] == "application/problem+json"
+    found = response.json()
+    Problem.model_validate(found)
+    assert found["status"] == response.status_code
+    assert found["request_id"] == response.headers["x-request-id"]
+    assert "Traceback" not in response.text
+    return found
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "told"),
+    [
+        (b"{", 400, "not valid JSON"),
+        (b"\xff\xfe", 400, ""),
+        (b"[]", 422, "body"),
+        (b"{}", 422, "documents"),
+        (b'{"documents": []}', 422, "documents"),
+        (b'{"documents": ["a"], "ruels": {}}', 422, "ruels"),
+        (b'{"documents": [{"text": "a", "vector": [1]}]}', 422, "exactly one of"),
+        (b'{"documents": [{"vector": [1.0]}]}', 422, "trained on texts"),
+        (b'{"documents": ["a"], "rules": {"only_under": "Animols"}}', 422, "did you mean 'Animals'"),
+        (b'{"documents": ["a"], "decoder": "best_laef"}', 422, "best_leaf"),
+        (b'{"documents": [' + b'"a",' * 60 + b'"a"]}', 413, "at most 50"),
+        (b'{"documents": ["' + b"x" * 200_000 + b'"]}', 413, "100,000 bytes"),
+        (b"[" * 50_000, 400, ""),
+    ],
+)
+def test_wrong_requests_are_refused_in_words(client, body, status, told) -> None:
+    response = client.post(PREDICT, content=body, headers={"content-type": "application/json"})
+    assert response.status_code == status, response.text
+    assert told in problem(response)["detail"] + response.text
+
+
+def test_addresses_that_do_not_exist_name_what_does(client) -> None:
+    assert "did you mean 'joint'" in problem(client.get("/api/v1/models/jiont"))["detail"]
+    assert problem(client.get("/nothing"))["status"] == 404
+    assert problem(client.get(PREDICT))["status"] == 405
+    for path in ("..%2f..%2fetc%2fpasswd", "%00", "joint%2f..", "a" * 3000):
+        assert problem(client.get(f"/api/v1/models/{path}"))["status"] == 404
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\0", "\u202egnp.cat", "<script>alert(1)</script>", "cat\r\n\x1b[31m", "x" * 90_000]
+)
+def test_hostile_texts_are_answered(client, text) -> None:
+    assert client.post(PREDICT, json={"documents": [text]}).status_code == 200
+
+
+def test_compressed_bodies_and_bodies_without_length_are_limited(client) -> None:
+    refused = client.post(PREDICT, content=b"\x1f\x8b", headers={"content-encoding": "gzip"})
+    assert problem(refused)["status"] == 415
+    parts = (b"x" * 10_000 for _ in range(20))  # sent in chunks, without Content-Length
+    assert problem(client.post(PREDICT, content=parts, headers={"content-type": "application/json"}))["status"] == 413
+
+
+def test_ids_of_requests_are_kept_or_made(client) -> None:
+    kept = client.get("/api/v1/health", headers={"x-request-id": "desk-17"})
+    assert kept.headers["x-request-id"] == kept.json()["request_id"] == "desk-17"
+    made = client.get("/api/v1/health", headers={"x-request-id": "a b"})
+    assert made.headers["x-request-id"] == made.json()["request_id"] != "a b"
+    assert "default-src 'self'" in made.headers["content-security-policy"]
+
+
+def test_errors_of_the_service_show_no_trace(client, monkeypatch) -> None:
+    def failing(*_: object) -> None:
+        raise RuntimeError("secret")
+
+    monkeypatch.setattr("linnaeus.serve.answers.records", failing)
+    response = client.post(PREDICT, json={"documents": ["cat"]})
+    assert (response.status_code, "secret" in response.text) == (500, False)
+    assert problem(response)["request_id"] in problem(response)["detail"]
+
+
+def test_requests_that_take_too_long_or_wait_in_a_long_queue_are_given_up(folders) -> None:
+    app = create_app(Settings((folders["joint"],), timeout=0.05, reload_every=0, max_waiting=1))
+    with TestClient(app) as client:
+        service = app.state.service
+        served = service.models.get("joint")
+        with served.lock:  # as if another request were being answered
+            slow = client.post(PREDICT, json={"documents": ["cat"]})
+        assert (slow.status_code, slow.headers["retry-after"]) == (503, "1")
+        assert "fewer documents" in problem(slow)["detail"]
+        service._waiting = 1
+        assert "waiting" in problem(client.post(PREDICT, json={"documents": ["cat"]}))["detail"]
+        service._waiting = 0
+        assert client.post("/api/v1/models/joint/explain", json={"document": "cat"}).status_code == 200
+
+
+def test_metrics_count_requests_by_route_and_documents_by_model(folders) -> None:
+    with TestClient(create_app(Settings((folders["joint"],), reload_every=0))) as client:
+        client.post(PREDICT, json={"documents": ["cat", "dog"]})
+        client.get("/api/v1/models/unknown")
+        client.get("/some/path")
+        text = client.get("/metrics").text
+    assert 'linnaeus_documents_total{model="joint",operation="predict"} 2\n' in text
+    assert 'linnaeus_requests_total{method="GET",path="/api/v1/models/{name}",status="404"} 1\n' in text
+    assert 'linnaeus_requests_total{method="GET",path="other",status="404"} 1\n' in text
+    assert 'linnaeus_request_seconds_bucket{path="/api/v1/models/{name}/predict",le="+Inf"} 1\n' in text
+    assert all(line.startswith("#") or line.rsplit(" ", 1)[1] for line in text.splitlines())
+
+
+def test_the_documentation_needs_nothing_from_the_network(client) -> None:
+    document = client.get("/openapi.json").json()
+    page = client.get("/docs").text
+    assert all(path in page for path in document["paths"])
+    assert "<script" not in page
+    assert "http" not in page.replace("http.", "")
+    assert client.get("/docs/style.css").headers["content-type"].startswith("text/css")
+
+
+def test_every_operation_documents_its_problems(client) -> None:
+    paths = client.get("/openapi.json").json()["paths"]
+    described = [op for path, ops in paths.items() if "models" in path or "projects" in path for op in ops.values()]
+    assert all({"404", "422", "503"} <= set(operation["responses"]) for operation in described)
+
+
+# -- models ------------------------------------------------------------------------------------------------------------
+
+
+def small(labels: tuple[str, str]) -> Pipeline:
+    return Pipeline(OneVsRestSVM(random_state=0), TextFeatures(min_df=1)).fit(["cats purr", "dogs bark"], list(labels))
+
+
+def test_a_replaced_folder_is_loaded_again_and_a_damaged_one_is_not(tmp_path) -> None:
+    save(small(("cat", "dog")), tmp_path / "pets")
+    app = create_app(Settings((str(tmp_path / "pets"),), reload_every=0.01))
+    with TestClient(app) as client:
+
+        def label() -> str:
+            found = client.post("/api/v1/models/pets/top", json={"documents": ["purr"], "k": 1}).json()
+            return found["results"][0]["labels"][0]["label"]
+
+        assert label() == "cat"
+        save(small(("Katze", "Hund")), tmp_path / "pets")
+        for _ in range(500):
+            if label() == "Katze":
+                break
+            time.sleep(0.01)
+        assert label() == "Katze"
+        manifest = tmp_path / "pets" / "manifest.json"
+        manifest.write_text("{}")
+        app.state.service.models.refresh()
+        assert label() == "Katze"
+        assert "manifest.json" in client.get("/api/v1/ready").json()["reload_failures"]["pets"]
+        shutil.rmtree(tmp_path / "pets")
+        app.state.service.models.refresh()
+        assert label() == "Katze"
+
+
+def test_models_are_named_after_folders_or_by_hand(folders, tmp_path) -> None:
+    root = folders["joint"].rsplit("/", 1)[0]
+    assert sorted(ModelRegistry([root]).folders) == sorted(folders)
+    assert list(ModelRegistry([f"first={folders['flat']}"]).folders) == ["first"]
+    with pytest.raises(ParameterError, match="both be called 'flat'.*NAME=FOLDER"):
+        ModelRegistry([folders["flat"], f"flat={folders['joint']}"])
+    with pytest.raises(ParameterError, match="cannot be the name"):
+        ModelRegistry([f"a b={folders['flat']}"])
+    with pytest.raises(StoreError, match="no such folder"):
+        ModelRegistry([str(tmp_path / "absent")])
