@@ -116,7 +116,7 @@ def router(service: Service) -> APIRouter:
         if kind is None:
             raise ProblemError(404, f"There is no stream of {operation!r}; streams are {', '.join(_STREAMED)}.")
         try:
-            form = kind(documents=["x"], **_parameters(http.query_params))
+            form = kind.model_validate({"documents": ["x"], **_parameters(http.query_params)})
         except ValidationError as error:
             return invalid([dict(one) for one in error.errors()], request_id(http))
         lines = _Lines(service, served, form, request_id(http))

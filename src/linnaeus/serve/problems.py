@@ -24,7 +24,7 @@ _TITLES = {
     405: "Method not allowed",
     408: "The request was sent too slowly",
     413: "The request is too large",
-    415: "Unsupported encoding",
+    415: "Unsupported kind of body",
     422: "The request cannot be answered",
     500: "Internal error",
     503: "Overloaded",
@@ -110,6 +110,10 @@ def install(app: FastAPI, timeout: float) -> None:
 
     async def of_validation(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
+        kind = request.headers.get("content-type", "nothing")
+        if "json" not in kind and any(tuple(one["loc"]) == ("body",) for one in error.errors()):
+            detail = f"The body was sent as {kind}; send JSON with the header Content-Type: application/json."
+            return problem(415, detail, request_id(request))
         return invalid(list(error.errors()), request_id(request))
 
     async def of_time(request: Request, error: Exception) -> Response:

@@ -16,19 +16,20 @@ def run(settings: Settings, host: str, port: int, *, log_level: str = "warning",
     """Serve until interrupted; requests that are being answered are finished within ``grace`` seconds."""
     if not 0 < port < 65536:
         raise ParameterError(f"{port} is not a port; expected a number from 1 to 65535.")
-    options: dict[str, object] = {
-        "host": host,
-        "port": port,
-        "log_level": log_level,
-        "timeout_graceful_shutdown": grace,
-        "server_header": False,
-        "proxy_headers": False,
-        "ws": "none",
-        "h11_max_incomplete_event_size": 65_536,
-    }
-    if settings.workers == 1:
-        uvicorn.run(create_app(settings), **options)
-        return
-    ModelRegistry(settings.folders)  # errors are raised here, once, rather than in every worker
-    settings.export()
-    uvicorn.run("linnaeus.serve.app:worker_app", factory=True, workers=settings.workers, **options)
+    several = settings.workers > 1
+    if several:
+        ModelRegistry(settings.folders)  # errors are raised here, once, rather than in every worker
+        settings.export()
+    uvicorn.run(
+        "linnaeus.serve.app:worker_app" if several else create_app(settings),
+        factory=several,
+        workers=settings.workers if several else None,
+        host=host,
+        port=port,
+        log_level=log_level,
+        timeout_graceful_shutdown=grace,
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        h11_max_incomplete_event_size=65_536,
+    )

@@ -37,18 +37,24 @@ class _Strict(BaseModel):
 class RuleSet(_Strict):
     """Which label sets may be answered; nodes are given by name, or by a display label that only one node has."""
 
-    only_under: Nodes | None = Field(None, description="Only labels at or below this node, or one of these.")
-    exclude: Nodes | None = Field(None, description="No label at or below these nodes.")
-    require: Nodes | None = Field(None, description="Every answer contains these nodes.")
-    at_least: Annotated[int, Field(ge=0, le=1_000_000)] | None = Field(None, description="Minimum number of labels.")
-    at_most: Count | None = Field(None, description="Maximum number of labels.")
-    at_most_under: dict[str, Count] | None = Field(None, description="{node: k}: at most k labels at or below a node.")
-    one_per: Nodes | None = Field(None, description="At most one label at or below each node; tops: each top node.")
-    min_depth: Count | None = Field(None, description="Labels at this depth or deeper; top nodes have depth 1.")
-    depth: Count | None = Field(None, description="Labels at exactly this depth.")
-    keep_shallow: bool | None = Field(None, description="Let leaves above min_depth or depth be answered.")
-    max_children: Count | None = Field(None, description="Maximum number of children of a node to follow.")
-    leaves_only: bool | None = Field(None, description="Only labels that are leaves.")
+    only_under: Nodes | None = Field(default=None, description="Only labels at or below this node, or one of these.")
+    exclude: Nodes | None = Field(default=None, description="No label at or below these nodes.")
+    require: Nodes | None = Field(default=None, description="Every answer contains these nodes.")
+    at_least: Annotated[int, Field(ge=0, le=1_000_000)] | None = Field(
+        default=None, description="Minimum number of labels."
+    )
+    at_most: Count | None = Field(default=None, description="Maximum number of labels.")
+    at_most_under: dict[str, Count] | None = Field(
+        default=None, description="{node: k}: at most k labels at or below a node."
+    )
+    one_per: Nodes | None = Field(
+        default=None, description="At most one label at or below each node; tops: each top node."
+    )
+    min_depth: Count | None = Field(default=None, description="Labels at this depth or deeper; top nodes have depth 1.")
+    depth: Count | None = Field(default=None, description="Labels at exactly this depth.")
+    keep_shallow: bool | None = Field(default=None, description="Let leaves above min_depth or depth be answered.")
+    max_children: Count | None = Field(default=None, description="Maximum number of children of a node to follow.")
+    leaves_only: bool | None = Field(default=None, description="Only labels that are leaves.")
 
     def given(self) -> dict[str, object]:
         """The rules that were given, with lists of nodes."""
@@ -60,11 +66,15 @@ class RuleSet(_Strict):
 class Document(_Strict):
     """A document with exactly one of text, fields and vector."""
 
-    id: str | None = Field(None, max_length=1000, description="Returned with the answer; default: its number from 1.")
-    text: str | None = Field(None, description="A text, or a sequence.")
-    fields: dict[str, str] | None = Field(None, description="Texts by field; missing fields are empty.")
-    vector: list[float] | None = Field(None, description="Numbers, for models of vectors.")
-    rules: RuleSet | None = Field(None, description="Rules of this document; each replaces that rule of the request.")
+    id: str | None = Field(
+        default=None, max_length=1000, description="Returned with the answer; default: its number from 1."
+    )
+    text: str | None = Field(default=None, description="A text, or a sequence.")
+    fields: dict[str, str] | None = Field(default=None, description="Texts by field; missing fields are empty.")
+    vector: list[float] | None = Field(default=None, description="Numbers, for models of vectors.")
+    rules: RuleSet | None = Field(
+        default=None, description="Rules of this document; each replaces that rule of the request."
+    )
 
     @model_validator(mode="after")
     def _one_content(self) -> Document:
@@ -94,55 +104,77 @@ class Request(_Strict):
 class Predict(Request):
     """A label set for each document."""
 
-    closed: bool | None = Field(None, description="Add all ancestors, or not; default: as in the training labels.")
-    decoder: str | None = Field(None, max_length=200, description="Decoder with parameters: scut,average=micro.")
-    probabilities: bool = Field(False, description="Probabilities instead of scores, if the model has them.")
-    answer_unknown: bool = Field(False, description="Also answer documents without any term that the model knows.")
+    closed: bool | None = Field(
+        default=None, description="Add all ancestors, or not; default: as in the training labels."
+    )
+    decoder: str | None = Field(
+        default=None, max_length=200, description="Decoder with parameters: scut,average=micro."
+    )
+    probabilities: bool = Field(default=False, description="Probabilities instead of scores, if the model has them.")
+    answer_unknown: bool = Field(
+        default=False, description="Also answer documents without any term that the model knows."
+    )
 
 
 class Top(Request):
     """The k best nodes for each document."""
 
-    k: int = Field(5, ge=1, le=10_000)
-    probabilities: bool = Field(False, description="Probabilities instead of scores, if the model has them.")
-    ancestors: bool = Field(False, description="With probabilities: also rank ancestors of labels.")
-    answer_unknown: bool = Field(False, description="Also answer documents without any term that the model knows.")
+    k: int = Field(default=5, ge=1, le=10_000)
+    probabilities: bool = Field(default=False, description="Probabilities instead of scores, if the model has them.")
+    ancestors: bool = Field(default=False, description="With probabilities: also rank ancestors of labels.")
+    answer_unknown: bool = Field(
+        default=False, description="Also answer documents without any term that the model knows."
+    )
 
 
 class NBest(Request):
     """The n best label sets for each document, with their scores."""
 
-    n: int = Field(5, ge=1, le=1000)
-    closed: bool | None = Field(None, description="Add all ancestors, or not; default: as in the training labels.")
-    decoder: str | None = Field(None, max_length=200, description="Decoder with parameters: scut,average=micro.")
-    answer_unknown: bool = Field(False, description="Also answer documents without any term that the model knows.")
+    n: int = Field(default=5, ge=1, le=1000)
+    closed: bool | None = Field(
+        default=None, description="Add all ancestors, or not; default: as in the training labels."
+    )
+    decoder: str | None = Field(
+        default=None, max_length=200, description="Decoder with parameters: scut,average=micro."
+    )
+    answer_unknown: bool = Field(
+        default=False, description="Also answer documents without any term that the model knows."
+    )
 
 
 class Risk(Request):
     """Label sets of which at most a share is wrong; other documents are left for review."""
 
     risk: float = Field(gt=0, lt=1, description="The largest share of wrong answers.")
-    risk_of: Literal["all", "answered"] = Field("all", description="Share of all documents, or of answered ones.")
-    confidence: float | None = Field(None, gt=0, lt=1, description="Probability with which the risk is kept.")
-    closed: bool | None = Field(None, description="Add all ancestors, or not; default: as in the training labels.")
-    candidates: int = Field(3, ge=1, le=100, description="Suggested labels for each document left for review.")
+    risk_of: Literal["all", "answered"] = Field(
+        default="all", description="Share of all documents, or of answered ones."
+    )
+    confidence: float | None = Field(default=None, gt=0, lt=1, description="Probability with which the risk is kept.")
+    closed: bool | None = Field(
+        default=None, description="Add all ancestors, or not; default: as in the training labels."
+    )
+    candidates: int = Field(default=3, ge=1, le=100, description="Suggested labels for each document left for review.")
 
 
 class Probabilities(_Strict):
     """Probabilities of nodes for each document."""
 
     documents: list[str | Document] = Field(min_length=1)
-    nodes: list[str] | None = Field(None, min_length=1, max_length=10_000, description="Default: the k most probable.")
-    k: int = Field(10, ge=1, le=10_000, description="Number of nodes, where none are given.")
+    nodes: list[str] | None = Field(
+        default=None, min_length=1, max_length=10_000, description="Default: the k most probable."
+    )
+    k: int = Field(default=10, ge=1, le=10_000, description="Number of nodes, where none are given.")
 
 
 class Explain(_Strict):
     """One document, and the node whose score is explained."""
 
     document: str | Document
-    node: str | None = Field(None, description="Default: all labels of the answer.")
-    k: int = Field(10, ge=1, le=1000, description="Number of contributions to show per node.")
-    neighbours: int = Field(3, ge=0, le=100, description="Similar training documents to show, if the model kept them.")
+    node: str | None = Field(default=None, description="Default: all labels of the answer.")
+    k: int = Field(default=10, ge=1, le=1000, description="Number of contributions to show per node.")
+    neighbours: int = Field(
+        default=3, ge=0, le=100, description="Similar training documents to show, if the model kept them."
+    )
 
 
 # -- answers -----------------------------------------------------------------------------------------------------------
@@ -232,4 +264,6 @@ class Problem(_Strict):
     status: int
     detail: str
     request_id: str
-    errors: list[dict[str, str]] | None = Field(None, description="Every 'place' that is wrong, with a 'message'.")
+    errors: list[dict[str, str]] | None = Field(
+        default=None, description="Every 'place' that is wrong, with a 'message'."
+    )
