@@ -151,6 +151,7 @@ STORABLE: dict[str, str] = {
     "SpectrumKernel": "linnaeus.features.spectrum",
     "SubsequenceKernel": "linnaeus.features.subsequence",
     "Subtrees": "linnaeus.models.subtrees",
+    "TextEncoder": "linnaeus.features.text_encoder",
     "TextFeatures": "linnaeus.features.text",
     "TokenVectors": "linnaeus.features.word_vectors",
 }

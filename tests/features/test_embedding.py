@@ -340,7 +340,7 @@ def test_wrong_parameters_are_explained(parameters, message) -> None:
 
 
 def test_a_folder_that_does_not_exist_is_explained() -> None:
-    with pytest.raises(DataError, match="no/such is not a folder; expected own, wordllama, or a folder of a model2vec"):
+    with pytest.raises(DataError, match="no/such is not a folder; expected own, .* a folder of a model2vec, ONNX"):
         EmbeddedText(TextFeatures(), "no/such").fit(TEXTS)
 
 

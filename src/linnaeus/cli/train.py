@@ -149,8 +149,9 @@ class FeatureOptions(options.Group):
         _features(
             "--embedding",
             help="Vectors of words beside the words of texts, for few documents: own (learned from the documents and "
-            "the texts of the taxonomy), wordllama (package), or the folder of a model2vec model; with parameters as "
-            "own,weight=0.5 (default: the weight is chosen), or PATH,keep=true to hold the vectors in the model.",
+            "the texts of the taxonomy), wordllama (package), or the folder of a model2vec, ONNX or "
+            "sentence-transformers model; with parameters as own,weight=0.5 (default: the weight is chosen), or "
+            "PATH,keep=true to hold the vectors in the model.",
         ),
     ] = None
     embedding_texts: Annotated[

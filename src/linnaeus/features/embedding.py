@@ -5,7 +5,8 @@ With c_t the weighted count of word t and v_t its vector (`word_vectors`), a doc
     m = sum_t c_t v_t / |sum_t c_t v_t|,      e = (m - mu) / |m - mu|,      mu the mean of m over training documents
 
 and the row  [terms, weight * e].  Words that no training document has, but that resemble some, count through e. Since m
-is a sum over words, the part of every word in a linear score is exact: `EmbeddedText.word_parts`.
+is a sum over words, the part of every word in a linear score is exact: `EmbeddedText.word_parts`. A neural model
+(`text_encoder`) gives m of the whole text instead; the part of a word is then how e changes without it.
 
 The weight is chosen on documents that are left out (`block_weight`). The matrix is one CSR: the embedding adds
 ``dimension`` numbers to every row, and no term is made dense.
@@ -14,6 +15,7 @@ The weight is chosen on documents that are left out (`block_weight`). The matrix
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,6 +34,7 @@ from linnaeus.features.block_weight import Block, held_out_weight
 from linnaeus.features.documents import columns_of, field_of, texts_of
 from linnaeus.features.named import default_features
 from linnaeus.features.text import TextFeatures
+from linnaeus.features.text_encoder import TextEncoder
 from linnaeus.features.word_vectors import OwnVectors, WordVectors, open_vectors
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, Array, FloatArray, IntArray, ObjectArray
@@ -55,7 +58,8 @@ class EmbeddedText(TransformerMixin, BaseEstimator):
         Makes the terms; None takes the usual ones. Its fields, stop words and lower case hold for the embedding too.
     embedding : str, default="own"
         "own" learns vectors of words from the documents; "wordllama" takes those of the package of this name; else the
-        folder of a model2vec model. The last two need ``pip install 'linnaeus[embeddings]'``.
+        folder of a model2vec model (both need ``pip install 'linnaeus[embeddings]'``), of an ONNX model
+        (``'linnaeus[onnx]'``) or of a sentence-transformers model (``'linnaeus[transformers]'``).
     weight : float or "auto", default="auto"
         Length of the embedding of a document, where its terms have length 1. "auto" is the one of 0.1 to 1 that
         predicts labels of left-out documents best, 0 where own vectors do not help, and 0.5 without labels; see
@@ -76,7 +80,7 @@ class EmbeddedText(TransformerMixin, BaseEstimator):
     features_ : TextFeatures
         The fitted terms.
     vectors_ : WordVectors
-        The vectors of words.
+        The vectors of words, or a `TextEncoder` of whole texts.
     weight_ : float
         The weight that is used.
 
@@ -128,7 +132,7 @@ class EmbeddedText(TransformerMixin, BaseEstimator):
         given = self._counts(columns, terms.shape[0])
         more = _counted([list(self.texts)], [1.0], self._words())
         every = np.arange(terms.shape[0])
-        embedded = self._learn(given, more, every)
+        embedded = self._learn(given, more, every, columns)
         if isinstance(self.weight, str):
             honest = self._without(given, more) if self.embedding == OWN else embedded
             self.weight_ = held_out_weight(terms, honest, y, self.random_state)
@@ -136,7 +140,9 @@ class EmbeddedText(TransformerMixin, BaseEstimator):
             self.weight_ = float(self.weight)
         return self._joined(terms, embedded)
 
-    def _learn(self, given: Counted, more: Counted, rows: IntArray) -> FloatArray:
+    def _learn(
+        self, given: Counted, more: Counted, rows: IntArray, columns: Mapping[str, list[object]] | None = None
+    ) -> FloatArray:
         """Learn vectors from some documents and the further texts, and the mean of all; the embeddings of all."""
         self.idf_: FloatArray | None = None
         self.vectors_: WordVectors
@@ -144,7 +150,8 @@ class EmbeddedText(TransformerMixin, BaseEstimator):
             self.vectors_ = self._learned((given[0][rows], given[1]), more)
         else:
             self.vectors_ = open_vectors(self.embedding, keep=self.keep)
-        m = self._means(*given)
+        encoded = columns is not None and isinstance(self.vectors_, TextEncoder)
+        m = self._encoded(self._texts(columns)) if encoded and columns is not None else self._means(*given)
         known = m[np.abs(m).sum(axis=1) > 0]
         self.mean_: FloatArray = (known.sum(axis=0, dtype=np.float64) / max(1, len(known))).astype(np.float32)
         return self._centred(m)
@@ -209,6 +216,8 @@ class EmbeddedText(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "mean_")
         columns = columns_of(X, self.features_.weights_, self.features_.kinds_)
         terms = self.features_.transform(X)
+        if isinstance(self.vectors_, TextEncoder):
+            return self._joined(terms, self._centred(self._encoded(self._texts(columns))))
         return self._joined(terms, self._centred(self._means(*self._counts(columns, terms.shape[0]))))
 
     @property
@@ -242,9 +251,35 @@ class EmbeddedText(TransformerMixin, BaseEstimator):
 
     def _counts(self, columns: Mapping[str, list[object]], n_docs: int) -> Counted:
         """Weighted counts of the words of documents, and the words in their order."""
-        weights = self.features_.weights_
-        texts = [list(texts_of(field_of(columns, name), name)) for name in weights]
-        return _counted(texts, list(weights.values()), self._words(), n_docs)
+        return _counted(self._texts(columns), list(self.features_.weights_.values()), self._words(), n_docs)
+
+    def _texts(self, columns: Mapping[str, list[object]]) -> list[list[str]]:
+        """The texts of every text field."""
+        return [list(texts_of(field_of(columns, name), name)) for name in self.features_.weights_]
+
+    def _encoded(self, fields: Sequence[Sequence[str]]) -> FloatArray:
+        """m of all documents by a neural model: the weighted sum over fields, of length 1."""
+        assert isinstance(self.vectors_, TextEncoder)
+        sums = np.zeros((len(fields[0]), self.vectors_.dimension))
+        for texts, weight in zip(fields, self.features_.weights_.values(), strict=True):
+            for start in range(0, len(texts), _ROWS):
+                sums[start : start + _ROWS] += weight * self.vectors_.vectors(texts[start : start + _ROWS])
+        length = np.sqrt(np.square(sums).sum(axis=1))
+        return np.asarray(sums / np.where(length > 0, length, 1.0)[:, None], dtype=np.float32)
+
+    def _occluded(self, fields: Sequence[Sequence[str]]) -> WordParts:
+        """How the embedding of one document changes when a word is left out of its texts."""
+        analyse = self._words()
+        pattern = re.compile(analyse.token_pattern)
+
+        def without(text: str, word: str) -> str:
+            return pattern.sub(lambda found: " " if analyse(found.group()) == [word] else found.group(), text)
+
+        words = sorted({word for texts in fields for word in analyse(texts[0])})
+        shown = [[texts[0], *(without(texts[0], word) for word in words)] for texts in fields]
+        e = self.weight_ * self._centred(self._encoded(shown)).astype(np.float64)
+        parts = e[0] - e[1:]
+        return WordParts(words, parts, e[0] - parts.sum(axis=0), approximate=True)
 
     def _weighted(self, counts: CSR, words: Sequence[str]) -> CSR:
         """Counts times idf, where the vectors ask for it."""
@@ -258,6 +293,8 @@ class EmbeddedText(TransformerMixin, BaseEstimator):
 
     def word_parts(self, documents: object) -> WordParts:
         """The embedding of one document as a sum over its words.
+
+        By a neural model the part of a word is the change when it is left out, and the sum is approximate.
 
         Parameters
         ----------
@@ -281,6 +318,8 @@ class EmbeddedText(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "mean_")
         columns = columns_of(documents, self.features_.weights_, self.features_.kinds_)
+        if isinstance(self.vectors_, TextEncoder):
+            return self._occluded(self._texts(columns))
         counts, words = self._counts(columns, 1)
         vectors = self.vectors_.vectors(words).astype(np.float64)
         weighted = self._weighted(counts, words)
@@ -311,6 +350,8 @@ class EmbeddedText(TransformerMixin, BaseEstimator):
         counts, words = self._counts(columns, len(next(iter(columns.values()), ())))
         if self.weight_ == 0:
             return self.features_.known_terms(documents)
+        if isinstance(self.vectors_, TextEncoder):
+            return np.maximum(np.diff(counts.indptr), self.features_.known_terms(documents))
         has_vector = np.abs(self.vectors_.vectors(words)).sum(axis=1) > 0
         embedded = np.bincount(
             np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))[has_vector[counts.indices]],
@@ -364,12 +405,16 @@ class WordParts:
     parts : ndarray of shape (n_words, dimension)
         What each word adds to the columns of the embedding, in double precision.
     constant : ndarray of shape (dimension,)
-        What is added for every document: the mean of the training documents is subtracted.
+        What is added for every document: the mean of the training documents is subtracted. Of a neural model, what
+        the parts leave of the embedding.
+    approximate : bool, default=False
+        Whether parts are changes when a word is left out, because the embedding is not a sum over words.
     """
 
     words: list[str]
     parts: FloatArray
     constant: FloatArray
+    approximate: bool = False
 
 
 def node_texts(taxonomy: Taxonomy) -> list[str]:

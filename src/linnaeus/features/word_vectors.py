@@ -28,6 +28,7 @@ from scipy import sparse
 
 from linnaeus.errors import DataError, ParameterError, StoreError
 from linnaeus.features.packing import packed, unpacked
+from linnaeus.features.text_encoder import TextEncoder, encoder_kind
 from linnaeus.typing import CSR, Array, FloatArray, IntArray, ObjectArray
 
 __all__ = ["OwnVectors", "TokenVectors", "WordVectors", "open_vectors"]
@@ -245,25 +246,26 @@ class TokenVectors:
             raise StoreError(
                 f"The model was trained with the embedding {name}, which is needed to use it: {error}"
             ) from None
-        if made.fingerprint != values["fingerprint"]:
+        if isinstance(made, TextEncoder) or made.fingerprint != values["fingerprint"]:
             raise StoreError(f"The model was trained with the embedding {name}, which is not the same any more.")
         return made
 
 
-def open_vectors(name: str, *, keep: bool = False) -> TokenVectors:
-    """Vectors by name.
+def open_vectors(name: str, *, keep: bool = False) -> TokenVectors | TextEncoder:
+    """Vectors by name; the kind of a folder is recognised by its files.
 
     Parameters
     ----------
     name : str
-        "wordllama" for the vectors that the package of this name holds, or a folder that model2vec has written.
+        "wordllama" for the vectors that the package of this name holds, or the folder of a model2vec, ONNX or
+        sentence-transformers model.
     keep : bool, default=False
-        Whether a model folder holds the table instead of its name and fingerprint.
+        Whether a model folder holds the table instead of its name and fingerprint; not possible for neural models.
 
     Returns
     -------
-    TokenVectors
-        The vectors; nothing is ever downloaded.
+    TokenVectors or TextEncoder
+        The vectors of words, or of whole texts; nothing is ever downloaded.
 
     Examples
     --------
@@ -278,8 +280,13 @@ def open_vectors(name: str, *, keep: bool = False) -> TokenVectors:
     folder = Path(name)
     if not folder.is_dir():
         raise DataError(
-            f"The embedding {name} is not a folder; expected own, wordllama, or a folder of a model2vec model."
+            f"The embedding {name} is not a folder; expected own, wordllama, or a folder of a model2vec, ONNX or "
+            "sentence-transformers model."
         )
+    if encoder_kind(folder) is not None:
+        if keep:
+            raise ParameterError(f"keep=True: the neural model in {folder} is not held in model folders.")
+        return TextEncoder(name)
     table, tokenizer = folder / "model.safetensors", folder / "tokenizer.json"
     for file in (table, tokenizer):
         if not file.is_file():

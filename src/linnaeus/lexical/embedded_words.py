@@ -7,6 +7,9 @@ is a sum over words: with p_t the part of word t in the embedding (`EmbeddedText
 
 so that every word has a part of its own, exactly. It is shown with its neighbours: the words of largest weight for the
 node (or against it, where the part is negative) whose vectors are nearest to that of the word.
+
+By a neural model (`features.text_encoder`) the part of a word is how the embedding changes without it. What the parts
+leave is part of the constant, and the explanation is marked as approximate; neighbours are not looked for.
 """
 
 from __future__ import annotations
@@ -64,7 +67,7 @@ def explain_by_word(
 
 
 def _step(step: Any, words: _Words, weights: FloatArray | None, k: int | None) -> Any:
-    made = words.explained(step, weights, k)
+    made = replace(words.explained(step, weights, k), approximate=step.approximate or words.parts.approximate)
     if step.against is not None:
         made = replace(made, against=words.explained(step.against, weights, k))
     if hasattr(step, "sources"):
@@ -105,7 +108,7 @@ class _Words:
         self.names = features.features_.get_feature_names_out()
         self.parts: WordParts = features.word_parts(documents)
         self.row = X.toarray()[0, self.n_terms :].astype(np.float64)
-        self.vectors = _unit(features.vectors_.vectors(self.parts.words))
+        self.vectors = None if self.parts.approximate else _unit(features.vectors_.vectors(self.parts.words))
         self.terms = _single_words(features)
 
     def explained(self, found: Found, weights: FloatArray | None, k: int | None) -> Found:
@@ -136,7 +139,7 @@ class _Words:
         """Words of the document, those that are kept with the nearest words for or against the node."""
         names = np.empty(len(through), dtype=object)
         names[:] = self.parts.words
-        if weights is None:
+        if weights is None or self.vectors is None:
             return names
         for sign in (1.0, -1.0):
             mine = [int(t) for t in kept if sign * through[t] > 0]

@@ -245,7 +245,7 @@ class MixtureWeights:
                 known[v] = np.mean(above, axis=0) if above else self.vertex_weights[0]
             return known[v]
 
-        return np.stack([weights_of(v) for v in nodes.tolist()])
+        return np.array([weights_of(v) for v in nodes.tolist()]).reshape(len(nodes), self.vertex_weights.shape[1])
 
     def to_dict(self) -> dict[str, Any]:
         """Its fields, for the store."""
@@ -433,11 +433,10 @@ def _with_unseen(
     scores = [source.over(every, taxonomy, new, closed=learned.lifts) for source in some.values()]
     if not learned.single:
         alone = [_scores_of_pairs(source, Y, taxonomy, once, learned.lifts) for source in sources.values()]
-        for s, F in enumerate(scores):
-            known, true = np.isfinite(F), alone[s][np.isfinite(alone[s])]
-            if len(true) >= _FEWEST and known.any():
-                other = F[known][:: known.sum() // (_POOL // 2) + 1]
-                slope[:, s] = _slope(np.append(true, other), np.arange(len(true) + len(other)) < len(true))
+        for s, (F, f) in enumerate(zip(scores, alone, strict=True)):
+            known, true = np.isfinite(F), np.isfinite(f)
+            if true.sum() >= _FEWEST and known.any():
+                slope[:, s] = _slope_between(f[true], F[known])
             offset[:, s] = _shift((slope[:, s] * _finite(F))[known], share)
     weights[:, :-1] = _divided(weights[:, :-1], np.stack([np.isfinite(F).any(axis=0) for F in scores], 1))
     curves: dict[str, Any] = {"slope": slope, "offset": offset, "prior": prior}
@@ -460,7 +459,7 @@ def _with_unseen(
 
 
 def _scores_of_pairs(source: SourceScores, Y: CSR, taxonomy: Taxonomy, nodes: IntArray, lifts: bool) -> FloatArray:
-    """Scores of nodes with one document, each of its document."""
+    """Scores of nodes with one document, each of its document; there may be none."""
     columns = Y[:, nodes].tocsc()
     found = np.empty(len(nodes))
     for some in blocks(len(nodes), rows_that_fit(16 * taxonomy.n_nodes, _BLOCK)):
@@ -468,6 +467,12 @@ def _scores_of_pairs(source: SourceScores, Y: CSR, taxonomy: Taxonomy, nodes: In
         F = part.over(slice(0, len(part.S)), taxonomy, nodes[some], closed=lifts)
         found[some] = np.diagonal(F)
     return found
+
+
+def _slope_between(true: FloatArray, other: FloatArray) -> float:
+    """The slope that tells scores of labels from others, of which some are taken."""
+    other = other[:: len(other) // (_POOL // 2) + 1]
+    return _slope(np.append(true, other), np.arange(len(true) + len(other)) < len(true))
 
 
 def _divided(weights: FloatArray, known: BoolArray) -> FloatArray:

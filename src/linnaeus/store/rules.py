@@ -242,7 +242,7 @@ def _embedded_width(features: EmbeddedText, deep: bool) -> int:
     check_number("weight_", features.weight_, least=0)
     vectors: Any = features.vectors_
     sizes: Sizes = {}
-    if type(vectors).__name__ not in ("OwnVectors", "TokenVectors"):
+    if type(vectors).__name__ not in ("OwnVectors", "TextEncoder", "TokenVectors"):
         raise StoreError(f"the vectors of EmbeddedText are {described(vectors)}")
     own = type(vectors).__name__ == "OwnVectors"
     if own:
