@@ -442,6 +442,8 @@ class Pipeline(BaseEstimator):
             return explain_by_word(model, features, batch, node, k)
         elif hasattr(model, "explain"):
             steps = model.explain(self.matrix(batch), node, k)
+            if hasattr(features, "kinds_") and not features.kinds_:  # texts alone
+                steps = [step.of_words() for step in steps]
             if hasattr(features, "names_for"):
                 names = features.names_for(batch)
             elif hasattr(features, "get_feature_names_out"):

@@ -72,3 +72,10 @@ def test_stems_are_shown_as_words() -> None:
     (step,) = pipe.explain("a puppy barks", "dogs")
     assert "barks" in step.features.tolist()
     assert step.intercept + step.contributions.sum() == pytest.approx(step.score, abs=1e-5)
+
+
+def test_without_an_embedding_all_contributions_come_from_words() -> None:
+    pipe = Pipeline(OneVsRestSVM(TAX, random_state=0), TextFeatures()).fit(TEXTS, LABELS)
+    (step,) = pipe.explain("a puppy barks", "dogs")
+    assert set(step.origins) == set(step.against.origins) == {"word"}
+    assert len(step.against.origins) == len(step.against.features)

@@ -145,6 +145,14 @@ def test_explanations_name_the_labels_and_sum_to_the_score(trained) -> None:
     assert Pipeline(trained).fit(*documents()).explain(document, "n2")[0].evidence == why.evidence
 
 
+def test_contributions_of_matches_come_from_labels(trained) -> None:
+    (found,) = trained.explain({"title": "Owls", "text": "of prose"}, "n2")
+    assert set(found.origins) == {"label"}
+    assert len(found.origins) == len(found.features)
+    (none,) = trained.explain({"title": "Owls", "text": "of prose"}, "n9")
+    assert len(none.origins) == 0
+
+
 def test_explanations_show_scattered_words() -> None:
     (why,) = LexicalModel(taxonomy()).fit().explain("Trees, among them the oak", "n8")
     assert why.evidence == ["'Trees ... oak' = preferred label of Oak trees, once, in the title"]

@@ -128,7 +128,12 @@ def _show(step: NodeExplanation, taxonomy: Taxonomy, k: int, near: Sequence[Neig
 
 
 def _columns(found: NodeExplanation | Contrast, value: str) -> list[str]:
-    return ["feature", value] if found.origins is None else ["feature", "source", value]
+    return ["feature", "source", value] if _has_sources(found) else ["feature", value]
+
+
+def _has_sources(found: NodeExplanation | Contrast) -> bool:
+    """Whether contributions come from something else than words of the document."""
+    return found.origins is not None and any(origin != "word" for origin in found.origins)
 
 
 def _rows(found: NodeExplanation | Contrast, k: int) -> list[tuple[object, ...]]:
@@ -139,7 +144,7 @@ def _rows(found: NodeExplanation | Contrast, k: int) -> list[tuple[object, ...]]
     rest = float(found.contributions[k:].sum())
     rows += [(f"{len(found.contributions) - k} others", rest)] if rest else []
     rows.append(("constant", found.intercept))
-    if found.origins is None:
+    if found.origins is None or not _has_sources(found):
         return list(rows)
     origins = [*found.origins[:k].tolist(), *[""] * len(rows)]
     return [(name, origin, value) for (name, value), origin in zip(rows, origins, strict=False)]

@@ -24,12 +24,11 @@ from scipy import sparse
 from linnaeus.errors import LinnaeusError
 from linnaeus.features.analysis import shown
 from linnaeus.features.embedding import EmbeddedText, WordParts
-from linnaeus.models.explaining import Contrast, NodeExplanation
+from linnaeus.models.explaining import EMBEDDING, WORD, Contrast, NodeExplanation
 from linnaeus.typing import CSR, FloatArray, ObjectArray
 
 __all__ = ["explain_by_word"]
 
-WORD, EMBEDDING = "word", "embedding"
 _HEAVY = 300  # words of a node that neighbours are looked for among
 _NEIGHBOURS, _LEAST = 2, 0.3  # neighbours that are shown, and their smallest cosine
 

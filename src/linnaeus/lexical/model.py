@@ -35,7 +35,7 @@ from linnaeus.lexical.matcher import LabelMatcher, word_spans
 from linnaeus.lexical.relations import Relations
 from linnaeus.lexical.words import as_documents, fields_of, one_document
 from linnaeus.models.base import TaxonomyClassifier
-from linnaeus.models.explaining import NodeExplanation
+from linnaeus.models.explaining import LABEL, NodeExplanation
 from linnaeus.models.flat.one_vs_rest import OneVsRestLogistic
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import FloatArray, IntArray, Matrix, ObjectArray
@@ -442,15 +442,16 @@ class LexicalModel(TaxonomyClassifier):
         found = self._candidates(documents)
         at = np.flatnonzero(found.nodes == target)
         if not len(at):
-            none = np.zeros(0)
-            return [LexicalExplanation(name, score, score, none.astype(object), none, display=display)]
+            none, names = np.zeros(0), np.zeros(0, dtype=object)
+            return [LexicalExplanation(name, score, score, names, none, origins=names, display=display)]
         parts = found.matrix()[at[0]] * self.evidence_weights_
         order = [j for j in np.argsort(-np.abs(parts), kind="stable").tolist() if parts[j]][:k]
         features = np.array(FEATURES, dtype=object)[order]
-        matches = self._label_matches(documents, target)
+        origins = np.full(len(order), LABEL, dtype=object)
+        constant, matches = self.evidence_intercept_, self._label_matches(documents, target)
         return [
             LexicalExplanation(
-                name, score, self.evidence_intercept_, features, parts[order], matches=matches, display=display
+                name, score, constant, features, parts[order], origins=origins, matches=matches, display=display
             )
         ]
 

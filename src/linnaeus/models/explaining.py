@@ -43,6 +43,7 @@ __all__ = [
     "one_row",
 ]
 
+WORD, EMBEDDING, LABEL, PARENT = "word", "embedding", "label", "parent"  # origins of contributions
 _FEW = 8  # rivals that are scored one by one
 Weights = Callable[[IntArray, int], FloatArray]
 
@@ -71,8 +72,9 @@ class NodeExplanation:
     ``features`` and ``contributions`` (the feature's value times its weight) are sorted by size, largest first.
     ``against`` compares with the runner-up: among the siblings, or of a flat model among all nodes outside the path;
     None where nothing else has a score. ``approximate`` says that contributions were found by leaving out one feature
-    at a time, because the score is not a sum over features. ``origins`` say where each contribution comes from ("word",
-    or "embedding" for a word through its vector), where features have several origins; None otherwise.
+    at a time, because the score is not a sum over features. ``origins`` say where each contribution comes from: "word"
+    of the document, "embedding" for a word through its vector, "label" for a label text of the node, "parent" for the
+    weights of the parents of a node without documents; None where documents are not texts.
     """
 
     node: str
@@ -83,6 +85,15 @@ class NodeExplanation:
     against: Contrast | None = None
     approximate: bool = False
     origins: ObjectArray | None = None
+
+    def of_words(self) -> NodeExplanation:
+        """The same with the origin "word" of all contributions, unless they have origins."""
+        against = self.against
+        if self.origins is not None:
+            return self
+        if against is not None:
+            against = replace(against, origins=np.full(len(against.features), WORD, dtype=object))
+        return replace(self, origins=np.full(len(self.features), WORD, dtype=object), against=against)
 
     def named(self, names: ObjectArray) -> NodeExplanation:
         """The same with names of features instead of their numbers."""

@@ -26,14 +26,14 @@ brings a group to the scale (a', b') of nodes with many documents. Both are line
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 
 from linnaeus.errors import DataError, ParameterError
-from linnaeus.models.explaining import NodeExplanation
+from linnaeus.models.explaining import LABEL, PARENT, WORD, NodeExplanation
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.texts import listed
 from linnaeus.typing import CSR, Array, BoolArray, FloatArray, IntArray, Matrix, ObjectArray, is_sparse
@@ -489,8 +489,9 @@ def _logistic(F: FloatArray, y: BoolArray, n: int) -> FloatArray:
 class LabelTextExplanation(NodeExplanation):
     """An explanation that also says what the words of the node's own text gave, and who gave the rest.
 
-    ``text_features`` and ``text_contributions`` are parts of the contributions; the rest of the score is that of the
-    parents and, where the node has some, of its ``n_documents`` training documents.
+    Contributions have ``origins``: "label" for what the node's text gives to a word (``text_features`` and
+    ``text_contributions``), and for the rest "parent" where the node has no training documents, so that all of it comes
+    from the weights of its parents, or "word" where it has ``n_documents``.
     """
 
     text_features: Array = field(default_factory=lambda: np.zeros(0, np.int32))
@@ -498,12 +499,52 @@ class LabelTextExplanation(NodeExplanation):
     n_documents: int = 0
 
     @classmethod
-    def of(cls, step: NodeExplanation, x: Matrix, text_weights: FloatArray, n_documents: int) -> LabelTextExplanation:
-        """An explanation of a document (a row) with the prior weights of the node (n_features)."""
-        values = x.toarray()[0] if is_sparse(x) else np.asarray(x)[0]
-        parts = values.astype(np.float64) * text_weights
+    def of(
+        cls,
+        step: NodeExplanation,
+        x: Matrix,
+        prior: Callable[[str], tuple[FloatArray, int]],
+        k: int | None = None,
+    ) -> LabelTextExplanation:
+        """An explanation of a document (a row) by origin.
+
+        Parameters
+        ----------
+        step : NodeExplanation
+            Contributions of all features, without origins.
+        x : matrix of shape (1, n_features)
+            The document.
+        prior : callable
+            The prior weights (n_features) and the number of documents of a node by its name.
+        k : int or None, default=None
+            Number of contributions that are kept, largest first; None keeps all.
+
+        Returns
+        -------
+        LabelTextExplanation
+            The contributions sum to those of ``step``.
+        """
+        values = np.asarray(x.toarray()[0] if is_sparse(x) else np.asarray(x)[0], dtype=np.float64)
+        weights, n_documents = prior(step.node)
+        parts = values * weights
         order = np.lexsort((np.arange(len(parts)), -np.abs(parts)))[: np.count_nonzero(parts)]
-        return cls(**vars(step), text_features=order, text_contributions=parts[order], n_documents=n_documents)
+        origin = WORD if n_documents else PARENT
+        whole = np.zeros(len(values))
+        whole[step.features] = step.contributions
+        split: dict[str, FloatArray] = {LABEL: parts, origin: whole - parts}
+        against = step.against
+        if against is not None:
+            rival_weights, rival_documents = prior(against.rival)
+            rival_parts = values * rival_weights
+            rival = whole.copy()
+            rival[against.features] -= against.contributions
+            other = WORD if rival_documents else PARENT
+            away: dict[str, FloatArray] = {LABEL: parts - rival_parts, WORD: 0.0 * whole, PARENT: 0.0 * whole}
+            away[origin] += whole - parts
+            away[other] -= rival - rival_parts
+            against = replace(against, **_by_origin(away, k))
+        made = {**vars(step), **_by_origin(split, k), "against": against}
+        return cls(**made, text_features=order, text_contributions=parts[order], n_documents=n_documents)
 
     def named(self, names: ObjectArray) -> LabelTextExplanation:
         """The same with names of features instead of their numbers."""
@@ -522,3 +563,12 @@ class LabelTextExplanation(NodeExplanation):
         documents = f"{n:,} training document{'s' if n > 1 else ''} and the " if n else ""
         without = "" if n else "; it has no training documents"
         return [*lines, f"from the {documents}parents of {self.node}: {rest:+.3f}{without}"]
+
+
+def _by_origin(parts: dict[str, FloatArray], k: int | None) -> dict[str, Any]:
+    """Features, contributions and origins of all parts that are not 0 (n_features each), largest first."""
+    features = np.concatenate([np.flatnonzero(part) for part in parts.values()])
+    values = np.concatenate([part[part != 0] for part in parts.values()])
+    origins = np.concatenate([np.full(np.count_nonzero(part), name, dtype=object) for name, part in parts.items()])
+    order = np.lexsort((features, -np.abs(values)))[:k]
+    return {"features": features[order], "contributions": values[order], "origins": origins[order]}

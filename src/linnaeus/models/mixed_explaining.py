@@ -186,7 +186,7 @@ class _Explainer:
         for s, source in enumerate(sources):
             if source.explanation is not None and source.shares_features:
                 scale = source.weight * float(self.mixture.slope[j, s])
-                terms[source.explanation.features] += scale * source.explanation.contributions
+                np.add.at(terms, source.explanation.features, scale * source.explanation.contributions)
         return terms
 
 

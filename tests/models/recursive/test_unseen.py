@@ -60,6 +60,24 @@ def test_explanations_name_the_label_text_and_the_parents(pipe):
     assert f"{seen.n_documents} training documents and the parents of t0n0" in seen.evidence[-1]
 
 
+def test_contributions_name_label_texts_words_and_parents_and_sum_exactly(pipe):
+    document = "own04 own04 own00 topic00 topic01"
+    scores = dict(zip(pipe.classes_, pipe.decision_function([document])[0], strict=True))
+    for node, rest in (("t0n4", "parent"), ("t0n0", "word")):
+        (step,) = pipe.explain(document, node)
+        assert set(step.origins) == {"label", rest}
+        assert step.intercept + step.contributions.sum() == pytest.approx(scores[node], abs=1e-5)
+        of_label = {
+            f: c for f, c, o in zip(step.features, step.contributions, step.origins, strict=True) if o == "label"
+        }
+        assert of_label == pytest.approx(dict(zip(step.text_features, step.text_contributions, strict=True)))
+        away = step.against
+        assert away.intercept + away.contributions.sum() == pytest.approx(away.margin, abs=1e-5)
+        assert away.margin == pytest.approx(scores[node] - scores[away.rival], abs=1e-5)
+        (some,) = pipe.explain(document, node, 2)
+        np.testing.assert_array_equal(some.contributions, step.contributions[:2])
+
+
 def test_a_model_of_seen_nodes_cannot_answer_them():
     texts, y = _documents()
     seen = Pipeline(RRSVM(TAX, random_state=0), TextFeatures()).fit(texts, y)

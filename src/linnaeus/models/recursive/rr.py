@@ -398,8 +398,8 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
     def explain(self, x: object, node: str | None = None, k: int | None = None) -> list[NodeExplanation]:
         """Exact contributions of the features of one document; see `LinearTaxonomyClassifier.explain`.
 
-        With ``answer="all"`` each step also says what the words of the node's text gave, and what its documents and
-        parents (``evidence``).
+        With ``answer="all"`` contributions have ``origins``: "label" for what the words of the node's text gave, else
+        "word", or "parent" where the node has no documents. ``evidence`` says the same in words.
 
         Parameters
         ----------
@@ -415,16 +415,16 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
         list of NodeExplanation
             One for each scored node of the path.
         """
-        steps = super().explain(x, node, k)
-        if self.label_weights_ is None or self.n_documents_ is None:
-            return steps
+        texts, documents = self.label_weights_, self.n_documents_
+        if texts is None or documents is None:
+            return super().explain(x, node, k)
+
+        def prior(name: str) -> tuple[FloatArray, int]:
+            column = int(np.flatnonzero(self.nodes_ == self.taxonomy_.index(name))[0])
+            return texts[:, [column]].toarray()[:, 0], int(documents[column])
+
         X = self._check_X(one_row(x), reset=False)
-        found: list[NodeExplanation] = []
-        for step in steps:
-            column = int(np.flatnonzero(self.nodes_ == self.taxonomy_.index(step.node))[0])
-            own = self.label_weights_[:, [column]].toarray()[:, 0]
-            found.append(LabelTextExplanation.of(step, X, own, int(self.n_documents_[column])))
-        return found
+        return [LabelTextExplanation.of(step, X, prior, k) for step in super().explain(x, node, None)]
 
     def node_weights(self, node: str | int) -> tuple[FloatArray, float]:
         """Weights and intercept of any node of the taxonomy, a label or not.
