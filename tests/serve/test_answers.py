@@ -101,6 +101,20 @@ def test_rules_that_no_set_obeys_are_refused_in_words(client) -> None:
     assert "contradict" in response.json()["detail"]
 
 
+def test_bounds_above_the_number_of_nodes_cost_no_work(client) -> None:
+    free = answered(client, "joint", "n-best", TEXTS, n=3)
+    for rules in ({"at_most": 1000}, {"at_most_under": {"Animals": 1000}}):
+        assert answered(client, "joint", "n-best", TEXTS, n=3, rules=rules) == free
+    refused = client.post("/api/v1/models/joint/predict", json={"documents": ["cat"], "rules": {"at_least": 900}})
+    assert (refused.status_code, refused.json()["detail"]) == (422, "at_least=900: the taxonomy has only 6 nodes.")
+    assert (
+        client.post(
+            "/api/v1/models/joint/predict", json={"documents": ["cat"], "rules": {"at_most": 10**6}}
+        ).status_code
+        == 422
+    )
+
+
 def test_probabilities_are_those_of_predict_proba(client, folders) -> None:
     body = {"documents": ["cat purr", "rose"], "nodes": ["Cats", "Animals", "Flowers"]}
     response = client.post("/api/v1/models/joint/probabilities", json=body)

@@ -127,10 +127,19 @@ def _by_rules(
         rules = common if document.rules is None else {**common, **document.rules.given()}
         key = json.dumps(rules, sort_keys=True)
         groups.setdefault(key, (rules, []))[1].append(i)
-    return [
-        (named_rules({name: value for name, value in rules.items() if value}, served.taxonomy), rows)
-        for rules, rows in groups.values()
-    ]
+    return [(_bounded(named_rules(rules, served.taxonomy), served.taxonomy.n_nodes), r) for rules, r in groups.values()]
+
+
+def _bounded(rules: dict[str, object], n_nodes: int) -> dict[str, object]:
+    """Rules without those that say nothing; upper bounds above the number of nodes are lowered, which is less work."""
+    least, most, under = rules.get("at_least"), rules.get("at_most"), rules.get("at_most_under")
+    if isinstance(least, int) and least > n_nodes:
+        raise ParameterError(f"at_least={least}: the taxonomy has only {n_nodes:,} nodes.")
+    if isinstance(most, int):
+        rules = {**rules, "at_most": min(most, n_nodes)}
+    if isinstance(under, dict):
+        rules = {**rules, "at_most_under": {node: min(k, n_nodes) for node, k in under.items()}}
+    return {name: value for name, value in rules.items() if value}
 
 
 def _answering(served: ServedModel, request: Request, rules: dict[str, object], decide: Decoder | None) -> Answering:

@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 Nodes = str | list[str]
-Count = Annotated[int, Field(ge=1, le=1_000_000)]
+Count = Annotated[int, Field(ge=1, le=1000)]  # the work to find the best sets grows with bounds
 
 
 class _Strict(BaseModel):
@@ -40,9 +40,7 @@ class RuleSet(_Strict):
     only_under: Nodes | None = Field(default=None, description="Only labels at or below this node, or one of these.")
     exclude: Nodes | None = Field(default=None, description="No label at or below these nodes.")
     require: Nodes | None = Field(default=None, description="Every answer contains these nodes.")
-    at_least: Annotated[int, Field(ge=0, le=1_000_000)] | None = Field(
-        default=None, description="Minimum number of labels."
-    )
+    at_least: Annotated[int, Field(ge=0, le=1000)] | None = Field(default=None, description="Minimum number of labels.")
     at_most: Count | None = Field(default=None, description="Maximum number of labels.")
     at_most_under: dict[str, Count] | None = Field(
         default=None, description="{node: k}: at most k labels at or below a node."
