@@ -52,6 +52,14 @@ cdef extern from "network.h" nogil:
         Py_ssize_t n, const int* order, const i64* later_ptr, const int* later, const double* conductance,
         const int* slot, const unsigned char* touched, const double* inverse, const double* b, const double* c,
         double* m, double* old, double momentum)
+    int network_iterate_f(
+        Py_ssize_t n, const int* order, const i64* later_ptr, const int* later, const float* share,
+        const float* inverse, Py_ssize_t n_links, const int* ends, const float* conductance, const float* s, float* b,
+        const float* m, float* x, float* z, float* p, float* q, double tol, int most)
+    int network_iterate_d(
+        Py_ssize_t n, const int* order, const i64* later_ptr, const int* later, const double* share,
+        const double* inverse, Py_ssize_t n_links, const int* ends, const double* conductance, const double* s,
+        double* b, const double* m, double* x, double* z, double* p, double* q, double tol, int most)
 
 
 def gather(
@@ -229,3 +237,6 @@ def energy(
                         line += conductance[e] * d * d
                 total += line
     return 0.5 * total
+
+
+include "iterated_steps.pxi"

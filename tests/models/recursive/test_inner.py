@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from linnaeus.engine import get_engine
+from linnaeus.models.recursive import inner as inner_module
+from linnaeus.models.recursive import network as network_module
 from linnaeus.models.recursive.inner import InnerWeights
 from linnaeus.models.solvers.dual_cd import PANEL
 from tests.models.recursive.oracles import KINDS, Setup, links_matrix, random_case, set_up
@@ -62,6 +64,28 @@ def test_a_step_never_raises_the_regulariser(kind) -> None:
     after = np.hstack([inner_weights(inner.M, d), W])
     P = [float(np.einsum("fu,uv,fv->", Z, A, Z)) for Z in (before, after)]
     assert P[1] < P[0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_iterated_steps_and_factored_energies_are_those_of_an_elimination(kind, dtype, monkeypatch) -> None:
+    found = []
+    for most in (np.inf, -1):  # pairs per edge: elimination, then iteration
+        monkeypatch.setattr(network_module, "_LARGE_FILL", most)
+        monkeypatch.setattr(inner_module, "_TOLERANCE", 1e-20 if dtype is np.float64 else 1e-12)
+        setup = moved(kind, seed=2, dtype=dtype)
+        for block in setup.solver.blocks:
+            block.U[np.random.default_rng(block.number).random(block.U.shape) < 0.6] = 0
+        inner, engine = setup.solver.inner, get_engine(None, 1)
+        used = np.arange(len(inner.M) * PANEL).reshape(-1, 1, PANEL) < setup.leaves.n_features
+        inner.M *= used
+        inner.solved *= used
+        assert setup.network.large_fill == (most < 0)
+        uphill = inner.step(setup.solver.blocks, 0.3, engine)
+        found.append((uphill, inner.energy(setup.solver.blocks, engine), inner.M * used, inner.solved * used))
+    tolerance = {"rtol": 1e-9, "atol": 1e-9} if dtype is np.float64 else {"rtol": 2e-4, "atol": 2e-4}
+    for expected, iterated in zip(*found, strict=True):
+        np.testing.assert_allclose(iterated, expected, **tolerance)
 
 
 def test_momentum_goes_on_in_the_direction_of_the_last_move() -> None:

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from linnaeus import OneVsRestLogistic, OneVsRestSVM, Taxonomy, load, save
 from linnaeus.errors import DataError, LinnaeusError, ParameterError
 from linnaeus.models.recursive import leaves as leaves_module
+from linnaeus.models.recursive import network as network_module
 from tests.contracts.configurations import documents, taxonomy
 from tests.models.recursive.oracles import (
     LOSSES,
@@ -94,6 +95,15 @@ def test_leaves_in_several_blocks_are_still_one_problem(loss, kind, monkeypatch)
     for layout in ("sparse", "dense"):
         model = fitted(loss, case.taxonomy, rows_of(case.X, layout), case.labels, fit_intercept=False)
         assert best * (1 - 1e-6) <= model.objective_ <= best * (1 + 1.1 * TIGHT[layout])
+
+
+@pytest.mark.parametrize("kind", ["dag", "graph"])
+def test_where_elimination_fills_the_network_in_the_optimum_is_the_same(kind, monkeypatch) -> None:
+    monkeypatch.setattr(network_module, "_LARGE_FILL", -1)
+    case, loss, tol = random_case(5, kind, n_nodes=26, n_docs=30, n_features=4), "squared_hinge", 1e-4
+    best, _ = optimum(kernel(case.taxonomy, case.nodes), case.X.astype(np.float32), case.signs, 1.0, loss)
+    model = fitted(loss, case.taxonomy, rows_of(case.X, "sparse"), case.labels, fit_intercept=False, tol=tol)
+    assert best * (1 - 1e-6) <= model.objective_ <= best * (1 + 1.1 * tol)
 
 
 @each_loss

@@ -3,6 +3,10 @@
 Stored (n_panels, n_inner, 16), sixteen features to a panel: the vertices of a panel stay in cache while it is solved,
 ranges of panels run on threads, and the whole may lie on disk.
 
+Where elimination fills the network in (`Network.large_fill`), each feature is solved by conjugate gradients. Features
+differ only in which leaves hold on, so that the network under a fraction of the hold of all leaves is a good
+preconditioner; it is factorised once, for fractions from 2^-14 to 1.
+
 Leaves may have prior weights p (`linnaeus.models.label_priors`): their links are at rest where w = centre + p. With
 w = v + p this is the same network in v, so that only the centres that leaves are given, and the dual objective, differ.
 """
@@ -24,6 +28,8 @@ from linnaeus.typing import CSR, Array, Engine, FloatArray, IntArray
 
 __all__ = ["InnerWeights", "entries_at"]
 
+_TOLERANCE, _MOST_STEPS = 1e-4, 30  # of conjugate gradients: squared error of a feature's move, relative to the move
+_SMALL_SHARE = 0.01  # entries of the preconditioner up to here are left out; on MeSH seven of ten
 _RANGES = 4  # of panels, however many threads there are
 
 
@@ -35,6 +41,14 @@ class InnerWeights:
     def __init__(self, network: Network, M: FloatArray, solved: FloatArray) -> None:
         self.network, self.M, self.solved = network, M, solved
         self.kernel = dispatch.best("recursive")
+        self._factors: Factors | None = None
+
+    @property
+    def factors(self) -> Factors:
+        """Factors that all features share, made at their first use."""
+        if self._factors is None:
+            self._factors = Factors(self.network)
+        return self._factors
 
     @staticmethod
     def shape(network: Network, n_features: int) -> tuple[int, int, int]:
@@ -64,7 +78,7 @@ class InnerWeights:
 
     def release(self) -> None:
         """Release the point with momentum; the solution stays."""
-        self.M = self.solved
+        self.M, self._factors = self.solved, None
 
     def of(self, vertex: int) -> FloatArray:
         """Weights of one vertex, padded to whole panels."""
@@ -92,11 +106,15 @@ class InnerWeights:
     def step(self, leaf_blocks: Sequence[LeafBlock], momentum: float, engine: Engine) -> float:
         """Exact optimum between the leaves, then extrapolated by momentum; see the kernel."""
         work = _Pull(self, leaf_blocks, momentum, dual=False)
+        if self.network.large_fill:
+            work.factors = self.factors
         return float(sum(engine.map(_step, self._ranges(), shared=work)))
 
     def energy(self, leaf_blocks: Sequence[LeafBlock], engine: Engine) -> tuple[float, float]:
         """(the inner vertices' part of the regulariser at the last solution, its minimum for the leaves' pull)."""
         work = _Pull(self, leaf_blocks, 0.0, dual=True)
+        if self.network.large_fill:
+            work.factors = self.factors
         parts = list(engine.map(_energies, self._ranges(), shared=work))
         return float(sum(a for a, _ in parts)), float(sum(b for _, b in parts))
 
@@ -113,8 +131,39 @@ def entries_at(P: CSR, leaves: IntArray, features: IntArray) -> Iterator[tuple[i
         yield row, at[found], entries[found]
 
 
+class Factors:
+    """Eliminations that all features share: the anchors alone in double precision, and levels of the leaves' hold."""
+
+    def __init__(self, network: Network) -> None:
+        hold = np.bincount(network.leaf_inner, network.leaf_weight, network.n_inner)
+        fraction = np.append(0.0, 2.0 ** np.arange(2 - PANEL, 1))
+        excess = network.anchor[:, None] + np.outer(hold, fraction)
+        conductance = network.conductance.astype(np.float64)
+        share, inverse = np.empty((PANEL, len(network.later))), np.empty((PANEL, network.n_inner))
+        dispatch.best("recursive").factor(
+            network.order, network.later_ptr, network.later, conductance, network.mesh_ptr, network.mesh, network.slot,
+            excess, share, inverse, aligned_zeros((2, network.n_inner, PANEL), np.float64),
+            aligned_zeros((max(1, network.n_slots), PANEL), np.float64),
+        )  # fmt: skip
+        self.anchored = share[0].copy(), inverse[0].copy()
+        turn = np.repeat(np.arange(network.n_inner), np.diff(network.later_ptr))
+        kept = np.flatnonzero(share[1] > _SMALL_SHARE)
+        self.later = network.later[kept]
+        self.later_ptr = np.searchsorted(turn[kept], np.arange(network.n_inner + 1)).astype(np.int64)
+        for row in share[1:]:  # the entries that stay stand for all: vertices that move together still do
+            whole, part = (np.bincount(turn[some], row[some], network.n_inner) for some in (slice(None), kept))
+            row[kept] *= (whole / np.maximum(part, np.finfo(float).tiny))[turn[kept]]
+        dtype = network.anchor.dtype
+        self.levels = np.ascontiguousarray(share[1:, kept], dtype), inverse[1:].astype(dtype), excess.sum(0)[1:]
+        linked = np.flatnonzero(network.conductance)
+        self.ends = np.stack([network.order[turn[linked]], network.later[linked]], axis=1).astype(np.int32)
+        self.conductance = network.conductance[linked]
+
+
 class _Pull:
     """The leaves' arrays as the kernel walks them: addresses, lengths and links of all blocks."""
+
+    factors: Factors | None = None
 
     def __init__(self, weights: InnerWeights, leaf_blocks: Sequence[LeafBlock], momentum: float, *, dual: bool) -> None:
         network, dtype = weights.network, weights.M.dtype
@@ -133,11 +182,12 @@ class _Pull:
             row[: last - first + 2] = network.leaf_ptr[first : last + 2]
 
     def arguments(self, part: slice) -> tuple[Array | int, ...]:
+        """The pull of the leaves in some panels."""
         network = self.weights.network
         cursor = np.array([np.searchsorted(f, part.start * PANEL) for _, f in self.arrays], np.int64)
         return (
-            *network.elimination, self.U, self.features, self.length, self.column_ptr, network.leaf_inner,
-            network.leaf_weight, cursor, part.start,
+            self.U, self.features, self.length, self.column_ptr, network.leaf_inner, network.leaf_weight, cursor,
+            part.start,
         )  # fmt: skip
 
     def scratch(self, dtype: npt.DTypeLike) -> tuple[FloatArray, FloatArray, Array]:
@@ -147,15 +197,28 @@ class _Pull:
 
 
 def _step(work: _Pull, part: slice) -> float:
-    weights = work.weights
-    uphill: float = weights.kernel.step(
-        *work.arguments(part), weights.M[part], weights.solved[part], work.momentum, *work.scratch(weights.M.dtype)
-    )
+    weights, network, factors = work.weights, work.weights.network, work.factors
+    state = weights.M[part], weights.solved[part], work.momentum
+    uphill: float
+    if factors is None:
+        uphill = weights.kernel.step(
+            *network.elimination, *work.arguments(part), *state, *work.scratch(weights.M.dtype)
+        )
+        return uphill
+    uphill, _ = weights.kernel.iterated_step(
+        network.order, factors.later_ptr, factors.later, *factors.levels, factors.ends, factors.conductance,
+        network.anchor, *work.arguments(part), *state, _TOLERANCE, _MOST_STEPS,
+        aligned_zeros((6, network.n_inner, PANEL), weights.M.dtype), np.empty(network.n_inner, np.uint8),
+    )  # fmt: skip
     return uphill
 
 
 def _energies(work: _Pull, part: slice) -> tuple[float, float]:
-    weights, network = work.weights, work.weights.network
-    links = (network.order, network.later_ptr, network.later, network.conductance, network.anchor)
-    primal = weights.kernel.energy(*links, weights.solved[part])
-    return primal, weights.kernel.least_energy(*work.arguments(part), part.stop - part.start, *work.scratch(np.float64))
+    weights, network, factors = work.weights, work.weights.network, work.factors
+    links = (network.order, network.later_ptr, network.later)
+    primal = weights.kernel.energy(*links, network.conductance, network.anchor, weights.solved[part])
+    pull, n_panels = work.arguments(part), part.stop - part.start
+    if factors is None:
+        return primal, weights.kernel.least_energy(*network.elimination, *pull, n_panels, *work.scratch(np.float64))
+    nodes, touched = aligned_zeros((1, network.n_inner, PANEL), np.float64), np.empty(network.n_inner, np.uint8)
+    return primal, weights.kernel.factored_energy(*links, *factors.anchored, *pull, n_panels, nodes, touched)

@@ -52,6 +52,7 @@ __all__ = [
 
 MOST_PULL = 1e6  # times a link: inner vertices are zero to single precision
 _SPARSE = 8  # neighbours: up to here sets are faster than bits
+_LARGE_FILL = 20  # pairs of later neighbours per edge; MeSH has 60
 _PAIRS = 2**20  # of neighbours that are looked up at a time
 
 # -- links -------------------------------------------------------------------------------------------------------------
@@ -215,6 +216,11 @@ class Network:
     @property
     def n_leaves(self) -> int:
         return len(self.leaf_total)
+
+    @property
+    def large_fill(self) -> bool:
+        """Whether an elimination for every feature is too expensive, and inner vertices are iterated instead."""
+        return len(self.mesh) > _LARGE_FILL * len(self.later)
 
     @property
     def elimination(self) -> tuple[Array, ...]:
