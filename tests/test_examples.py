@@ -95,7 +95,7 @@ def test_a_shootout_says_which_model_is_best(tmp_path, monkeypatch, capsys) -> N
     said = capsys.readouterr().out
     best, second = numbers(said, "hierarchical F1")[-2:]
     assert best > second
-    assert "RRSVM is best" in said
+    assert "RRSVM is best" in said or "RRSVM leads" in said  # a hundred test documents may not prove it
     assert Path("report/report.html").exists()
 
 
