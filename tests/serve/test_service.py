@@ -14,7 +14,7 @@ from linnaeus.errors import ParameterError, StoreError
 from linnaeus.features.text import TextFeatures
 from linnaeus.serve.app import create_app
 from linnaeus.serve.models import ModelRegistry
-from linnaeus.serve.schemas import Problem
+from linnaeus.serve.schemas import ProblemDetails
 from linnaeus.serve.settings import Settings
 
 PREDICT = "/api/v1/models/joint/predict"
@@ -29,7 +29,7 @@ def problem(response) -> dict:
     """The content of an error, which has the documented form and no trace."""
     assert response.headers["content-type"] == "application/problem+json"
     found = response.json()
-    Problem.model_validate(found)
+    ProblemDetails.model_validate(found)
     assert found["status"] == response.status_code
     assert found["request_id"] == response.headers["x-request-id"]
     assert "Traceback" not in response.text

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from linnaeus.errors import LinnaeusError, TaxonomyError, visible
 from linnaeus.serve.models import UnknownModelError
-from linnaeus.serve.schemas import Problem
+from linnaeus.serve.schemas import ProblemDetails
 
 __all__ = ["PROBLEMS", "ProblemError", "as_json", "install", "problem", "problem_of"]
 
@@ -30,7 +30,7 @@ _TITLES = {
     503: "Overloaded",
 }
 # Answers that every operation may give, for the OpenAPI document.
-_CONTENT = {"application/problem+json": {"schema": Problem.model_json_schema()}}
+_CONTENT = {"application/problem+json": {"schema": ProblemDetails.model_json_schema()}}
 PROBLEMS: dict[int | str, dict[str, object]] = {
     status: {"description": _TITLES[status], "content": _CONTENT} for status in (400, 404, 408, 413, 415, 422, 503)
 }

@@ -16,7 +16,7 @@ __all__ = [
     "Predict",
     "Probabilities",
     "ProbabilityAnswer",
-    "Problem",
+    "ProblemDetails",
     "Request",
     "Risk",
     "RuleSet",
@@ -254,7 +254,7 @@ class Explanation(_Strict):
     nodes: list[dict[str, object]]
 
 
-class Problem(_Strict):
+class ProblemDetails(_Strict):
     """What went wrong, and what to do (RFC 9457)."""
 
     type: str
