@@ -19,6 +19,7 @@ from linnaeus.features.embedding import node_texts
 from linnaeus.features.named import embedded_text
 from linnaeus.features.word_vectors import OwnVectors, TokenVectors, open_vectors
 from linnaeus.pipeline import Pipeline
+from tests.features.word_tokenizer import write_tokenizer
 
 needs_tokenizers = pytest.mark.skipif(importlib.util.find_spec("tokenizers") is None, reason="needs tokenizers")
 needs_wordllama = pytest.mark.skipif(importlib.util.find_spec("wordllama") is None, reason="needs wordllama")
@@ -46,18 +47,7 @@ def write_model2vec(folder: Path, table: np.ndarray | None = None, **config: obj
         table = np.array([[9, 9], [1, 0], [0.9, 0.1], [0.8, -0.1], [0, 1], [0.1, 0.9]], dtype=np.float32)
     folder.mkdir(exist_ok=True)
     save_file({"embeddings": table}, folder / "model.safetensors")
-    tokenizer = {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": [],
-        "normalizer": {"type": "Lowercase"},
-        "pre_tokenizer": {"type": "Whitespace"},
-        "post_processor": None,
-        "decoder": None,
-        "model": {"type": "WordLevel", "vocab": {w: i for i, w in enumerate(words)}, "unk_token": "[UNK]"},
-    }
-    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    write_tokenizer(folder, words)
     (folder / "config.json").write_text(json.dumps({"model_type": "model2vec", **config}))
     return folder
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import pickle
 import sys
 import types
@@ -18,6 +17,7 @@ from linnaeus.features import EmbeddedText, TextFeatures
 from linnaeus.features.text_encoder import TextEncoder, encoder_kind
 from linnaeus.features.word_vectors import open_vectors
 from linnaeus.pipeline import Pipeline
+from tests.features.word_tokenizer import write_tokenizer
 
 WORDS = ["[PAD]", "[UNK]", "cat", "kitten", "dog", "stocks", "markets"]
 TABLE = np.array([[9, 9, 9], [0.1, 0.1, 0], [1, 0, 0], [0.9, 0.1, 0], [0.8, -0.1, 0], [0, 1, 0], [0.1, 0.9, 0]])
@@ -57,18 +57,7 @@ def write_onnx(folder: Path, table: np.ndarray = TABLE, *, pooled: bool = False)
     onnx.save(
         helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), folder / "model.onnx"
     )
-    tokenizer = {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": [],
-        "normalizer": {"type": "Lowercase"},
-        "pre_tokenizer": {"type": "Whitespace"},
-        "post_processor": None,
-        "decoder": None,
-        "model": {"type": "WordLevel", "vocab": {w: i for i, w in enumerate(WORDS)}, "unk_token": "[UNK]"},
-    }
-    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    write_tokenizer(folder, WORDS)
     return folder
 
 

@@ -37,7 +37,7 @@ def problem(response) -> dict:
 
 
 @pytest.mark.parametrize(
-    ("body", "status", "told"),
+    ("body", "status", "expected"),
     [
         (b"{", 400, "not valid JSON"),
         (b"\xff\xfe", 400, ""),
@@ -54,10 +54,10 @@ def problem(response) -> dict:
         (b"[" * 50_000, 400, ""),
     ],
 )
-def test_wrong_requests_are_refused_in_words(client, body, status, told) -> None:
+def test_wrong_requests_are_refused_in_words(client, body, status, expected) -> None:
     response = client.post(PREDICT, content=body, headers={"content-type": "application/json"})
     assert response.status_code == status, response.text
-    assert told in problem(response)["detail"] + response.text
+    assert expected in problem(response)["detail"] + response.text
 
 
 def test_addresses_that_do_not_exist_name_what_does(client) -> None:

@@ -366,24 +366,9 @@ def learn_weights(
 ) -> MixtureWeights:
     """`fit_mixture` of checked values; Y are the targets, and ``nodes`` are mixed, with or without documents."""
     seen = nodes[np.isin(nodes, Y.indices)]
-    seen = seen if len(seen) else nodes
-    found = _learned(sources, Y, taxonomy, seen, single, C, weights, tol, max_iter, closed)
-    return found if len(seen) == len(nodes) else _with_unseen(found, sources, Y, taxonomy, nodes)
-
-
-def _learned(
-    sources: Mapping[str, SourceScores],
-    Y: CSR,
-    taxonomy: Taxonomy,
-    nodes: IntArray,
-    single: bool,
-    C: float,
-    weights: FloatArray | None,
-    tol: float,
-    max_iter: int,
-    closed: bool,
-) -> MixtureWeights:
-    """Curves and weights of nodes with documents."""
+    if 0 < len(seen) < len(nodes):
+        known = learn_weights(sources, Y, taxonomy, seen, single, C, weights, tol, max_iter, closed=closed)
+        return _with_unseen(known, sources, Y, taxonomy, nodes)
     given = list(sources.values())
     pairs = _pairs(given, Y, taxonomy, nodes, single, closed and not single)
     shares = (np.bincount(Y.indices, minlength=taxonomy.n_nodes)[nodes] + 0.5) / (Y.shape[0] + 1.0)
