@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from linnaeus.experiments.records import Result, Run
 from linnaeus.experiments.report import tables
-from linnaeus.experiments.report.text import Markup, count, duration, figure, tag
+from linnaeus.pages.text import Markup, count, duration, figure, tag
 
 __all__ = ["Axis", "Frame", "against_time", "by_level", "by_size", "curves", "decades", "reliability", "round_ticks"]
 

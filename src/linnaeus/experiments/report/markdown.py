@@ -9,7 +9,7 @@ from linnaeus.errors import visible
 from linnaeus.experiments.records import MeasureInfo, Result, Run
 from linnaeus.experiments.report.page import facts
 from linnaeus.experiments.report.tables import by_level, by_size, settings
-from linnaeus.experiments.report.text import count, duration, figure, megabytes, moment, signed, stars
+from linnaeus.pages.text import count, duration, figure, megabytes, moment, signed, stars
 
 __all__ = ["markdown"]
 

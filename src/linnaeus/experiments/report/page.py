@@ -11,12 +11,10 @@ from importlib.resources import files
 
 from linnaeus.experiments.records import Result, Run
 from linnaeus.experiments.report import charts, tables
-from linnaeus.experiments.report.text import Markup, count, embed_json, figure, join, moment, tag
+from linnaeus.pages import Section, opening, whole_page
+from linnaeus.pages.text import Markup, count, embed_json, figure, join, moment, tag
 
 __all__ = ["facts", "html"]
-
-# Nothing may be loaded; the browser enforces it.
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
 def html(result: Result) -> str:
@@ -37,22 +35,8 @@ def html(result: Result) -> str:
     >>> html(Result()).splitlines()[0]
     '<!doctype html>'
     """
-    parts = [section for section in _sections(result) if section is not None]
-    title = result.title
-    top = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("title", title),
-        tag("style", _resource("page.css")),
-    )
-    contents = tag("ul", [tag("li", tag("a", name, href=f"#{key}")) for key, name, _ in parts])
-    nav = tag("nav", contents, aria_label="Contents")
-    body = [tag("section", tag("h2", name, id=key), *content) for key, name, content in parts]
-    page = tag("body", _opening(result), nav, _focus(result), tag("main", *body), _closing(result))
-    return f"<!doctype html>\n{tag('html', top, page, lang='en')}\n"
+    sections = [section for section in _sections(result) if section is not None]
+    return whole_page(result.title, _opening(result), sections, below_contents=_focus(result), end=_closing(result))
 
 
 def _resource(name: str) -> Markup:
@@ -60,15 +44,7 @@ def _resource(name: str) -> Markup:
 
 
 def _opening(result: Result) -> Markup:
-    strip = [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts(result)]
-    return tag(
-        "header",
-        tag("p", f"linnaeus · {moment(result.made)}", class_="kicker"),
-        tag("h1", result.title),
-        tag("p", result.sentence, class_="sentence"),
-        _next_step(result),
-        tag("dl", *strip, class_="facts"),
-    )
+    return opening(result.title, result.sentence, facts(result), result.made, _next_step(result))
 
 
 def _next_step(result: Result) -> Markup | None:
@@ -117,9 +93,6 @@ def _legend(result: Result) -> Iterator[tuple[str, str]]:
     if result.flat and result.flat != result.best:
         yield "flat", f"flat: {result.flat}"
     yield "other", "others"
-
-
-Section = tuple[str, str, list[object]]
 
 
 def _sections(result: Result) -> Iterator[Section | None]:

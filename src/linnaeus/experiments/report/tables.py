@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from linnaeus.experiments.records import MeasureInfo, Result, Run
-from linnaeus.experiments.report.text import (
+from linnaeus.pages.text import (
     Markup,
     count,
     duration,

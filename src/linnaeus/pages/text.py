@@ -1,7 +1,7 @@
-"""Text of the report: formatted numbers, and elements whose content cannot break the page.
+"""Text of HTML pages: formatted numbers, and elements whose content cannot break the page.
 
 Names of nodes come from users' files and may contain anything, such as ``<script>``. `tag` and `join` write all HTML
-and SVG of the report and escape everything that is not already :class:`Markup`.
+and SVG of the pages and escape everything that is not already :class:`Markup`.
 """
 
 from __future__ import annotations
