@@ -407,12 +407,12 @@ class Pipeline(BaseEstimator):
         X = self.matrix(documents)
         return self.model_.decisions(X, risk, **request)
 
-    def top(self, documents: object, k: int = 5, **request: bool) -> tuple[ObjectArray, FloatArray]:
+    def top(self, documents: object, k: int = 5, **request: Any) -> tuple[ObjectArray, FloatArray]:
         """The k best nodes of each document: labels and scores, or ``probabilities``; see the model's ``top``."""
         X = self.matrix(documents)
         return self.model_.top(X, k, **request)
 
-    def top_nodes(self, documents: object, k: int = 5, **request: bool) -> tuple[IntArray, FloatArray]:
+    def top_nodes(self, documents: object, k: int = 5, **request: Any) -> tuple[IntArray, FloatArray]:
         """As `top`, with the numbers of the nodes in the taxonomy instead of labels."""
         X = self.matrix(documents)
         return self.model_.top_nodes(X, k, **request)

@@ -351,3 +351,26 @@ def test_answers_of_an_expected_cut_have_the_probabilities_that_it_used(linnaeus
     entries = [entry for line in result.out.splitlines() for entry in json.loads(line)["labels"]]
     assert {entry["label"] for entry in entries if entry["score"] is None} == {"Animals", "Plants"}
     assert all(0 < entry["probability"] <= 1 for entry in entries)
+
+
+def test_a_column_holds_the_labels_that_each_document_may_have(linnaeus, trained, tmp_path):
+    rows = [("kitten purr", "Dogs;Trees"), ("kitten purr", "Cats"), ("kitten purr", "")]
+    table = tmp_path / "may.csv"
+    table.write_text("text,may\n" + "".join(f"{text},{labels}\n" for text, labels in rows))
+    answers = linnaeus("predict", trained / "model", table, "--allow-from", "may").out.splitlines()
+    labels = [[entry["label"] for entry in json.loads(line)["labels"]] for line in answers]
+    assert labels[0][0] in ("Dogs", "Trees")
+    assert labels[1:] == [["Cats"], ["Cats"]]
+    lines = [json.dumps({"text": text, "may": few.split(";") if few else []}) for text, few in rows]
+    (tmp_path / "may.jsonl").write_text("\n".join(lines))
+    same = linnaeus("predict", trained / "model", tmp_path / "may.jsonl", "--allow-from", "may", "--top", 5).out
+    ranked = [{entry["label"] for entry in json.loads(line)["labels"]} for line in same.splitlines()]
+    assert ranked == [{"Dogs", "Trees"}, {"Cats"}, {"Cats", "Dogs", "Trees", "Flowers"}]
+
+
+def test_labels_that_are_allowed_may_be_given_for_all_documents(linnaeus, trained):
+    command = ["predict", trained / "model", "--document", "kitten purr", "--allow", "Trees", "--allow", "Dogs"]
+    (line,) = linnaeus(*command).out.splitlines()
+    assert json.loads(line)["labels"][0]["label"] in ("Dogs", "Trees")
+    refused = linnaeus(*command, "--allow-from", "may")
+    assert "--allow and --allow-from" in refused.err

@@ -114,3 +114,49 @@ def test_a_flat_model_of_labels_as_given_ranks_its_own_answer_first() -> None:
     answers = tax.frontier(tax.close(model.answers(X)))
     best = [ranked[0][0] for ranked in model.n_best(X, 1, closed=False)]
     assert best == tax.labels(answers)
+
+
+CANDIDATES = (["AA", "B"], ["CAA", "CA", "AB"], None, ["A"], ["B", "BA", "C"])
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_candidates_of_documents_are_obeyed_and_a_batch_answers_as_each_document_alone(kind, problem) -> None:
+    tax, X, _ = problem
+    model = fitted(kind.__name__, {}, tax.kind)
+    own = [[name for name in few if name in tax] if few else None for few in CANDIDATES] * 2
+    whole = model.ranked_sets(X[:10], 2, rules={"candidates": own})
+    labels = tax.labels(tax.frontier(whole.best))
+    assert all(few is None or set(row) <= set(few) for row, few in zip(labels, own, strict=True))
+    for d, few in enumerate(own):
+        alone = model.ranked_sets(X[[d]], 2, rules=None if few is None else {"candidates": few})
+        np.testing.assert_allclose(whole.scores[d], alone.scores[0], rtol=1e-6)
+        assert tax.labels(whole.sets[2 * d : 2 * d + 2]) == tax.labels(alone.sets)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_rankings_hold_the_candidates_of_each_document_only(kind, problem) -> None:
+    tax, X, _ = problem
+    model = fitted(kind.__name__, {}, tax.kind)
+    known = set(tax.names[model.ranked_nodes].tolist())
+    own = [[name for name in few if name in known] if few else None for few in CANDIDATES]
+    labels, scores = model.top(X[:5], 2, rules={"candidates": own})
+    free = model.top(X[:5], 2)[0]
+    for row, values, few, best in zip(labels.tolist(), scores, own, free.tolist(), strict=True):
+        n_labels = 2 if few is None else min(2, len(few))
+        assert row == best if few is None else set(row[:n_labels]) <= set(few)
+        assert row[n_labels:] == [None] * (2 - n_labels)
+        assert np.isfinite(values).tolist() == [True] * n_labels + [False] * (2 - n_labels)
+
+
+def test_candidates_that_do_not_match_the_documents_are_refused(problem) -> None:
+    tax, X, _ = problem
+    model = fitted("RRSVM", {}, tax.kind)
+    for own in ([["A"]], [["A"]] * 3):
+        with pytest.raises(LinnaeusError, match="candidates has"):
+            model.ranked_sets(X[:2], rules={"candidates": own})
+        with pytest.raises(LinnaeusError, match="candidates has"):
+            model.top(X[:2], rules={"candidates": own})
+    with pytest.raises(LinnaeusError, match="No label set of document 1 obeys"):
+        model.predict(X[:2], rules={"candidates": [["AA"], []]})
+    with pytest.raises(LinnaeusError, match="'at_most' applies to label sets"):
+        model.top(X[:2], rules={"at_most": 2})

@@ -182,3 +182,25 @@ def test_parameters_of_a_stream_are_validated_before_it_starts(client) -> None:
     assert client.post("/api/v1/models/joint/explain/stream", content='"cat"').status_code == 404
     long = client.post("/api/v1/models/joint/predict/stream", content='"cat"\n"' + "x" * 200_000)
     assert json.loads(long.text.splitlines()[-1])["problem"]["status"] == 413
+
+
+@pytest.mark.parametrize("operation", ["predict", "top", "n-best"])
+def test_candidates_of_a_document_are_those_of_its_request_alone(client, operation) -> None:
+    own = [["Cats", "Flowers"], ["Trees"], None, ["Flowers", "Dogs"]]
+    documents = [{"text": "cat purr rose"} | ({} if few is None else {"rules": {"candidates": few}}) for few in own]
+    found = answered(client, "joint", operation, documents)
+    for record, few in zip(found, own, strict=True):
+        rules = {} if few is None else {"rules": {"candidates": few}}
+        assert record | {"id": "1"} == answered(client, "joint", operation, ["cat purr rose"], **rules)[0]
+    assert [label["label"] for label in found[1]["labels"]] == ["Trees"]
+
+
+def test_documents_with_different_candidates_are_answered_in_one_pass(client, monkeypatch) -> None:
+    from linnaeus.answering.records import Answering
+
+    sizes, each = [], Answering.records
+    monkeypatch.setattr(Answering, "records", lambda self, batch: sizes.append(len(batch)) or each(self, batch))
+    own = [["Cats"], ["Trees"], ["Flowers", "Dogs"]]
+    documents = [{"text": "cat purr rose", "rules": {"candidates": few}} for few in own]
+    answered(client, "joint", "predict", documents)
+    assert sizes == [3]

@@ -168,4 +168,13 @@ def _named(value: object, taxonomy: Taxonomy) -> object:
         return {node_meant(taxonomy, node): k for node, k in value.items()}
     if not isinstance(value, list):
         return value
+    if any(not isinstance(one, str) for one in value):  # candidates of each document
+        known: dict[str, str] = {}
+        return [None if one is None else [_looked_up(taxonomy, node, known) for node in one] for one in value]
     return "tops" if value == ["tops"] else [node_meant(taxonomy, node) for node in value]
+
+
+def _looked_up(taxonomy: Taxonomy, given: str, known: dict[str, str]) -> str:
+    if given not in known:
+        known[given] = node_meant(taxonomy, given)
+    return known[given]

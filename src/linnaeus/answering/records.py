@@ -19,9 +19,8 @@ from linnaeus.decoding import Decoder, ExpectedCut, RankedSets, Rules
 from linnaeus.engine.limits import blocks
 from linnaeus.errors import ParameterError
 from linnaeus.models.promises import REASONS, Decisions
-from linnaeus.models.requests import candidates, check_feasible
-from linnaeus.order import best_columns
-from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
+from linnaeus.models.requests import check_feasible
+from linnaeus.typing import CSR, FloatArray, Matrix
 
 if TYPE_CHECKING:
     from linnaeus.answering.documents import SavedModel
@@ -33,7 +32,6 @@ __all__ = [
     "CODED",
     "EMPTY",
     "REVIEW",
-    "RULES_OF_NODES",
     "UNKNOWN",
     "Answering",
     "LabelCandidate",
@@ -45,7 +43,6 @@ __all__ = [
 
 ANSWERED, EMPTY, UNKNOWN = "answered", "empty", "unknown"
 CODED, REVIEW = "coded", "review"  # under a promised risk
-RULES_OF_NODES = ("only_under", "exclude", "min_depth", "depth", "leaves_only")  # rules about single labels
 _BATCH = 4096
 # Labels of a document, best first: the node, its score (or probability, if requested), the probability of a cut-off.
 Row = list[tuple[int, float | None, float | None]]
@@ -111,7 +108,7 @@ class Review(TypedDict):
 
 @dataclass
 class Answering:
-    """A model, and the form of answers that is requested from it."""
+    """A model, and the form of answers that is requested from it; ``rules`` may have candidates of each document."""
 
     model: SavedModel
     top: int | None = None
@@ -134,22 +131,27 @@ class Answering:
     def records(self, documents: Dataset, advance: Callable[[int], None] | None = None) -> Iterator[Record]:
         """One record per document; ``advance`` is called with the number of documents of every finished batch."""
         whole = not self.top and getattr(self.decoder, "whole_batch", False)
+        wanted = Rules.of(self.rules)
+        own = list(wanted.candidates or ()) if wanted.per_document else None
+        if own is not None and len(own) != len(documents):
+            raise ParameterError(f"candidates has {len(own):,} lists for {len(documents):,} documents.")
         for part in blocks(len(documents), max(1, len(documents)) if whole else _BATCH):
             batch = documents.take(range(part.start, part.stop))
             names = batch.ids or [str(i) for i in range(part.start + 1, part.stop + 1)]
             X = self.model.matrix(batch.documents)
             embedded = hasattr(getattr(self.model, "features_", None), "word_parts")  # words are not its columns
             known = self.model.known_terms(batch.documents) if embedded else self.inner.known_terms(X)
-            yield from self._batch(X, names, known.tolist())
+            rules = self.rules if own is None else {**self.rules, "candidates": own[part]}
+            yield from self._batch(X, names, known.tolist(), rules)
             if advance is not None:
                 advance(part.stop - part.start)
 
-    def _batch(self, X: Matrix, names: list[str], known: list[int]) -> Iterator[Record]:
+    def _batch(self, X: Matrix, names: list[str], known: list[int], rules: dict[str, object]) -> Iterator[Record]:
         if self.promise is not None:
             yield from self._promised(X, names, known, self.promise)
             return
-        sets = self._sets(X)
-        for i, row in enumerate(self._ranked(X, self.top) if self.top else self._assigned(X, sets)):
+        sets = self._sets(X, rules)
+        for i, row in enumerate(self._ranked(X, self.top, rules) if self.top else self._assigned(X, sets)):
             unknown = not known[i]
             self.n_unknown += unknown
             withheld = unknown and not self.answer_unknown
@@ -179,12 +181,12 @@ class Answering:
 
     # -- sets ----------------------------------------------------------------------------------------------------------
 
-    def _sets(self, X: Matrix) -> RankedSets | None:
+    def _sets(self, X: Matrix, rules: dict[str, object]) -> RankedSets | None:
         """Ranked label sets, where they are requested."""
-        if self.top or (not self.rules and self.n_best is None):
+        if self.top or (not rules and self.n_best is None):
             return None
-        found = self.inner.ranked_sets(X, self.n_best or 1, rules=self.rules or None, decoder=self.decoder)
-        check_feasible(found, self.rules)
+        found = self.inner.ranked_sets(X, self.n_best or 1, rules=rules or None, decoder=self.decoder)
+        check_feasible(found, rules)
         return found
 
     def _scored_sets(self, sets: RankedSets, i: int) -> list[ScoredSet]:
@@ -241,27 +243,13 @@ class Answering:
 
     # -- rankings ------------------------------------------------------------------------------------------------------
 
-    def _ranked(self, X: Matrix, k: int) -> Iterator[Row]:
+    def _ranked(self, X: Matrix, k: int, rules: dict[str, object]) -> Iterator[Row]:
         """The k best labels of each document by score; their probabilities do not change the order."""
-        if self.rules:
-            nodes, values = self._allowed(X, k)
-        else:
-            nodes, values = self.inner.top_nodes(X, k, probabilities=self.probabilities, ancestors=self.ancestors)
+        nodes, values = self.inner.top_nodes(
+            X, k, probabilities=self.probabilities, ancestors=self.ancestors, rules=rules or None
+        )
         for row in zip(nodes.tolist(), values.tolist(), strict=True):
-            yield [(node, value, None) for node, value in zip(*row, strict=True)]
-
-    def _allowed(self, X: Matrix, k: int) -> tuple[IntArray, FloatArray]:
-        """Nodes and scores or probabilities of the k best labels that the rules allow, n_docs x k each."""
-        ranked = self.inner.ranked_nodes
-        nodes = ranked[candidates(Rules.of(self.rules).bind(self.taxonomy), ranked)]
-        if not len(nodes):
-            raise ParameterError("The rules leave no label that the model can answer.")
-        columns = np.array([self._column_of[node] for node in nodes.tolist()], dtype=np.int64)
-        S = np.concatenate([scores[:, columns] for scores in self.inner.ranking_blocks(X)])
-        best = best_columns(S, min(k, len(nodes)))
-        if self.probabilities:
-            return nodes[best], np.take_along_axis(self.inner.predict_proba(X), columns[best], axis=1)
-        return nodes[best], np.take_along_axis(S, best, axis=1)
+            yield [(node, value, None) for node, value in zip(*row, strict=True) if node >= 0]
 
     # -- entries -------------------------------------------------------------------------------------------------------
 

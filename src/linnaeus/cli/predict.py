@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -39,6 +39,10 @@ class RuleOptions(options.Group):
     exclude: Annotated[
         list[str] | None,
         _rule("--exclude", help="No label at or below this node. May be repeated."),
+    ] = None
+    candidates: Annotated[
+        list[str] | None,
+        _rule("--allow", help="Only this label, or one of several. May be repeated."),
     ] = None
     require: Annotated[
         list[str] | None,
@@ -109,7 +113,7 @@ class AnswerOptions(options.Group):
             raise ParameterError("--top ranks single nodes; --decoder and --closed apply to label sets.")
         if self.n_best is not None or risk is not None:
             raise ParameterError("--top ranks single nodes; --n-best and --risk apply to label sets.")
-        from linnaeus.answering.records import RULES_OF_NODES
+        from linnaeus.decoding.rules import RULES_OF_NODES
 
         of_sets = [name for name, value in rules.given().items() if value and name not in RULES_OF_NODES]
         if of_sets:
@@ -172,6 +176,14 @@ def predict(
     promise: Promise,
     review: ReviewOptions,
     rules: RuleOptions,
+    allow_from: Annotated[
+        str | None,
+        typer.Option(
+            "--allow-from",
+            help="Column or key with the labels that each document may have; an empty cell allows all.",
+            rich_help_panel="Rules that every answer obeys",
+        ),
+    ] = None,
     reading: options.Reading,
     taxonomy: options.OptionalTaxonomy,
     verify: options.Verify = None,
@@ -183,6 +195,7 @@ def predict(
     answered, empty (the model assigns no label) or unknown (the model knows no term of the document; see
     --answer-unknown); with --risk it is coded or review.
     """
+    from linnaeus.answering.documents import named_rules
     from linnaeus.answering.records import Answering
 
     if as_json and as_ not in (None, "jsonl"):
@@ -194,6 +207,7 @@ def predict(
         reading.refuse("says how files are read, and --document is the text itself")
     answers.check(rules, promise.risk)
     review.check(promise.risk, output)
+    _check_candidates(allow_from, rules, promise.risk, document)
     decide = options.parse_decoder(answers.decoder)
     loaded = options.load_model(model, verify)
     taxonomy.show_labels(loaded)
@@ -201,8 +215,11 @@ def predict(
         raise ParameterError("--probabilities: the model has no probabilities; run `linnaeus calibrate` first.")
     bound = rules.bound_to(loaded.taxonomy_)
     promised = promise.request(loaded, bound, loaded.taxonomy_)
-    documents = _documents(loaded, document, data, reading)
+    documents = _documents(loaded, document, data, reading, allow_from)
     note_columns(documents)
+    if allow_from is not None:
+        bound |= named_rules({"candidates": [row or None for row in documents.labels or []]}, loaded.taxonomy_)
+        documents = replace(documents, labels=None)
     answering = Answering(
         loaded,
         top=answers.top,
@@ -248,24 +265,44 @@ def _write(answering: Answering, documents: Dataset, output: str | None, format:
     return unsure
 
 
+def _check_candidates(column: str | None, rules: RuleOptions, risk: float | None, texts: list[str] | None) -> None:
+    """Refuse --allow-from where something else decides what is allowed."""
+    if column is None:
+        return
+    if rules.candidates:
+        raise ParameterError("--allow and --allow-from both say which labels are allowed; give one of them.")
+    if risk is not None:
+        raise ParameterError(
+            "--risk cannot be combined with --allow-from: the calibration documents have no such column; see --allow."
+        )
+    if texts:
+        raise ParameterError("--allow-from names a column of a file, and --document is the text itself; see --allow.")
+
+
 def _documents(
-    model: options.SavedModel, texts: list[str] | None, data: list[str] | None, reading: options.Reading
+    model: options.SavedModel,
+    texts: list[str] | None,
+    data: list[str] | None,
+    reading: options.Reading,
+    allow_from: str | None,
 ) -> Dataset:
     """The documents of --document, files or standard input; errors explain a text that was given as --text."""
     from linnaeus.cli.documents import documents_for, texts_for
 
     if texts:
         return texts_for(model, texts)
+    if allow_from is not None:  # read as labels
+        reading = replace(reading, labels=[allow_from])
     for path in data or []:
         if " " in path.strip() and not Path(path).exists():
             raise DataError(f"No such file or directory: {path} (the text of a document is given as --document)")
     if data or not reading.text:
-        return documents_for(model, data or ["-"], reading, labelled=False)
+        return documents_for(model, data or ["-"], reading, labelled=allow_from is not None)
     hint = f"--text {reading.text[0]} names a column; the text itself is given as --document"
     if sys.stdin.isatty():
         raise ParameterError(f"{hint}.")
     try:
-        return documents_for(model, ["-"], reading, labelled=False)
+        return documents_for(model, ["-"], reading, labelled=allow_from is not None)
     except DataError as error:
         raise type(error)(f"{error} ({hint})") from error
 

@@ -31,7 +31,7 @@ from linnaeus.errors import DataError, DataTypeError, LinnaeusError, ParameterEr
 from linnaeus.models import promises
 from linnaeus.models.available import available_unless
 from linnaeus.models.explaining import KeptDocuments, Neighbour, one_row
-from linnaeus.models.requests import check_feasible, ranked_sets
+from linnaeus.models.requests import best_nodes, check_feasible, ranked_sets
 from linnaeus.order import best_columns
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, ObjectArray, is_sparse
@@ -462,7 +462,13 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         return np.where(place[self.nodes_] >= 0, P[:, place[self.nodes_]], missing)
 
     def top(
-        self, X: object, k: int = 5, *, probabilities: bool = False, ancestors: bool = False
+        self,
+        X: object,
+        k: int = 5,
+        *,
+        probabilities: bool = False,
+        ancestors: bool = False,
+        rules: Rules | Mapping[str, object] | None = None,
     ) -> tuple[ObjectArray, FloatArray]:
         """The k best nodes of each document: labels and scores (n_docs x k each), best first, ties by node number.
 
@@ -480,17 +486,21 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
             instead of scores; for models that have probabilities, such as those that were calibrated.
         ancestors : bool, default=False
             With ``probabilities``: rank all nodes by the probability that they, or something below them, are labels.
+        rules : Rules or mapping, default=None
+            Which labels are ranked: ``only_under``, ``exclude``, ``candidates``, depths and ``leaves_only``.
 
         Returns
         -------
         labels : ndarray of shape (n_docs, k)
-            Names of the nodes, in the type of the labels given.
+            Names of the nodes, in the type of the labels given; None where a document has fewer candidates.
         values : ndarray of shape (n_docs, k)
-            Their scores or probabilities.
+            Their scores or probabilities; minus infinity, or 0 as probability, where there is no label.
         """
-        if probabilities or ancestors:
-            nodes, values = self.top_nodes(X, k, probabilities=probabilities, ancestors=ancestors)
-            return self._names(nodes), values
+        if probabilities or ancestors or rules is not None:
+            nodes, values = self.top_nodes(X, k, probabilities=probabilities, ancestors=ancestors, rules=rules)
+            labels = self._names(np.maximum(nodes, 0))
+            labels[nodes < 0] = None
+            return labels, values
         columns, scores = self._best(X, k)
         if columns.size < len(self.nodes_):  # not all for a document
             return self._names(self.nodes_[columns]), scores
@@ -503,15 +513,26 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         return np.asarray(names, dtype=object).reshape(nodes.shape)
 
     def top_nodes(
-        self, X: object, k: int = 5, *, probabilities: bool = False, ancestors: bool = False
+        self,
+        X: object,
+        k: int = 5,
+        *,
+        probabilities: bool = False,
+        ancestors: bool = False,
+        rules: Rules | Mapping[str, object] | None = None,
     ) -> tuple[IntArray, FloatArray]:
-        """As `top`, with the numbers of the nodes in the taxonomy instead of labels."""
+        """As `top`, with the numbers of the nodes in the taxonomy instead of labels; -1 where there is none."""
         if probabilities or ancestors:
             check_number("k", k, least=1, whole=True)
             check_is_fitted(self, "nodes_")
             if not probabilities or not hasattr(self, "predict_proba"):
                 need = "probabilities=True" if not probabilities else "a model with probabilities; see calibrate"
                 raise ParameterError(f"{'probabilities' if probabilities else 'ancestors'}=True needs {need}.")
+        if rules is not None:
+            check_number("k", k, least=1, whole=True)
+            check_is_fitted(self, "nodes_")
+            return best_nodes(self, self._check_X(X, reset=False), int(k), rules, probabilities=probabilities)
+        if probabilities:
             return promises.most_probable(self, self._check_X(X, reset=False), int(k), ancestors=ancestors)
         columns, scores = self._best(X, k)
         return self.nodes_[columns], scores

@@ -151,7 +151,14 @@ class Classifier(Protocol):
         ...
 
     def top_nodes(
-        self, X: object, k: int = 5, /, *, probabilities: bool = False, ancestors: bool = False
+        self,
+        X: object,
+        k: int = 5,
+        /,
+        *,
+        probabilities: bool = False,
+        ancestors: bool = False,
+        rules: Rules | Mapping[str, Any] | None = None,
     ) -> tuple[IntArray, FloatArray]:
         """Numbers and scores of the k best nodes of each document."""
         ...

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linnaeus.decoding import Decoder
-from linnaeus.decoding.rules import BoundRules, Rules
+from linnaeus.decoding.rules import RULES_OF_NODES, BoundRules, Rules
 from linnaeus.decoding.sets.best_sets import RankedSets, best_sets, branching_scores
 from linnaeus.errors import ParameterError
 from linnaeus.order import best_columns
@@ -26,7 +26,16 @@ from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Matrix
 if TYPE_CHECKING:
     from linnaeus.models.base import TaxonomyClassifier
 
-__all__ = ["best_labels", "candidates", "check_feasible", "known_ends", "ranked_sets"]
+__all__ = [
+    "best_labels",
+    "best_nodes",
+    "candidates",
+    "check_all_used",
+    "check_feasible",
+    "joined",
+    "known_ends",
+    "ranked_sets",
+]
 
 _TIE = 1e-7  # relative difference of scores that is rounding
 
@@ -36,22 +45,46 @@ def ranked_sets(
 ) -> RankedSets:
     """The k best closed sets of every document that the rules allow; X is checked."""
     wanted, taxonomy = Rules.of(rules), model.taxonomy_
+    if wanted.at_least > taxonomy.n_nodes:
+        raise ParameterError(f"at_least={wanted.at_least}: the taxonomy has only {taxonomy.n_nodes:,} nodes.")
     table = decide.table(taxonomy) if hasattr(decide, "table") else None
+    first, parts = 0, []
     if decide.single and wanted.at_least <= 1:
         bound = wanted.bind(taxonomy)
-        parts = [best_labels(S, taxonomy, nodes, k, bound, Y) for S, Y, nodes in model._label_scores(X, decide)]
-        return _joined(parts)
+        for S, Y, nodes in model._label_scores(X, decide):
+            parts.append(best_labels(S, taxonomy, nodes, k, part_of(bound, first, len(S)), Y))
+            first += len(S)
+        check_all_used(bound, first)
+        return joined(parts)
     if not wanted.at_least and not model._may_be_empty(decide):
         wanted = replace(wanted, at_least=1)
-    parts = []
+    whole = wanted.bind(taxonomy)
     for weights, Y, nodes in model._set_weights(X, decide):
-        bound = wanted.bind(taxonomy) if table is not None else known_ends(wanted.bind(taxonomy), nodes)
+        bound = part_of(whole if table is not None else known_ends(whole, nodes), first, Y.shape[0])
+        first += Y.shape[0]
         found = best_sets(weights.nodes, taxonomy, nodes, k=k, rules=bound, table=table, ends=weights.ends)
         scores = weights.scores(Y, taxonomy, nodes)
         if table is not None:
             scores = scores + branching_scores(Y, taxonomy, table)
-        parts.append(_answers_first(found, Y, np.where(bound.obeyed(Y), scores, -np.inf)))
-    return _joined(parts)
+        obeyed = bound.obeyed(Y)
+        if bound.documents is not None:
+            obeyed &= bound.documents.obeyed(taxonomy.frontier(Y))
+        parts.append(_answers_first(found, Y, np.where(obeyed, scores, -np.inf)))
+    check_all_used(whole, first)
+    return joined(parts)
+
+
+def part_of(rules: BoundRules, first: int, n_docs: int) -> BoundRules:
+    """Rules of some of the documents."""
+    if rules.documents is None:
+        return rules
+    return replace(rules, documents=rules.documents.part(first, first + n_docs))
+
+
+def check_all_used(rules: BoundRules, n_docs: int) -> None:
+    """Refuse candidates of more documents than there are."""
+    if rules.documents is not None and len(rules.documents) != n_docs:
+        raise ParameterError(f"candidates has {len(rules.documents):,} lists for {n_docs:,} documents.")
 
 
 def _answers_first(found: RankedSets, Y: CSR, scores: FloatArray) -> RankedSets:
@@ -86,16 +119,21 @@ def known_ends(rules: BoundRules, nodes: IntArray) -> BoundRules:
 def check_feasible(found: RankedSets, rules: Rules | Mapping[str, object] | None) -> None:
     """Refuse rules that no label set obeys."""
     if not found.feasible.all():
-        wanted = Rules.of(rules)
+        wanted, d = Rules.of(rules), int((~found.feasible).argmax())
+        if wanted.per_document and wanted.candidates is not None:
+            wanted = replace(wanted, candidates=list(wanted.candidates)[d] or None)
         shown = ", ".join(f"{rule.name}={given!r}" for rule in fields(wanted) if (given := getattr(wanted, rule.name)))
         raise ParameterError(
-            f"No label set of document {int((~found.feasible).argmax())} obeys {shown}: the rules contradict each "
+            f"No label set of document {d} obeys {shown or 'an empty list of candidates'}: the rules contradict each "
             "other, or no node that the model can answer is left."
         )
 
 
 def candidates(rules: BoundRules, nodes: IntArray) -> BoolArray:
-    """Which nodes may be the only label; the root, which says nothing, only where the rules do."""
+    """Which nodes may be the only label; the root, which says nothing, only where the rules do.
+
+    Candidates of single documents are not looked at.
+    """
     taxonomy = rules.taxonomy
     each = pattern(np.arange(len(nodes) + 1), nodes.astype(np.int32), taxonomy.n_nodes)
     obeyed = rules.obeyed(taxonomy.close(each))
@@ -111,6 +149,8 @@ def best_labels(
     before other labels of the same score.
     """
     S = np.where(candidates(rules, nodes), S, -np.inf)
+    if rules.documents is not None:
+        S = np.where(rules.documents.masks(taxonomy, nodes)[0], S, -np.inf)
     few = min(k, len(nodes))
     order = np.argsort(nodes, kind="stable")  # ties go to the lowest number
     best = order[best_columns(np.ascontiguousarray(S[:, order]), few)]
@@ -128,7 +168,43 @@ def best_labels(
     return _answers_first(found, answers, own)
 
 
-def _joined(parts: list[RankedSets]) -> RankedSets:
+def best_nodes(
+    model: TaxonomyClassifier, X: Matrix, k: int, rules: Rules | Mapping[str, object], *, probabilities: bool
+) -> tuple[IntArray, FloatArray]:
+    """Nodes and scores (or probabilities) of the k best labels that the rules allow, n_docs x k each; X is checked.
+
+    Where a document has fewer labels, the last nodes are -1, with minus infinity (or 0 as probability).
+    """
+    wanted, taxonomy, ranked = Rules.of(rules), model.taxonomy_, model.ranked_nodes
+    for rule in fields(wanted):
+        if rule.name not in RULES_OF_NODES and getattr(wanted, rule.name):
+            raise ParameterError(f"top ranks single nodes; the rule {rule.name!r} applies to label sets.")
+    bound = wanted.bind(taxonomy)
+    nodes = ranked[candidates(bound, ranked)]
+    if not len(nodes):
+        raise ParameterError("The rules leave no label that the model can answer.")
+    place = np.zeros(taxonomy.n_nodes, dtype=np.int64)
+    place[model.nodes_] = np.arange(len(model.nodes_))
+    columns, few, first = place[nodes], min(k, len(nodes)), 0
+    best, values = [], []
+    for scores in model._ranking_blocks(X):
+        S, own = scores[:, columns], part_of(bound, first, len(scores)).documents
+        if own is not None:
+            S = np.where(own.masks(taxonomy, nodes)[0], S, -np.inf)
+        first += len(S)
+        best.append(best_columns(S, few))
+        values.append(np.take_along_axis(S, best[-1], axis=1))
+    check_all_used(bound, first)
+    chosen, found = np.concatenate(best), np.concatenate(values)
+    allowed = ~np.isneginf(found) | (bound.documents is None)
+    if probabilities:
+        P = np.take_along_axis(model.predict_proba(X), columns[chosen], axis=1)
+        found = np.where(allowed, P, 0.0)
+    return np.where(allowed, nodes[chosen], -1), found
+
+
+def joined(parts: list[RankedSets]) -> RankedSets:
+    """Sets of some documents after those of others."""
     from scipy import sparse
 
     if len(parts) == 1:

@@ -1,7 +1,7 @@
 """Requests to answers: one request of the service gives the records that the command line and Python give.
 
-Documents with the same rules are answered together; the answer to a document does not depend on the others, except for
-decoders that look at a whole batch.
+Documents with the same rules are answered together, whatever their candidates are; the answer to a document does not
+depend on the others, except for decoders that look at a whole batch.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import numpy as np
 
 from linnaeus.answering.documents import as_dataset, named_rules, node_meant
 from linnaeus.answering.explanations import explained_nodes, plain_explanation, single_document
-from linnaeus.answering.records import RULES_OF_NODES, Answering, PromisedRisk, Record
+from linnaeus.answering.records import Answering, PromisedRisk, Record
 from linnaeus.decoding import decoder as make_decoder
+from linnaeus.decoding.rules import RULES_OF_NODES, Rules
 from linnaeus.errors import LinnaeusError, ParameterError
 from linnaeus.order import best_columns
 from linnaeus.serve.schemas import Document, Explain, NBest, Predict, Probabilities, Request, Risk, Top
@@ -43,6 +44,11 @@ def records(served: ServedModel, request: Request, deadline: float, first: int =
         for start in range(0, len(rows), len(rows) if whole else _AT_ONCE):
             part = rows[start:] if whole else rows[start : start + _AT_ONCE]
             check_time(deadline)
+            own = Rules.of(rules).per_document
+            if own:
+                lists = rules["candidates"]
+                assert isinstance(lists, list)
+                answering.rules = {**rules, "candidates": lists[start : start + len(part)]}
             try:
                 records = list(answering.records(whole_request.take(part)))
             except LinnaeusError as error:
@@ -120,26 +126,25 @@ def check_time(deadline: float) -> None:
 def _by_rules(
     served: ServedModel, request: Request, documents: Sequence[Document]
 ) -> list[tuple[dict[str, object], list[int]]]:
-    """Rules, and the documents that have them."""
+    """Rules that say something, and the documents that have them; candidates are a list for each of these documents.
+
+    A promised risk has the candidates of the whole group, if any, so that documents with others are another group.
+    """
     common = {} if request.rules is None else request.rules.given()
-    groups: dict[str, tuple[dict[str, object], list[int]]] = {}
+    groups: dict[str, tuple[dict[str, object], list[int], list[object]]] = {}
     for i, document in enumerate(documents):
         rules = common if document.rules is None else {**common, **document.rules.given()}
-        key = json.dumps(rules, sort_keys=True)
-        groups.setdefault(key, (rules, []))[1].append(i)
-    return [(_bounded(named_rules(rules, served.taxonomy), served.taxonomy.n_nodes), r) for rules, r in groups.values()]
-
-
-def _bounded(rules: dict[str, object], n_nodes: int) -> dict[str, object]:
-    """Rules without those that say nothing; upper bounds above the number of nodes are lowered, which is less work."""
-    least, most, under = rules.get("at_least"), rules.get("at_most"), rules.get("at_most_under")
-    if isinstance(least, int) and least > n_nodes:
-        raise ParameterError(f"at_least={least}: the taxonomy has only {n_nodes:,} nodes.")
-    if isinstance(most, int):
-        rules = {**rules, "at_most": min(most, n_nodes)}
-    if isinstance(under, dict):
-        rules = {**rules, "at_most_under": {node: min(k, n_nodes) for node, k in under.items()}}
-    return {name: value for name, value in rules.items() if value}
+        own = rules.get("candidates")
+        shared = rules if isinstance(request, Risk) else {**rules, "candidates": own is not None}
+        found = groups.setdefault(json.dumps(shared, sort_keys=True), (rules, [], []))
+        found[1].append(i)
+        found[2].append(own)
+    result = []
+    for rules, rows, lists in groups.values():
+        each = {} if lists.count(lists[0]) == len(lists) else {"candidates": lists}
+        named = named_rules({**rules, **each}, served.taxonomy)
+        result.append(({name: value for name, value in named.items() if value}, rows))
+    return result
 
 
 def _answering(served: ServedModel, request: Request, rules: dict[str, object], decide: Decoder | None) -> Answering:

@@ -39,6 +39,9 @@ class RuleSet(_Strict):
 
     only_under: Nodes | None = Field(default=None, description="Only labels at or below this node, or one of these.")
     exclude: Nodes | None = Field(default=None, description="No label at or below these nodes.")
+    candidates: Nodes | None = Field(
+        default=None, description="Only these labels, apart from their ancestors; each document may have its own."
+    )
     require: Nodes | None = Field(default=None, description="Every answer contains these nodes.")
     at_least: Annotated[int, Field(ge=0, le=1000)] | None = Field(default=None, description="Minimum number of labels.")
     at_most: Count | None = Field(default=None, description="Maximum number of labels.")
@@ -57,7 +60,7 @@ class RuleSet(_Strict):
     def given(self) -> dict[str, object]:
         """The rules that were given, with lists of nodes."""
         values: dict[str, object] = self.model_dump(exclude_none=True)
-        of_nodes = ("only_under", "exclude", "require", "one_per")
+        of_nodes = ("only_under", "exclude", "candidates", "require", "one_per")
         return {name: [v] if name in of_nodes and isinstance(v, str) else v for name, v in values.items()}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -42,6 +43,7 @@ def allowed(taxonomy: Taxonomy, members: Set, rules: Rules) -> bool:
     return (
         (not rules.only_under or all(any(v in under[x] for x in rules.only_under) for v in labels))
         and not any(v in under[x] for x in rules.exclude for v in members)
+        and (rules.candidates is None or all(taxonomy.names[v] in rules.candidates for v in labels))
         and all(x in taxonomy.names[list(members)] for x in rules.require if taxonomy.index(x) != taxonomy.root)
         and rules.at_least <= len(labels) <= (10**9 if rules.at_most is None else rules.at_most)
         and all(len(labels & under[x]) <= most for x, most in bounds.items())
@@ -101,6 +103,8 @@ def some_rules(draw: st.DrawFn, taxonomy: Taxonomy) -> Rules:
         given["leaves_only"] = True
     if draw(st.integers(0, 5)) == 0:
         given["one_per"] = "tops"
+    if draw(st.integers(0, 3)) == 0:
+        given["candidates"] = draw(st.lists(st.sampled_from(names), min_size=1, max_size=3))
     return Rules(**given)
 
 
@@ -142,6 +146,27 @@ def test_sets_under_rules_on_dags_equal_enumeration(data: st.DataObject) -> None
     found = best_sets(S, tax, k=k, rules=rules)
     assert_agreement(found, 0, values(tax, S[0], rules), k)
     assert found.proved.all()
+
+
+@settings(max_examples=150)
+@given(st.data())
+def test_candidates_of_each_document_equal_enumeration_of_each_alone(data: st.DataObject) -> None:
+    tax = data.draw(taxonomies(kinds=("tree", "tree", "dag")))
+    columns = data.draw(some_columns(tax))
+    S = data.draw(exact_scores(len(columns), max_docs=3))
+    common, k = replace(data.draw(some_rules(tax)), candidates=None), data.draw(st.integers(1, 3))
+    names = st.lists(st.sampled_from(tax.names.tolist()), max_size=3)
+    own = [data.draw(st.none() | names) for _ in S]
+    ends = data.draw(st.none() | st.just(np.minimum(S, 0)))
+    whole = best_sets(S, tax, columns, k=k, rules=replace(common, candidates=own), ends=ends)
+    for d, (row, few) in enumerate(zip(S, own, strict=True)):
+        weight, end = np.zeros(tax.n_nodes), np.zeros(tax.n_nodes)
+        weight[columns] = row
+        end[columns] = 0 if ends is None else ends[d]
+        expected = values(tax, weight, common, None, end)
+        if few is not None:
+            expected = {m: v for m, v in expected.items() if {str(tax.names[i]) for i in labels_of(tax, m)} <= set(few)}
+        assert_agreement(whole, d, expected, k)
 
 
 @settings(max_examples=100)
@@ -318,9 +343,28 @@ def test_the_decoder_takes_a_table_of_weights(abc: Taxonomy) -> None:
     assert hierarchy(abc).is_forest
 
 
+def test_bounds_above_the_number_of_nodes_are_no_bounds(abc: Taxonomy) -> None:
+    S, columns = worked(abc)
+    free = best_sets(S, abc, columns, k=4)
+    for rules in ({"at_most": 10**9}, {"at_most_under": {"A": 10**9}}, {"max_children": 10**9}):
+        bound = Rules(**rules).bind(abc)
+        assert bound.masks_only
+        assert best_sets(S, abc, columns, k=4, rules=bound).scores.tolist() == free.scores.tolist()
+    assert not best_sets(S, abc, columns, rules=Rules(at_least=10**9)).feasible.any()
+
+
 @pytest.mark.parametrize(
     "given",
-    [{"at_least": 2, "at_most": 1}, {"at_most": 0}, {"depth": 1.5}, {"only_under": "Q"}, {"at_most_under": {"A": 0}}],
+    [
+        {"at_least": 2, "at_most": 1},
+        {"candidates": []},
+        {"candidates": [["Q"], None]},
+        {"candidates": 3},
+        {"at_most": 0},
+        {"depth": 1.5},
+        {"only_under": "Q"},
+        {"at_most_under": {"A": 0}},
+    ],
 )
 def test_rules_that_cannot_be_are_refused(abc: Taxonomy, given: dict) -> None:
     with pytest.raises(LinnaeusError):

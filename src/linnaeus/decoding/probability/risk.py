@@ -318,6 +318,11 @@ def check_rules(
     if wanted.require or wanted.at_least:
         name = "require" if wanted.require else "at_least"
         raise ParameterError(f"risk and {name} contradict each other: an uncertain document gets no answer.")
+    if wanted.per_document:
+        raise ParameterError(
+            "risk cannot be combined with candidates of single documents, which the calibration documents do not have; "
+            "one list of candidates for all documents is possible."
+        )
     for name in ("at_most_under", "one_per", "max_children"):
         if getattr(wanted, name) and not single:
             raise ParameterError(f"risk cannot be combined with {name} for label sets; at_most limits their size.")

@@ -104,7 +104,8 @@ def best_sets(
     k : int, default=1
         Number of sets of every document.
     rules : Rules or BoundRules, default=None
-        Which sets are allowed; a set may be empty unless they ask for a label.
+        Which sets are allowed; a set may be empty unless they ask for a label. Candidates of documents are one list
+        for each row of U.
     table : object, default=None
         Scores of branching, (n_nodes + 1) x (R + 2): no child, 1 .. R children, more than R; the last row is for the
         number of top nodes. See `linnaeus.decoding.sets.best_sets`.
@@ -125,11 +126,37 @@ def best_sets(
     E = None if ends is None else checked(np.asarray(ends, dtype=np.asarray(U).dtype), taxonomy, columns)[0]
     U, _, nodes = checked(U, taxonomy, columns)
     bound = rules if isinstance(rules, BoundRules) else Rules.of(rules).bind(taxonomy)
+    if bound.least[-1] > taxonomy.n_nodes:
+        return RankedSets(
+            _nothing(len(U) * int(k), taxonomy.n_nodes), np.full((len(U), int(k)), -np.inf), np.ones(len(U), dtype=bool)
+        )
     edges = hierarchy(taxonomy)
+    if bound.documents is not None:
+        U, E, nodes = _masked(U, E, taxonomy, nodes, bound)
     if edges.is_forest:
         return _on_forest(U, taxonomy, nodes, int(k), bound, edges, table, E)
     scores = None if table is None else _with_rules(_checked_table(table, taxonomy.n_nodes), bound)
     return RankedSets(*on_dag(U, taxonomy, nodes, int(k), bound, edges, scores, E))
+
+
+def _masked(
+    U: FloatArray, E: FloatArray | None, taxonomy: Taxonomy, nodes: IntArray, rules: BoundRules
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Weights of nodes and ends with minus infinity where a document has other candidates, over all allowed nodes."""
+    assert rules.documents is not None
+    if len(rules.documents) != len(U):
+        raise DataError(f"candidates has {len(rules.documents):,} lists for {len(U):,} documents.")
+    usable = rules.allowed.copy()
+    usable[nodes] = True
+    columns = np.flatnonzero(usable).astype(nodes.dtype)
+    place = np.searchsorted(columns, nodes)
+    ends, inside = rules.documents.masks(taxonomy, columns)
+    wide = np.zeros((len(U), len(columns)), dtype=U.dtype)
+    wide[:, place] = U
+    last = np.zeros_like(wide)
+    if E is not None:
+        last[:, place] = E
+    return np.where(inside, wide, -np.inf).astype(U.dtype), np.where(ends, last, -np.inf).astype(U.dtype), columns
 
 
 def _on_forest(

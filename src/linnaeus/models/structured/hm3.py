@@ -45,6 +45,7 @@ from linnaeus.models.fitting import (
 )
 from linnaeus.models.kernel_input import KernelInput
 from linnaeus.models.kernels import kept_documents
+from linnaeus.models.requests import check_all_used, joined
 from linnaeus.models.structured.block_ascent import BlockAscent
 from linnaeus.models.structured.contracts import DualBlocks, Structure
 from linnaeus.models.structured.documents import kernel_scores, linear_scores
@@ -487,9 +488,14 @@ class HM3(KernelInput):
                 wanted = replace(wanted, at_least=1)
             checked = self._check_X(X, reset=False)
             rows = np.concatenate([self._rows(checked[part]) for part in self._parts(checked)])
-            ranked = self._labellings.ranked(rows, int(k), wanted.bind(self.taxonomy_))
-            if ranked is not None:
-                return ranked
+            bound = wanted.bind(self.taxonomy_)
+            check_all_used(bound, len(rows))
+            own = [(rows, bound)]
+            if bound.documents is not None:
+                own = [(rows[[d]], bound.of_document(d)) for d in range(len(rows))]
+            ranked = [self._labellings.ranked(some, int(k), of_some) for some, of_some in own]
+            if all(one is not None for one in ranked):
+                return joined([one for one in ranked if one is not None])
         return super().ranked_sets(X, k, rules=rules, decoder=decoder)
 
     def explain(self, x: object, node: str | None = None, k: int | None = None) -> list[NodeExplanation]:
