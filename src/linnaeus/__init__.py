@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from linnaeus.models.structured.orthogonal_transfer import OrthogonalTransfer as OrthogonalTransfer
     from linnaeus.models.topdown.divide_and_conquer import DivideAndConquerSVM as DivideAndConquerSVM
     from linnaeus.models.topdown.edge_pa import EdgePA as EdgePA
-    from linnaeus.models.topdown.node_svm import NodeSVM as NodeSVM
     from linnaeus.models.topdown.rls import HierarchicalRLS as HierarchicalRLS
+    from linnaeus.models.topdown.top_down import NodeSVM as NodeSVM
     from linnaeus.models.topdown.top_down import TopDownSVM as TopDownSVM
     from linnaeus.pipeline import Pipeline as Pipeline
     from linnaeus.store import load as load

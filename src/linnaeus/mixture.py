@@ -27,8 +27,7 @@ from linnaeus.errors import DataError, ParameterError, check_number
 from linnaeus.lexical.words import as_documents, one_document
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.classifier import Classifier
-from linnaeus.models.explaining import best_answer, one_row
-from linnaeus.models.mixed_explaining import MixtureExplanation, explain_mixture
+from linnaeus.models.explaining import MixtureExplanation, best_answer, explain_mixture, one_row
 from linnaeus.models.mixed_scores import (
     MixtureWeights,
     SourceScores,

@@ -21,8 +21,7 @@ from linnaeus.decoding.probability.curves import Calibrator
 from linnaeus.decoding.probability.risk import RiskControl
 from linnaeus.errors import DataError, ParameterError
 from linnaeus.metrics import hierarchical_f1
-from linnaeus.models.available import available_unless
-from linnaeus.models.base import TaxonomyClassifier
+from linnaeus.models.base import TaxonomyClassifier, available_unless
 from linnaeus.models.explaining import KeptDocuments, Neighbour, NodeExplanation, explain_by_occlusion
 from linnaeus.models.label_priors import label_features
 from linnaeus.models.promises import Decisions

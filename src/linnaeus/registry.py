@@ -52,7 +52,7 @@ MODELS: dict[str, ModelEntry] = {
         ("DNC", "DNC-SVM"),
     ),
     "NodeSVM": ModelEntry(
-        "linnaeus.models.topdown.node_svm",
+        "linnaeus.models.topdown.top_down",
         "a linear SVM for every node on the documents of its parents; answers where all ancestors hold",
         ("H-SVM",),
     ),
@@ -150,7 +150,7 @@ STORABLE: dict[str, str] = {
     "SpectrumFeatures": "linnaeus.features.spectrum",
     "SpectrumKernel": "linnaeus.features.spectrum",
     "SubsequenceKernel": "linnaeus.features.subsequence",
-    "Subtrees": "linnaeus.models.subtrees",
+    "Subtrees": "linnaeus.models.pruning",
     "TextEncoder": "linnaeus.features.text_encoder",
     "TextFeatures": "linnaeus.features.text",
     "TokenVectors": "linnaeus.features.word_vectors",

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import linnaeus as package
-from linnaeus.models.flat import block_run
+from linnaeus.models.flat import one_vs_rest
 
 
 def arguments(files, *more):
@@ -25,17 +25,17 @@ def test_the_forecast_is_printed_and_part_of_the_json(linnaeus, files) -> None:
 
 
 def test_a_stopped_training_says_how_to_go_on_and_goes_on(linnaeus, files, monkeypatch) -> None:
-    solve = block_run.solve_in_time
+    solve = one_vs_rest.solve_in_time
 
     def interrupted(training, task):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(block_run, "solve_in_time", interrupted)
+    monkeypatch.setattr(one_vs_rest, "solve_in_time", interrupted)
     stopped = linnaeus(*arguments(files, "--checkpoint", files / "saved"))
     assert stopped.code == 130
     assert f"kept in {files / 'saved'}, and the same fit with this checkpoint continues" in stopped.err
     assert not (files / "model").exists()
-    monkeypatch.setattr(block_run, "solve_in_time", solve)
+    monkeypatch.setattr(one_vs_rest, "solve_in_time", solve)
     assert linnaeus(*arguments(files, "--checkpoint", files / "saved", "--C", 2)).code == 1  # another fit
     assert linnaeus(*arguments(files, "--checkpoint", files / "saved")).code == 0
     assert package.load(files / "model").predict(["a kitten with a whisker"]).tolist() == ["Cats"]

@@ -158,7 +158,7 @@ class Slow:
     def __init__(self, monkeypatch, seconds: float) -> None:
         self.now, self.seconds = 1000.0, seconds
         self.budgets: list[int] = []
-        for module in ("linnaeus.engine.limits", "linnaeus.models.flat.block_run"):
+        for module in ("linnaeus.engine.limits", "linnaeus.models.flat.one_vs_rest"):
             monkeypatch.setattr(f"{module}.time", self)
 
     def time(self) -> float:

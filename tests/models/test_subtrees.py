@@ -13,10 +13,17 @@ from scipy import sparse
 
 import linnaeus
 from linnaeus import RRSVM, OneVsRestSVM, Taxonomy
-from linnaeus.models import subtrees as module
+from linnaeus.models import pruning as module
 from linnaeus.models.linear import Scorer
-from linnaeus.models.pruning import LinearWeights, best_precision, half_of_each, split_weights
-from linnaeus.models.subtrees import Subtrees, branching, split_along
+from linnaeus.models.pruning import (
+    LinearWeights,
+    Subtrees,
+    best_precision,
+    branching,
+    half_of_each,
+    split_along,
+    split_weights,
+)
 from linnaeus.order import best_columns
 from tests.strategies import taxonomies
 

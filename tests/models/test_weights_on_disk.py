@@ -10,7 +10,7 @@ from scipy import sparse
 
 from linnaeus.engine.limits import blocks
 from linnaeus.models.checkpoint import Checkpoint
-from linnaeus.models.weights_on_disk import InMemory, OnDisk, block_arrays, block_weights, pruned
+from linnaeus.models.linear import InMemory, OnDisk, block_arrays, block_weights, pruned
 
 
 def made(n_features: int, n_columns: int, seed: int = 0) -> np.ndarray:

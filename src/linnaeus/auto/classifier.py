@@ -22,7 +22,7 @@ from linnaeus.data.check import check_labels, check_weights
 from linnaeus.decoding import Decoder
 from linnaeus.engine.limits import parse_seconds
 from linnaeus.errors import CheckpointError, LinnaeusError, check_number
-from linnaeus.models.available import available_unless
+from linnaeus.models.base import available_unless
 from linnaeus.pipeline import Pipeline, Transformer
 from linnaeus.registry import resolve
 from linnaeus.taxonomy import Taxonomy

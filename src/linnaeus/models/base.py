@@ -2,13 +2,19 @@
 
 A model implements ``_fit(problem)``, which chooses its targets with `_targets` (this sets ``nodes_``, the numbers of
 the nodes it can answer), and ``_scores(X)`` (n_docs x len(nodes_)). Everything else is here, the same for all models.
+
+Methods that only some models have, which say why where they are missing.
+
+scikit-learn asks with ``hasattr`` what an estimator can do, and its ``available_if`` answers with an AttributeError
+that only names the method. `available_unless` answers ``hasattr`` in the same way; its AttributeError has the reason.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MethodType
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -29,14 +35,64 @@ from linnaeus.decoding.sets.best_sets import RankedSets
 from linnaeus.engine.limits import blocks, rows_that_fit
 from linnaeus.errors import DataError, DataTypeError, LinnaeusError, ParameterError, check_number
 from linnaeus.models import promises
-from linnaeus.models.available import available_unless
 from linnaeus.models.explaining import KeptDocuments, Neighbour, one_row
 from linnaeus.models.requests import best_nodes, check_feasible, ranked_sets
 from linnaeus.order import best_columns
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, ObjectArray, is_sparse
 
-__all__ = ["TaxonomyClassifier"]
+__all__ = ["TaxonomyClassifier", "available_unless"]
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+class _Available:
+    """A method that an object has where ``reason(object)`` is None."""
+
+    def __init__(self, method: Callable[..., Any], reason: Callable[[Any], str | None]) -> None:
+        self.method, self.reason = method, reason
+        self.__doc__ = method.__doc__
+
+    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., Any]:
+        if instance is None:
+            return self.method
+        missing = self.reason(instance)
+        if missing is not None:
+            raise AttributeError(missing, name=self.method.__name__, obj=instance)
+        return MethodType(self.method, instance)
+
+
+def available_unless(reason: Callable[[Any], str | None]) -> Callable[[Method], Method]:
+    """Make a method available only to objects for which no reason is given against it.
+
+    Parameters
+    ----------
+    reason : callable
+        ``reason(object)`` is the message of the AttributeError, or None where the object has the method.
+
+    Returns
+    -------
+    callable
+        The decorator of the method.
+
+    Examples
+    --------
+    >>> class Box:
+    ...     content = None
+    ...     @available_unless(lambda self: "The box is empty; fill it first." if self.content is None else None)
+    ...     def open(self):
+    ...         return self.content
+    >>> hasattr(Box(), "open")
+    False
+    >>> Box().open()
+    Traceback (most recent call last):
+    AttributeError: The box is empty; fill it first.
+    """
+
+    def decorate(method: Method) -> Method:
+        return cast(Method, _Available(method, reason))
+
+    return decorate
 
 
 class TaxonomyClassifier(ClassifierMixin, BaseEstimator):

@@ -15,7 +15,7 @@ from linnaeus.decoding.probability.risk import LOSSES, RiskControl
 from linnaeus.errors import StoreError, check_number
 from linnaeus.features.sequences import Sequences
 from linnaeus.models.label_tree import LabelTree
-from linnaeus.models.subtrees import Subtrees
+from linnaeus.models.pruning import Subtrees
 from linnaeus.store.tables import Declared, Sizes, check_array, check_plain, check_table, described, lines, within
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import IntArray, is_sparse

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from linnaeus.models.bayes.bouchard import Bounded, Local, curvature_of
+from linnaeus.models.bayes.variational import Bounded, Local, curvature_of
 
 
 def made(softmax: bool, seed: int, wide: float = 1.0) -> tuple[Bounded, np.ndarray]:

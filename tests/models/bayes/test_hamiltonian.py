@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from linnaeus.models.bayes.path_sum import move
+from linnaeus.models.bayes.corr_mnl import move
 
 
 def test_a_trajectory_that_overflows_is_refused_silently() -> None:

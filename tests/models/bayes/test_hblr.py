@@ -60,8 +60,8 @@ def test_all_six_learn(model, inference) -> None:
 
 def test_the_fixed_point_does_not_depend_on_the_acceleration() -> None:
     """At the end, precisions reproduce themselves by the plain update."""
-    from linnaeus.models.bayes.partial_map import link_spread
     from linnaeus.models.bayes.precisions import Precisions
+    from linnaeus.models.bayes.stages import link_spread
 
     X, y, tax = images()
     model = HBLR(tax, prior=(1.0, 0.2), tol=1e-6, max_iter=500, fit_intercept=False).fit(X, y)

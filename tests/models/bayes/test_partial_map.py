@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from linnaeus.models.bayes.partial_map import Round, maximise
+from linnaeus.models.bayes.stages import Round, maximise
 
 
 class Hourglass:

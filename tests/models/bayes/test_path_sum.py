@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from linnaeus.models.bayes.path_sum import PathSum, Sampling, move, sample_chain
+from linnaeus.models.bayes.corr_mnl import PathSum, Sampling, move, sample_chain
 from linnaeus.models.label_tree import LabelTree
 from tests.models.bayes.worked import TREE
 

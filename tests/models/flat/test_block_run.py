@@ -8,10 +8,10 @@ import pytest
 from linnaeus.engine import ThreadEngine
 from linnaeus.engine.limits import Clock, blocks
 from linnaeus.models.checkpoint import Checkpoint
-from linnaeus.models.flat import block_run
-from linnaeus.models.flat.block_run import BlockRun, block_key
+from linnaeus.models.flat import one_vs_rest
+from linnaeus.models.flat.one_vs_rest import BlockRun, block_key
+from linnaeus.models.linear import InMemory
 from linnaeus.models.solvers.rows import BlockSolution
-from linnaeus.models.weights_on_disk import InMemory
 
 N_BLOCKS, WIDTH, NEEDED = 10, 4, 50
 
@@ -68,15 +68,15 @@ def ticking(monkeypatch) -> Ticking:
         return BlockSolution(np.full((3, WIDTH), passes), np.zeros(WIDTH), gap + 1, gap, passes, passes == NEEDED)
 
     monkeypatch.setattr("linnaeus.engine.limits.time", clock)
-    monkeypatch.setattr(block_run, "time", clock)
-    monkeypatch.setattr(block_run, "solve_columns", solve)
+    monkeypatch.setattr(one_vs_rest, "time", clock)
+    monkeypatch.setattr(one_vs_rest, "solve_columns", solve)
 
     def limited(training, max_iter):
         made = Training()
         made.max_iter = max_iter
         return made
 
-    monkeypatch.setattr(block_run, "replace", limited)
+    monkeypatch.setattr(one_vs_rest, "replace", limited)
     return clock
 
 
@@ -152,7 +152,7 @@ def test_threads_leave_nothing_running_when_a_block_fails(monkeypatch) -> None:
     def fails(training, task):
         raise RuntimeError("no")
 
-    monkeypatch.setattr(block_run, "solve_in_time", fails)
+    monkeypatch.setattr(one_vs_rest, "solve_in_time", fails)
     parts = [slice(0, 2), slice(2, 4)]
     run = BlockRun(Training(), parts, lambda i: i, InMemory(3, parts, np.float32), ThreadEngine(2), Clock(None))
     with pytest.raises(RuntimeError, match="no"):

@@ -7,8 +7,8 @@ import pytest
 from scipy.sparse.csgraph import connected_components
 
 from linnaeus import RRSVM
-from linnaeus.models.gpu.coarse import Regions, regions_of
 from linnaeus.models.gpu.inner import inner_matrix
+from linnaeus.models.gpu.joint import Regions, regions_of
 from linnaeus.models.recursive.network import in_order, links_of, make_network, reduce_links
 from tests.models.gpu.worked import CPU, problem, tree
 

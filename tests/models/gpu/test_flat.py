@@ -9,7 +9,7 @@ from scipy import sparse
 
 from linnaeus import OneVsRestLogistic, OneVsRestSVM
 from linnaeus.engine import GPUEngine
-from linnaeus.models.gpu import flat, screening
+from linnaeus.models.gpu import columns, flat
 from tests.models.gpu.worked import CPU, problem
 
 TAX, X, Y = problem()
@@ -56,7 +56,7 @@ def test_blocks_of_any_width_find_the_same() -> None:
 @pytest.mark.parametrize("near", [-0.9, 1e9])
 def test_looking_at_few_documents_changes_nothing(near, monkeypatch) -> None:
     whole = OneVsRestSVM(**TIGHT, C=30.0, engine=CPU).fit(X, Y)
-    monkeypatch.setattr(screening, "NEAR", near)
+    monkeypatch.setattr(columns, "NEAR", near)
     close(OneVsRestSVM(**TIGHT, C=30.0, engine=GPUEngine("cpu", columns=1)).fit(X, Y), whole, 2e-5)
 
 

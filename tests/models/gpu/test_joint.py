@@ -7,7 +7,7 @@ import pytest
 
 from linnaeus import RRSVM, RRLogistic, Taxonomy
 from linnaeus.engine import GPUEngine
-from linnaeus.models.gpu import screening
+from linnaeus.models.gpu import columns
 from tests.models.gpu.worked import CPU, problem
 
 TIGHT = {"tol": 1e-5, "max_iter": 2000, "random_state": 0}
@@ -47,7 +47,7 @@ def test_the_certified_gap_is_an_upper_bound(model, tol) -> None:
 @pytest.mark.parametrize("near", [-0.9, 1e9])
 def test_looking_at_few_documents_changes_nothing(near, monkeypatch) -> None:
     whole = RRSVM(TAX, C=10.0, **{**TIGHT, "tol": 1e-4}, engine=CPU).fit(X, Y)
-    monkeypatch.setattr(screening, "NEAR", near)
+    monkeypatch.setattr(columns, "NEAR", near)
     found = RRSVM(TAX, C=10.0, **{**TIGHT, "tol": 1e-4}, engine=GPUEngine("cpu", columns=3)).fit(X, Y)
     np.testing.assert_allclose(found.objective_, whole.objective_, rtol=2e-4)
 

@@ -7,7 +7,7 @@ import pytest
 
 from linnaeus import Taxonomy
 from linnaeus.errors import TaxonomyError
-from linnaeus.models.published.hm3_graph import GraphStructure
+from linnaeus.models.published.hm3_variants import GraphStructure
 from tests.models.structured.oracles import solve_qp
 from tests.models.structured.solving import solved
 

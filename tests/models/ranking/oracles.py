@@ -10,7 +10,7 @@ from scipy import optimize, sparse
 from linnaeus import Taxonomy
 from linnaeus.losses.pair_cost import pair_cost
 from linnaeus.models.ranking.attributes import class_attributes
-from linnaeus.models.ranking.problem import RankingProblem, class_arrays, gram_rows
+from linnaeus.models.ranking.solver import RankingProblem, class_arrays, gram_rows
 from linnaeus.models.solvers.rows import prepare_rows
 
 # R above A, B and c4; A above c1 and c2; B above c2 and c3.

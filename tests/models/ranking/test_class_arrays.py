@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from linnaeus import Taxonomy
 from linnaeus.losses.pair_cost import PairCost, pair_cost
 from linnaeus.models.ranking.attributes import class_attributes
-from linnaeus.models.ranking.problem import class_arrays
+from linnaeus.models.ranking.solver import class_arrays
 from tests.kernels.twins.ranking import _Classes
 from tests.strategies import taxonomies
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from linnaeus.models.ranking.problem import matrix_of
+from linnaeus.models.ranking.solver import matrix_of
 from linnaeus.models.solvers.rows import prepare_rows
 
 

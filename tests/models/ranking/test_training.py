@@ -12,7 +12,7 @@ from linnaeus.losses.pair_cost import pair_cost
 from linnaeus.models.kernels import Linear
 from linnaeus.models.ranking.attributes import class_attributes
 from linnaeus.models.ranking.hierarchical_svm import _Training, gram_matrix
-from linnaeus.models.ranking.problem import class_arrays
+from linnaeus.models.ranking.solver import class_arrays
 from tests.models.ranking.oracles import CLASSES, T4
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from linnaeus.models.recursive.leaves import DenseLeaves, leaf_blocks
-from linnaeus.models.solvers.newton_cg import LOSSES
+from linnaeus.models.solvers.cg import LOSSES
 from tests.models.recursive.test_screened import N_COLUMNS
 
 

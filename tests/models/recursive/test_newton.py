@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from linnaeus.engine.limits import Clock
 from linnaeus.models.recursive import solver
+from linnaeus.models.recursive.coupled import leaf_kernel, newton_start
 from linnaeus.models.recursive.network import make_network
-from linnaeus.models.recursive.newton import leaf_kernel, newton_start
 from linnaeus.models.recursive.solver import fits_newton
 from tests.models.recursive.oracles import KINDS, cases, links_kernel, links_matrix, optimum, random_case, set_up
 from tests.models.recursive.test_inner import inner_weights

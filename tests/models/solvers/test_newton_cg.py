@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from linnaeus.models.solvers.cg import LOSSES, solve_dense_block
 from linnaeus.models.solvers.dual_cd import solve_block
-from linnaeus.models.solvers.newton_cg import LOSSES, solve_dense_block
 from linnaeus.models.solvers.rows import prepare_rows
 
 

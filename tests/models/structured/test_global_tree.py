@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from linnaeus import GlobalTreeModel, Taxonomy
-from linnaeus.models.structured.set_visits import TreeOfNodes
+from linnaeus.models.structured.global_tree import TreeOfNodes
 from tests.contracts.configurations import documents, taxonomy
 from tests.decoding.oracles import closed_sets, parents_of
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from linnaeus.models.solvers.passive_aggressive import prepared
-from linnaeus.models.structured.set_visits import Branching, Shards, TreeOfNodes, visit_shard
+from linnaeus.models.structured.global_tree import Branching, Shards, TreeOfNodes, visit_shard
 from tests.contracts.configurations import documents, taxonomy
 
 

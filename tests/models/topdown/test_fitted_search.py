@@ -8,7 +8,7 @@ import pytest
 from linnaeus import EdgePA, Taxonomy
 from linnaeus.decoding import LocalSearch
 from linnaeus.errors import LinnaeusError
-from linnaeus.models.topdown.fitted_search import REPAIRS, HeldOutPaths
+from linnaeus.models.topdown.edge_pa import REPAIRS, HeldOutPaths
 from linnaeus.taxonomy.closure import is_closed
 
 TREE = Taxonomy.from_paths([["A", "AA"], ["A", "AB"], ["B", "BA"], ["B", "BB"]])

@@ -7,12 +7,18 @@ M1, M2 and M3 differ in who owns a precision (see `precisions`). S. Gopal and Y.
     score variance  x' Psi_n x,      corrected score  w_n'x / sqrt(1 + pi/8 x' Psi_n x)
 
 The second is MacKay's: the logistic function of it is nearly the expected logistic function of the uncertain score.
+
+Modes by parts on a GPU: `stages.InTurn` with blocks of a thousand leaves, solved in dual variables.
+
+A leaf is w = w_parent + X'a / prec. The dual variables a of all leaves stay on the device from round to round and are
+the start of the next, whatever has become of parents and precisions.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -23,11 +29,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.data.check import Problem
 from linnaeus.engine import GPUEngine, get_engine, single_blas_thread
-from linnaeus.engine.limits import Clock
-from linnaeus.errors import DataError, ParameterError, check_choice, check_number
+from linnaeus.engine.limits import Clock, blocks, format_bytes
+from linnaeus.errors import DataError, EngineError, ParameterError, check_choice, check_number
 from linnaeus.models.bayes.modes import make_likelihood
-from linnaeus.models.bayes.on_device import OnDevice
-from linnaeus.models.bayes.partial_map import Posterior, Stage, maximise
 from linnaeus.models.bayes.precisions import (
     MODELS,
     LearnedPrecision,
@@ -38,7 +42,7 @@ from linnaeus.models.bayes.precisions import (
     widths_at_probabilities,
     widths_at_shares,
 )
-from linnaeus.models.bayes.stages import InTurn, Together, fits
+from linnaeus.models.bayes.stages import InTurn, Posterior, Stage, Together, fits, maximise
 from linnaeus.models.bayes.variational import Variational, infer
 from linnaeus.models.label_tree import LabelTree, label_tree
 from linnaeus.models.linear import LinearTaxonomyClassifier
@@ -50,7 +54,75 @@ from linnaeus.typing import CSR, Engine, FloatArray, Matrix
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["HBLR"]
+__all__ = ["HBLR", "OnDevice"]
+
+_BLOCK = 1024
+_TOLERANCE = 1e-6
+_VECTORS = 11  # arrays of the shape of the scores that a block holds at a time
+
+
+@dataclass
+class OnDevice(InTurn):
+    """`InTurn` whose engine is a `GPUEngine`."""
+
+    duals: dict[int, Any] = field(default_factory=dict)
+    documents: Any = None
+
+    def __post_init__(self) -> None:
+        assert isinstance(self.engine, GPUEngine)
+        if self.engine.cluster is not None:
+            raise ParameterError("GPUEngine(cluster=...) trains flat models; HBLR needs one GPU here.")
+        n_docs, n_leaves = self.Y.shape
+        nnz = self.X.nnz if hasattr(self.X, "nnz") else self.X.size
+        width, free = min(n_leaves, self.engine.columns or _BLOCK), self.engine.free_memory()
+        needed = 24 * nnz + 4 * n_docs * n_leaves + 4 * width * (_VECTORS * n_docs + 4 * self.X.shape[1])
+        if needed > free:
+            raise EngineError(
+                f"HBLR needs {format_bytes(needed)} on {self.engine.device} for {n_docs:,} documents and {n_leaves:,} "
+                f"labels, of which {format_bytes(free)} are free; about {int(n_leaves * free / needed):,} labels would "
+                "fit. engine='threads' needs no device memory."
+            )
+        super().__post_init__()
+
+    def _solved(self, rho: FloatArray) -> Iterator[tuple[slice, tuple[FloatArray, FloatArray, float]]]:
+        assert isinstance(self.engine, GPUEngine)
+        for part in blocks(self.tree.n_leaves, self.engine.columns or _BLOCK):
+            yield part, self._block(part, rho)
+
+    def _block(self, part: slice, rho: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+        import torch
+        from scipy import sparse
+
+        from linnaeus.models.gpu.columns import LabelColumns, LossPairs
+        from linnaeus.models.gpu.documents import on_device, product, squares
+        from linnaeus.models.gpu.newton import Newton
+
+        assert isinstance(self.engine, GPUEngine)
+        device = self.engine.device
+        if self.documents is None:
+            X = on_device(sparse.csr_array(self.X), device)
+            cost = torch.as_tensor(self.c.astype(np.float32), device=device)
+            self.documents = X, squares(X), cost
+        X, X_squares, cost = self.documents
+        leaves = self.tree.leaves[part]
+        Y = self.Y[:, part].tocoo()
+        rows, columns = (torch.as_tensor(x.astype(np.int64), device=device) for x in (Y.row, Y.col))
+        prior = torch.as_tensor(rho[leaves, 0], device=device)
+        centre = torch.as_tensor(self.weights[self.tree.parent[leaves]].astype(np.float32), device=device).T
+        system = LabelColumns(X, LossPairs("logistic", cost[:, None], rows, columns, cost[rows]), inverse=1 / prior)
+        A = self.duals.get(part.start)
+        if A is None:
+            A = torch.zeros((X.n_rows, len(leaves)), device=device)
+        start = product(X, centre.contiguous())
+        newton = Newton(system, A, system.apply(A), start)
+        newton.run(_TOLERANCE, self.shared.n_steps, measure=False)
+        self.duals[part.start] = newton.A
+        S = newton.S + start
+        W = centre + product(X.T, newton.A) / prior.float()
+        curvature = product(X_squares, system.pairs.derivatives(S)[1])
+        variance = 1 / (prior.float() + curvature)
+        value = float(system.pairs.value(S).sum())
+        return W.T.cpu().numpy(), variance.T.cpu().numpy(), value
 
 
 _TOGETHER, _THIN = 10**7, 10**6  # documents x labels, dense and sparse, from which leaves and inner vertices take turns

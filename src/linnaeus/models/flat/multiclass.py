@@ -6,19 +6,46 @@
 The taxonomy plays no part in training. The label of a document is its most specific one; documents with several, or
 with none, are refused. The labels compete within a document, so they are one problem, which one thread solves;
 ``n_jobs`` is the number of threads that look for the best labels of documents (`top`).
+
+Truncated Newton for soft-max regression on sparse or dense documents.
+
+    min_W  P(W) = 1/2 sum_k |w_k|^2 + sum_i c_i (log sum_k e^{s_ik} - s_{i,y_i}),      S = X W (n_docs x n_classes)
+
+With p_i = softmax(s_i), R = c (p - onehot(y)), and for a direction V with Q = X V:
+
+    gradient  G = W + X'R,      Hessian  H V = V + X'(rows c p * (q - p'q))
+
+H V = -G is solved by conjugate gradients to a tenth of |G|. The certificate: the dual is
+
+    D(A) = sum_i c_i entropy(q_i) - 1/2 |X'A|^2     over A_i = c_i (onehot(y_i) - q_i), every q_i a distribution,
+
+and at q = p, A = -R, every term of P - D but one cancels: P - D = 1/2 |W - X'A|^2 = 1/2 |G|^2. P and G are computed in
+double precision, for W as it is stored.
+
+Solver for the multi-class SVM of Crammer and Singer: epochs of the sequential dual method, then a certificate.
+
+    min_W  1/2 sum_k |w_k|^2 + sum_i c_i max_k (w_k'x_i + [k != y_i] - w_{y_i}'x_i)
+
+All classes are one problem. It is finished when the certified relative gap (P - D) / P is at most ``tol``; W is rebuilt
+from the dual variables in double precision and P is the objective of W as it is stored. Rows and panels of sixteen
+classes that take no part are left out of epochs, and looked at again before anything is certified.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from linnaeus._kernels import dispatch
 from linnaeus.data.check import Problem
 from linnaeus.engine import get_engine, single_blas_thread
+from linnaeus.engine.limits import blocks, rows_that_fit
 from linnaeus.errors import DataError
+from linnaeus.losses.surrogate import Softmax
 from linnaeus.models.fitting import (
     Seed,
     check_training,
@@ -30,13 +57,180 @@ from linnaeus.models.fitting import (
     warn_not_converged,
 )
 from linnaeus.models.linear import LinearTaxonomyClassifier
-from linnaeus.models.solvers.crammer_singer import solve_crammer_singer
-from linnaeus.models.solvers.rows import BlockSolution, prepare_rows
-from linnaeus.models.solvers.softmax import solve_softmax
+from linnaeus.models.solvers.cg import Direction, Which, conjugate_gradients, step_length, whole_dot
+from linnaeus.models.solvers.rows import PANEL, BlockSolution, Rows, aligned_zeros, prepare_rows
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import Engine, FloatArray, IntArray, Matrix
+from linnaeus.typing import Engine, FloatArray, IntArray, Matrix, Scalar
 
-__all__ = ["MulticlassSVM", "SoftmaxRegression"]
+__all__ = ["MulticlassSVM", "SoftmaxRegression", "solve_crammer_singer", "solve_softmax"]
+
+_TINY = np.finfo(float).tiny
+
+
+def solve_crammer_singer(
+    rows: Rows, target: IntArray, n_classes: int, bound: FloatArray, *, tol: float, max_iter: int, seed: int
+) -> BlockSolution:
+    """Solve for all classes at once; ``target`` holds the class 0..n_classes-1 of every row, ``bound`` its c_i."""
+    return _RankedClasses(rows, target, n_classes, bound, seed).solve(tol, max_iter)
+
+
+class _RankedClasses:
+    """State: W (n_panels x features + 1 x 16), mass p (rows x 16 n_panels), which panels of a row are live."""
+
+    def __init__(self, rows: Rows, target: IntArray, n_classes: int, bound: FloatArray, seed: int) -> None:
+        dtype, n_panels = rows.data.dtype, -(-n_classes // PANEL)
+        self.kernel = dispatch.best("crammer_singer")
+        self.rows, self.n_classes = rows, n_classes
+        self.bound, self.target = bound.astype(dtype), target.astype(np.int32)
+        self.W = aligned_zeros((n_panels, rows.n_features + 1, PANEL), dtype)
+        self.p = aligned_zeros((rows.n_docs, n_panels * PANEL), dtype)
+        self.p[np.arange(rows.n_docs), target] = self.bound
+        self.live = np.ones((rows.n_docs, n_panels), np.uint8)
+        self.room = aligned_zeros((4, n_panels * PANEL), dtype), np.zeros(n_panels * PANEL, np.int32)
+        self.rng = np.random.default_rng(seed)
+        self.order = self.rng.permutation(rows.n_docs).astype(np.int32)
+        # Shrinking: rows still visited, whether they are all, and the violation at which to look at all of them again.
+        self.n_active, self.whole, self.coarse = rows.n_docs, True, 1.0
+
+    def solve(self, tol: float, max_iter: int) -> BlockSolution:
+        epochs, look, violation = 0, 8, min(0.3, 30 * tol)
+        while True:
+            # The largest violation says little about the gap: look at the gap itself, ever more rarely.
+            epochs, solved = self._descend(violation, epochs, min(look, max_iter))
+            objective, gap = self._certify()
+            if gap <= tol * objective or epochs >= max_iter:
+                break
+            look = max(look, int(1.3 * epochs) + 1)
+            if solved:
+                violation *= min(0.5, max(0.05, tol * objective / max(gap, _TINY)))
+        W = np.concatenate(list(self.W), axis=1)[:, : self.n_classes]
+        weights, intercept = self.rows.to_features(W), W[-1] * W.dtype.type(self.rows.bias)
+        converged = bool(gap <= tol * objective)
+        return BlockSolution(weights, intercept, np.array([objective]), np.array([gap]), epochs, converged)
+
+    def _descend(self, violation: float, epochs: int, most: int) -> tuple[int, bool]:
+        """At most ``most`` epochs, until no row is violated by more than ``violation`` on a pass over everything."""
+        while epochs < most:
+            epochs += 1
+            self.rng.shuffle(self.order[: self.n_active])
+            self.n_active, worst = self.kernel.sweep(
+                *self.rows.matrix, self.rows.squared_norm, self.bound, self.rows.bias, self.target, self.n_classes,
+                self.order, self.n_active, self.W, self.p, self.live, *self.room,
+            )  # fmt: skip
+            if worst > self.coarse and self.n_active:
+                self.whole = False
+                continue
+            solved = self.whole and worst <= violation
+            # The shrunken problem is solved well enough: look at everything again, and closer.
+            self.n_active, self.whole, self.coarse = self.rows.n_docs, True, max(0.5 * self.coarse, violation)
+            self.live[:] = 1
+            if solved:
+                return epochs, True
+        return epochs, False
+
+    def _certify(self) -> tuple[float, float]:
+        """Objective P and gap P - D, W rebuilt from the dual variables."""
+        V = np.zeros(self.W.shape)
+        common = (self.bound, self.rows.bias, self.target)
+        linear = self.kernel.rebuild(*self.rows.matrix, *common, self.p, V)
+        self.W[:] = V
+        loss = self.kernel.losses(*self.rows.matrix, *common, self.n_classes, self.W)
+        P = 0.5 * float(np.square(self.W, dtype=np.float64).sum()) + loss
+        D = linear - 0.5 * float(np.square(V).sum())
+        return P, max(P - D, 0.0)
+
+
+def solve_softmax(
+    X: Matrix, target: IntArray, n_classes: int, bound: FloatArray, *, bias: float, tol: float, max_iter: int
+) -> BlockSolution:
+    """Solve for all classes; ``target`` holds the class of every row, ``bound`` its c_i, ``bias`` the constant."""
+    return _Softmax(X, target, n_classes, bound.astype(X.dtype)[:, None], X.dtype.type(bias)).solve(tol, max_iter)
+
+
+@dataclass
+class _Softmax:
+    """X (CSR or dense), class and bound of every row; W is (n_features + 1 x n_classes), the constant last.
+
+    Directions are found in single precision: they need to be good to a tenth only.
+    """
+
+    X: Matrix
+    target: IntArray
+    n_classes: int
+    c: FloatArray
+    bias: Scalar
+
+    def __post_init__(self) -> None:
+        self.light = self.X.astype(np.float32, copy=False)
+
+    def solve(self, tol: float, max_iter: int) -> BlockSolution:
+        W = np.zeros((self.X.shape[1] + 1, self.n_classes), self.X.dtype)
+        S = np.empty((self.X.shape[0], self.n_classes), self.X.dtype)
+        products = 0
+        while True:
+            P, G, probability = self._evaluate(W, S)
+            gap = min(0.5 * float(whole_dot(G, G)), P)
+            if gap <= tol * P or products >= max_iter:
+                break
+            found = self._direction(G.astype(np.float32), probability, max_iter - products)
+            products += found.n_products
+            step = self._step(W, S, G, found)
+            if step == 0:  # rounding leaves no descent: the gap stands as certified
+                break
+            W += W.dtype.type(step) * found.x
+        converged = bool(gap <= tol * P)
+        return BlockSolution(W[:-1], W[-1] * self.bias, np.array([P]), np.array([gap]), products, converged)
+
+    def _evaluate(self, W: FloatArray, S: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """P and its gradient in double precision, some rows at a time, and the probabilities; S takes the scores."""
+        exact = W.astype(np.float64)
+        P, G = 0.5 * float(whole_dot(exact, exact)), exact.copy()
+        probability = np.empty(S.shape, np.float32)
+        row_bytes = 8 * (3 * self.n_classes + self.X.shape[1] * isinstance(self.X, np.ndarray))
+        for part in blocks(len(self.target), rows_that_fit(row_bytes)):
+            X, y, c = self.X[part].astype(np.float64), self.target[part], self.c[part].astype(np.float64)
+            scores = X @ exact[:-1] + float(self.bias) * exact[-1]
+            own = (np.arange(len(y)), y)
+            norm, R = Softmax().expand(scores)
+            P += float((c[:, 0] * (norm - scores[own])).sum())
+            S[part], probability[part] = scores, R
+            R[own] -= 1
+            R *= c
+            G[:-1] += X.T @ R
+            G[-1] += float(self.bias) * R.sum(axis=0)
+        return P, G, probability
+
+    def _direction(self, G: FloatArray, probability: FloatArray, most: int) -> Direction:
+        """V with |H V + G| <= 0.1 |G|."""
+        weighted = self.c.astype(np.float32) * probability
+
+        def product(V: FloatArray, _: FloatArray) -> tuple[FloatArray, None]:
+            Q = self._product(V)
+            Q -= np.einsum("ij,ij->i", probability, Q)[:, None]
+            Q *= weighted  # rows c p * (q - p'q)
+            return V + np.vstack([self.light.T @ Q, np.float32(self.bias) * Q.sum(axis=0)]), None
+
+        # H is at least the identity: where less curvature is left, rounding has eaten the rest.
+        return conjugate_gradients(product, -G, max_products=max(1, min(most, 500)), least=0.5)
+
+    def _product(self, V: FloatArray) -> FloatArray:
+        Q = self.light @ V[:-1]
+        if self.bias:
+            Q += np.float32(self.bias) * V[-1]
+        return Q
+
+    def _step(self, W: FloatArray, S: FloatArray, G: FloatArray, found: Direction) -> float:
+        """Length of a step; 0 where rounding forbids any."""
+        XV, start = self._product(found.x), self._loss(S)
+
+        def losses(t: FloatArray, _: Which) -> FloatArray:
+            return np.array([self._loss(S + np.float32(t[0]) * XV)])
+
+        slack = float(np.finfo(S.dtype).eps) * start
+        return float(step_length(found, G, W, losses, np.array([start]), slack=slack)[0])
+
+    def _loss(self, S: FloatArray) -> float:
+        return float((self.c[:, 0] * Softmax().value(S, self.target)).sum(dtype=np.float64))
 
 
 class _OneOfMany(LinearTaxonomyClassifier):

@@ -27,10 +27,18 @@ from scipy import sparse
 from linnaeus.engine.gpu import GPUEngine
 from linnaeus.engine.limits import format_bytes
 from linnaeus.errors import EngineError
-from linnaeus.models.gpu.columns import LabelColumns, Positives, shared_negative
+from linnaeus.models.gpu.columns import (
+    LabelColumns,
+    Positives,
+    beyond,
+    caught,
+    grown,
+    near_margin,
+    shared_negative,
+    with_rows,
+)
 from linnaeus.models.gpu.documents import Tensor, product
 from linnaeus.models.gpu.newton import Newton
-from linnaeus.models.gpu.screening import beyond, caught, grown, near_margin, with_rows
 from linnaeus.models.gpu.streamed import Documents, placed, resident_bytes
 from linnaeus.models.solvers.rows import BlockSolution, BlockTask, with_constant
 from linnaeus.typing import CSR, FloatArray, Matrix

@@ -6,7 +6,7 @@ Pairs are the edges of a tree (numbered by their child; the label above a top is
 labelling that differs from a given one y* differs from it at some node: it is the best over nodes v of those with the
 label of v inverted, which max-marginals find in two passes; one more program with that label fixed then returns it.
 
-A `LabellingSpace` reads rows of scores (n_docs x width, see `structured.contracts`) as score(y) = <f, psi(y)>.
+A `LabellingSpace` reads rows of scores (n_docs x width, see `structured.block_ascent`) as score(y) = <f, psi(y)>.
 `EdgeSpace` has one coordinate for each labelling of each edge of a tree, `PathSpace` one for each node, on where the
 node and all nodes above it are on, `GraphSpace` the edges of any graph.
 """

@@ -26,8 +26,7 @@ from linnaeus.errors import ParameterError, UnknownLabelError
 from linnaeus.models.kernels import Linear
 from linnaeus.models.published.hm3_active import ActiveBlocks
 from linnaeus.models.published.hm3_variants import ActiveTree
-from linnaeus.models.structured.block_ascent import BlockAscent, Certificate
-from linnaeus.models.structured.contracts import TrainingDocuments
+from linnaeus.models.structured.block_ascent import BlockAscent, Certificate, TrainingDocuments
 from linnaeus.models.structured.documents import squares, with_constant
 from linnaeus.models.structured.tree import TreeStructure
 from linnaeus.taxonomy import Taxonomy

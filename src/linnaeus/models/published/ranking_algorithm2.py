@@ -24,7 +24,7 @@ from collections.abc import Callable
 import numpy as np
 
 from linnaeus.engine.limits import Clock
-from linnaeus.models.ranking.problem import RankingProblem, RankingSolution
+from linnaeus.models.ranking.solver import RankingProblem, RankingSolution
 from linnaeus.typing import FloatArray, IntArray
 
 __all__ = ["solve_block", "solve_by_worst"]

@@ -33,12 +33,17 @@ from linnaeus.models.fitting import (
     warn_not_converged,
     warn_user,
 )
-from linnaeus.models.kernel_input import LinearOrKernel, row_products
-from linnaeus.models.kernels import kept_documents
+from linnaeus.models.kernels import LinearOrKernel, kept_documents, row_products
 from linnaeus.models.ranking.attributes import check_attributes, class_attributes, kernel_attributes
-from linnaeus.models.ranking.problem import ClassArrays, RankingProblem, RankingSolution, class_arrays, gram_rows
 from linnaeus.models.ranking.set_sizes import SET_SIZES, SetSizes
-from linnaeus.models.ranking.solver import solve_ranking
+from linnaeus.models.ranking.solver import (
+    ClassArrays,
+    RankingProblem,
+    RankingSolution,
+    class_arrays,
+    gram_rows,
+    solve_ranking,
+)
 from linnaeus.models.solvers.rows import prepare_rows
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Kernel, Matrix

@@ -23,8 +23,7 @@ from linnaeus.engine.limits import blocks
 from linnaeus.errors import DataError, ParameterError, check_choice, check_number
 from linnaeus.losses.pair_cost import check_pair_cost, pair_cost
 from linnaeus.models.fitting import Seed, begin_stream, check_seed, document_weights, require_two_classes
-from linnaeus.models.kernel_input import LinearOrKernel
-from linnaeus.models.kernels import kept_documents
+from linnaeus.models.kernels import LinearOrKernel, kept_documents
 from linnaeus.models.ranking.attributes import check_attributes, keyed_attributes
 from linnaeus.models.ranking.set_sizes import SET_SIZES, set_size_decoder, stored_decoder
 from linnaeus.models.ranking.updates import (

@@ -24,8 +24,7 @@ from linnaeus._kernels import dispatch
 from linnaeus.engine.limits import blocks, rows_that_fit
 from linnaeus.errors import ParameterError
 from linnaeus.losses.pair_cost import PairCost
-from linnaeus.models.kernel_input import row_products
-from linnaeus.models.kernels import Linear
+from linnaeus.models.kernels import Linear, row_products
 from linnaeus.typing import CSR, Array, FloatArray, IntArray, Kernel, Matrix, is_sparse
 
 __all__ = [

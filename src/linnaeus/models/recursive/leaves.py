@@ -29,9 +29,9 @@ import numpy.typing as npt
 from linnaeus._kernels import dispatch
 from linnaeus.data.check import Problem
 from linnaeus.models.fitting import document_weights
-from linnaeus.models.solvers import newton_cg
+from linnaeus.models.solvers import cg
+from linnaeus.models.solvers.cg import NewtonBlock
 from linnaeus.models.solvers.dual_cd import LOSSES, PANEL
-from linnaeus.models.solvers.newton_cg import NewtonBlock
 from linnaeus.models.solvers.rows import Rows, aligned_zeros, prepare_rows
 from linnaeus.typing import CSR, Array, BoolArray, FloatArray, IntArray, Matrix
 
@@ -232,7 +232,7 @@ def make_leaf_solver(
     """The solver that suits the documents and the loss; ``rank`` is an order of the features made before."""
     X: Matrix = problem.X
     bound = (C * document_weights(problem)).astype(X.dtype)
-    if isinstance(X, np.ndarray) and loss in newton_cg.LOSSES:
+    if isinstance(X, np.ndarray) and loss in cg.LOSSES:
         return DenseLeaves(X, bound, loss, bias)
     return ScreenedLeaves(prepare_rows(X, bias, rank), bound, loss, seed)
 

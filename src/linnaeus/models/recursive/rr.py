@@ -41,8 +41,8 @@ from linnaeus.models.fitting import (
     warn_not_converged,
 )
 from linnaeus.models.label_priors import LabelTextExplanation, check_label_features
-from linnaeus.models.linear import LinearTaxonomyClassifier
-from linnaeus.models.recursive.coupled import CoupledLeaves, CoupledSolver, fits_coupled
+from linnaeus.models.linear import MERGE_BYTES, LinearTaxonomyClassifier, OnDisk, block_arrays
+from linnaeus.models.recursive.coupled import CoupledLeaves, CoupledSolver, fits_coupled, newton_start
 from linnaeus.models.recursive.inner import InnerWeights
 from linnaeus.models.recursive.leaves import (
     DenseLeaves,
@@ -62,7 +62,6 @@ from linnaeus.models.recursive.network import (
     node_shares,
     reduce_links,
 )
-from linnaeus.models.recursive.newton import newton_start
 from linnaeus.models.recursive.solver import JointSolver, fits_newton, joint_forecast, shared_start
 from linnaeus.models.recursive.unseen import LabelTexts, answer_all_nodes, fit_all_nodes, prior_of_leaves
 from linnaeus.models.recursive.update import (
@@ -72,9 +71,8 @@ from linnaeus.models.recursive.update import (
     enlarged_solver,
     grown_labels,
 )
-from linnaeus.models.solvers import newton_cg
+from linnaeus.models.solvers import cg
 from linnaeus.models.solvers.rows import aligned_zeros
-from linnaeus.models.weights_on_disk import MERGE_BYTES, OnDisk, block_arrays
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Matrix, is_sparse
 
@@ -215,7 +213,7 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
         require_two_classes(problem, self.nodes_)
         layout = self._lay_out(problem)
         labels, network = self.nodes_[layout.order], layout.network
-        engine = get_engine(self.engine, self.n_jobs, gpu=self.loss in newton_cg.LOSSES)
+        engine = get_engine(self.engine, self.n_jobs, gpu=self.loss in cg.LOSSES)
         if isinstance(engine, GPUEngine):
             self._fit_on_device(problem, Y[:, labels], labels, layout, engine)
             return

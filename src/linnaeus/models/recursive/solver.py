@@ -38,6 +38,7 @@ import numpy as np
 from linnaeus._kernels import dispatch
 from linnaeus.engine import SerialEngine
 from linnaeus.engine.limits import Clock, Forecast
+from linnaeus.models.linear import MERGE_BYTES
 from linnaeus.models.recursive.inner import InnerWeights
 from linnaeus.models.recursive.leaves import (
     MOST,
@@ -52,12 +53,10 @@ from linnaeus.models.recursive.leaves import (
     visit_block,
 )
 from linnaeus.models.recursive.network import Network
-from linnaeus.models.solvers import newton_cg
-from linnaeus.models.solvers.cg import Which, conjugate_gradients, line_search
+from linnaeus.models.solvers import cg
+from linnaeus.models.solvers.cg import NewtonBlock, Which, conjugate_gradients, line_search
 from linnaeus.models.solvers.dual_cd import PANEL
-from linnaeus.models.solvers.newton_cg import NewtonBlock
 from linnaeus.models.solvers.rows import Rows, rows_bytes
-from linnaeus.models.weights_on_disk import MERGE_BYTES
 from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Matrix, is_sparse
 
 __all__ = ["JointSolver", "JointState", "common_move", "fits_newton", "joint_forecast", "shared_start"]
@@ -408,7 +407,7 @@ def joint_forecast(
     n_blocks = -(-network.n_leaves // PANEL)
     whole = n_features * PANEL * size
     if dense or coupled or loss == "logistic":
-        dual = 0 if dense and loss in newton_cg.LOSSES else n_docs * PANEL * size
+        dual = 0 if dense and loss in cg.LOSSES else n_docs * PANEL * size
         block = dual + 2 * whole
     else:
         candidates = min(n_docs, SAMPLE + MOST)
@@ -420,7 +419,7 @@ def joint_forecast(
     documents, preparing = rows_bytes(X)
     weights = 2 * inner + network.n_leaves * n_features * size
     waiting = inner if in_turns else 2 * inner if coupled else 0
-    newton = dense and loss in newton_cg.LOSSES and not in_turns and fits_newton(n_docs, network)
+    newton = dense and loss in cg.LOSSES and not in_turns and fits_newton(n_docs, network)
     scores = 8 * n_docs * network.n_leaves * size if newton else 0  # signs, bounds, scores, their slopes and steps
     return Forecast(
         once={"documents": documents, "leaves": n_blocks * block, "scores": scores, "turns": waiting},

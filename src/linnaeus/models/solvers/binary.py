@@ -8,7 +8,7 @@ and a plain function, so that a block can be solved in this thread, in another, 
     panels     what one worker holds while it solves a block
     result     the weights of one finished block (n_features x columns)
 
-The figures follow the arrays that `rows`, `dual_cd` and `newton_cg` make; a test measures whether they still do.
+The figures follow the arrays that `rows`, `dual_cd` and `cg` make; a test measures whether they still do.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from linnaeus.engine.limits import rows_that_fit
-from linnaeus.models.solvers import newton_cg
+from linnaeus.models.solvers import cg
+from linnaeus.models.solvers.cg import solve_dense_block
 from linnaeus.models.solvers.dual_cd import negative_start, solve_block
-from linnaeus.models.solvers.newton_cg import solve_dense_block
 from linnaeus.models.solvers.rows import PANEL, BlockSolution, BlockTask, Rows, prepare_rows, rows_bytes
 from linnaeus.typing import FloatArray, Matrix, is_sparse
 
@@ -62,10 +62,10 @@ def prepare_training(
     there are many columns the problem in which every document is negative is solved first, as a start for all of them.
     """
     bound = bound.astype(X.dtype)
-    documents = X if not is_sparse(X) and loss in newton_cg.LOSSES else prepare_rows(X, bias)
+    documents = X if not is_sparse(X) and loss in cg.LOSSES else prepare_rows(X, bias)
     start = inverse = None
     if not isinstance(documents, Rows) and n_columns >= _MANY:
-        inverse = newton_cg.inverse_curvature(documents, bound, loss, bias)
+        inverse = cg.inverse_curvature(documents, bound, loss, bias)
     if isinstance(documents, Rows) and is_sparse(X) and n_columns >= _MANY:
         start = negative_start(documents, bound, loss=loss, tol=0.3 * tol, max_iter=min(max_iter, 100), seed=0)
     return BinaryTraining(documents, bound, loss, bias, tol, max_iter, start, inverse)
@@ -117,10 +117,10 @@ def binary_footprint(X: Matrix, loss: str) -> Footprint:
     n_docs, n_features = X.shape
     size = X.dtype.itemsize
     rows, preparing = rows_bytes(X)
-    if not is_sparse(X) and loss in newton_cg.LOSSES:
+    if not is_sparse(X) and loss in cg.LOSSES:
         columns = min(32, rows_that_fit(8 * size * max(X.shape), least=16))
         panels = columns * size * (16 * n_docs + 14 * n_features)
-        squared = (n_features + 1) ** 2 if n_features <= min(newton_cg.MOST_SQUARED, n_docs) else 0
+        squared = (n_features + 1) ** 2 if n_features <= min(cg.MOST_SQUARED, n_docs) else 0
         rows, preparing = rows + size * squared, preparing + 24 * squared + (rows if squared else 0)
         return Footprint(columns, rows, preparing, panels, columns * size * n_features)
     # W and the result; V and its squares in double precision while the gap is certified; alpha; the order of the rows.

@@ -18,8 +18,7 @@ from linnaeus._kernels.margin_closure import level_sets, move_nodes, move_to_set
 from linnaeus._kernels.max_flow import best_closures
 from linnaeus.decoding.base import hierarchy, positions
 from linnaeus.errors import ParameterError
-from linnaeus.models.structured.block_ascent import BlockAscent
-from linnaeus.models.structured.contracts import DualBlocks, TrainingDocuments
+from linnaeus.models.structured.block_ascent import BlockAscent, DualBlocks, TrainingDocuments
 from linnaeus.models.structured.documents import training_documents
 from linnaeus.models.structured.tree import padded_width
 from linnaeus.taxonomy import Taxonomy

@@ -1,7 +1,7 @@
 """Training documents as the solver sees them, and scores of new documents: F = K D, or F = X W for a linear kernel.
 
 `SparseDocuments` and `DenseDocuments` keep W = X'D (n_features x width) and never compute the Gram matrix;
-`GramDocuments` keeps D. See `contracts` for what they implement.
+`GramDocuments` keeps D. See `block_ascent` for what they implement.
 
 The scores of a new document do not depend on the others of its batch: those of sparse documents are the same bit for
 bit, those of dense ones up to rounding in double precision.
@@ -18,7 +18,7 @@ from linnaeus._kernels import dispatch
 from linnaeus.engine.limits import blocks
 from linnaeus.models.kernels import Linear
 from linnaeus.models.solvers.rows import aligned_zeros, prepare_rows
-from linnaeus.models.structured.contracts import TrainingDocuments
+from linnaeus.models.structured.block_ascent import TrainingDocuments
 from linnaeus.typing import CSR, FloatArray, IntArray, Kernel, Matrix, is_sparse
 
 __all__ = [

@@ -43,11 +43,9 @@ from linnaeus.models.fitting import (
     require_two_classes,
     warn_not_converged,
 )
-from linnaeus.models.kernel_input import KernelInput
-from linnaeus.models.kernels import kept_documents
+from linnaeus.models.kernels import KernelInput, kept_documents
 from linnaeus.models.requests import check_all_used, joined
-from linnaeus.models.structured.block_ascent import BlockAscent
-from linnaeus.models.structured.contracts import DualBlocks, Structure
+from linnaeus.models.structured.block_ascent import BlockAscent, DualBlocks, Structure
 from linnaeus.models.structured.documents import kernel_scores, linear_scores
 from linnaeus.models.structured.tree import TreeStructure, cost_weights
 from linnaeus.taxonomy import Taxonomy

@@ -22,8 +22,7 @@ from linnaeus._kernels.margin_scores import losses_held, margins, slacks
 from linnaeus.decoding.base import Hierarchy, hierarchy
 from linnaeus.errors import DataError, TaxonomyError
 from linnaeus.losses.cost import node_weights
-from linnaeus.models.structured.block_ascent import BlockAscent
-from linnaeus.models.structured.contracts import DualBlocks, TrainingDocuments
+from linnaeus.models.structured.block_ascent import BlockAscent, DualBlocks, TrainingDocuments
 from linnaeus.models.structured.documents import training_documents
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Kernel, Matrix

@@ -26,9 +26,8 @@ from linnaeus.losses.pair_cost import pair_cost
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.fitting import check_training, document_weights, require_two_classes, warn_not_converged
 from linnaeus.models.ranking.attributes import class_attributes
-from linnaeus.models.ranking.problem import RankingProblem, class_arrays
 from linnaeus.models.ranking.set_sizes import SET_SIZES, SetSizes
-from linnaeus.models.ranking.solver import solve_ranking
+from linnaeus.models.ranking.solver import RankingProblem, class_arrays, solve_ranking
 from linnaeus.models.solvers.rows import prepare_rows
 from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy

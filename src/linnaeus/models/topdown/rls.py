@@ -37,12 +37,11 @@ from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.errors import DataError, ParameterError, check_choice, check_number
 from linnaeus.models.explaining import NodeExplanation
 from linnaeus.models.fitting import document_weights
-from linnaeus.models.kernel_input import KernelInput, row_products
-from linnaeus.models.kernels import Linear, kept_documents, kernel_of
+from linnaeus.models.kernels import KernelInput, Linear, kept_documents, kernel_of, row_products
 from linnaeus.models.solvers.cg import column_dots, conjugate_gradients
 from linnaeus.models.topdown.base import LocalClassifiers, _undecided
 from linnaeus.models.topdown.local import Family, LocalSolution
-from linnaeus.models.topdown.node_svm import NodeSVM
+from linnaeus.models.topdown.top_down import NodeSVM
 from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Kernel, Matrix
