@@ -12,6 +12,8 @@ from linnaeus.errors import ParameterError
 
 __all__ = ["serve"]
 
+KEPT = "Documents and verdicts"  # heading of these options in --help
+
 
 def serve(
     models: Annotated[
@@ -32,6 +34,29 @@ def serve(
     reload: Annotated[
         bool, typer.Option("--reload/--no-reload", help="Load a model again when its folder is replaced.")
     ] = True,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            "--store", help="Folder in which documents and verdicts of coders are kept.", rich_help_panel=KEPT
+        ),
+    ] = None,
+    database: Annotated[
+        str | None,
+        typer.Option(
+            "--database", help="PostgreSQL instead of a file in --store: postgresql://...", rich_help_panel=KEPT
+        ),
+    ] = None,
+    control: Annotated[
+        float, typer.Option("--control", min=0, max=1, help="Share of random control documents.", rich_help_panel=KEPT)
+    ] = 0.05,
+    blind: Annotated[
+        float,
+        typer.Option("--blind", min=0, max=1, help="Share of documents without suggestions.", rich_help_panel=KEPT),
+    ] = 0.02,
+    double: Annotated[
+        float, typer.Option("--double", min=0, max=1, help="Share of documents for two coders.", rich_help_panel=KEPT)
+    ] = 0.05,
+    seed: Annotated[int, typer.Option("--seed", help="Changes which documents these are.", rich_help_panel=KEPT)] = 0,
 ) -> None:
     """Serve models over HTTP: a REST interface, Annif's addresses, and metrics.
 
@@ -51,6 +76,12 @@ def serve(
         timeout=timeout,
         reload_every=1.0 if reload else 0.0,
         workers=workers,
+        store=store,
+        database=database,
+        control=control,
+        blind=blind,
+        double=double,
+        seed=seed,
     )
     shown = f"[{host}]" if ":" in host else host
     note(f"serving at http://{shown}:{port} (documentation: http://{shown}:{port}/docs); stop with Ctrl-C")

@@ -5,6 +5,7 @@ as arrays or lists of (label, score) pairs (`linnaeus.metrics.ranking_input`). E
 that also says how many documents it used and by which convention.
 """
 
+from linnaeus.metrics.agreement import kappa_hierarchical, kappa_nodes
 from linnaeus.metrics.auprc import au_prc
 from linnaeus.metrics.calibration import (
     brier,
@@ -106,6 +107,8 @@ __all__ = [
     "hierarchical_recall",
     "holm",
     "jaccard",
+    "kappa_hierarchical",
+    "kappa_nodes",
     "label_table",
     "lca_f1",
     "lca_precision",

@@ -2,8 +2,8 @@
 
 Both measures compare closed label sets A_i, B_i of two coders on the same documents i. ``kappa_nodes`` is Cohen's kappa
 over all decisions (document, node), on the nodes that a coder used. ``kappa_hierarchical`` is 1 - D / E, where D is the
-mean distance d(A_i, B_i), E the mean of d(A_i, B_j) over all pairs of documents, and d(A, B) = 1 - 2|A n B|/(|A| + |B|):
-labels that share ancestors disagree less than others.
+mean distance d(A_i, B_i), E the mean of d(A_i, B_j) over all pairs of documents, and
+d(A, B) = 1 - 2|A n B|/(|A| + |B|): labels that share ancestors disagree less than others.
 """
 
 from __future__ import annotations

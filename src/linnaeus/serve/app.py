@@ -13,7 +13,7 @@ from fastapi import Request as HttpRequest
 from starlette.responses import Response
 
 from linnaeus import __version__
-from linnaeus.serve import annif, browsing, predicting
+from linnaeus.serve import annif, browsing, predicting, reporting, reviewing
 from linnaeus.serve.guard import Guard
 from linnaeus.serve.page import STYLE, page
 from linnaeus.serve.problems import as_json, install, request_id
@@ -42,12 +42,15 @@ def create_app(settings: Settings) -> FastAPI:
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        task = asyncio.create_task(_reload(service)) if settings.reload_every else None
+        tasks = [asyncio.create_task(_reload(service))] if settings.reload_every else []
+        if settings.reload_every and service.has_store:
+            tasks.append(asyncio.create_task(_score(service)))
         yield
-        if task is not None:
+        for task in tasks:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
+        service.close()
 
     app = FastAPI(
         title="linnaeus",
@@ -85,7 +88,7 @@ def create_app(settings: Settings) -> FastAPI:
     async def style() -> Response:
         return Response(STYLE, media_type="text/css")
 
-    for part in (predicting, browsing, annif):
+    for part in (predicting, browsing, reviewing, reporting, annif):
         app.include_router(part.router(service))
     return app
 
@@ -105,6 +108,18 @@ async def _reload(service: Service) -> None:
         for name, reason in service.models.failures.items():
             if before.get(name) != reason:
                 _LOG.error("%s was replaced but cannot be loaded, the model from before answers: %s", name, reason)
+
+
+async def _score(service: Service) -> None:
+    """Score documents of queues again after their model was replaced."""
+    while True:
+        await asyncio.sleep(service.settings.reload_every)
+        for served in service.models:
+            try:
+                while await service.work(served, lambda _, served=served: service.review.score(served)):  # type: ignore[misc]
+                    await asyncio.sleep(0)
+            except Exception:
+                _LOG.exception("documents of the queue %s cannot be scored", served.name)
 
 
 def _json(http: HttpRequest, **content: object) -> Response:

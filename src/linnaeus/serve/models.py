@@ -102,8 +102,10 @@ class ModelRegistry:
     def __len__(self) -> int:
         return len(self._models)
 
-    def get(self, name: str) -> ServedModel:
-        """The model of a name."""
+    def get(self, name: str | None = None) -> ServedModel:
+        """The model of a name, by default the first."""
+        if name is None:
+            return next(iter(self))
         found = self._models.get(name)
         if found is None:
             known = ", ".join(sorted(self._models))

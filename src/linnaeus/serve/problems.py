@@ -14,8 +14,10 @@ from starlette.responses import Response
 from linnaeus.errors import LinnaeusError, TaxonomyError, visible
 from linnaeus.serve.models import UnknownModelError
 from linnaeus.serve.schemas import ProblemDetails
+from linnaeus.serve.store.documents import UnknownDocumentError
+from linnaeus.serve.store.verdicts import KeyReusedError
 
-__all__ = ["PROBLEMS", "ProblemError", "as_json", "install", "problem", "problem_of"]
+__all__ = ["PROBLEMS", "NoStoreError", "ProblemError", "as_json", "install", "problem", "problem_of"]
 
 _LOG = logging.getLogger("linnaeus.serve")
 _TITLES = {
@@ -23,6 +25,7 @@ _TITLES = {
     404: "Not found",
     405: "Method not allowed",
     408: "The request was sent too slowly",
+    409: "Conflict",
     413: "The request is too large",
     415: "Unsupported kind of body",
     422: "The request cannot be answered",
@@ -32,8 +35,12 @@ _TITLES = {
 # Answers that every operation may give, for the OpenAPI document.
 _CONTENT = {"application/problem+json": {"schema": ProblemDetails.model_json_schema()}}
 PROBLEMS: dict[int | str, dict[str, object]] = {
-    status: {"description": _TITLES[status], "content": _CONTENT} for status in (400, 404, 408, 413, 415, 422, 503)
+    status: {"description": _TITLES[status], "content": _CONTENT} for status in (400, 404, 408, 409, 413, 415, 422, 503)
 }
+
+
+class NoStoreError(LinnaeusError):
+    """A request needs the store of a service that has none."""
 
 
 class ProblemError(HTTPException):
@@ -77,8 +84,10 @@ def problem_of(status: int, detail: str, request_id: str) -> dict[str, object]:
 
 
 def status_of(error: LinnaeusError) -> int:
-    """404 for models and nodes that do not exist where the address names them, 422 for what a request asks."""
-    return 404 if isinstance(error, UnknownModelError) else 422
+    """404 for what the address names and does not exist, 409 for a conflict with what is stored, 422 for the rest."""
+    if isinstance(error, (UnknownModelError, UnknownDocumentError, NoStoreError)):
+        return 404
+    return 409 if isinstance(error, KeyReusedError) else 422
 
 
 def request_id(request: Request) -> str:

@@ -20,6 +20,7 @@ __all__ = [
     "Request",
     "Risk",
     "RuleSet",
+    "StrictSchema",
     "Top",
 ]
 
@@ -27,14 +28,16 @@ Nodes = str | list[str]
 Count = Annotated[int, Field(ge=1, le=1000)]  # the work to find the best sets grows with bounds
 
 
-class _Strict(BaseModel):
+class StrictSchema(BaseModel):
+    """Values with no other names than those listed."""
+
     model_config = ConfigDict(extra="forbid")
 
 
 # -- requests ----------------------------------------------------------------------------------------------------------
 
 
-class RuleSet(_Strict):
+class RuleSet(StrictSchema):
     """Which label sets may be answered; nodes are given by name, or by a display label that only one node has."""
 
     only_under: Nodes | None = Field(default=None, description="Only labels at or below this node, or one of these.")
@@ -64,7 +67,7 @@ class RuleSet(_Strict):
         return {name: [v] if name in of_nodes and isinstance(v, str) else v for name, v in values.items()}
 
 
-class Document(_Strict):
+class Document(StrictSchema):
     """A document with exactly one of text, fields and vector."""
 
     id: str | None = Field(
@@ -91,7 +94,7 @@ class Document(_Strict):
         return found
 
 
-class Request(_Strict):
+class Request(StrictSchema):
     """Documents, as texts or objects, and rules for all of them."""
 
     documents: list[str | Document] = Field(min_length=1)
@@ -157,7 +160,7 @@ class Risk(Request):
     candidates: int = Field(default=3, ge=1, le=100, description="Suggested labels for each document left for review.")
 
 
-class Probabilities(_Strict):
+class Probabilities(StrictSchema):
     """Probabilities of nodes for each document."""
 
     documents: list[str | Document] = Field(min_length=1)
@@ -167,7 +170,7 @@ class Probabilities(_Strict):
     k: int = Field(default=10, ge=1, le=10_000, description="Number of nodes, where none are given.")
 
 
-class Explain(_Strict):
+class Explain(StrictSchema):
     """One document, and the node whose score is explained."""
 
     document: str | Document
@@ -181,7 +184,7 @@ class Explain(_Strict):
 # -- answers -----------------------------------------------------------------------------------------------------------
 
 
-class ModelReference(_Strict):
+class ModelReference(StrictSchema):
     """The model that answered: fingerprints of its folder and of its taxonomy."""
 
     name: str
@@ -189,7 +192,7 @@ class ModelReference(_Strict):
     taxonomy: str
 
 
-class _Label(_Strict):
+class _Label(StrictSchema):
     label: str
     path: list[str]
     score: float | None = None
@@ -199,18 +202,18 @@ class _Label(_Strict):
     other_paths: list[list[str]] | None = None
 
 
-class _Set(_Strict):
+class _Set(StrictSchema):
     labels: list[str]
     score: float | None
 
 
-class _Candidate(_Strict):
+class _Candidate(StrictSchema):
     label: str
     name: str
     probability: float
 
 
-class _Record(_Strict):
+class _Record(StrictSchema):
     id: str
     labels: list[_Label]
     known_terms: int
@@ -222,7 +225,7 @@ class _Record(_Strict):
     candidates: list[_Candidate] | None = None
 
 
-class Answer(_Strict):
+class Answer(StrictSchema):
     """One record per document, in the order of the request; the records are those of `linnaeus predict`."""
 
     request_id: str
@@ -230,18 +233,18 @@ class Answer(_Strict):
     results: list[_Record]
 
 
-class _NodeProbability(_Strict):
+class _NodeProbability(StrictSchema):
     label: str
     name: str
     probability: float
 
 
-class _DocumentProbabilities(_Strict):
+class _DocumentProbabilities(StrictSchema):
     id: str
     probabilities: list[_NodeProbability]
 
 
-class ProbabilityAnswer(_Strict):
+class ProbabilityAnswer(StrictSchema):
     """Probabilities of nodes, one list per document."""
 
     request_id: str
@@ -249,7 +252,7 @@ class ProbabilityAnswer(_Strict):
     results: list[_DocumentProbabilities]
 
 
-class Explanation(_Strict):
+class Explanation(StrictSchema):
     """Contributions to the score of every node of the paths; the nodes are those of `linnaeus explain --json`."""
 
     request_id: str
@@ -257,7 +260,7 @@ class Explanation(_Strict):
     nodes: list[dict[str, object]]
 
 
-class ProblemDetails(_Strict):
+class ProblemDetails(StrictSchema):
     """What went wrong, and what to do (RFC 9457)."""
 
     type: str

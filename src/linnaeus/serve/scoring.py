@@ -111,7 +111,9 @@ def unscored(transaction: Transaction, queue: str, fingerprint: str, limit: int)
     return [(int(row["number"]), json.loads(row["content"])) for row in rows]
 
 
-def keep_scores(transaction: Transaction, fingerprint: str, numbers: Sequence[int], scored: Sequence[ScoredDocument]) -> None:
+def keep_scores(
+    transaction: Transaction, fingerprint: str, numbers: Sequence[int], scored: Sequence[ScoredDocument]
+) -> None:
     """Store what a model says about documents, in place of what another one said."""
     transaction.many(
         "UPDATE documents SET scored_by = ?, usefulness = ?, answer = ?, suggestions = ? WHERE number = ?",

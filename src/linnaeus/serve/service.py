@@ -13,7 +13,8 @@ import anyio.to_thread
 
 from linnaeus.serve.metrics import Labels, Metrics
 from linnaeus.serve.models import ModelRegistry, ServedModel
-from linnaeus.serve.problems import ProblemError
+from linnaeus.serve.problems import NoStoreError, ProblemError
+from linnaeus.serve.review import Review
 from linnaeus.serve.settings import Settings
 
 __all__ = ["Service"]
@@ -28,7 +29,25 @@ class Service:
         self.settings = settings
         self.models = ModelRegistry(settings.folders)
         self.metrics = Metrics(str(os.getpid()) if settings.workers > 1 else None)
+        self._review = None if settings.store is None else Review(settings)
         self._waiting = 0
+
+    @property
+    def review(self) -> Review:
+        """Documents and verdicts; raises an error where the service has no store."""
+        if self._review is None:
+            raise NoStoreError("This service keeps no documents; start it with `linnaeus serve MODEL --store FOLDER`.")
+        return self._review
+
+    @property
+    def has_store(self) -> bool:
+        """Whether documents and verdicts are kept."""
+        return self._review is not None
+
+    def close(self) -> None:
+        """Close the store."""
+        if self._review is not None:
+            self._review.close()
 
     async def work(self, served: ServedModel, function: Callable[[float], T]) -> T:
         """Call a function with a deadline in a thread, one at a time for each model."""

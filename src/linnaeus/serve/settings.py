@@ -6,7 +6,7 @@ import json
 import os
 from dataclasses import asdict, dataclass
 
-from linnaeus.errors import check_number
+from linnaeus.errors import ParameterError, check_number
 
 __all__ = ["Settings"]
 
@@ -33,6 +33,20 @@ class Settings:
         Seconds between looks at the folders; 0 never reloads.
     workers : int, default=1
         Number of processes.
+    store : str, default=None
+        Folder in which documents, verdicts and jobs are kept; None keeps nothing.
+    database : str, default=None
+        URL of a PostgreSQL database to use in place of a SQLite file in ``store``.
+    control : float, default=0.05
+        Share of documents that are a random sample, on which accuracy is measured.
+    blind : float, default=0.02
+        Share of control documents whose coders see no suggestion.
+    double : float, default=0.05
+        Share of documents that two coders decide.
+    seed : int, default=0
+        Changes which documents are drawn for these shares.
+    lease_minutes : float, default=10.0
+        Minutes for which a document is kept for the coder who got it.
 
     Examples
     --------
@@ -47,12 +61,22 @@ class Settings:
     max_waiting: int = 64
     reload_every: float = 1.0
     workers: int = 1
+    store: str | None = None
+    database: str | None = None
+    control: float = 0.05
+    blind: float = 0.02
+    double: float = 0.05
+    seed: int = 0
+    lease_minutes: float = 10.0
 
     def __post_init__(self) -> None:
         for name in ("max_bytes", "max_documents", "max_waiting", "workers"):
             check_number(name, getattr(self, name), least=1, whole=True)
         check_number("timeout", self.timeout, least=0.001)
         check_number("reload_every", self.reload_every, least=0)
+        check_number("lease_minutes", self.lease_minutes, above=0)
+        if self.database is not None and self.store is None:
+            raise ParameterError("--database needs --store FOLDER, where files of the service are kept.")
 
     def export(self) -> None:
         """Hand the settings to processes that are started from now on."""

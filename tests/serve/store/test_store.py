@@ -217,7 +217,7 @@ def test_erased_texts_are_gone_and_verdicts_stay(store) -> None:
 
 def test_a_transaction_that_fails_leaves_nothing(store) -> None:
     fill(store, 1)
-    with pytest.raises(VerdictError), store.write() as t:
+    with pytest.raises(VerdictError), store.write() as t:  # noqa: PT012
         add_verdict(t, QUEUE, NewVerdict("1", "d0", "anna", "accept", labels=["A"]))
         raise VerdictError("no")
     assert state(store) == ("open", None)

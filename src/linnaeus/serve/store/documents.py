@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from linnaeus.errors import ParameterError, check_number
+from linnaeus.errors import LinnaeusError, ParameterError, check_number
 from linnaeus.serve.store.database import Row, Transaction
 
 __all__ = [
@@ -40,7 +40,7 @@ PENDING = ("open", "partly")
 UNSCORED = -1e30  # usefulness of a document that no model has scored
 
 
-class UnknownDocumentError(KeyError):
+class UnknownDocumentError(LinnaeusError):
     """A request names a document that the queue does not have."""
 
 
@@ -163,7 +163,9 @@ def erase_text(transaction: Transaction, queue: str, id: str) -> bool:
     """Delete the text of a document and what was derived from it; verdicts stay. False if it has none already."""
     row = document_row(transaction, queue, id)
     transaction.rows("DELETE FROM texts WHERE document = ?", (row["number"],))
-    transaction.rows("UPDATE documents SET suggestions = NULL, pending = 0 WHERE number = ?", (row["number"],))
+    transaction.rows(
+        "UPDATE documents SET suggestions = NULL, pending = 0, erased = 1 WHERE number = ?", (row["number"],)
+    )
     transaction.rows("DELETE FROM leases WHERE document = ?", (row["number"],))
     return row["content"] is not None
 

@@ -34,7 +34,9 @@ class Postgres:
         try:
             import psycopg
         except ImportError:
-            raise ParameterError("--database needs psycopg; install it with pip install 'linnaeus[postgres]'.") from None
+            raise ParameterError(
+                "--database needs psycopg; install it with pip install 'linnaeus[postgres]'."
+            ) from None
         self._url = url
         self._idle: queue.LifoQueue[psycopg.Connection] = queue.LifoQueue()
         try:

@@ -37,7 +37,7 @@ def next_documents(
     """Documents for a coder, those that the coder has already first; all are leased until ``minutes`` from now."""
     now = time.time()
     free = _FREE if subtree is None else _FREE + _UNDER
-    values = [queue, coder, coder, coder, now] + ([] if subtree is None else [subtree])
+    values: list[str | float] = [queue, coder, coder, coder, now, *([] if subtree is None else [subtree])]
     held = transaction.rows(
         f"SELECT d.*, l.until FROM documents d JOIN leases l ON l.document = d.number "
         f"WHERE l.coder = ? AND l.until > ? AND {free} ORDER BY l.place, d.number LIMIT ?",
@@ -63,7 +63,8 @@ def next_documents(
 def _best(transaction: Transaction, free: str, values: list[str | float], control: bool) -> Row | None:
     order = "d.place" if control else "d.usefulness DESC, d.number"
     found = transaction.rows(
-        f"SELECT d.* FROM documents d WHERE d.control = {int(control)} AND {free} AND NOT {_HELD} ORDER BY {order} LIMIT 1",
+        f"SELECT d.* FROM documents d WHERE d.control = {int(control)} AND {free} AND NOT {_HELD} "
+        f"ORDER BY {order} LIMIT 1",
         values,
     )
     return found[0] if found else None

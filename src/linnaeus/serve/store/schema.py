@@ -29,6 +29,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             state TEXT NOT NULL,
             pending INTEGER NOT NULL,
             flagged INTEGER NOT NULL,
+            erased INTEGER NOT NULL DEFAULT 0,
             final TEXT,
             scored_by TEXT,
             usefulness DOUBLE PRECISION NOT NULL,
@@ -116,7 +117,9 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 )
 
 
-def migrate(transaction: Transaction, serial: str, name: str, migrations: tuple[tuple[str, ...], ...] = MIGRATIONS) -> None:
+def migrate(
+    transaction: Transaction, serial: str, name: str, migrations: tuple[tuple[str, ...], ...] = MIGRATIONS
+) -> None:
     """Bring the tables to the present version; refuses those of a later one.
 
     Parameters

@@ -91,8 +91,8 @@ def add_verdict(transaction: Transaction, queue: str, verdict: NewVerdict) -> St
         return StoredVerdict(verdict.key, int(before["number"]), document["state"], True, before)
     undone = _undone(transaction, document, verdict)
     row = transaction.rows(
-        "INSERT INTO verdicts (key, document, coder, kind, labels, shown, answer, model, taxonomy, rank, seconds, note, "
-        "undoes, adjudication, time) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING *",
+        "INSERT INTO verdicts (key, document, coder, kind, labels, shown, answer, model, taxonomy, rank, seconds, "
+        "note, undoes, adjudication, time) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING *",
         (
             *(verdict.key, document["number"], verdict.coder, verdict.kind, labels),
             None if verdict.shown is None else json.dumps(verdict.shown),
@@ -102,9 +102,7 @@ def add_verdict(transaction: Transaction, queue: str, verdict: NewVerdict) -> St
     )[0]
     state = _derive(transaction, document, verdict.coder)
     if verdict.decides:
-        transaction.rows(
-            "DELETE FROM leases WHERE document = ? AND coder = ?", (document["number"], verdict.coder)
-        )
+        transaction.rows("DELETE FROM leases WHERE document = ? AND coder = ?", (document["number"], verdict.coder))
     return StoredVerdict(verdict.key, int(row["number"]), state, False, row)
 
 
@@ -187,7 +185,7 @@ def _decided(row: Row) -> bool:
 
 
 def _state(decisions: Sequence[Row], needed: int) -> tuple[str, str | None]:
-    """The state of a document and its final labels: those of the last adjudication, or those that all coders agree on."""
+    """The state of a document and its final labels: of the last adjudication, or those that all coders agree on."""
     final = [row for row in decisions if row["adjudication"]][-1:]
     if not final:
         if len(decisions) < needed:

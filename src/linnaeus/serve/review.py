@@ -1,0 +1,197 @@
+"""Work of coders on documents of queues: what is kept about them, and the models that suggest labels."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+
+from linnaeus.answering.documents import fields_of, node_meant
+from linnaeus.data.readers import read_dataset
+from linnaeus.errors import DataError, LinnaeusError, StoreError
+from linnaeus.serve.scoring import ScoredDocument, dataset_of, keep_scores, score_documents, unscored
+from linnaeus.serve.store import documents as stored
+from linnaeus.serve.store.database import Row, Transaction, open_database
+from linnaeus.serve.store.documents import NewDocument, Shares
+from linnaeus.serve.store.verdicts import NewVerdict, StoredVerdict, add_verdict
+
+if TYPE_CHECKING:
+    from linnaeus.data import Dataset
+    from linnaeus.serve.models import ServedModel
+    from linnaeus.serve.settings import Settings
+
+__all__ = ["Review", "documents_of"]
+
+AT_ONCE = 256  # documents that are scored together
+_ONLY_PEOPLE = 1e30  # usefulness of a document that the model cannot take
+
+
+class Review:
+    """The store of a service, and what is done with it.
+
+    Parameters
+    ----------
+    settings : Settings
+        ``store`` is the folder, which is created; ``database`` the URL of a PostgreSQL database to use instead of a
+        SQLite file in the folder.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        assert settings.store is not None
+        self.folder = Path(settings.store)
+        self.shares = Shares(settings.control, settings.blind, settings.double, settings.seed)
+        self.lease_minutes = settings.lease_minutes
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"{self.folder} cannot be made a folder for the store: {error.strerror}.") from None
+        self.database = open_database(self.folder, settings.database)
+
+    def read(self) -> contextlib.AbstractContextManager[Transaction]:
+        """A transaction that only reads."""
+        return self.database.read()
+
+    @contextlib.contextmanager
+    def change(self) -> Iterator[Transaction]:
+        """A transaction that writes; at its end everything is on disk."""
+        with self.database.write() as transaction:
+            yield transaction
+
+    def close(self) -> None:
+        """Close the database."""
+        self.database.close()
+
+    # -- documents -----------------------------------------------------------------------------------------------------
+
+    def add(self, served: ServedModel, documents: Sequence[NewDocument]) -> tuple[int, int]:
+        """Add documents to the queue of a model, and score them; returns how many are new, and how many are known.
+
+        Parameters
+        ----------
+        served : ServedModel
+            The model, which has to be able to take the documents.
+        documents : sequence of NewDocument
+            The documents, as of `documents_of`.
+
+        Returns
+        -------
+        tuple of int
+            The numbers of documents that were added, and that the queue had already.
+        """
+        dataset_of(served, [document.content for document in documents])  # raises what the model cannot take
+        named = [_with_names(served, document) for document in documents]
+        with self.change() as transaction:
+            added, n_known = stored.add_documents(transaction, served.name, named, self.shares)
+        for _ in range(0, len(added), AT_ONCE):
+            self.score(served)
+        return len(added), n_known
+
+    def score(self, served: ServedModel) -> int:
+        """Score some of the documents that the model has not scored yet; returns how many."""
+        with self.read() as transaction:
+            waiting = unscored(transaction, served.name, served.fingerprint, AT_ONCE)
+        if not waiting:
+            return 0
+        numbers, contents = [number for number, _ in waiting], [content for _, content in waiting]
+        try:
+            scored = score_documents(served, contents)
+        except LinnaeusError:  # a model of other fields than the one before; find the documents it cannot take
+            scored = [_scored_alone(served, content) for content in contents]
+        with self.change() as transaction:
+            keep_scores(transaction, served.fingerprint, numbers, scored)
+        return len(numbers)
+
+    def read_file(self, served: ServedModel, content: bytes, name: str, format: str | None) -> list[NewDocument]:
+        """Documents of a file in any format that `read_dataset` reads."""
+        with tempfile.TemporaryDirectory(dir=self.folder) as folder:
+            path = Path(folder) / f"file{Path(name).suffix[:20]}"
+            path.write_bytes(content)
+            try:
+                data = read_dataset(
+                    path, format, taxonomy=served.taxonomy, usual_text=fields_of(served.model), labelled=False
+                )
+            except LinnaeusError as error:
+                raise DataError(str(error).replace(str(path), name)) from None
+            return documents_of(data, name)
+
+    # -- verdicts ------------------------------------------------------------------------------------------------------
+
+    def verdicts(self, served: ServedModel, verdicts: Sequence[NewVerdict]) -> list[StoredVerdict]:
+        """Store verdicts, all or none of them; they are on disk when this returns."""
+        with self.change() as transaction:
+            return [add_verdict(transaction, served.name, verdict) for verdict in verdicts]
+
+    def named_labels(self, served: ServedModel, labels: Sequence[str]) -> list[str]:
+        """Labels by the names of their nodes, each once."""
+        return list(dict.fromkeys(node_meant(served.taxonomy, label) for label in labels))
+
+
+def documents_of(data: Dataset, source: str | None = None) -> list[NewDocument]:
+    """The documents of a data set, for `Review.add`.
+
+    Parameters
+    ----------
+    data : Dataset
+        Documents, with or without ids and labels.
+    source : str, default=None
+        Where they come from; default: the file that was read.
+
+    Returns
+    -------
+    list of NewDocument
+        The documents.
+
+    Examples
+    --------
+    >>> from linnaeus.data import Dataset
+    >>> documents_of(Dataset(fields={"text": ["a goal"]}, ids=["d1"]))[0].content
+    {'text': 'a goal'}
+    """
+    contents: list[dict[str, object]]
+    if data.sequences is not None:
+        contents = [{"text": sequence} for sequence in data.sequences]
+    elif data.fields is not None:
+        names = list(data.fields)
+        rows = zip(*data.fields.values(), strict=True)
+        contents = [
+            {"text": row[0]} if len(names) == 1 else {"fields": dict(zip(names, row, strict=True))} for row in rows
+        ]
+    else:
+        X = data.X.toarray() if isinstance(data.X, sparse.csr_array) else np.asarray(data.X)
+        contents = [{"vector": row} for row in X.astype(np.float64).tolist()]
+    labels = data.labels or [[] for _ in contents]
+    ids: Sequence[str | None] = data.ids or [None] * len(contents)
+    return [
+        NewDocument(content, id=id_, labels=row or None, source=source or data.source)
+        for content, id_, row in zip(contents, ids, labels, strict=True)
+    ]
+
+
+def _with_names(served: ServedModel, document: NewDocument) -> NewDocument:
+    """A document whose labels are names of nodes, where they are nodes; others stay as they are."""
+    if document.labels is None:
+        return document
+    found = [served.taxonomy.lookup(label) for label in document.labels]
+    names = [
+        str(served.taxonomy.names[v]) if v is not None else label
+        for v, label in zip(found, document.labels, strict=True)
+    ]
+    return NewDocument(document.content, document.id, names, document.source, document.assigned)
+
+
+def _scored_alone(served: ServedModel, content: stored.Content) -> ScoredDocument:
+    try:
+        return score_documents(served, [content])[0]
+    except LinnaeusError:
+        return ScoredDocument(_ONLY_PEOPLE, [], [], [])
+
+
+def parsed(row: Row, name: str) -> list[str] | None:
+    """A column that holds JSON."""
+    return None if row[name] is None else json.loads(row[name])

@@ -1,0 +1,228 @@
+"""Addresses for coders: documents of a queue, what to decide next, and verdicts.
+
+A queue has the name of a model; the parameter ``model`` names it, by default the first model that is served. Ids of
+documents are parameters of the query, since they may have slashes.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated
+
+import anyio.to_thread
+from fastapi import APIRouter, Body, Query
+from fastapi import Request as HttpRequest
+from starlette.responses import Response
+
+from linnaeus.answering.documents import node_meant
+from linnaeus.serve.problems import PROBLEMS, as_json, request_id
+from linnaeus.serve.review import parsed
+from linnaeus.serve.review_schemas import (
+    AddDocuments,
+    Added,
+    Coder,
+    DocumentAnswer,
+    DocumentList,
+    DocumentState,
+    Erased,
+    Identifier,
+    NewVerdicts,
+    NextDocuments,
+    Release,
+    Released,
+    VerdictResults,
+)
+from linnaeus.serve.service import Service
+from linnaeus.serve.store import queue
+from linnaeus.serve.store.database import Row
+from linnaeus.serve.store.documents import (
+    UNSCORED,
+    Listing,
+    NewDocument,
+    content_of,
+    document_row,
+    erase_text,
+    list_documents,
+)
+from linnaeus.serve.store.verdicts import NewVerdict, history
+
+__all__ = ["router"]
+
+Model = Annotated[str | None, Query(max_length=100, description="The model whose queue is meant; default: the first.")]
+Subtree = Annotated[str | None, Query(max_length=2000, description="Only documents answered at or below this node.")]
+_FILE = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            kind: {"schema": {"type": "string"}}
+            for kind in ("text/csv", "application/x-ndjson", "application/octet-stream")
+        },
+    }
+}
+
+
+def router(service: Service) -> APIRouter:
+    """The addresses of documents, queue and verdicts."""
+    api = APIRouter(prefix="/api/v1", tags=["coding"], responses=PROBLEMS)
+
+    @api.post("/documents", response_model=Added)
+    async def add(http: HttpRequest, request: Annotated[AddDocuments, Body()], model: Model = None) -> Response:
+        """Add documents to a queue; those whose id it has already are left as they are."""
+        service.check_number(len(request.documents))
+        documents = [
+            NewDocument(one.content, one.id, one.labels, one.source, one.assigned) for one in request.documents
+        ]
+        return await added(http, model, documents)
+
+    @api.post("/documents/file", response_model=Added, openapi_extra=_FILE)
+    async def add_file(
+        http: HttpRequest,
+        model: Model = None,
+        name: Annotated[str, Query(max_length=200, description="Name of the file, kept as the source.")] = "file",
+        format: Annotated[str | None, Query(max_length=50, description="Default: recognised from the content.")] = None,
+    ) -> Response:
+        """Add the documents of a file: CSV, TSV, JSON lines, Excel, or another format that `linnaeus` reads."""
+        review, served, content = service.review, service.models.get(model), await http.body()
+        documents = await anyio.to_thread.run_sync(partial(review.read_file, served, content, name, format))
+        return await added(http, model, documents)
+
+    async def added(http: HttpRequest, model: str | None, documents: list[NewDocument]) -> Response:
+        review, served = service.review, service.models.get(model)
+        n_added, n_known = await service.work(served, lambda _: review.add(served, documents))
+        return _json(http, queue=served.name, added=n_added, known=n_known)
+
+    @api.get("/documents", response_model=DocumentList)
+    def documents(
+        http: HttpRequest,
+        model: Model = None,
+        state: DocumentState | None = None,
+        coder: Annotated[Coder | None, Query(description="Only documents that this coder decided.")] = None,
+        subtree: Subtree = None,
+        flagged: bool | None = None,
+        offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
+        limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    ) -> Response:
+        """Documents of a queue, in the order in which they were added."""
+        review, served = service.review, service.models.get(model)
+        under = None if subtree is None else node_meant(served.taxonomy, subtree)
+        with review.read() as transaction:
+            total, rows = list_documents(transaction, served.name, Listing(state, coder, under, flagged, offset, limit))
+        after = offset + limit if offset + limit < total else None
+        shown = [_brief(row) for row in rows]
+        return _json(http, queue=served.name, total=total, offset=offset, next_offset=after, documents=shown)
+
+    @api.get("/documents/one", response_model=DocumentAnswer)
+    def document(http: HttpRequest, id: Annotated[Identifier, Query()], model: Model = None) -> Response:
+        """A document with all verdicts on it."""
+        review, served = service.review, service.models.get(model)
+        with review.read() as transaction:
+            row = document_row(transaction, served.name, id)
+            verdicts = [_verdict(one) for one in history(transaction, row["number"])]
+        return _json(http, queue=served.name, model=served.reference, document=_whole(row), history=verdicts)
+
+    @api.post("/documents/erase", response_model=Erased)
+    def erase(http: HttpRequest, id: Annotated[Identifier, Query()], model: Model = None) -> Response:
+        """Delete the text of a document; its verdicts stay."""
+        review, served = service.review, service.models.get(model)
+        with review.change() as transaction:
+            return _json(http, erased=erase_text(transaction, served.name, id))
+
+    @api.get("/queue/next", response_model=NextDocuments)
+    async def next_documents(
+        http: HttpRequest,
+        coder: Annotated[Coder, Query()],
+        model: Model = None,
+        subtree: Subtree = None,
+        limit: Annotated[int, Query(ge=1, le=50, description="Largest number of documents.")] = 1,
+    ) -> Response:
+        """The documents that a coder has, then the most useful ones and random control documents that nobody has."""
+        review, served = service.review, service.models.get(model)
+        under = None if subtree is None else node_meant(served.taxonomy, subtree)
+        await service.work(served, lambda _: review.score(served))
+
+        def handed_out() -> tuple[list[dict[str, object]], int]:
+            with review.change() as transaction:
+                rows = queue.next_documents(
+                    transaction,
+                    served.name,
+                    coder,
+                    subtree=under,
+                    limit=limit,
+                    control_share=review.shares.control,
+                    minutes=review.lease_minutes,
+                )
+                whole = [{**document_row(transaction, served.name, row["id"]), "until": row["until"]} for row in rows]
+                return [_whole(row) for row in whole], queue.remaining(transaction, served.name, coder, under)
+
+        shown, n_left = await anyio.to_thread.run_sync(handed_out)
+        return _json(http, queue=served.name, model=served.reference, documents=shown, remaining=n_left)
+
+    @api.post("/queue/release", response_model=Released)
+    def release(http: HttpRequest, request: Annotated[Release, Body()], model: Model = None) -> Response:
+        """Give documents back, so that others can get them."""
+        review, served = service.review, service.models.get(model)
+        with review.change() as transaction:
+            n = queue.release(transaction, served.name, request.coder, request.ids)
+        return _json(http, released=n)
+
+    @api.post("/verdicts", response_model=VerdictResults)
+    def verdicts(http: HttpRequest, request: Annotated[NewVerdicts, Body()], model: Model = None) -> Response:
+        """Store verdicts, all of them or none; one whose key is known is not stored again."""
+        review, served = service.review, service.models.get(model)
+        service.check_number(len(request.verdicts))
+        given = [
+            NewVerdict(
+                **one.model_dump(exclude={"labels"}),
+                labels=None if one.labels is None else review.named_labels(served, one.labels),
+                taxonomy=served.taxonomy.fingerprint,
+            )
+            for one in request.verdicts
+        ]
+        results = [
+            {"key": one.key, "number": one.number, "stored": not one.repeated, "state": one.state}
+            for one in review.verdicts(served, given)
+        ]
+        return _json(http, queue=served.name, results=results)
+
+    return api
+
+
+def _brief(row: Row) -> dict[str, object]:
+    hidden = bool(row["blind"]) and row["state"] in ("open", "partly")
+    return {
+        "id": row["id"],
+        "state": row["state"],
+        "labels": parsed(row, "final"),
+        "given": parsed(row, "given"),
+        "answer": None if hidden else parsed(row, "answer"),
+        **{name: bool(row[name]) for name in ("control", "blind", "double", "flagged")},
+        "erased": bool(row["erased"]),
+        "assigned": row["assigned"],
+        "source": row["source"],
+        "usefulness": None if row["usefulness"] == UNSCORED else row["usefulness"],
+    }
+
+
+def _whole(row: Row) -> dict[str, object]:
+    hidden = bool(row["blind"]) and row["state"] in ("open", "partly")
+    return {
+        **_brief(row),
+        **(content_of(row) or {}),
+        "suggestions": None if hidden else parsed(row, "suggestions"),
+        "scored_by": row["scored_by"],
+        "lease_until": row.get("until"),
+    }
+
+
+def _verdict(row: Row) -> dict[str, object]:
+    same = ("number", "key", "coder", "kind", "model", "taxonomy", "rank", "seconds", "note", "time", "counts")
+    return {
+        **{name: row[name] for name in same},
+        **{name: parsed(row, name) for name in ("labels", "shown", "answer")},
+        "undoes": row["undoes_key"],
+        "adjudication": bool(row["adjudication"]),
+    }
+
+
+def _json(http: HttpRequest, **content: object) -> Response:
+    return Response(as_json({"request_id": request_id(http), **content}), media_type="application/json")
