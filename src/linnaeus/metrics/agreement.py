@@ -38,7 +38,7 @@ def kappa_nodes(first: object, second: object, taxonomy: Taxonomy | None = None)
     --------
     >>> tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"], ["B", "BA"]])
     >>> round(kappa_nodes(["AA", "AB", "BA"], ["AA", "AA", "BA"], tax), 3)
-    0.727
+    0.722
     """
     pair = as_pair(first, second, need_taxonomy(taxonomy)).closed()
     used = len(np.union1d(pair.Y.indices, pair.H.indices))
