@@ -75,6 +75,7 @@ FILES = {
     "json": '{"linnaeus": {"root": null}, "children": [{"id": 1, "name": "S", "children": [{"id": 2, "name": "T"}]}]}',
     "records": '[{"id": "S", "parent": null}, {"id": "T", "parent": "S", "name": "x"}, {"id": "U", "parent": ["T"]}]',
     "dictionary": '{"Sports": {"Tennis": {}, "Football": ["A", "B"]}, "Science": "Physics"}',
+    "yaml": "---\n- id: 1\n  full_name: Sports\n- id: 2\n  full_name: 'Sports > Tennis'\n  altLabel: {de: [x]} # z\n",
     "lshtc": "1 2\n1 3\n2 4\n3 4\n",
     "children": "Root\tA\tB\nA\tC\tD\nB\tE\n",
     "codes": "comp.sys.mac\tApple\ncomp.sys.ibm\nalt.atheism\n",

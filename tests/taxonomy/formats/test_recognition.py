@@ -21,6 +21,8 @@ SAMPLES = [
     ("obo", "[Term]\nid: X\n"),
     ("json", ' \n {"A": {}}'),
     ("json", '["A", "B"]'),
+    ("yaml", "---\n- id: 1\n  full_name: Sports\n"),
+    ("yaml", "- id: S\n  parent:\n"),
     ("arff", "% comment\n@relation x\n"),
     ("edges", "parent\tchild\nA\tB\n"),
     ("edges", "id,parent,name\nA,,x\n"),

@@ -70,6 +70,7 @@ FORMATS = {
     "paths": Format("one path per line as CSV", "paths", (".paths.csv", ".paths.tsv", ".paths")),
     "indented": Format("indented outline", "indented", (".txt",)),
     "json": Format("nested JSON", "nested", (".json",), "json"),
+    "yaml": Format("YAML, as nested JSON or a list of objects", "nested", (".yml", ".yaml")),
     "lshtc": Format("LSHTC: 'parent child' with a space", "lines", ("cat_hier.txt",)),
     "children": Format("a parent and its children per line, with tabs", "lines", (".taxonomy",)),
     "codes": Format("codes such as 1.1.2 or 112, one per line, with titles", "codes", (".codes",)),

@@ -1,17 +1,19 @@
-"""Nested JSON in its usual forms:
+"""Nested JSON, and YAML of the same content, in their usual forms:
 
     {"Sports": {"Tennis": {}, "Football": {}}}                       dictionaries of dictionaries (or of lists of names)
     ["Sports", {"Science": ["Physics"]}]                             lists
     {"id": "S", "name": "Sports and games", "children": []}          objects that describe a node, alone or in a list
     [{"id": "S", "parent": null}, {"id": "T", "parent": "S"}]        objects that name their parents
+    [{"id": "T", "full_name": "Sports > Tennis"}, ...]                objects that give their whole path
     {"Tennis": "Sports", "Football": "Sports"}                       one flat object: child and parent
 
 An object *describes* one node if it has a name (``id``, ``name``, ...) or is the value of a key that is its name;
 otherwise its keys are names and its values are the nodes below them. A described node may name its parents (``parent``,
 ``broader``) and contain its children (``children``, ``narrower``); both are used, and values that cannot be interpreted
 are an error. Keys such as ``altLabel`` and ``definition`` are texts of a described node: a text, a list of texts, or an
-object with a language for each. The same name under two parents is one node with two parents; with ``names="path"`` it
-is two nodes.
+object with a language for each. Where the objects of a list give whole paths (``full_name``, ``path``), the parent of a
+node is the object with the nearest path above it. The same name under two parents is one node with two parents; with
+``names="path"`` it is two nodes.
 """
 
 from __future__ import annotations
@@ -24,9 +26,11 @@ from typing import NamedTuple
 from linnaeus.errors import ParameterError, TaxonomyError
 from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
 from linnaeus.taxonomy.formats.text_columns import KEYS, beside_label, text_column
+from linnaeus.taxonomy.names import PATH_MARKS
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.taxonomy.texts import NodeText
 from linnaeus.typing import JSON
+from linnaeus.yaml_text import parse_yaml
 
 __all__ = [
     "CHILDREN",
@@ -45,12 +49,13 @@ HOLDS_TEXTS = True
 
 
 def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
-    """Names and pairs of nested JSON."""
+    """Names and pairs of nested JSON or YAML."""
     draft = Draft(source, repeats=True)
     try:
-        _take_all(_load(text, draft), draft, text, options)
+        content = parse_yaml(text, source, TaxonomyError) if format == "yaml" else _load(text, draft)
+        _take_all(content, draft, text, options)
     except RecursionError:
-        raise draft.error("nested too deeply for the JSON reader; use 'edges' or 'indented'.") from None
+        raise draft.error("nested too deeply for the reader; use 'edges' or 'indented'.") from None
     return draft
 
 
@@ -58,7 +63,10 @@ def _take_all(content: JSON, draft: Draft, text: str, options: FormatOptions) ->
     note_of(content, remove=True)
     walk = _Walk(draft, text, options.choose("names", ("name", "path")) == "path")
     flat = child_to_parent(content)
-    if flat is None:
+    if (described := _by_paths(content, draft, text)) is not None:
+        draft.root = None  # paths do not write what is above them
+        walk.down(iter(described))
+    elif flat is None:
         walk.down(members(content, draft))
     else:
         walk.down(Member(name, parents=() if above in (None, "") else (str(above),)) for name, above in flat.items())
@@ -166,7 +174,11 @@ def note_of(content: JSON, *, remove: bool = False) -> dict[str, JSON]:
 
 
 def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
-    """Objects with ``name, label, children``; descendants of a node with several parents are written once."""
+    """JSON objects with ``name, label, children``, the descendants of a node with several parents once; in YAML a list
+    of objects with ``id, label, parents``.
+    """
+    if format == "yaml":
+        return "---\n" + "".join(f"- {_one_line(taxonomy, v)}\n" for v in range(taxonomy.n_nodes))
     if int(taxonomy.depth.max(initial=0)) > 300:
         raise TaxonomyError(
             "The taxonomy is deeper than 300 levels, too deep for nested JSON; use 'edges' or 'indented'."
@@ -189,10 +201,20 @@ def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
     return json.dumps({"children": tops}, ensure_ascii=False, indent=1) + "\n"
 
 
+def _one_line(taxonomy: Taxonomy, v: int) -> str:
+    made: dict[str, JSON] = {"id": taxonomy.names[v]}
+    if taxonomy.display_labels is not None and taxonomy.display_labels[v]:
+        made["label"] = taxonomy.display_labels[v]
+    made["parents"] = taxonomy.names[taxonomy.parents(v)].tolist()
+    made |= _written_texts(beside_label(taxonomy, v))
+    return "\n  ".join(f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in made.items())
+
+
 # The first key present is the name of the node; another one of them is the display label.
 NAMES = ("id", "@id", "uri", "iri", "child", "name", "label", "prefLabel", "title", "text")
 SHOWN = ("label", "prefLabel", "name", "title", "text")
 PARENTS = ("parent", "parents", "parent_id", "parentId", "broader")
+PATHS = ("full_name", "fullName", "full_path", "path")
 CHILDREN = ("children", "narrower", "subcategories", "nodes")
 
 
@@ -215,6 +237,35 @@ def child_to_parent(content: JSON) -> dict[str, JSON] | None:
         return None
     flat = all(value is None or _is_name(value) for value in content.values())
     return content if flat and any(value is not None for value in content.values()) else None
+
+
+def _by_paths(content: JSON, draft: Draft, text: str) -> list[Member] | None:
+    """The nodes of a list of objects that give their whole paths; None if the content is something else."""
+    if not isinstance(content, list) or not all(isinstance(item, dict) for item in content):
+        return None
+    objects = [item for item in content if isinstance(item, dict)]
+    word = next((word for word in PATHS if objects and all(isinstance(item.get(word), str) for item in objects)), None)
+    if word is None or any(key in item for item in objects for key in (*PARENTS, *CHILDREN)):
+        return None
+    paths = [str(item[word]) for item in objects]
+    mark = next((mark for mark in PATH_MARKS if any(mark in path for path in paths)), " > ")
+    found = [
+        _described({k: v for k, v in item.items() if k != word} or {"id": item[word]}, None, draft) for item in objects
+    ]
+    owner: dict[str, str] = {}
+    for member, path in zip(found, paths, strict=True):
+        if owner.setdefault(path, member.name) != member.name:
+            raise draft.error(f"{owner[path]!r} and {member.name!r} have the same path {path!r}.", _line(text, path))
+    placed = []
+    for member, path in zip(found, paths, strict=True):
+        above, _, last = path.rpartition(mark)
+        if above and above not in owner:
+            draft.gaps.append(member.name)
+        while above and above not in owner:
+            above = above.rpartition(mark)[0]
+        parents = (owner[above],) if above else ()
+        placed.append(member._replace(label=member.label or (last if last != member.name else ""), parents=parents))
+    return placed
 
 
 def members(content: JSON, draft: Draft) -> Iterator[Member]:

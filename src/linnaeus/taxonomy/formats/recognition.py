@@ -24,6 +24,7 @@ _TRIPLE_END = re.compile(r"\.\s*#")
 _TURTLE = re.compile(r"^\s*(@prefix|@base|prefix\s+\S*:\s*<|base\s+<)", re.IGNORECASE | re.MULTILINE)
 # A statement that begins with an IRI (XML tags have no colon, and only tags follow them): ``<urn:a> a <urn:B> .``
 _STATEMENT = re.compile(r"(<[^<>\s:#]*[:#][^<>\s]*>|_:\S+)\s+(a\s|<[^<>\s:#]*[:#][^<>\s]*>\s)")
+_YAML = re.compile(r"---(\s|$)|- [\w\"'-]+:(\s|$)")  # the start of a document, or an object in a list
 _JSON_LD = re.compile(r'"@(?:context|graph|id)"\s*:')
 SKOS = "http://www.w3.org/2004/02/skos/core"
 LINES = 2000  # number of lines examined
@@ -110,6 +111,8 @@ def _by_sign(text: str) -> str | None:
     content = [line for line in lines if line and not line.startswith(("#", "%", "!"))]
     if not content:
         return None
+    if _YAML.match(content[0]):
+        return "yaml"
     if content[0].startswith("format-version:") or "[Term]" in content:
         return "obo"
     if content[0].lower().startswith("@relation"):
