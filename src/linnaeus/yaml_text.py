@@ -237,4 +237,4 @@ class _Reader:
 def _without_comment(text: str) -> str:
     """A flow collection without a comment behind it."""
     end = max(text.rfind("]"), text.rfind("}")) + 1
-    return text[:end] if _COMMENT.fullmatch(text[end:]) else text
+    return text[:end] if text[end:].lstrip().startswith("#") else text

@@ -29,7 +29,7 @@ from linnaeus.taxonomy.texts import NodeText, TextCollector
 if TYPE_CHECKING:
     import pyoxigraph as ox
 
-__all__ = ["KNOWN_OPTIONS", "compose", "parse"]
+__all__ = ["KNOWN_OPTIONS", "compose", "parse", "prepared", "syntax_of"]
 
 KNOWN_OPTIONS = ("language", "names", "obsolete")
 HOLDS_TEXTS = True
@@ -88,11 +88,8 @@ def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
 def _statements(text: str, source: str, format: str) -> Iterator[_Statement]:
     import pyoxigraph as ox
 
-    if format == "rdf-xml":  # already decoded, whatever encoding is declared
-        text = _DECLARED.sub(r"\1\3", text, count=1)
-        _refuse_expansion(text, source)
     try:
-        for quad in ox.parse(text, format=_syntax(format), base_iri=OURS):
+        for quad in ox.parse(prepared(text, source, format), format=syntax_of(format), base_iri=OURS):
             subject, value = quad.subject, quad.object
             if isinstance(value, ox.Triple) or isinstance(subject, ox.Triple):
                 continue
@@ -105,6 +102,14 @@ def _statements(text: str, source: str, format: str) -> Iterator[_Statement]:
         if format == "json-ld" and "LoadDocumentCallback" in str(error.msg):
             raise Draft(source).error("the @context is at another address; expected it in the file.") from None
         raise Draft(source).error(f"not {format}: {error.msg}.", error.lineno or 0) from None
+
+
+def prepared(text: str, source: str, format: str) -> str:
+    """The text as the parser expects it: it is already decoded, whatever encoding an XML file declares."""
+    if format == "rdf-xml":
+        text = _DECLARED.sub(r"\1\3", text, count=1)
+        _refuse_expansion(text, source)
+    return text
 
 
 def _refuse_expansion(text: str, source: str) -> None:
@@ -317,11 +322,12 @@ def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
         targets = [ox.NamedNode(_iri(name)) for name in entry.replaced_by]
         triples += [ox.Triple(node, ox.NamedNode(REPLACED_BY[0]), target) for target in targets]
     prefixes = {"skos": SKOS} if format in ("turtle", "rdf-xml") else None
-    text = (ox.serialize(triples, format=_syntax(format), prefixes=prefixes) or b"").decode()
+    text = (ox.serialize(triples, format=syntax_of(format), prefixes=prefixes) or b"").decode()
     return f'{{"@graph": {text}}}\n' if format == "json-ld" else text
 
 
-def _syntax(format: str) -> ox.RdfFormat:
+def syntax_of(format: str) -> ox.RdfFormat:
+    """The syntax of a format in pyoxigraph."""
     import pyoxigraph as ox
 
     syntaxes = {"turtle": ox.RdfFormat.TURTLE, "rdf-xml": ox.RdfFormat.RDF_XML, "n-triples": ox.RdfFormat.N_TRIPLES}

@@ -1,0 +1,6 @@
+"""Revisions of a taxonomy: correspondences of two versions, what changed, and proposals where nobody says."""
+
+from linnaeus.revisions.compare import CHANGES, Change, Diff, compare
+from linnaeus.revisions.correspondence import Correspondence, Pair
+
+__all__ = ["CHANGES", "Change", "Correspondence", "Diff", "Pair", "compare"]

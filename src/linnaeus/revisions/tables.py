@@ -1,0 +1,376 @@
+"""Correspondences in files: tables, rules and RDF.
+
+    CSV, TSV, Excel     two columns of codes among others, found by their content: the column whose cells are mostly
+                        nodes of the old version and the one whose cells are mostly nodes of the new version. Cells may
+                        hold labels instead of codes, and several codes separated by ``;``, ``|`` or ``,``. Columns like
+                        "weight" or "kind" give these, rows with "no" in a column "confirmed" are dropped.
+    YAML, JSON          rules ``{rules: [{input: {...: a}, output: {...: [b, c]}}]}``, lists of objects, which are read
+                        as the rows of a table, or one object ``{a: b}``, ``{a: [b, c]}``
+    RDF                 SKOS matches, ``dcterms:isReplacedBy`` and ``replaces``, XKOS concept associations
+
+Codes are kept as they are given unless they stand for a node in another way (alias, unique label, last step of an IRI),
+so that codes that do not exist can be reported.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from linnaeus.errors import DataError, TaxonomyError, nearest, place
+from linnaeus.revisions.correspondence import Correspondence, Pair
+from linnaeus.taxonomy import Taxonomy
+from linnaeus.taxonomy.formats.recognition import recognise_text
+from linnaeus.taxonomy.formats.source import column_mark, decode, load, source_name, table
+from linnaeus.taxonomy.search import fold
+from linnaeus.typing import JSON
+from linnaeus.yaml_text import parse_yaml
+
+__all__ = ["Resolver", "matches", "read"]
+
+SKOS = "http://www.w3.org/2004/02/skos/core#"
+XKOS = "http://rdf-vocabulary.ddialliance.org/xkos#"
+DCT = "http://purl.org/dc/terms/"
+_MATCHES = {
+    "exactMatch": "exact",
+    "closeMatch": "close",
+    "broadMatch": "broad",
+    "narrowMatch": "narrow",
+    "relatedMatch": "close",
+}
+_INVERSE = {"broad": "narrow", "narrow": "broad"}
+OLD_WORDS = {"old", "from", "source", "input", "previous", "before", "former", "deleted"}
+NEW_WORDS = {"new", "to", "target", "output", "next", "after", "current", "replaced", "replacement"}
+WEIGHT_WORDS = {"weight", "share", "proportion", "percent", "percentage"}
+KIND_WORDS = {"kind", "relation", "match", "type", "relationship"}
+CONFIRMED = "confirmed"
+_KINDS = {
+    **dict.fromkeys(("exact", "exactmatch", "equal", "same", "1:1", "=", "equivalent", "full"), "exact"),
+    **dict.fromkeys(("close", "closematch", "partial", "part", "overlap", "related", "relatedmatch", "n:m"), "close"),
+    **dict.fromkeys(("broad", "broadmatch", "broader", "n:1", "<", "merged"), "broad"),
+    **dict.fromkeys(("narrow", "narrowmatch", "narrower", "1:n", ">", "split"), "narrow"),
+}
+LEAST_SHARE = 0.5  # of the cells of a column that must be codes of a version
+
+
+class Resolver:
+    """Names of nodes for what tables contain: names, aliases, unique labels, and IRIs that end with a name.
+
+    Examples
+    --------
+    >>> resolve = Resolver(Taxonomy.from_edges([("a", "b")], display_labels={"b": "Tennis"}))
+    >>> resolve("b"), resolve("tennis"), resolve("http://example.org/b"), resolve("c")
+    ('b', 'b', 'b', None)
+    """
+
+    def __init__(self, taxonomy: Taxonomy) -> None:
+        self.taxonomy = taxonomy
+        self._labels: dict[str, str | None] | None = None
+
+    def code(self, given: str) -> str | None:
+        """The node whose name or alias it is, or that an IRI ends with."""
+        tax = self.taxonomy
+        if given in tax.index_of:
+            return given
+        if given in tax.aliases:
+            return tax.aliases[given]
+        if "/" in given or "#" in given:
+            last = given.replace("#", "/").rstrip("/").rpartition("/")[2]
+            return last if last in tax.index_of else None
+        return None
+
+    def __call__(self, given: str) -> str | None:
+        """The node that a code or a unique label stands for, or None."""
+        return self.code(given) or self._by_label.get(fold(given))
+
+    @property
+    def _by_label(self) -> dict[str, str | None]:
+        if self._labels is None:
+            self._labels = {}
+            for v, name in enumerate(self.taxonomy.names):
+                key = fold(self.taxonomy.display(v))
+                self._labels[key] = None if key in self._labels else str(name)
+            self._labels.pop("", None)
+        return self._labels
+
+
+def read(
+    path: str | os.PathLike[str],
+    old: Taxonomy,
+    new: Taxonomy,
+    *,
+    columns: tuple[str, str] | None = None,
+    encoding: str | None = None,
+) -> Correspondence:
+    """Read a correspondence; see `Correspondence.read`."""
+    source = source_name(path)
+    text = decode(load(path), source, encoding)
+    if not text.strip():
+        raise DataError(f"{source}: the file is empty; expected a table of old and new codes.")
+    format = recognise_text(text)
+    reader = _Reader(source, Resolver(old), Resolver(new), columns)
+    if format in ("turtle", "rdf-xml", "n-triples", "json-ld"):
+        return matches(text, format, source, old, new)
+    if format == "yaml" or source.endswith((".yml", ".yaml")):
+        return reader.content(parse_yaml(text, source, DataError))
+    if text.lstrip()[0] in "{[":
+        try:
+            return reader.content(json.loads(text))
+        except ValueError as error:
+            raise DataError(f"{source}: not JSON: {error}.") from None
+    mark = column_mark(text)
+    if mark is None:
+        raise DataError(f"{source}: expected a table with a column of old and a column of new codes; got one column.")
+    try:
+        rows = list(table(text, mark, source))
+    except TaxonomyError as error:
+        raise DataError(str(error)) from None
+    return reader.rows([cells for _, cells in rows], [line for line, _ in rows])
+
+
+class _Reader:
+    def __init__(self, source: str, old: Resolver, new: Resolver, columns: tuple[str, str] | None) -> None:
+        self.source, self.old, self.new, self.columns = source, old, new, columns
+
+    def error(self, message: str, line: int = 0) -> DataError:
+        return DataError(f"{place(self.source, line or None)}: {message}")
+
+    # -- rules ---------------------------------------------------------------------------------------------------------
+
+    def content(self, content: JSON) -> Correspondence:
+        """Rules, a list of objects, or one object of old and new codes."""
+        if isinstance(content, dict) and isinstance(content.get("rules"), list):
+            return self.rules(content["rules"])
+        if isinstance(content, list) and content and all(isinstance(item, dict) for item in content):
+            if all("input" in item and "output" in item for item in content if isinstance(item, dict)):
+                return self.rules(content)
+            keys = list(dict.fromkeys(key for item in content if isinstance(item, dict) for key in item))
+            cells = [[_cell(item.get(key)) for key in keys] for item in content if isinstance(item, dict)]
+            return self.rows([keys, *cells], [0] * (len(cells) + 1))
+        if isinstance(content, dict):
+            pairs = [(str(key), name) for key, value in content.items() for name in _scalars(value) or [""]]
+            return self.made((old, new, "", 1.0) for old, new in pairs)
+        raise self.error("expected rules, a list of objects or one object of old and new codes.")
+
+    def rules(self, rules: JSON) -> Correspondence:
+        """Rules with ``input`` and ``output``, each an object that holds codes, or a code."""
+        assert isinstance(rules, list)
+        found: list[tuple[str, str, str, float]] = []
+        conditions = 0
+        for number, rule in enumerate(rules, 1):
+            if not isinstance(rule, dict) or "input" not in rule or "output" not in rule:
+                raise self.error(f"rule {number} is not an object with 'input' and 'output'.")
+            given, made = _scalars(rule["input"]), _scalars(rule["output"])
+            codes = [code for code in given if self.old.code(code) is not None] or given[:1]
+            if not codes:
+                raise self.error(f"rule {number} has no code in its input.")
+            conditions += len(given) > len(codes)
+            known = [code for code in made if self.new.code(code) is not None]
+            found += [(code, target, "", 1.0) for code in codes for target in (known or made or [""])]
+        notes = [f"{conditions:,} rules have further conditions, which are not read."] if conditions else []
+        return self.made(found, notes=notes)
+
+    # -- tables --------------------------------------------------------------------------------------------------------
+
+    def rows(self, rows: list[list[str]], lines: Sequence[int]) -> Correspondence:
+        """The pairs of a table whose first row may be a header."""
+        width = max(len(row) for row in rows)
+        rows = [row + [""] * (width - len(row)) for row in rows]
+        i, j = self._columns(rows, width)
+        head = rows[0]
+        header = not self._known(head[i], self.old) and not self._known(head[j], self.new) and len(rows) > 1
+        names = [cell if header else str(k + 1) for k, cell in enumerate(head)]
+        words = [set(fold(name).split()) if header else set() for name in names]
+        others = [k for k in range(width) if k not in (i, j)]
+        weight = next((k for k in others if words[k] & WEIGHT_WORDS), None)
+        kind = next((k for k in others if words[k] & KIND_WORDS), None)
+        confirmed = next((k for k in others if header and fold(names[k]) == CONFIRMED), None)
+        found: list[tuple[str, str, str, float]] = []
+        rejected = unconfirmed = 0
+        for row, line in list(zip(rows, lines, strict=True))[header:]:
+            if confirmed is not None and fold(row[confirmed]) in ("no", "n", "false", "0", "nein", "non"):
+                rejected += 1
+                continue
+            unconfirmed += confirmed is not None and not row[confirmed]
+            olds, news = self._parts(row[i], self.old), self._parts(row[j], self.new)
+            if not olds:
+                if news:
+                    continue  # a new node without an old one
+                raise self.error(f"the row has no code in the column {names[i]!r}.", line)
+            share = 1.0 if weight is None else self._weight(row[weight], line)
+            said = "" if kind is None else _KINDS.get(row[kind].casefold().replace("skos:", "").strip(), "")
+            found += [(a, b, said, share) for a in olds for b in (news or [""])]
+        notes = [f"Old codes are in the column {names[i]!r}, new codes in the column {names[j]!r}."]
+        if rejected:
+            notes.append(f"{rejected:,} rows were dropped because the column {CONFIRMED!r} says no.")
+        if unconfirmed:
+            notes.append(
+                f"{unconfirmed:,} rows are proposals that nobody confirmed (the column {CONFIRMED!r} is empty)."
+            )
+        return self.made(found, notes)
+
+    def _columns(self, rows: list[list[str]], width: int) -> tuple[int, int]:
+        if self.columns is not None:
+            return self._named(rows[0], self.columns[0]), self._named(rows[0], self.columns[1])
+        if width < 2:
+            raise self.error("expected a column of old codes and a column of new codes; got one column.")
+        sample = rows[1:] or rows
+        shares = [
+            [self._share([row[k] for row in sample], resolve) for k in range(width)] for resolve in (self.old, self.new)
+        ]
+        words = [set(fold(cell).split()) for cell in rows[0]]
+        best, value = (0, 1), -1.0
+        for i in range(width):
+            for j in range(width):
+                hint = 0.25 * (bool(words[i] & OLD_WORDS) + bool(words[j] & NEW_WORDS)) + 0.01 * (i < j)
+                if i != j and shares[0][i] + shares[1][j] + hint > value:
+                    best, value = (i, j), shares[0][i] + shares[1][j] + hint
+        if shares[0][best[0]] < LEAST_SHARE or shares[1][best[1]] < LEAST_SHARE:
+            listed = ", ".join(
+                f"{rows[0][k]!r} ({shares[0][k]:.0%} old, {shares[1][k]:.0%} new)" for k in range(min(width, 10))
+            )
+            raise self.error(
+                f"no pair of columns holds codes of the two versions; shares of cells that are nodes: {listed}; name "
+                "the columns with columns=(old, new) if the codes are right."
+            )
+        return best
+
+    def _named(self, head: list[str], wanted: str) -> int:
+        if wanted in head:
+            return head.index(wanted)
+        if str(wanted).isdigit() and 1 <= int(wanted) <= len(head):
+            return int(wanted) - 1
+        raise self.error(f"there is no column {wanted!r}{nearest(wanted, head) or f'; there are {head}.'}")
+
+    def _share(self, cells: list[str], resolve: Resolver) -> float:
+        """Share of the cells that hold nodes; labels count a little less than codes."""
+        filled = [cell for cell in cells if cell]
+        if len(filled) < 0.1 * len(cells) or not filled:
+            return 0.0
+        value = 0.0
+        for cell in filled:
+            if resolve.code(cell) is not None:
+                value += 1
+            else:
+                parts = self._parts(cell, resolve)
+                value += 0.9 * sum(self._known(part, resolve) for part in parts) / max(1, len(parts))
+        return value / len(filled)
+
+    def _known(self, cell: str, resolve: Resolver) -> bool:
+        return bool(cell) and resolve(cell) is not None
+
+    def _parts(self, cell: str, resolve: Resolver) -> list[str]:
+        """The codes in a cell; a mark inside a code or a label does not separate."""
+        if not cell or cell in ("-", "–", "n/a", "none"):
+            return []
+        if resolve(cell) is not None:
+            return [cell]
+        for mark in ("|", ";", ",", "\n"):
+            parts = [part.strip() for part in cell.split(mark) if part.strip()]
+            if len(parts) > 1 and any(resolve(part) is not None for part in parts):
+                return parts
+        return [cell]
+
+    def _weight(self, cell: str, line: int) -> float:
+        if not cell:
+            return 1.0
+        try:
+            value = float(cell.rstrip("%").strip().replace(",", ".")) / (100 if cell.endswith("%") else 1)
+        except ValueError:
+            value = math.nan
+        if not 0 <= value < math.inf:
+            raise self.error(f"the weight {cell!r} is not a number from 0.", line)
+        return value
+
+    # -- pairs ---------------------------------------------------------------------------------------------------------
+
+    def made(self, found: Iterable[tuple[str, str, str, float]], notes: Sequence[str] = ()) -> Correspondence:
+        """The correspondence of codes as given; an empty new code stands for an old node without a target."""
+        pairs: dict[tuple[str, str], Pair] = {}
+        without: dict[str, None] = {}
+        for given, made, kind, weight in found:
+            name = self.old(given) or given
+            if not made:
+                without[name] = None
+                continue
+            pair = Pair(name, self.new(made) or made, kind, weight)
+            before = pairs.get(pair[:2])
+            if before is not None and before.kind and kind and before.kind != kind:
+                raise self.error(f"{given!r} > {made!r} is given as {before.kind!r} and as {kind!r}.")
+            pairs.setdefault(pair[:2], pair)
+        return Correspondence(tuple(pairs.values()), tuple(without), self.source, tuple(notes))
+
+
+def _cell(value: JSON) -> str:
+    return " | ".join(_scalars(value))
+
+
+def _scalars(value: JSON) -> list[str]:
+    """All scalars in a value, in order, without keys."""
+    if isinstance(value, dict):
+        return [text for item in value.values() for text in _scalars(item)]
+    if isinstance(value, list):
+        return [text for item in value for text in _scalars(item)]
+    return [] if value is None or value == "" else [str(value)]
+
+
+# -- RDF ---------------------------------------------------------------------------------------------------------------
+
+
+def matches(text: str, format: str, source: str, old: Taxonomy, new: Taxonomy) -> Correspondence:
+    """The pairs in RDF: SKOS matches, replacements and XKOS associations between nodes of the two versions.
+
+    Statements in which one side is a node of neither version are counted in a note: a vocabulary may also be matched
+    with others.
+    """
+    pairs: dict[tuple[str, str], Pair] = {}
+    foreign: Counter[str] = Counter()
+    ends: dict[str, tuple[list[str], list[str]]] = {}
+    as_old, as_new = Resolver(old).code, Resolver(new).code
+
+    def add(a: str, b: str, kind: str, origin: str, both_ways: bool) -> None:
+        first, second = as_old(a), as_new(b)
+        if first is not None and second is not None and a != b:
+            pairs.setdefault((first, second), Pair(first, second, kind, origin=origin))
+            return
+        turned = as_old(b), as_new(a)
+        if both_ways and turned[0] is not None and turned[1] is not None and a != b:
+            pairs.setdefault(
+                (turned[0], turned[1]), Pair(turned[0], turned[1], _INVERSE.get(kind, kind), origin=origin)
+            )
+            return
+        foreign["matches with other vocabularies" if origin == "match" else "replacements of other nodes"] += a != b
+
+    for subject, predicate, value in _resources(text, format, source):
+        if predicate.startswith(SKOS) and predicate[len(SKOS) :] in _MATCHES:
+            add(subject, value, _MATCHES[predicate[len(SKOS) :]], "match", True)
+        elif predicate == DCT + "isReplacedBy":
+            add(subject, value, "", "replacement", False)
+        elif predicate == DCT + "replaces":
+            add(value, subject, "", "replacement", False)
+        elif predicate in (XKOS + "sourceConcept", XKOS + "targetConcept"):
+            ends.setdefault(subject, ([], []))[predicate.endswith("targetConcept")].append(value)
+    for olds, news in ends.values():
+        for a in olds:
+            for b in news:
+                pairs.setdefault((as_old(a) or a, as_new(b) or b), Pair(as_old(a) or a, as_new(b) or b))
+    without = [as_old(a) or a for olds, news in ends.values() if not news for a in olds]
+    notes = [f"{count:,} {what} were left out." for what, count in foreign.items() if count]
+    return Correspondence(tuple(pairs.values()), tuple(dict.fromkeys(without)), source, tuple(notes))
+
+
+def _resources(text: str, format: str, source: str) -> Iterator[tuple[str, str, str]]:
+    """Subject, predicate and object of the triples whose object is not a literal."""
+    import pyoxigraph as ox
+
+    from linnaeus.taxonomy.formats.skos import OURS, prepared, syntax_of
+
+    try:
+        for quad in ox.parse(prepared(text, source, format), format=syntax_of(format), base_iri=OURS):
+            if not isinstance(quad.object, ox.Literal) and not isinstance(quad.subject, ox.Triple):
+                yield quad.subject.value, quad.predicate.value, quad.object.value
+    except SyntaxError as error:
+        raise DataError(f"{place(source, error.lineno)}: not {format}: {error.msg}.") from None
