@@ -1,8 +1,9 @@
 """The part of YAML that lists and tables are written in, without a dependency: one document of block mappings, block
 sequences, one-line flow collections and scalars.
 
-Scalars are text (``01.10`` stays ``01.10``) and None (``~``, ``null`` or nothing). Plain and quoted scalars may go on
-in deeper lines. Anchors, aliases, tags, block scalars (``|``, ``>``) and several documents are refused with their line.
+Scalars are text (``01.10`` stays ``01.10``) and None (``~``, ``null`` or nothing). Plain and quoted scalars may
+continue in deeper lines. Anchors, aliases, tags, block scalars (``|``, ``>``) and several documents are refused with
+their line.
 """
 
 from __future__ import annotations

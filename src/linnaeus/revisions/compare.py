@@ -211,10 +211,10 @@ def _known_pairs(
     valid = [pair for pair in table.pairs if pair.old in old.index_of and pair.new in new.index_of]
     if len(valid) < len(table.pairs):
         assumptions.append(f"{len(table.pairs) - len(valid):,} pairs of the table with unknown codes are left out.")
-    told = {pair.old for pair in valid}
-    ended = set(table.without_target) - told
+    in_table = {pair.old for pair in valid}
+    ended = set(table.without_target) - in_table
     pairs = list(valid)
-    by_code = [str(name) for name in old.names if name in new.index_of and name not in told and name not in ended]
+    by_code = [str(name) for name in old.names if name in new.index_of and name not in in_table and name not in ended]
     if given and by_code:
         assumptions.append(
             f"{len(by_code):,} codes that the table does not mention are in both versions and taken as kept."
@@ -234,7 +234,7 @@ def _known_pairs(
         pairs.append(Pair(name, target, origin="id" if target == name else "match"))
     replaced = 0
     for name in map(str, old.names):
-        if name in told or name in ended or name in new.index_of:
+        if name in in_table or name in ended or name in new.index_of:
             continue
         targets: tuple[str, ...] = (new.aliases[name],) if name in new.aliases else ()
         if name in new.deprecated:
