@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -22,6 +25,24 @@ def data_dir() -> Path:
     if not DATA.is_dir():
         pytest.skip(f"real data not found: {DATA} (set LINNAEUS_DATA)")
     return DATA
+
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Headless Chromium as Debian packages it; tests that need it are skipped where it is absent."""
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="playwright is not installed (dependency group test)"
+    )
+    path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    if path is None:
+        pytest.skip(f"no browser: none of {', '.join(BROWSERS)} is on the path (Debian: apt-get install chromium)")
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield started
+        started.close()
 
 
 @pytest.fixture

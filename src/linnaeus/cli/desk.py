@@ -1,0 +1,182 @@
+"""`linnaeus desk`: code documents in the browser, with the suggestions of a model."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+import webbrowser
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from linnaeus.cli import options
+from linnaeus.cli.console import note
+from linnaeus.cli.options import OptionalTaxonomy, Reading
+from linnaeus.errors import ParameterError
+
+if TYPE_CHECKING:
+    from linnaeus.data import Dataset
+    from linnaeus.serve.service import Service
+
+__all__ = ["desk"]
+
+_DEMO = "desk-demo"
+_PORTS = 20  # ports that are tried where --port is not given
+_AT_ONCE = 1000  # documents that are added together
+SHARES = "Shares of documents"  # heading of these options in --help
+
+
+@options.with_groups
+def desk(
+    model: Annotated[str | None, typer.Argument(help="Model folder.", show_default=False)] = None,
+    documents: Annotated[
+        list[str] | None, typer.Argument(help="Documents to code; any format.", show_default=False)
+    ] = None,
+    *,
+    demo: Annotated[
+        bool, typer.Option("--demo", help=f"On the built-in corpus; everything is kept in {_DEMO}/.")
+    ] = False,
+    data: Annotated[
+        list[str] | None, typer.Option("--data", "-d", help="Documents to code, where there is no model yet.")
+    ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option("--store", help="Folder of documents and verdicts (default: DOCUMENTS with the ending .desk)."),
+    ] = None,
+    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int | None, typer.Option("--port", min=1, max=65535, help="Port to listen on (default: a free one from 8000).")
+    ] = None,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
+    control: Annotated[
+        float, typer.Option("--control", min=0, max=1, help="Random control documents.", rich_help_panel=SHARES)
+    ] = 0.05,
+    blind: Annotated[
+        float, typer.Option("--blind", min=0, max=1, help="Without suggestions.", rich_help_panel=SHARES)
+    ] = 0.02,
+    double: Annotated[
+        float, typer.Option("--double", min=0, max=1, help="For two coders.", rich_help_panel=SHARES)
+    ] = 0.05,
+    seed: Annotated[int, typer.Option("--seed", help="Changes which these are.", rich_help_panel=SHARES)] = 0,
+    taxonomy: OptionalTaxonomy,
+    reading: Reading,
+) -> None:
+    """Code documents in the browser, with suggestions of a model.
+
+    linnaeus desk model/ documents.jsonl
+
+    linnaeus desk --taxonomy codes.ttl --data documents.jsonl
+
+    Without a model, labels that occur in the texts are suggested, and a model can be trained from the verdicts.
+    """
+    for package in ("fastapi", "uvicorn"):
+        if find_spec(package) is None:
+            raise ParameterError(f"linnaeus desk needs {package}; install it with pip install 'linnaeus[serve]'.")
+    from linnaeus.serve.run import run
+    from linnaeus.serve.settings import Settings
+
+    if demo:
+        if model or documents or data or taxonomy.path:
+            raise ParameterError("--demo brings its own model and documents; leave out MODEL, --data and --taxonomy.")
+        model, store = _demo_model(Path(store or _DEMO)), store or _DEMO
+        documents = [str(Path(store) / "documents.jsonl")]
+    elif model is None:
+        model, store = _lexical_model(taxonomy, data or [], store)
+        documents = data
+    elif data or taxonomy.path:
+        raise ParameterError("--taxonomy and --data are for a desk without a model; give MODEL and DOCUMENTS, or these.")
+    files = list(documents or [])
+    folder = store or f"{Path(files[0] if files else model).resolve().with_suffix('')}.desk"
+    settings = Settings((model,), store=folder, control=control, blind=blind, double=double, seed=seed)
+
+    def add(service: Service) -> None:
+        from linnaeus.cli.documents import documents_for
+
+        served = next(iter(service.models))
+        if files:
+            _add(service, documents_for(served.model, files, reading, labelled=False), ", ".join(files))
+        served.taxonomy.find("a", 1)  # makes the index of labels before somebody waits for it
+
+    chosen = port or _free_port(host)
+    shown = f"http://{f'[{host}]' if ':' in host else host}:{chosen}/desk/"
+    note(f"the desk is at {shown} (documents and verdicts: {folder}); stop with Ctrl-C")
+    if browser:
+        threading.Thread(target=_open, args=(host, chosen, shown), daemon=True).start()
+    run(settings, host, chosen, prepare=add)
+
+
+def _add(service: Service, found: Dataset, source: str) -> None:
+    from linnaeus.serve.review import documents_of
+
+    served = next(iter(service.models))
+    new = documents_of(found, source)
+    counts = [service.review.add(served, new[i : i + _AT_ONCE]) for i in range(0, len(new), _AT_ONCE)]
+    added, known = (sum(part) for part in zip(*counts, strict=True))
+    note(f"{added:,} documents added, {known:,} were there already")
+
+
+def _demo_model(folder: Path) -> str:
+    """A calibrated model of the built-in corpus and documents that it has not seen; made once."""
+    from linnaeus import RRSVM, Pipeline, calibrate
+    from linnaeus import store as models
+    from linnaeus.cli.demo import _write_examples
+    from linnaeus.data.corpora import demo_corpus
+    from linnaeus.data.splits import train_test_split
+    from linnaeus.features.text import TextFeatures
+
+    model = folder / "model"
+    if (folder / "documents.jsonl").exists() and (model / "manifest.json").exists():
+        return str(model)
+    folder.mkdir(parents=True, exist_ok=True)
+    note("training on the docstrings of installed packages, about half a minute")
+    corpus = demo_corpus()
+    train, rest = train_test_split(corpus, 0.3, random_state=0)
+    unseen, to_code = train_test_split(rest, 0.5, random_state=0)
+    pipe = Pipeline(RRSVM(corpus.taxonomy, C=2.0, random_state=0), TextFeatures(sublinear_tf=True, min_df=2))
+    pipe.fit(train.documents, train.labels).keep_documents(train.documents, train.labels, train.ids)
+    calibrate(pipe, unseen.documents, unseen.labels)
+    models.save(pipe, model)
+    _write_examples(to_code, str(folder / "documents.jsonl"))
+    return str(model)
+
+
+def _lexical_model(given: OptionalTaxonomy, data: list[str], store: str | None) -> tuple[str, str]:
+    """A model that suggests labels whose texts occur in documents, in the folder of the store; made once."""
+    from linnaeus import store as models
+    from linnaeus.lexical.model import LexicalModel
+
+    if not data:
+        raise ParameterError("There is nothing to code; give MODEL and DOCUMENTS, --taxonomy and --data, or --demo.")
+    folder = Path(store or f"{Path(data[0]).resolve().with_suffix('')}.desk")
+    model = folder / "model"
+    if not (model / "manifest.json").exists():
+        taxonomy = given.read_if_given()
+        if taxonomy is None:
+            raise ParameterError("A desk without a model needs --taxonomy, the labels to choose from.")
+        folder.mkdir(parents=True, exist_ok=True)
+        models.save(LexicalModel(taxonomy).fit(), model)
+    return str(model), str(folder)
+
+
+def _free_port(host: str) -> int:
+    """The first port from 8000 that nobody uses."""
+    for port in range(8000, 8000 + _PORTS):
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            with contextlib.suppress(OSError):
+                probe.bind((host, port))
+                return port
+    raise ParameterError(f"The ports 8000 to {7999 + _PORTS} are in use; give another one as --port.")
+
+
+def _open(host: str, port: int, url: str) -> None:
+    """Open the page once the service answers."""
+    for _ in range(600):
+        with contextlib.suppress(OSError), socket.create_connection((host, port), timeout=1):
+            webbrowser.open(url)
+            return
+        time.sleep(0.1)

@@ -1,0 +1,128 @@
+"""Addresses that only the desk uses: how it starts, coding at a promised risk, proposals for the vocabulary."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Query
+from fastapi import Request as HttpRequest
+from pydantic import Field
+from starlette.responses import Response
+
+from linnaeus.answering.documents import node_meant
+from linnaeus.serve.desk import automatic
+from linnaeus.serve.desk.automatic import AutomaticCoding
+from linnaeus.serve.desk.proposals import Kind, Proposals
+from linnaeus.serve.problems import PROBLEMS, as_json, request_id
+from linnaeus.serve.review_schemas import Coder, Identifier, Label
+from linnaeus.serve.reviewing import Model
+from linnaeus.serve.schemas import StrictSchema
+from linnaeus.serve.service import Service
+
+__all__ = ["router"]
+
+RiskShare = Annotated[float, Query(gt=0, lt=1, description="The largest share of wrong answers among those of the model.")]
+
+
+class CodeAutomatically(StrictSchema):
+    """Let the model code documents at a promised risk."""
+
+    risk: float = Field(gt=0, lt=1, description="The largest share of wrong answers among those of the model.")
+    key: Identifier = Field(description="Made by the client; the same key again codes nothing new.", max_length=100)
+    coder: Coder = Field(description="Who asked for it.")
+
+
+class TakeBack(StrictSchema):
+    """Take back what the model coded."""
+
+    batch: Identifier
+    coder: Coder
+
+
+class NewProposal(StrictSchema):
+    """A change to the vocabulary."""
+
+    kind: Kind
+    node: Label = Field(description="The node: named otherwise, given a child, or merged into another one.")
+    text: Label = Field(description="The other name, the name of the new node, or the node to merge into.")
+    coder: Coder
+
+
+def router(service: Service) -> APIRouter:
+    """The addresses of the desk."""
+    api = APIRouter(prefix="/api/v1", tags=["desk"], responses=PROBLEMS)
+    coding = AutomaticCoding()
+
+    def proposals() -> Proposals:
+        return Proposals(service.review.folder)
+
+    @api.get("/desk")
+    def about(http: HttpRequest) -> Response:
+        """What the page needs to start."""
+        service.review.folder  # noqa: B018 - raises where there is no store
+        return _json(http, models=[served.name for served in service.models], coder="coder")
+
+    @api.get("/automatic")
+    async def promised(http: HttpRequest, risk: RiskShare = 0.05, model: Model = None) -> Response:
+        """How many of the remaining documents the model would code at a risk, and what it has coded."""
+        review, served = service.review, service.models.get(model)
+        found = await service.work(served, lambda deadline: coding.promise(served, review, risk, deadline))
+        coded = len(found.labels)
+        return _json(
+            http,
+            risk=risk,
+            remaining=found.remaining,
+            coded=coded,
+            left=found.remaining - coded,
+            promise=found.text,
+            batches=automatic.batches(served, review),
+        )
+
+    @api.post("/automatic")
+    async def code(http: HttpRequest, request: Annotated[CodeAutomatically, Body()], model: Model = None) -> Response:
+        """Let the model code the documents that it may code at a risk."""
+        review, served = service.review, service.models.get(model)
+
+        def work(deadline: float) -> int:
+            known = {str(one["batch"]): one["coded"] for one in automatic.batches(served, review)}
+            if request.key in known:
+                return int(str(known[request.key]))
+            promise = coding.promise(served, review, request.risk, deadline)
+            return automatic.code(served, review, promise, request.key, request.coder)
+
+        return _json(http, batch=request.key, coded=await service.work(served, work))
+
+    @api.post("/automatic/undo")
+    async def take_back(http: HttpRequest, request: Annotated[TakeBack, Body()], model: Model = None) -> Response:
+        """Take back what the model coded in a batch."""
+        review, served = service.review, service.models.get(model)
+        undone = await service.work(served, lambda _: automatic.take_back(served, review, request.batch))
+        return _json(http, batch=request.batch, undone=undone)
+
+    @api.get("/desk/proposals")
+    def proposed(http: HttpRequest) -> Response:
+        """Changes to the vocabulary that coders proposed."""
+        return _json(http, proposals=proposals().all())
+
+    @api.post("/desk/proposals")
+    def propose(http: HttpRequest, request: Annotated[NewProposal, Body()], model: Model = None) -> Response:
+        """Propose another name of a node, a new node, or a merge."""
+        served = service.models.get(model)
+        tax = served.taxonomy
+        node = node_meant(tax, request.node)
+        text = node_meant(tax, request.text) if request.kind == "merge" else request.text
+        made = proposals().add(request.kind, node, tax.display(node), text, request.coder, tax.fingerprint)
+        return _json(http, proposal=made)
+
+    @api.get("/desk/proposals/file", response_class=Response)
+    def proposal_file() -> Response:
+        """The change file: one JSON object per line."""
+        lines = "".join(as_json(one).decode() + "\n" for one in proposals().all())
+        headers = {"Content-Disposition": 'attachment; filename="proposals.jsonl"'}
+        return Response(lines, media_type="application/x-ndjson", headers=headers)
+
+    return api
+
+
+def _json(http: HttpRequest, **content: object) -> Response:
+    return Response(as_json({"request_id": request_id(http), **content}), media_type="application/json")

@@ -1,0 +1,122 @@
+// Requests to the service. A failure is an ApiError: `away` when the server could not be reached.
+
+export class ApiError extends Error {
+  constructor(message, status = 0) {
+    super(message);
+    this.status = status;
+    this.away = status === 0 || status === 502 || status === 503 || status === 504;
+  }
+}
+
+export async function request(path, { method = "GET", query = {}, body, timeout = 30000, signal, keepalive = false } = {}) {
+  const url = new URL(`/api/v1/${path}`, location.origin);
+  for (const [name, value] of Object.entries(query)) if (value != null && value !== "") url.searchParams.set(name, value);
+  const stop = AbortSignal.timeout(timeout);
+  const options = { method, keepalive, signal: signal ? AbortSignal.any([signal, stop]) : stop, headers: {} };
+  if (body !== undefined) {
+    options.headers["Content-Type"] = "application/json";
+    options.body = JSON.stringify(body);
+  }
+  let response;
+  try {
+    response = await fetch(url, options);
+  } catch (error) {
+    if (signal && signal.aborted) throw error;
+    throw new ApiError("The server cannot be reached.");
+  }
+  let answer = null;
+  try {
+    answer = await response.json();
+  } catch {
+    if (response.ok) throw new ApiError("The answer of the server is not JSON.", response.status);
+  }
+  if (!response.ok) throw new ApiError((answer && answer.detail) || `The server answered ${response.status}.`, response.status);
+  return answer;
+}
+
+const get = (path, query, more) => request(path, { query, ...more });
+const post = (path, body, more) => request(path, { method: "POST", body, ...more });
+
+export const models = () => get("models").then((a) => a.models);
+export const card = (name) => get(`models/${encodeURIComponent(name)}`);
+
+// A model and the taxonomy of its answers; children and nodes are asked for once.
+export class Model {
+  constructor(about) {
+    this.about = about;
+    this.name = about.name;
+    this.path = `models/${encodeURIComponent(about.name)}`;
+    this.single = Boolean(about.properties && about.properties.one_label_per_document);
+    this.kept = new Map();
+  }
+
+  once(key, make) {
+    if (!this.kept.has(key)) {
+      const made = make();
+      this.kept.set(key, made);
+      made.catch(() => this.kept.delete(key));
+    }
+    return this.kept.get(key);
+  }
+
+  taxonomy() {
+    return this.once("taxonomy", () => get(`${this.path}/taxonomy`));
+  }
+
+  // All children of a node, or all nodes at the top for null.
+  children(node) {
+    return this.once(`children ${node}`, async () => {
+      const found = [];
+      for (let offset = 0; offset != null; ) {
+        const page = await get(`${this.path}/taxonomy/${node == null ? "tops" : "children"}`, { node, offset, limit: 1000 });
+        found.push(...page.nodes);
+        offset = page.next_offset;
+      }
+      return found;
+    });
+  }
+
+  node(node) {
+    return this.once(`node ${node}`, () => get(`${this.path}/taxonomy/node`, { node }));
+  }
+
+  paths(node) {
+    return this.once(`paths ${node}`, () => get(`${this.path}/taxonomy/paths`, { node }).then((a) => a.paths));
+  }
+
+  search(q, signal) {
+    return get(`${this.path}/taxonomy/search`, { q, limit: 12 }, { signal }).then((a) => a.matches);
+  }
+
+  top(document, k) {
+    const probabilities = this.about.can.probabilities;
+    return post(`${this.path}/top`, { documents: [document], k, probabilities }).then((a) => a.results[0]);
+  }
+
+  predict(document) {
+    return post(`${this.path}/predict`, { documents: [document], closed: false }).then((a) => a.results[0].labels);
+  }
+
+  probabilities(document, nodes) {
+    return post(`${this.path}/probabilities`, { documents: [document], nodes }).then((a) => a.results[0].probabilities);
+  }
+
+  explain(document, node) {
+    return post(`${this.path}/explain`, { document, node, k: 12, neighbours: 4 }).then((a) => a.nodes);
+  }
+}
+
+export const desk = {
+  about: () => get("desk"),
+  next: (query) => get("queue/next", query),
+  release: (body) => post("queue/release", body, { keepalive: true }).catch(() => {}),
+  documents: (query) => get("documents", query),
+  document: (id) => get("documents/one", { id }),
+  verdicts: (verdicts) => post("verdicts", { verdicts }),
+  progress: () => get("progress"),
+  automatic: (risk) => get("automatic", { risk }, { timeout: 120000 }),
+  codeAutomatically: (body) => post("automatic", body, { timeout: 600000 }),
+  undoAutomatic: (body) => post("automatic/undo", body, { timeout: 600000 }),
+  proposals: () => get("desk/proposals"),
+  propose: (body) => post("desk/proposals", body),
+};

@@ -1,0 +1,110 @@
+// Figures: how far the queue is, how good the model is on control documents, how coders agree, what the machine may code.
+import { count, duration, html, percent, plural, useEffect, useState } from "./html.js";
+import { desk } from "./api.js";
+import * as outbox from "./outbox.js";
+import { Search } from "./search.js";
+
+export function Progress({ model, coder, say, subtree, setSubtree }) {
+  const [found, setFound] = useState(null);
+  const [problem, setProblem] = useState("");
+  const load = () => desk.progress().then((a) => (setFound(a), setProblem("")), (error) => setProblem(error.message));
+  useEffect(() => {
+    load();
+    const timer = setInterval(load, 10000);
+    return () => clearInterval(timer);
+  }, []);
+  return html`<main class="progress page" tabindex="-1" id="work">
+    <header><h1>Progress</h1></header>
+    ${problem && html`<p class="problem" role="alert">${problem}</p>`}
+    ${found && html`<${Figures} found=${found} />`}
+    <section class="tile"><h2>Queue</h2>
+      <p>${subtree ? html`Only documents whose suggestions lie below <b>${subtree}</b>. <button onClick=${() => setSubtree("")}>All documents</button>` : "All documents, most useful first."}</p>
+      <${Search} model=${model} id="subtree" label="Code only a subtree" placeholder="only a subtree: label or code" onChoose=${(m) => (setSubtree(m.label), say(`The queue is limited to ${m.name}.`))} /></section>
+    <${Promised} coder=${coder} say=${say} onChange=${load} />
+    <section class="tile"><h2>Export</h2>
+      <ul class="exports">${[["jsonl", "JSON lines"], ["csv", "CSV for spreadsheets"], ["annif", "Annif TSV"], ["label-studio", "Label Studio JSON"]].map(
+        ([format, name]) => html`<li key=${format}><a class="button" href="/api/v1/export?format=${format}" download>${name}</a></li>`,
+      )}</ul></section>
+  </main>`;
+}
+
+function Bar({ share, label }) {
+  return html`<div class="meter" role="img" aria-label="${label}: ${percent(share)}"><span style=${{ width: percent(share, 1) }}></span></div>`;
+}
+
+const NAMES = { open: "open", partly: "waiting for a second coder", done: "done", disagreement: "disagreement", unsure: "cannot tell" };
+
+function Figures({ found }) {
+  const { states, documents: total, control, blind } = found;
+  const left = (states.open || 0) + (states.partly || 0);
+  const ranks = Object.entries(found.accepted_ranks).slice(0, 9);
+  return html`<section class="tile"><h2>Documents</h2>
+      <p class="big">${count(total - left)} of ${count(total)}</p><${Bar} share=${total ? (total - left) / total : 0} label="Share of documents with a verdict" />
+      <p>${count(left)} left${found.seconds_left != null ? `, about ${duration(found.seconds_left)} at ${duration(found.median_seconds)} each` : ""}</p>
+      <table><tbody>${Object.entries(states).map(([state, n]) => html`<tr key=${state}><th scope="row">${NAMES[state] || state}</th><td class="number">${count(n)}</td></tr>`)}
+        <tr><th scope="row">flagged</th><td class="number">${count(found.flagged)}</td></tr></tbody></table></section>
+    <section class="tile"><h2>The model on control documents</h2>
+      ${control.n ? html`<p class="big">${percent(control.accuracy)} right</p><p>90% interval ${percent(control.low)} to ${percent(control.high)}, ${plural(control.n, "random document")}</p>
+        <${Curve} blocks=${found.control_over_time} />` : html`<p>No control document has a verdict yet. They are a random ${plural(found.shares.control || 0, "document")} of the queue.</p>`}
+      ${blind.n > 0 && html`<p>Without suggestions shown: ${percent(blind.accuracy)} of ${blind.n} (${percent(blind.low)} to ${percent(blind.high)})</p>`}</section>
+    <section class="tile"><h2>Coders</h2>
+      <table><thead><tr><th>coder</th><th class="number">decided</th><th class="number">median time</th></tr></thead>
+        <tbody>${found.coders.map((c) => html`<tr key=${c.coder}><th scope="row">${c.coder}</th><td class="number">${count(c.decided)}</td><td class="number">${duration(c.median_seconds)}</td></tr>`)}</tbody></table>
+      ${!found.coders.length && html`<p class="hint">Nobody has decided a document yet.</p>`}
+      ${ranks.length > 0 && html`<p class="hint">Rank of the accepted suggestion: ${ranks.map(([rank, n]) => `${rank}: ${n}`).join(", ")}</p>`}</section>
+    ${found.agreement.length > 0 && html`<section class="tile"><h2>Agreement</h2>
+      <table><thead><tr><th>coders</th><th class="number">documents</th><th class="number">same</th><th class="number">kappa</th><th class="number">hierarchical</th></tr></thead>
+        <tbody>${found.agreement.map((a) => html`<tr key=${`${a.first} ${a.second}`}><th scope="row">${a.first}, ${a.second}</th><td class="number">${a.documents}</td><td class="number">${a.same}</td>
+          <td class="number">${a.kappa_nodes == null ? "–" : a.kappa_nodes.toFixed(2)}</td><td class="number">${a.kappa_hierarchical == null ? "–" : a.kappa_hierarchical.toFixed(2)}</td></tr>`)}</tbody></table></section>`}`;
+}
+
+// Accuracy of blocks of control documents over time, with intervals.
+function Curve({ blocks }) {
+  if (!blocks || blocks.length < 2) return null;
+  const x = (i) => 24 + (i * 270) / (blocks.length - 1);
+  const y = (p) => 6 + 78 * (1 - p);
+  const points = (key) => blocks.map((b, i) => [x(i), y(b[key])]);
+  const band = [...points("high"), ...points("low").reverse()].map((p) => p.join(",")).join(" ");
+  const last = blocks.at(-1);
+  return html`<svg class="chart" viewBox="0 0 300 96" role="img" aria-label="Accuracy over time, last block ${percent(last.accuracy)}">
+    <line class="axis" x1="24" x2="296" y1="84" y2="84" /><text x="0" y="12">100%</text><text x="6" y="88">0%</text>
+    <polygon class="band" points=${band} /><polyline class="curve" points=${points("accuracy").map((p) => p.join(",")).join(" ")} /></svg>`;
+}
+
+function Promised({ coder, say, onChange }) {
+  const [risk, setRisk] = useState(0.05);
+  const [found, setFound] = useState(null);
+  const [problem, setProblem] = useState("");
+  const [busy, setBusy] = useState(false);
+  const [again, setAgain] = useState(0);
+  useEffect(() => {
+    let current = true;
+    const timer = setTimeout(() => desk.automatic(risk).then((a) => current && (setFound(a), setProblem("")), (error) => current && (setFound(null), setProblem(error.message))), 150);
+    return () => ((current = false), clearTimeout(timer));
+  }, [risk, again]);
+  const act = async (work, told) => {
+    setBusy(true);
+    try {
+      say(told(await work()));
+      onChange();
+    } catch (error) {
+      say(error.message, true);
+    } finally {
+      setBusy(false);
+      setAgain(again + 1);
+    }
+  };
+  const code = () => act(() => desk.codeAutomatically({ risk, coder, key: outbox.newKey() }), (a) => `${plural(a.coded, "document")} coded by the model.`);
+  const undo = (batch) => act(() => desk.undoAutomatic({ batch, coder }), (a) => `${plural(a.undone, "document")} taken back.`);
+  return html`<section class="tile promise"><h2>Let the machine code at a promised risk</h2>
+    <div class="slider"><label for="risk">At most <b>${percent(risk, 1)}</b> wrong</label>
+      <input id="risk" type="range" min="0.005" max="0.3" step="0.005" value=${risk} onInput=${(e) => setRisk(Number(e.target.value))} /></div>
+    ${problem && html`<p class="problem">${problem}</p>`}
+    ${found && html`<p><span class="big" data-coded=${found.coded}>${count(found.coded)}</span> of ${count(found.remaining)} remaining documents would be coded by the model, <span data-left=${found.left}>${count(found.left)}</span> are left for people.</p>
+      <p class="hint">${found.promise}</p>
+      <button disabled=${busy || !found.coded} onClick=${code}>${busy ? "Working…" : `Code ${plural(found.coded, "document")}`}</button>
+      ${found.batches.length > 0 && html`<table><thead><tr><th>coded by the model</th><th class="number">risk</th><th></th></tr></thead><tbody>${found.batches.map(
+        (b) => html`<tr key=${b.batch}><td>${plural(b.coded, "document")} for ${b.coder}</td><td class="number">${percent(b.risk, 1)}</td><td>${b.undone ? "taken back" : html`<button disabled=${busy} onClick=${() => undo(b.batch)}>Take back</button>`}</td></tr>`,
+      )}</tbody></table>`}`}
+  </section>`;
+}

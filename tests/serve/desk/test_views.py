@@ -1,0 +1,167 @@
+"""The other views: documents, disagreements, progress with the promise, proposals; accessibility and small screens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .conftest import DeskServer, stored
+
+CATS, DOGS = "cat purr whisker kitten thing", "dog leash puppy fetch thing"
+AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text()
+VIEWS = ("code", "documents", "disagreements", "progress", "proposals")
+
+
+def code(server: DeskServer, coder: str, labels: dict[str, str]) -> None:
+    verdicts = [
+        {"key": f"{coder} {id_}", "document": id_, "coder": coder, "kind": "replace", "labels": [label], "seconds": 3.0}
+        for id_, label in labels.items()
+    ]
+    server.post("verdicts", {"verdicts": verdicts})
+
+
+@pytest.fixture
+def busy(desk) -> DeskServer:
+    """A desk with decided, doubly decided and open documents, a disagreement and a proposal."""
+    server = desk(control=0.4, double=1.0)
+    server.add({f"d{i}": CATS if i % 2 else DOGS for i in range(14)})
+    code(server, "anna", {f"d{i}": "Cats" if i % 2 else "Dogs" for i in range(12)})
+    code(server, "ben", {f"d{i}": "Cats" if i % 2 else "Trees" for i in range(3)})
+    server.post("desk/proposals", {"kind": "new-node", "node": "Cats", "text": "Lynxes", "coder": "anna"})
+    return server
+
+
+def violations(page) -> list[str]:
+    page.evaluate(AXE)
+    found = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")["violations"]
+    return [f"{v['id']}: {n['html']} {n['failureSummary']}" for v in found for n in v["nodes"]]
+
+
+def look_at(page, view: str) -> None:
+    page.evaluate("hash => { location.hash = hash }", view)
+    ready = {"code": ".terms", "documents": ".line", "disagreements": ".answers li", "progress": ".tile .big"}
+    page.wait_for_selector(ready.get(view, "tbody tr"))
+
+
+def test_axe_finds_nothing_in_any_view(busy, open_page) -> None:
+    page = open_page(busy)
+    for view in VIEWS:
+        look_at(page, view)
+        if view == "progress":
+            page.wait_for_selector(".promise .hint, .promise .problem")
+        assert violations(page) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("theme", ["dark", "contrast"])
+def test_axe_finds_nothing_in_dark_and_high_contrast(busy, open_page, theme) -> None:
+    page = open_page(busy)
+    page.evaluate("theme => localStorage.setItem('linnaeus-desk/theme', theme)", theme)
+    page.reload()
+    for view in VIEWS:
+        look_at(page, view)
+        assert violations(page) == []
+    page.evaluate("hash => { location.hash = hash }", "code")
+    page.wait_for_selector(".terms")
+    for key in "?":
+        page.keyboard.press(key)
+        page.wait_for_selector("dialog[open]")
+        assert violations(page) == []
+
+
+@pytest.mark.parametrize("width", [390, 700])
+def test_nothing_is_wider_than_a_phone_or_a_page_at_twice_the_size(busy, open_page, width) -> None:
+    page = open_page(busy, width=width)
+    for view in VIEWS:
+        look_at(page, view)
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width, view
+
+
+def test_the_slider_shows_the_figures_of_the_service_and_a_button_codes_and_takes_back(desk, open_page) -> None:
+    server = desk()
+    server.add({f"d{i}": CATS if i % 2 else DOGS for i in range(20)})
+    page = open_page(server, "progress")
+    page.locator("#risk").focus()
+    for risk in (0.3, 0.295):
+        page.keyboard.press("End" if risk == 0.3 else "ArrowLeft")
+        expected = server.get(f"automatic?risk={risk}")
+        page.wait_for_selector(f".promise [data-coded='{expected['coded']}']")
+        assert page.locator(".promise [data-left]").get_attribute("data-left") == str(expected["left"])
+        assert expected["coded"] + expected["left"] == expected["remaining"] == 20
+    assert expected["coded"] > 0
+    page.locator("button", has_text="Code ").click()
+    page.wait_for_selector("text=Take back")
+    assert server.get("progress")["states"]["done"] == expected["coded"]
+    page.locator("button", has_text="Take back").click()
+    page.wait_for_selector("text=taken back")
+    assert server.get("progress")["states"] == {"open": 20}
+
+
+def test_two_coders_get_different_documents_at_once(desk, open_page) -> None:
+    server = desk()
+    server.add({f"d{i}": CATS for i in range(16)})
+    pages = [open_page(server), open_page(server)]
+    for page, name in zip(pages, ("anna", "ben"), strict=True):
+        page.evaluate("name => localStorage.setItem('linnaeus-desk/coder', name)", name)
+        page.reload()
+        page.wait_for_selector("#document h2 code")
+    shown = [page.locator("#document h2 code").inner_text() for page in pages]
+    assert shown[0] != shown[1]
+    for page in pages:
+        page.keyboard.press("Enter")
+        stored(page)
+    assert sorted(id_ for id_, _, _ in server.verdicts()) == sorted(shown)
+
+
+def test_a_disagreement_is_decided_beside_both_answers(busy, open_page) -> None:
+    page = open_page(busy, "disagreements")
+    page.wait_for_selector(".answers li >> nth=1")
+    answers = page.locator(".answers li span").all_inner_texts()
+    assert sorted(answers) == ["Dogs", "Trees"]
+    page.locator(".answers li", has_text="ben").locator("button").click()
+    stored(page)
+    entry = busy.get("documents/one?id=d0")
+    assert (entry["document"]["state"], entry["document"]["labels"]) == ("done", ["Trees"])
+
+
+def test_a_proposal_is_made_on_the_card_and_is_in_the_change_file(desk, open_page) -> None:
+    server = desk()
+    server.add({"d1": CATS})
+    page = open_page(server)
+    page.wait_for_selector(".terms")
+    page.keyboard.press("i")
+    page.locator(".propose summary").click()
+    page.locator(".propose input").fill("House cats")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=Proposed")
+    (proposal,) = server.get("desk/proposals")["proposals"]
+    assert (proposal["kind"], proposal["node"], proposal["text"]) == ("synonym", "Cats", "House cats")
+    page.goto(f"{server.url}#proposals")
+    with page.expect_download() as download:
+        page.locator("text=Download the change file").click()
+    assert "House cats" in Path(download.value.path()).read_text()
+
+
+def test_the_queue_is_limited_to_a_subtree(desk, open_page) -> None:
+    server = desk()
+    server.add({f"d{i}": CATS if i % 2 else "tree leaf branch root thing" for i in range(8)})
+    page = open_page(server, "progress")
+    page.locator("#subtree").fill("Plants")
+    page.wait_for_selector("#subtree-0 >> text=Plants")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=Only documents whose suggestions lie below")
+    page.evaluate("() => { location.hash = 'code' }")
+    for _ in range(4):
+        assert "tree leaf" in page.locator("#document .text").inner_text()
+        before = page.locator("#document h2 code").inner_text()
+        page.keyboard.press("Enter")
+        page.wait_for_function("id => document.querySelector('#document h2 code')?.textContent !== id", arg=before)
+    page.wait_for_selector("text=No open document below")
+
+
+def test_exports_are_downloads(busy, open_page) -> None:
+    page = open_page(busy, "progress")
+    with page.expect_download() as download:
+        page.locator("text=CSV for spreadsheets").click()
+    assert download.value.suggested_filename.endswith(".csv")
