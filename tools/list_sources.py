@@ -3,5 +3,11 @@
 from pathlib import Path
 
 root = Path(__file__).resolve().parent.parent / "src"
-for path in sorted([path for kind in ("*.py", "py.typed", "*.css", "*.js") for path in root.rglob(kind)]):
+for path in sorted(
+    [
+        path
+        for kind in ("*.py", "py.typed", "*.css", "*.js", "*.mjs", "*.html", "*.svg", "*.LICENSE.txt")
+        for path in root.rglob(kind)
+    ]
+):
     print(path.relative_to(root).as_posix())

@@ -88,7 +88,9 @@ def desk(
         model, store = _lexical_model(taxonomy, data or [], store)
         documents = data
     elif data or taxonomy.path:
-        raise ParameterError("--taxonomy and --data are for a desk without a model; give MODEL and DOCUMENTS, or these.")
+        raise ParameterError(
+            "--taxonomy and --data are for a desk without a model; give MODEL and DOCUMENTS, or these."
+        )
     files = list(documents or [])
     folder = store or f"{Path(files[0] if files else model).resolve().with_suffix('')}.desk"
     settings = Settings((model,), store=folder, control=control, blind=blind, double=double, seed=seed)

@@ -13,6 +13,7 @@ import typer
 from linnaeus.cli import data, taxonomy
 from linnaeus.cli.calibrate import calibrate
 from linnaeus.cli.demo import demo
+from linnaeus.cli.desk import desk
 from linnaeus.cli.evaluate import evaluate
 from linnaeus.cli.explain import explain
 from linnaeus.cli.learn import learn
@@ -53,7 +54,7 @@ def _options(
     pass
 
 
-for command in (demo, train, calibrate, predict, evaluate, explain, learn, models, serve, shootout):
+for command in (demo, train, calibrate, predict, evaluate, explain, learn, models, serve, desk, shootout):
     app.command()(command)
 app.add_typer(taxonomy.app, name="taxonomy")
 app.add_typer(data.app, name="data")

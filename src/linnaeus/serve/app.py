@@ -14,6 +14,8 @@ from starlette.responses import Response
 
 from linnaeus import __version__
 from linnaeus.serve import annif, browsing, predicting, reporting, reviewing
+from linnaeus.serve.desk import addresses
+from linnaeus.serve.desk import page as desk_page
 from linnaeus.serve.guard import Guard
 from linnaeus.serve.page import STYLE, page
 from linnaeus.serve.problems import as_json, install, request_id
@@ -90,6 +92,9 @@ def create_app(settings: Settings) -> FastAPI:
 
     for part in (predicting, browsing, reviewing, reporting, annif):
         app.include_router(part.router(service))
+    if service.has_store:
+        app.include_router(addresses.router(service))
+        app.include_router(desk_page.router())
     return app
 
 

@@ -2,26 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import uvicorn
 
 from linnaeus.errors import ParameterError
 from linnaeus.serve.app import create_app
 from linnaeus.serve.models import ModelRegistry
+from linnaeus.serve.service import Service
 from linnaeus.serve.settings import Settings
 
 __all__ = ["run"]
 
 
-def run(settings: Settings, host: str, port: int, *, log_level: str = "warning", grace: int = 30) -> None:
-    """Serve until interrupted; requests that are being answered are finished within ``grace`` seconds."""
+def run(
+    settings: Settings,
+    host: str,
+    port: int,
+    *,
+    log_level: str = "warning",
+    grace: int = 30,
+    prepare: Callable[[Service], None] | None = None,
+) -> None:
+    """Serve until interrupted; requests that are being answered are finished within ``grace`` seconds.
+
+    ``prepare`` is called with the service before it answers, in a service of one process.
+    """
     if not 0 < port < 65536:
         raise ParameterError(f"{port} is not a port; expected a number from 1 to 65535.")
     several = settings.workers > 1
     if several:
         ModelRegistry(settings.folders)  # errors are raised here, once, rather than in every worker
         settings.export()
+    app = None if several else create_app(settings)
+    if app is not None and prepare is not None:
+        prepare(app.state.service)
     uvicorn.run(
-        "linnaeus.serve.app:worker_app" if several else create_app(settings),
+        "linnaeus.serve.app:worker_app" if app is None else app,
         factory=several,
         workers=settings.workers if several else None,
         host=host,

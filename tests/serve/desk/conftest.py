@@ -69,7 +69,8 @@ class DeskServer:
         """Document, kind and labels of all verdicts, in the order in which they were stored."""
         with self.app.state.service.review.read() as transaction:
             rows = transaction.rows(
-                "SELECT d.id, v.kind, v.labels FROM verdicts v JOIN documents d ON d.number = v.document ORDER BY v.number"
+                "SELECT d.id, v.kind, v.labels FROM verdicts v JOIN documents d ON d.number = v.document "
+                "ORDER BY v.number"
             )
         return [(row["id"], row["kind"], ", ".join(json.loads(row["labels"] or "[]"))) for row in rows]
 
@@ -94,7 +95,9 @@ def open_page(browser) -> Iterator[Callable[..., Any]]:
     with contextlib.ExitStack() as stack:
         problems: list[str] = []
 
-        def start(desk: DeskServer, view: str = "", *, width: int = 1400, scheme: str = "light", ready: bool = True) -> Any:
+        def start(
+            desk: DeskServer, view: str = "", *, width: int = 1400, scheme: str = "light", ready: bool = True
+        ) -> Any:
             context = browser.new_context(
                 viewport={"width": width, "height": 900}, color_scheme=scheme, accept_downloads=True
             )

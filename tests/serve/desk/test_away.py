@@ -54,6 +54,7 @@ def test_verdicts_survive_a_reload_of_the_page_while_answers_are_lost(desk, open
     assert len(server.verdicts()) == 1
 
 
+@pytest.mark.slow
 def test_a_refused_verdict_is_shown_and_does_not_stop_the_others(desk, open_page) -> None:
     server = desk()
     server.add({"d1": CATS, "d2": CATS})

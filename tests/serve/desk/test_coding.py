@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from .conftest import document, stored
 
 CATS, DOGS = "cat purr whisker kitten thing", "dog leash puppy fetch thing"
@@ -59,6 +61,7 @@ def test_a_node_is_searched_and_stored_with_six_keys(desk, open_page) -> None:
     assert server.verdicts() == [("d1", "replace", "Flowers")]
 
 
+@pytest.mark.slow
 def test_search_finds_alternative_labels_and_codes(desk, open_page) -> None:
     server = desk()
     server.add({"d1": DOGS})
@@ -72,18 +75,22 @@ def test_search_finds_alternative_labels_and_codes(desk, open_page) -> None:
     assert page.evaluate("document.activeElement.id") == "work"
 
 
+@pytest.mark.slow
 def test_every_kind_of_verdict_is_stored(desk, open_page) -> None:
     server = desk()
     server.add({f"d{i}": CATS for i in range(7)})
     page = open_page(server)
-    expected, kinds = [], {
-        "n": ("none-fits", ""),
-        "c": ("cannot-tell", ""),
-        "b Enter": ("back-off", "Animals"),
-        "t Home ArrowDown ArrowDown Space Enter": None,
-        "x / d o g s Enter": None,
-        "f Enter": ("accept", "Cats"),
-    }
+    expected, kinds = (
+        [],
+        {
+            "n": ("none-fits", ""),
+            "c": ("cannot-tell", ""),
+            "b Enter": ("back-off", "Animals"),
+            "t Home ArrowDown ArrowDown Space Enter": None,
+            "x / d o g s Enter": None,
+            "f Enter": ("accept", "Cats"),
+        },
+    )
     for keys, verdict in kinds.items():
         page.wait_for_selector("#document h2 code")
         id_ = document(page)
@@ -124,6 +131,7 @@ def test_undo_reaches_back_to_the_last_document_and_redo_stores_it_again(desk, o
     assert server.get(f"documents/one?id={first}")["document"]["state"] == "done"
 
 
+@pytest.mark.slow
 def test_a_note_is_stored_with_the_verdict_and_seen_in_the_history(desk, open_page) -> None:
     server = desk()
     server.add({"d1": CATS})
@@ -141,6 +149,7 @@ def test_a_note_is_stored_with_the_verdict_and_seen_in_the_history(desk, open_pa
     page.wait_for_selector(".history >> text=n b x 1")
 
 
+@pytest.mark.slow
 def test_scores_are_on_every_node_of_the_paths_and_siblings_come_on_demand(desk, open_page) -> None:
     server = desk()
     server.add({"d1": CATS})
@@ -159,10 +168,7 @@ def test_the_why_panel_shows_terms_that_add_up_and_marks_them_in_the_text(desk, 
     page = open_page(server)
     show(page, "d1")
     page.wait_for_selector("mark.for >> text=purr")
-    values = [
-        float(text.replace("−", "-"))
-        for text in page.locator(".terms").first.locator("td").all_inner_texts()
-    ]
+    values = [float(text.replace("−", "-")) for text in page.locator(".terms").first.locator("td").all_inner_texts()]
     assert abs(sum(values[:-1]) - values[-1]) < 0.001 * len(values)
     assert page.locator(".terms caption").all_inner_texts()[1].startswith("Compared with")
 
@@ -175,10 +181,8 @@ def test_the_tree_follows_the_aria_pattern(desk, open_page) -> None:
     press(page, "t Home")
 
     def focused(name: str) -> str | None:
-        return page.evaluate(
-            "n => document.getElementById(document.getElementById('tree').getAttribute('aria-activedescendant')).getAttribute(n)",
-            name,
-        )
+        row = page.locator("#tree").get_attribute("aria-activedescendant")
+        return page.evaluate("([row, name]) => document.getElementById(row).getAttribute(name)", [row, name])
 
     assert (focused("aria-level"), focused("aria-expanded")) == ("1", "true")
     press(page, "ArrowLeft")
@@ -202,6 +206,7 @@ def test_blind_documents_show_no_suggestion(desk, open_page) -> None:
     assert server.verdicts() == []
 
 
+@pytest.mark.slow
 def test_the_sheet_lists_the_keys_and_switches_single_letters_off(desk, open_page) -> None:
     server = desk()
     server.add({"d1": CATS, "d2": CATS})
@@ -217,6 +222,7 @@ def test_the_sheet_lists_the_keys_and_switches_single_letters_off(desk, open_pag
     assert [kind for _, kind, _ in server.verdicts()] == ["accept"]
 
 
+@pytest.mark.slow
 def test_verdicts_say_what_was_shown_and_how_long_it_took(desk, open_page) -> None:
     server = desk()
     server.add({"d1": CATS})

@@ -40,7 +40,9 @@ def test_elements_are_made_in_one_way_that_cannot_make_markup_of_text() -> None:
     for name, file in SCRIPTS.items():
         if not name.startswith("vendor/"):
             text = file.content.decode()
-            assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|dangerously|eval\(", text), name
+            assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|dangerously|eval\(", text), (
+                name
+            )
 
 
 def test_the_page_has_no_inline_script_or_style_and_names_no_other_host() -> None:

@@ -70,6 +70,7 @@ def test_axe_finds_nothing_in_dark_and_high_contrast(busy, open_page, theme) -> 
         assert violations(page) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 700])
 def test_nothing_is_wider_than_a_phone_or_a_page_at_twice_the_size(busy, open_page, width) -> None:
     page = open_page(busy, width=width)
@@ -98,6 +99,7 @@ def test_the_slider_shows_the_figures_of_the_service_and_a_button_codes_and_take
     assert server.get("progress")["states"] == {"open": 20}
 
 
+@pytest.mark.slow
 def test_two_coders_get_different_documents_at_once(desk, open_page) -> None:
     server = desk()
     server.add({f"d{i}": CATS for i in range(16)})
@@ -125,6 +127,7 @@ def test_a_disagreement_is_decided_beside_both_answers(busy, open_page) -> None:
     assert (entry["document"]["state"], entry["document"]["labels"]) == ("done", ["Trees"])
 
 
+@pytest.mark.slow
 def test_a_proposal_is_made_on_the_card_and_is_in_the_change_file(desk, open_page) -> None:
     server = desk()
     server.add({"d1": CATS})
@@ -143,6 +146,7 @@ def test_a_proposal_is_made_on_the_card_and_is_in_the_change_file(desk, open_pag
     assert "House cats" in Path(download.value.path()).read_text()
 
 
+@pytest.mark.slow
 def test_the_queue_is_limited_to_a_subtree(desk, open_page) -> None:
     server = desk()
     server.add({f"d{i}": CATS if i % 2 else "tree leaf branch root thing" for i in range(8)})
@@ -160,6 +164,7 @@ def test_the_queue_is_limited_to_a_subtree(desk, open_page) -> None:
     page.wait_for_selector("text=No open document below")
 
 
+@pytest.mark.slow
 def test_exports_are_downloads(busy, open_page) -> None:
     page = open_page(busy, "progress")
     with page.expect_download() as download:

@@ -21,7 +21,9 @@ from linnaeus.serve.service import Service
 
 __all__ = ["router"]
 
-RiskShare = Annotated[float, Query(gt=0, lt=1, description="The largest share of wrong answers among those of the model.")]
+RiskShare = Annotated[
+    float, Query(gt=0, lt=1, description="The largest share of wrong answers among those of the model.")
+]
 
 
 class CodeAutomatically(StrictSchema):

@@ -178,8 +178,8 @@ def batches(served: ServedModel, review: Review) -> list[dict[str, object]]:
     """What the model has coded, newest first."""
     with review.read() as transaction:
         rows = transaction.rows(
-            "SELECT v.coder, MIN(v.shown) AS shown, COUNT(*) AS coded, MAX(v.number) AS last, COUNT(x.document) AS kept "
-            "FROM verdicts v JOIN documents d ON d.number = v.document LEFT JOIN decisions x "
+            "SELECT v.coder, MIN(v.shown) AS shown, COUNT(*) AS coded, MAX(v.number) AS last, "
+            "COUNT(x.document) AS kept FROM verdicts v JOIN documents d ON d.number = v.document LEFT JOIN decisions x "
             "ON x.document = v.document AND x.coder = v.coder WHERE d.queue = ? AND v.kind = 'accept' "
             f"AND v.coder LIKE '{_CODER}%' GROUP BY v.coder ORDER BY last DESC",
             (served.name,),
