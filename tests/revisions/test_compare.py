@@ -120,3 +120,11 @@ def test_names_that_are_paths_are_paired_by_texts() -> None:
     assert diff.same["Shop > Cats"] == "Shop > Cat Supplies"
     assert any("whole paths" in text for text in diff.assumptions)
     assert all(change.confidence < 1 for change in diff.changes)
+
+
+def test_a_root_that_becomes_an_ordinary_node_does_not_move_its_children() -> None:
+    old = Taxonomy.from_edges([("S", "a"), ("S", "b")])
+    new = Taxonomy.from_edges([("S", "a"), ("S", "b"), ("T", "c")])
+    assert old.root is not None
+    assert new.root is None
+    assert compare(old, new).counts == {"added": 2}

@@ -13,6 +13,7 @@ import typer
 from linnaeus.answering.documents import node_meant
 from linnaeus.cli.console import JsonOption, in_words, note, print_json, print_table, waiting
 from linnaeus.cli.console import show as show_on_stdout
+from linnaeus.cli.diff import diff
 from linnaeus.cli.options import (
     TAXONOMY,
     LabelledReading,
@@ -33,13 +34,17 @@ if TYPE_CHECKING:
 __all__ = ["app", "learn"]
 
 app = typer.Typer(
-    help="Show, search, convert, check and learn taxonomies.", no_args_is_help=True, pretty_exceptions_enable=False
+    help="Show, search, convert, check, compare and learn taxonomies.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
 )
 
 MOST_CHILDREN = 20
 MOST_TEXTS = 100
 LONGEST_TEXT = 500
 COLUMNS = ["property", "value"]
+
+app.command()(with_groups(diff))
 
 FileArgument = Annotated[Path, typer.Argument(help="The taxonomy; its format is detected.", show_default=False)]
 

@@ -301,11 +301,21 @@ class _Changes:
         self.kind = {pair[:2]: pair.kind for pair in pairs.pairs}
         self.same = self._same()
         self.continued = {new: old for old, new in self.same.items()}
+        self.old_root, self.new_root = self._roots()
 
     def all(self) -> tuple[tuple[Change, ...], dict[str, str]]:
         found = [*self._ended(), *self._added(), *self._continued()]
         order = {kind: i for i, kind in enumerate(CHANGES)}
         return tuple(sorted(found, key=lambda change: order[change.kind])), self.same
+
+    def _roots(self) -> tuple[int | None, int | None]:
+        """The roots, which do not count as parents; a root that is an ordinary node in the other version counts."""
+        old, new = self.old.root, self.new.root
+        became = set() if old is None else set(self.targets.get(str(self.old.names[old]), ()))
+        was = set() if new is None else set(self.sources.get(str(self.new.names[new]), ()))
+        only_old = became <= (set() if new is None else {str(self.new.names[new])})
+        only_new = was <= (set() if old is None else {str(self.old.names[old])})
+        return (old if only_old else None), (new if only_new else None)
 
     def _same(self) -> dict[str, str]:
         targets, sources = self.targets, self.sources
@@ -361,12 +371,16 @@ class _Changes:
                 for n in rest:
                     if n in self.continued:
                         yield Change(
-                            "transferred", (o,), (n,), f"a part, to what was {self.continued[n]}", self._sure([o], [n])
+                            "transferred",
+                            (o,),
+                            (n,),
+                            f"a part, to what was {self._named(self.old, self.continued[n])}",
+                            self._sure([o], [n]),
                         )
             elif len(news) > 1:
                 yield Change("split", (o,), news, f"into {len(news)}", self._sure([o], news))
             elif news[0] in self.continued:
-                detail = f"by what was {self.continued[news[0]]}"
+                detail = f"by what was {self._named(self.old, self.continued[news[0]])}"
                 yield Change("taken over", (o,), news, detail, self._sure([o], news))
             else:
                 merged.setdefault(news[0], []).append(o)
@@ -382,7 +396,7 @@ class _Changes:
         for v, n in enumerate(self.new.names):
             if n not in self.sources:
                 above = [
-                    self._named(self.new, str(self.new.names[p])) for p in self.new.parents(v) if p != self.new.root
+                    self._named(self.new, str(self.new.names[p])) for p in self.new.parents(v) if p != self.new_root
                 ]
                 yield Change("added", (), (str(n),), f"below {', '.join(above[:3])}" if above else "at the top")
 
@@ -402,8 +416,8 @@ class _Changes:
 
     def _moved(self, o: str, n: str) -> str:
         """What changed about the parents; empty if they correspond."""
-        above = [str(self.old.names[p]) for p in self.old.parents(o) if p != self.old.root]
-        now = [str(self.new.names[p]) for p in self.new.parents(n) if p != self.new.root]
+        above = [str(self.old.names[p]) for p in self.old.parents(o) if p != self.old_root]
+        now = [str(self.new.names[p]) for p in self.new.parents(n) if p != self.new_root]
         images = {p: self.targets.get(p, ()) for p in above}
         reached = {q for image in images.values() for q in image}
         gained = [q for q in now if q not in reached]

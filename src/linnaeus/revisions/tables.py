@@ -29,8 +29,9 @@ from linnaeus.taxonomy.search import fold
 from linnaeus.typing import JSON
 from linnaeus.yaml_text import parse_yaml
 
-__all__ = ["Resolver", "matches", "read"]
+__all__ = ["Resolver", "matches", "matches_between", "read"]
 
+RDF = ("turtle", "rdf-xml", "n-triples", "json-ld")
 SKOS = "http://www.w3.org/2004/02/skos/core#"
 XKOS = "http://rdf-vocabulary.ddialliance.org/xkos#"
 DCT = "http://purl.org/dc/terms/"
@@ -112,7 +113,7 @@ def read(
         raise DataError(f"{source}: the file is empty; expected a table of old and new codes.")
     format = recognise_text(text)
     reader = _Reader(source, Resolver(old), Resolver(new), columns)
-    if format in ("turtle", "rdf-xml", "n-triples", "json-ld"):
+    if format in RDF:
         return matches(text, format, source, old, new)
     if format == "yaml" or source.endswith((".yml", ".yaml")):
         return reader.content(parse_yaml(text, source, DataError))
@@ -362,15 +363,35 @@ def matches(text: str, format: str, source: str, old: Taxonomy, new: Taxonomy) -
     return Correspondence(tuple(pairs.values()), tuple(dict.fromkeys(without)), source, tuple(notes))
 
 
+def matches_between(paths: Iterable[str | os.PathLike[str]], old: Taxonomy, new: Taxonomy) -> Correspondence | None:
+    """The SKOS matches and XKOS associations in the files of the versions themselves; None if they have none."""
+    pairs: list[Pair] = []
+    for path in paths:
+        if str(path) == "-":
+            continue
+        content = load(path)
+        if not any(word in content for word in (b"Match", b"sourceConcept")):
+            continue
+        try:
+            text = decode(content, source_name(path))
+        except TaxonomyError:
+            continue  # in another encoding; the taxonomy itself was read with it
+        format = recognise_text(text)
+        if format in RDF:
+            found = matches(text, format, source_name(path), old, new)
+            pairs += [pair for pair in found.pairs if pair.origin != "replacement"]
+    return Correspondence.from_pairs(pairs) if pairs else None
+
+
 def _resources(text: str, format: str, source: str) -> Iterator[tuple[str, str, str]]:
     """Subject, predicate and object of the triples whose object is not a literal."""
     import pyoxigraph as ox
 
-    from linnaeus.taxonomy.formats.skos import OURS, prepared, syntax_of
+    from linnaeus.taxonomy.formats.skos import OURS, name_of, prepared, syntax_of
 
     try:
         for quad in ox.parse(prepared(text, source, format), format=syntax_of(format), base_iri=OURS):
             if not isinstance(quad.object, ox.Literal) and not isinstance(quad.subject, ox.Triple):
-                yield quad.subject.value, quad.predicate.value, quad.object.value
+                yield name_of(quad.subject.value), quad.predicate.value, name_of(quad.object.value)
     except SyntaxError as error:
         raise DataError(f"{place(source, error.lineno)}: not {format}: {error.msg}.") from None

@@ -116,3 +116,17 @@ def test_a_context_at_another_address_is_not_fetched(tmp_path: Path) -> None:
     (tmp_path / "v.jsonld").write_text('{"@context": {"http://www.w3.org/2004/02/skos/core#": ' + "[" * 100_000)
     with pytest.raises(TaxonomyError, match="not json-ld"):
         Taxonomy.read(tmp_path / "v.jsonld")
+
+
+def test_deprecated_concepts_without_a_type_are_kept_on_request(tmp_path: Path) -> None:
+    file = tmp_path / "v.ttl"
+    file.write_text(
+        "@prefix s: <http://www.w3.org/2004/02/skos/core#> . @prefix o: <http://www.w3.org/2002/07/owl#> .\n"
+        "@prefix r: <http://www.w3.org/2000/01/rdf-schema#> . @prefix d: <http://purl.org/dc/terms/> .\n"
+        '<urn:a> a s:Concept ; s:prefLabel "A" . <urn:b> o:deprecated true ; r:label "B" ; d:isReplacedBy <urn:a> .\n'
+        "<urn:property> o:deprecated true .\n"
+    )
+    kept = Taxonomy.read(file, obsolete=True)
+    assert sorted(kept.names) == ["urn:a", "urn:b"]
+    assert kept.display("urn:b") == "B"
+    assert "urn:b" in Taxonomy.read(file).deprecated

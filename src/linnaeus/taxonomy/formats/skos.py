@@ -8,7 +8,8 @@ The display label is the preferred label in the requested language, otherwise in
 otherwise the first one; a language that no label has is an error. All labels, notes, examples and notations are kept as
 texts, in all languages; labels may be SKOS-XL labels, and notes may be resources with an ``rdf:value``.
 
-Concepts that are ``owl:deprecated`` are left out unless ``obsolete=True`` keeps them: they become deprecated ids,
+Concepts that are ``owl:deprecated`` are left out unless ``obsolete=True`` keeps them (also those that are not of the
+type ``skos:Concept`` any more): they become deprecated ids,
 replaced by the concepts that ``dcterms:isReplacedBy`` (or ``dcterms:replaces``) names.
 """
 
@@ -29,7 +30,7 @@ from linnaeus.taxonomy.texts import NodeText, TextCollector
 if TYPE_CHECKING:
     import pyoxigraph as ox
 
-__all__ = ["KNOWN_OPTIONS", "compose", "parse", "prepared", "syntax_of"]
+__all__ = ["KNOWN_OPTIONS", "compose", "iri_of", "name_of", "parse", "prepared", "syntax_of"]
 
 KNOWN_OPTIONS = ("language", "names", "obsolete")
 HOLDS_TEXTS = True
@@ -235,6 +236,12 @@ class _Concepts:
         self._follow_links()
         self._refuse_missing_language()
         left_out: dict[str, None] = {} if obsolete else self.deprecated
+        if obsolete:  # they may have lost their type, and their label may be an rdfs:label
+            for iri in self.deprecated:
+                if iri in self.label or iri in self.rdfs_label or iri in self.replaced_by:
+                    self._describe(iri)
+                    if iri not in self.label and iri in self.rdfs_label:
+                        self.label[iri] = (4, self.rdfs_label[iri])
         known = [iri for iri in self.order if iri not in left_out]
         described = {iri for iri in known if iri in self.described or iri in self.label}
         for above, below in self.pairs:
@@ -256,9 +263,9 @@ class _Concepts:
         in_order = (iri for iri in self.order if iri in left_out)
         for iri in dict.fromkeys([*in_order, *self.deprecated, *self.replaced_by]):
             if iri not in called:
-                targets = tuple(texts.get(other, _name(other)) for other in self.replaced_by.get(iri, ()))
+                targets = tuple(texts.get(other, name_of(other)) for other in self.replaced_by.get(iri, ()))
                 shown = self.label[iri][1] if iri in self.label else self.rdfs_label.get(iri, "")
-                name = shown if shown and names == "label" else texts.get(iri, _name(iri))
+                name = shown if shown and names == "label" else texts.get(iri, name_of(iri))
                 draft.deprecated.setdefault(name, Deprecated(targets, label=shown))
         return draft
 
@@ -270,7 +277,7 @@ class _Concepts:
 
     def _called(self, known: list[str], names: str) -> dict[str, str]:
         if names == "iri":
-            return {iri: _name(iri) for iri in known}
+            return {iri: name_of(iri) for iri in known}
         texts = self._texts(names)
         owner: dict[str, str] = {}
         for iri in known:
@@ -287,7 +294,7 @@ def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
     """A vocabulary with ``broader``, ``topConceptOf`` and all texts; ``language`` is the tag of texts without one."""
     import pyoxigraph as ox
 
-    nodes = [ox.NamedNode(_iri(name)) for name in taxonomy.names]
+    nodes = [ox.NamedNode(iri_of(name)) for name in taxonomy.names]
     relation_of = {kind: ox.NamedNode(SKOS + word) for word, kind in reversed(TEXTS.items())}
 
     def literal(text: str, kind: str = "preferred", language: str = "") -> ox.Literal:
@@ -314,12 +321,12 @@ def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
         if not above:
             triples.append(ox.Triple(node, ox.NamedNode(SKOS + "topConceptOf"), scheme))
     for id, entry in taxonomy.deprecated.items():
-        node = ox.NamedNode(_iri(id))
+        node = ox.NamedNode(iri_of(id))
         triples.append(ox.Triple(node, ox.NamedNode(RDF_TYPE), ox.NamedNode(SKOS + "Concept")))
         triples.append(ox.Triple(node, ox.NamedNode(OWL + "deprecated"), ox.Literal(True)))
         if entry.label:
             triples.append(ox.Triple(node, relation_of["preferred"], literal(entry.label)))
-        targets = [ox.NamedNode(_iri(name)) for name in entry.replaced_by]
+        targets = [ox.NamedNode(iri_of(name)) for name in entry.replaced_by]
         triples += [ox.Triple(node, ox.NamedNode(REPLACED_BY[0]), target) for target in targets]
     prefixes = {"skos": SKOS} if format in ("turtle", "rdf-xml") else None
     text = (ox.serialize(triples, format=syntax_of(format), prefixes=prefixes) or b"").decode()
@@ -334,9 +341,11 @@ def syntax_of(format: str) -> ox.RdfFormat:
     return syntaxes.get(format, ox.RdfFormat.JSON_LD)
 
 
-def _name(iri: str) -> str:
+def name_of(iri: str) -> str:
+    """The name of a node whose IRI this is."""
     return unquote(iri[len(OURS) :]) if iri.startswith(OURS) else iri
 
 
-def _iri(name: str) -> str:
+def iri_of(name: str) -> str:
+    """The IRI that a name is written as: the name itself if it is one."""
     return name if _IRI.fullmatch(name) and not name.startswith(OURS) else OURS + quote(name, safe="")
