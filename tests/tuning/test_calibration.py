@@ -156,6 +156,28 @@ def test_suggestions_rank_as_scores_do_and_are_labels(rows: bool) -> None:
         closed.top(X, ancestors=True)
 
 
+@pytest.mark.parametrize("ancestors", [False, True])
+@pytest.mark.parametrize("name", ["NodeSVM", "TopDownSVM", "EdgePA", "OneVsRestSVM", "closed sets"])
+def test_suggestions_are_ranked_alike_with_and_without_probabilities(name: str, ancestors: bool) -> None:
+    X, y = one_label_each(600, names=("A", "AA", "AB", "BA", "BB", "C"))
+    rows = [[label, "C"] if i % 3 == 0 else [label] for i, label in enumerate(y)]
+    if ancestors:
+        rows = TREE.labels(TREE.close(TREE.indicator(rows), keep_root=False))
+    if name == "closed sets":
+        model = OneVsRestSVM(TREE, random_state=0, learn="closed")
+    else:
+        model = getattr(linnaeus, name)(TREE)
+    model.fit(X[:300], rows[:300])
+    linnaeus.calibrate(model, X[300:], rows[300:], cv=None)
+    labels, scores = model.top(X[:200], 4)
+    likely, values = model.top(X[:200], 4, probabilities=True)
+    assert likely.tolist() == labels.tolist()
+    assert (np.diff(values) <= 0).all()
+    assert (np.diff(scores) <= 0).all()
+    assert ((values >= 0) & (values <= 1)).all()
+    assert set(labels.ravel()) <= {"A", "AA", "AB", "BA", "BB", "C"} | ({"B"} if ancestors else set())
+
+
 def test_suggested_probabilities_are_frequencies() -> None:
     X, y = one_label_each(6000, names=("A", "AA", "AB", "BA", "BB", "C"))
     for labels in ([[label] for label in y], [[label, "C"] if i % 3 == 0 else [label] for i, label in enumerate(y)]):

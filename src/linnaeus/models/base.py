@@ -528,8 +528,10 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
     ) -> tuple[ObjectArray, FloatArray]:
         """The k best nodes of each document: labels and scores (n_docs x k each), best first, ties by node number.
 
-        Models that go down the taxonomy (``conditional_scores``) rank the labels of their training documents by the
-        smallest score on the path to them: scores of single nodes compare siblings only.
+        Calibrated models that learned closed sets, or whose training documents had ancestors among their labels, rank
+        the labels of their training documents by probability, with or without ``probabilities``; the scores are then
+        the logarithms of the odds. Models that go down the taxonomy (``conditional_scores``) and were not calibrated
+        rank labels by the smallest score on the path to them: scores of single nodes compare siblings only.
 
         Parameters
         ----------
@@ -595,8 +597,16 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def ranked_nodes(self) -> IntArray:
-        """Numbers of the nodes that `top` ranks: all that have scores, where scores of all nodes are comparable."""
-        return self.nodes_
+        """Numbers of the nodes that `top` ranks: all that have scores, or labels only if ranked by probability."""
+        if self.closed_ or not self.ranks_by_probability:
+            return self.nodes_
+        return np.intersect1d(self.nodes_, self.label_nodes).astype(np.int32)
+
+    @property
+    def ranks_by_probability(self) -> bool:
+        """Whether `top` ranks by probability: scores of closed sets do not compare labels with their ancestors."""
+        curve = self.calibrator_
+        return (self.nested_ or self.closed_) and curve is not None and curve.labels is not None
 
     def ranking_blocks(self, X: object) -> Iterator[FloatArray]:
         """What `top` ranks nodes by, some documents at a time; minus infinity for nodes that are not ranked."""
@@ -604,8 +614,8 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         return self._ranking_blocks(self._check_X(X, reset=False))
 
     def _ranking_blocks(self, X: Matrix) -> Iterator[FloatArray]:
-        """`ranking_blocks` of checked X: the scores, unless these compare a node with its siblings only."""
-        return self._score_blocks(X)
+        """`ranking_blocks` of checked X: the scores, unless these do not compare labels across levels."""
+        return promises.log_odds(self, X) if self.ranks_by_probability else self._score_blocks(X)
 
     def _best(self, X: object, k: int) -> tuple[IntArray, FloatArray]:
         """Columns and scores of the k best nodes of each document (n_docs x min(k, len(ranked_nodes)) each)."""

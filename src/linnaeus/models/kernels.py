@@ -459,7 +459,7 @@ class LinearOrKernel(KernelInput, LinearTaxonomyClassifier):
         return isinstance(self.kernel, str) and self.kernel == "linear"
 
     def _best_of(self, X: Matrix, k: int) -> tuple[IntArray, FloatArray]:
-        if self._linear and is_sparse(X) and k <= MOST_BEST:
+        if self._linear and is_sparse(X) and k <= MOST_BEST and not self.ranks_by_probability:
             return self._linear_scorer().top(X, k, self.n_jobs)
         return TaxonomyClassifier._best_of(self, X, k)
 

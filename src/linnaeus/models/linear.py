@@ -293,7 +293,7 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
 
     def _best_of(self, X: Matrix, k: int) -> tuple[IntArray, FloatArray]:
         linear = type(self)._scores is LinearTaxonomyClassifier._scores
-        if not linear or not is_sparse(X) or k > MOST_BEST:
+        if not linear or not is_sparse(X) or k > MOST_BEST or self.ranks_by_probability:
             return super()._best_of(X, k)
         on_device = self._device_scorer()
         return self._linear_scorer().top(X, k, self.n_jobs) if on_device is None else on_device.top(X, k)

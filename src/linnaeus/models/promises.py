@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from linnaeus.decoding.probability.risk import RiskControl
     from linnaeus.models.base import TaxonomyClassifier
 
-__all__ = ["REASONS", "Decisions", "decide", "most_probable", "nonzero_features"]
+__all__ = ["REASONS", "Decisions", "decide", "log_odds", "most_probable", "nonzero_features"]
 
+_TINY = 1e-15
 REASONS = ("no known word", "two codes nearly equal", "below the threshold")
 
 
@@ -126,8 +127,8 @@ def most_probable(
     """Nodes and probabilities (n_docs x k each), best first.
 
     The k best labels, with the probability that they are labels: nodes that only stand above labels are left out. In
-    the order of the scores, which the probabilities keep, where scores of labels compare. ``ancestors`` ranks all nodes
-    by the probability that they, or something below them, are labels.
+    the order of `top` without probabilities. ``ancestors`` ranks all nodes by the probability that they, or something
+    below them, are labels.
     """
     parts = list(_ranked(model, X, k, ancestors))
     return np.concatenate([nodes for nodes, _ in parts]), np.concatenate([values for _, values in parts])
@@ -148,11 +149,38 @@ def _ranked(model: TaxonomyClassifier, X: Matrix, k: int, ancestors: bool) -> It
         if ancestors:
             nodes, values = curve.nodes, curve(S, taxonomy, model.nodes_)
             by = values
+        elif model.ranks_by_probability:
+            nodes, values = _probabilities_of_labels(model, curve, S)
+            by = values
         else:
             nodes, values = _labels(curve), curve.label_probabilities(S, taxonomy, model.nodes_)
             by = curve.label_order(S, model.nodes_, values)
         best = best_columns(by, min(k, len(nodes)))
         yield nodes[best], np.take_along_axis(values, best, axis=1)
+
+
+def log_odds(model: TaxonomyClassifier, X: Matrix) -> Iterator[FloatArray]:
+    """Logarithms of the odds of labels in the columns of ``nodes_``, minus infinity for other nodes, block by block."""
+    curve, _ = calibration_of(model)
+    for S in model._score_blocks(X):
+        nodes, P = _probabilities_of_labels(model, curve, S)
+        order = np.argsort(model.nodes_, kind="stable")
+        L = np.full((len(P), len(model.nodes_)), -np.inf)
+        P = np.clip(P, _TINY, 1.0 - _TINY)
+        L[:, order[np.searchsorted(model.nodes_[order], nodes)]] = np.log(P) - np.log1p(-P)
+        yield L
+
+
+def _probabilities_of_labels(
+    model: TaxonomyClassifier, curve: Calibrator, S: FloatArray
+) -> tuple[IntArray, FloatArray]:
+    """Labels and their probabilities; where documents had ancestors as labels, those of closed sets."""
+    if not model.closed_:
+        nodes, P = _labels(curve), curve.label_probabilities(S, model.taxonomy_, model.nodes_)
+    else:
+        nodes, P = curve.nodes, curve(S, model.taxonomy_, model.nodes_)
+    scored = np.isin(nodes, model.nodes_)
+    return nodes[scored], P[:, scored]
 
 
 def _labels(curve: Calibrator) -> IntArray:

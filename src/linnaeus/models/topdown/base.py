@@ -183,6 +183,9 @@ class LocalClassifiers(LinearTaxonomyClassifier):
         return self.nodes_ if self.closed_ else np.intersect1d(self.nodes_, self.label_nodes).astype(np.int32)
 
     def _ranking_blocks(self, X: Matrix) -> Iterator[FloatArray]:
+        if self.ranks_by_probability:
+            yield from super()._ranking_blocks(X)
+            return
         order = np.argsort(self.nodes_, kind="stable")
         unranked = ~np.isin(self.nodes_, self.ranked_nodes)
         for part in blocks(X.shape[0], rows_that_fit(16 * max(1, len(self.nodes_)))):
