@@ -29,6 +29,7 @@ from linnaeus.errors import LinnaeusError
 from linnaeus.models import promises
 from linnaeus.taxonomy.closure import is_closed
 from linnaeus.tuning import calibration
+from linnaeus.tuning import calibration
 from tests.contracts.configurations import documents, taxonomy
 
 
@@ -317,3 +318,15 @@ def test_promises_from_cross_validation_hold_for_labels_with_few_documents() -> 
             found = control.answers(curve(new, tax, leaves), threshold, tax, curve.nodes, rules)
             wrong = np.asarray((found - found.multiply(gold)).sum(axis=1)).ravel() > 0
             assert wrong.mean() < risk + 0.03, (rules, risk)
+
+
+def test_large_taxonomies_are_calibrated_on_a_part_of_the_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = one_label_each(900)
+    model = OneVsRestSVM(TREE, random_state=0).fit(X, y)
+    sizes = []
+    fitted = calibration.fit_calibrator
+    monkeypatch.setattr(calibration, "fit_calibrator", lambda S, *a, **k: sizes.append(len(S)) or fitted(S, *a, **k))
+    monkeypatch.setattr(calibration, "_MOST_VALUES", 400 * TREE.n_nodes)
+    linnaeus.calibrate(model, X, y)
+    assert max(sizes) == 400
+    assert np.allclose(model.predict_proba(X[:50]).max(), 1.0, atol=0.2)

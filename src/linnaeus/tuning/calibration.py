@@ -31,6 +31,8 @@ C = TypeVar("C", bound=Classifier)
 # Maximum number of parts of the documents for which curves are fitted on the others, and of scores in all these fits,
 # beyond which the parts are fewer.
 _PARTS, _FITTED = 5, 10_000_000
+# Values of nodes of held-out documents that curves are fitted on; of more, a random part of the documents is used.
+_MOST_VALUES, _FEWEST_DOCUMENTS = 60_000_000, 300
 
 
 def calibrate(
@@ -152,8 +154,12 @@ def _by_folds(
 ) -> tuple[FloatArray, CSR, IntArray]:
     """Scores of the training documents by copies of the model that have not seen them."""
     held = cv if isinstance(cv, HeldOutScores) else held_out_scores(model, X, y, cv=cv, random_state=random_state)
-    S = held.S.dense() if isinstance(held.S, TopScores) else held.S
-    return np.asarray(S, dtype=np.float64), held.Y, held.nodes
+    most = max(_FEWEST_DOCUMENTS, _MOST_VALUES // held.taxonomy.n_nodes)
+    rows = np.arange(len(held.documents))
+    if len(rows) > most:
+        rows = np.sort(np.random.default_rng(random_state).choice(len(rows), most, replace=False))
+    S = held.S[rows]
+    return np.asarray(S.dense() if isinstance(S, TopScores) else S, dtype=np.float64), held.Y[rows], held.nodes
 
 
 def _crossed(S: FloatArray, Y: CSR, fit_curves: partial[Calibrator], whole: Calibrator, seed: int | None) -> FloatArray:
