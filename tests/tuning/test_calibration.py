@@ -29,7 +29,6 @@ from linnaeus.errors import LinnaeusError
 from linnaeus.models import promises
 from linnaeus.taxonomy.closure import is_closed
 from linnaeus.tuning import calibration
-from linnaeus.tuning import calibration
 from tests.contracts.configurations import documents, taxonomy
 
 
@@ -177,6 +176,9 @@ def test_suggestions_are_ranked_alike_with_and_without_probabilities(name: str, 
     assert (np.diff(scores) <= 0).all()
     assert ((values >= 0) & (values <= 1)).all()
     assert set(labels.ravel()) <= {"A", "AA", "AB", "BA", "BB", "C"} | ({"B"} if ancestors else set())
+    some, P = model.top(X[:200], 2, probabilities=True, rules={"only_under": ["A"]})
+    assert some.tolist() == model.top(X[:200], 2, rules={"only_under": ["A"]})[0].tolist()
+    assert (np.diff(P) <= 0).all()
 
 
 def test_suggested_probabilities_are_frequencies() -> None:

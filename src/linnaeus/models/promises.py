@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from linnaeus.decoding.probability.risk import RiskControl
     from linnaeus.models.base import TaxonomyClassifier
 
-__all__ = ["REASONS", "Decisions", "decide", "log_odds", "most_probable", "nonzero_features"]
+__all__ = ["REASONS", "Decisions", "decide", "label_probabilities", "log_odds", "most_probable", "nonzero_features"]
 
 _TINY = 1e-15
 REASONS = ("no known word", "two codes nearly equal", "below the threshold")
@@ -150,8 +150,8 @@ def _ranked(model: TaxonomyClassifier, X: Matrix, k: int, ancestors: bool) -> It
             nodes, values = curve.nodes, curve(S, taxonomy, model.nodes_)
             by = values
         elif model.ranks_by_probability:
-            nodes, values = _probabilities_of_labels(model, curve, S)
-            by = values
+            at, values = _probabilities_of_labels(model, curve, S)
+            nodes, by = model.nodes_[at], values
         else:
             nodes, values = _labels(curve), curve.label_probabilities(S, taxonomy, model.nodes_)
             by = curve.label_order(S, model.nodes_, values)
@@ -163,24 +163,38 @@ def log_odds(model: TaxonomyClassifier, X: Matrix) -> Iterator[FloatArray]:
     """Logarithms of the odds of labels in the columns of ``nodes_``, minus infinity for other nodes, block by block."""
     curve, _ = calibration_of(model)
     for S in model._score_blocks(X):
-        nodes, P = _probabilities_of_labels(model, curve, S)
-        order = np.argsort(model.nodes_, kind="stable")
-        L = np.full((len(P), len(model.nodes_)), -np.inf)
+        at, P = _probabilities_of_labels(model, curve, S)
         P = np.clip(P, _TINY, 1.0 - _TINY)
-        L[:, order[np.searchsorted(model.nodes_[order], nodes)]] = np.log(P) - np.log1p(-P)
+        L = np.full(S.shape, -np.inf)
+        L[:, at] = np.log(P) - np.log1p(-P)
         yield L
+
+
+def label_probabilities(model: TaxonomyClassifier, X: Matrix) -> FloatArray:
+    """Probabilities of labels in the columns of ``nodes_``, as `top` gives them; 0 for nodes that are not labels."""
+    curve = model.calibrator_
+    if curve is None:
+        return np.asarray(model.predict_proba(X))
+    parts = []
+    for S in model._score_blocks(X):
+        at, P = _probabilities_of_labels(model, curve, S)
+        parts.append(np.zeros(S.shape))
+        parts[-1][:, at] = P
+    return np.concatenate(parts)
 
 
 def _probabilities_of_labels(
     model: TaxonomyClassifier, curve: Calibrator, S: FloatArray
 ) -> tuple[IntArray, FloatArray]:
-    """Labels and their probabilities; where documents had ancestors as labels, those of closed sets."""
+    """Columns of labels and their probabilities; where documents had ancestors as labels, those of closed sets."""
     if not model.closed_:
         nodes, P = _labels(curve), curve.label_probabilities(S, model.taxonomy_, model.nodes_)
     else:
         nodes, P = curve.nodes, curve(S, model.taxonomy_, model.nodes_)
-    scored = np.isin(nodes, model.nodes_)
-    return nodes[scored], P[:, scored]
+    order = np.argsort(model.nodes_, kind="stable")
+    at = order[np.minimum(np.searchsorted(model.nodes_[order], nodes), len(order) - 1)]
+    scored = model.nodes_[at] == nodes
+    return at[scored], P[:, scored]
 
 
 def _labels(curve: Calibrator) -> IntArray:

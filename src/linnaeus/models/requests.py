@@ -18,6 +18,7 @@ from linnaeus.decoding import Decoder
 from linnaeus.decoding.rules import RULES_OF_NODES, BoundRules, Rules
 from linnaeus.decoding.sets.best_sets import RankedSets, best_sets, branching_scores
 from linnaeus.errors import ParameterError
+from linnaeus.models.promises import label_probabilities
 from linnaeus.order import best_columns
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import pattern, pointers
@@ -198,7 +199,7 @@ def best_nodes(
     chosen, found = np.concatenate(best), np.concatenate(values)
     allowed = ~np.isneginf(found) | (bound.documents is None)
     if probabilities:
-        P = np.take_along_axis(model.predict_proba(X), columns[chosen], axis=1)
+        P = np.take_along_axis(label_probabilities(model, X), columns[chosen], axis=1)
         found = np.where(allowed, P, 0.0)
     return np.where(allowed, nodes[chosen], -1), found
 
