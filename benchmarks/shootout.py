@@ -24,7 +24,7 @@ from benchmarks import problems
 from benchmarks.accuracy import page
 from benchmarks.problems.hmc import TOPS_OF_GO
 from linnaeus import registry
-from linnaeus.engine.limits import parse_seconds
+from linnaeus.engine import parse_seconds
 from linnaeus.experiments.experiment import Experiment, Part
 from linnaeus.experiments.report import write_report
 from linnaeus.experiments.shootout import shootout

@@ -7,7 +7,7 @@ On the command line, for files: linnaeus shootout --taxonomy topics.ttl --data d
 
 from pathlib import Path
 
-from linnaeus.data.synthetic import overlapping
+from linnaeus.data.corpora import overlapping
 from linnaeus.experiments.experiment import Experiment, make_parts
 from linnaeus.experiments.report import write_report
 from linnaeus.experiments.shootout import shootout

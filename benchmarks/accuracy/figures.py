@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from linnaeus.metrics import bootstrap, decision_sign_test, permutation_test, sign_test, wilcoxon
-from linnaeus.metrics.counts import Counts, by_document, by_node
 from linnaeus.metrics.flat import label_values
+from linnaeus.metrics.sets import Counts, by_document, by_node
 from linnaeus.typing import CSR, FloatArray, IntArray
 
 __all__ = ["figures", "label_f1", "paired"]

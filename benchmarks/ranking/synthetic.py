@@ -10,8 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.ranking.measures import measured
 from linnaeus import HierarchicalSVM
+from linnaeus.data.corpora import overlapping
 from linnaeus.data.splits import kfold
-from linnaeus.data.synthetic import overlapping
 
 COLUMNS = ("accuracy", "precision", "maximal loss", "ranking loss", "parent accuracy")
 PUBLISHED = {

@@ -22,7 +22,7 @@ from linnaeus.data.splits import kfold
 from linnaeus.decoding import BestLabel, Threshold
 from linnaeus.decoding.base import stacked
 from linnaeus.decoding.probability.coherence import smoothed
-from linnaeus.engine.limits import blocks, rows_that_fit
+from linnaeus.engine import blocks, rows_that_fit
 from linnaeus.errors import DataError, ParameterError, check_number
 from linnaeus.lexical.words import as_documents, one_document
 from linnaeus.models.base import TaxonomyClassifier

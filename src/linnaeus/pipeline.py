@@ -13,8 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from linnaeus.data.check import check_labels
-from linnaeus.data.kinds import warn_of_order, with_index_of
+from linnaeus.data.check import check_labels, warn_of_order, with_index_of
 from linnaeus.decoding import CutOff, Decoder, RankedSets, Rules
 from linnaeus.decoding import decoder as make_decoder
 from linnaeus.decoding.probability.curves import Calibrator

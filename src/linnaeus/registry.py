@@ -135,7 +135,7 @@ STORABLE: dict[str, str] = {
     "HashedText": "linnaeus.features.hashed",
     "KernelMap": "linnaeus.features.kernel_map",
     "KeptDocuments": "linnaeus.models.explaining",
-    "LabelCodec": "linnaeus.data.kinds",
+    "LabelCodec": "linnaeus.data.check",
     "Linear": "linnaeus.models.kernels",
     "Mixture": "linnaeus.mixture",
     "MixtureWeights": "linnaeus.models.mixed_scores",

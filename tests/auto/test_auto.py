@@ -14,7 +14,7 @@ from linnaeus import Taxonomy, load, save
 from linnaeus.auto import AutoClassifier
 from linnaeus.auto.candidates import FAMILIES, GRID, Candidate, models_for
 from linnaeus.auto.evaluate import Evaluator, Outcome, splits_of
-from linnaeus.auto.kept import Kept
+from linnaeus.auto.report import Kept
 from linnaeus.auto.search import Search, search
 from linnaeus.decoding import RCut
 from linnaeus.errors import CheckpointError, ParameterError

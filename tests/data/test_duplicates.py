@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from linnaeus.data import Dataset, drop_duplicates, drop_overlap
-from linnaeus.data.duplicates import first_occurrence, share_seen, sketch
+from linnaeus.data.splits import first_occurrence, share_seen, sketch
 from linnaeus.errors import ParameterError
 
 

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from linnaeus import Taxonomy, metrics
-from linnaeus.data.check import check_labels
-from linnaeus.data.kinds import is_indicator, recognise
+from linnaeus.data.check import check_labels, is_indicator, recognise
 from linnaeus.errors import DataError, TaxonomyError
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from linnaeus import Taxonomy
 from linnaeus.data import drop_duplicates, drop_overlap, hash_split, read_dataset
-from linnaeus.data.duplicates import first_occurrence
+from linnaeus.data.splits import first_occurrence
 from linnaeus.errors import UnknownLabelError
 from linnaeus.features import FillMissing, TextFeatures
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from linnaeus.data.synthetic import overlapping, perfect_tree
+from linnaeus.data.corpora import overlapping, perfect_tree
 
 
 @pytest.mark.parametrize(("fan_out", "depth", "n_leaves"), [(3, 3, 27), (6, 2, 36)])

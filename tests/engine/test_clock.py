@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linnaeus.engine.limits import Clock, format_seconds, parse_seconds
+from linnaeus.engine import Clock, format_seconds, parse_seconds
 from linnaeus.errors import ParameterError
 
 

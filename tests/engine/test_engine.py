@@ -7,8 +7,7 @@ import time
 
 import pytest
 
-from linnaeus.engine import SerialEngine, ThreadEngine, get_engine, n_workers
-from linnaeus.engine.limits import blocks, rows_that_fit
+from linnaeus.engine import SerialEngine, ThreadEngine, blocks, get_engine, n_workers, rows_that_fit
 from linnaeus.errors import ParameterError
 
 ENGINES = [SerialEngine(), ThreadEngine(3)]

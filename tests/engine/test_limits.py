@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linnaeus.engine.limits import Forecast, format_bytes, own_memory, parse_bytes, plan_memory
+from linnaeus.engine import Forecast, format_bytes, own_memory, parse_bytes, plan_memory
 from linnaeus.errors import ParameterError
 
 SIZES = st.integers(0, 1000)

@@ -23,7 +23,8 @@ from sklearn.base import clone
 import linnaeus
 from linnaeus import OneVsRestSVM, Taxonomy, registry
 from linnaeus._kernels import dispatch
-from linnaeus.engine import GPUEngine, RayEngine, SerialEngine, ThreadEngine, get_engine, ray_session
+from linnaeus.engine import GPUEngine, RayEngine, SerialEngine, ThreadEngine, get_engine
+from linnaeus.engine.ray import join_session
 from linnaeus.errors import EngineError, ParameterError
 from tests.contracts.configurations import CONFIGURATIONS, REPRESENTATIVES, documents, make
 from tests.engine import ray_tasks
@@ -279,12 +280,13 @@ def test_a_lost_machine_of_a_cluster_is_made_good() -> None:
     code = """
 import numpy as np
 from ray.cluster_utils import Cluster
-from linnaeus.engine import RayEngine, ray_session
+from linnaeus.engine import RayEngine
+from linnaeus.engine import ray as ray_engine
 from tests.engine.ray_tasks import Documents, add_up
 
 machine = {"object_store_memory": 10**8, "include_dashboard": False}
 documents = Documents(np.arange(4e6).reshape(40, -1))
-with ray_session._local_only():
+with ray_engine._local_only():
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, **machine})
     second = cluster.add_node(num_cpus=2, object_store_memory=10**8)
 with RayEngine(address=cluster.address) as engine:
@@ -292,10 +294,10 @@ with RayEngine(address=cluster.address) as engine:
     for total, _, _ in engine.map(add_up, range(40), documents):
         totals.append(total)
         if len(totals) == 5:
-            with ray_session._local_only():
+            with ray_engine._local_only():
                 cluster.remove_node(second, allow_graceful=False)
     print(engine.n_workers, totals == [row.sum() for row in documents.X])
-with ray_session._local_only():
+with ray_engine._local_only():
     cluster.shutdown()
 """
     assert run_script(code).splitlines()[-1] == "3 True"  # before it Ray tells of the loss
@@ -315,7 +317,7 @@ def test_wrong_parameters_and_a_missing_package_are_named(monkeypatch) -> None:
     with pytest.raises(ParameterError, match="did you mean 'ray'"):
         get_engine("rays", None)
     with pytest.raises(EngineError, match="No Ray cluster answers at '127.0.0.1:1'"):
-        ray_session.join("127.0.0.1:1", {})
+        join_session("127.0.0.1:1", {})
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(EngineError, match=r"pip install linnaeus\[ray\]"):
         get_engine("ray", 2)

@@ -6,10 +6,9 @@ import numpy as np
 from scipy import sparse
 
 from linnaeus.experiments.comparison import _Area, compare_runs
-from linnaeus.experiments.measures import measure
+from linnaeus.experiments.measures import ModelAnswers, measure
 from linnaeus.experiments.records import Run
 from linnaeus.experiments.run_folder import RunFolder
-from linnaeus.experiments.scores import ModelAnswers
 from linnaeus.metrics.auprc import area
 from tests.experiments.toy import toy
 

@@ -7,9 +7,8 @@ import pytest
 
 from linnaeus import Taxonomy
 from linnaeus.experiments.experiment import Experiment, Part
-from linnaeus.experiments.measures import measure, pooled_f1, size_groups
+from linnaeus.experiments.measures import ModelAnswers, measure, pooled_f1, size_groups
 from linnaeus.experiments.records import Figures
-from linnaeus.experiments.scores import ModelAnswers
 from linnaeus.experiments.shootout import node_table
 
 #        R(A(AA, AB), B(BA, BB)): six training documents of AA, one each of AB and BA

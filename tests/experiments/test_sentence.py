@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from linnaeus.experiments.comparison import sentence
 from linnaeus.experiments.records import Comparison, Run, SizeComparison
-from linnaeus.experiments.sentence import sentence
 
 F = "hierarchical_f1"
 

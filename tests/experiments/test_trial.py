@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from linnaeus import registry
-from linnaeus.experiments import scores
+from linnaeus.experiments import measures
 from linnaeus.experiments.candidates import why_not
 from linnaeus.experiments.experiment import Experiment, Part
 from linnaeus.experiments.measures import measures_of
@@ -129,7 +129,7 @@ def test_damaged_runs_are_no_runs(tmp_path) -> None:
 
 
 def test_too_many_pairs_are_ranked_by_their_best_and_closed_sets_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scores, "_WHOLE", 10)
+    monkeypatch.setattr(measures, "_WHOLE", 10)
     flat, local = (try_model(toy(settings=GIVEN), name, 60)[0].measures for name in ("OneVsRestSVM", "NodeSVM"))
     assert flat["au_prc"] is local["au_prc"] is None
     assert flat["precision_at_1"] > 0.3

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from linnaeus.engine import ThreadEngine
 from linnaeus.errors import ParameterError
-from linnaeus.features import pieces as module
-from linnaeus.features.pieces import PieceMap
+from linnaeus.features import string_kernel as module
 from linnaeus.features.sequences import encode
+from linnaeus.features.string_kernel import PieceMap
 
 
 def by_hand(text: str, length: int, max_gap: int, decay: float) -> Counter[str]:

@@ -11,7 +11,7 @@ from linnaeus.data import Dataset
 from linnaeus.data.mapped import read_mapped
 from linnaeus.errors import DataError
 from linnaeus.features import HashedText, TextFeatures
-from linnaeus.features.spilled import SpilledCounter
+from linnaeus.features.text import SpilledCounter
 from linnaeus.features.vectorise import load_features, vectorise
 
 RNG = np.random.default_rng(0)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from linnaeus._kernels import dispatch, ranking, ranking_pairs
-from linnaeus.losses.pair_cost import pair_cost
+from linnaeus.losses.cost import pair_cost
 from linnaeus.models.ranking.attributes import class_attributes
 from linnaeus.models.ranking.solver import class_arrays, gram_rows
 from linnaeus.models.solvers.rows import prepare_rows

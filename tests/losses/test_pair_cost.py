@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from linnaeus import Taxonomy
 from linnaeus.errors import ParameterError
-from linnaeus.losses.pair_cost import pair_cost
+from linnaeus.losses.cost import pair_cost
 from linnaeus.taxonomy.terminals import terminals
 from tests.strategies import taxonomies
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from linnaeus.metrics.counts import Counts, added, by_document, by_node, count, joined
+from linnaeus.metrics.sets import Counts, added, by_document, by_node, count, joined
 
 Y = sparse.csr_array(np.array([[1, 1, 0], [0, 0, 0], [0, 0, 1]], dtype=np.int8))
 H = sparse.csr_array(np.array([[1, 0, 1], [0, 0, 0], [0, 0, 0]], dtype=np.int8))

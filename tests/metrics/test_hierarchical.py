@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from linnaeus import Taxonomy, metrics
 from linnaeus.errors import DataError, ParameterError
-from linnaeus.metrics.counts import Counts, by_document
-from linnaeus.metrics.sets import as_pair
+from linnaeus.metrics.sets import Counts, as_pair, by_document
 from tests.metrics.worked import FOREST, GOLD, PREDICTED, TAX
 from tests.strategies import label_sets, taxonomies
 

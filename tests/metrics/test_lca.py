@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from linnaeus import Taxonomy, metrics
 from linnaeus.errors import ParameterError
-from linnaeus.metrics.lca import lca_by_document
+from linnaeus.metrics.hierarchical import lca_by_document
 from tests.metrics.worked import FOREST, GOLD, PREDICTED, TAX
 from tests.strategies import label_sets, taxonomies
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linnaeus.errors import DataError, ParameterError
-from linnaeus.metrics.node_scores import as_node_scores, lift
+from linnaeus.metrics.auprc import as_node_scores, lift
 from tests.metrics.worked import GOLD, LEAVES, SCORES, TAX
 from tests.strategies import taxonomies
 

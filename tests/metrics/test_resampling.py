@@ -7,8 +7,7 @@ import pytest
 
 from linnaeus import metrics
 from linnaeus.errors import DataError, ParameterError
-from linnaeus.metrics.counts import by_document
-from linnaeus.metrics.sets import as_pair
+from linnaeus.metrics.sets import as_pair, by_document
 from tests.metrics.worked import GOLD, PREDICTED, TAX
 
 D = [0.03, 0.01, 0.04, -0.02, 0.05, 0.06, 0.015, 0.025]

@@ -158,7 +158,7 @@ class Slow:
     def __init__(self, monkeypatch, seconds: float) -> None:
         self.now, self.seconds = 1000.0, seconds
         self.budgets: list[int] = []
-        for module in ("linnaeus.engine.limits", "linnaeus.models.flat.one_vs_rest"):
+        for module in ("linnaeus.engine", "linnaeus.models.flat.one_vs_rest"):
             monkeypatch.setattr(f"{module}.time", self)
 
     def time(self) -> float:
@@ -244,7 +244,7 @@ def test_threads_stop_in_time_too() -> None:
 @pytest.fixture
 def steady(monkeypatch) -> None:
     """A process that holds 100 MB at any time."""
-    monkeypatch.setattr("linnaeus.engine.limits.own_memory", lambda: 10**8)
+    monkeypatch.setattr("linnaeus.engine.own_memory", lambda: 10**8)
 
 
 @pytest.mark.parametrize("settings", [{}, {"prune_below": 0.05}, {"n_jobs": 2}])
@@ -300,7 +300,7 @@ MEASURED = """
     import numpy as np
     from scipy import sparse
     from linnaeus import OneVsRestSVM, OneVsRestLogistic, Taxonomy
-    from linnaeus.engine.limits import own_memory
+    from linnaeus.engine import own_memory
 
     kind, n_jobs, limit = sys.argv[1], int(sys.argv[2]), sys.argv[3]
     rng = np.random.default_rng(0)

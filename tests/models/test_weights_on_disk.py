@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from linnaeus.engine.limits import blocks
+from linnaeus.engine import blocks
 from linnaeus.models.checkpoint import Checkpoint
 from linnaeus.models.linear import InMemory, OnDisk, block_arrays, block_weights, pruned
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict
 import numpy as np
 
 from linnaeus.decoding import Decoder, ExpectedCut, RankedSets, Rules
-from linnaeus.engine.limits import blocks
+from linnaeus.engine import blocks
 from linnaeus.errors import ParameterError
 from linnaeus.models.promises import REASONS, Decisions
 from linnaeus.models.requests import check_feasible

@@ -20,7 +20,7 @@ from linnaeus.auto.evaluate import OWN, Evaluator
 from linnaeus.auto.search import FLAT, LAST_FIT, TUNED, AutoReport, search
 from linnaeus.data.check import check_labels, check_weights
 from linnaeus.decoding import Decoder
-from linnaeus.engine.limits import parse_seconds
+from linnaeus.engine import parse_seconds
 from linnaeus.errors import CheckpointError, LinnaeusError, check_number
 from linnaeus.models.base import available_unless
 from linnaeus.pipeline import Pipeline, Transformer

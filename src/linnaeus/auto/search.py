@@ -47,10 +47,9 @@ from linnaeus.auto.candidates import (
     parameters_of,
 )
 from linnaeus.auto.evaluate import Evaluator, Outcome, splits_of
-from linnaeus.auto.kept import Kept, Row, fingerprint
-from linnaeus.auto.report import FLAT, AutoReport, cut_words
+from linnaeus.auto.report import FLAT, AutoReport, Kept, Row, cut_words, fingerprint
 from linnaeus.decoding import Decoder
-from linnaeus.engine.limits import format_seconds
+from linnaeus.engine import format_seconds
 from linnaeus.errors import LinnaeusError, ParameterError
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.tuning.held_out import take_documents

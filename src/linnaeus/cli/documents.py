@@ -54,7 +54,7 @@ def note_seen(model: SavedModel, documents: Dataset, effect: str) -> None:
 
     ``effect`` says what holds if they are copies; short texts may be equal without being copies.
     """
-    from linnaeus.data.duplicates import share_seen
+    from linnaeus.data.splits import share_seen
 
     seen = _about(model).get("document_sketch")
     if not isinstance(seen, list):

@@ -94,7 +94,7 @@ def _learn(
 ) -> None:
     """Learn from the documents in blocks, and save every ``save_every`` documents."""
     from linnaeus.cli.console import progress
-    from linnaeus.engine.limits import blocks
+    from linnaeus.engine import blocks
 
     assert hasattr(model, "partial_fit")  # see `_check_learns`
     unsaved = 0
@@ -111,7 +111,7 @@ def _learn(
 
 def _record_training(model: options.SavedModel, documents: Dataset) -> None:
     """Add the documents to what a pipeline records about its training documents."""
-    from linnaeus.data.duplicates import SKETCH, sketch
+    from linnaeus.data.splits import SKETCH, sketch
     from linnaeus.pipeline import Pipeline
 
     n_before = model.about_.get("documents") if isinstance(model, Pipeline) else None

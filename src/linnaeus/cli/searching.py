@@ -80,8 +80,7 @@ def plan(chosen: ModelOptions, run: RunOptions) -> SearchPlan | None:
     Options that contradict each other are refused before anything is read.
     """
     from linnaeus.auto.measures import MEASURES, check_measure
-    from linnaeus.engine import get_engine
-    from linnaeus.engine.limits import parse_bytes, parse_seconds
+    from linnaeus.engine import get_engine, parse_bytes, parse_seconds
     from linnaeus.registry import DOCUMENT_MODELS, find_model
 
     name = None if chosen.is_auto else find_model(chosen.name)

@@ -65,7 +65,7 @@ def serve(
     for package in ("fastapi", "uvicorn"):
         if find_spec(package) is None:
             raise ParameterError(f"linnaeus serve needs {package}; install it with pip install 'linnaeus[serve]'.")
-    from linnaeus.engine.limits import parse_bytes
+    from linnaeus.engine import parse_bytes
     from linnaeus.serve.run import run
     from linnaeus.serve.settings import Settings
 

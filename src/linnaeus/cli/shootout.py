@@ -69,8 +69,7 @@ def shootout(
     or with --demo, the built-in corpus is used. Exit codes: 0 success, also if models did not apply or ran out of time;
     1 a problem with the input; 2 wrong usage; 130 stopped by Ctrl-C.
     """
-    from linnaeus.engine import n_workers
-    from linnaeus.engine.limits import parse_seconds
+    from linnaeus.engine import n_workers, parse_seconds
     from linnaeus.registry import find_model
 
     if demo and data:

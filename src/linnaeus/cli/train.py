@@ -267,7 +267,7 @@ def train(
     """
     from linnaeus import store
     from linnaeus.cli.documents import feature_0_share
-    from linnaeus.data.duplicates import sketch
+    from linnaeus.data.splits import sketch
     from linnaeus.pipeline import Pipeline
 
     after.check()

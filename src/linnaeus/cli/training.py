@@ -313,7 +313,7 @@ def parse_settings(name: str | None, settings: list[str] | None, *, n_jobs: int 
 def limits(name: str, **given: str | None) -> dict[str, str]:
     """The limits of a training that were given, checked before anything is read; a model without them is refused."""
     from linnaeus import registry
-    from linnaeus.engine.limits import parse_bytes, parse_seconds
+    from linnaeus.engine import parse_bytes, parse_seconds
 
     chosen = {key: value for key, value in given.items() if value is not None}
     name = registry.find_model(name)
@@ -369,7 +369,7 @@ def save(pipe: Pipeline, output: str) -> None:
 def check_room(model: TaxonomyClassifier, labels: int, output: str) -> Callable[[object], None]:
     """A check before the model is trained: whether the folder has room for the weights of a linear model."""
 
-    from linnaeus.engine.limits import format_bytes
+    from linnaeus.engine import format_bytes
 
     def check(X: object) -> None:
         if not hasattr(model, "prune") or not hasattr(X, "shape"):

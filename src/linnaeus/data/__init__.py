@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from linnaeus.data.corpora import demo_corpus as demo_corpus
     from linnaeus.data.dataset import Dataset as Dataset
     from linnaeus.data.dataset import concatenate as concatenate
-    from linnaeus.data.duplicates import drop_duplicates as drop_duplicates
-    from linnaeus.data.duplicates import drop_overlap as drop_overlap
     from linnaeus.data.readers import read_dataset as read_dataset
+    from linnaeus.data.splits import drop_duplicates as drop_duplicates
+    from linnaeus.data.splits import drop_overlap as drop_overlap
     from linnaeus.data.splits import hash_split as hash_split
     from linnaeus.data.splits import kfold as kfold
     from linnaeus.data.splits import train_test_split as train_test_split
@@ -21,8 +21,8 @@ _HOMES = {
     "Dataset": "dataset",
     "concatenate": "dataset",
     "demo_corpus": "corpora",
-    "drop_duplicates": "duplicates",
-    "drop_overlap": "duplicates",
+    "drop_duplicates": "splits",
+    "drop_overlap": "splits",
     "hash_split": "splits",
     "kfold": "splits",
     "read_dataset": "readers",

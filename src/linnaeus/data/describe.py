@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from linnaeus.data.dataset import Dataset
-from linnaeus.data.duplicates import first_occurrence
+from linnaeus.data.splits import first_occurrence
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import IntArray, Matrix, is_sparse
 

@@ -13,9 +13,8 @@ from collections.abc import Callable
 
 from linnaeus.decoding.base import Decoder
 from linnaeus.decoding.cutoffs.by_document import InstanceCut, SetSize
-from linnaeus.decoding.cutoffs.cut_off import CutOff
+from linnaeus.decoding.cutoffs.cut_off import CutOff, TopScores
 from linnaeus.decoding.cutoffs.expected import ExpectedCut
-from linnaeus.decoding.cutoffs.held_out import TopScores
 from linnaeus.decoding.cutoffs.pcut import PCut
 from linnaeus.decoding.cutoffs.rcut import RCut
 from linnaeus.decoding.cutoffs.scut import SCut
@@ -23,8 +22,15 @@ from linnaeus.decoding.probability.coherence import smoothed
 from linnaeus.decoding.probability.expected_cost import LeastCost, LeastHLoss, least_risk
 from linnaeus.decoding.rules import Rules
 from linnaeus.decoding.sets.best_sets import BestBranching, RankedSets, best_sets, branching_counts, branching_table
-from linnaeus.decoding.sets.best_tree import BestNonEmpty, BestTree
-from linnaeus.decoding.sets.closures import BestClosure, BestSubtree, best_closures, closure_weights, max_edge_labelling
+from linnaeus.decoding.sets.closures import (
+    BestClosure,
+    BestNonEmpty,
+    BestSubtree,
+    BestTree,
+    best_closures,
+    closure_weights,
+    max_edge_labelling,
+)
 from linnaeus.decoding.sets.path_classifier import PathClassifier
 from linnaeus.decoding.sets.search import ExactSearch, LocalSearch
 from linnaeus.decoding.simple.threshold import BestLabel, BestLeaf, Threshold, suppress

@@ -10,7 +10,6 @@ import copy
 from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 
-from linnaeus.engine.limits import available_memory, parse_bytes
 from linnaeus.engine.ray import RayEngine
 from linnaeus.errors import EngineError, ParameterError, check_number, nearest
 from linnaeus.typing import R, S, T
@@ -69,6 +68,8 @@ class GPUEngine:
         columns: int | None = None,
         cluster: RayEngine | None = None,
     ) -> None:
+        from linnaeus.engine import parse_bytes
+
         torch = find_torch()
         if storage not in _STORAGES:
             raise ParameterError(f"storage={storage!r}; expected 'float32' or 'bfloat16'{nearest(storage, _STORAGES)}")
@@ -99,6 +100,8 @@ class GPUEngine:
 
     def free_memory(self) -> int:
         """Bytes of the device that may still be taken."""
+        from linnaeus.engine import available_memory
+
         if self.cluster is not None:
             if self._free_on_cluster is None:
                 self._free_on_cluster = next(iter(self.cluster.map(_free_at_worker, [None], shared=self.here())))

@@ -26,8 +26,7 @@ import numpy as np
 from linnaeus import registry
 from linnaeus.auto.candidates import FAMILIES, Candidate, make_model, parameters_of
 from linnaeus.auto.evaluate import squared_length
-from linnaeus.engine import single_blas_thread
-from linnaeus.engine.limits import format_bytes
+from linnaeus.engine import format_bytes, single_blas_thread
 from linnaeus.experiments.children import memory_of_each
 from linnaeus.experiments.experiment import Experiment
 

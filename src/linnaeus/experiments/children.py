@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from multiprocessing import connection, get_all_start_methods, get_context, parent_process
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from linnaeus.engine.limits import available_memory
+from linnaeus.engine import available_memory
 from linnaeus.errors import LinnaeusError
 
 if TYPE_CHECKING:

@@ -19,16 +19,15 @@ import numpy as np
 
 from linnaeus import registry
 from linnaeus.auto.candidates import parameters_of
-from linnaeus.engine.limits import Clock, format_bytes, format_seconds
+from linnaeus.engine import Clock, format_bytes, format_seconds
 from linnaeus.errors import ParameterError
 from linnaeus.experiments.candidates import RunForecast, firsts, forecast, in_turn, pilot, why_not
 from linnaeus.experiments.children import ChildOutcome, in_children
-from linnaeus.experiments.comparison import compare_runs
+from linnaeus.experiments.comparison import choice, chosen_by_train, compare_runs, sentence
 from linnaeus.experiments.experiment import Experiment
 from linnaeus.experiments.measures import MAIN, measures_of
 from linnaeus.experiments.records import MEASURED, NodeTable, ProblemSummary, Result, Run, ranked_by
 from linnaeus.experiments.run_folder import RunFolder
-from linnaeus.experiments.sentence import choice, chosen_by_train, sentence
 from linnaeus.experiments.trial import try_model
 from linnaeus.typing import CSR, FloatArray
 

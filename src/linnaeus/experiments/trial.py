@@ -21,12 +21,10 @@ from sklearn.base import clone
 
 from linnaeus import metrics, store
 from linnaeus.auto import AutoClassifier, AutoReport
-from linnaeus.engine import single_blas_thread
-from linnaeus.engine.limits import Clock, format_seconds
+from linnaeus.engine import Clock, format_seconds, single_blas_thread
 from linnaeus.experiments.experiment import Experiment, Part
-from linnaeus.experiments.measures import measure
+from linnaeus.experiments.measures import LabelScores, ModelAnswers, label_scores, measure
 from linnaeus.experiments.records import Attempt, CurvePoint, Run
-from linnaeus.experiments.scores import LabelScores, ModelAnswers, label_scores
 from linnaeus.pipeline import Pipeline
 from linnaeus.typing import CSR, FloatArray
 

@@ -7,16 +7,20 @@
     pandas or polars series, arrays, tuples           one field, whatever the index
 
 Every column is a list with one value per document.
+
+Strings as arrays, as model folders keep them: all UTF-8 bytes in one array, and the offset where each begins.
 """
 
 from __future__ import annotations
 
 import numbers
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 
 from linnaeus.errors import DataError, ParameterError, nearest
+from linnaeus.typing import Array, IntArray, ObjectArray
 
 __all__ = [
     "check_fields",
@@ -25,7 +29,9 @@ __all__ = [
     "field_weights",
     "is_missing",
     "one_field",
+    "packed",
     "texts_of",
+    "unpacked",
     "values_of",
 ]
 
@@ -190,3 +196,55 @@ def _shown(value: object) -> str:
     """A value for a message, shortened."""
     text = repr(value)
     return f"{type(value).__name__} {text if len(text) <= 40 else text[:37] + '...'}"
+
+
+def packed(terms: Iterable[str]) -> tuple[Array, IntArray]:
+    """Terms as an array of bytes and an array of offsets.
+
+    Parameters
+    ----------
+    terms : iterable of str
+        Any strings, also with half surrogate pairs.
+
+    Returns
+    -------
+    bytes : ndarray of uint8
+        All terms in UTF-8, one after the other.
+    offsets : ndarray of int
+        Where each begins, and the total length.
+
+    Examples
+    --------
+    >>> packed(["ab", "c"])[1].tolist()
+    [0, 2, 3]
+    """
+    encoded = [term.encode("utf-8", "surrogatepass") for term in terms]
+    offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+    return np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets
+
+
+def unpacked(terms: Array, offsets: IntArray) -> ObjectArray:
+    """The inverse of `packed`.
+
+    Parameters
+    ----------
+    terms : ndarray of uint8
+        Bytes of all terms.
+    offsets : ndarray of int
+        Where each begins.
+
+    Returns
+    -------
+    ndarray of str
+        The terms.
+
+    Examples
+    --------
+    >>> unpacked(*packed(["ab", "c"])).tolist()
+    ['ab', 'c']
+    """
+    whole = np.asarray(terms, dtype=np.uint8).tobytes()
+    bounds = np.asarray(offsets).tolist()
+    found = np.empty(len(bounds) - 1, dtype=object)
+    found[:] = [whole[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(bounds)]
+    return found

@@ -24,8 +24,16 @@ from sklearn.utils import Tags
 
 from linnaeus.errors import ParameterError, check_choice, check_number
 from linnaeus.features.analysis import WORD, Analyser, shown, surfaces_of
-from linnaeus.features.documents import check_fields, columns_of, field_of, field_weights, texts_of, values_of
-from linnaeus.features.packing import packed, unpacked
+from linnaeus.features.documents import (
+    check_fields,
+    columns_of,
+    field_of,
+    field_weights,
+    packed,
+    texts_of,
+    unpacked,
+    values_of,
+)
 from linnaeus.typing import CSR, Array, IntArray, ObjectArray
 
 __all__ = ["HashedText"]

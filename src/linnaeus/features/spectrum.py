@@ -18,9 +18,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.engine import get_engine
 from linnaeus.errors import DataError, check_number
-from linnaeus.features.pieces import PieceMap, Vocabulary
 from linnaeus.features.sequences import Alphabet, Sequences, encode
-from linnaeus.features.string_kernel import StringKernel, check_lengths, lengths_of, piece_gram, weights_of
+from linnaeus.features.string_kernel import (
+    PieceMap,
+    StringKernel,
+    Vocabulary,
+    check_lengths,
+    lengths_of,
+    piece_gram,
+    weights_of,
+)
 from linnaeus.typing import CSR, Array, Engine, FloatArray, IntArray, ObjectArray
 
 __all__ = ["SpectrumFeatures", "SpectrumKernel"]

@@ -7,7 +7,7 @@
 
 Without a bound on the gaps all K_1 .. K_p come from one dynamic program of p |s| |t| steps (`subsequence.h`), for as
 many t at once as a register row has lanes; sequences of similar length go together. With ``max_gap`` pieces are counted
-(`pieces`). Lodhi and others, Text classification using string kernels (JMLR 2002).
+(`string_kernel`). Lodhi and others, Text classification using string kernels (JMLR 2002).
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ import numpy as np
 
 from linnaeus._kernels import dispatch
 from linnaeus.errors import DataError, ParameterError, check_number
-from linnaeus.features.pieces import PieceMap
 from linnaeus.features.sequences import Sequences
-from linnaeus.features.string_kernel import StringKernel, piece_gram
+from linnaeus.features.string_kernel import PieceMap, StringKernel, piece_gram
 from linnaeus.typing import Engine, FloatArray, IntArray
 
 __all__ = ["SubsequenceKernel"]

@@ -27,7 +27,7 @@ import numpy as np
 from scipy import sparse
 
 from linnaeus.errors import DataError, ParameterError, StoreError
-from linnaeus.features.packing import packed, unpacked
+from linnaeus.features.documents import packed, unpacked
 from linnaeus.features.text_encoder import TextEncoder, encoder_kind
 from linnaeus.typing import CSR, Array, FloatArray, IntArray, ObjectArray
 

@@ -23,8 +23,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from linnaeus.data.check import Problem
-from linnaeus.data.kinds import LabelCodec
+from linnaeus.data.check import LabelCodec, Problem
 from linnaeus.decoding import BestLabel, Decoder, Threshold
 from linnaeus.decoding import decoder as make_decoder
 from linnaeus.errors import DataError, ParameterError, check_number

@@ -8,13 +8,15 @@ that also says how many documents it used and by which convention.
 from linnaeus.metrics.agreement import kappa_hierarchical, kappa_nodes
 from linnaeus.metrics.auprc import au_prc
 from linnaeus.metrics.calibration import (
+    binomial_interval,
     brier,
     calibration_by_level,
     coherence_violations,
+    coverage_risk_curve,
     expected_calibration_error,
     reliability,
+    selective_risk,
 )
-from linnaeus.metrics.comparison import compare
 from linnaeus.metrics.flat import (
     example_f1,
     example_precision,
@@ -30,7 +32,6 @@ from linnaeus.metrics.flat import (
     subset_accuracy,
     zero_one_loss,
 )
-from linnaeus.metrics.friedman_test import friedman
 from linnaeus.metrics.hierarchical import (
     h_loss,
     h_tilde_loss,
@@ -38,42 +39,41 @@ from linnaeus.metrics.hierarchical import (
     hierarchical_f1,
     hierarchical_precision,
     hierarchical_recall,
+    lca_f1,
+    lca_precision,
+    lca_recall,
     level_scores,
     normalised_taxonomy_loss,
     symmetric_difference,
     taxonomy_loss,
     tree_induced_error,
 )
-from linnaeus.metrics.lca import lca_f1, lca_precision, lca_recall
 from linnaeus.metrics.ranking_measures import (
     average_precision,
     coverage,
     maximal_loss,
+    ndcg_at_k,
     one_accuracy,
     parent_accuracy,
+    precision_at_k,
+    propensities,
+    propensity_scored_precision_at_k,
     r_precision,
     ranking_loss,
+    recall_at_k,
     top_loss,
 )
 from linnaeus.metrics.report import Report, evaluate
-from linnaeus.metrics.resampling import bootstrap, bootstrap_metric, permutation_metric, permutation_test
-from linnaeus.metrics.score import Score
-from linnaeus.metrics.selective import binomial_interval, coverage_risk_curve, selective_risk
-from linnaeus.metrics.sets import as_sets
+from linnaeus.metrics.resampling import bootstrap, bootstrap_metric, compare, permutation_metric, permutation_test
+from linnaeus.metrics.sets import Score, as_sets
 from linnaeus.metrics.significance import (
     corrected_resampled_t,
     decision_sign_test,
+    friedman,
     holm,
     mcnemar,
     sign_test,
     wilcoxon,
-)
-from linnaeus.metrics.top_k import (
-    ndcg_at_k,
-    precision_at_k,
-    propensities,
-    propensity_scored_precision_at_k,
-    recall_at_k,
 )
 
 __all__ = [

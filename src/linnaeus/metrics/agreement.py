@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from linnaeus.metrics.score import Score
-from linnaeus.metrics.sets import as_pair, need_taxonomy
+from linnaeus.metrics.sets import Score, as_pair, need_taxonomy
 from linnaeus.taxonomy import Taxonomy
 
 __all__ = ["kappa_hierarchical", "kappa_nodes"]

@@ -13,9 +13,7 @@ from typing import TypedDict, Unpack
 import numpy as np
 
 from linnaeus.errors import DataError, ParameterError, check_choice, nearest
-from linnaeus.metrics.counts import Counts, by_document, by_node
-from linnaeus.metrics.score import Score
-from linnaeus.metrics.sets import Pair, as_pair
+from linnaeus.metrics.sets import Counts, Pair, Score, as_pair, by_document, by_node
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import FloatArray, IntArray
 

@@ -17,10 +17,9 @@ from typing import TypeGuard
 
 import numpy as np
 
-from linnaeus.engine.limits import blocks, rows_that_fit
+from linnaeus.engine import blocks, rows_that_fit
 from linnaeus.errors import DataError, ParameterError
-from linnaeus.metrics.score import Score
-from linnaeus.metrics.sets import as_sets, is_indicator, label_lists, rows_over
+from linnaeus.metrics.sets import Score, as_sets, is_indicator, label_lists, rows_over
 from linnaeus.order import best_columns
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import pattern

@@ -14,12 +14,10 @@ from typing import Any
 import numpy as np
 
 from linnaeus.losses import cost
-from linnaeus.metrics import flat, hierarchical, ranking_measures, top_k
+from linnaeus.metrics import flat, hierarchical, ranking_measures
 from linnaeus.metrics.auprc import au_prc
-from linnaeus.metrics.counts import Counts, added, count, joined
 from linnaeus.metrics.ranking_input import Ranking, as_ranking
-from linnaeus.metrics.score import Score
-from linnaeus.metrics.sets import Pair, as_pair
+from linnaeus.metrics.sets import Counts, Pair, Score, added, as_pair, count, joined
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import row_numbers
 from linnaeus.typing import FloatArray
@@ -259,9 +257,9 @@ def _hierarchical_measures(counts: SetCounts) -> dict[str, Score]:
 def _ranking_measures(gold: object, given: Ranking, at: Sequence[int]) -> dict[str, Score]:
     found = {"one_accuracy": ranking_measures.one_accuracy(gold, given)}
     for k in at:
-        found[f"precision_at_{k}"] = top_k.precision_at_k(gold, given, k)
-        found[f"recall_at_{k}"] = top_k.recall_at_k(gold, given, k)
-        found[f"ndcg_at_{k}"] = top_k.ndcg_at_k(gold, given, k)
+        found[f"precision_at_{k}"] = ranking_measures.precision_at_k(gold, given, k)
+        found[f"recall_at_{k}"] = ranking_measures.recall_at_k(gold, given, k)
+        found[f"ndcg_at_{k}"] = ranking_measures.ndcg_at_k(gold, given, k)
     found["r_precision"] = ranking_measures.r_precision(gold, given)
     if given.is_whole:
         found |= {name: measure(gold, given) for name, measure in WHOLE.items()}

@@ -21,18 +21,24 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from linnaeus.data.check import Problem, check_labels, check_weights, with_weight
-from linnaeus.data.kinds import LabelCodec, warn_of_order, with_index_of
+from linnaeus.data.check import (
+    LabelCodec,
+    Problem,
+    check_labels,
+    check_weights,
+    warn_of_order,
+    with_index_of,
+    with_weight,
+)
 from linnaeus.data.matrices import as_matrix, check_values, is_sound_csr, short_message
 from linnaeus.decoding import BestLabel, Decoder, Threshold
 from linnaeus.decoding import decoder as make_decoder
-from linnaeus.decoding.base import positions
+from linnaeus.decoding.base import SetWeights, positions
 from linnaeus.decoding.probability.curves import Calibrator
 from linnaeus.decoding.probability.risk import RiskControl
 from linnaeus.decoding.rules import Rules
-from linnaeus.decoding.set_weights import SetWeights
 from linnaeus.decoding.sets.best_sets import RankedSets
-from linnaeus.engine.limits import blocks, rows_that_fit
+from linnaeus.engine import blocks, rows_that_fit
 from linnaeus.errors import DataError, DataTypeError, LinnaeusError, ParameterError, check_number
 from linnaeus.models import promises
 from linnaeus.models.explaining import KeptDocuments, Neighbour, one_row

@@ -21,8 +21,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from linnaeus.data.check import Problem, check_labels, check_weights
-from linnaeus.engine import SerialEngine, ThreadEngine
-from linnaeus.engine.limits import Clock, Forecast, available_memory, format_bytes, parse_bytes, plan_memory
+from linnaeus.engine import (
+    Clock,
+    Forecast,
+    SerialEngine,
+    ThreadEngine,
+    available_memory,
+    format_bytes,
+    parse_bytes,
+    plan_memory,
+)
 from linnaeus.errors import DataError, ParameterError, check_number, nearest
 from linnaeus.progress import note, progress, waiting
 from linnaeus.taxonomy.closure import is_closed

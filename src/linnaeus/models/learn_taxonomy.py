@@ -19,7 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from linnaeus.data.check import check_labels
-from linnaeus.engine.limits import blocks, rows_that_fit
+from linnaeus.engine import blocks, rows_that_fit
 from linnaeus.errors import DataError, ParameterError, check_number, nearest
 from linnaeus.models.kernels import Linear, fitted, kernel_of
 from linnaeus.taxonomy import Taxonomy

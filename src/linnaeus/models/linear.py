@@ -34,9 +34,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from linnaeus._kernels import dispatch
 from linnaeus.data.check import check_labels
-from linnaeus.engine import get_engine
+from linnaeus.engine import blocks, get_engine, rows_that_fit
 from linnaeus.engine.gpu import GPUEngine, gpu_if_any
-from linnaeus.engine.limits import blocks, rows_that_fit
 from linnaeus.errors import ParameterError, check_number
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.checkpoint import Checkpoint

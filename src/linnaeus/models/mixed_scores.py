@@ -30,11 +30,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from linnaeus.data.check import check_labels, check_weights
 from linnaeus.data.label_files.content import LabelFile, align
-from linnaeus.decoding.cutoffs.cut_off import path_minima
-from linnaeus.decoding.cutoffs.held_out import TopScores
+from linnaeus.decoding.cutoffs.cut_off import TopScores, path_minima
 from linnaeus.decoding.probability.coherence import lifted
-from linnaeus.decoding.probability.logistic_curves import platt
-from linnaeus.engine.limits import blocks, rows_that_fit
+from linnaeus.decoding.probability.curves import platt
+from linnaeus.engine import blocks, rows_that_fit
 from linnaeus.errors import DataError, ParameterError, check_number, nearest, place
 from linnaeus.models.solvers.mixing import MixingProblem, MixingSolution, pulls_of
 from linnaeus.order import best_columns

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from linnaeus.engine.limits import blocks, rows_that_fit
+from linnaeus.engine import blocks, rows_that_fit
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import pointers
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Matrix, is_sparse

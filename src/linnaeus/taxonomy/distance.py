@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from linnaeus.engine.limits import blocks
+from linnaeus.engine import blocks
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, IntArray
 

@@ -1,7 +1,6 @@
 """What is fitted on scores of documents that a model has not seen: cut-offs and calibrated probabilities."""
 
-from linnaeus.tuning.calibration import calibrate
-from linnaeus.tuning.cutoffs import fit_decoder
+from linnaeus.tuning.calibration import calibrate, fit_decoder
 from linnaeus.tuning.held_out import (
     FOLDS,
     DecoderComparison,

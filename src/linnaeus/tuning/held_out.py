@@ -20,9 +20,8 @@ from linnaeus.data.check import check_labels
 from linnaeus.data.splits import kfold, train_test_split
 from linnaeus.decoding import CutOff, ExpectedCut, SCut, TopScores, cut_off
 from linnaeus.decoding.base import stacked
-from linnaeus.decoding.cutoffs.cut_off import Metric, path_minima
-from linnaeus.decoding.cutoffs.held_out import HeldOut
-from linnaeus.engine.limits import parse_seconds
+from linnaeus.decoding.cutoffs.cut_off import HeldOut, Metric, path_minima
+from linnaeus.engine import parse_seconds
 from linnaeus.errors import DataError, ParameterError, check_choice
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.classifier import Classifier

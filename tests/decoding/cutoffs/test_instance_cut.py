@@ -7,8 +7,8 @@ import pytest
 
 from linnaeus import Taxonomy
 from linnaeus.decoding import InstanceCut, Threshold, TopScores, decoder
+from linnaeus.decoding.cutoffs.by_document import best_cuts, ridge, score_features
 from linnaeus.decoding.cutoffs.cut_off import micro_f1
-from linnaeus.decoding.cutoffs.score_regression import best_cuts, ridge, score_features
 from linnaeus.errors import ParameterError
 from tests.decoding.oracles import rows
 
@@ -34,7 +34,7 @@ def test_every_document_is_cut_where_its_own_scores_say(target: str) -> None:
 
 def test_thresholds_are_the_ridge_regression_of_the_targets() -> None:
     tax, S, Y = shifted()
-    from linnaeus.decoding.cutoffs.held_out import held_out
+    from linnaeus.decoding.cutoffs.cut_off import held_out
 
     F = score_features(S, 3)
     weights, constant = ridge(F, best_cuts(held_out(S, Y, tax), "errors").theta, 0.01)

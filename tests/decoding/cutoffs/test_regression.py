@@ -6,7 +6,7 @@ from scipy.optimize import check_grad
 from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
-from linnaeus.decoding.cutoffs.score_regression import _ordinal_loss, ordinal, poisson, ridge
+from linnaeus.decoding.cutoffs.by_document import _ordinal_loss, ordinal, poisson, ridge
 
 
 @pytest.fixture

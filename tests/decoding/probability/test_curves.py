@@ -6,8 +6,7 @@ import pytest
 from linnaeus import Taxonomy, metrics
 from linnaeus.decoding.base import hierarchy
 from linnaeus.decoding.probability.coherence import lifted
-from linnaeus.decoding.probability.curves import fit_calibrator
-from linnaeus.decoding.probability.logistic_curves import offsets, platt, platt_columns
+from linnaeus.decoding.probability.curves import fit_calibrator, offsets, platt, platt_columns
 from linnaeus.errors import LinnaeusError
 from tests.contracts.configurations import taxonomy
 
@@ -91,7 +90,7 @@ def test_platt_finds_the_curve_that_made_the_data() -> None:
 def test_curves_of_many_nodes_at_once_are_those_of_largest_likelihood(monkeypatch) -> None:
     from scipy.optimize import minimize
 
-    monkeypatch.setattr("linnaeus.decoding.probability.logistic_curves._PAIRS", 300)  # blocks of three nodes
+    monkeypatch.setattr("linnaeus.decoding.probability.curves._PAIRS", 300)  # blocks of three nodes
     rng = np.random.default_rng(0)
     F = rng.normal(size=(100, 7)) * 3.0 ** np.arange(-3, 4) + np.arange(7)
     Y = rng.random(F.shape) < 1 / (1 + np.exp(-(F - F.mean(axis=0)) / F.std(axis=0)))

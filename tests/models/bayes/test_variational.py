@@ -7,8 +7,7 @@ import pytest
 from scipy import sparse
 from scipy.optimize import minimize
 
-from linnaeus.engine import SerialEngine, ThreadEngine
-from linnaeus.engine.limits import Clock
+from linnaeus.engine import Clock, SerialEngine, ThreadEngine
 from linnaeus.models.bayes.precisions import MODELS
 from linnaeus.models.bayes.variational import Variational, infer
 from tests.models.bayes.worked import ONES, TREE, X, Y, ones, random_tree

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from linnaeus.engine import ThreadEngine
-from linnaeus.engine.limits import Clock, blocks
+from linnaeus.engine import Clock, ThreadEngine, blocks
 from linnaeus.models.checkpoint import Checkpoint
 from linnaeus.models.flat import one_vs_rest
 from linnaeus.models.flat.one_vs_rest import BlockRun, block_key
@@ -67,7 +66,7 @@ def ticking(monkeypatch) -> Ticking:
         gap = np.full(WIDTH, 1.0 - passes / NEEDED)
         return BlockSolution(np.full((3, WIDTH), passes), np.zeros(WIDTH), gap + 1, gap, passes, passes == NEEDED)
 
-    monkeypatch.setattr("linnaeus.engine.limits.time", clock)
+    monkeypatch.setattr("linnaeus.engine.time", clock)
     monkeypatch.setattr(one_vs_rest, "time", clock)
     monkeypatch.setattr(one_vs_rest, "solve_columns", solve)
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from linnaeus.engine import SerialEngine
-from linnaeus.engine.limits import Clock
+from linnaeus.engine import Clock, SerialEngine
 from linnaeus.errors import ParameterError, UnknownLabelError
 from linnaeus.models.published.hm3_local import AdditiveDocuments, LocalDocuments, local_columns
 from linnaeus.models.published.hm3_variants import ActiveTree

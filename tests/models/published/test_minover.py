@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from linnaeus import HierarchicalPerceptron
 from linnaeus.errors import DataError, ParameterError
-from linnaeus.losses.pair_cost import pair_cost
+from linnaeus.losses.cost import pair_cost
 from linnaeus.models.published.minover import minover
 from linnaeus.models.ranking.attributes import class_attributes
 from linnaeus.models.ranking.updates import RankedClasses
@@ -30,7 +30,7 @@ def test_the_traces_of_minover_are_exact() -> None:
 
 
 def test_minover_takes_the_worst_pair_of_all_documents() -> None:
-    from linnaeus.losses.pair_cost import pair_cost
+    from linnaeus.losses.cost import pair_cost
     from linnaeus.models.published.minover import minover
     from linnaeus.models.ranking.attributes import class_attributes
     from linnaeus.models.ranking.updates import RankedClasses

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import optimize, sparse
 
 from linnaeus import Taxonomy
-from linnaeus.losses.pair_cost import pair_cost
+from linnaeus.losses.cost import pair_cost
 from linnaeus.models.ranking.attributes import class_attributes
 from linnaeus.models.ranking.solver import RankingProblem, class_arrays, gram_rows
 from linnaeus.models.solvers.rows import prepare_rows

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linnaeus import Taxonomy
-from linnaeus.losses.pair_cost import PairCost, pair_cost
+from linnaeus.losses.cost import PairCost, pair_cost
 from linnaeus.models.ranking.attributes import class_attributes
 from linnaeus.models.ranking.solver import class_arrays
 from tests.kernels.twins.ranking import _Classes

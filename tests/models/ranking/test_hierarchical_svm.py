@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 import linnaeus
 from linnaeus import HierarchicalSVM, MulticlassSVM, Taxonomy
 from linnaeus.errors import DataError, ParameterError
-from linnaeus.losses.pair_cost import pair_cost
+from linnaeus.losses.cost import pair_cost
 from linnaeus.metrics import maximal_loss, top_loss
 from linnaeus.models.kernels import RBF, Linear
 from tests.contracts.configurations import documents, taxonomy

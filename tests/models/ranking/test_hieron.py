@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from linnaeus import Hieron
 from linnaeus.errors import ParameterError
-from linnaeus.losses.pair_cost import pair_cost
+from linnaeus.losses.cost import pair_cost
 from linnaeus.models.ranking.attributes import class_attributes
 from linnaeus.models.ranking.updates import AUGMENTED, HIERON, AttributeWeights, RankedClasses, RankedDocuments, visit
 from tests.losses.test_pair_cost import four

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 import linnaeus
 from linnaeus import HierarchicalPerceptron, Hieron, Taxonomy
-from linnaeus.data.synthetic import overlapping
+from linnaeus.data.corpora import overlapping
 from linnaeus.errors import DataError, LinnaeusError, ParameterError
 from linnaeus.models.kernels import RBF, Polynomial
 from tests.models.ranking.test_perceptron import X4, Y4, perceptron

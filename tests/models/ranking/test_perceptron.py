@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linnaeus import HierarchicalPerceptron, Taxonomy
-from linnaeus.data.synthetic import overlapping
+from linnaeus.data.corpora import overlapping
 from linnaeus.errors import ParameterError
 from linnaeus.models.kernels import Linear
 from tests.losses.test_pair_cost import four

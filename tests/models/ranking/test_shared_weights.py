@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from linnaeus import HierarchicalPerceptron
-from linnaeus.data.synthetic import overlapping
+from linnaeus.data.corpora import overlapping
 from linnaeus.errors import DataError
 from tests.models.ranking.test_perceptron import X4, Y4, perceptron
 

@@ -7,8 +7,8 @@ import pytest
 from scipy import sparse
 
 from linnaeus import HierarchicalSVM
-from linnaeus.engine.limits import Clock
-from linnaeus.losses.pair_cost import pair_cost
+from linnaeus.engine import Clock
+from linnaeus.losses.cost import pair_cost
 from linnaeus.models.kernels import Linear
 from linnaeus.models.ranking.attributes import class_attributes
 from linnaeus.models.ranking.hierarchical_svm import _Training, gram_matrix

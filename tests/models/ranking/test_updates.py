@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from linnaeus.losses.pair_cost import pair_cost
+from linnaeus.losses.cost import pair_cost
 from linnaeus.models.ranking.attributes import class_attributes
 from linnaeus.models.ranking.updates import PERCEPTRON, AttributeWeights, RankedClasses, RankedDocuments, visit
 from tests.losses.test_pair_cost import four

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linnaeus.engine.limits import Clock
+from linnaeus.engine import Clock
 from linnaeus.models.recursive import solver
 from linnaeus.models.recursive.coupled import leaf_kernel, newton_start
 from linnaeus.models.recursive.network import make_network

@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from linnaeus import RRSVM, RRLogistic, Taxonomy
-from linnaeus.engine.limits import Forecast
+from linnaeus.engine import Forecast
 from linnaeus.errors import CheckpointError, ParameterError
 from linnaeus.models import checkpoint as checkpoint_module
 from linnaeus.models.recursive import rr

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linnaeus import Taxonomy
-from linnaeus.engine.limits import Clock
+from linnaeus.engine import Clock
 from linnaeus.models.recursive import leaves as leaves_module
 from tests.models.recursive.oracles import (
     KINDS,

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from linnaeus import Taxonomy
-from linnaeus.engine import SerialEngine
-from linnaeus.engine.limits import Clock
+from linnaeus.engine import Clock, SerialEngine
 from linnaeus.models.kernels import Precomputed
 from linnaeus.models.structured.block_ascent import BlockAscent
 from linnaeus.models.structured.documents import GramDocuments

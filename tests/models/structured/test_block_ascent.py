@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from linnaeus import Taxonomy
-from linnaeus.engine import SerialEngine, ThreadEngine
-from linnaeus.engine.limits import Clock
+from linnaeus.engine import Clock, SerialEngine, ThreadEngine
 from linnaeus.models.published.hm3_variants import ConditionalTree
 from linnaeus.models.structured.block_ascent import BlockAscent, Certificate
 from linnaeus.models.structured.documents import DenseDocuments

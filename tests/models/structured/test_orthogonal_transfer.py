@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize
 
 from linnaeus import HierarchicalSVM, OrthogonalTransfer
-from linnaeus.engine.limits import Clock
+from linnaeus.engine import Clock
 from linnaeus.models.structured.orthogonal_transfer import SaddlePoint, pair_weights
 from tests.models.bayes.test_hblr import images
 

@@ -15,10 +15,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from linnaeus.decoding.base import checked
-from linnaeus.decoding.cutoffs.cut_off import CutOff, Metric, path_minima
-from linnaeus.decoding.cutoffs.held_out import HeldOut, TopScores
-from linnaeus.decoding.set_weights import SetWeights
+from linnaeus.decoding.base import SetWeights, checked
+from linnaeus.decoding.cutoffs.cut_off import CutOff, HeldOut, Metric, TopScores, path_minima
 from linnaeus.decoding.simple.threshold import repaired
 from linnaeus.errors import DataError, ParameterError, check_number
 from linnaeus.taxonomy.closure import pattern, pointers

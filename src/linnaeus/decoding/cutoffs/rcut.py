@@ -19,10 +19,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from linnaeus.decoding.base import hierarchy, positions
-from linnaeus.decoding.cutoffs.cut_off import CutOff, Metric, best_of
-from linnaeus.decoding.cutoffs.held_out import HeldOut, TopScores
-from linnaeus.decoding.set_weights import SetWeights
+from linnaeus.decoding.base import SetWeights, hierarchy, positions
+from linnaeus.decoding.cutoffs.cut_off import CutOff, HeldOut, Metric, TopScores, best_of
 from linnaeus.decoding.simple.threshold import members, repaired, repaired_weights, suppress
 from linnaeus.errors import DataError, ParameterError, check_choice, check_number
 from linnaeus.order import best_columns

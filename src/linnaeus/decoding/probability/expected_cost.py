@@ -21,9 +21,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from linnaeus.decoding.base import Decoder, Theta, as_given, hierarchy, plain_theta, theta_per_node
+from linnaeus.decoding.base import Decoder, SetWeights, Theta, as_given, hierarchy, plain_theta, theta_per_node
 from linnaeus.decoding.probability.coherence import lifted
-from linnaeus.decoding.set_weights import SetWeights
 from linnaeus.decoding.sets.best_sets import RankedSets
 from linnaeus.decoding.sets.closures import best_closures
 from linnaeus.errors import DataError, ParameterError, check_choice

@@ -46,7 +46,7 @@ import numpy as np
 from linnaeus.decoding.base import hierarchy
 from linnaeus.decoding.rules import NO_BOUND, BoundRules, Rules
 from linnaeus.decoding.simple.threshold import members
-from linnaeus.engine.limits import blocks, rows_that_fit
+from linnaeus.engine import blocks, rows_that_fit
 from linnaeus.errors import ParameterError, check_choice
 from linnaeus.order import best_columns
 from linnaeus.taxonomy.taxonomy import Taxonomy

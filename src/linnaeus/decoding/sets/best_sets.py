@@ -6,7 +6,7 @@ u are the weights of nodes; b_v(k), if given, scores that k children of a chosen
 the set ends at v, which makes it a label. Exact on trees and forests by dynamic programming: linear in nodes for the
 best set, times k (and the number of labels, where rules count them) for more. On a DAG exact by minimum cuts where
 rules only leave nodes out or in; with scores of branching by relaxation to trees (`relaxed_sets`) where that is exact;
-else by integer programming (`integer`), which says for every document whether its answer is proved.
+else by integer programming (`dag`), which says for every document whether its answer is proved.
 
 Scores of branching: how many children of a chosen node are chosen, beside the scores of the nodes (Murawaki 2013).
 
@@ -24,9 +24,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from linnaeus.decoding.base import Decoder, Hierarchy, as_given, blocks, checked, hierarchy, positions
+from linnaeus.decoding.base import Decoder, Hierarchy, SetWeights, as_given, blocks, checked, hierarchy, positions
 from linnaeus.decoding.rules import NO_BOUND, BoundRules, Rules
-from linnaeus.decoding.set_weights import SetWeights
 from linnaeus.decoding.sets.dag import on_dag
 from linnaeus.errors import DataError, check_number
 from linnaeus.taxonomy.closure import pattern, pointers, row_numbers

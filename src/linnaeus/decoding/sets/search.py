@@ -21,9 +21,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from linnaeus.decoding.base import as_given, hierarchy, positions, scored_families
+from linnaeus.decoding.base import SetWeights, as_given, hierarchy, positions, scored_families, scored_inner
 from linnaeus.decoding.rules import Rules
-from linnaeus.decoding.set_weights import SetWeights, scored_inner
 from linnaeus.decoding.sets.best_sets import best_sets
 from linnaeus.decoding.simple.top_down import TopDown
 from linnaeus.errors import ParameterError, check_choice, check_number

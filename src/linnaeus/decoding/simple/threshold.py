@@ -22,8 +22,19 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from linnaeus.decoding.base import Decoder, Theta, as_given, blocks, hierarchy, less_theta, plain_theta, theta_per_node
-from linnaeus.decoding.set_weights import SetWeights, by_closure, by_suppression
+from linnaeus.decoding.base import (
+    Decoder,
+    SetWeights,
+    Theta,
+    as_given,
+    blocks,
+    by_closure,
+    by_suppression,
+    hierarchy,
+    less_theta,
+    plain_theta,
+    theta_per_node,
+)
 from linnaeus.errors import DataError, check_choice
 from linnaeus.taxonomy.closure import pattern, pointers, select
 from linnaeus.taxonomy.taxonomy import Taxonomy

@@ -19,15 +19,18 @@ import numpy.typing as npt
 
 from linnaeus.decoding.base import (
     Decoder,
+    SetWeights,
     Theta,
     as_given,
+    by_suppression,
     hierarchy,
     in_blocks,
+    lowered,
     plain_theta,
     positions,
+    scored_inner,
     theta_per_node,
 )
-from linnaeus.decoding.set_weights import SetWeights, by_suppression, lowered, scored_inner
 from linnaeus.errors import DataError, check_choice
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray

@@ -45,8 +45,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 
 from linnaeus.data.check import Problem
-from linnaeus.engine import get_engine, single_blas_thread
-from linnaeus.engine.limits import Clock
+from linnaeus.engine import Clock, get_engine, single_blas_thread
 from linnaeus.errors import DataError, ParameterError, check_choice, check_number
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.bayes.modes import SoftmaxLikelihood, find_mode

@@ -28,8 +28,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.data.check import Problem
-from linnaeus.engine import GPUEngine, get_engine, single_blas_thread
-from linnaeus.engine.limits import Clock, blocks, format_bytes
+from linnaeus.engine import Clock, GPUEngine, blocks, format_bytes, get_engine, single_blas_thread
 from linnaeus.errors import DataError, EngineError, ParameterError, check_choice, check_number
 from linnaeus.models.bayes.modes import make_likelihood
 from linnaeus.models.bayes.precisions import (

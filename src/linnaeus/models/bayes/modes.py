@@ -26,7 +26,7 @@ from typing import Protocol
 
 import numpy as np
 
-from linnaeus.engine.limits import Clock
+from linnaeus.engine import Clock
 from linnaeus.losses import surrogate
 from linnaeus.models.label_tree import LabelTree
 from linnaeus.models.solvers.cg import Direction, Which, conjugate_gradients, step_length, whole_dot

@@ -40,7 +40,7 @@ from typing import Protocol
 
 import numpy as np
 
-from linnaeus.engine.limits import Clock, blocks
+from linnaeus.engine import Clock, blocks
 from linnaeus.losses.surrogate import Logistic
 from linnaeus.models.bayes.modes import BinaryLikelihood, SoftmaxLikelihood, find_mode
 from linnaeus.models.bayes.precisions import Precisions

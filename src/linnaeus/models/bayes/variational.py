@@ -34,7 +34,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from linnaeus.engine.limits import Clock
+from linnaeus.engine import Clock
 from linnaeus.models.bayes.modes import find_mode
 from linnaeus.models.bayes.precisions import Precisions
 from linnaeus.models.bayes.stages import Anderson, Posterior, leaf_covariances, link_spread, moved

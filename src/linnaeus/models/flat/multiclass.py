@@ -42,8 +42,7 @@ from sklearn.utils import check_random_state
 
 from linnaeus._kernels import dispatch
 from linnaeus.data.check import Problem
-from linnaeus.engine import get_engine, single_blas_thread
-from linnaeus.engine.limits import blocks, rows_that_fit
+from linnaeus.engine import blocks, get_engine, rows_that_fit, single_blas_thread
 from linnaeus.errors import DataError
 from linnaeus.losses.surrogate import Softmax
 from linnaeus.models.fitting import (

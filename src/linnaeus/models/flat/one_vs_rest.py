@@ -32,8 +32,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linnaeus.data.check import Problem
-from linnaeus.engine import GPUEngine, get_engine, single_blas_thread
-from linnaeus.engine.limits import Clock, Forecast, blocks, format_bytes, format_seconds
+from linnaeus.engine import (
+    Clock,
+    Forecast,
+    GPUEngine,
+    blocks,
+    format_bytes,
+    format_seconds,
+    get_engine,
+    single_blas_thread,
+)
 from linnaeus.errors import check_choice, check_number
 from linnaeus.models.checkpoint import Checkpoint
 from linnaeus.models.fitting import (

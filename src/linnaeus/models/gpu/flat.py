@@ -24,8 +24,8 @@ import numpy.typing as npt
 import torch
 from scipy import sparse
 
+from linnaeus.engine import format_bytes
 from linnaeus.engine.gpu import GPUEngine
-from linnaeus.engine.limits import format_bytes
 from linnaeus.errors import EngineError
 from linnaeus.models.gpu.columns import (
     LabelColumns,

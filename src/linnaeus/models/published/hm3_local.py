@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linnaeus.engine.limits import Clock, blocks
+from linnaeus.engine import Clock, blocks
 from linnaeus.errors import ParameterError, UnknownLabelError
 from linnaeus.models.kernels import Linear
 from linnaeus.models.published.hm3_active import ActiveBlocks

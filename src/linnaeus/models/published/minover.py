@@ -21,7 +21,7 @@ import numpy as np
 from scipy import sparse
 
 from linnaeus._kernels import dispatch
-from linnaeus.engine.limits import available_memory, format_bytes
+from linnaeus.engine import available_memory, format_bytes
 from linnaeus.errors import DataError, ParameterError
 from linnaeus.models.fitting import warn_not_converged, warn_user
 from linnaeus.models.ranking.online import RankerOutcome

@@ -23,7 +23,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from linnaeus.engine.limits import Clock
+from linnaeus.engine import Clock
 from linnaeus.models.ranking.solver import RankingProblem, RankingSolution
 from linnaeus.typing import FloatArray, IntArray
 

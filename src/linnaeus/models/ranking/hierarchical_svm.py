@@ -5,7 +5,7 @@
     min_w  1/2 sum_v |w_v|^2 + C sum_i xi_i
     s.t.   F(x_i, y) - F(x_i, z) >= 1 - xi_i / D(y, z)      for y in Y_i, z not in Y_i;  xi_i >= 0
 
-A right class is to be ranked above a wrong one, and it costs D(y, z) where it is not (`losses.pair_cost`): slacks bound
+A right class is to be ranked above a wrong one, and it costs D(y, z) where it is not (`losses.cost`): slacks bound
 the largest cost of a document's wrongly ordered pairs. With one attribute per class and D = 1 this is the flat
 multi-label SVM, and with one label per document that of Crammer and Singer. L. Cai and T. Hofmann, CIKM 2004 and
 IJCAI 2007.
@@ -20,10 +20,9 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from linnaeus.data.check import Problem
-from linnaeus.engine import get_engine, single_blas_thread
-from linnaeus.engine.limits import Clock, available_memory, format_bytes
+from linnaeus.engine import Clock, available_memory, format_bytes, get_engine, single_blas_thread
 from linnaeus.errors import DataError, ParameterError, check_choice, check_number
-from linnaeus.losses.pair_cost import check_pair_cost, pair_cost
+from linnaeus.losses.cost import check_pair_cost, pair_cost
 from linnaeus.models.fitting import (
     Seed,
     check_training,

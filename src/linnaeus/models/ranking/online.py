@@ -19,9 +19,9 @@ from sklearn.utils import check_random_state
 
 from linnaeus.data.check import Problem
 from linnaeus.decoding import Decoder, RCut
-from linnaeus.engine.limits import blocks
+from linnaeus.engine import blocks
 from linnaeus.errors import DataError, ParameterError, check_choice, check_number
-from linnaeus.losses.pair_cost import check_pair_cost, pair_cost
+from linnaeus.losses.cost import check_pair_cost, pair_cost
 from linnaeus.models.fitting import Seed, begin_stream, check_seed, document_weights, require_two_classes
 from linnaeus.models.kernels import LinearOrKernel, kept_documents
 from linnaeus.models.ranking.attributes import check_attributes, keyed_attributes

@@ -4,7 +4,7 @@
     y = argmin over Y_i of F(x_i, .),  z = argmax over the others     the pair of classes that is ranked worst
     where F(x_i, y) <= F(x_i, z):   w_v += D(y, z) (L[y, v] - L[z, v]) x_i
 
-D(y, z) is the cost of ranking z above y (`losses.pair_cost`). With attributes of the taxonomy, a mistake moves the
+D(y, z) is the cost of ranking z above y (`losses.cost`). With attributes of the taxonomy, a mistake moves the
 nodes in which the two classes differ, and classes below them move along. Variants:
 
     online      the weights after the last step

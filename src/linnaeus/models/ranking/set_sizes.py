@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from linnaeus.data.kinds import LabelCodec
+from linnaeus.data.check import LabelCodec
 from linnaeus.data.splits import train_test_split
 from linnaeus.decoding import Decoder, RCut, SetSize
 from linnaeus.decoding import decoder as make_decoder

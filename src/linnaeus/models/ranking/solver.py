@@ -34,8 +34,8 @@ import numpy as np
 from scipy import sparse
 
 from linnaeus._kernels import dispatch
-from linnaeus.engine.limits import Clock
-from linnaeus.losses.pair_cost import PairCost
+from linnaeus.engine import Clock
+from linnaeus.losses.cost import PairCost
 from linnaeus.models.solvers.dual_cd import PANEL
 from linnaeus.models.solvers.rows import Rows, aligned_zeros
 from linnaeus.typing import CSR, Array, BoolArray, FloatArray, IntArray, Matrix
@@ -144,7 +144,7 @@ def class_arrays(attributes: CSR, cost: PairCost) -> ClassArrays:
     Examples
     --------
     >>> from linnaeus import Taxonomy
-    >>> from linnaeus.losses.pair_cost import pair_cost
+    >>> from linnaeus.losses.cost import pair_cost
     >>> from linnaeus.models.ranking.attributes import class_attributes
     >>> tax = Taxonomy.from_edges([("R", "A"), ("R", "B"), ("A", "AA"), ("B", "BA"), ("A", "AB")])
     >>> leaves = np.array([tax.index(name) for name in ("AA", "BA", "AB")])

@@ -21,9 +21,9 @@ import numpy.typing as npt
 from scipy import sparse
 
 from linnaeus._kernels import dispatch
-from linnaeus.engine.limits import blocks, rows_that_fit
+from linnaeus.engine import blocks, rows_that_fit
 from linnaeus.errors import ParameterError
-from linnaeus.losses.pair_cost import PairCost
+from linnaeus.losses.cost import PairCost
 from linnaeus.models.kernels import Linear, row_products
 from linnaeus.typing import CSR, Array, FloatArray, IntArray, Kernel, Matrix, is_sparse
 

@@ -37,7 +37,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnaeus._kernels import dispatch
-from linnaeus.engine.limits import Clock
+from linnaeus.engine import Clock
 from linnaeus.models.recursive.inner import entries_at
 from linnaeus.models.recursive.leaves import (
     DenseLeaves,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from linnaeus.data.check import Problem
+from linnaeus.engine import Clock, format_bytes
 from linnaeus.engine.gpu import GPUEngine
-from linnaeus.engine.limits import Clock, format_bytes
 from linnaeus.errors import EngineError, ParameterError
 from linnaeus.models.fitting import document_weights, gap_progress
 from linnaeus.models.recursive.network import Links, Network

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnaeus._kernels import dispatch
-from linnaeus.engine.limits import blocks
+from linnaeus.engine import blocks
 from linnaeus.models.recursive.leaves import LeafBlock
 from linnaeus.models.recursive.network import Network
 from linnaeus.models.solvers.dual_cd import PANEL

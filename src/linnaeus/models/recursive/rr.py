@@ -22,8 +22,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.data.check import Problem, check_labels, check_weights, with_weight
-from linnaeus.engine import GPUEngine, get_engine, local_engine, single_blas_thread
-from linnaeus.engine.limits import Clock, Forecast
+from linnaeus.engine import Clock, Forecast, GPUEngine, get_engine, local_engine, single_blas_thread
 from linnaeus.errors import ParameterError, check_choice, check_number
 from linnaeus.models.checkpoint import Checkpoint
 from linnaeus.models.explaining import NodeExplanation, one_row

@@ -36,8 +36,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from linnaeus._kernels import dispatch
-from linnaeus.engine import SerialEngine
-from linnaeus.engine.limits import Clock, Forecast
+from linnaeus.engine import Clock, Forecast, SerialEngine
 from linnaeus.models.linear import MERGE_BYTES
 from linnaeus.models.recursive.inner import InnerWeights
 from linnaeus.models.recursive.leaves import (

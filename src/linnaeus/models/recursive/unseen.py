@@ -24,7 +24,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from linnaeus.data.check import Problem
-from linnaeus.engine.limits import Clock, blocks
+from linnaeus.engine import Clock, blocks
 from linnaeus.errors import ParameterError
 from linnaeus.models.label_priors import (
     GROUPS,

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from linnaeus.engine.limits import rows_that_fit
+from linnaeus.engine import rows_that_fit
 from linnaeus.models.solvers import cg
 from linnaeus.models.solvers.cg import solve_dense_block
 from linnaeus.models.solvers.dual_cd import negative_start, solve_block

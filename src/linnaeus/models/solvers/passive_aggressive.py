@@ -18,7 +18,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from linnaeus._kernels import dispatch
-from linnaeus.engine.limits import blocks
+from linnaeus.engine import blocks
 from linnaeus.models.solvers.rows import PANEL, with_constant
 from linnaeus.taxonomy.closure import pointers
 from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Matrix, is_sparse

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from linnaeus.engine.limits import blocks
+from linnaeus.engine import blocks
 from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, is_sparse
 
 __all__ = [

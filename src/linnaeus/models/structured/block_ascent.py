@@ -31,8 +31,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from linnaeus.engine.limits import Clock
-from linnaeus.engine.limits import blocks as parts_of
+from linnaeus.engine import Clock
+from linnaeus.engine import blocks as parts_of
 from linnaeus.typing import CSR, BoolArray, Engine, FloatArray, IntArray, Kernel, Matrix
 
 if TYPE_CHECKING:

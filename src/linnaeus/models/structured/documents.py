@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from linnaeus._kernels import dispatch
-from linnaeus.engine.limits import blocks
+from linnaeus.engine import blocks
 from linnaeus.models.kernels import Linear
 from linnaeus.models.solvers.rows import aligned_zeros, prepare_rows
 from linnaeus.models.structured.block_ascent import TrainingDocuments

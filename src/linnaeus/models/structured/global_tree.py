@@ -34,8 +34,7 @@ from linnaeus._kernels import dispatch
 from linnaeus.data.check import Problem
 from linnaeus.decoding import BestNonEmpty, BestTree, Decoder
 from linnaeus.decoding.base import hierarchy
-from linnaeus.engine import get_engine, single_blas_thread
-from linnaeus.engine.limits import blocks, rows_that_fit
+from linnaeus.engine import blocks, get_engine, rows_that_fit, single_blas_thread
 from linnaeus.errors import check_choice, check_number
 from linnaeus.models.fitting import Seed, document_weights, require_two_classes
 from linnaeus.models.linear import Scorer

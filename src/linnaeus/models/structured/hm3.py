@@ -24,10 +24,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.data.check import Problem
 from linnaeus.decoding import BestLabel, Decoder, RankedSets, Rules, Threshold
-from linnaeus.decoding.base import hierarchy, stacked
-from linnaeus.decoding.set_weights import SetWeights
-from linnaeus.engine import get_engine, single_blas_thread
-from linnaeus.engine.limits import Clock, blocks, rows_that_fit
+from linnaeus.decoding.base import SetWeights, hierarchy, stacked
+from linnaeus.engine import Clock, blocks, get_engine, rows_that_fit, single_blas_thread
 from linnaeus.errors import DataError, ParameterError, check_choice, check_number
 from linnaeus.losses.cost import SCALINGS
 from linnaeus.models.explaining import NodeExplanation, explain_path, one_row

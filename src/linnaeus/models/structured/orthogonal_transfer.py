@@ -31,8 +31,7 @@ from sklearn.utils import check_random_state
 
 from linnaeus.data.check import Problem
 from linnaeus.decoding import Decoder
-from linnaeus.engine import get_engine, single_blas_thread
-from linnaeus.engine.limits import Clock
+from linnaeus.engine import Clock, get_engine, single_blas_thread
 from linnaeus.errors import DataError, check_number
 from linnaeus.models.fitting import (
     Seed,

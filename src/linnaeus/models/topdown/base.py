@@ -26,12 +26,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.data.check import Problem
 from linnaeus.decoding import Decoder, PathClassifier
-from linnaeus.decoding.base import stacked, theta_per_node
+from linnaeus.decoding.base import SetWeights, by_suppression, stacked, theta_per_node
 from linnaeus.decoding.cutoffs.cut_off import path_minima
-from linnaeus.decoding.set_weights import SetWeights, by_suppression
 from linnaeus.decoding.sets.search import Descent, ExactSearch
-from linnaeus.engine import get_engine, single_blas_thread
-from linnaeus.engine.limits import blocks, rows_that_fit
+from linnaeus.engine import blocks, get_engine, rows_that_fit, single_blas_thread
 from linnaeus.errors import check_choice
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.fitting import check_training, document_weights, require_two_classes, warn_not_converged

@@ -22,7 +22,7 @@ from sklearn.utils import check_random_state
 from linnaeus.data.check import Problem
 from linnaeus.engine import get_engine, single_blas_thread
 from linnaeus.errors import check_choice
-from linnaeus.losses.pair_cost import pair_cost
+from linnaeus.losses.cost import pair_cost
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.fitting import check_training, document_weights, require_two_classes, warn_not_converged
 from linnaeus.models.ranking.attributes import class_attributes
