@@ -110,6 +110,19 @@ def test_usefulness_is_the_expected_number_of_wrong_nodes(folders, desk) -> None
         assert found[f"d{i}"]["usefulness"] == pytest.approx(cost, abs=1e-5)
 
 
+def test_documents_are_found_by_their_id_and_text(desk) -> None:
+    rows = [{"id": "a%1", "text": "Kätzchen  purr\nloudly"}, {"id": "b", "text": "dog 100"}]
+    checked(desk.post(f"{API}/documents", json={"documents": rows}), schemas.Added)
+
+    def found(q: str) -> list[str]:
+        listed = checked(desk.get(f"{API}/documents", params={"q": q}), schemas.DocumentList)
+        return [row["preview"] for row in listed["documents"]]
+
+    assert found("Kätz") == found("A%") == ["Kätzchen purr loudly"]
+    assert found("%0") == found("_") == []
+    assert found("DOG 1") == ["dog 100"]
+
+
 def test_blind_documents_have_no_suggestions_until_they_are_decided(folders, tmp_path) -> None:
     with started(folders, tmp_path, control=1.0, blind=1.0) as client:
         add(client, 4)

@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 
@@ -71,6 +72,25 @@ def test_a_served_model_answers_streams_while_they_are_sent_and_ends_when_told(f
         shown = process.stderr.read()
         assert f"http://127.0.0.1:{port}" in shown
         assert "Traceback" not in shown
+
+
+def test_no_acknowledged_verdict_is_lost_when_the_service_is_killed(folders, tmp_path) -> None:
+    acknowledged = []
+    for turn in range(2):
+        with running(folders["joint"], "--store", str(tmp_path)) as (process, port):
+            asked(port, "POST", "/api/v1/documents", {"documents": [{"id": "d", "text": "cat"}]})
+            threading.Timer(0.5, process.kill).start()
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                for i in range(100_000):
+                    verdict = {"key": f"{turn}-{i}", "document": "d", "coder": "anna", "kind": "flag"}
+                    assert asked(port, "POST", "/api/v1/verdicts", {"verdicts": [verdict]})[0] == 200
+                    acknowledged.append(verdict["key"])
+    with running(folders["joint"], "--store", str(tmp_path)) as (_, port):
+        found = json.loads(asked(port, "GET", "/api/v1/documents/one?id=d")[1])
+    assert acknowledged
+    assert set(acknowledged) <= {row["key"] for row in found["history"]}
+    command = [sys.executable, "-m", "linnaeus", "audit", "verify", str(tmp_path)]
+    assert subprocess.run(command, env=os.environ, check=False, capture_output=True).returncode == 0
 
 
 def test_models_that_cannot_be_loaded_are_one_sentence(tmp_path) -> None:

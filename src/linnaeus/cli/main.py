@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from linnaeus.cli import data, taxonomy
+from linnaeus.cli import audit, data, taxonomy
 from linnaeus.cli.calibrate import calibrate
 from linnaeus.cli.demo import demo
 from linnaeus.cli.desk import desk
@@ -58,6 +58,7 @@ for command in (demo, train, calibrate, predict, evaluate, explain, learn, model
     app.command()(command)
 app.add_typer(taxonomy.app, name="taxonomy")
 app.add_typer(data.app, name="data")
+app.add_typer(audit.app, name="audit")
 
 
 # Parameters of Python beside the options that do the same: names='label' (--names label).

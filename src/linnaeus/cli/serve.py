@@ -56,6 +56,10 @@ def serve(
     double: Annotated[
         float, typer.Option("--double", min=0, max=1, help="Share of documents for two coders.", rich_help_panel=KEPT)
     ] = 0.05,
+    audit_answers: Annotated[
+        bool,
+        typer.Option("--audit-answers/--no-audit-answers", help="Record all answers in the log.", rich_help_panel=KEPT),
+    ] = True,
     seed: Annotated[int, typer.Option("--seed", help="Changes which documents these are.", rich_help_panel=KEPT)] = 0,
 ) -> None:
     """Serve models over HTTP: a REST interface, Annif's addresses, and metrics.
@@ -82,6 +86,7 @@ def serve(
         blind=blind,
         double=double,
         seed=seed,
+        audit_answers=audit_answers,
     )
     shown = f"[{host}]" if ":" in host else host
     note(f"serving at http://{shown}:{port} (documentation: http://{shown}:{port}/docs); stop with Ctrl-C")

@@ -21,7 +21,7 @@ from linnaeus.answering.documents import fields_of, main_field, reading_features
 from linnaeus.errors import ParameterError, TaxonomyError
 from linnaeus.serve import answers
 from linnaeus.serve.models import ServedModel
-from linnaeus.serve.problems import PROBLEMS, ProblemError, as_json
+from linnaeus.serve.problems import PROBLEMS, ProblemError, as_json, request_id
 from linnaeus.serve.schemas import Document, Top
 from linnaeus.serve.service import Service
 from linnaeus.taxonomy import Taxonomy
@@ -93,7 +93,7 @@ def router(service: Service) -> APIRouter:
         return _json({"vocabs": list(reversed(found.values()))})
 
     async def suggested(
-        project_id: str, documents: list[Document], limit: int, threshold: float, language: str | None
+        id_: str, project_id: str, documents: list[Document], limit: int, threshold: float, language: str | None
     ) -> list[list[dict[str, object]]]:
         service.check_number(len(documents))
         served = service.models.get(project_id)
@@ -103,6 +103,8 @@ def router(service: Service) -> APIRouter:
         request = Top(documents=list(documents), k=limit, probabilities=served.has_probabilities)
         records = await service.work(served, lambda deadline: answers.records(served, request, deadline))
         service.metrics.documents(project_id, "suggest", len(records))
+        contents = [document.content for document in documents]
+        await service.record(served, "suggest", id_, contents, [dict(one) for one in records])
         found = []
         for record in records:
             scored = [
@@ -125,11 +127,14 @@ def router(service: Service) -> APIRouter:
         metadata = {name.removeprefix("metadata_"): v for name, v in values.items() if name.startswith("metadata_")}
         limit, threshold = _number(values, "limit", 10, 10_000), _number(values, "threshold", 0.0, 1.0)
         documents = [_document(served, values["text"], metadata)]
-        results = await suggested(project_id, documents, int(limit), threshold, values.get("language") or None)
+        results = await suggested(
+            request_id(http), project_id, documents, int(limit), threshold, values.get("language") or None
+        )
         return _json({"results": results[0]})
 
     @api.post("/projects/{project_id}/suggest-batch")
     async def suggest_batch(
+        http: HttpRequest,
         project_id: str,
         batch: Annotated[AnnifBatch, Body()],
         limit: Limit = 10,
@@ -139,7 +144,7 @@ def router(service: Service) -> APIRouter:
         """Suggestions for several documents."""
         served = service.models.get(project_id)
         documents = [_document(served, one.text, one.metadata) for one in batch.documents]
-        results = await suggested(project_id, documents, limit, threshold, language or None)
+        results = await suggested(request_id(http), project_id, documents, limit, threshold, language or None)
         pairs = zip(batch.documents, results, strict=True)
         return _json([{"document_id": one.document_id, "results": found} for one, found in pairs])
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import threading
 from collections.abc import Iterable, Iterator
@@ -10,10 +12,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from linnaeus import store
 from linnaeus.answering.card import saved_model
 from linnaeus.answering.documents import fields_of
 from linnaeus.errors import LinnaeusError, ParameterError, StoreError, nearest
+from linnaeus.store.codec import encode
+from linnaeus.typing import Array
 
 if TYPE_CHECKING:
     from linnaeus.answering.documents import SavedModel
@@ -49,6 +55,24 @@ class ServedModel:
     def reference(self) -> dict[str, str]:
         """What every answer says about the model that gave it."""
         return {"name": self.name, "fingerprint": self.fingerprint, "taxonomy": self.taxonomy.fingerprint}
+
+    @cached_property
+    def features_fingerprint(self) -> str | None:
+        """The SHA-256 of what turns documents into numbers; None for models of vectors."""
+        features = getattr(self.model, "features_", None)
+        if features is None:
+            return None
+        arrays: dict[str, Array] = {}
+        digest = hashlib.sha256(json.dumps(encode(features, arrays), sort_keys=True).encode())
+        for name in sorted(arrays):
+            digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
+            digest.update(np.ascontiguousarray(arrays[name]).tobytes())
+        return digest.hexdigest()
+
+    @property
+    def fingerprints(self) -> dict[str, str | None]:
+        """What the audit log says about the model: fingerprints of its folder, taxonomy and features."""
+        return {**self.reference, "features": self.features_fingerprint}
 
     @property
     def has_probabilities(self) -> bool:

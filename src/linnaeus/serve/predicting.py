@@ -66,6 +66,8 @@ def router(service: Service) -> APIRouter:
         served = service.models.get(name)
         results = await service.work(served, partial(_records, served, request))
         service.metrics.documents(name, operation, len(results))
+        contents = [document.content for document in request.given()]
+        await service.record(served, operation, request_id(http), contents, [dict(one) for one in results])
         return _json(http, served, results=results)
 
     @api.post("/predict", response_model=Answer)
@@ -95,6 +97,8 @@ def router(service: Service) -> APIRouter:
         served = service.models.get(name)
         results = await service.work(served, lambda deadline: answers.probabilities(served, request, deadline))
         service.metrics.documents(name, "probabilities", len(results))
+        contents = [one if isinstance(one, str) else one.content for one in request.documents]
+        await service.record(served, "probabilities", request_id(http), contents, results)
         return _json(http, served, results=results)
 
     @api.post("/explain", response_model=Explanation)
@@ -103,6 +107,10 @@ def router(service: Service) -> APIRouter:
         served = service.models.get(name)
         nodes = await service.work(served, lambda _: answers.explain(served, request))
         service.metrics.documents(name, "explain", 1)
+        given = request.document
+        content, id_ = (given, None) if isinstance(given, str) else (given.content, given.id)
+        entry = {"id": id_ or "1", "labels": [{"label": node["node"]} for node in nodes]}
+        await service.record(served, "explain", request_id(http), [content], [entry])
         return _json(http, served, nodes=nodes)
 
     @api.post("/{operation}/stream", openapi_extra=_LINES, responses=_ANSWERED_LINES, response_class=Response)
@@ -119,7 +127,7 @@ def router(service: Service) -> APIRouter:
             form = kind.model_validate({"documents": ["x"], **_parameters(http.query_params)})
         except ValidationError as error:
             return invalid([dict(one) for one in error.errors()], request_id(http))
-        lines = _Lines(service, served, form, request_id(http))
+        lines = _Lines(service, served, form, request_id(http), operation)
         service.metrics.documents(name, operation, 0)
         body = _answered(lines, http, partial(service.metrics.documents, name, operation))
         headers = {"X-Model-Fingerprint": served.fingerprint}
@@ -164,8 +172,8 @@ class _OpenStream(StreamingResponse):
 class _Lines:
     """Lines of a stream to lines of its answer."""
 
-    def __init__(self, service: Service, served: ServedModel, form: Request, id_: str) -> None:
-        self.service, self.served, self.form, self.id = service, served, form, id_
+    def __init__(self, service: Service, served: ServedModel, form: Request, id_: str, operation: str) -> None:
+        self.service, self.served, self.form, self.id, self.operation = service, served, form, id_, operation
         self.number = 0
 
     async def answer(self, lines: list[bytes]) -> bytes:
@@ -181,7 +189,11 @@ class _Lines:
                 failed[self.number] = self._failure(self.number, 422, _reason(error))
         found: dict[int, object] = dict(failed)
         if documents:
-            found.update(await self.service.work(self.served, partial(self._records, documents)))
+            answered = await self.service.work(self.served, partial(self._records, documents))
+            right = {n: one for n, one in answered.items() if isinstance(one, dict) and "problem" not in one}
+            contents = [documents[n].content for n in right]
+            await self.service.record(self.served, self.operation, self.id, contents, list(right.values()))
+            found.update(answered)
         return b"".join(as_json(found[n]) + b"\n" for n in range(first, self.number + 1) if n in found)
 
     def _records(self, documents: dict[int, Document], deadline: float) -> dict[int, object]:

@@ -17,6 +17,7 @@ from linnaeus.data.readers import read_dataset
 from linnaeus.errors import DataError, LinnaeusError, StoreError
 from linnaeus.serve.scoring import ScoredDocument, dataset_of, keep_scores, score_documents, unscored
 from linnaeus.serve.store import documents as stored
+from linnaeus.serve.store.audit import AuditLog, append_line, salted_hash
 from linnaeus.serve.store.database import Row, Transaction, open_database
 from linnaeus.serve.store.documents import NewDocument, Shares
 from linnaeus.serve.store.verdicts import NewVerdict, StoredVerdict, add_verdict
@@ -52,6 +53,7 @@ class Review:
         except OSError as error:
             raise StoreError(f"{self.folder} cannot be made a folder for the store: {error.strerror}.") from None
         self.database = open_database(self.folder, settings.database)
+        self.log = AuditLog(self.folder, self.database)
 
     def read(self) -> contextlib.AbstractContextManager[Transaction]:
         """A transaction that only reads."""
@@ -59,9 +61,10 @@ class Review:
 
     @contextlib.contextmanager
     def change(self) -> Iterator[Transaction]:
-        """A transaction that writes; at its end everything is on disk."""
+        """A transaction that writes; at its end everything is on disk, and so are lines that were added to the log."""
         with self.database.write() as transaction:
             yield transaction
+        self.log.flush()
 
     def close(self) -> None:
         """Close the database."""
@@ -88,6 +91,9 @@ class Review:
         named = [_with_names(served, document) for document in documents]
         with self.change() as transaction:
             added, n_known = stored.add_documents(transaction, served.name, named, self.shares)
+            if added:
+                hashes = [_logged_document(transaction, number) for number in added]
+                append_line(transaction, "documents", {"queue": served.name, "documents": hashes})
         for _ in range(0, len(added), AT_ONCE):
             self.score(served)
         return len(added), n_known
@@ -124,8 +130,50 @@ class Review:
 
     def verdicts(self, served: ServedModel, verdicts: Sequence[NewVerdict]) -> list[StoredVerdict]:
         """Store verdicts, all or none of them; they are on disk when this returns."""
+        found = []
         with self.change() as transaction:
-            return [add_verdict(transaction, served.name, verdict) for verdict in verdicts]
+            for verdict in verdicts:
+                one = add_verdict(transaction, served.name, verdict)
+                if not one.repeated:
+                    append_line(transaction, "verdict", self._logged_verdict(served, verdict, one))
+                found.append(one)
+        return found
+
+    def _logged_verdict(self, served: ServedModel, verdict: NewVerdict, one: StoredVerdict) -> dict[str, object]:
+        return {
+            "queue": served.name,
+            "document": verdict.document,
+            "key": verdict.key,
+            "coder": verdict.coder,
+            "verdict": verdict.kind,
+            "labels": None if verdict.labels is None else list(verdict.labels),
+            "undoes": verdict.undoes,
+            "adjudication": verdict.adjudication,
+            "note": None if verdict.note is None else self.log.keyed_hash(verdict.note),
+            "answer": parsed(one.row, "answer"),
+            "scored_by": one.row["model"],
+            "model": served.fingerprints,
+        }
+
+    def erase(self, served: ServedModel, id: str) -> bool:
+        """Delete the text of a document; verdicts and log stay. False if it was erased before."""
+        with self.change() as transaction:
+            erased = stored.erase_text(transaction, served.name, id)
+            if erased:
+                append_line(transaction, "erase", {"queue": served.name, "document": id})
+        return erased
+
+    def log_answers(
+        self, served: ServedModel, operation: str, request_id: str, contents: Sequence[object], results: Sequence[Row]
+    ) -> None:
+        """Record which model answered what; the log is on disk when this returns."""
+        documents = [
+            {"id": result["id"], "content": self.log.keyed_hash(json.dumps(content)), "labels": _labels(result)}
+            for content, result in zip(contents, results, strict=True)
+        ]
+        entry = {"request": request_id, "operation": operation, "model": served.fingerprints, "documents": documents}
+        with self.change() as transaction:
+            append_line(transaction, "answer", entry)
 
     def named_labels(self, served: ServedModel, labels: Sequence[str]) -> list[str]:
         """Labels by the names of their nodes, each once."""
@@ -190,6 +238,21 @@ def _scored_alone(served: ServedModel, content: stored.Content) -> ScoredDocumen
         return score_documents(served, [content])[0]
     except LinnaeusError:
         return ScoredDocument(_ONLY_PEOPLE, [], [], [])
+
+
+def _logged_document(transaction: Transaction, number: int) -> list[str]:
+    """The id of a document, and the hash of its content."""
+    row = transaction.rows(
+        "SELECT d.id, t.salt, t.content FROM documents d JOIN texts t ON t.document = d.number WHERE d.number = ?",
+        (number,),
+    )[0]
+    return [row["id"], salted_hash(row["salt"], row["content"])]
+
+
+def _labels(result: Row) -> list[str]:
+    """The labels of a record, of an explanation, or of probabilities."""
+    entries = result.get("labels") or result.get("probabilities") or []
+    return [str(entry["label"]) for entry in entries]
 
 
 def parsed(row: Row, name: str) -> list[str] | None:

@@ -135,6 +135,7 @@ class _Brief(StrictSchema):
     double: bool
     flagged: bool
     erased: bool
+    preview: str = Field(description="The first characters of the text.")
     assigned: str | None
     source: str | None
     usefulness: float | None

@@ -41,8 +41,8 @@ from linnaeus.serve.store.documents import (
     NewDocument,
     content_of,
     document_row,
-    erase_text,
     list_documents,
+    preview,
 )
 from linnaeus.serve.store.verdicts import NewVerdict, history
 
@@ -99,6 +99,9 @@ def router(service: Service) -> APIRouter:
         coder: Annotated[Coder | None, Query(description="Only documents that this coder decided.")] = None,
         subtree: Subtree = None,
         flagged: bool | None = None,
+        q: Annotated[
+            str | None, Query(max_length=200, description="Only documents whose id or content has this.")
+        ] = None,
         offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Response:
@@ -106,7 +109,9 @@ def router(service: Service) -> APIRouter:
         review, served = service.review, service.models.get(model)
         under = None if subtree is None else node_meant(served.taxonomy, subtree)
         with review.read() as transaction:
-            total, rows = list_documents(transaction, served.name, Listing(state, coder, under, flagged, offset, limit))
+            total, rows = list_documents(
+                transaction, served.name, Listing(state, coder, under, flagged, q, offset, limit)
+            )
         after = offset + limit if offset + limit < total else None
         shown = [_brief(row) for row in rows]
         return _json(http, queue=served.name, total=total, offset=offset, next_offset=after, documents=shown)
@@ -124,8 +129,7 @@ def router(service: Service) -> APIRouter:
     def erase(http: HttpRequest, id: Annotated[Identifier, Query()], model: Model = None) -> Response:
         """Delete the text of a document; its verdicts stay."""
         review, served = service.review, service.models.get(model)
-        with review.change() as transaction:
-            return _json(http, erased=erase_text(transaction, served.name, id))
+        return _json(http, erased=review.erase(served, id))
 
     @api.get("/queue/next", response_model=NextDocuments)
     async def next_documents(
@@ -197,6 +201,7 @@ def _brief(row: Row) -> dict[str, object]:
         "answer": None if hidden else parsed(row, "answer"),
         **{name: bool(row[name]) for name in ("control", "blind", "double", "flagged")},
         "erased": bool(row["erased"]),
+        "preview": preview(row),
         "assigned": row["assigned"],
         "source": row["source"],
         "usefulness": None if row["usefulness"] == UNSCORED else row["usefulness"],

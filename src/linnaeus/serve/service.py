@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -16,6 +16,7 @@ from linnaeus.serve.models import ModelRegistry, ServedModel
 from linnaeus.serve.problems import NoStoreError, ProblemError
 from linnaeus.serve.review import Review
 from linnaeus.serve.settings import Settings
+from linnaeus.serve.store.database import Row
 
 __all__ = ["Service"]
 
@@ -61,6 +62,14 @@ class Service:
             return await anyio.to_thread.run_sync(partial(_locked, served, function, deadline))
         finally:
             self._waiting -= 1
+
+    async def record(
+        self, served: ServedModel, operation: str, request_id: str, contents: Sequence[object], results: Sequence[Row]
+    ) -> None:
+        """Write the answers to documents into the audit log, if there is one, before they are sent."""
+        if self._review is not None and self.settings.audit_answers:
+            log = partial(self._review.log_answers, served, operation, request_id, contents, results)
+            await anyio.to_thread.run_sync(log)
 
     def check_number(self, n_documents: int) -> None:
         """Refuse requests with too many documents."""

@@ -47,6 +47,8 @@ class Settings:
         Changes which documents are drawn for these shares.
     lease_minutes : float, default=10.0
         Minutes for which a document is kept for the coder who got it.
+    audit_answers : bool, default=True
+        Whether the audit log of a store also records all answers of models.
 
     Examples
     --------
@@ -68,6 +70,7 @@ class Settings:
     double: float = 0.05
     seed: int = 0
     lease_minutes: float = 10.0
+    audit_answers: bool = True
 
     def __post_init__(self) -> None:
         for name in ("max_bytes", "max_documents", "max_waiting", "workers"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import secrets
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,6 +31,7 @@ __all__ = [
     "document_row",
     "erase_text",
     "list_documents",
+    "preview",
 ]
 
 Content = Mapping[str, object]  # exactly one of "text", "fields" and "vector"
@@ -178,25 +180,46 @@ class Listing:
     coder: str | None = None
     subtree: str | None = None
     flagged: bool | None = None
+    containing: str | None = None
     offset: int = 0
     limit: int = 100
 
 
 def list_documents(transaction: Transaction, queue: str, listing: Listing) -> tuple[int, list[Row]]:
     """The number of documents that match, and those of a page in the order in which they were added."""
-    where, values = "d.queue = ?", [queue]
-    more: list[tuple[str, str | int | None]] = [
-        ("d.state = ?", listing.state),
-        ("EXISTS (SELECT 1 FROM decisions x WHERE x.document = d.number AND x.coder = ?)", listing.coder),
-        ("EXISTS (SELECT 1 FROM answer_nodes a WHERE a.document = d.number AND a.node = ?)", listing.subtree),
-        ("d.flagged = ?", None if listing.flagged is None else int(listing.flagged)),
+    conditions: list[tuple[str, list[str | int | None]]] = [
+        ("d.queue = ?", [queue]),
+        ("d.state = ?", [listing.state]),
+        ("EXISTS (SELECT 1 FROM decisions x WHERE x.document = d.number AND x.coder = ?)", [listing.coder]),
+        ("EXISTS (SELECT 1 FROM answer_nodes a WHERE a.document = d.number AND a.node = ?)", [listing.subtree]),
+        ("d.flagged = ?", [None if listing.flagged is None else int(listing.flagged)]),
     ]
-    for condition, value in more:
-        if value is not None:
-            where, values = f"{where} AND {condition}", [*values, value]  # type: ignore[list-item]
-    total = transaction.rows(f"SELECT COUNT(*) AS n FROM documents d WHERE {where}", values)[0]["n"]
+    if listing.containing:
+        in_json = json.dumps(listing.containing)[1:-1]
+        conditions.append(
+            (
+                "(LOWER(d.id) LIKE LOWER(?) ESCAPE '!' OR LOWER(t.content) LIKE LOWER(?) ESCAPE '!')",
+                [_pattern(listing.containing), _pattern(in_json)],
+            )
+        )
+    given = [(condition, values) for condition, values in conditions if values[0] is not None]
+    where, values = " AND ".join(condition for condition, _ in given), [v for _, some in given for v in some]
+    tables = "documents d LEFT JOIN texts t ON t.document = d.number"
+    total = transaction.rows(f"SELECT COUNT(*) AS n FROM {tables} WHERE {where}", values)[0]["n"]
     rows = transaction.rows(
-        f"SELECT d.* FROM documents d WHERE {where} ORDER BY d.number LIMIT ? OFFSET ?",
+        f"SELECT d.*, t.content FROM {tables} WHERE {where} ORDER BY d.number LIMIT ? OFFSET ?",
         [*values, listing.limit, listing.offset],
     )
     return int(total), rows
+
+
+def _pattern(text: str) -> str:
+    """A pattern of LIKE for texts that contain a text."""
+    return "%" + re.sub(r"[!%_]", r"!\g<0>", text) + "%"
+
+
+def preview(row: Row, length: int = 160) -> str:
+    """The first characters of the text of a document, in one line."""
+    content = content_of(row)
+    text = "" if content is None or "vector" in content else " ".join(_texts(content))
+    return " ".join(text[: 4 * length].split())[:length]
