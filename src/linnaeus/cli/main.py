@@ -17,6 +17,7 @@ from linnaeus.cli.desk import desk
 from linnaeus.cli.evaluate import evaluate
 from linnaeus.cli.explain import explain
 from linnaeus.cli.learn import learn
+from linnaeus.cli.migrate import migrate
 from linnaeus.cli.models import models
 from linnaeus.cli.predict import predict
 from linnaeus.cli.serve import serve
@@ -54,7 +55,7 @@ def _options(
     pass
 
 
-for command in (demo, train, calibrate, predict, evaluate, explain, learn, models, serve, desk, shootout):
+for command in (demo, train, calibrate, predict, evaluate, explain, learn, migrate, models, serve, desk, shootout):
     app.command()(command)
 app.add_typer(taxonomy.app, name="taxonomy")
 app.add_typer(data.app, name="data")

@@ -24,6 +24,7 @@ __all__ = [
     "print_promise",
     "review_columns",
     "review_row",
+    "share_of",
     "write_plot",
 ]
 
@@ -62,7 +63,7 @@ def _promise(*names: str, help: str, min: int | None = None) -> object:
     return typer.Option(*names, help=help, min=min, rich_help_panel=PANEL)
 
 
-def _share_of(text: str | float) -> float:
+def share_of(text: str | float) -> float:
     """A share as a number or a percentage."""
     given = str(text).strip()
     try:
@@ -80,7 +81,7 @@ class Promise(options.Group):
         typer.Option(
             "--risk",
             help="Withhold answers so that at most this share is wrong, as 0.05 or 5%.",
-            parser=_share_of,
+            parser=share_of,
             metavar="SHARE",
             rich_help_panel=PANEL,
         ),

@@ -52,7 +52,18 @@ from linnaeus.order import best_columns
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
 
-__all__ = ["CONFIDENCE", "LEAST", "LOSSES", "OF", "RiskControl", "candidates", "check_rules", "fit_risk"]
+__all__ = [
+    "CONFIDENCE",
+    "LEAST",
+    "LOSSES",
+    "OF",
+    "RiskControl",
+    "candidates",
+    "check_promise",
+    "check_rules",
+    "fit_risk",
+    "promised_threshold",
+]
 
 LOSSES, OF = ("any_wrong", "wrong_share"), ("all", "answered")
 CONFIDENCE = 0.9  # of promises about answered documents, where none is given
@@ -131,25 +142,11 @@ class RiskControl:
         float
             Nodes of larger probability are answered.
         """
-        _check(risk, of, confidence, self.loss)
+        check_promise(risk, of, confidence, self.loss)
         if self.loss == "wrong_share":
             return self._expected_share(risk, taxonomy, rules)
         highest, wrong = self._levels(taxonomy, rules)
-        use = self._testing
-        if of == "all" and confidence is None:
-            return _expected(np.sort(wrong[use])[::-1], np.arange(1.0, self.n + 1), self.n, risk)
-        delta = 1.0 - (CONFIDENCE if confidence is None else confidence)
-        n_tested = self.n if of == "all" else int((self.ordering == 0).sum())
-        least = int(np.ceil(np.log(delta) / np.log1p(-risk) - 1e-9))
-        if n_tested < least:
-            raise ParameterError(
-                f"risk={risk} cannot be promised with confidence {1 - delta:g} from {n_tested} documents: at least "
-                f"{least:,} are needed."
-            )
-        if of == "all":
-            return _bounded(np.sort(wrong[use])[::-1], risk, delta)
-        first, second = self.ordering == 1, self.ordering == 0
-        return _selective((highest[first], wrong[first]), (highest[second], wrong[second]), risk, delta)
+        return promised_threshold(highest, wrong, self.ordering == 1, self._testing, risk, of=of, confidence=confidence)
 
     def answered(self, threshold: float, taxonomy: Taxonomy, rules: _Rules = None) -> float:
         """The share of the testing documents that are answered at a threshold."""
@@ -195,6 +192,52 @@ class RiskControl:
         rows = np.concatenate([np.where(true, 0.0, C) for C, true in self._blocks(taxonomy, rules)])[use]
         level = np.sort(rows[rows > 0])[::-1].astype(np.float64)
         return _expected(level, np.arange(1.0, len(level) + 1) / max(len(self.nodes), 1), self.n, risk)
+
+
+def promised_threshold(
+    highest: FloatArray,
+    wrong: FloatArray,
+    ordering: BoolArray,
+    testing: BoolArray,
+    risk: float,
+    *,
+    of: str = "all",
+    confidence: float | None = None,
+) -> float:
+    """The threshold of a promise, from what it would have done with documents whose labels are known.
+
+    Parameters
+    ----------
+    highest, wrong : ndarray of shape (n_docs,)
+        The largest probability of anything that may be answered, and of something wrong; 0 where there is none.
+    ordering : ndarray of bool
+        Documents that fix the sequence of thresholds of ``of="answered"``; all others test it.
+    testing : ndarray of bool
+        Documents that test a promise about all documents.
+    risk, of, confidence : object
+        As for `RiskControl.threshold`.
+
+    Returns
+    -------
+    float
+        What is more probable is answered; 1 where nothing may be.
+    """
+    check_promise(risk, of, confidence)
+    n = int(testing.sum())
+    if of == "all" and confidence is None:
+        return _expected(np.sort(wrong[testing])[::-1], np.arange(1.0, n + 1), n, risk)
+    delta = 1.0 - (CONFIDENCE if confidence is None else confidence)
+    n_tested = n if of == "all" else int((~ordering).sum())
+    least = int(np.ceil(np.log(delta) / np.log1p(-risk) - 1e-9))
+    if n_tested < least:
+        raise ParameterError(
+            f"risk={risk} cannot be promised with confidence {1 - delta:g} from {n_tested} documents: at least "
+            f"{least:,} are needed."
+        )
+    if of == "all":
+        return _bounded(np.sort(wrong[testing])[::-1], risk, delta)
+    first, second = ordering, ~ordering
+    return _selective((highest[first], wrong[first]), (highest[second], wrong[second]), risk, delta)
 
 
 def fit_risk(
@@ -250,7 +293,8 @@ def fit_risk(
     return RiskControl(whole, gold, np.asarray(ordering).astype(np.int8), np.asarray(nodes), loss, exact, single)
 
 
-def _check(risk: object, of: str, confidence: object, loss: str) -> None:
+def check_promise(risk: object, of: str, confidence: object, loss: str = "any_wrong") -> None:
+    """Refuse a risk, what it is of, or a confidence that cannot be promised."""
     for name, value in (("risk", risk), ("confidence", confidence)):
         if value is None and name == "confidence":
             continue

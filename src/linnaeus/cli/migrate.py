@@ -1,0 +1,251 @@
+"""`linnaeus migrate`: bring labelled documents, or a saved model, to a new version of their taxonomy."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from linnaeus import files
+from linnaeus.cli import options, tables
+from linnaeus.cli.console import JsonOption, note, note_columns, print_json, print_table
+from linnaeus.cli.risk import share_of
+from linnaeus.errors import DataError, ParameterError, TaxonomyError, nearest
+
+if TYPE_CHECKING:
+    from linnaeus.data import Dataset
+    from linnaeus.migration import MigratedDocuments
+    from linnaeus.revisions import Diff
+    from linnaeus.taxonomy import Taxonomy
+
+__all__ = ["migrate"]
+
+_SHOWN = 10  # candidates of a case in the queue
+
+
+@options.with_groups
+def migrate(
+    *,
+    old: Annotated[str, typer.Option("--from", help="Taxonomy file of the old version; any format.")],
+    new: Annotated[str, typer.Option("--to", help="Taxonomy file of the new version.")],
+    map_: Annotated[
+        str | None,
+        typer.Option(
+            "--map", help="Correspondence table: CSV, TSV, Excel, YAML or RDF (default: by code and replacement)."
+        ),
+    ] = None,
+    data: Annotated[
+        list[str] | None, typer.Option("--data", "-d", help="Documents with old labels. May be repeated.")
+    ] = None,
+    output: Annotated[str, typer.Option("--output", "-o", help="New documents (.jsonl, .csv, .tsv, .xlsx).")],
+    hand: Annotated[
+        str | None,
+        typer.Option(
+            "--hand", help="Table of documents coded by hand: ids and new labels, such as the queue filled in."
+        ),
+    ] = None,
+    risk: Annotated[
+        float | None,
+        typer.Option(
+            "--risk",
+            help="Largest share of wrong decisions, as 0.1 or 10% (default: decide every case).",
+            parser=share_of,
+            metavar="SHARE",
+        ),
+    ] = None,
+    risk_of: Annotated[
+        str, typer.Option("--risk-of", help="What --risk is a share of: answered (the decided cases) or all.")
+    ] = "answered",
+    confidence: Annotated[
+        float | None, typer.Option("--confidence", help="Probability with which the promise holds (default: 0.9).")
+    ] = None,
+    queue: Annotated[
+        str | None, typer.Option("--queue", help="Table of the cases to code by hand, most useful first.")
+    ] = None,
+    counts: Annotated[
+        str | None, typer.Option("--counts", help="Table of documents per new node, with intervals.")
+    ] = None,
+    html: Annotated[str | None, typer.Option("--html", help="Report as one HTML page.")] = None,
+    reading: options.LabelledReading,
+    analysers: options.AnalyserOptions,
+    as_json: JsonOption = False,
+) -> None:
+    """Recode labelled documents from one version of a taxonomy to the next.
+
+    Labels with one new node are recoded. A label with several is decided among exactly these, by a model of the label
+    texts, of documents that are certain and of those coded by hand, if --risk allows it; the others are the --queue.
+    Fill in its column labels, and give it as --hand. Nothing is written before everything is computed.
+
+    linnaeus migrate --from old.ttl --to new.ttl --map table.csv --data docs.jsonl --output new.jsonl --queue queue.csv
+    """
+    from linnaeus.migration import migrate_documents
+    from linnaeus.migration.report import documents_page, summary
+
+    if not data:
+        raise ParameterError("--data is missing: the documents to recode.")
+    for path in (output, queue, counts):
+        if path is not None:
+            tables.format_of(path, None)
+    _check_targets([path for path in (output, queue, counts, html) if path is not None], [*data, hand, old, new, map_])
+    revision = _revision(old, new, map_)
+    documents = reading.read(data, revision.old, unlabelled=reading.unlabelled or "drop")
+    note_columns(documents)
+    if documents.labels is None:
+        raise DataError(f"{documents.source} has no labels; name their column with --labels.")
+    labels, _ = revision.old.replaced(documents.labels)
+    coded = {} if hand is None else _coded_by_hand(hand, documents, revision.new)
+    found = migrate_documents(
+        revision,
+        documents.documents,
+        labels,
+        hand=coded,
+        features=_features(analysers, documents),
+        risk=risk,
+        risk_of=risk_of,
+        confidence=confidence,
+    )
+    ids = documents.ids or [str(d + 1) for d in range(len(documents))]
+    tables.write_table(output, *_new_documents(found, documents, labels, ids))
+    if queue is not None:
+        tables.write_table(queue, *_queue(found, documents, ids))
+    if counts is not None:
+        columns = ["label", "name", "certain", "expected", "low", "high"]
+        tables.write_table(
+            counts,
+            columns,
+            (
+                [
+                    cell.node,
+                    found.new.display(cell.node),
+                    cell.certain,
+                    *(round(x, 3) for x in (cell.expected, cell.low, cell.high)),
+                ]
+                for cell in found.cells
+            ),
+        )
+    if html is not None:
+        now = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
+        files.replace_file(html, documents_page(found, now).encode())
+    result = {**summary(found), "output": output}
+    if as_json:
+        print_json(result)
+        return
+    _show(found, output)
+
+
+def _revision(old: str, new: str, map_: str | None) -> Diff:
+    """The two versions with their correspondence; errors in the table are errors of the command."""
+    from linnaeus.revisions import Correspondence, compare
+    from linnaeus.taxonomy import Taxonomy
+
+    before, after = Taxonomy.read(old), Taxonomy.read(new)
+    table = None if map_ is None else Correspondence.read(map_, before, after)
+    revision = compare(before, after, table, propose=False)
+    for finding in revision.findings:
+        if finding.severity == "error":
+            shown = ", ".join(map(str, finding.examples[:3]))
+            raise TaxonomyError(f"{map_ or old}: {finding.count:,} {finding.message}: {shown}.")
+    return revision
+
+
+def _check_targets(written: list[str], read: list[str | None]) -> None:
+    """Refuse to write one file twice, or over a file that is read."""
+    seen: dict[Path, str] = {}
+    for path in written:
+        place = Path(path).resolve()
+        if place in seen:
+            raise ParameterError(f"{path} would be written twice; give different files.")
+        seen[place] = path
+    for given in read:
+        if given is not None and given != "-" and Path(given).resolve() in seen:
+            raise ParameterError(f"{given} is read, and would be overwritten; give another file to write.")
+
+
+def _coded_by_hand(path: str, documents: Dataset, new: Taxonomy) -> dict[int, list[str]]:
+    """New labels by the number of the document; entries without a label are not coded yet."""
+    from linnaeus.data.label_files import read_label_file
+
+    file = read_label_file(path, known=new.index_of)
+    ids = documents.ids or [str(d + 1) for d in range(len(documents))]
+    place = {name: d for d, name in enumerate(ids)}
+    found: dict[int, list[str]] = {}
+    unknown = []
+    for name, row in zip(file.ids or [], file.labels, strict=True):
+        if not row:
+            continue
+        if name not in place:
+            unknown.append(name)
+            continue
+        for label in row:
+            if label not in new:
+                raise DataError(
+                    f"{path}: label {label!r} of {name!r} is not in the new version{nearest(label, new.names)}"
+                )
+        found.setdefault(place[name], []).extend(row)
+    if unknown:
+        raise DataError(f"{path}: {len(unknown):,} ids are not among the documents, such as {unknown[0]!r}.")
+    return found
+
+
+def _features(analysers: options.AnalyserOptions, documents: Dataset) -> object:
+    from linnaeus.features.text import TextFeatures
+
+    if documents.fields is None:
+        analysers.refuse("applies to texts, and the documents are not texts")
+        return None
+    return TextFeatures(
+        **({"sublinear_tf": True, "min_df": 2 if len(documents) > 1000 else 1} | analysers.parameters())
+    )
+
+
+def _new_documents(
+    found: MigratedDocuments, documents: Dataset, labels: list[list[str]], ids: list[str]
+) -> tuple[list[str], Iterator[list[object]]]:
+    """Columns and rows: the documents with labels of both versions."""
+    fields = dict(documents.fields or {})
+    if documents.sequences is not None:
+        fields["sequence"] = documents.sequences
+    columns = ["id", *fields, "labels", "old_labels", "status"]
+
+    def rows() -> Iterator[list[object]]:
+        for d, name in enumerate(ids):
+            own = [values[d] for values in fields.values()]
+            yield [name, *own, _joined(found.labels[d]), _joined(labels[d]), found.statuses[d]]
+
+    return columns, rows()
+
+
+def _joined(labels: list[str]) -> str:
+    return ";".join(labels)
+
+
+def _queue(found: MigratedDocuments, documents: Dataset, ids: list[str]) -> tuple[list[str], Iterator[list[object]]]:
+    """Columns and rows of the queue; ``labels`` is for the person who codes."""
+    from linnaeus.cli.documents import shown_text
+
+    columns = ["id", "labels", "old_label", "candidates", "probabilities", "text"]
+
+    def rows() -> Iterator[list[object]]:
+        for case in found.queue:
+            candidates, values = case.candidates[:_SHOWN], case.probabilities[:_SHOWN]
+            shown = "; ".join(f"{p:.3f}" for p in values)
+            text = shown_text(documents, case.document)
+            yield [ids[case.document], None, case.old, "; ".join(candidates), shown, text]
+
+    return columns, rows()
+
+
+def _show(found: MigratedDocuments, output: str) -> None:
+    from linnaeus.migration.report import next_step
+
+    print_table(["documents", ""], list(found.counts.items()))
+    if found.curve:
+        points = [(point.coded, round(100 * point.accuracy, 1)) for point in found.curve]
+        print_table(["coded by hand", "accuracy on hidden cases in %"], points)
+    for line in found.notes:
+        note(f"note: {line}")
+    note(next_step(found))
+    note(f"saved to {output}")

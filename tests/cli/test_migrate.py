@@ -1,0 +1,99 @@
+"""`linnaeus migrate`: labelled documents, and models, brought to a new version of their taxonomy."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+WORDS = {"Cats": "purr whisker kitten claw", "Dogs": "leash puppy fetch wag", "Trees": "leaf bark root branch"}
+
+
+@pytest.fixture
+def versions(tmp_path):
+    """Pets of the old version are cats and dogs in the new one; trees keep their code."""
+    (tmp_path / "old.tsv").write_text("parent\tchild\nThings\tPets\nThings\tTrees\nThings\tGhosts\n")
+    (tmp_path / "new.tsv").write_text("parent\tchild\nThings\tAnimals\nThings\tTrees\nAnimals\tCats\nAnimals\tDogs\n")
+    (tmp_path / "map.csv").write_text("old,new\nPets,Cats\nPets,Dogs\nThings,Things\n")
+    rng, lines, gold = np.random.default_rng(0), [], {}
+    for i in range(240):
+        topic = list(WORDS)[i % 3]
+        words = [*rng.choice(WORDS[topic].split(), 2), *rng.choice(["thing", "day"], 2)]
+        text = " ".join([*words, topic.lower()] if i % 2 else words)
+        gold[f"d{i}"] = topic
+        label = "Trees" if topic == "Trees" else "Pets"
+        lines.append(json.dumps({"id": f"d{i}", "text": text, "labels": [label]}))
+    (tmp_path / "docs.jsonl").write_text("\n".join(lines))
+    return tmp_path, gold
+
+
+def command(folder, *more):
+    given = ["migrate", "--from", folder / "old.tsv", "--to", folder / "new.tsv", "--map", folder / "map.csv"]
+    return [*given, "--data", folder / "docs.jsonl", "--output", folder / "new.jsonl", *more]
+
+
+def test_documents_have_labels_of_both_versions_and_a_status(linnaeus, versions) -> None:
+    folder, gold = versions
+    result = linnaeus(*command(folder, "--json", "--html", folder / "report.html", "--counts", folder / "counts.csv"))
+    assert result.code == 0, result.err
+    figures = json.loads(result.out)
+    assert figures["by_status"] == {"univocal": 80, "decided": 160}
+    lines = [json.loads(line) for line in (folder / "new.jsonl").read_text().splitlines()]
+    assert {line["status"] for line in lines if line["old_labels"] == "Trees"} == {"univocal"}
+    assert np.mean([line["labels"] == gold[line["id"]] for line in lines]) > 0.8
+    assert "decided by the model" in (folder / "report.html").read_text()
+    cells = {row["label"]: row for row in csv.DictReader((folder / "counts.csv").open())}
+    assert float(cells["Cats"]["low"]) <= 80 <= float(cells["Cats"]["high"])
+
+
+def test_the_queue_filled_in_is_read_as_codes_by_hand(linnaeus, versions) -> None:
+    folder, gold = versions
+    queue = folder / "queue.csv"
+    first = linnaeus(*command(folder, "--risk", "10%", "--queue", queue))
+    assert first.code == 0, first.err
+    rows = list(csv.DictReader(queue.open()))
+    assert len(rows) == 160
+    assert set(rows[0]["candidates"].split("; ")) == {"Cats", "Dogs"}
+    for row in rows[:80]:
+        row["labels"] = gold[row["id"]]
+    with queue.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    result = linnaeus(*command(folder, "--risk", "10%", "--hand", queue, "--json"))
+    assert result.code == 0, result.err
+    figures = json.loads(result.out)
+    assert figures["cases"]["hand"] == 80
+    assert figures["calibrated"]
+    assert [point["coded"] for point in figures["curve"]] == [0, 13, 26, 53]
+
+
+def test_the_result_trains_a_model(linnaeus, versions) -> None:
+    folder, _ = versions
+    linnaeus(*command(folder))
+    trained = linnaeus("train", "-t", folder / "new.tsv", "-d", folder / "new.jsonl", "-o", folder / "model")
+    assert trained.code == 0, trained.err
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [("old,new\nPets,Cats\nPets,Dogz\n", "not nodes of the new version"), ("old,new\nPots,Cats\n", "old version")],
+)
+def test_tables_that_contradict_the_versions_are_refused_and_nothing_is_written(
+    linnaeus, versions, table, words
+) -> None:
+    folder, _ = versions
+    (folder / "map.csv").write_text(table + "Trees,Trees\nThings,Things\n")
+    result = linnaeus(*command(folder))
+    assert (result.code, words in result.err) == (1, True)
+    assert not (folder / "new.jsonl").exists()
+
+
+def test_files_are_not_written_twice_nor_over_their_input(linnaeus, versions) -> None:
+    folder, _ = versions
+    twice = linnaeus(*command(folder, "--queue", folder / "new.jsonl"))
+    assert "written twice" in twice.err
+    over = linnaeus(*command(folder, "--queue", folder / "map.csv"))
+    assert "would be overwritten" in over.err
