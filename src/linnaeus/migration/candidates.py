@@ -121,7 +121,8 @@ def family_scores(
     """
     by_node = data.certain.tocsc()
     wanted = range(len(data.families)) if only is None else set(only)
-    found, first = [], 0
+    found: list[FloatArray] = []
+    first = 0
     for number, family in enumerate(data.families):
         n = len(family.rows)
         if number not in wanted:
