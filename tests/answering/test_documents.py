@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from linnaeus import OneVsRestSVM, Taxonomy
+from linnaeus import LexicalModel, OneVsRestSVM, Taxonomy
 from linnaeus.answering.documents import as_dataset, named_rules
 from linnaeus.errors import DataError, TaxonomyError
 from linnaeus.features.text import TextFeatures
@@ -48,3 +48,12 @@ def test_rules_take_display_labels_that_one_node_has() -> None:
     assert named_rules(given, tax) == expected
     with pytest.raises(TaxonomyError, match="Animols"):
         named_rules({"exclude": ["Animols"]}, tax)
+
+
+def test_a_lexical_model_takes_fields_of_any_name() -> None:
+    model = LexicalModel(Taxonomy.from_edges([("Animals", "Cats"), ("Animals", "Dogs")])).fit()
+    made = as_dataset(model, [{"title": "Cats", "abstract": "purr"}, {"abstract": "all Dogs"}])
+    assert made.fields == {"title": ["Cats", ""], "abstract": ["purr", "all Dogs"]}
+    assert [list(labels) for labels in model.predict(made.documents)] == [["Cats"], ["Dogs"]]
+    mixed = as_dataset(model, ["all Dogs", {"title": "Cats"}])
+    assert [list(labels) for labels in model.predict(mixed.documents)] == [["Dogs"], ["Cats"]]

@@ -109,7 +109,15 @@ def as_dataset(model: SavedModel, documents: Sequence[str | Mapping[str, str] | 
     texts = texts_dataset(model, [document if isinstance(document, str) else "" for document in documents])
     if texts is None:
         return Dataset(X=_vectors(model, documents))
-    known, columns = fields_of(model) or ["text"], {name: list(values) for name, values in (texts.fields or {}).items()}
+    known, columns = fields_of(model), {name: list(values) for name, values in (texts.fields or {}).items()}
+    if known is None and model.estimator.takes_documents and not hasattr(model.estimator, "sources_"):
+        # A model of label texts takes fields of any name; the first one counts as the title.
+        known = list(
+            dict.fromkeys(name for document in documents if isinstance(document, Mapping) for name in document)
+        )
+        named = {name: [""] * len(documents) for name in known}
+        columns = named if all(isinstance(document, Mapping) for document in documents) and named else named | columns
+    known = known or ["text"]
     for i, document in enumerate(documents):
         if isinstance(document, str):
             continue

@@ -18,7 +18,7 @@ from linnaeus.serve.problems import PROBLEMS, as_json, request_id
 from linnaeus.serve.service import Service
 from linnaeus.taxonomy import Taxonomy
 
-__all__ = ["router"]
+__all__ = ["router", "shown_node"]
 
 Offset = Annotated[int, Query(ge=0, le=10**9, description="Number of nodes to leave out.")]
 Limit = Annotated[int, Query(ge=1, le=1000, description="Largest number of nodes to return.")]
@@ -78,11 +78,11 @@ def router(service: Service) -> APIRouter:
         tax = served.taxonomy
         v = _index(tax, node)
         texts = [{"kind": t.kind, "language": t.language or None, "text": t.text} for t in tax.texts.of(v)]
-        parents = [_node(tax, int(p)) for p in tax.parents(v) if int(p) != tax.root]
+        parents = [shown_node(tax, int(p)) for p in tax.parents(v) if int(p) != tax.root]
         return _json(
             http,
             model=served.reference,
-            **_node(tax, v),
+            **shown_node(tax, v),
             depth=int(tax.depth[v]),
             texts=texts,
             parents=parents,
@@ -97,7 +97,7 @@ def router(service: Service) -> APIRouter:
         served = service.models.get(name)
         tax = served.taxonomy
         v = _index(tax, node)
-        found = [[_node(tax, int(u)) for u in path] for path in tax.paths(v, limit)]
+        found = [[shown_node(tax, int(u)) for u in path] for path in tax.paths(v, limit)]
         return _json(http, model=served.reference, label=str(tax.names[v]), paths=found)
 
     @api.get("/{name}/taxonomy/search", tags=["taxonomy"])
@@ -112,7 +112,7 @@ def router(service: Service) -> APIRouter:
         served = service.models.get(name)
         tax = served.taxonomy
         found = [
-            {**_node(tax, m.node), "score": round(m.score, 6), "text": m.text, "kind": m.kind, "how": m.how}
+            {**shown_node(tax, m.node), "score": round(m.score, 6), "text": m.text, "kind": m.kind, "how": m.how}
             for m in tax.find(q, limit, language)
         ]
         return _json(http, model=served.reference, matches=found)
@@ -124,13 +124,14 @@ def _index(tax: Taxonomy, node: str) -> int:
     return tax.index(node_meant(tax, node))
 
 
-def _node(tax: Taxonomy, v: int) -> dict[str, object]:
+def shown_node(tax: Taxonomy, v: int) -> dict[str, object]:
+    """A node as lists show it."""
     return {"label": str(tax.names[v]), "name": tax.display(v), "children": len(tax.children(v))}
 
 
 def _page(http: HttpRequest, served: ServedModel, nodes: Sequence[int], offset: int, limit: int) -> Response:
     tax = served.taxonomy
-    shown = [_node(tax, v) for v in nodes[offset : offset + limit]]
+    shown = [shown_node(tax, v) for v in nodes[offset : offset + limit]]
     after = offset + limit if offset + limit < len(nodes) else None
     return _json(http, model=served.reference, total=len(nodes), offset=offset, next_offset=after, nodes=shown)
 

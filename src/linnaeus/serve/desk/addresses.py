@@ -1,7 +1,8 @@
-"""Addresses that only the desk uses: how it starts, coding at a promised risk, proposals for the vocabulary."""
+"""Addresses that only the desk uses: how it starts, coding at a promised risk, training, proposals."""
 
 from __future__ import annotations
 
+import atexit
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Query
@@ -10,9 +11,11 @@ from pydantic import Field
 from starlette.responses import Response
 
 from linnaeus.answering.documents import node_meant
+from linnaeus.serve.browsing import shown_node
 from linnaeus.serve.desk import automatic
 from linnaeus.serve.desk.automatic import AutomaticCoding
 from linnaeus.serve.desk.proposals import Kind, Proposals
+from linnaeus.serve.desk.training import Training
 from linnaeus.serve.problems import PROBLEMS, as_json, request_id
 from linnaeus.serve.review_schemas import Coder, Identifier, Label
 from linnaeus.serve.reviewing import Model
@@ -21,6 +24,7 @@ from linnaeus.serve.service import Service
 
 __all__ = ["router"]
 
+_PATHS = 5  # paths to a node that are shown
 RiskShare = Annotated[
     float, Query(gt=0, lt=1, description="The largest share of wrong answers among those of the model.")
 ]
@@ -53,7 +57,8 @@ class NewProposal(StrictSchema):
 def router(service: Service) -> APIRouter:
     """The addresses of the desk."""
     api = APIRouter(prefix="/api/v1", tags=["desk"], responses=PROBLEMS)
-    coding = AutomaticCoding()
+    coding, training = AutomaticCoding(), Training()
+    atexit.register(training.close)
 
     def proposals() -> Proposals:
         return Proposals(service.review.folder)
@@ -62,7 +67,19 @@ def router(service: Service) -> APIRouter:
     def about(http: HttpRequest) -> Response:
         """What the page needs to start."""
         service.review.folder  # noqa: B018 - raises where there is no store
-        return _json(http, models=[served.name for served in service.models], coder="coder")
+        return _json(http, models=[served.card for served in service.models], coder="coder")
+
+    @api.get("/desk/paths")
+    def paths(
+        http: HttpRequest,
+        node: Annotated[list[Label], Query(max_length=100, description="Names of nodes; may be repeated.")],
+        model: Model = None,
+    ) -> Response:
+        """The first paths to several nodes, as the tree shows them."""
+        tax = service.models.get(model).taxonomy
+        wanted = [tax.index(node_meant(tax, name)) for name in node]
+        found = [[[shown_node(tax, int(u)) for u in path] for path in tax.paths(v, _PATHS)] for v in wanted]
+        return _json(http, paths=found)
 
     @api.get("/automatic")
     async def promised(http: HttpRequest, risk: RiskShare = 0.05, model: Model = None) -> Response:
@@ -100,6 +117,16 @@ def router(service: Service) -> APIRouter:
         review, served = service.review, service.models.get(model)
         undone = await service.work(served, lambda _: automatic.take_back(served, review, request.batch))
         return _json(http, batch=request.batch, undone=undone)
+
+    @api.get("/desk/training")
+    def training_status(http: HttpRequest, model: Model = None) -> Response:
+        """How far the training of a model is, and the learning curve."""
+        return _json(http, **training.status(service.models.get(model), service.review))
+
+    @api.post("/desk/training")
+    def train(http: HttpRequest, model: Model = None) -> Response:
+        """Train a model from the verdicts, in the background."""
+        return _json(http, documents=training.start(service.models.get(model), service.review))
 
     @api.get("/desk/proposals")
     def proposed(http: HttpRequest) -> Response:

@@ -10,7 +10,9 @@ export class ApiError extends Error {
 
 export async function request(path, { method = "GET", query = {}, body, timeout = 30000, signal, keepalive = false } = {}) {
   const url = new URL(`/api/v1/${path}`, location.origin);
-  for (const [name, value] of Object.entries(query)) if (value != null && value !== "") url.searchParams.set(name, value);
+  for (const [name, value] of Object.entries(query)) {
+    for (const one of Array.isArray(value) ? value : [value]) if (one != null && one !== "") url.searchParams.append(name, one);
+  }
   const stop = AbortSignal.timeout(timeout);
   const options = { method, keepalive, signal: signal ? AbortSignal.any([signal, stop]) : stop, headers: {} };
   if (body !== undefined) {
@@ -37,8 +39,6 @@ export async function request(path, { method = "GET", query = {}, body, timeout 
 const get = (path, query, more) => request(path, { query, ...more });
 const post = (path, body, more) => request(path, { method: "POST", body, ...more });
 
-export const models = () => get("models").then((a) => a.models);
-export const card = (name) => get(`models/${encodeURIComponent(name)}`);
 
 // A model and the taxonomy of its answers; children and nodes are asked for once.
 export class Model {
@@ -84,6 +84,12 @@ export class Model {
     return this.once(`paths ${node}`, () => get(`${this.path}/taxonomy/paths`, { node }).then((a) => a.paths));
   }
 
+  // Paths to each of several nodes, at most five of each.
+  async pathsOf(labels) {
+    if (!labels.length) return [];
+    return (await request("desk/paths", { query: { node: labels } })).paths;
+  }
+
   search(q, signal) {
     return get(`${this.path}/taxonomy/search`, { q, limit: 12 }, { signal }).then((a) => a.matches);
   }
@@ -117,6 +123,8 @@ export const desk = {
   automatic: (risk) => get("automatic", { risk }, { timeout: 120000 }),
   codeAutomatically: (body) => post("automatic", body, { timeout: 600000 }),
   undoAutomatic: (body) => post("automatic/undo", body, { timeout: 600000 }),
+  training: () => get("desk/training"),
+  train: () => post("desk/training"),
   proposals: () => get("desk/proposals"),
   propose: (body) => post("desk/proposals", body),
 };

@@ -33,7 +33,7 @@ export function Coding({ model, coder, single, say, subtree, setSubtree, only, c
   const started = useRef(performance.now());
   const gone = useRef(new Set()); // decided here, though the server may not know it yet
   const skipped = useRef(new Set());
-  const filling = useRef(false);
+  const filling = useRef(null); // the call that is under way; another coder or subtree makes it void
   const tree = useRef({});
   const work = useRef(null);
   const pressed = useRef(null);
@@ -42,9 +42,9 @@ export function Coding({ model, coder, single, say, subtree, setSubtree, only, c
   const decision = item && kept.id === item.id ? kept.decision : decisions.start(item ? item.suggested : []);
   const setDecision = (next) => setKept({ id: item.id, decision: next });
 
-  const fill = useCallback(async () => {
-    if (filling.current) return;
-    filling.current = true;
+  const fill = useCallback(async function own() {
+    if (filling.current === own) return;
+    filling.current = own;
     try {
       // Documents that this coder holds come first, also those that are decided or skipped here.
       const limit = Math.min(50, AHEAD + skipped.current.size + outbox.waiting());
@@ -52,18 +52,19 @@ export function Coding({ model, coder, single, say, subtree, setSubtree, only, c
       const undecided = found.documents.filter((d) => !gone.current.has(d.id));
       if (undecided.every((d) => skipped.current.has(d.id))) skipped.current.clear(); // it is later now
       const fresh = undecided.filter((d) => !skipped.current.has(d.id)).slice(0, AHEAD);
-      const ready = await Promise.all(fresh.map((d) => model.once(`item ${d.id} ${d.scored_by}`, () => prepare(model, d))));
-      setQueue((before) => {
-        const held = new Set(before.map((d) => d.id));
-        return [...before, ...ready.filter((d) => !held.has(d.id) && !gone.current.has(d.id) && !skipped.current.has(d.id))];
-      });
+      for (const one of fresh) {
+        const ready = await model.once(`item ${one.id} ${one.scored_by}`, () => prepare(model, one));
+        if (filling.current !== own) return;
+        const fits = (before) => !before.some((d) => d.id === ready.id) && !gone.current.has(ready.id) && !skipped.current.has(ready.id);
+        setQueue((before) => (fits(before) ? [...before, ready] : before));
+      }
       if (found.remaining != null) setRemaining(found.remaining);
       setEmpty(!fresh.length);
       setProblem("");
     } catch (error) {
       setProblem(error.message);
     } finally {
-      filling.current = false;
+      if (filling.current === own) filling.current = null;
     }
   }, [model, coder, subtree, only]);
 

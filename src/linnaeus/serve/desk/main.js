@@ -1,6 +1,6 @@
 // The page: who codes, which view, and what is on its way to the server.
 import { html, plural, render, useCallback, useEffect, useState } from "./html.js";
-import { card, desk, Model } from "./api.js";
+import { desk, Model } from "./api.js";
 import { Adjudication } from "./adjudication.js";
 import { Coding } from "./coding.js";
 import { Documents } from "./documents.js";
@@ -122,9 +122,8 @@ async function begin() {
   const root = document.getElementById("desk");
   try {
     const about = await desk.about();
-    const cards = await Promise.all(about.models.map((name) => card(name)));
     root.textContent = "";
-    render(html`<${Desk} about=${about} models=${cards} />`, root);
+    render(html`<${Desk} about=${about} models=${about.models} />`, root);
   } catch (error) {
     root.textContent = "";
     render(html`<main class="failed"><h1>The desk cannot start</h1><p role="alert">${error.message}</p><button onClick=${() => location.reload()}>Try again</button></main>`, root);

@@ -25,6 +25,7 @@ export function Progress({ model, coder, say, subtree, setSubtree }) {
       <ul class="exports">${[["jsonl", "JSON lines"], ["csv", "CSV for spreadsheets"], ["annif", "Annif TSV"], ["label-studio", "Label Studio JSON"]].map(
         ([format, name]) => html`<li key=${format}><a class="button" href="/api/v1/export?format=${format}" download>${name}</a></li>`,
       )}</ul></section>
+    <${Training} say=${say} />
   </main>`;
 }
 
@@ -106,5 +107,29 @@ function Promised({ coder, say, onChange }) {
       ${found.batches.length > 0 && html`<table><thead><tr><th>coded by the model</th><th class="number">risk</th><th></th></tr></thead><tbody>${found.batches.map(
         (b) => html`<tr key=${b.batch}><td>${plural(b.coded, "document")} for ${b.coder}</td><td class="number">${percent(b.risk, 1)}</td><td>${b.undone ? "taken back" : html`<button disabled=${busy} onClick=${() => undo(b.batch)}>Take back</button>`}</td></tr>`,
       )}</tbody></table>`}`}
+  </section>`;
+}
+
+function Training({ say }) {
+  const [found, setFound] = useState(null);
+  const [again, setAgain] = useState(0);
+  const running = found && found.state === "running";
+  useEffect(() => {
+    let current = true;
+    const look = () => desk.training().then((a) => current && setFound(a), () => {});
+    look();
+    const timer = setInterval(look, running ? 1000 : 10000);
+    return () => ((current = false), clearInterval(timer));
+  }, [running, again]);
+  if (!found || !found.possible) return null;
+  const start = () => desk.train().then(() => setAgain(again + 1), (error) => say(error.message, true));
+  return html`<section class="tile"><h2>Train a model</h2>
+    <p>${found.about}</p>
+    ${running && html`<p role="status">${found.step}, ${duration(found.seconds)}</p><progress aria-label="Training" max="1" value=${found.share ?? undefined}></progress>`}
+    ${found.detail && html`<p class=${found.state === "failed" ? "problem" : ""}>${found.detail}</p>`}
+    <button disabled=${running || found.documents < found.needed} onClick=${start}>Train with ${plural(found.documents, "coded document")}</button>
+    ${found.documents < found.needed && html`<p class="hint">${plural(found.needed - found.documents, "more verdict")} with labels needed.</p>`}
+    ${found.curve.length > 1 && html`<table><caption class="hidden">Learning curve</caption><thead><tr><th class="number">documents</th><th class="number">F1 on held-out documents</th></tr></thead>
+      <tbody>${found.curve.map((c) => html`<tr key=${c.documents}><td class="number">${count(c.documents)}</td><td class="number">${percent(c.score, 1)}</td></tr>`)}</tbody></table>`}
   </section>`;
 }

@@ -4,7 +4,7 @@ import { contentOf } from "./document.js";
 
 export async function prepare(model, item) {
   const suggestions = item.suggestions || [];
-  const all = await Promise.all(suggestions.map((s) => model.paths(s.label)));
+  const all = await model.pathsOf(suggestions.map((s) => s.label));
   const paths = all.flat();
   const scores = new Map(suggestions.map((s) => [s.label, s]));
   const missing = [...new Set(paths.flat().map((n) => n.label))].filter((l) => !scores.has(l));
@@ -32,8 +32,10 @@ const value = (s) => (s ? (s.probability ?? s.score ?? -Infinity) : -Infinity);
 // How the score of a node is shown; a node without a score of its own has the best one below it.
 export function scoreOf(item, label) {
   if (!item) return null;
-  const own = item.scores.get(label);
-  const shown = own || item.below.get(label);
+  const best = item.below.get(label);
+  const found = item.scores.get(label);
+  const own = found && value(found) >= value(best) ? found : null; // scores that are not coherent: what is below counts
+  const shown = own || best || found;
   if (!shown || value(shown) === -Infinity) return null;
   const p = shown.probability;
   const share = p ?? 1 / (1 + Math.exp(-shown.score));

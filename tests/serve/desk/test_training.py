@@ -1,0 +1,66 @@
+"""A desk that begins with a taxonomy alone trains a model from its verdicts."""
+
+from __future__ import annotations
+
+import urllib.error
+
+import pytest
+
+from linnaeus import LexicalModel, save, store
+from linnaeus.serve.desk import training
+from tests.serve.conftest import WORDS, corpus, taxonomy
+
+
+@pytest.fixture
+def alone(desk, tmp_path):
+    """A desk with its own lexical model, and verdicts on all documents."""
+    save(LexicalModel(taxonomy()).fit(), tmp_path / "store0" / "model")
+    server = desk(str(tmp_path / "store0" / "model"), control=0.1)
+    texts, labels = corpus()
+    server.add({f"d{i}": text for i, text in enumerate(texts)})
+    verdicts = [
+        {"key": f"k{i}", "document": f"d{i}", "coder": "anna", "kind": "replace", "labels": row}
+        for i, row in enumerate(labels)
+    ]
+    server.post("verdicts", {"verdicts": verdicts[:10]})
+    return server, verdicts
+
+
+def test_training_waits_for_enough_verdicts_and_leaves_control_documents_out(alone) -> None:
+    server, verdicts = alone
+    state = server.get("desk/training")
+    assert (state["possible"], state["state"]) == (True, "idle")
+    assert state["documents"] < training.NEEDED
+    with pytest.raises(urllib.error.HTTPError, match="422|400"):
+        server.post("desk/training", {})
+    server.post("verdicts", {"verdicts": verdicts[10:]})
+    n_control = sum(one["control"] for one in server.get("documents?limit=100")["documents"])
+    assert n_control > 0
+    assert server.get("desk/training")["documents"] == len(verdicts) - n_control
+
+
+def test_a_model_learns_from_the_verdicts_and_replaces_the_lexical_one(alone, monkeypatch) -> None:
+    server, verdicts = alone
+    server.post("verdicts", {"verdicts": verdicts[10:]})
+    review, served = server.app.state.service.review, next(iter(server.app.state.service.models))
+    started = training.Training()
+    monkeypatch.setattr(training.subprocess, "Popen", lambda command, **_: _Finished())
+    assert started.start(served, review, budget=1.0) == server.get("desk/training")["documents"]
+    training.train(review.folder / "training", served.folder)
+    state = started.status(served, review)
+    assert state["state"] == "done"
+    assert state["curve"][0]["documents"] == state["documents"]
+    learned = store.load(served.folder)
+    assert [list(row) for row in learned.predict([WORDS["Dogs"]])] == [["Dogs"]]
+
+
+class _Finished:
+    def poll(self) -> int:
+        return 0
+
+
+def test_a_desk_of_a_given_model_does_not_train(desk) -> None:
+    server = desk()
+    assert server.get("desk/training")["possible"] is False
+    with pytest.raises(urllib.error.HTTPError, match="422|400"):
+        server.post("desk/training", {})
