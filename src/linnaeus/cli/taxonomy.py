@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from linnaeus.answering.documents import node_meant
+from linnaeus.cli.check import check
 from linnaeus.cli.console import JsonOption, in_words, note, print_json, print_table, waiting
 from linnaeus.cli.console import show as show_on_stdout
 from linnaeus.cli.diff import diff
@@ -44,6 +44,7 @@ MOST_TEXTS = 100
 LONGEST_TEXT = 500
 COLUMNS = ["property", "value"]
 
+app.command()(with_groups(check))
 app.command()(with_groups(diff))
 
 FileArgument = Annotated[Path, typer.Argument(help="The taxonomy; its format is detected.", show_default=False)]
@@ -183,63 +184,6 @@ def convert(
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in left_out.items())
         note(f"Texts that this format does not hold were left out: {kinds}. SKOS (.ttl) holds all texts.")
     _note_left_out(draft)
-
-
-@app.command()
-@with_groups
-def check(
-    file: FileArgument,
-    *,
-    data: Annotated[Path | None, typer.Option(help="Documents whose labels should be nodes.")] = None,
-    min_examples: Annotated[
-        int | None, typer.Option(min=0, help="Report leaves with fewer documents in --data (default: 5).")
-    ] = None,
-    reading: TaxonomyReading,
-    documents: LabelledReading,
-    json: JsonOption = False,
-) -> None:
-    """Look for cycles, orphans, chains, redundant edges and unknown labels; exit code 1 if there are errors.
-
-    Without --data, --encoding is the encoding of the taxonomy.
-    """
-    from linnaeus.errors import ParameterError
-    from linnaeus.taxonomy import checks
-
-    if data is None and min_examples is not None:
-        raise ParameterError(f"--min-examples {min_examples} requires --data, whose documents are counted.")
-    if data is None:
-        documents.refuse("says how --data is read, and none is given", allowed=("encoding",))
-        reading = replace(reading, encoding=reading.encoding or documents.encoding)
-    least = 5 if min_examples is None else min_examples
-    with waiting(f"checking {file}"):
-        draft = _draft(file, reading)
-        labels = None if data is None else _labels_of(data, documents, draft)
-        report = checks.check(draft, labels, min_examples=least)
-    if json:
-        print_json(report.to_dict())
-    else:
-        _print_properties(report.summary)
-        rows = [(f.severity, f.code, f.count, f.message, "; ".join(f.examples)) for f in report.findings]
-        if rows:
-            print_table(["severity", "code", "count", "what", "examples"], rows)
-        else:
-            print("No problems were found.")
-    if not report.ok:
-        raise typer.Exit(1)
-
-
-def _labels_of(data: Path, reading: LabelledReading, draft: Draft) -> list[list[str]]:
-    """Labels as training reads them: of a --labels-file, deprecated ids are read as their replacements."""
-    from linnaeus.errors import DataError, TaxonomyError
-
-    taxonomy = None
-    if reading.labels_file is not None:
-        with contextlib.suppress(TaxonomyError):  # its errors are reported as findings
-            taxonomy = draft.taxonomy()
-    labels = reading.read([str(data)], taxonomy).labels
-    if labels is None or not any(len(given) for given in labels):
-        raise DataError(f"{data}: the documents have no labels to compare with the taxonomy.")
-    return labels
 
 
 def _draft(file: Path, reading: TaxonomyReading, optional: tuple[str, ...] = ()) -> Draft:

@@ -26,7 +26,7 @@ from functools import cached_property
 from linnaeus.revisions.correspondence import Correspondence, Pair
 from linnaeus.revisions.similarity import label_similarity
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.taxonomy.checks import EXAMPLES, Finding
+from linnaeus.taxonomy.findings import EXAMPLES, Finding
 from linnaeus.taxonomy.names import PATH_MARKS
 from linnaeus.taxonomy.search import fold
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from linnaeus.errors import ParameterError
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.taxonomy.checks import EXAMPLES, Finding
+from linnaeus.taxonomy.findings import EXAMPLES, Finding
 
 __all__ = ["KINDS", "Correspondence", "Pair"]
 

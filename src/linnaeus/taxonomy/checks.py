@@ -17,25 +17,15 @@ from linnaeus.errors import TaxonomyError, nearest
 from linnaeus.taxonomy import build
 from linnaeus.taxonomy.build import EdgeList
 from linnaeus.taxonomy.closure import pointers
+from linnaeus.taxonomy.findings import EXAMPLES, SEVERITIES, Finding, finding
 from linnaeus.taxonomy.formats.draft import Draft
 from linnaeus.taxonomy.names import Deprecated, lost_zeros
 from linnaeus.taxonomy.taxonomy import Taxonomy
+from linnaeus.taxonomy.texts import Texts
+from linnaeus.taxonomy.vocabulary_checks import check_relations, check_texts
 from linnaeus.typing import BoolArray, IntArray
 
-__all__ = ["CheckReport", "Finding", "Shape", "check", "shape", "shape_of_pairs"]
-
-EXAMPLES = 5
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One kind of problem: its severity, its description, how often it occurs, and a few examples."""
-
-    severity: str
-    code: str
-    message: str
-    count: int
-    examples: list[str]
+__all__ = ["CheckReport", "Finding", "Shape", "check", "redundant_pairs", "shape", "shape_of_pairs"]
 
 
 class Shape(TypedDict):
@@ -64,11 +54,11 @@ class CheckReport:
     @property
     def ok(self) -> bool:
         """Whether there are no errors."""
-        return not any(finding.severity == "error" for finding in self.findings)
+        return not any(found.severity == "error" for found in self.findings)
 
     def find(self, code: str) -> Finding | None:
         """The finding with a code, if there is one."""
-        return next((finding for finding in self.findings if finding.code == code), None)
+        return next((found for found in self.findings if found.code == code), None)
 
     def to_dict(self) -> dict[str, object]:
         """The report as plain values, for JSON."""
@@ -109,12 +99,24 @@ def check(
     findings = [*_pairs(draft, pairs), *_reading(draft, pairs), *_shape(pairs, directed), *_shown(draft, pairs)]
     if directed:
         cycles = [pairs.placed(text, e) for text, e in pairs.cycles(EXAMPLES)]
-        findings += _finding("error", "cycle", "cycles", pairs.n_cycles, cycles)
+        findings += finding("error", "cycle", "cycles", pairs.n_cycles, cycles)
+    findings += check_texts(_texts(source, draft), pairs, labels_expected=draft.relations is not None)
+    if draft.relations is not None:
+        findings += check_relations(draft.relations, pairs)
     if labels is not None:
         findings += _data(pairs, directed, labels, min_examples, taxonomy)
-    order = ("error", "warning", "info")
-    findings.sort(key=lambda finding: order.index(finding.severity))
+    findings.sort(key=lambda found: SEVERITIES.index(found.severity))
     return CheckReport(shape_of_pairs(pairs) if taxonomy is None else shape(taxonomy), findings)
+
+
+def _texts(source: object, draft: Draft) -> Texts:
+    """Texts of the file by the number of a node in the draft; those of a taxonomy by its own numbers."""
+    if isinstance(source, Taxonomy):
+        return source.texts
+    if draft.order is None:
+        return draft.texts.texts()
+    number = {name: v for v, name in enumerate(draft.pairs().names)}
+    return draft.texts.texts(np.array([number[name] for name in draft.index]))
 
 
 def _built(draft: Draft, pairs: EdgeList) -> Taxonomy | None:
@@ -152,20 +154,16 @@ def _placed(pairs: EdgeList, numbers: IntArray) -> list[str]:
     return [pairs.placed(pairs.pair(e), e) for e in numbers[:EXAMPLES].tolist()]
 
 
-def _finding(severity: str, code: str, message: str, count: int, examples: list[str]) -> list[Finding]:
-    return [Finding(severity, code, message, count, examples[:EXAMPLES])] if count else []
-
-
 def _pairs(draft: Draft, pairs: EdgeList) -> list[Finding]:
     """Problems of single pairs: loops, repetitions, parents that are not declared."""
     loops = _placed(pairs, pairs.loops)
-    found = _finding("error", "self-loop", "nodes that are their own parent", len(pairs.loops), loops)
+    found = finding("error", "self-loop", "nodes that are their own parent", len(pairs.loops), loops)
     if not draft.repeats:
         again = _placed(pairs, pairs.repeated)
-        found += _finding("error", "duplicate-edge", "pairs given more than once", len(pairs.repeated), again)
+        found += finding("error", "duplicate-edge", "pairs given more than once", len(pairs.repeated), again)
     n_unknown, unknown = pairs.unknown_parents(draft.declared, EXAMPLES)
     named = [pairs.names[pairs.given_parent[e]] + hint for e, hint in unknown]
-    return found + _finding("error", "unknown-parent", "parents that are not declared", n_unknown, named)
+    return found + finding("error", "unknown-parent", "parents that are not declared", n_unknown, named)
 
 
 def _reading(draft: Draft, pairs: EdgeList) -> list[Finding]:
@@ -173,20 +171,20 @@ def _reading(draft: Draft, pairs: EdgeList) -> list[Finding]:
     found = []
     if len(pairs.names) > 1 and not len(pairs.given_parent):
         message = "nodes without edges between them: a flat list, or a file that was read in the wrong format"
-        found += _finding("warning", "no-edges", message, len(pairs.names), _some(pairs, np.arange(len(pairs.names))))
+        found += finding("warning", "no-edges", message, len(pairs.names), _some(pairs, np.arange(len(pairs.names))))
     header = _header(draft, pairs)
-    found += _finding("warning", "header-as-node", "first lines that look like a header", len(header) > 0, header)
+    found += finding("warning", "header-as-node", "first lines that look like a header", len(header) > 0, header)
     unused = draft.unused_columns
     message = "columns that were not read; the file may be a table of something else"
-    found += _finding("warning", "unused-columns", message, len(unused) if len(unused) > 1 else 0, unused[:EXAMPLES])
+    found += finding("warning", "unused-columns", message, len(unused) if len(unused) > 1 else 0, unused[:EXAMPLES])
     gaps = [pairs.shown(pairs.names.index(code)) for code in draft.gaps[:EXAMPLES]]
-    found += _finding("warning", "code-gap", "codes without the parent level that others have", len(draft.gaps), gaps)
+    found += finding("warning", "code-gap", "codes without the parent level that others have", len(draft.gaps), gaps)
     relations = [f"{name}: {count:,}" for name, count in draft.unused_relations.most_common(EXAMPLES)]
     count = draft.unused_relations.total()
-    found += _finding("info", "unused-relation", "edges of relations that were not selected", count, relations)
+    found += finding("info", "unused-relation", "edges of relations that were not selected", count, relations)
     deprecated = draft.replacements()[1]
     named = [_deprecated(id, entry, draft) for id, entry in list(deprecated.items())[:EXAMPLES]]
-    return found + _finding("info", "deprecated", "deprecated ids that were left out", len(deprecated), named)
+    return found + finding("info", "deprecated", "deprecated ids that were left out", len(deprecated), named)
 
 
 def _deprecated(id: str, entry: Deprecated, draft: Draft) -> str:
@@ -214,18 +212,18 @@ def _shape(pairs: EdgeList, directed: bool) -> list[Finding]:
     """Orphans, one-child chains, several parents, redundant edges."""
     n_parents, n_children = pairs.n_parents, pairs.n_children
     alone = np.flatnonzero((n_parents == 0) & (n_children == 0)) if len(pairs.parent) else np.array([], int)
-    found = _finding("warning", "orphan", "nodes with neither parent nor child", len(alone), _some(pairs, alone))
+    found = finding("warning", "orphan", "nodes with neither parent nor child", len(alone), _some(pairs, alone))
     if not directed:
         return found
     single = np.flatnonzero((n_children == 1) & ~pairs.circular)
     below = dict(zip(pairs.parent.tolist(), pairs.child.tolist(), strict=True))
     chains = [f"{pairs.shown(v)} > {pairs.shown(below[v])}" for v in single[:EXAMPLES].tolist()]
-    found += _finding("warning", "one-child", "nodes with a single child", len(single), chains)
+    found += finding("warning", "one-child", "nodes with a single child", len(single), chains)
     several = np.flatnonzero(n_parents > 1)
-    found += _finding("info", "multi-parent", "nodes with several parents", len(several), _some(pairs, several))
-    redundant = np.flatnonzero(_redundant(pairs))
+    found += finding("info", "multi-parent", "nodes with several parents", len(several), _some(pairs, several))
+    redundant = np.flatnonzero(redundant_pairs(pairs))
     edges = _placed(pairs, pairs.first[redundant])
-    return found + _finding(
+    return found + finding(
         "warning",
         "redundant-edge",
         "edges to an ancestor that is also reached through another parent",
@@ -234,7 +232,7 @@ def _shape(pairs: EdgeList, directed: bool) -> list[Finding]:
     )
 
 
-def _redundant(pairs: EdgeList) -> BoolArray:
+def redundant_pairs(pairs: EdgeList) -> BoolArray:
     """Pairs whose parent is an ancestor of another parent of the same child, cycles excepted."""
     from linnaeus._kernels.graph import covered_members
 
@@ -257,7 +255,7 @@ def _shown(draft: Draft, pairs: EdgeList) -> list[Finding]:
             places.setdefault((above, shown[below].casefold()), []).append(below)
     twins = [nodes for nodes in places.values() if len(nodes) > 1]
     named = [f"{shown[nodes[0]]}: {', '.join(pairs.names[v] for v in nodes[:3])}" for nodes in twins[:EXAMPLES]]
-    return _finding("warning", "same-label", "display labels shared by siblings", len(twins), named)
+    return finding("warning", "same-label", "display labels shared by siblings", len(twins), named)
 
 
 def _data(
@@ -278,11 +276,11 @@ def _data(
     for label, count in unknown[:EXAMPLES]:
         hint = nearest(label, pairs.names) if taxonomy is None else taxonomy.hint(label)
         named.append(f"{label} ({count} documents{hint.removesuffix('.')})")
-    found = _finding("error", "label-without-node", "labels that are not nodes", len(unknown), named)
+    found = finding("error", "label-without-node", "labels that are not nodes", len(unknown), named)
     lost = lost_zeros(counts, pairs.names)
     examples = [f"{label} ({counts[label]} documents)" for label in lost[:EXAMPLES]]
     message = "labels that are codes without their leading zeros, which a spreadsheet removes"
-    found += _finding("warning", "lost-zeros", message, len(lost), examples)
+    found += finding("warning", "lost-zeros", message, len(lost), examples)
     n_docs = np.zeros(len(pairs.names), dtype=np.int64)
     for label, count in counts.items():
         if label in index:
@@ -292,12 +290,12 @@ def _data(
     reached = upward_closure(indptr, start, pointers(pairs.n_parents), pairs.parent, -1)[1] if directed else start
     root = [] if taxonomy is None or taxonomy.root is None else [index[taxonomy.names[taxonomy.root]]]
     empty = np.setdiff1d(np.arange(len(pairs.names)), np.append(reached, root))
-    found += _finding(
+    found += finding(
         "info", "node-without-data", "nodes without a document on or below them", len(empty), _some(pairs, empty)
     )
     starving = np.flatnonzero((pairs.n_children == 0) & (n_docs > 0) & (n_docs < min_examples))
     few = [f"{pairs.shown(v)} ({n_docs[v]})" for v in starving[:EXAMPLES]]
-    return found + _finding(
+    return found + finding(
         "warning", "starving-leaf", f"leaves with fewer than {min_examples} documents", len(starving), few
     )
 

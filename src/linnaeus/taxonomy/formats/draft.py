@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import TypedDict
 
 import numpy as np
@@ -22,9 +22,60 @@ from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.taxonomy.texts import TextCollector
 from linnaeus.typing import IntArray
 
-__all__ = ["Draft", "FormatOptions", "OptionValues", "TaxonomyOptions"]
+__all__ = ["Draft", "FormatOptions", "OptionValues", "Relations", "TaxonomyOptions"]
 
 LONGEST_PATH = 20_000  # characters of a whole path as a name; the names of n nested nodes have n^2 characters in all
+
+
+@dataclass
+class Relations:
+    """What an RDF vocabulary says beside texts and hierarchy, by names of nodes, for checks.
+
+    Parameters
+    ----------
+    related : list of (str, str), default=[]
+        Associations as they are given.
+    mappings : list of (str, str, str), default=[]
+        SKOS matches: relation, concept, other resource.
+    tops : dict of str to None, default={}
+        Concepts that are declared as top concepts.
+    schemes : set of str, default=set()
+        IRIs of the concept schemes.
+    unknown_terms : Counter of str, default=Counter()
+        Terms in the namespace of SKOS that it does not have.
+    empty : list of str, default=[]
+        Concepts of empty labels.
+    stray : list of str, default=[]
+        Concepts of texts with control characters or surrounding white space.
+    to_deprecated : list of (str, str), default=[]
+        Hierarchical relations with a deprecated concept: parent, child.
+    """
+
+    related: list[tuple[str, str]] = field(default_factory=list)
+    mappings: list[tuple[str, str, str]] = field(default_factory=list)
+    tops: dict[str, None] = field(default_factory=dict)
+    schemes: set[str] = field(default_factory=set)
+    unknown_terms: Counter[str] = field(default_factory=Counter)
+    empty: list[str] = field(default_factory=list)
+    stray: list[str] = field(default_factory=list)
+    to_deprecated: list[tuple[str, str]] = field(default_factory=list)
+
+    def renamed(self, called: Mapping[str, str]) -> Relations:
+        """The same with names of nodes instead of IRIs, where these are nodes."""
+
+        def name(iri: str) -> str:
+            return called.get(iri, iri)
+
+        return Relations(
+            [(name(a), name(b)) for a, b in self.related],
+            [(relation, name(a), b) for relation, a, b in self.mappings],
+            {name(iri): None for iri in self.tops},
+            self.schemes,
+            self.unknown_terms,
+            [name(iri) for iri in self.empty],
+            [name(iri) for iri in self.stray],
+            self.to_deprecated,
+        )
 
 
 class Draft:
@@ -71,6 +122,7 @@ class Draft:
         self.unused_columns: list[str] = []  # columns of a table with a header that were not read
         self.headless = False  # whether the file is a table without a header
         self.gaps: list[str] = []  # codes without a parent of the length that other codes have
+        self.relations: Relations | None = None  # of RDF
         self.unused_relations: Counter[str] = Counter()  # pairs of relations that were not selected
 
     def node(self, name: str, label: str | None = None) -> int:
@@ -269,10 +321,10 @@ class FormatOptions:
 
     def only(self, known: Sequence[str], format: str) -> FormatOptions:
         """Return the options, or raise an error if one is given that the format does not have."""
-        for field in fields(self):
-            if getattr(self, field.name) is not None and field.name not in known:
+        for option in fields(self):
+            if getattr(self, option.name) is not None and option.name not in known:
                 takes = f"has the options {', '.join(known)}" if known else "has no options"
-                raise ParameterError(f"The format {format!r} does not have the option {field.name}; it {takes}.")
+                raise ParameterError(f"The format {format!r} does not have the option {option.name}; it {takes}.")
         return self
 
     def column_mark(self) -> str | None:

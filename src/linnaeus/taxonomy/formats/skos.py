@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote
 
 from linnaeus.errors import TaxonomyError
-from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
+from linnaeus.taxonomy.formats.draft import Draft, FormatOptions, Relations
 from linnaeus.taxonomy.names import Deprecated
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.taxonomy.texts import NodeText, TextCollector
@@ -30,7 +30,7 @@ from linnaeus.taxonomy.texts import NodeText, TextCollector
 if TYPE_CHECKING:
     import pyoxigraph as ox
 
-__all__ = ["KNOWN_OPTIONS", "compose", "iri_of", "name_of", "parse", "prepared", "syntax_of"]
+__all__ = ["KNOWN_OPTIONS", "compose", "iri_of", "name_of", "parse", "prepared", "stray_characters", "syntax_of"]
 
 KNOWN_OPTIONS = ("language", "names", "obsolete")
 HOLDS_TEXTS = True
@@ -66,6 +66,44 @@ TEXTS = {
     "example": "example",
     "notation": "notation",
 }
+
+
+SKOS_TERMS = frozenset(
+    [
+        "Concept",
+        "ConceptScheme",
+        "Collection",
+        "OrderedCollection",
+        "altLabel",
+        "broadMatch",
+        "broader",
+        "broaderTransitive",
+        "changeNote",
+        "closeMatch",
+        "definition",
+        "editorialNote",
+        "exactMatch",
+        "example",
+        "hasTopConcept",
+        "hiddenLabel",
+        "historyNote",
+        "inScheme",
+        "mappingRelation",
+        "member",
+        "memberList",
+        "narrowMatch",
+        "narrower",
+        "narrowerTransitive",
+        "notation",
+        "note",
+        "prefLabel",
+        "related",
+        "relatedMatch",
+        "scopeNote",
+        "semanticRelation",
+        "topConceptOf",
+    ]
+)
 
 
 class _Statement(NamedTuple):
@@ -148,6 +186,7 @@ class _Concepts:
         self.linked: list[tuple[str, str, str]] = []  # concept, relation and resource of labels and notes
         self.forms: dict[str, list[tuple[str, str]]] = {}  # texts and languages of resources that may be such
         self.replaced_by: dict[str, dict[str, None]] = {}
+        self.relations = Relations()
 
     def add(self, statement: _Statement) -> None:
         subject, predicate, value, language = statement
@@ -156,6 +195,8 @@ class _Concepts:
                 self._describe(subject)
             elif value == OWL + "DeprecatedClass":
                 self.deprecated[subject] = None
+            elif value == SKOS + "ConceptScheme":
+                self.relations.schemes.add(subject)
         elif predicate == OWL + "deprecated":
             if value.lower() in ("true", "1"):
                 self.deprecated[subject] = None
@@ -193,19 +234,37 @@ class _Concepts:
             self.pairs.setdefault((subject, value))
         elif relation == "topConceptOf":
             self._describe(subject)
+            self.relations.tops[subject] = None
         elif relation == "hasTopConcept":
             self.order.setdefault(value)
+            self.relations.tops[value] = None
+        elif relation == "related":
+            self.relations.related.append((subject, value))
+        elif relation.endswith("Match") and relation in SKOS_TERMS:
+            self.relations.mappings.append((relation, subject, value))
+        elif relation not in SKOS_TERMS:
+            self.relations.unknown_terms[relation] += 1
 
     def _tell(self, subject: str, relation: str, value: str, language: str | None) -> None:
         """Add a text of a concept, or the resource that holds it."""
         if language is None:
             self.linked += [(subject, relation, value), (subject, relation, f"_:{value}")]
             return
+        if not value.isprintable() or value[:1] == " " or value[-1:] == " " or not value:
+            self._note_characters(subject, relation, value)
         if relation == "notation":
             self.notation.setdefault(subject, value)
         elif relation == "prefLabel":
             self._keep_better(subject, value, language)
         self.texts.add(self.owner.setdefault(subject, len(self.owner)), TEXTS[relation], language, value)
+
+    def _note_characters(self, subject: str, relation: str, value: str) -> None:
+        """Remember labels that are empty, and texts that hold more than characters to print (notes may have lines)."""
+        if not value.strip():
+            if relation in ("prefLabel", "altLabel", "hiddenLabel"):
+                self.relations.empty.append(subject)
+        elif value != value.strip() or stray_characters(value, relation):
+            self.relations.stray.append(subject)
 
     def _follow_links(self) -> None:
         """Add the texts of resources, which the file may describe after it refers to them."""
@@ -256,6 +315,12 @@ class _Concepts:
         for above, below in self.pairs:
             if above not in left_out and below not in left_out:
                 draft.edge(called[above], called[below])
+        self.relations.to_deprecated = [
+            (name_of(above), name_of(below))
+            for above, below in self.pairs
+            if (above in left_out) != (below in left_out)
+        ]
+        draft.relations = self.relations.renamed(called)
         numbers = {self.owner[iri]: draft.index[name] for iri, name in called.items() if iri in self.owner}
         draft.texts = self.texts.owned_by(numbers)
         draft.labels_from_texts = False
@@ -331,6 +396,12 @@ def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
     prefixes = {"skos": SKOS} if format in ("turtle", "rdf-xml") else None
     text = (ox.serialize(triples, format=syntax_of(format), prefixes=prefixes) or b"").decode()
     return f'{{"@graph": {text}}}\n' if format == "json-ld" else text
+
+
+def stray_characters(text: str, relation: str) -> bool:
+    """Whether a text has control characters; line breaks and tabs are usual in notes."""
+    lines = relation not in ("prefLabel", "altLabel", "hiddenLabel", "notation")
+    return any(not c.isprintable() and not (c.isspace() and (lines or c == "\u00a0")) for c in text)
 
 
 def syntax_of(format: str) -> ox.RdfFormat:
