@@ -181,3 +181,15 @@ def test_promises_that_cannot_be_kept_are_refused(request_, message: str) -> Non
     control = fit_risk(P, gold, np.arange(TREE.n_nodes))
     with pytest.raises(LinnaeusError, match=message):
         control.threshold(taxonomy=TREE, **request_)
+
+
+def test_a_margin_is_kept_where_the_documents_were_used_for_the_model() -> None:
+    P, gold = one_label(TREE, 1000, seed=4, noise=1.6)
+    nodes = np.arange(TREE.n_nodes)
+    exact, fitted = (
+        fit_risk(P, gold, nodes, single=True, exact=exact, ordering=np.zeros(1000, bool)) for exact in (True, False)
+    )
+    bound = exact.threshold(0.1, TREE, confidence=0.9)
+    assert exact.threshold(0.1, TREE) < bound == fitted.threshold(0.1, TREE)
+    with pytest.raises(LinnaeusError, match="at least 22"):
+        fit_risk(P[:21], gold[:21], nodes, single=True, exact=False).threshold(0.1, TREE)
