@@ -273,7 +273,7 @@ def test_nodes_without_documents_change_nothing(loss) -> None:
 def test_warm_starts_reach_the_same_optimum_in_fewer_sweeps(loss, kind) -> None:
     tax, X, y = wide()
     X = X if kind == "sparse" else X.toarray()
-    model = make_model(loss, taxonomy=tax, warm_start=True)
+    model = make_model(loss, taxonomy=tax, warm_start=True, tol=1e-3)
     sweeps = np.zeros((2, 4), int)
     for i, C in enumerate([1.0, 1.5, 2.2, 3.3]):
         model.set_params(C=C).fit(X, y)
@@ -312,7 +312,7 @@ def test_a_warm_start_fits_whatever_has_changed(loss, change, monkeypatch) -> No
     weight = new.pop("weight", None)
     loss_new = new.pop("loss", loss)
     old_weight = {"class_weight": {"l1": 5.0}} if change == "class_weight" else {}
-    model = make_model(loss, taxonomy=tax, warm_start=True, C=1.0, **old_weight).fit(X, y)
+    model = make_model(loss, taxonomy=tax, warm_start=True, C=1.0, tol=1e-3, **old_weight).fit(X, y)
     changed = {"loss": loss_new} if loss_new != loss else {}
     model.set_params(**new, **changed).fit(X_new, y_new, sample_weight=weight)
     cold = fitted(loss_new, tax, X_new, y_new, weight=weight, tol=1e-3, **new)
