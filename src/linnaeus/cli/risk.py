@@ -113,8 +113,8 @@ class Promise(options.Group):
                 )
         if not control.exact:
             note(
-                "note: the risk was estimated on training documents, so that the promise is approximate and a margin is "
-                "kept; `linnaeus calibrate` with other documents makes it exact"
+                "note: the risk was estimated on training documents, so that the promise is approximate and keeps a "
+                "margin; `linnaeus calibrate` with other documents makes it exact"
             )
         of = self.risk_of or "all"
         with self.named():

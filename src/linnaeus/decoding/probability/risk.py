@@ -25,7 +25,7 @@ if the first true hypothesis of the sequence was rejected, which has probability
 starts where the other documents give the strongest evidence and goes down from there.
 
 Where the n documents chose or trained the model (``exact=False``: folds, or the held-out documents of a search), their
-losses are too small: on 10 draws of 2,000 documents a search promised .30 and .324 were wrong. The bound with confidence
+losses are too small: on 10 draws of 2,000 documents a search promised .30 and .324 were wrong. The bound of confidence
 0.9 then replaces the expectation, which gave .298, and .096 where .10 was promised.
 
 Which nodes of a document may be answered: those that rules allow, on one path where labels exclude each other.
