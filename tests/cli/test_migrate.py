@@ -97,3 +97,26 @@ def test_files_are_not_written_twice_nor_over_their_input(linnaeus, versions) ->
     assert "written twice" in twice.err
     over = linnaeus(*command(folder, "--queue", folder / "map.csv"))
     assert "would be overwritten" in over.err
+
+
+def test_a_model_follows_its_documents(linnaeus, versions) -> None:
+    folder, gold = versions
+    trained = linnaeus(
+        "train", "-t", folder / "old.tsv", "-d", folder / "docs.jsonl", "-o", folder / "model",
+        "--model", "RRSVM", "--decoder", "own", "--C", 1, "--test-size", 0,
+    )  # fmt: skip
+    assert trained.code == 0, trained.err
+    linnaeus(*command(folder))
+    given = ["migrate", folder / "model", "--to", folder / "new.tsv", "--map", folder / "map.csv"]
+    more = ["--data", folder / "new.jsonl", "--html", folder / "model.html", "--json"]
+    result = linnaeus(*given, *more, "--output", folder / "new-model")
+    assert result.code == 0, result.err
+    figures = json.loads(result.out)
+    assert figures["labels"] == {"kept": 1, "part": 2}
+    assert figures["refitted"] == 2
+    assert "Migration of a model" in (folder / "model.html").read_text()
+    lines = linnaeus("predict", folder / "new-model", folder / "docs.jsonl").out.splitlines()
+    answers = {(one := json.loads(line))["id"]: [entry["label"] for entry in one["labels"]] for line in lines}
+    assert np.mean([answers[name] == [topic] for name, topic in gold.items()]) > 0.75
+    refused = linnaeus(*given, "--output", folder / "model")
+    assert "give another folder" in refused.err

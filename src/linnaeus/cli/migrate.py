@@ -28,8 +28,11 @@ _SHOWN = 10  # candidates of a case in the queue
 
 @options.with_groups
 def migrate(
+    model: Annotated[str | None, typer.Argument(help="Model folder, to migrate a model instead of documents.")] = None,
     *,
-    old: Annotated[str, typer.Option("--from", help="Taxonomy file of the old version; any format.")],
+    old: Annotated[
+        str | None, typer.Option("--from", help="Taxonomy file of the old version; a model has its own.")
+    ] = None,
     new: Annotated[str, typer.Option("--to", help="Taxonomy file of the new version.")],
     map_: Annotated[
         str | None,
@@ -73,19 +76,31 @@ def migrate(
     analysers: options.AnalyserOptions,
     as_json: JsonOption = False,
 ) -> None:
-    """Recode labelled documents from one version of a taxonomy to the next.
+    """Bring labelled documents, or a saved model, to the next version of their taxonomy.
 
-    Labels with one new node are recoded. A label with several is decided among exactly these, by a model of the label
-    texts, of documents that are certain and of those coded by hand, if --risk allows it; the others are the --queue.
-    Fill in its column labels, and give it as --hand. Nothing is written before everything is computed.
+    Documents: labels with one new node are recoded. A label with several is decided among exactly these, by a model of
+    the label texts, of documents that are certain and of those coded by hand, if --risk allows it; the others are the
+    --queue. Fill in its column labels, and give it as --hand. Nothing is written before everything is computed.
 
     linnaeus migrate --from old.ttl --to new.ttl --map table.csv --data docs.jsonl --output new.jsonl --queue queue.csv
+
+    A model: kept nodes keep their weights, merged ones are averaged, parts of a split and new nodes start at their
+    relatives, plus their label texts; with --data (documents with new labels) the changed nodes are solved again.
+
+    linnaeus migrate model/ --to new.ttl --map table.csv --data new.jsonl --output new-model/
     """
     from linnaeus.migration import migrate_documents
     from linnaeus.migration.report import documents_page, summary
 
-    if not data:
-        raise ParameterError("--data is missing: the documents to recode.")
+    if model is not None:
+        for name, value in (("--hand", hand), ("--risk", risk), ("--queue", queue), ("--counts", counts)):
+            if value is not None:
+                raise ParameterError(f"{name} applies to documents, and a model is migrated; leave it out.")
+        _migrate_model(model, old, new, map_, data, output, html, reading, as_json)
+        return
+    if old is None or not data:
+        missing = "--from" if old is None else "--data"
+        raise ParameterError(f"{missing} is missing; documents need --from, --to and --data, a model its folder.")
     for path in (output, queue, counts):
         if path is not None:
             tables.format_of(path, None)
@@ -136,18 +151,74 @@ def migrate(
     _show(found, output)
 
 
-def _revision(old: str, new: str, map_: str | None) -> Diff:
+def _migrate_model(
+    folder: str,
+    old: str | None,
+    new: str,
+    map_: str | None,
+    data: list[str] | None,
+    output: str,
+    html: str | None,
+    reading: options.LabelledReading,
+    as_json: bool,
+) -> None:
+    """Carry a model over, and save it in another folder."""
+    from linnaeus import store
+    from linnaeus.cli import training
+    from linnaeus.cli.documents import fit_to
+    from linnaeus.migration import migrate_model
+    from linnaeus.migration.report import model_page, model_summary
+    from linnaeus.taxonomy import Taxonomy
+
+    if Path(output).resolve() == Path(folder).resolve():
+        raise ParameterError("--output is the folder of the old model; give another folder.")
+    store.check_target(output)
+    loaded = options.load_model(folder)
+    revision = _revision(loaded.taxonomy_ if old is None else Taxonomy.read(old), new, map_)
+    documents: object = None
+    labels: object = None
+    if data:
+        read = reading.read(data, revision.new, unlabelled=reading.unlabelled or "drop")
+        if read.labels is None:
+            raise DataError(f"{read.source} has no labels; name their column with --labels.")
+        for d, row in enumerate(read.labels):
+            for label in row:
+                if label not in revision.new:
+                    hint = nearest(label, revision.new.names)
+                    raise DataError(f"Label {label!r} of document {d + 1} is not in the new version{hint}")
+        read = fit_to(loaded, read)
+        rows = read.labels or []
+        single = loaded.estimator.codec_.single_label and all(len(row) == 1 for row in rows)
+        documents, labels = read.documents, [row[0] for row in rows] if single else rows
+    found = migrate_model(loaded, revision, documents, labels)
+    training.save(found.model, output)
+    if html is not None:
+        now = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
+        files.replace_file(html, model_page(found, now).encode())
+    if as_json:
+        print_json({**model_summary(found), "output": output})
+        return
+    print_table(["labels", ""], list(found.counts.items()))
+    if found.worse:
+        worse = [(origin.node, origin.before, origin.after) for origin in found.worse[:20]]
+        print_table(["worse than before", "F1 before", "F1 after"], worse)
+    for line in found.notes:
+        note(f"note: {line}")
+    note(f"saved to {output}")
+
+
+def _revision(old: str | Taxonomy, new: str, map_: str | None) -> Diff:
     """The two versions with their correspondence; errors in the table are errors of the command."""
     from linnaeus.revisions import Correspondence, compare
     from linnaeus.taxonomy import Taxonomy
 
-    before, after = Taxonomy.read(old), Taxonomy.read(new)
+    before, after = Taxonomy.read(old) if isinstance(old, str) else old, Taxonomy.read(new)
     table = None if map_ is None else Correspondence.read(map_, before, after)
     revision = compare(before, after, table, propose=False)
     for finding in revision.findings:
         if finding.severity == "error":
             shown = ", ".join(map(str, finding.examples[:3]))
-            raise TaxonomyError(f"{map_ or old}: {finding.count:,} {finding.message}: {shown}.")
+            raise TaxonomyError(f"{map_ or new}: {finding.count:,} {finding.message}: {shown}.")
     return revision
 
 

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 
 from linnaeus.migration.documents import MigratedDocuments
+from linnaeus.migration.models import MigratedModel
 from linnaeus.pages import Section, opening, table, whole_page
 from linnaeus.pages.text import Markup, count, figure, tag
 
-__all__ = ["documents_page", "next_step", "summary"]
+__all__ = ["documents_page", "model_page", "model_summary", "next_step", "summary"]
 
 _SHOWN = 200  # rows of a table
 _MEANING = {
@@ -144,3 +145,41 @@ def _cells(found: MigratedDocuments) -> Markup:
 
 def _more(n: int) -> str:
     return f"The first {_SHOWN} of {n:,}." if n > _SHOWN else ""
+
+
+# -- models ------------------------------------------------------------------------------------------------------------
+
+
+def model_summary(found: MigratedModel) -> dict[str, object]:
+    """The figures of a migrated model as plain values."""
+    return {
+        "labels": found.counts,
+        "refitted": sum(origin.refitted for origin in found.origins),
+        "lost": found.lost,
+        "worse": [
+            {"node": origin.node, "before": origin.before, "after": origin.after, "documents": origin.documents}
+            for origin in found.worse
+        ],
+        "notes": found.notes,
+    }
+
+
+def model_page(found: MigratedModel, made: str = "") -> str:
+    """The report about a model as the text of one HTML page: origins of weights, and F1 before and after."""
+    n = len(found.origins)
+    shown = ", ".join(f"{count(number)} {kind}" for kind, number in found.counts.items())
+    sentence = f"{count(n)} labels: {shown}; {count(sum(o.refitted for o in found.origins))} were solved again."
+    rows = [
+        (o.node, o.kind, ", ".join(o.sources[:5]), o.documents, figure(o.before), figure(o.after))
+        for o in sorted(found.origins, key=lambda o: (o.kind == "kept", o.after is None, o.after or 0.0, o.node))
+    ]
+    heads = ["label", "origin", "old labels", "documents", "F1 before", "F1 after"]
+    sections: list[Section] = [("labels", "Labels", [table(heads, rows[:_SHOWN], _more(n))])]
+    if found.worse:
+        worse = [(o.node, o.documents, figure(o.before), figure(o.after)) for o in found.worse[:_SHOWN]]
+        sections.insert(0, ("worse", "What got worse", [table(["label", "documents", "F1 before", "F1 after"], worse)]))
+    if found.lost:
+        sections.append(("lost", "Labels without a new node", [tag("ul", [tag("li", o) for o in found.lost[:_SHOWN]])]))
+    if found.notes:
+        sections.append(("notes", "Assumptions", [tag("ul", [tag("li", note) for note in found.notes])]))
+    return whole_page("Migration of a model", opening("Migration of a model", sentence, [], made), sections)

@@ -1,0 +1,422 @@
+"""A trained linear model, carried over to a new version of its taxonomy.
+
+    kept      the weights of the old node
+    merged    the mean of the old nodes, by their documents where these are known
+    part      the old node, plus the words in which the label texts of the part differ from those of the other parts
+    new       the mean of what stands below the same parent, plus the words of its label texts
+
+Label texts count as much, per unit of weight, as they do in the weights of the old nodes. Where documents with new
+labels are given, all labels but the kept ones are solved again, and only these: pulled towards the weights that the
+taxonomy gives them (RR models) or towards zero, with the weights of all other labels as they are. That is one sweep
+over the changed leaves instead of many over all of them; it is not certified for the whole problem.
+
+Calibration and learned cut-offs belong to the old version, and are dropped.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from linnaeus.data.check import LabelCodec, Problem, check_labels
+from linnaeus.decoding import CutOff
+from linnaeus.errors import DataError, ParameterError
+from linnaeus.models.flat.one_vs_rest import OneVsRestLogistic, OneVsRestSVM
+from linnaeus.models.label_priors import label_features
+from linnaeus.models.linear import LinearTaxonomyClassifier
+from linnaeus.models.recursive.network import links_of, node_shares
+from linnaeus.models.recursive.rr import RRSVM, RecursiveModel, RRLogistic
+from linnaeus.pipeline import Pipeline
+from linnaeus.taxonomy import Taxonomy
+from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, is_sparse
+
+if TYPE_CHECKING:
+    from linnaeus.revisions import Diff
+
+__all__ = ["ORIGINS", "MigratedModel", "NodeOrigin", "migrate_model"]
+
+ORIGINS = ("kept", "merged", "part", "new")
+MODELS = (
+    "OneVsRestSVM",
+    "OneVsRestLogistic",
+    "MulticlassSVM",
+    "SoftmaxRegression",
+    "OneVsRestPA",
+    "RRSVM",
+    "RRLogistic",
+)
+_HELD_OUT = 3  # one document in so many measures nodes before and after
+_WORSE = 0.05
+
+
+@dataclass(frozen=True)
+class NodeOrigin:
+    """Where the weights of a new label come from.
+
+    ``before`` and ``after`` are F1 of the old and of the new model on documents that were held out; ``before`` is known
+    of kept nodes only.
+    """
+
+    node: str
+    kind: str
+    sources: tuple[str, ...]
+    refitted: bool = False
+    before: float | None = None
+    after: float | None = None
+    documents: int = 0
+
+
+@dataclass(frozen=True)
+class MigratedModel:
+    """The result of `migrate_model`.
+
+    Attributes
+    ----------
+    model : Pipeline or TaxonomyClassifier
+        The model over the new version.
+    origins : list of NodeOrigin
+        Where the weights of each label come from, in the order of the taxonomy.
+    lost : list of str
+        Old labels without a new node.
+    notes : list of str
+        What was dropped or could not be done.
+    """
+
+    model: Any
+    origins: list[NodeOrigin]
+    lost: list[str]
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Number of labels by the origin of their weights."""
+        found = Counter(origin.kind for origin in self.origins)
+        return {kind: found[kind] for kind in ORIGINS if found[kind]}
+
+    @property
+    def worse(self) -> list[NodeOrigin]:
+        """Kept labels whose F1 fell by more than 5 points, on held-out documents, the largest fall first."""
+        fallen = [
+            (origin.after - origin.before, origin)
+            for origin in self.origins
+            if origin.before is not None and origin.after is not None
+        ]
+        return [origin for change, origin in sorted(fallen, key=lambda pair: pair[0]) if change < -_WORSE]
+
+
+def migrate_model(
+    model: Any,
+    revision: Diff,
+    documents: object = None,
+    labels: object = None,
+    *,
+    evaluate: bool = True,
+    random_state: int = 0,
+) -> MigratedModel:
+    """Carry a trained linear model over to a new version of its taxonomy.
+
+    Parameters
+    ----------
+    model : Pipeline or TaxonomyClassifier
+        A fitted model with weights for each label: OneVsRestSVM, OneVsRestLogistic, MulticlassSVM, SoftmaxRegression,
+        OneVsRestPA, RRSVM or RRLogistic, or a pipeline with one. It is not changed.
+    revision : Diff
+        The two versions and their correspondence, of `linnaeus.revisions.compare`.
+    documents : documents as the model takes them, default=None
+        Documents to solve changed labels again; for RRSVM, RRLogistic, OneVsRestSVM and OneVsRestLogistic.
+    labels : labels of the new version, default=None
+        Labels of these documents.
+    evaluate : bool, default=True
+        Whether a third of the documents measures the labels before and after; the model learns from all of them.
+    random_state : int, default=0
+        Seed of the choice of these documents.
+
+    Returns
+    -------
+    MigratedModel
+        The new model, and where the weights of its labels come from.
+
+    Examples
+    --------
+    >>> from linnaeus import OneVsRestSVM
+    >>> from linnaeus.revisions import Correspondence, compare
+    >>> old, new = Taxonomy.flat(["a", "b", "c"]), Taxonomy.flat(["ab", "c"])
+    >>> fitted = OneVsRestSVM(old, random_state=0).fit(np.eye(3), ["a", "b", "c"])
+    >>> table = Correspondence.from_pairs([("a", "ab"), ("b", "ab")])
+    >>> found = migrate_model(fitted, compare(old, new, table, propose=False))
+    >>> found.counts, found.model.predict(np.eye(3)).tolist()
+    ({'kept': 1, 'merged': 1}, ['ab', 'ab', 'c'])
+    """
+    inner = model.estimator
+    if type(inner).__name__ not in MODELS or not isinstance(inner, LinearTaxonomyClassifier):
+        raise ParameterError(
+            f"{type(inner).__name__} has no weights of single labels to carry over; train it on migrated documents. "
+            f"Models that can be migrated: {', '.join(MODELS)}."
+        )
+    if (documents is None) != (labels is None):
+        raise ParameterError("Give documents with their labels, or neither.")
+    notes: list[str] = list(revision.assumptions)
+    X = Y = None
+    if documents is not None:
+        if not isinstance(inner, (RecursiveModel, OneVsRestSVM, OneVsRestLogistic)):
+            raise ParameterError(
+                f"{type(inner).__name__} cannot be solved again for some labels only; leave out the documents, or "
+                "train it on them."
+            )
+        X = model.matrix(documents)
+        Y = check_labels(labels, revision.new, X.shape[0])[0]
+    origins, lost = _origins(inner, revision, Y, _texts_of(model, revision.new, []))
+    if not origins:
+        raise DataError("No label of the model has a node in the new version.")
+    start = _carried(model, inner, revision, origins, notes)
+    before = after = None
+    if X is not None and Y is not None:
+        if evaluate:
+            test = np.random.default_rng(random_state).permutation(X.shape[0])[: X.shape[0] // _HELD_OUT]
+            rest = np.setdiff1d(np.arange(X.shape[0]), test)
+            trial = _with_weights(
+                inner, revision.new, origins, *_refitted(inner, revision.new, origins, start, X[rest], Y[rest])
+            )
+            before, after = inner.answers(X[test]), trial.answers(X[test])
+            origins = _measured(origins, inner.taxonomy_, revision.new, before, after, Y[test])
+        start = _refitted(inner, revision.new, origins, start, X, Y)
+        origins = [_marked(origin, Y, revision.new) for origin in origins]
+    migrated = _with_weights(inner, revision.new, origins, *start)
+    return MigratedModel(_as_given(model, migrated, notes), origins, lost, notes)
+
+
+# -- where weights come from -------------------------------------------------------------------------------------------
+
+
+def _origins(
+    inner: LinearTaxonomyClassifier, revision: Diff, Y: CSR | None, texts: CSR | None
+) -> tuple[list[NodeOrigin], list[str]]:
+    """Origins of the new labels, and old labels that have none."""
+    old_labels = [str(name) for name in inner.taxonomy_.names[inner.nodes_]]
+    targets = revision.correspondence.targets
+    sources: dict[str, list[str]] = {}
+    for name in old_labels:
+        for target in targets.get(name, ()):
+            sources.setdefault(target, []).append(name)
+    if Y is not None:
+        for node in np.unique(Y.indices).tolist():
+            sources.setdefault(str(revision.new.names[node]), [])
+    if texts is not None:  # nodes that are new can be answered by their texts
+        for name in map(str, revision.new.names):
+            known = revision.new.index(name)
+            named = texts.indptr[known] < texts.indptr[known + 1]
+            if named and revision.new.is_leaf[known] and name not in revision.correspondence.sources:
+                sources.setdefault(name, [])
+    found = []
+    for name in sorted(sources, key=revision.new.index):
+        own = tuple(sources[name])
+        several = any(len(targets[source]) > 1 for source in own)
+        kind = "new" if not own else "merged" if len(own) > 1 else "part" if several else "kept"
+        found.append(NodeOrigin(name, kind, own))
+    return found, [name for name in old_labels if not targets.get(name)]
+
+
+def _texts_of(model: Any, taxonomy: Taxonomy, notes: list[str]) -> CSR | None:
+    """Texts of nodes in the features of the model, where it has features of texts."""
+    features = getattr(model, "features_", None)
+    if features is None or not hasattr(features, "weights_") or not hasattr(features, "kinds_"):
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return label_features(features, taxonomy)
+    except DataError as error:
+        notes.append(f"Label texts are not used: {error}")
+        return None
+
+
+def _carried(
+    model: Any, inner: LinearTaxonomyClassifier, revision: Diff, origins: list[NodeOrigin], notes: list[str]
+) -> tuple[FloatArray, FloatArray]:
+    """Weights (n_features x n_labels) and intercepts before any document of the new version is seen."""
+    coef = inner.coef_
+    W_old = np.asarray(coef.toarray() if is_sparse(coef) else coef)
+    place = {str(name): i for i, name in enumerate(inner.taxonomy_.names[inner.nodes_])}
+    counts = getattr(inner, "n_documents_", None)
+    size = np.ones(len(place)) if counts is None else np.maximum(np.asarray(counts, dtype=np.float64), 1.0)
+    T = _texts_of(model, revision.new, notes)
+    gain = 0.0 if T is None else _gain(W_old, _texts_of(model, inner.taxonomy_, notes), inner.nodes_)
+    W = np.zeros((W_old.shape[1], len(origins)), dtype=W_old.dtype)
+    b = np.zeros(len(origins), dtype=inner.intercept_.dtype)
+    for i, origin in enumerate(origins):
+        rows = [place[name] for name in origin.sources]
+        share = size[rows] / size[rows].sum() if rows else np.empty(0)
+        if rows:
+            W[:, i], b[i] = share @ W_old[rows], share @ inner.intercept_[rows]
+    known = [i for i, origin in enumerate(origins) if origin.sources]
+    numbers = np.array([revision.new.index(origin.node) for origin in origins])
+    for i, origin in enumerate(origins):
+        if not origin.sources:
+            near = _relatives(revision.new, int(numbers[i]), numbers, known)
+            W[:, i], b[i] = W[:, near].mean(axis=1), b[near].mean()
+    if T is not None and gain > 0:
+        for i, origin in enumerate(origins):
+            if origin.kind in ("part", "new"):
+                own = T[[numbers[i]]].toarray()[0]
+                if origin.kind == "part":
+                    parts = [revision.new.index(name) for name in revision.correspondence.targets[origin.sources[0]]]
+                    own = own - np.asarray(T[parts].mean(axis=0)).ravel()
+                W[:, i] += gain * own
+    return W, b
+
+
+def _gain(W: FloatArray, T: CSR | None, nodes: IntArray) -> float:
+    """How much of their label texts the weights of nodes have, beyond the mean of all nodes."""
+    if T is None:
+        return 0.0
+    own = T[nodes]
+    away = W - W.mean(axis=0)
+    total = float(own.multiply(own).sum())
+    return float(own.multiply(away).sum()) / total if total else 0.0
+
+
+def _relatives(taxonomy: Taxonomy, node: int, numbers: IntArray, known: list[int]) -> list[int]:
+    """Labels with weights below the nearest node above that has some; all of them where there is none."""
+    above = [int(v) for v in taxonomy.ancestors(node) if v != node]
+    for parent in sorted(above, key=lambda v: -int(taxonomy.depth[v])):
+        below = set(taxonomy.descendants(parent).tolist())
+        near = [i for i in known if int(numbers[i]) in below]
+        if near:
+            return near
+    return known
+
+
+# -- documents ---------------------------------------------------------------------------------------------------------
+
+
+def _refitted(
+    inner: LinearTaxonomyClassifier,
+    taxonomy: Taxonomy,
+    origins: list[NodeOrigin],
+    start: tuple[FloatArray, FloatArray],
+    X: Matrix,
+    Y: CSR,
+) -> tuple[FloatArray, FloatArray]:
+    """The labels that were not kept and have documents, solved again."""
+    nodes = np.array([taxonomy.index(origin.node) for origin in origins])
+    counts = np.bincount(Y.indices, minlength=taxonomy.n_nodes)
+    changed = [i for i, o in enumerate(origins) if o.kind != "kept" and 0 < counts[nodes[i]] < Y.shape[0]]
+    W, b = start[0].copy(), start[1].copy()
+    if not changed:
+        return W, b
+    centres = np.zeros((len(changed), X.shape[1]), dtype=np.float32)
+    if isinstance(inner, RecursiveModel):
+        links = links_of(taxonomy, nodes.astype(np.int32), **inner._link_options)
+        shares: dict[tuple[int, ...], FloatArray] = {}
+        for row, i in enumerate(changed):
+            node = int(nodes[i])
+            key = (node,) if node in links.node else tuple(taxonomy.parents(node).tolist())
+            if key not in shares:
+                shares[key] = node_shares(links, taxonomy, node)
+            centres[row] = W @ shares[key]
+    solved = _solved(inner, X, Y[:, nodes[changed]], centres)
+    W[:, changed], b[changed] = solved
+    return W, b
+
+
+def _solved(inner: Any, X: Matrix, Y: CSR, centres: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Every label alone, pulled towards its centre: min 1/2 |w - centre|^2 + C sum of losses."""
+    n = Y.shape[1]
+    flat = Taxonomy.flat([f"{i:09}" for i in range(n)])
+    order = np.array([flat.index(f"{i:09}") for i in range(n)])
+    given = {name: getattr(inner, name) for name in ("C", "fit_intercept", "tol", "max_iter", "n_jobs")}
+    if getattr(inner, "class_weight", None) == "balanced":
+        given["class_weight"] = "balanced"
+    smooth = isinstance(inner, (RRLogistic, OneVsRestLogistic))
+    kind: Any = RRLogistic if smooth else RRSVM
+    if not smooth:
+        given["loss"] = inner.loss
+    alone = kind(flat, pull=float("inf"), random_state=0, **given)
+    columns = np.empty(n, dtype=np.int64)
+    columns[order] = np.arange(n)
+    problem = Problem(X, sparse.csr_array(Y[:, columns]), flat, None, LabelCodec("sets"))
+    alone.taxonomy_, alone.codec_, alone.closed_, alone.n_features_in_ = flat, problem.codec, False, X.shape[1]
+    alone._fit_joint(problem, prior=sparse.csr_array(centres[columns]), on_trial=True)
+    place = np.argsort(alone.nodes_)
+    return alone.weights_[:, place][:, order], alone.intercept_[place][order]
+
+
+def _marked(origin: NodeOrigin, Y: CSR, taxonomy: Taxonomy) -> NodeOrigin:
+    n = int((Y.indices == taxonomy.index(origin.node)).sum())
+    return NodeOrigin(
+        origin.node, origin.kind, origin.sources, origin.kind != "kept" and 0 < n < Y.shape[0],
+        origin.before, origin.after, n,
+    )  # fmt: skip
+
+
+def _measured(
+    origins: list[NodeOrigin], old: Taxonomy, new: Taxonomy, before: CSR, after: CSR, gold: CSR
+) -> list[NodeOrigin]:
+    """Origins with F1 before and after, of nodes that the held-out documents have."""
+    first, second, truth = (M.tocsc() for M in (before, after, gold))
+
+    def f1(found: CSR, column: int, node: int) -> float | None:
+        answered = set(found.indices[found.indptr[column] : found.indptr[column + 1]].tolist())
+        right = set(truth.indices[truth.indptr[node] : truth.indptr[node + 1]].tolist())
+        return 2 * len(answered & right) / (len(answered) + len(right)) if right else None
+
+    result = []
+    for origin in origins:
+        node = new.index(origin.node)
+        known = f1(first, old.index(origin.sources[0]), node) if origin.kind == "kept" else None
+        result.append(
+            NodeOrigin(origin.node, origin.kind, origin.sources, False, known, f1(second, node, node), origin.documents)
+        )
+    return result
+
+
+# -- the model ---------------------------------------------------------------------------------------------------------
+
+
+def _with_weights(
+    inner: LinearTaxonomyClassifier, taxonomy: Taxonomy, origins: Sequence[NodeOrigin], W: FloatArray, b: FloatArray
+) -> Any:
+    """A copy of the model over the new taxonomy, without what belongs to the old one."""
+    kept = {name: value for name, value in inner.__dict__.items() if name not in ("_joint", "_prior", "kept_")}
+    result = copy.copy(inner)
+    result.__dict__ = dict(kept)
+    result.drop_calibration()
+    for name in ("base_weights_", "subtrees_", "n_documents_", "label_weights_", "carried_nodes_", "_scorer"):
+        result.__dict__.pop(name, None)
+    codec = inner.codec_
+    kind = "labels" if codec.single_label else "sets"
+    result.codec_ = LabelCodec(kind, "str" if kind == "sets" or codec.dtype != "object" else "object")
+    numbers = np.array([taxonomy.index(origin.node) for origin in origins], dtype=np.int32)
+    order = np.argsort([origin.node for origin in origins]) if kind == "labels" else np.argsort(numbers)
+    result.taxonomy = result.taxonomy_ = taxonomy
+    result.nodes_ = numbers[order]
+    result.weights_ = np.ascontiguousarray(W[:, order])
+    result.intercept_ = np.ascontiguousarray(b[order])
+    if hasattr(result, "answer"):
+        result.answer = "seen"
+    return result
+
+
+def _as_given(model: Any, migrated: Any, notes: list[str]) -> Any:
+    """The model alone, or the pipeline with it."""
+    if model.estimator.calibrator_ is not None:
+        notes.append("The calibration belongs to the old version and was removed; calibrate the model again.")
+    if not isinstance(model, Pipeline):
+        return migrated
+    pipe = copy.copy(model)
+    pipe.__dict__ = dict(model.__dict__)
+    pipe.model_ = migrated
+    if isinstance(model.decoder_, CutOff):
+        notes.append("The learned cut-off belongs to the old version and was removed.")
+        pipe.decoder, pipe.decoder_ = None, None
+    pipe.decoder_comparison_ = None
+    pipe.model = copy.copy(model.model)
+    pipe.model.__dict__ = {**model.model.__dict__, "taxonomy": migrated.taxonomy_}
+    return pipe
