@@ -23,11 +23,12 @@ from linnaeus.decoding import BestLabel, Threshold
 from linnaeus.decoding.base import stacked
 from linnaeus.decoding.probability.coherence import smoothed
 from linnaeus.engine import blocks, rows_that_fit
-from linnaeus.errors import DataError, ParameterError, check_number
+from linnaeus.errors import DataError, ParameterError
 from linnaeus.lexical.words import as_documents, one_document
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.classifier import Classifier
 from linnaeus.models.explaining import MixtureExplanation, best_answer, explain_mixture, one_row
+from linnaeus.models.fitting import check_solver, require_two_classes
 from linnaeus.models.mixed_scores import (
     MixtureWeights,
     SourceScores,
@@ -179,10 +180,7 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_number("C", self.C, above=0)
-        check_number("tol", self.tol, above=0)
-        check_number("max_iter", self.max_iter, least=1, whole=True)
-        check_number("verbose", self.verbose, least=0)
+        check_solver(self)
         learns_closed(self.learn)
         sources = self._sources()
         if not isinstance(sources, list) or not sources:
@@ -220,9 +218,7 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
             self.nodes_ = self.nodes_[self.nodes_ != problem.taxonomy.root]
             if not len(self.nodes_):
                 raise DataError("y has no label but the root, which every document has.")
-        if problem.codec.single_label and len(self.nodes_) < 2:
-            only = problem.taxonomy.names[self.nodes_[0]]
-            raise DataError(f"y has only one class, {only!r}; a classifier needs two.")
+        require_two_classes(problem, self.nodes_)
         sources = self._prepared(problem.taxonomy)
         held, fitted = self._ready
         if held is None:

@@ -14,8 +14,11 @@ from linnaeus.cli.console import JsonOption, note, note_columns, print_json, pri
 from linnaeus.errors import DataError, ParameterError, check_choice
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from linnaeus.data import Dataset
-    from linnaeus.pipeline import Pipeline
+    from linnaeus.pipeline import Pipeline, Transformer
+    from linnaeus.taxonomy import Taxonomy
 
 __all__ = ["train"]
 
@@ -163,6 +166,28 @@ class FeatureOptions(options.Group):
     ] = None
     min_df: Annotated[int | None, _features("--min-df", help="Leave out terms of fewer documents (2).")] = None
 
+    def make(
+        self,
+        documents: Dataset,
+        reading: options.TrainingReading,
+        taxonomy: Taxonomy,
+        terms: Mapping[str, Any],
+        model: Mapping[str, Any],
+    ) -> Transformer | None:
+        """The features of these options; see `training.make_features`."""
+        return training.make_features(
+            documents,
+            reading,
+            weighting=self.weighting,
+            min_df=self.min_df,
+            named=self.features,
+            embedding=self.embedding,
+            embedding_texts=self.embedding_texts or (),
+            taxonomy=taxonomy,
+            terms=terms,
+            model=model,
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class AfterOptions(options.Group):
@@ -266,8 +291,6 @@ def train(
     2 wrong usage, or too small a --max-memory; 130 stopped by Ctrl-C (with --checkpoint the same command continues).
     """
     from linnaeus import store
-    from linnaeus.cli.documents import feature_0_share
-    from linnaeus.data.splits import sketch
     from linnaeus.pipeline import Pipeline
 
     after.check()
@@ -285,12 +308,7 @@ def train(
     documents = reading.read(data, given)
     note_columns(documents)
     documents, y, tax = training.labels_of(documents, given or documents.taxonomy, checks, reading)
-    held_out = None if after.test is None else reading.read([after.test], tax)
-    if held_out is not None and held_out.labels is None:
-        raise DataError(f"{after.test} has no labels to measure with; name their column with --labels.")
-    gold: training.Labels = (
-        [] if held_out is None else held_out.labels or []
-    )  # unknown ones count as missed, as in `evaluate`
+    held_out, gold = _test_documents(after, reading, tax)
     if after.test_size:
         documents, y, held_out, gold = training.hold_out(documents, y, after.test_size, run.seed)
     analysing = {"analyzer": terms["analyzer"]} if "analyzer" in terms else {}
@@ -306,22 +324,8 @@ def train(
             [features.option(name) for name in features.given()]
             + [words.option(name) for name in words.given() if name != "analyser"],
         )
-    vectors = (
-        None
-        if as_read
-        else training.make_features(
-            documents,
-            reading,
-            weighting=features.weighting,
-            min_df=features.min_df,
-            named=features.features,
-            embedding=features.embedding,
-            embedding_texts=features.embedding_texts or (),
-            taxonomy=tax,
-            terms=terms,
-            model={"n_jobs": run.n_jobs, "random_state": run.seed} if made is None else made.get_params(),
-        )
-    )
+    used = {"n_jobs": run.n_jobs, "random_state": run.seed} if made is None else made.get_params()
+    vectors = None if as_read else features.make(documents, reading, tax, terms, used)
     start, report = time.perf_counter(), None
     training.note_parts(documents, reading.split)
     if wanted is not None:
@@ -337,15 +341,7 @@ def train(
             note(f"{len(documents):,} documents, {tax}; training {type(made).__name__}{tuned} ...")
         training.advise(made, decoder, tax, y)
         pipe.fit(documents.documents, y, feature_names=documents.feature_names)
-    about: dict[str, object] = {
-        "documents": len(documents),
-        "language": taxonomy.language,
-        "document_sketch": sketch(documents),
-        "labels": [] if reading.labels_file is not None else list(documents.columns.get("labels", ())),
-        "id": next(iter(documents.columns.get("id", ())), None),
-        "text": list(documents.columns.get("text", ())),
-        "feature_0_share": feature_0_share(documents),
-    }
+    about = _about(documents, taxonomy, reading)
     result = training.summary(pipe, documents, time.perf_counter() - start)
     if report is not None:
         result["search"] = report.to_dict()
@@ -376,6 +372,36 @@ def train(
     if least is None and result["model_bytes"] > _LARGE and hasattr(pipe.model_, "prune"):
         megabytes = result["model_bytes"] / 1e6
         note(f"note: the model takes {megabytes:,.0f} MB; --prune auto drops the weights that hardly matter")
+
+
+def _test_documents(
+    after: AfterOptions, reading: options.TrainingReading, taxonomy: Taxonomy
+) -> tuple[Dataset | None, training.Labels]:
+    """The documents of --test and their labels, if there are any; unknown labels count as missed, as in `evaluate`."""
+    if after.test is None:
+        return None, []
+    held_out = reading.read([after.test], taxonomy)
+    if held_out.labels is None:
+        raise DataError(f"{after.test} has no labels to measure with; name their column with --labels.")
+    return held_out, held_out.labels
+
+
+def _about(
+    documents: Dataset, taxonomy: options.OptionalTaxonomy, reading: options.TrainingReading
+) -> dict[str, object]:
+    """What a saved model remembers of the documents that it was trained on."""
+    from linnaeus.cli.documents import feature_0_share
+    from linnaeus.data.splits import sketch
+
+    return {
+        "documents": len(documents),
+        "language": taxonomy.language,
+        "document_sketch": sketch(documents),
+        "labels": [] if reading.labels_file is not None else list(documents.columns.get("labels", ())),
+        "id": next(iter(documents.columns.get("id", ())), None),
+        "text": list(documents.columns.get("text", ())),
+        "feature_0_share": feature_0_share(documents),
+    }
 
 
 def _train_without_documents(

@@ -146,18 +146,17 @@ def make_features(
     ``terms`` are parameters of `options.AnalyserOptions`. A ``model`` (its parameters) with a kernel on sequences takes
     them as they are. An ``embedding`` of own vectors learns from texts of the taxonomy and of ``embedding_texts`` too.
     """
-    from linnaeus.features.embedding import OWN, node_texts
     from linnaeus.features.named import (
         default_features,
-        embedded_text,
         hashed_text,
         is_hashed,
         is_kernel_map,
         kernel_map,
         string_features,
     )
-    from linnaeus.features.word_vectors import open_vectors
 
+    seed = model.get("random_state")
+    seed = seed if isinstance(seed, int) else 0
     if embedding is not None:
         if documents.kind != "text" or named is not None:
             raise ParameterError(
@@ -166,29 +165,14 @@ def make_features(
                 else f"Give --embedding or --features {named}, not both."
             )
         usual = make_features(documents, reading, weighting=weighting, min_df=min_df, terms=terms, model=model)
-        seed = model.get("random_state")
-        made = embedded_text(
-            embedding,
-            usual,
-            texts=[
-                *(() if taxonomy is None else node_texts(taxonomy)),
-                *_texts_of(embedding_texts, reading),
-            ],
-            random_state=seed if isinstance(seed, int) else 0,
-        )
-        if made.embedding != OWN:
-            if embedding_texts:
-                raise ParameterError(f"--embedding-texts does nothing for {made.embedding}: its vectors are given.")
-            open_vectors(made.embedding)  # what is missing or damaged is said before documents are read again
-        return made
+        return _embedded(embedding, usual, taxonomy, embedding_texts, reading, seed)
     if embedding_texts:
         raise ParameterError("--embedding-texts does nothing without --embedding own.")
     if named is not None and is_kernel_map(named):
         usual = make_features(documents, reading, weighting=weighting, min_df=min_df, terms=terms, model=model)
         if documents.kind == "sequence" and usual is None:
             raise ParameterError(f"--features {named}: the kernel of the model takes sequences as they are; give one.")
-        seed = model.get("random_state")
-        return kernel_map(named, usual, random_state=seed if isinstance(seed, int) else 0)
+        return kernel_map(named, usual, random_state=seed)
     if named is not None and is_hashed(named):
         if documents.kind != "text" or weighting is not None or min_df is not None:
             what = f"takes texts, and {documents.source} holds {documents.kind} documents"
@@ -220,6 +204,28 @@ def make_features(
         option = {"fields": "--text", "min_df": "--min-df", **TERM_OPTIONS}.get(useless[0], f"--{useless[0]}")
         raise ParameterError(f"{option} does nothing for {documents.kind} documents, as in {documents.source}.")
     return default_features(documents.kind, **given)
+
+
+def _embedded(
+    embedding: str,
+    usual: Transformer | None,
+    taxonomy: Taxonomy | None,
+    files: Sequence[str],
+    reading: Reading,
+    seed: int,
+) -> Transformer:
+    """Vectors of words beside the usual features; own ones learn from texts of files and of the taxonomy too."""
+    from linnaeus.features.embedding import OWN, node_texts
+    from linnaeus.features.named import embedded_text
+    from linnaeus.features.word_vectors import open_vectors
+
+    known = () if taxonomy is None else node_texts(taxonomy)
+    made = embedded_text(embedding, usual, texts=[*known, *_texts_of(files, reading)], random_state=seed)
+    if made.embedding != OWN:
+        if files:
+            raise ParameterError(f"--embedding-texts does nothing for {made.embedding}: its vectors are given.")
+        open_vectors(made.embedding)  # what is missing or damaged is said before documents are read again
+    return made
 
 
 def _texts_of(files: Sequence[str], reading: Reading) -> list[str]:

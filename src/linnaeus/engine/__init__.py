@@ -30,24 +30,13 @@ from linnaeus.errors import ParameterError, check_number, nearest
 from linnaeus.typing import Engine, R, S, T
 
 __all__ = [
-    "Clock",
-    "Forecast",
     "GPUEngine",
     "RayEngine",
     "SerialEngine",
     "ThreadEngine",
-    "available_memory",
-    "blocks",
-    "format_bytes",
-    "format_seconds",
     "get_engine",
     "local_engine",
     "n_workers",
-    "own_memory",
-    "parse_bytes",
-    "parse_seconds",
-    "plan_memory",
-    "rows_that_fit",
     "single_blas_thread",
 ]
 

@@ -16,13 +16,17 @@ from __future__ import annotations
 import numbers
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
 
 from linnaeus.errors import DataError, ParameterError, nearest
 from linnaeus.typing import Array, IntArray, ObjectArray
 
 __all__ = [
+    "DocumentTransformer",
     "check_fields",
     "columns_of",
     "field_of",
@@ -30,6 +34,7 @@ __all__ = [
     "is_missing",
     "one_field",
     "packed",
+    "plain_parameters",
     "texts_of",
     "unpacked",
     "values_of",
@@ -196,6 +201,44 @@ def _shown(value: object) -> str:
     """A value for a message, shortened."""
     text = repr(value)
     return f"{type(value).__name__} {text if len(text) <= 40 else text[:37] + '...'}"
+
+
+class DocumentTransformer(TransformerMixin, BaseEstimator):
+    """Base of features that are made of documents instead of matrices."""
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+
+def plain_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of features of words, as values that model folders can hold.
+
+    Parameters
+    ----------
+    parameters : dict
+        What ``get_params`` returns.
+
+    Returns
+    -------
+    dict
+        The same with names of types and lists.
+
+    Examples
+    --------
+    >>> given = {"dtype": np.float32, "fields": ("title",), "categorical": None, "ngram_range": (1, 2)}
+    >>> plain_parameters({**given, "stop_words": {"the", "a"}})["stop_words"]
+    ['a', 'the']
+    """
+    plain = {**parameters, "dtype": np.dtype(parameters["dtype"]).name, "ngram_range": list(parameters["ngram_range"])}
+    for name in ("fields", "categorical"):
+        value = plain[name]
+        plain[name] = dict(value) if isinstance(value, Mapping) else value if value is None else list(value)
+    if plain["stop_words"] is not None and not isinstance(plain["stop_words"], str):
+        plain["stop_words"] = sorted(plain["stop_words"])
+    return plain
 
 
 def packed(terms: Iterable[str]) -> tuple[Array, IntArray]:

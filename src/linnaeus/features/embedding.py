@@ -24,14 +24,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.utils import Tags
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.errors import ParameterError, check_number
 from linnaeus.features.analysis import Analyser
 from linnaeus.features.block_weight import Block, held_out_weight
-from linnaeus.features.documents import columns_of, field_of, texts_of
+from linnaeus.features.documents import DocumentTransformer, columns_of, field_of, texts_of
 from linnaeus.features.named import default_features
 from linnaeus.features.text import TextFeatures
 from linnaeus.features.text_encoder import TextEncoder
@@ -49,7 +48,7 @@ _LEARNED_FROM = 50_000  # documents that own vectors are learned from, at most
 _MOST_TEXTS, _LONGEST_TEXT = 200_000, 10_000  # of a taxonomy, and characters of each
 
 
-class EmbeddedText(TransformerMixin, BaseEstimator):
+class EmbeddedText(DocumentTransformer):
     """Texts as weighted terms and, beside them, the mean of the vectors of their words.
 
     Parameters
@@ -383,12 +382,6 @@ class EmbeddedText(TransformerMixin, BaseEstimator):
         made.mean_ = np.asarray(arrays["mean"])
         made.idf_ = np.asarray(arrays["idf"]) if "idf" in arrays else None
         return made
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.two_d_array = False
-        return tags
 
 
 _PARAMETERS = ("embedding", "weight", "dimension", "max_terms", "keep", "random_state")

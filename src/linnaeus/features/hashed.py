@@ -18,18 +18,19 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.utils import Tags
 
 from linnaeus.errors import ParameterError, check_choice, check_number
 from linnaeus.features.analysis import WORD, Analyser, shown, surfaces_of
 from linnaeus.features.documents import (
+    DocumentTransformer,
     check_fields,
     columns_of,
     field_of,
     field_weights,
     packed,
+    plain_parameters,
     texts_of,
     unpacked,
     values_of,
@@ -43,7 +44,7 @@ _NAMES = 3  # terms of one column that are shown
 Pairs = list[tuple[str, float]]
 
 
-class HashedText(TransformerMixin, BaseEstimator):
+class HashedText(DocumentTransformer):
     """Documents (strings, fields by name, records, or a data frame) to a sparse matrix of hashed terms.
 
     Parameters
@@ -318,16 +319,13 @@ class HashedText(TransformerMixin, BaseEstimator):
 
     def state(self) -> tuple[dict[str, object], dict[str, Array]]:
         """Parameters, fields and names, as plain values and arrays: (values, arrays)."""
-        parameters = self.get_params(deep=False)
-        parameters["dtype"] = np.dtype(self.dtype).name
-        for name in ("fields", "categorical"):
-            value = parameters[name]
-            parameters[name] = dict(value) if isinstance(value, Mapping) else value if value is None else list(value)
-        parameters["ngram_range"] = list(self.ngram_range)
-        if self.stop_words is not None and not isinstance(self.stop_words, str):
-            parameters["stop_words"] = sorted(self.stop_words)
+        parameters = plain_parameters(self.get_params(deep=False))
         kept = self.terms_.most_common(self.max_names)
-        values = {"parameters": parameters, "weights": dict(self.weights_), "kinds": dict(self.kinds_)}
+        values: dict[str, object] = {
+            "parameters": parameters,
+            "weights": dict(self.weights_),
+            "kinds": dict(self.kinds_),
+        }
         terms, offsets = packed(term for term, _ in kept)
         counts = np.array([count for _, count in kept], dtype=np.int64)
         return values, {"terms": terms, "offsets": offsets, "counts": counts}
@@ -351,8 +349,6 @@ class HashedText(TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.two_d_array = False
         tags.requires_fit = False
         return tags
 

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.engine import get_engine
 from linnaeus.errors import DataError, check_number
+from linnaeus.features.documents import DocumentTransformer
 from linnaeus.features.sequences import Alphabet, Sequences, encode
 from linnaeus.features.string_kernel import (
     PieceMap,
@@ -76,7 +75,7 @@ class SpectrumKernel(StringKernel):
         return self._pieces().squared_norms(A, engine)
 
 
-class SpectrumFeatures(TransformerMixin, BaseEstimator):
+class SpectrumFeatures(DocumentTransformer):
     """Sequences to sparse counts of substrings, whole or with gaps, for linear models.
 
     Rows of the training sequences have the inner products of `SpectrumKernel`, or with ``max_gap`` of
@@ -243,9 +242,3 @@ class SpectrumFeatures(TransformerMixin, BaseEstimator):
         made.vocabulary_ = Vocabulary(np.asarray(arrays["letters"]), numbers)
         made.names_ = {int(code): name for code, name in values["names"].items()}
         return made
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.two_d_array = False
-        return tags

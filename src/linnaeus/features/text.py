@@ -30,19 +30,19 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.errors import DataError, ParameterError, check_number
 from linnaeus.features.analysis import WORD, Analyser, shown, surfaces_of
 from linnaeus.features.documents import (
+    DocumentTransformer,
     check_fields,
     columns_of,
     field_of,
     field_weights,
     packed,
+    plain_parameters,
     texts_of,
     unpacked,
     values_of,
@@ -120,7 +120,7 @@ def _read(path: Path) -> Iterator[tuple[str, int]]:
 _COMPARED = 100  # words whose stems are compared with those of the training
 
 
-class TextFeatures(TransformerMixin, BaseEstimator):
+class TextFeatures(DocumentTransformer):
     """Documents (strings, fields by name, records, or a data frame) to a sparse matrix of weighted terms.
 
     Parameters
@@ -448,15 +448,12 @@ class TextFeatures(TransformerMixin, BaseEstimator):
     def state(self) -> tuple[dict[str, object], dict[str, Array]]:
         """Everything `transform` needs, as plain values and arrays: (values, arrays)."""
         check_is_fitted(self, "vocabulary_")
-        parameters = self.get_params(deep=False)
-        parameters["dtype"] = np.dtype(self.dtype).name
-        for name in ("fields", "categorical"):
-            value = parameters[name]
-            parameters[name] = dict(value) if isinstance(value, Mapping) else value if value is None else list(value)
-        parameters["ngram_range"] = list(self.ngram_range)
-        if self.stop_words is not None and not isinstance(self.stop_words, str):
-            parameters["stop_words"] = sorted(self.stop_words)
-        values = {"parameters": parameters, "weights": dict(self.weights_), "kinds": dict(self.kinds_)}
+        parameters = plain_parameters(self.get_params(deep=False))
+        values: dict[str, object] = {
+            "parameters": parameters,
+            "weights": dict(self.weights_),
+            "kinds": dict(self.kinds_),
+        }
         arrays: dict[str, Array] = {}
         for i, name in enumerate([*self.weights_, *self.kinds_]):
             arrays[f"terms{i}"], arrays[f"offsets{i}"] = packed(self.vocabulary_[name])
@@ -491,12 +488,6 @@ class TextFeatures(TransformerMixin, BaseEstimator):
             bases = unpacked(arrays["bases"], arrays["base_offsets"])
             model.surfaces_ = dict(zip(bases, unpacked(arrays["surfaces"], arrays["surface_offsets"]), strict=True))
         return model
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.two_d_array = False
-        return tags
 
 
 class _BatchCounts:

@@ -48,6 +48,7 @@ __all__ = [
     "begin_stream",
     "check_class_weight",
     "check_seed",
+    "check_solver",
     "check_training",
     "document_weights",
     "engine_within_memory",
@@ -69,15 +70,39 @@ _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 # -- parameters --------------------------------------------------------------------------------------------------------
 
 
-class Trained(Protocol):
-    """Parameters that most trained models have."""
+class Solved(Protocol):
+    """Parameters of a solver."""
 
     C: float
     tol: float
     max_iter: int
     verbose: int
+
+
+class Trained(Solved, Protocol):
+    """Parameters that most trained models have."""
+
     fit_intercept: bool
     random_state: Seed
+
+
+def check_solver(model: Solved) -> None:
+    """Validate C, tol, max_iter and verbose.
+
+    Parameters
+    ----------
+    model : object
+        Anything with these attributes.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> check_solver(SimpleNamespace(C=1.0, tol=1e-3, max_iter=10, verbose=0))
+    """
+    check_number("C", model.C, above=0)
+    check_number("tol", model.tol, above=0)
+    check_number("max_iter", model.max_iter, least=1, whole=True)
+    check_number("verbose", model.verbose, least=0)
 
 
 def check_training(model: Trained) -> None:
@@ -97,10 +122,7 @@ def check_training(model: Trained) -> None:
     Traceback (most recent call last):
     linnaeus.errors.ParameterError: C=-1; expected a number above 0.
     """
-    check_number("C", model.C, above=0)
-    check_number("tol", model.tol, above=0)
-    check_number("max_iter", model.max_iter, least=1, whole=True)
-    check_number("verbose", model.verbose, least=0)
+    check_solver(model)
     if model.fit_intercept not in (True, False):
         raise ParameterError(f"fit_intercept={model.fit_intercept!r}; expected True or False.")
     check_seed(model.random_state)

@@ -10,7 +10,7 @@ from linnaeus.errors import ParameterError
 from linnaeus.models.kernels import Linear
 from linnaeus.models.ranking import updates
 from linnaeus.models.ranking.updates import FeatureSource, GramSource, kernel_scores, stacked
-from linnaeus.models.structured.documents import with_constant
+from linnaeus.models.solvers.rows import with_constant
 
 X = np.array([[1.0, 0, 2], [0, 3, 0], [1, 0, 2], [0, 0, 0]])
 LABELS = sparse.csr_array(np.eye(4, 2, dtype=np.int8))
@@ -63,7 +63,7 @@ def test_documents_are_joined_in_their_kind() -> None:
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_the_constant_is_the_last_feature(form) -> None:
-    found = with_constant(form(X))
+    found = with_constant(form(X), 1.0)
     found = found.toarray() if sparse.issparse(found) else found
     np.testing.assert_array_equal(found, np.hstack([X, np.ones((4, 1))]))
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from linnaeus.engine import get_engine
-from linnaeus.models.recursive import inner as inner_module
 from linnaeus.models.recursive import network as network_module
-from linnaeus.models.recursive.inner import InnerWeights
+from linnaeus.models.recursive import solver as inner_module
+from linnaeus.models.recursive.solver import InnerWeights
 from linnaeus.models.solvers.dual_cd import PANEL
 from tests.models.recursive.oracles import KINDS, Setup, links_matrix, random_case, set_up
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from linnaeus.models.solvers.binary import binary_footprint, prepare_training
+from linnaeus.models.solvers.dual_cd import binary_footprint, prepare_training
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])

@@ -49,6 +49,7 @@ from linnaeus.engine import Clock, get_engine, single_blas_thread
 from linnaeus.errors import DataError, ParameterError, check_choice, check_number
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.bayes.modes import SoftmaxLikelihood, find_mode
+from linnaeus.models.fitting import require_two_classes
 from linnaeus.models.label_tree import LabelTree, label_tree
 from linnaeus.models.solvers.rows import with_constant
 from linnaeus.progress import progress
@@ -435,9 +436,7 @@ class CorrMNL(TaxonomyClassifier):
                 f"CorrMNL learns exactly one label per document, but document {document} has {sizes[document]}; "
                 "HBLR and RRLogistic learn label sets."
             )
-        if len(self.nodes_) < 2:
-            only = problem.taxonomy.names[self.nodes_[0]]
-            raise DataError(f"y has only one class, {only!r}; a classifier needs two.")
+        require_two_classes(problem, self.nodes_, one_label_each=True)
         tree = label_tree(problem.taxonomy, self.nodes_, parents=self.parents)
         names = np.array([str(problem.taxonomy.names[v]) if v >= 0 else "" for v in tree.node])
         tree = tree.ordered_by(names)  # the same draws for the same names, however nodes are numbered

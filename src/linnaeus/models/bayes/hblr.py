@@ -43,6 +43,7 @@ from linnaeus.models.bayes.precisions import (
 )
 from linnaeus.models.bayes.stages import InTurn, Posterior, Stage, Together, fits, maximise
 from linnaeus.models.bayes.variational import Variational, infer
+from linnaeus.models.fitting import require_two_classes
 from linnaeus.models.label_tree import LabelTree, label_tree
 from linnaeus.models.linear import LinearTaxonomyClassifier
 from linnaeus.models.solvers.rows import with_constant
@@ -298,9 +299,7 @@ class HBLR(LinearTaxonomyClassifier):
         self._take(posterior, problem.X)
 
     def _likelihood_for(self, problem: Problem, Y: CSR) -> str:
-        if problem.codec.single_label and len(self.nodes_) < 2:
-            only = problem.taxonomy.names[self.nodes_[0]]
-            raise DataError(f"y has only one class, {only!r}; a classifier needs two.")
+        require_two_classes(problem, self.nodes_)
         sizes = np.diff(Y.indptr)
         if self.likelihood == "softmax" and (sizes != 1).any():
             document = int(np.flatnonzero(sizes != 1)[0])

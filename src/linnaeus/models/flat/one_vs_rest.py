@@ -66,7 +66,7 @@ from linnaeus.models.linear import (
     pruned,
 )
 from linnaeus.models.solvers import cg
-from linnaeus.models.solvers.binary import BinaryTraining, binary_footprint, prepare_training, solve_columns
+from linnaeus.models.solvers.dual_cd import BinaryTraining, binary_footprint, prepare_training, solve_columns
 from linnaeus.models.solvers.rows import BlockSolution
 from linnaeus.progress import note, progress
 from linnaeus.taxonomy import Taxonomy

@@ -191,7 +191,7 @@ def _held_here(token: str) -> _Held:
 
 @dataclass(frozen=True)
 class DeviceTraining:
-    """Documents, the bound c_i of every document, the loss and when to stop; see `solvers.binary.BinaryTraining`."""
+    """Documents, the bound c_i of every document, the loss and when to stop; see `solvers.dual_cd.BinaryTraining`."""
 
     X: Matrix
     bound: FloatArray

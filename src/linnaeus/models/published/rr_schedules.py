@@ -34,10 +34,9 @@ import numpy as np
 import numpy.typing as npt
 
 from linnaeus.errors import ParameterError
-from linnaeus.models.recursive.inner import InnerWeights
 from linnaeus.models.recursive.leaves import LeafBlock, visit_block
 from linnaeus.models.recursive.network import Links, Network, leaf_order, make_network, with_leaf_order
-from linnaeus.models.recursive.solver import JointSolver
+from linnaeus.models.recursive.solver import InnerWeights, JointSolver
 from linnaeus.models.solvers.dual_cd import PANEL
 from linnaeus.taxonomy.closure import row_numbers
 from linnaeus.typing import CSR, Engine, FloatArray, IntArray

@@ -36,7 +36,7 @@ from linnaeus.models.ranking.updates import (
     stacked,
     visit,
 )
-from linnaeus.models.structured.documents import with_constant
+from linnaeus.models.solvers.rows import with_constant
 from linnaeus.progress import progress
 from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
 
@@ -121,7 +121,7 @@ class OnlineRanker(LinearOrKernel):
 
     def _source(self, X: Matrix, labels: CSR, weight: FloatArray) -> DocumentSource:
         if self._linear:
-            return FeatureSource(with_constant(X) if self.fit_intercept else X, labels, weight)
+            return FeatureSource(with_constant(X, float(self.fit_intercept)), labels, weight)
         return GramSource(self.kernel_, X, labels, weight)
 
     def _train(self, source: DocumentSource) -> tuple[AttributeWeights, RankerOutcome]:
@@ -165,7 +165,7 @@ class OnlineRanker(LinearOrKernel):
             answer = self._train(self._source(X[train], labels[train], weight[train]))[0].answer
             if not self._linear:
                 return kernel_scores(self.kernel_(X[test], X[train]), answer, L)
-            rows = with_constant(X[test]) if self.fit_intercept else X[test]
+            rows = with_constant(X[test], float(self.fit_intercept))
             return np.ascontiguousarray((L @ (rows @ answer).T).T)
 
         return set_size_decoder(self.set_size, Y, problem.taxonomy, self.nodes_, scores).to_dict()

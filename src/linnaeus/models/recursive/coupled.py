@@ -38,7 +38,6 @@ import numpy.typing as npt
 
 from linnaeus._kernels import dispatch
 from linnaeus.engine import Clock
-from linnaeus.models.recursive.inner import entries_at
 from linnaeus.models.recursive.leaves import (
     DenseLeaves,
     LeafBlock,
@@ -48,7 +47,7 @@ from linnaeus.models.recursive.leaves import (
     kernel_labels_of,
 )
 from linnaeus.models.recursive.network import Network
-from linnaeus.models.recursive.solver import JointSolver
+from linnaeus.models.recursive.solver import JointSolver, entries_at
 from linnaeus.models.solvers.cg import Direction, NewtonBlock, Which, conjugate_gradients, step_length, whole_dot
 from linnaeus.models.solvers.dual_cd import LOSSES, PANEL
 from linnaeus.models.solvers.rows import aligned_zeros

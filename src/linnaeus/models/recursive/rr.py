@@ -42,7 +42,6 @@ from linnaeus.models.fitting import (
 from linnaeus.models.label_priors import LabelTextExplanation, check_label_features
 from linnaeus.models.linear import MERGE_BYTES, LinearTaxonomyClassifier, OnDisk, block_arrays
 from linnaeus.models.recursive.coupled import CoupledLeaves, CoupledSolver, fits_coupled, newton_start
-from linnaeus.models.recursive.inner import InnerWeights
 from linnaeus.models.recursive.leaves import (
     DenseLeaves,
     LeafBlock,
@@ -61,7 +60,7 @@ from linnaeus.models.recursive.network import (
     node_shares,
     reduce_links,
 )
-from linnaeus.models.recursive.solver import JointSolver, fits_newton, joint_forecast, shared_start
+from linnaeus.models.recursive.solver import InnerWeights, JointSolver, fits_newton, joint_forecast, shared_start
 from linnaeus.models.recursive.unseen import LabelTexts, answer_all_nodes, fit_all_nodes, prior_of_leaves
 from linnaeus.models.recursive.update import (
     JointCheckpoint,

@@ -8,7 +8,7 @@
     4. The fit of all documents with the prior weights; nodes without documents get the weights of their place in the
        network plus their prior weights; and all columns are brought to one scale.
 
-With w_n = v_n + p_n the network is one of v (`inner`): it gives v of every node, a label or not. Held-out nodes are
+With w_n = v_n + p_n the network is one of v (`solver`): it gives v of every node, a label or not. Held-out nodes are
 labels more often than nodes that no document has. Good and Turing's estimate of how often a new document has one of
 those, as often as documents had a label for the only time, corrects the scale of nodes without documents.
 """
@@ -35,9 +35,9 @@ from linnaeus.models.label_priors import (
     nodes_with_texts,
     text_strength,
 )
-from linnaeus.models.recursive.inner import entries_at
 from linnaeus.models.recursive.leaves import LeafSolver
 from linnaeus.models.recursive.network import links_of, unlabelled_weights
+from linnaeus.models.recursive.solver import entries_at
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Matrix, is_sparse
 
 if TYPE_CHECKING:

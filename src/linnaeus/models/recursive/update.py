@@ -24,10 +24,9 @@ from linnaeus.errors import DataError, ParameterError, nearest
 from linnaeus.models.checkpoint import Checkpoint
 from linnaeus.models.fitting import document_weights
 from linnaeus.models.recursive.coupled import CoupledLeaves, CoupledSolver
-from linnaeus.models.recursive.inner import InnerWeights
 from linnaeus.models.recursive.leaves import SLACK, LeafBlock, LeafSolver
 from linnaeus.models.recursive.network import Network
-from linnaeus.models.recursive.solver import JointSolver, JointState
+from linnaeus.models.recursive.solver import InnerWeights, JointSolver, JointState
 from linnaeus.models.solvers.dual_cd import PANEL
 from linnaeus.models.solvers.rows import aligned_zeros
 from linnaeus.taxonomy import Taxonomy

@@ -17,7 +17,7 @@ from scipy import sparse
 from linnaeus._kernels import dispatch
 from linnaeus.engine import blocks
 from linnaeus.models.kernels import Linear
-from linnaeus.models.solvers.rows import aligned_zeros, prepare_rows
+from linnaeus.models.solvers.rows import aligned_zeros, prepare_rows, with_constant
 from linnaeus.models.structured.block_ascent import TrainingDocuments
 from linnaeus.typing import CSR, FloatArray, IntArray, Kernel, Matrix, is_sparse
 
@@ -190,17 +190,10 @@ def training_documents(
     """
     if not isinstance(kernel, Linear) or kernel.normalise:
         return GramDocuments(kernel, documents, width, columns, dtype, bias)
-    if bias:
-        documents = with_constant(documents, bias)
+    documents = with_constant(documents, bias)
     if is_sparse(documents):
         return SparseDocuments(documents, width, columns, dtype)
     return DenseDocuments(documents, width, columns, dtype)
-
-
-def with_constant(X: Matrix, value: float = 1.0) -> Matrix:
-    """X with one more feature, which has this value in every document."""
-    column = np.full((X.shape[0], 1), value, X.dtype)
-    return sparse.csr_array(sparse.hstack([X, column], format="csr")) if is_sparse(X) else np.hstack([X, column])
 
 
 def squares(A: FloatArray, columns: int) -> float:

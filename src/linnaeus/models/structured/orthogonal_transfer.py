@@ -42,7 +42,7 @@ from linnaeus.models.fitting import (
     warn_not_converged,
     warn_user,
 )
-from linnaeus.models.structured.documents import with_constant
+from linnaeus.models.solvers.rows import with_constant
 from linnaeus.models.topdown.base import Descent
 from linnaeus.models.topdown.local import Family
 from linnaeus.models.topdown.top_down import TopDownSVM
@@ -210,7 +210,7 @@ class OrthogonalTransfer(TopDownSVM):
 
 def _dense(X: Matrix, constant: bool) -> FloatArray:
     dense = np.asarray(X.toarray() if is_sparse(X) else X, np.float64)
-    return np.asarray(with_constant(dense)) if constant else dense
+    return np.asarray(with_constant(dense, 1.0)) if constant else dense
 
 
 # -- the solver --------------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linnaeus.models.solvers.binary import prepare_training, solve_columns
+from linnaeus.models.solvers.dual_cd import prepare_training, solve_columns
 from linnaeus.models.solvers.rows import PANEL, Seed
 from linnaeus.taxonomy.closure import pointers
 from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
