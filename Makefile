@@ -11,7 +11,7 @@ CASES ?= 20000
 # Tests run on all cores, one process each: BLAS and torch would start as many threads again in every process.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
 
-.PHONY: demo test test-all test-asan fuzz lint develop clean
+.PHONY: demo test test-all test-asan fuzz lint develop docs docs-serve release-check clean
 
 demo: $(VENV)/installed
 	$(BIN)/linnaeus demo
@@ -31,6 +31,19 @@ lint: $(VENV)/test-tools $(VENV)/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	PYTHONPATH=src $(BIN)/lint-imports
+
+# The site, without a network; every warning is an error.
+docs: $(VENV)/docs-tools $(VENV)/installed
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+docs-serve: docs
+	$(BIN)/python -m http.server --bind 127.0.0.1 --directory docs/_build/html 8080
+
+# Everything of a release but the upload: a reproducible sdist, a wheel from it, their contents, an environment without a
+# compiler, a bill of materials.
+release-check: $(VENV)/release-tools
+	$(BIN)/python tools/release_check.py --output dist
 
 # The kernels compiled with AddressSanitizer and UndefinedBehaviorSanitizer, in a build folder of their own; the package
 # made from them shadows the installed one. libstdc++ has to be there before SciPy throws its first exception.
@@ -56,6 +69,14 @@ $(VENV)/test-tools: $(VENV)/build-tools
 	$(BIN)/python -m pip install -q --group test
 	touch $@
 
+$(VENV)/docs-tools: $(VENV)/build-tools
+	$(BIN)/python -m pip install -q --group docs
+	touch $@
+
+$(VENV)/release-tools: $(VENV)/build-tools
+	$(BIN)/python -m pip install -q --group release
+	touch $@
+
 $(VENV)/installed: $(VENV)/build-tools $(SOURCES)
 	$(BIN)/python -m pip install -q --no-build-isolation -Cbuild-dir=build .
 	touch $@
@@ -65,4 +86,4 @@ develop: $(VENV)/installed
 	cp build/src/linnaeus/_kernels/*.so src/linnaeus/_kernels/
 
 clean:
-	rm -rf $(VENV) build build-asan
+	rm -rf $(VENV) build build-asan dist docs/_build docs/reference

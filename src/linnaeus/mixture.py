@@ -301,7 +301,7 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
 
     @property
     def weights_(self) -> FloatArray:
-        """The weights of the sources for every label, len(classes_) x n_sources."""
+        """The weights of the sources for every label, ``len(classes_)`` x n_sources."""
         return self.mixture_.weights
 
     def _scores(self, X: Matrix) -> FloatArray:

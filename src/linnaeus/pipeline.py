@@ -21,7 +21,7 @@ from linnaeus.decoding.probability.risk import RiskControl
 from linnaeus.errors import DataError, ParameterError
 from linnaeus.metrics import hierarchical_f1
 from linnaeus.models.base import TaxonomyClassifier, available_unless
-from linnaeus.models.explaining import KeptDocuments, Neighbour, NodeExplanation, explain_by_occlusion
+from linnaeus.models.explaining import KeptDocuments, Neighbour, PathExplanation, explain_by_occlusion
 from linnaeus.models.label_priors import label_features
 from linnaeus.models.promises import Decisions
 from linnaeus.taxonomy import Taxonomy
@@ -421,7 +421,7 @@ class Pipeline(BaseEstimator):
         Y = check_labels(y, self.taxonomy_, H.shape[0])[0]
         return float(hierarchical_f1(Y, H, self.taxonomy_, sample_weight=sample_weight))
 
-    def explain(self, document: object, node: str | None = None, k: int | None = None) -> list[NodeExplanation]:
+    def explain(self, document: object, node: str | None = None, k: int | None = None) -> PathExplanation:
         """Contributions of the words or features of one document to every node of the path, by name.
 
         Through a kernel map they are approximate: what changes when a feature is left out. Words that count through an
@@ -437,7 +437,7 @@ class Pipeline(BaseEstimator):
         elif hasattr(model, "explain") and hasattr(features, "word_parts"):
             from linnaeus.lexical.embedded_words import explain_by_word
 
-            return explain_by_word(model, features, batch, node, k)
+            return PathExplanation(explain_by_word(model, features, batch, node, k))
         elif hasattr(model, "explain"):
             steps = model.explain(self.matrix(batch), node, k)
             if hasattr(features, "kinds_") and not features.kinds_:  # texts alone
@@ -450,7 +450,7 @@ class Pipeline(BaseEstimator):
             raise DataError(f"{type(model).__name__} has no explanations: its scores are not sums over features.")
         if names is None and self.feature_names_ is not None:
             names = np.asarray(self.feature_names_, dtype=object)
-        return list(steps) if names is None else [step.named(names) for step in steps]
+        return PathExplanation(steps if names is None else [step.named(names) for step in steps])
 
     def keep_documents(self, documents: object, y: object, names: Iterable[object] | None = None) -> Pipeline:
         """Keep documents with the model, to show them next to answers; they are saved with it."""

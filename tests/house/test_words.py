@@ -29,7 +29,9 @@ WRITTEN = (".py", ".pyx", ".pxi", ".pxd", ".h", ".js")  # files of the sources w
 
 
 def _files() -> list[Path]:
-    pages = [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")]
+    made = (ROOT / "docs" / "reference", ROOT / "docs" / "_build")  # by `make docs`
+    written = (page for page in (ROOT / "docs").rglob("*.md") if not set(made) & set(page.parents))
+    pages = [*(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")), *written]
     return sorted([*pages, *(path for path in (ROOT / "src").rglob("*") if path.suffix in WRITTEN)])
 
 

@@ -12,6 +12,7 @@ import typer
 
 from linnaeus.cli import audit, data, taxonomy
 from linnaeus.cli.calibrate import calibrate
+from linnaeus.cli.card import card
 from linnaeus.cli.demo import demo
 from linnaeus.cli.desk import desk
 from linnaeus.cli.evaluate import evaluate
@@ -55,7 +56,21 @@ def _options(
     pass
 
 
-for command in (demo, train, calibrate, predict, evaluate, explain, learn, migrate, models, serve, desk, shootout):
+for command in (
+    demo,
+    train,
+    calibrate,
+    predict,
+    evaluate,
+    explain,
+    learn,
+    migrate,
+    models,
+    serve,
+    desk,
+    shootout,
+    card,
+):
     app.command()(command)
 app.add_typer(taxonomy.app, name="taxonomy")
 app.add_typer(data.app, name="data")

@@ -242,18 +242,10 @@ def write_plot(found: PromiseCheck, path: str) -> None:
     """Draw the coverage-risk curve with its interval, the promised risk, and the point that the promise reaches."""
     from matplotlib.figure import Figure
 
+    from linnaeus.plots import plot_coverage_risk
+
     figure = Figure(figsize=(6.0, 4.0), layout="constrained")
-    axes = figure.add_subplot()
-    coverage, risk, low, high = ([row[key] for row in found["curve"]] for key in ("coverage", "risk", "low", "high"))
-    axes.fill_between(coverage, low, high, alpha=0.25, label="90 % interval")
-    axes.plot(coverage, risk, label="best label")
-    axes.axhline(found["risk"], linestyle="--", color="black", linewidth=0.8, label=f"promised {found['risk']:.3g}")
     covered, wrong = found["coverage"]["value"], found["wrong_of_answered"]["value"]
-    if covered is not None and wrong is not None:
-        axes.plot(covered, wrong, "o", label="with the promise")
-    axes.set_xlabel("coverage: share of documents answered")
-    axes.set_ylabel("risk: share of answers wrong")
-    axes.set_xlim(0, 1)
-    axes.set_ylim(bottom=0)
-    axes.legend()
+    reached = None if covered is None or wrong is None else (covered, wrong)
+    plot_coverage_risk(found["curve"], risk=found["risk"], reached=reached, ax=figure.add_subplot())
     figure.savefig(path, dpi=150)

@@ -31,7 +31,7 @@ from linnaeus.taxonomy.closure import is_closed, pattern
 from linnaeus.typing import CSR, Array, BoolArray, FloatArray, IntArray, Matrix, ObjectArray
 
 if TYPE_CHECKING:
-    import pandas as pd  # type: ignore[import-untyped]
+    import pandas as pd
 
 __all__ = [
     "GivenLabels",

@@ -19,6 +19,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from linnaeus.display import TableRows
 from linnaeus.engine import blocks, rows_that_fit
 from linnaeus.errors import DataError, ParameterError, check_choice
 from linnaeus.metrics import flat
@@ -321,9 +322,10 @@ def compare(
     *,
     n_resamples: int = 10_000,
     random_state: int = 0,
-) -> list[dict[str, Any]]:
+) -> TableRows:
     """One row per measure: measure, test, first, second, difference, low, high, p_value, p_holm, n.
 
+    The rows are a list that notebooks show as a table; ``to_frame()`` makes a data frame of it.
     With very many documents fewer resamples are drawn, never fewer than 1,000; each row says how many.
 
     Parameters
@@ -355,7 +357,7 @@ def compare(
     rows.append(_row("decisions", decision_sign_test(gold, first, second, taxonomy), None, None))
     for row, corrected in zip(rows, holm([row["p_value"] for row in rows]), strict=True):
         row["p_holm"] = float(corrected)
-    return rows
+    return TableRows(rows)
 
 
 def _resampled(

@@ -26,12 +26,13 @@ explains f_su as a sum over features of the document, w_vs a_sv times its terms 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from linnaeus.display import data_frame, escaped, html_table
 from linnaeus.errors import DataError, LinnaeusError, ParameterError, nearest
 from linnaeus.models.mixed_scores import SourceScores
 from linnaeus.order import best_columns
@@ -39,6 +40,8 @@ from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, Array, FloatArray, IntArray, Matrix, ObjectArray, is_sparse
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from linnaeus.models.base import TaxonomyClassifier
 
 __all__ = [
@@ -47,6 +50,7 @@ __all__ = [
     "MixtureExplanation",
     "Neighbour",
     "NodeExplanation",
+    "PathExplanation",
     "SourceContribution",
     "best_answer",
     "explain_by_occlusion",
@@ -121,6 +125,46 @@ class NodeExplanation:
         return f"{self.node}: {self.score:+.3f} {'~' if self.approximate else '='} {' '.join(terms)}"
 
 
+class PathExplanation(list[NodeExplanation]):
+    """Explanations of the nodes of a path: a list that notebooks show as tables.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> step = NodeExplanation("cat", 0.9, 0.1, np.array(["purr"]), np.array([0.8]))
+    >>> "purr" in PathExplanation([step])._repr_html_()
+    True
+    """
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each contribution: node, feature, contribution, origin."""
+        columns = ("node", "feature", "contribution", "origin")
+        return data_frame((dict(zip(columns, row, strict=True)) for row in self._rows()), columns)
+
+    def _rows(self) -> Iterator[tuple[str, object, float, object]]:
+        for step in self:
+            yield step.node, "(constant)", float(step.intercept), None
+            origins = [None] * len(step.features) if step.origins is None else step.origins
+            for feature, value, origin in zip(step.features, step.contributions, origins, strict=True):
+                yield step.node, feature, float(value), origin
+
+    def _repr_html_(self) -> str:
+        parts = []
+        for step in self:
+            if not isinstance(step, NodeExplanation):
+                parts.append(f"<p>{escaped(step)}</p>")
+                continue
+            rival = "" if step.against is None else f", against {step.against.rival}: {step.against.margin:+.3f}"
+            parts.append(f"<p><b>{escaped(step.node)}</b> {step.score:+.3f}{escaped(rival)}</p>")
+            shown = zip(step.features[:10], step.contributions[:10], strict=True)
+            rows = [("(constant)", f"{step.intercept:+.3f}"), *((name, f"{value:+.3f}") for name, value in shown)]
+            rest = float(step.contributions[10:].sum())
+            if len(step.features) > 10:
+                rows.append((f"({len(step.features) - 10} others)", f"{rest:+.3f}"))
+            parts.append(html_table(["feature", "contribution"], rows))
+        return "".join(parts)
+
+
 class _Scored(Protocol):
     """What has scores of nodes: a model, or one document that was scored before."""
 
@@ -168,7 +212,7 @@ def best_answer(model: _Answering, X: Matrix, scores: FloatArray) -> int:
 
 def explain_path(
     model: _Scored, X: Matrix, target: int, k: int | None, weights_of: Weights, intercept: FloatArray
-) -> list[NodeExplanation]:
+) -> PathExplanation:
     """Explanations of the scored nodes on the way to ``target``, of the only row of X.
 
     ``weights_of(features, column)`` gives the weights of some features for one of the model's nodes.
@@ -215,7 +259,7 @@ def explain_path(
             against = Contrast(name, other, score - other, away, features[order], (parts - others)[order])
         order = _largest(features, parts, k)
         found.append(NodeExplanation(str(taxonomy.names[v]), score, constant, features[order], parts[order], against))
-    return found
+    return PathExplanation(found)
 
 
 def _siblings(taxonomy: Taxonomy, v: int) -> list[int]:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     import networkx as nx
+    import pandas as pd
 
     from linnaeus.taxonomy.distance import Nodes
     from linnaeus.taxonomy.formats.draft import TaxonomyOptions
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 __all__ = ["Deprecated", "Taxonomy"]
 
 A = TypeVar("A", bound=Array)
+
+_MOST_SHOWN, _MOST_LEVELS = 25, 3  # children of a node, and levels, that a notebook shows
 
 
 class Taxonomy:
@@ -217,6 +220,33 @@ class Taxonomy:
         from linnaeus.taxonomy import formats
 
         return formats.to_networkx(self)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each node: name, label, parents (joined by " | "), depth, whether it is a leaf.
+
+        Returns
+        -------
+        DataFrame
+            A data frame of pandas, in the order of the nodes.
+
+        Examples
+        --------
+        >>> Taxonomy.from_paths([["A", "AA"], ["B"]]).to_frame()["parents"].tolist()
+        ['', '', 'A']
+        """
+        from linnaeus.display import data_frame
+
+        rows = (
+            {
+                "name": str(self.names[v]),
+                "label": self.display(v),
+                "parents": " | ".join(str(self.names[u]) for u in self.parents(v)),
+                "depth": int(self.depth[v]),
+                "leaf": bool(self.is_leaf[v]),
+            }
+            for v in range(self.n_nodes)
+        )
+        return data_frame(rows, ("name", "label", "parents", "depth", "leaf"))
 
     def with_misc_leaves(self, nodes: Iterable[str | int] | None = None) -> Taxonomy:
         """Add a leaf ``<name>/self`` under each internal node of ``nodes`` (default: all but the root)."""
@@ -740,6 +770,31 @@ class Taxonomy:
     def __reduce__(self) -> tuple[Callable[..., Taxonomy], tuple[object, ...]]:
         state = (self.names, self.parent_indptr, self.parent_indices, self.root, self.kind, self.display_labels)
         return _rebuild, (*state, dict(self.aliases), dict(self.deprecated), self._texts)
+
+    def _repr_html_(self) -> str:
+        """The upper part of the taxonomy as a tree that can be unfolded, for notebooks."""
+        from linnaeus.display import escaped
+
+        tops = self.tops.tolist() if self.root is None else [self.root]
+        return f"<p>{escaped(self)}</p>" + self._html_branches(tops, 0)
+
+    def _html_branches(self, nodes: list[int], level: int) -> str:
+        from linnaeus.display import escaped
+
+        parts = []
+        for v in nodes[:_MOST_SHOWN]:
+            children = self.children(v).tolist()
+            name = escaped(self.titled(v))
+            if not children or level >= _MOST_LEVELS:
+                below = f" (+{len(self.descendants(v, include_self=False)):,})" if children else ""
+                parts.append(f"<li>{name}{below}</li>")
+            else:
+                opened = " open" if level == 0 else ""
+                inner = self._html_branches(children, level + 1)
+                parts.append(f"<li><details{opened}><summary>{name}</summary>{inner}</details></li>")
+        if len(nodes) > _MOST_SHOWN:
+            parts.append(f"<li>{len(nodes) - _MOST_SHOWN:,} more</li>")
+        return f"<ul>{''.join(parts)}</ul>"
 
     def __repr__(self) -> str:
         depth = int(self.depth.max(initial=0))

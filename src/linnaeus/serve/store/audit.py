@@ -127,13 +127,16 @@ class AuditLog:
 @contextlib.contextmanager
 def _locked_file(path: Path) -> Iterator[BinaryIO]:
     """The file, for one process at a time."""
-    import fcntl
-
+    try:
+        import fcntl
+    except ImportError:  # Windows: one process of the service, as it is there by default
+        fcntl = None  # type: ignore[assignment]
     new = not path.exists()
     with open(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
         if new:
             _sync_folder(path.parent)
-        fcntl.flock(file, fcntl.LOCK_EX)
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX)
         yield file
 
 
