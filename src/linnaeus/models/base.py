@@ -638,11 +638,15 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         return np.concatenate(columns), np.concatenate(scores)
 
     def keep_documents(self, X: object, y: object, names: Iterable[object] | None = None) -> TaxonomyClassifier:
-        """Keep documents with the model, so that answers can be shown next to similar ones; they are saved with it."""
+        """Keep documents with the model, which are saved with it.
+
+        Answers can then be shown next to similar documents, and RR models can `update` after they were loaded, if these
+        are the documents of the fit.
+        """
         check_is_fitted(self, "nodes_")
         X = self._check_X(X, reset=False)
         Y = check_labels(y, self.taxonomy_, X.shape[0])[0]
-        self.kept_ = KeptDocuments.of(X, self.taxonomy_.close(Y), names)
+        self.kept_ = KeptDocuments.of(X, self.taxonomy_.close(Y), names, Y)
         return self
 
     def nearest(self, x: object, k: int = 5, node: str | None = None) -> list[Neighbour]:

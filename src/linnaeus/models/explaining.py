@@ -302,21 +302,39 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class KeptDocuments:
-    """Rows of length 1 (sparse or dense), names, and closed labels Y (n_docs x n_nodes)."""
+    """Rows of length 1 (sparse or dense), names, and closed labels Y (n_docs x n_nodes).
+
+    ``lengths`` (n_docs) and ``labels`` as they were given (n_docs x n_nodes) are what else a model needs to learn from
+    them again; models that were saved by earlier versions have neither.
+    """
 
     X: Matrix
     names: ObjectArray
     Y: CSR
+    lengths: FloatArray | None = None
+    labels: CSR | None = None
 
     @classmethod
-    def of(cls, X: Matrix, Y: CSR, names: Iterable[object] | None = None) -> KeptDocuments:
+    def of(cls, X: Matrix, Y: CSR, names: Iterable[object] | None = None, labels: CSR | None = None) -> KeptDocuments:
         """Documents as the model takes them; without names they are numbered from 0."""
         names = [str(i) for i in range(X.shape[0])] if names is None else [str(name) for name in names]
         if len(names) != X.shape[0] or Y.shape[0] != X.shape[0]:
             raise DataError(
                 f"There are {X.shape[0]} documents to keep, {len(names)} names and {Y.shape[0]} label sets."
             )
-        return cls(_normed(X), np.array(names, dtype=object), Y)
+        return cls(_normed(X), np.array(names, dtype=object), Y, _lengths(X).astype(np.float32), labels)
+
+    @property
+    def as_given(self) -> Matrix | None:
+        """The documents with their lengths, None where these were not kept."""
+        from scipy import sparse
+
+        if self.lengths is None:
+            return None
+        if not is_sparse(self.X):
+            return np.asarray(self.X * self.lengths[:, None])
+        data = self.X.data * np.repeat(self.lengths, np.diff(self.X.indptr)).astype(self.X.dtype)
+        return sparse.csr_array((data, self.X.indices, self.X.indptr), shape=self.X.shape)
 
     def nearest(self, x: Matrix, k: int, taxonomy: Taxonomy, node: int | None = None) -> list[Neighbour]:
         """The k kept documents nearest to one row, at or below a node if given; at least something in common."""
@@ -335,19 +353,26 @@ class KeptDocuments:
 
     def to_dict(self) -> dict[str, object]:
         """Its fields, for the store."""
-        return {"X": self.X, "names": self.names, "Y": self.Y}
+        return {"X": self.X, "names": self.names, "Y": self.Y, "lengths": self.lengths, "labels": self.labels}
+
+
+def _lengths(X: Matrix) -> FloatArray:
+    """Lengths of the rows."""
+    if is_sparse(X):
+        return np.sqrt(np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64)).ravel()
+    return np.asarray(np.linalg.norm(X, axis=1))
 
 
 def _normed(X: Matrix) -> Matrix:
     """Rows of length 1, in single precision."""
-    if is_sparse(X):
-        from scipy import sparse
+    from scipy import sparse
 
-        lengths = np.sqrt(np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64)).ravel()
-        scale = np.repeat(1.0 / np.where(lengths > 0, lengths, 1.0), np.diff(X.indptr))
+    lengths = _lengths(X)
+    lengths = np.where(lengths > 0, lengths, 1.0)
+    if is_sparse(X):
+        scale = np.repeat(1.0 / lengths, np.diff(X.indptr))
         return sparse.csr_array(((X.data * scale).astype(np.float32), X.indices, X.indptr), shape=X.shape)
-    norm: FloatArray = np.linalg.norm(X, axis=1, keepdims=True)
-    return np.asarray(X / np.where(norm > 0, norm, 1.0), dtype=np.float32)
+    return np.asarray(X / lengths[:, None], dtype=np.float32)
 
 
 # -- scores that are not sums over features ----------------------------------------------------------------------------

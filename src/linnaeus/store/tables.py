@@ -389,6 +389,8 @@ _TABLES: dict[str, str] = {
         X float[kept, features] sparse
         names str[kept]
         Y number[kept, nodes] sparse
+        lengths? float[kept] or null
+        labels? number[kept, nodes] sparse or null
         """,
     "LabelCodec": """
         kind str

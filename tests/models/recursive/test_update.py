@@ -114,3 +114,28 @@ def test_documents_of_weight_zero_do_not_take_part_in_an_update() -> None:
         scores.append(model.decision_function(X))
     np.testing.assert_array_equal(*scores)
     assert np.isfinite(scores[0]).all()
+
+
+def test_a_loaded_model_that_kept_its_documents_is_updated(tmp_path) -> None:
+    tax = Taxonomy.from_edges([("Top", "P"), ("Top", "Q"), ("P", "a"), ("P", "b"), ("Q", "c")])
+    grown = Taxonomy.from_edges([("Top", "P"), ("Top", "Q"), ("P", "a"), ("P", "b"), ("Q", "c"), ("Q", "d")])
+    rng = np.random.default_rng(0)
+    y = rng.choice(["a", "b", "c", "d"], 120)
+    X = rng.random((120, 6)) * 0.3
+    X[np.arange(120), ["abcd".index(label) for label in y]] += 2
+    X = sparse.csr_array(X.astype(np.float32))
+    first = np.flatnonzero(y[:60] != "d")
+    model = RRSVM(tax, tol=1e-6, random_state=0).fit(X[first], y[first]).keep_documents(X[first], y[first])
+    save(model, tmp_path / "kept")
+    loaded = load(tmp_path / "kept")
+    loaded.update(X[60:], y[60:], taxonomy=grown)
+    rows = [*first.tolist(), *range(60, 120)]
+    whole = RRSVM(grown, tol=1e-6, random_state=0).fit(X[rows], y[rows])
+    np.testing.assert_allclose(loaded.decision_function(X), whole.decision_function(X), atol=0.02)
+    assert loaded.duality_gap_ <= 1e-6 * loaded.objective_
+    assert loaded.kept_.labels.shape == (len(rows), grown.n_nodes)
+    save(loaded, tmp_path / "again")
+    bare = RRSVM(tax, random_state=0).fit(X[first], y[first])
+    save(bare, tmp_path / "bare")
+    with pytest.raises(NotFittedError, match="keep_documents"):
+        load(tmp_path / "bare").update(X[60:], y[60:], taxonomy=grown)

@@ -25,7 +25,7 @@ from linnaeus.data.check import Problem, check_labels, check_weights, with_weigh
 from linnaeus.engine import Clock, Forecast, GPUEngine, get_engine, local_engine, single_blas_thread
 from linnaeus.errors import ParameterError, check_choice, check_number
 from linnaeus.models.checkpoint import Checkpoint
-from linnaeus.models.explaining import NodeExplanation, one_row
+from linnaeus.models.explaining import KeptDocuments, NodeExplanation, one_row
 from linnaeus.models.fitting import (
     ClassWeight,
     LongFit,
@@ -467,7 +467,9 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
         """Learn from more documents, and more nodes if ``taxonomy`` has grown; only what they touch is solved again.
 
         The gap that is certified afterwards is of the whole problem, old documents included, which the model still
-        holds from its fit (a model that was loaded does not, nor does one after `forget_documents`).
+        holds from its fit. A model that was loaded has them if they were kept (`keep_documents`, `linnaeus train
+        --keep-documents`); its first update solves the problem of these documents again, without document weights,
+        which takes as long as a fit.
 
         Parameters
         ----------
@@ -487,11 +489,11 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
         RecursiveModel
             The model itself; ``n_touched_`` is the number of labels that were solved again.
         """
-        old = self._joint
+        old = self._joint or self._solved_again()
         if old is None:
             raise NotFittedError(
                 "update needs the documents of the fit, which this model does not hold (it was loaded, or not fitted); "
-                "fit it on all documents."
+                "fit it on all documents, or keep them with the model before it is saved (keep_documents)."
             )
         taxonomy = self.taxonomy_ if taxonomy is None else taxonomy
         X = self._check_X(X, reset=False)
@@ -531,7 +533,21 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
                 answer_all_nodes(self, problem, texts)
             solver.release()
         self.drop_calibration()
+        if self.kept_ is not None:
+            names = [*self.kept_.names.tolist(), *range(len(self.kept_.names), problem.n_docs)]
+            whole = problem.n_docs == len(self.kept_.names) + X.shape[0]  # all documents of the fit were kept
+            self.kept_ = KeptDocuments.of(problem.X, problem.closed, names, problem.Y) if whole else None
         return self
+
+    def _solved_again(self) -> JointSolution | None:
+        """The solution of the documents that are kept with the model, if they are."""
+        kept = self.kept_
+        if kept is None or kept.labels is None or self.answer != "seen":
+            return None
+        X = kept.as_given
+        assert X is not None
+        self._fit_joint(Problem(self._check_X(X, reset=False), kept.labels, self.taxonomy_, None, self.codec_))
+        return self._joint
 
     def _texts_for(self, taxonomy: Taxonomy, label_features: object) -> LabelTexts | None:
         """Texts, gains and scales for an update; the texts of the fit where the taxonomy is the same."""
