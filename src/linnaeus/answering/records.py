@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ANSWERED",
+    "APPROXIMATE",
     "CODED",
     "EMPTY",
     "REVIEW",
@@ -42,6 +43,10 @@ __all__ = [
 ]
 
 ANSWERED, EMPTY, UNKNOWN = "answered", "empty", "unknown"
+APPROXIMATE = (
+    "the risk was estimated on training documents, so that the promise is approximate and keeps a margin; "
+    "`linnaeus calibrate` with other documents makes it exact"
+)
 CODED, REVIEW = "coded", "review"  # under a promised risk
 _BATCH = 4096
 # Labels of a document, best first: the node, its score (or probability, if requested), the probability of a cut-off.

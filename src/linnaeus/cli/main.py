@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from linnaeus.cli import audit, data, taxonomy
+from linnaeus.cli import audit, data, taxonomy, users
 from linnaeus.cli.calibrate import calibrate
 from linnaeus.cli.card import card
 from linnaeus.cli.demo import demo
@@ -75,6 +75,7 @@ for command in (
 app.add_typer(taxonomy.app, name="taxonomy")
 app.add_typer(data.app, name="data")
 app.add_typer(audit.app, name="audit")
+app.add_typer(users.app, name="users")
 
 
 # Parameters of Python beside the options that do the same: names='label' (--names label).

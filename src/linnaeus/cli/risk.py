@@ -112,10 +112,9 @@ class Promise(options.Group):
                     f"--risk and {option} contradict each other: an uncertain document gets no answer."
                 )
         if not control.exact:
-            note(
-                "note: the risk was estimated on training documents, so that the promise is approximate and keeps a "
-                "margin; `linnaeus calibrate` with other documents makes it exact"
-            )
+            from linnaeus.answering.records import APPROXIMATE
+
+            note(f"note: {APPROXIMATE}")
         of = self.risk_of or "all"
         with self.named():
             threshold = control.threshold(self.risk, taxonomy, of=of, confidence=self.confidence, rules=rules or None)

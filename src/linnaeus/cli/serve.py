@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -56,6 +57,21 @@ def serve(
     double: Annotated[
         float, typer.Option("--double", min=0, max=1, help="Share of documents for two coders.", rich_help_panel=KEPT)
     ] = 0.05,
+    memory: Annotated[
+        bool,
+        typer.Option("--memory/--no-memory", help="Show decisions on similar documents.", rich_help_panel=KEPT),
+    ] = True,
+    training: Annotated[
+        list[str] | None,
+        typer.Option("--training", help="Labelled documents to train on again.", rich_help_panel=KEPT),
+    ] = None,
+    proxy_header: Annotated[
+        str | None,
+        typer.Option("--proxy-header", help="Header in which a proxy on this machine names the user."),
+    ] = None,
+    rate: Annotated[
+        int, typer.Option("--rate", min=0, help="Largest number of requests a minute of a user; 0: no limit.")
+    ] = 0,
     audit_answers: Annotated[
         bool,
         typer.Option("--audit-answers/--no-audit-answers", help="Record all answers in the log.", rich_help_panel=KEPT),
@@ -87,6 +103,10 @@ def serve(
         double=double,
         seed=seed,
         audit_answers=audit_answers,
+        memory=memory,
+        training=tuple(str(Path(file).resolve()) for file in training or ()),
+        proxy_header=proxy_header,
+        rate=rate,
     )
     shown = f"[{host}]" if ":" in host else host
     note(f"serving at http://{shown}:{port} (documentation: http://{shown}:{port}/docs); stop with Ctrl-C")

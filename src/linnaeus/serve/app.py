@@ -13,10 +13,11 @@ from fastapi import Request as HttpRequest
 from starlette.responses import Response
 
 from linnaeus import __version__
-from linnaeus.serve import annif, browsing, predicting, reporting, reviewing
+from linnaeus.serve import annif, browsing, predicting, reporting, reviewing, working
 from linnaeus.serve.desk import addresses
 from linnaeus.serve.desk import page as desk_page
 from linnaeus.serve.guard import Guard
+from linnaeus.serve.learning import learn_online
 from linnaeus.serve.page import STYLE, page
 from linnaeus.serve.problems import as_json, install, request_id
 from linnaeus.serve.service import Service
@@ -47,7 +48,11 @@ def create_app(settings: Settings) -> FastAPI:
         tasks = [asyncio.create_task(_reload(service))] if settings.reload_every else []
         if settings.reload_every and service.has_store:
             tasks.append(asyncio.create_task(_score(service)))
+        if service.has_store:
+            await service.jobs.adopt()
         yield
+        if service.has_store:
+            await service.jobs.close()
         for task in tasks:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -64,7 +69,7 @@ def create_app(settings: Settings) -> FastAPI:
     )
     app.state.service = service
     install(app, settings.timeout)
-    app.add_middleware(Guard, settings=settings, metrics=service.metrics)  # type: ignore[arg-type,unused-ignore]
+    app.add_middleware(Guard, settings=settings, metrics=service.metrics, access=service.access)  # type: ignore[arg-type,unused-ignore]
 
     @app.get("/api/v1/health", tags=["service"])
     async def health(http: HttpRequest) -> Response:
@@ -90,7 +95,7 @@ def create_app(settings: Settings) -> FastAPI:
     async def style() -> Response:
         return Response(STYLE, media_type="text/css")
 
-    for part in (predicting, browsing, reviewing, reporting, annif):
+    for part in (predicting, browsing, reviewing, reporting, working, annif):
         app.include_router(part.router(service))
     if service.has_store:
         app.include_router(addresses.router(service))
@@ -116,7 +121,7 @@ async def _reload(service: Service) -> None:
 
 
 async def _score(service: Service) -> None:
-    """Score documents of queues again after their model was replaced."""
+    """Score documents of queues again after their model was replaced, and let online models learn from verdicts."""
     while True:
         await asyncio.sleep(service.settings.reload_every)
         for served in service.models:
@@ -125,6 +130,11 @@ async def _score(service: Service) -> None:
                     await asyncio.sleep(0)
             except Exception:
                 _LOG.exception("documents of the queue %s cannot be scored", served.name)
+            try:
+                while await anyio.to_thread.run_sync(learn_online, service.review, served):
+                    await anyio.to_thread.run_sync(service.models.refresh)
+            except Exception:
+                _LOG.exception("%s cannot learn from verdicts", served.name)
 
 
 def _json(http: HttpRequest, **content: object) -> Response:

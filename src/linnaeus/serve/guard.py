@@ -12,11 +12,14 @@ import uuid
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, TypeAlias
 
+import anyio.to_thread
 from starlette.requests import ClientDisconnect
 
+from linnaeus.serve.access import Access
 from linnaeus.serve.metrics import Metrics
 from linnaeus.serve.problems import ProblemError, problem, unexpected
 from linnaeus.serve.settings import Settings
+from linnaeus.serve.store.users import User
 
 __all__ = ["Guard"]
 
@@ -39,8 +42,8 @@ _HEADERS = [
 class Guard:
     """An application with an id for every request, limits, and metrics."""
 
-    def __init__(self, app: App, settings: Settings, metrics: Metrics) -> None:
-        self.app, self.settings, self.metrics = app, settings, metrics
+    def __init__(self, app: App, settings: Settings, metrics: Metrics, access: Access) -> None:
+        self.app, self.settings, self.metrics, self.access = app, settings, metrics, access
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -65,8 +68,13 @@ class Guard:
         try:
             limited = self._limited(receive, scope["path"].endswith("/stream"))
             refused = self._refused(headers, scope["path"].endswith("/stream"))
+            if refused is None:
+                try:
+                    scope["state"]["user"] = await anyio.to_thread.run_sync(self._user, scope, headers)
+                except ProblemError as error:
+                    refused = error
             if refused is not None:
-                response = problem(refused.status_code, refused.detail, id_)
+                response = problem(refused.status_code, refused.detail, id_, headers=refused.headers)
                 await response(scope, receive, answer)
             else:
                 await self.app(scope, limited, answer)
@@ -93,6 +101,14 @@ class Guard:
         if not stream and length.isdigit() and int(length) > self.settings.max_bytes:
             return self._too_large()
         return None
+
+    def _user(self, scope: MutableMapping[str, Any], headers: dict[bytes, bytes]) -> User:
+        """The user of a request; raises a problem where it is refused."""
+        client = scope["client"][0] if scope.get("client") else None
+        user = self.access.user(scope["method"], scope["path"], headers, client)
+        if scope["path"] not in ("/api/v1/health", "/api/v1/ready"):
+            self.access.spend(user, client)
+        return user
 
     def _too_large(self) -> ProblemError:
         return ProblemError(

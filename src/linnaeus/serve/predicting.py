@@ -16,7 +16,7 @@ from fastapi import Request as HttpRequest
 from pydantic import ValidationError
 from starlette.responses import Response, StreamingResponse
 
-from linnaeus.answering.records import Record
+from linnaeus.answering.records import APPROXIMATE, Record
 from linnaeus.errors import LinnaeusError
 from linnaeus.serve import answers
 from linnaeus.serve.guard import Receive, Send
@@ -68,7 +68,11 @@ def router(service: Service) -> APIRouter:
         service.metrics.documents(name, operation, len(results))
         contents = [document.content for document in request.given()]
         await service.record(served, operation, request_id(http), contents, [dict(one) for one in results])
-        return _json(http, served, results=results)
+        shown = await service.with_memory(served, request.given(), [dict(one) for one in results])
+        control = served.model.risk_control_ if isinstance(request, Risk) else None
+        if control is not None and not control.exact:
+            return _json(http, served, results=shown, note=APPROXIMATE)
+        return _json(http, served, results=shown)
 
     @api.post("/predict", response_model=Answer)
     async def predict(http: HttpRequest, name: str, request: Annotated[Predict, Body()]) -> Response:

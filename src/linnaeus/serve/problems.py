@@ -15,6 +15,7 @@ from linnaeus.errors import LinnaeusError, TaxonomyError, visible
 from linnaeus.serve.models import UnknownModelError
 from linnaeus.serve.schemas import ProblemDetails
 from linnaeus.serve.store.documents import UnknownDocumentError
+from linnaeus.serve.store.users import User
 from linnaeus.serve.store.verdicts import KeyReusedError
 
 __all__ = ["PROBLEMS", "NoStoreError", "ProblemError", "as_json", "install", "problem", "problem_of"]
@@ -22,6 +23,8 @@ __all__ = ["PROBLEMS", "NoStoreError", "ProblemError", "as_json", "install", "pr
 _LOG = logging.getLogger("linnaeus.serve")
 _TITLES = {
     400: "Malformed request",
+    401: "A user is needed",
+    403: "Not allowed",
     404: "Not found",
     405: "Method not allowed",
     408: "The request was sent too slowly",
@@ -29,18 +32,31 @@ _TITLES = {
     413: "The request is too large",
     415: "Unsupported kind of body",
     422: "The request cannot be answered",
+    429: "Too many requests",
     500: "Internal error",
     503: "Overloaded",
 }
 # Answers that every operation may give, for the OpenAPI document.
 _CONTENT = {"application/problem+json": {"schema": ProblemDetails.model_json_schema()}}
 PROBLEMS: dict[int | str, dict[str, object]] = {
-    status: {"description": _TITLES[status], "content": _CONTENT} for status in (400, 404, 408, 409, 413, 415, 422, 503)
+    status: {"description": _TITLES[status], "content": _CONTENT}
+    for status in (400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 503)
 }
 
 
 class NoStoreError(LinnaeusError):
     """A request needs the store of a service that has none."""
+
+
+class UnknownVersionError(LinnaeusError):
+    """A request names a version of a model that does not exist."""
+
+
+class UnknownJobError(LinnaeusError):
+    """A request names a job that does not exist."""
+
+
+NOT_FOUND = (UnknownModelError, UnknownDocumentError, UnknownVersionError, UnknownJobError, NoStoreError)
 
 
 class ProblemError(HTTPException):
@@ -85,9 +101,22 @@ def problem_of(status: int, detail: str, request_id: str) -> dict[str, object]:
 
 def status_of(error: LinnaeusError) -> int:
     """404 for what the address names and does not exist, 409 for a conflict with what is stored, 422 for the rest."""
-    if isinstance(error, (UnknownModelError, UnknownDocumentError, NoStoreError)):
+    if isinstance(error, NOT_FOUND):
         return 404
     return 409 if isinstance(error, KeyReusedError) else 422
+
+
+def user_of(request: Request) -> User:
+    """The user of a request."""
+    user: User = request.scope["state"]["user"]
+    return user
+
+
+def check_name(request: Request, name: str) -> None:
+    """Refuse a request of a coder in the name of somebody else, where the service has users."""
+    user = user_of(request)
+    if user.name and user.name != name:
+        raise ProblemError(403, f"{user.name!r} cannot act in the name of {name!r}.")
 
 
 def request_id(request: Request) -> str:

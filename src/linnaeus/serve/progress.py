@@ -20,6 +20,7 @@ from linnaeus.metrics import binomial_interval, hierarchical_f1
 from linnaeus.metrics.agreement import kappa_hierarchical, kappa_nodes
 from linnaeus.metrics.sets import as_pair
 from linnaeus.serve.store.database import Row, Transaction
+from linnaeus.serve.store.verdicts import MACHINE
 from linnaeus.typing import BoolArray
 
 if TYPE_CHECKING:
@@ -68,10 +69,11 @@ def control_decisions(transaction: Transaction, queue: str) -> list[Row]:
     Of several coders the first counts, or the adjudication; documents decided as "cannot tell" are left out.
     """
     rows = transaction.rows(
-        "SELECT d.number, d.id, d.blind, d.final, x.labels, x.time, v.answer, v.model FROM documents d "
+        "SELECT d.number, d.id, d.blind, d.final, x.labels, x.time, v.answer, v.model, t.content FROM documents d "
         "JOIN decisions x ON x.document = d.number JOIN verdicts v ON v.number = x.verdict "
-        "WHERE d.queue = ? AND d.control = 1 AND x.kind <> 'cannot-tell' AND v.answer IS NOT NULL ORDER BY x.verdict",
-        (queue,),
+        "LEFT JOIN texts t ON t.document = d.number WHERE d.queue = ? AND d.control = 1 AND x.kind <> 'cannot-tell' "
+        "AND v.answer IS NOT NULL AND x.coder NOT LIKE ? ORDER BY x.verdict",
+        (queue, f"{MACHINE}%"),
     )
     found: dict[int, Row] = {}
     for row in rows:
@@ -166,9 +168,10 @@ def _agreement(transaction: Transaction, queue: str, taxonomy: Taxonomy) -> list
     """Agreement of every two coders on the documents that both decided; adjudications are left out."""
     rows = transaction.rows(
         "SELECT x.document, x.coder, x.labels FROM decisions x JOIN documents d ON d.number = x.document "
-        "WHERE d.queue = ? AND x.adjudication = 0 AND x.kind <> 'cannot-tell' AND d.number IN (SELECT document FROM "
+        "WHERE d.queue = ? AND x.coder NOT LIKE ? AND x.adjudication = 0 AND x.kind <> 'cannot-tell' "
+        "AND d.number IN (SELECT document FROM "
         "decisions GROUP BY document HAVING COUNT(*) > 1) ORDER BY x.document, x.coder",
-        (queue,),
+        (queue, f"{MACHINE}%"),
     )
     by_document: dict[int, list[Row]] = defaultdict(list)
     for row in rows:

@@ -20,6 +20,7 @@ from linnaeus.serve.store import documents as stored
 from linnaeus.serve.store.audit import AuditLog, append_line, salted_hash
 from linnaeus.serve.store.database import Row, Transaction, open_database
 from linnaeus.serve.store.documents import NewDocument, Shares
+from linnaeus.serve.store.memory import keep_bands, remembered
 from linnaeus.serve.store.verdicts import NewVerdict, StoredVerdict, add_verdict
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class Review:
         self.folder = Path(settings.store)
         self.shares = Shares(settings.control, settings.blind, settings.double, settings.seed)
         self.lease_minutes = settings.lease_minutes
+        self.memory = settings.memory
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -91,6 +93,9 @@ class Review:
         named = [_with_names(served, document) for document in documents]
         with self.change() as transaction:
             added, n_known = stored.add_documents(transaction, served.name, named, self.shares)
+            new = [document_content(transaction, number) for number in added] if self.memory else []
+            for number, content in zip(added, new, strict=False):
+                keep_bands(transaction, number, content)
             if added:
                 hashes = [_logged_document(transaction, number) for number in added]
                 append_line(transaction, "documents", {"queue": served.name, "documents": hashes})
@@ -154,6 +159,13 @@ class Review:
             "scored_by": one.row["model"],
             "model": served.fingerprints,
         }
+
+    def remembered(self, served: ServedModel, contents: Sequence[stored.Content]) -> list[dict[str, object] | None]:
+        """What people decided about the same or similar documents."""
+        if not self.memory:
+            return [None for _ in contents]
+        with self.read() as transaction:
+            return [remembered(transaction, served.name, content) for content in contents]
 
     def erase(self, served: ServedModel, id: str) -> bool:
         """Delete the text of a document; verdicts and log stay. False if it was erased before."""
@@ -238,6 +250,13 @@ def _scored_alone(served: ServedModel, content: stored.Content) -> ScoredDocumen
         return score_documents(served, [content])[0]
     except LinnaeusError:
         return ScoredDocument(_ONLY_PEOPLE, [], [], [])
+
+
+def document_content(transaction: Transaction, number: int) -> stored.Content:
+    """The content of a document by its number."""
+    row = transaction.rows("SELECT content FROM texts WHERE document = ?", (number,))[0]
+    found: stored.Content = json.loads(row["content"])
+    return found
 
 
 def _logged_document(transaction: Transaction, number: int) -> list[str]:

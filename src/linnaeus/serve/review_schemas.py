@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from linnaeus.serve.schemas import ModelReference, StrictSchema
+from linnaeus.serve.schemas import ModelReference, Remembered, StrictSchema
 
 __all__ = [
     "AddDocuments",
@@ -163,20 +163,13 @@ class _Suggestion(StrictSchema):
     other_paths: list[list[str]] | None = None
 
 
-class _Remembered(StrictSchema):
-    document: str
-    coder: str
-    labels: list[str]
-    similarity: float = Field(description="1 for a document with the same text, up to case and white space.")
-
-
 class _Whole(_Brief):
     text: str | None = None
     fields: dict[str, str] | None = None
     vector: list[float] | None = None
     suggestions: list[_Suggestion] | None = Field(description="Best first; null for blind and erased documents.")
     scored_by: str | None = Field(description="Fingerprint of the model that made answer and suggestions.")
-    memory: _Remembered | None = Field(default=None, description="A decided document that is the same or similar.")
+    memory: Remembered | None = Field(default=None, description="A decided document that is the same or similar.")
     lease_until: float | None = Field(
         default=None, description="Until when nobody else gets it, in seconds since 1970."
     )

@@ -15,7 +15,8 @@ from fastapi import Request as HttpRequest
 from starlette.responses import Response
 
 from linnaeus.answering.documents import node_meant
-from linnaeus.serve.problems import PROBLEMS, as_json, request_id
+from linnaeus.errors import ParameterError
+from linnaeus.serve.problems import PROBLEMS, ProblemError, as_json, check_name, request_id, user_of
 from linnaeus.serve.review import parsed
 from linnaeus.serve.review_schemas import (
     AddDocuments,
@@ -34,7 +35,7 @@ from linnaeus.serve.review_schemas import (
 )
 from linnaeus.serve.service import Service
 from linnaeus.serve.store import queue
-from linnaeus.serve.store.database import Row
+from linnaeus.serve.store.database import Row, Transaction
 from linnaeus.serve.store.documents import (
     UNSCORED,
     Listing,
@@ -44,7 +45,8 @@ from linnaeus.serve.store.documents import (
     list_documents,
     preview,
 )
-from linnaeus.serve.store.verdicts import NewVerdict, history
+from linnaeus.serve.store.memory import remembered
+from linnaeus.serve.store.verdicts import MACHINE, NewVerdict, history
 
 __all__ = ["router"]
 
@@ -123,7 +125,8 @@ def router(service: Service) -> APIRouter:
         with review.read() as transaction:
             row = document_row(transaction, served.name, id)
             verdicts = [_verdict(one) for one in history(transaction, row["number"])]
-        return _json(http, queue=served.name, model=served.reference, document=_whole(row), history=verdicts)
+            shown = _whole(row, review.memory, transaction)
+        return _json(http, queue=served.name, model=served.reference, document=shown, history=verdicts)
 
     @api.post("/documents/erase", response_model=Erased)
     def erase(http: HttpRequest, id: Annotated[Identifier, Query()], model: Model = None) -> Response:
@@ -140,6 +143,7 @@ def router(service: Service) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=50, description="Largest number of documents.")] = 1,
     ) -> Response:
         """The documents that a coder has, then the most useful ones and random control documents that nobody has."""
+        check_name(http, coder)
         review, served = service.review, service.models.get(model)
         under = None if subtree is None else node_meant(served.taxonomy, subtree)
         await service.work(served, lambda _: review.score(served))
@@ -156,7 +160,8 @@ def router(service: Service) -> APIRouter:
                     minutes=review.lease_minutes,
                 )
                 whole = [{**document_row(transaction, served.name, row["id"]), "until": row["until"]} for row in rows]
-                return [_whole(row) for row in whole], queue.remaining(transaction, served.name, coder, under)
+                shown = [_whole(row, review.memory, transaction) for row in whole]
+                return shown, queue.remaining(transaction, served.name, coder, under)
 
         shown, n_left = await anyio.to_thread.run_sync(handed_out)
         return _json(http, queue=served.name, model=served.reference, documents=shown, remaining=n_left)
@@ -174,6 +179,12 @@ def router(service: Service) -> APIRouter:
         """Store verdicts, all of them or none; one whose key is known is not stored again."""
         review, served = service.review, service.models.get(model)
         service.check_number(len(request.verdicts))
+        for one in request.verdicts:
+            check_name(http, one.coder)
+            if one.coder.startswith(MACHINE):
+                raise ParameterError(f"{one.coder!r} cannot be a coder; names that begin with {MACHINE!r} are models.")
+            if one.adjudication and not user_of(http).may("reviewer"):
+                raise ProblemError(403, "An adjudication needs the role reviewer.")
         given = [
             NewVerdict(
                 **one.model_dump(exclude={"labels"}),
@@ -208,11 +219,15 @@ def _brief(row: Row) -> dict[str, object]:
     }
 
 
-def _whole(row: Row) -> dict[str, object]:
+def _whole(row: Row, memory: bool, transaction: Transaction) -> dict[str, object]:
+    """A document with its content, and what is remembered about others like it."""
     hidden = bool(row["blind"]) and row["state"] in ("open", "partly")
+    content = content_of(row)
+    known = memory and not hidden and content is not None
     return {
         **_brief(row),
-        **(content_of(row) or {}),
+        **(content or {}),
+        "memory": remembered(transaction, row["queue"], content or {}, row["number"]) if known else None,
         "suggestions": None if hidden else parsed(row, "suggestions"),
         "scored_by": row["scored_by"],
         "lease_until": row.get("until"),

@@ -9,6 +9,7 @@ import uvicorn
 from linnaeus.errors import ParameterError
 from linnaeus.serve.app import create_app
 from linnaeus.serve.models import ModelRegistry
+from linnaeus.serve.patience import ImpatientProtocol
 from linnaeus.serve.service import Service
 from linnaeus.serve.settings import Settings
 
@@ -48,5 +49,6 @@ def run(
         server_header=False,
         proxy_headers=False,
         ws="none",
+        http=ImpatientProtocol,
         h11_max_incomplete_event_size=65_536,
     )

@@ -17,6 +17,7 @@ __all__ = [
     "Probabilities",
     "ProbabilityAnswer",
     "ProblemDetails",
+    "Remembered",
     "Request",
     "Risk",
     "RuleSet",
@@ -213,6 +214,15 @@ class _Candidate(StrictSchema):
     probability: float
 
 
+class Remembered(StrictSchema):
+    """What people decided about the same or a similar document."""
+
+    document: str
+    coder: str
+    labels: list[str]
+    similarity: float = Field(description="1 for a document with the same text, up to case and white space.")
+
+
 class _Record(StrictSchema):
     id: str
     labels: list[_Label]
@@ -223,6 +233,7 @@ class _Record(StrictSchema):
     reason: str | None = None
     margin: float | None = None
     candidates: list[_Candidate] | None = None
+    memory: Remembered | None = None
 
 
 class Answer(StrictSchema):
@@ -231,6 +242,7 @@ class Answer(StrictSchema):
     request_id: str
     model: ModelReference
     results: list[_Record]
+    note: str | None = Field(default=None, description="What to know about a promised risk.")
 
 
 class _NodeProbability(StrictSchema):

@@ -23,10 +23,11 @@ from linnaeus.serve.store.documents import Content
 from linnaeus.typing import FloatArray
 
 if TYPE_CHECKING:
+    from linnaeus.answering.documents import SavedModel
     from linnaeus.data import Dataset
     from linnaeus.serve.models import ServedModel
 
-__all__ = ["SUGGESTIONS", "ScoredDocument", "dataset_of", "keep_scores", "score_documents", "unscored"]
+__all__ = ["SUGGESTIONS", "ScoredDocument", "dataset_for", "dataset_of", "keep_scores", "score_documents", "unscored"]
 
 SUGGESTIONS = 10  # nodes that are kept for each document
 
@@ -42,14 +43,19 @@ class ScoredDocument:
 
 
 def dataset_of(served: ServedModel, contents: Sequence[Content]) -> Dataset:
-    """Contents as the model takes them; fields that it does not know are left out."""
-    return as_dataset(served.model, [_known(served, content, i) for i, content in enumerate(contents)])
+    """Contents as a served model takes them; fields that it does not know are left out."""
+    return dataset_for(served.model, contents)
 
 
-def _known(served: ServedModel, content: Content, i: int) -> str | dict[str, str] | list[float]:
+def dataset_for(model: SavedModel, contents: Sequence[Content]) -> Dataset:
+    """Contents as a model takes them; fields that it does not know are left out."""
+    return as_dataset(model, [_known(model, content, i) for i, content in enumerate(contents)])
+
+
+def _known(model: SavedModel, content: Content, i: int) -> str | dict[str, str] | list[float]:
     fields = content.get("fields")
     if isinstance(fields, Mapping):
-        known = fields_of(served.model)
+        known = fields_of(model)
         kept = {name: text for name, text in fields.items() if known is None or name in known}
         if not kept:
             wanted = ", ".join(map(repr, known or ()))

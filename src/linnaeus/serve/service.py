@@ -11,10 +11,13 @@ from typing import TypeVar
 import anyio
 import anyio.to_thread
 
+from linnaeus.serve.access import Access
+from linnaeus.serve.jobs import Jobs
 from linnaeus.serve.metrics import Labels, Metrics
 from linnaeus.serve.models import ModelRegistry, ServedModel
 from linnaeus.serve.problems import NoStoreError, ProblemError
 from linnaeus.serve.review import Review
+from linnaeus.serve.schemas import Document
 from linnaeus.serve.settings import Settings
 from linnaeus.serve.store.database import Row
 
@@ -31,6 +34,8 @@ class Service:
         self.models = ModelRegistry(settings.folders)
         self.metrics = Metrics(str(os.getpid()) if settings.workers > 1 else None)
         self._review = None if settings.store is None else Review(settings)
+        self.access = Access(settings, self._review)
+        self._jobs = None if self._review is None else Jobs(self)
         self._waiting = 0
 
     @property
@@ -39,6 +44,13 @@ class Service:
         if self._review is None:
             raise NoStoreError("This service keeps no documents; start it with `linnaeus serve MODEL --store FOLDER`.")
         return self._review
+
+    @property
+    def jobs(self) -> Jobs:
+        """Long work; raises an error where the service has no store."""
+        if self._jobs is None:
+            raise NoStoreError("This service has no jobs; start it with `linnaeus serve MODEL --store FOLDER`.")
+        return self._jobs
 
     @property
     def has_store(self) -> bool:
@@ -70,6 +82,20 @@ class Service:
         if self._review is not None and self.settings.audit_answers:
             log = partial(self._review.log_answers, served, operation, request_id, contents, results)
             await anyio.to_thread.run_sync(log)
+
+    async def with_memory(
+        self, served: ServedModel, documents: Sequence[Document], records: list[dict[str, object]]
+    ) -> list[dict[str, object]]:
+        """Records with what people decided about the same or similar documents; answers stay those of the model."""
+        if self._review is None or not self._review.memory:
+            return records
+        contents = [
+            document.model_dump(include={"text", "fields", "vector"}, exclude_none=True) for document in documents
+        ]
+        found = await anyio.to_thread.run_sync(self._review.remembered, served, contents)
+        return [
+            record if one is None else {**record, "memory": one} for record, one in zip(records, found, strict=True)
+        ]
 
     def check_number(self, n_documents: int) -> None:
         """Refuse requests with too many documents."""

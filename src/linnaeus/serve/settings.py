@@ -49,6 +49,14 @@ class Settings:
         Minutes for which a document is kept for the coder who got it.
     audit_answers : bool, default=True
         Whether the audit log of a store also records all answers of models.
+    memory : bool, default=True
+        Whether documents show what was decided about the same or similar documents.
+    training : tuple of str, default=()
+        Files of documents that a model is trained on again, beside those with verdicts.
+    proxy_header : str, default=None
+        Header with the name of the user, which a proxy on this machine sets after it has authenticated the user.
+    rate : int, default=0
+        Largest number of requests a minute of a user, or of an address; 0 for no limit.
 
     Examples
     --------
@@ -71,12 +79,17 @@ class Settings:
     seed: int = 0
     lease_minutes: float = 10.0
     audit_answers: bool = True
+    memory: bool = True
+    training: tuple[str, ...] = ()
+    proxy_header: str | None = None
+    rate: int = 0
 
     def __post_init__(self) -> None:
         for name in ("max_bytes", "max_documents", "max_waiting", "workers"):
             check_number(name, getattr(self, name), least=1, whole=True)
         check_number("timeout", self.timeout, least=0.001)
         check_number("reload_every", self.reload_every, least=0)
+        check_number("rate", self.rate, least=0, whole=True)
         check_number("lease_minutes", self.lease_minutes, above=0)
         if self.database is not None and self.store is None:
             raise ParameterError("--database needs --store FOLDER, where files of the service are kept.")
@@ -89,4 +102,4 @@ class Settings:
     def exported(cls) -> Settings:
         """The settings that the parent process handed over."""
         given = json.loads(os.environ[_VARIABLE])
-        return cls(**{**given, "folders": tuple(given["folders"])})
+        return cls(**{**given, "folders": tuple(given["folders"]), "training": tuple(given["training"])})

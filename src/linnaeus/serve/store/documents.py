@@ -32,6 +32,7 @@ __all__ = [
     "erase_text",
     "list_documents",
     "preview",
+    "texts_of",
 ]
 
 Content = Mapping[str, object]  # exactly one of "text", "fields" and "vector"
@@ -101,11 +102,12 @@ class NewDocument:
 
 def digest_of(content: Content) -> str:
     """A hash that documents with the same content share, up to case and white space."""
-    text = json.dumps(content, sort_keys=True) if "vector" in content else " ".join(_texts(content)).casefold()
+    text = json.dumps(content, sort_keys=True) if "vector" in content else " ".join(texts_of(content)).casefold()
     return hashlib.blake2b(" ".join(text.split()).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def _texts(content: Content) -> list[str]:
+def texts_of(content: Content) -> list[str]:
+    """The texts of a document, by field in the order of names."""
     fields = content.get("fields")
     if isinstance(fields, Mapping):
         return [str(fields[name]) for name in sorted(fields)]
@@ -165,6 +167,7 @@ def erase_text(transaction: Transaction, queue: str, id: str) -> bool:
     """Delete the text of a document and what was derived from it; verdicts stay. False if it has none already."""
     row = document_row(transaction, queue, id)
     transaction.rows("DELETE FROM texts WHERE document = ?", (row["number"],))
+    transaction.rows("DELETE FROM bands WHERE document = ?", (row["number"],))
     transaction.rows(
         "UPDATE documents SET suggestions = NULL, pending = 0, erased = 1 WHERE number = ?", (row["number"],)
     )
@@ -221,5 +224,5 @@ def _pattern(text: str) -> str:
 def preview(row: Row, length: int = 160) -> str:
     """The first characters of the text of a document, in one line."""
     content = content_of(row)
-    text = "" if content is None or "vector" in content else " ".join(_texts(content))
+    text = "" if content is None or "vector" in content else " ".join(texts_of(content))
     return " ".join(text[: 4 * length].split())[:length]

@@ -114,6 +114,25 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         )""",
         "CREATE TABLE audit (number BIGINT PRIMARY KEY, line TEXT NOT NULL)",
     ),
+    (
+        """CREATE TABLE bands (
+            band TEXT NOT NULL,
+            document BIGINT NOT NULL REFERENCES documents (number),
+            PRIMARY KEY (band, document)
+        )""",
+        "CREATE INDEX bands_document ON bands (document)",
+        "ALTER TABLE users ADD COLUMN token_id TEXT",
+        """CREATE TABLE models (
+            id TEXT PRIMARY KEY,
+            queue TEXT NOT NULL,
+            kind TEXT NOT NULL,
+            fingerprint TEXT NOT NULL,
+            created DOUBLE PRECISION NOT NULL,
+            comparison TEXT NOT NULL,
+            documents INTEGER,
+            control INTEGER
+        )""",
+    ),
 )
 
 

@@ -16,8 +16,18 @@ from linnaeus.errors import LinnaeusError
 from linnaeus.serve.store.database import Row, Transaction
 from linnaeus.serve.store.documents import PENDING, document_row
 
-__all__ = ["KINDS", "KeyReusedError", "NewVerdict", "StoredVerdict", "VerdictError", "add_verdict", "history"]
+__all__ = [
+    "KINDS",
+    "MACHINE",
+    "KeyReusedError",
+    "NewVerdict",
+    "StoredVerdict",
+    "VerdictError",
+    "add_verdict",
+    "history",
+]
 
+MACHINE = "model:"  # how names begin under which answers of models are stored; they are not verdicts of people
 WITH_LABELS = ("accept", "replace", "add", "back-off")
 KINDS = (*WITH_LABELS, "reject", "none-fits", "cannot-tell", "note", "flag", "undo", "redo")
 _DECIDING = ("none-fits", "cannot-tell")

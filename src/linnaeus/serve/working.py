@@ -1,0 +1,226 @@
+"""Addresses of long work: jobs with progress, and what models learn from verdicts."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Annotated, Literal
+
+import anyio.to_thread
+from fastapi import APIRouter, Body, Query
+from fastapi import Request as HttpRequest
+from pydantic import Field
+from starlette.responses import FileResponse, Response, StreamingResponse
+
+from linnaeus.errors import ParameterError
+from linnaeus.serve.jobs import FINISHED, OPERATIONS, shown_job
+from linnaeus.serve.learning import list_versions, promote
+from linnaeus.serve.problems import PROBLEMS, ProblemError, as_json, check_name, request_id
+from linnaeus.serve.review_schemas import Coder
+from linnaeus.serve.schemas import NBest, Predict, Risk, StrictSchema, Top
+from linnaeus.serve.service import Service
+
+__all__ = ["router"]
+
+_POLL = 0.3  # seconds between two looks at a job whose progress is sent
+JobId = Annotated[str, Query(max_length=100)]
+Limit = Annotated[str, Field(max_length=50)]
+
+
+class Batch(StrictSchema):
+    """A long batch: exactly one of the requests of predict, top, n-best and risk."""
+
+    model: str | None = Field(default=None, max_length=100)
+    predict: Predict | None = None
+    top: Top | None = None
+    n_best: NBest | None = None
+    risk: Risk | None = None
+
+
+class Refit(StrictSchema):
+    """A training with verdicts."""
+
+    max_time: Limit | None = Field(default=None, description="Such as 10min or 2h, for models that can be stopped.")
+    max_memory: Limit | None = Field(default=None, description="Such as 4GB, for models that can be limited.")
+
+
+class Promotion(StrictSchema):
+    """The version that is to run, and who decided it."""
+
+    version: str = Field(max_length=100)
+    by: Coder
+
+
+class Job(StrictSchema):
+    """A job: ``state`` is waiting, running, done, failed or cancelled."""
+
+    id: str
+    kind: str
+    model: str
+    state: Literal["waiting", "running", "done", "failed", "cancelled"]
+    total: int
+    done: int
+    detail: str | None
+    result: dict[str, object] | None
+    created: float
+    changed: float
+
+
+class JobAnswer(StrictSchema):
+    """One job."""
+
+    request_id: str
+    job: Job
+
+
+class JobList(StrictSchema):
+    """Jobs, newest first."""
+
+    request_id: str
+    jobs: list[Job]
+
+
+class Version(StrictSchema):
+    """A version of a model that is kept."""
+
+    id: str
+    kind: str
+    fingerprint: str
+    created: float
+    comparison: list[dict[str, object]] = Field(
+        description="Rows of a comparison with the model that ran, on control documents; empty where there are none."
+    )
+    documents: int | None
+    control: int | None
+
+
+class VersionList(StrictSchema):
+    """Versions of a model, newest first, and the fingerprint of the one that runs."""
+
+    request_id: str
+    running: str
+    versions: list[Version]
+
+
+class Promoted(StrictSchema):
+    """The version under which the model that ran before is kept, and both fingerprints."""
+
+    request_id: str
+    version: str
+    before: str
+    after: str
+
+
+def router(service: Service) -> APIRouter:
+    """The addresses of jobs and versions."""
+    api = APIRouter(prefix="/api/v1", tags=["jobs"], responses=PROBLEMS)
+
+    def _job(http: HttpRequest, id: str, status: int = 200) -> Response:
+        return _json(http, status, job=shown_job(service.jobs.get(id)))
+
+    @api.post("/jobs", response_model=JobAnswer, status_code=202)
+    async def create(http: HttpRequest, batch: Annotated[Batch, Body()]) -> Response:
+        """Answer many documents in the background; the documents of a job are limited by the size of the body only."""
+        jobs = service.jobs
+        given = {
+            kind: request for kind in OPERATIONS if (request := getattr(batch, kind.replace("-", "_"))) is not None
+        }
+        if len(given) != 1:
+            raise ParameterError("A job has exactly one of 'predict', 'top', 'n_best' and 'risk'.")
+        ((kind, request),) = given.items()
+        served = service.models.get(batch.model)
+        content = request.model_dump(exclude_none=True)
+        id_ = await anyio.to_thread.run_sync(jobs.create, kind, served.name, content, len(request.documents))
+        jobs.start(id_)
+        return await anyio.to_thread.run_sync(_job, http, id_, 202)
+
+    @api.get("/jobs", response_model=JobList)
+    def list_jobs(http: HttpRequest, limit: Annotated[int, Query(ge=1, le=1000)] = 100) -> Response:
+        """The newest jobs."""
+        return _json(http, jobs=[shown_job(row) for row in service.jobs.newest(limit)])
+
+    @api.get("/jobs/{id}", response_model=JobAnswer)
+    def one_job(http: HttpRequest, id: str) -> Response:
+        """The state of a job."""
+        return _job(http, id)
+
+    @api.post("/jobs/{id}/cancel", response_model=JobAnswer)
+    def cancel(http: HttpRequest, id: str) -> Response:
+        """Stop a job; one that is finished stays as it is."""
+        service.jobs.cancel(id)
+        return _job(http, id)
+
+    @api.get("/jobs/{id}/result", response_class=Response, responses={200: {"content": {"application/x-ndjson": {}}}})
+    def result(http: HttpRequest, id: str) -> Response:
+        """The records of a batch, one per line, as far as they are finished."""
+        row = service.jobs.get(id)
+        path = service.jobs.folder(row["id"]) / "result.jsonl"
+        if row["kind"] not in OPERATIONS:
+            raise ProblemError(404, f"The job {id!r} has no records; its result is in /api/v1/jobs/{id}.")
+        if not path.exists():
+            return Response(b"", media_type="application/x-ndjson")
+        return FileResponse(path, media_type="application/x-ndjson")
+
+    @api.get("/jobs/{id}/events", response_class=Response, responses={200: {"content": {"text/event-stream": {}}}})
+    async def events(http: HttpRequest, id: str) -> Response:
+        """The progress of a job as server-sent events, until it is finished."""
+        first = await anyio.to_thread.run_sync(service.jobs.get, id)
+
+        async def sent() -> AsyncIterator[bytes]:
+            row, last = first, ""
+            while True:
+                text = json.dumps(shown_job(row))
+                if text != last:
+                    yield f"event: progress\ndata: {text}\n\n".encode()
+                    last = text
+                if row["state"] in FINISHED:
+                    return
+                await asyncio.sleep(_POLL)
+                row = await anyio.to_thread.run_sync(service.jobs.get, id)
+
+        return StreamingResponse(sent(), media_type="text/event-stream")
+
+    async def train(http: HttpRequest, name: str, kind: str, limits: Refit) -> Response:
+        jobs, served = service.jobs, service.models.get(name)
+        request: dict[str, object] = {
+            "kind": kind,
+            "model": str(served.folder),
+            "training": list(service.settings.training),
+            **limits.model_dump(),
+        }
+        id_ = await anyio.to_thread.run_sync(jobs.create, kind, served.name, request, 1)
+        jobs.start(id_)
+        return await anyio.to_thread.run_sync(_job, http, id_, 202)
+
+    @api.post("/models/{name}/refit", response_model=JobAnswer, status_code=202)
+    async def refit(http: HttpRequest, name: str, request: Annotated[Refit, Body()]) -> Response:
+        """Train the model again with all verdicts but those on control documents, and compare it on these."""
+        return await train(http, name, "refit", request)
+
+    @api.post("/models/{name}/recalibrate", response_model=JobAnswer, status_code=202)
+    async def recalibrate(http: HttpRequest, name: str) -> Response:
+        """Calibrate the model again, for probabilities and promised risks, with verdicts on control documents only."""
+        return await train(http, name, "recalibrate", Refit())
+
+    @api.get("/models/{name}/versions", response_model=VersionList)
+    def versions(http: HttpRequest, name: str) -> Response:
+        """Versions of a model: trained or calibrated again, or replaced by another one."""
+        review, served = service.review, service.models.get(name)
+        with review.read() as transaction:
+            return _json(http, running=served.fingerprint, versions=list_versions(transaction, served.name))
+
+    @api.post("/models/{name}/promote", response_model=Promoted)
+    def promoted(http: HttpRequest, name: str, request: Annotated[Promotion, Body()]) -> Response:
+        """Let a version run in place of the model, which is kept as a version and can be brought back in this way."""
+        check_name(http, request.by)
+        review, served = service.review, service.models.get(name)
+        found = promote(review, served, request.version, request.by)
+        service.models.refresh()
+        return _json(http, version=found["version"], before=found["before"], after=found["after"])
+
+    return api
+
+
+def _json(http: HttpRequest, status: int = 200, **content: object) -> Response:
+    return Response(as_json({"request_id": request_id(http), **content}), status, media_type="application/json")
