@@ -197,9 +197,8 @@ def test_a_recalibration_uses_control_documents_only_and_its_promise_is_exact(se
 
 
 def test_a_training_that_fails_says_why(served) -> None:
-    (served.app_folder / "train.jsonl").write_text(
-        '{"text": "cat purr", "labels": ["Nowhere"]}\n{"text": "dog bark", "labels": ["Dogs"]}\n'
-    )
+    rows = [{"text": "cat purr", "labels": ["Nowhere"]}, {"text": "dog bark", "labels": ["Dogs"]}]
+    (served.app_folder / "train.jsonl").write_text("\n".join(map(json.dumps, rows)))
     started = served.post(f"{API}/models/joint/refit", json={}).json()
     found = finished(served, started["job"]["id"])
     assert found["state"] == "failed"

@@ -37,9 +37,8 @@ from tests.serve.store.test_store import (  # noqa: F401
 )
 
 psycopg = pytest.importorskip("psycopg")
-PROGRAMS = [
-    path for path in (shutil.which("initdb"), *map(str, Path("/usr/lib/postgresql").glob("*/bin/initdb"))) if path
-]
+FOUND = [shutil.which("initdb"), *map(str, Path("/usr/lib/postgresql").glob("*/bin/initdb"))]
+PROGRAMS = [path for path in FOUND if path]
 pytestmark = pytest.mark.skipif(not PROGRAMS, reason="no PostgreSQL server is installed")
 
 
