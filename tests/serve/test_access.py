@@ -81,6 +81,15 @@ def test_coders_give_verdicts_and_get_documents_in_their_own_name_only(users) ->
     assert promoted.status_code == 403
 
 
+def test_a_job_is_stopped_by_its_owner_or_an_admin(users) -> None:
+    client, headers = users
+    jobs = client.app.state.service.jobs
+    for role, status in (("reviewer", 403), ("coder", 200), ("admin", 200)):
+        id_ = jobs.create("top", "joint", {"documents": ["cat"]}, 1, "anna")
+        assert client.post(f"{API}/jobs/{id_}/cancel", headers=headers[role]).status_code == status
+    assert client.post(f"{API}/desk/training", headers=headers["reviewer"]).status_code == 403
+
+
 def test_a_removed_user_and_a_replaced_token_are_refused_and_the_log_says_so(users, tmp_path) -> None:
     client, headers = users
     review = client.app.state.service.review

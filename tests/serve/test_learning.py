@@ -220,6 +220,8 @@ def test_a_job_answers_as_a_request_does_and_sends_its_progress(served) -> None:
     direct = served.post(f"{API}/models/joint/top", json=request).json()["results"]
     assert [json.loads(line) for line in lines] == direct
     assert checked(served.get(f"{API}/jobs"), working.JobList)["jobs"][0]["id"] == started["job"]["id"]
+    left = served.app.state.service.jobs.folder(started["job"]["id"])
+    assert [path.name for path in left.iterdir()] == ["result.jsonl"]  # no text stays
 
 
 def test_a_job_is_cancelled_and_a_job_of_a_process_that_ended_is_continued(served, monkeypatch) -> None:

@@ -31,7 +31,7 @@ _ROLES = (
     ("GET", re.compile(r"/api/v1/export"), "reviewer"),
     ("POST", re.compile(r"/api/v1/automatic(/.*)?"), "reviewer"),
     ("POST", re.compile(r"/api/v1/documents/erase"), "admin"),
-    ("POST", re.compile(r"/api/v1/models/[^/]+/(refit|recalibrate|promote)"), "admin"),
+    ("POST", re.compile(r"/api/v1/models/[^/]+/(refit|recalibrate|promote)|/api/v1/desk/training"), "admin"),
 )
 _KNOWN = 60.0  # seconds for which a token or the number of users is not looked up again
 _MOST = 10_000  # tokens and clients that are remembered
@@ -55,6 +55,11 @@ class Access:
         self._users: OrderedDict[bytes, tuple[float, User]] = OrderedDict()
         self._spent: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self._counted = (-_KNOWN, 0)
+
+    @property
+    def everybody(self) -> bool:
+        """Whether no request has to be looked at: nobody is a user, and no rate is limited."""
+        return self._header is None and not self._rate and self._review is None
 
     def user(self, method: str, path: str, headers: Mapping[bytes, bytes], client: str | None) -> User:
         """The user of a request; raises a problem where there is none, or where the user may not do this."""

@@ -19,7 +19,7 @@ from linnaeus.serve.desk import page as desk_page
 from linnaeus.serve.guard import Guard
 from linnaeus.serve.learning import learn_online
 from linnaeus.serve.page import STYLE, page
-from linnaeus.serve.problems import as_json, install, request_id
+from linnaeus.serve.problems import install, json_answer
 from linnaeus.serve.service import Service
 from linnaeus.serve.settings import Settings
 
@@ -74,13 +74,13 @@ def create_app(settings: Settings) -> FastAPI:
     @app.get("/api/v1/health", tags=["service"])
     async def health(http: HttpRequest) -> Response:
         """Whether the process answers."""
-        return _json(http, status="ok", version=__version__)
+        return json_answer(http, status="ok", version=__version__)
 
     @app.get("/api/v1/ready", tags=["service"])
     async def ready(http: HttpRequest) -> Response:
         """Which models are loaded, and whether a replaced folder could not be loaded."""
         models = [served.reference for served in service.models]
-        return _json(http, status="ready", models=models, reload_failures=service.models.failures)
+        return json_answer(http, status="ready", models=models, reload_failures=service.models.failures)
 
     @app.get("/metrics", tags=["service"])
     async def metrics() -> Response:
@@ -135,7 +135,3 @@ async def _score(service: Service) -> None:
                     await anyio.to_thread.run_sync(service.models.refresh)
             except Exception:
                 _LOG.exception("%s cannot learn from verdicts", served.name)
-
-
-def _json(http: HttpRequest, **content: object) -> Response:
-    return Response(as_json({"request_id": request_id(http), **content}), media_type="application/json")

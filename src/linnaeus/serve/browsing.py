@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from linnaeus.answering.documents import node_meant
 from linnaeus.serve.models import ServedModel
-from linnaeus.serve.problems import PROBLEMS, as_json, request_id
+from linnaeus.serve.problems import PROBLEMS, json_answer
 from linnaeus.serve.service import Service
 from linnaeus.taxonomy import Taxonomy
 
@@ -33,20 +33,20 @@ def router(service: Service) -> APIRouter:
     def models(http: HttpRequest) -> Response:
         """The models that are served."""
         found = [{**served.reference, "kind": type(served.model.estimator).__name__} for served in service.models]
-        return _json(http, models=found)
+        return json_answer(http, models=found)
 
     @api.get("/{name}", tags=["models"])
     def card(http: HttpRequest, name: str) -> Response:
         """The card of a model: what it is, what it takes, what it can answer."""
         served = service.models.get(name)
-        return _json(http, **served.card, reload_failure=service.models.failures.get(name))
+        return json_answer(http, **served.card, reload_failure=service.models.failures.get(name))
 
     @api.get("/{name}/taxonomy", tags=["taxonomy"])
     def taxonomy(http: HttpRequest, name: str) -> Response:
         """Size, depth and languages of the taxonomy."""
         served = service.models.get(name)
         tax = served.taxonomy
-        return _json(
+        return json_answer(
             http,
             model=served.reference,
             nodes=tax.n_nodes,
@@ -79,7 +79,7 @@ def router(service: Service) -> APIRouter:
         v = _index(tax, node)
         texts = [{"kind": t.kind, "language": t.language or None, "text": t.text} for t in tax.texts.of(v)]
         parents = [shown_node(tax, int(p)) for p in tax.parents(v) if int(p) != tax.root]
-        return _json(
+        return json_answer(
             http,
             model=served.reference,
             **shown_node(tax, v),
@@ -98,7 +98,7 @@ def router(service: Service) -> APIRouter:
         tax = served.taxonomy
         v = _index(tax, node)
         found = [[shown_node(tax, int(u)) for u in path] for path in tax.paths(v, limit)]
-        return _json(http, model=served.reference, label=str(tax.names[v]), paths=found)
+        return json_answer(http, model=served.reference, label=str(tax.names[v]), paths=found)
 
     @api.get("/{name}/taxonomy/search", tags=["taxonomy"])
     def search(
@@ -115,7 +115,7 @@ def router(service: Service) -> APIRouter:
             {**shown_node(tax, m.node), "score": round(m.score, 6), "text": m.text, "kind": m.kind, "how": m.how}
             for m in tax.find(q, limit, language)
         ]
-        return _json(http, model=served.reference, matches=found)
+        return json_answer(http, model=served.reference, matches=found)
 
     return api
 
@@ -133,8 +133,4 @@ def _page(http: HttpRequest, served: ServedModel, nodes: Sequence[int], offset: 
     tax = served.taxonomy
     shown = [shown_node(tax, v) for v in nodes[offset : offset + limit]]
     after = offset + limit if offset + limit < len(nodes) else None
-    return _json(http, model=served.reference, total=len(nodes), offset=offset, next_offset=after, nodes=shown)
-
-
-def _json(http: HttpRequest, **content: object) -> Response:
-    return Response(as_json({"request_id": request_id(http), **content}), media_type="application/json")
+    return json_answer(http, model=served.reference, total=len(nodes), offset=offset, next_offset=after, nodes=shown)

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import anyio.to_thread
 from starlette.requests import ClientDisconnect
 
-from linnaeus.serve.access import Access
+from linnaeus.serve.access import ANYBODY, Access
 from linnaeus.serve.metrics import Metrics
 from linnaeus.serve.problems import ProblemError, problem, unexpected
 from linnaeus.serve.settings import Settings
@@ -70,7 +70,9 @@ class Guard:
             refused = self._refused(headers, scope["path"].endswith("/stream"))
             if refused is None:
                 try:
-                    scope["state"]["user"] = await anyio.to_thread.run_sync(self._user, scope, headers)
+                    everybody = self.access.everybody
+                    user = ANYBODY if everybody else await anyio.to_thread.run_sync(self._user, scope, headers)
+                    scope["state"]["user"] = user
                 except ProblemError as error:
                     refused = error
             if refused is not None:

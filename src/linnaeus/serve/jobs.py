@@ -100,10 +100,17 @@ class Jobs:
             return transaction.rows("SELECT * FROM jobs ORDER BY created DESC, id LIMIT ?", (limit,))
 
     def cancel(self, id: str) -> Row:
-        """Ask a job to stop; one that is finished stays as it is."""
-        self.get(id)
-        self._change(id, "state = 'cancelled'", only="state IN ('waiting', 'running')")
+        """Stop a job; one that is finished stays as it is."""
+        if self.get(id)["state"] not in FINISHED:
+            self._change(id, "state = 'cancelled'", only="state IN ('waiting', 'running')")
+            self._tidy(id)
         return self.get(id)
+
+    def _tidy(self, id: str) -> None:
+        """Delete the documents of a finished job: a text that is erased must not stay here."""
+        for name in ("request.json", "verdicts.jsonl", "control.jsonl"):
+            (self.folder(id) / name).unlink(missing_ok=True)
+        shutil.rmtree(self.folder(id) / "checkpoint", ignore_errors=True)
 
     def _change(self, id: str, what: str, *values: str | int | None, only: str = "1 = 1") -> None:
         with self._service.review.change() as transaction:
@@ -140,6 +147,8 @@ class Jobs:
     async def _run(self, id: str) -> None:
         try:
             row = await anyio.to_thread.run_sync(self.get, id)
+            if row["state"] in FINISHED:
+                return
             await anyio.to_thread.run_sync(partial(self._change, id, "state = 'running'", only="state = 'waiting'"))
             await (self._answer(row) if row["kind"] in OPERATIONS else self._train(row))
         except LinnaeusError as error:
@@ -150,6 +159,7 @@ class Jobs:
 
     def _fail(self, id: str, why: str) -> None:
         self._change(id, "state = 'failed', detail = ?", why, only="state IN ('waiting', 'running')")
+        self._tidy(id)
 
     async def _answer(self, row: Row) -> None:
         """Answer the documents of a job in parts, each on disk before it is counted."""
@@ -208,6 +218,7 @@ class Jobs:
 
     def _finish(self, id: str, result: str) -> None:
         self._change(id, "state = 'done', done = total, result = ?", result, only="state = 'running'")
+        self._tidy(id)
 
 
 def _records(served: object, request: Request, first: int, deadline: float) -> list[dict[str, object]]:

@@ -18,7 +18,7 @@ from linnaeus.serve.store.documents import UnknownDocumentError
 from linnaeus.serve.store.users import User
 from linnaeus.serve.store.verdicts import KeyReusedError
 
-__all__ = ["PROBLEMS", "NoStoreError", "ProblemError", "as_json", "install", "problem", "problem_of"]
+__all__ = ["PROBLEMS", "NoStoreError", "ProblemError", "as_json", "install", "json_answer", "problem", "problem_of"]
 
 _LOG = logging.getLogger("linnaeus.serve")
 _TITLES = {
@@ -69,6 +69,11 @@ class ProblemError(HTTPException):
 def as_json(content: object) -> bytes:
     """JSON in UTF-8; halves of surrogate pairs, which UTF-8 cannot encode, are replaced."""
     return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def json_answer(request: Request, status: int = 200, /, **content: object) -> Response:
+    """An answer with the id of its request."""
+    return Response(as_json({"request_id": request_id(request), **content}), status, media_type="application/json")
 
 
 def problem(

@@ -9,7 +9,7 @@ from fastapi import Request as HttpRequest
 from starlette.responses import Response, StreamingResponse
 
 from linnaeus.serve.exports import FORMATS, export
-from linnaeus.serve.problems import PROBLEMS, as_json, request_id
+from linnaeus.serve.problems import PROBLEMS, json_answer
 from linnaeus.serve.progress import progress
 from linnaeus.serve.review_schemas import Progress
 from linnaeus.serve.reviewing import Model
@@ -36,9 +36,7 @@ def router(service: Service) -> APIRouter:
         review, served = service.review, service.models.get(model)
         with review.read() as transaction:
             found = progress(transaction, served.name, served.taxonomy)
-        return Response(
-            as_json({"request_id": request_id(http), "queue": served.name, **found}), media_type="application/json"
-        )
+        return json_answer(http, queue=served.name, **found)
 
     @api.get("/export", responses=_FILES, response_class=Response)
     def export_file(

@@ -74,8 +74,8 @@ class Review:
 
     # -- documents -----------------------------------------------------------------------------------------------------
 
-    def add(self, served: ServedModel, documents: Sequence[NewDocument]) -> tuple[int, int]:
-        """Add documents to the queue of a model, and score them; returns how many are new, and how many are known.
+    def add(self, served: ServedModel, documents: Sequence[NewDocument], *, score: bool = True) -> tuple[int, int]:
+        """Add documents to the queue of a model; returns how many are new, and how many are known.
 
         Parameters
         ----------
@@ -83,6 +83,8 @@ class Review:
             The model, which has to be able to take the documents.
         documents : sequence of NewDocument
             The documents, as of `documents_of`.
+        score : bool, default=True
+            Whether the model scores them now; otherwise `score` does later.
 
         Returns
         -------
@@ -99,7 +101,7 @@ class Review:
             if added:
                 hashes = [_logged_document(transaction, number) for number in added]
                 append_line(transaction, "documents", {"queue": served.name, "documents": hashes})
-        for _ in range(0, len(added), AT_ONCE):
+        for _ in range(0, len(added) if score else 0, AT_ONCE):
             self.score(served)
         return len(added), n_known
 

@@ -16,8 +16,8 @@ from starlette.responses import Response
 
 from linnaeus.answering.documents import node_meant
 from linnaeus.errors import ParameterError
-from linnaeus.serve.problems import PROBLEMS, ProblemError, as_json, check_name, request_id, user_of
-from linnaeus.serve.review import parsed
+from linnaeus.serve.problems import PROBLEMS, ProblemError, check_name, json_answer, user_of
+from linnaeus.serve.review import AT_ONCE, parsed
 from linnaeus.serve.review_schemas import (
     AddDocuments,
     Added,
@@ -90,8 +90,10 @@ def router(service: Service) -> APIRouter:
 
     async def added(http: HttpRequest, model: str | None, documents: list[NewDocument]) -> Response:
         review, served = service.review, service.models.get(model)
-        n_added, n_known = await service.work(served, lambda _: review.add(served, documents))
-        return _json(http, queue=served.name, added=n_added, known=n_known)
+        n_added, n_known = await service.work(served, lambda _: review.add(served, documents, score=False))
+        for _ in range(0, n_added, AT_ONCE):  # the model can answer other requests between two parts
+            await service.work(served, lambda _: review.score(served))
+        return json_answer(http, queue=served.name, added=n_added, known=n_known)
 
     @api.get("/documents", response_model=DocumentList)
     def documents(
@@ -116,7 +118,7 @@ def router(service: Service) -> APIRouter:
             )
         after = offset + limit if offset + limit < total else None
         shown = [_brief(row) for row in rows]
-        return _json(http, queue=served.name, total=total, offset=offset, next_offset=after, documents=shown)
+        return json_answer(http, queue=served.name, total=total, offset=offset, next_offset=after, documents=shown)
 
     @api.get("/documents/one", response_model=DocumentAnswer)
     def document(http: HttpRequest, id: Annotated[Identifier, Query()], model: Model = None) -> Response:
@@ -126,13 +128,13 @@ def router(service: Service) -> APIRouter:
             row = document_row(transaction, served.name, id)
             verdicts = [_verdict(one) for one in history(transaction, row["number"])]
             shown = _whole(row, review.memory, transaction)
-        return _json(http, queue=served.name, model=served.reference, document=shown, history=verdicts)
+        return json_answer(http, queue=served.name, model=served.reference, document=shown, history=verdicts)
 
     @api.post("/documents/erase", response_model=Erased)
     def erase(http: HttpRequest, id: Annotated[Identifier, Query()], model: Model = None) -> Response:
         """Delete the text of a document; its verdicts stay."""
         review, served = service.review, service.models.get(model)
-        return _json(http, erased=review.erase(served, id))
+        return json_answer(http, erased=review.erase(served, id))
 
     @api.get("/queue/next", response_model=NextDocuments)
     async def next_documents(
@@ -164,7 +166,7 @@ def router(service: Service) -> APIRouter:
                 return shown, queue.remaining(transaction, served.name, coder, under)
 
         shown, n_left = await anyio.to_thread.run_sync(handed_out)
-        return _json(http, queue=served.name, model=served.reference, documents=shown, remaining=n_left)
+        return json_answer(http, queue=served.name, model=served.reference, documents=shown, remaining=n_left)
 
     @api.post("/queue/release", response_model=Released)
     def release(http: HttpRequest, request: Annotated[Release, Body()], model: Model = None) -> Response:
@@ -172,7 +174,7 @@ def router(service: Service) -> APIRouter:
         review, served = service.review, service.models.get(model)
         with review.change() as transaction:
             n = queue.release(transaction, served.name, request.coder, request.ids)
-        return _json(http, released=n)
+        return json_answer(http, released=n)
 
     @api.post("/verdicts", response_model=VerdictResults)
     def verdicts(http: HttpRequest, request: Annotated[NewVerdicts, Body()], model: Model = None) -> Response:
@@ -197,7 +199,7 @@ def router(service: Service) -> APIRouter:
             {"key": one.key, "number": one.number, "stored": not one.repeated, "state": one.state}
             for one in review.verdicts(served, given)
         ]
-        return _json(http, queue=served.name, results=results)
+        return json_answer(http, queue=served.name, results=results)
 
     return api
 
@@ -242,7 +244,3 @@ def _verdict(row: Row) -> dict[str, object]:
         "undoes": row["undoes_key"],
         "adjudication": bool(row["adjudication"]),
     }
-
-
-def _json(http: HttpRequest, **content: object) -> Response:
-    return Response(as_json({"request_id": request_id(http), **content}), media_type="application/json")

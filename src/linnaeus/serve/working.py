@@ -16,7 +16,7 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 from linnaeus.errors import ParameterError
 from linnaeus.serve.jobs import FINISHED, OPERATIONS, shown_job
 from linnaeus.serve.learning import list_versions, promote
-from linnaeus.serve.problems import PROBLEMS, ProblemError, as_json, check_name, request_id
+from linnaeus.serve.problems import PROBLEMS, ProblemError, check_name, json_answer, user_of
 from linnaeus.serve.review_schemas import Coder
 from linnaeus.serve.schemas import NBest, Predict, Risk, StrictSchema, Top
 from linnaeus.serve.service import Service
@@ -117,7 +117,7 @@ def router(service: Service) -> APIRouter:
     api = APIRouter(prefix="/api/v1", tags=["jobs"], responses=PROBLEMS)
 
     def _job(http: HttpRequest, id: str, status: int = 200) -> Response:
-        return _json(http, status, job=shown_job(service.jobs.get(id)))
+        return json_answer(http, status, job=shown_job(service.jobs.get(id)))
 
     @api.post("/jobs", response_model=JobAnswer, status_code=202)
     async def create(http: HttpRequest, batch: Annotated[Batch, Body()]) -> Response:
@@ -131,14 +131,15 @@ def router(service: Service) -> APIRouter:
         ((kind, request),) = given.items()
         served = service.models.get(batch.model)
         content = request.model_dump(exclude_none=True)
-        id_ = await anyio.to_thread.run_sync(jobs.create, kind, served.name, content, len(request.documents))
+        n, owner = len(request.documents), user_of(http).name or None
+        id_ = await anyio.to_thread.run_sync(jobs.create, kind, served.name, content, n, owner)
         jobs.start(id_)
         return await anyio.to_thread.run_sync(_job, http, id_, 202)
 
     @api.get("/jobs", response_model=JobList)
     def list_jobs(http: HttpRequest, limit: Annotated[int, Query(ge=1, le=1000)] = 100) -> Response:
         """The newest jobs."""
-        return _json(http, jobs=[shown_job(row) for row in service.jobs.newest(limit)])
+        return json_answer(http, jobs=[shown_job(row) for row in service.jobs.newest(limit)])
 
     @api.get("/jobs/{id}", response_model=JobAnswer)
     def one_job(http: HttpRequest, id: str) -> Response:
@@ -148,6 +149,9 @@ def router(service: Service) -> APIRouter:
     @api.post("/jobs/{id}/cancel", response_model=JobAnswer)
     def cancel(http: HttpRequest, id: str) -> Response:
         """Stop a job; one that is finished stays as it is."""
+        user, owner = user_of(http), service.jobs.get(id)["owner"]
+        if user.name and user.name != owner and not user.may("admin"):
+            raise ProblemError(403, f"The job {id!r} was started by {owner!r}; only an admin may also stop it.")
         service.jobs.cancel(id)
         return _job(http, id)
 
@@ -189,7 +193,7 @@ def router(service: Service) -> APIRouter:
             "training": list(service.settings.training),
             **limits.model_dump(),
         }
-        id_ = await anyio.to_thread.run_sync(jobs.create, kind, served.name, request, 1)
+        id_ = await anyio.to_thread.run_sync(jobs.create, kind, served.name, request, 1, user_of(http).name or None)
         jobs.start(id_)
         return await anyio.to_thread.run_sync(_job, http, id_, 202)
 
@@ -208,7 +212,7 @@ def router(service: Service) -> APIRouter:
         """Versions of a model: trained or calibrated again, or replaced by another one."""
         review, served = service.review, service.models.get(name)
         with review.read() as transaction:
-            return _json(http, running=served.fingerprint, versions=list_versions(transaction, served.name))
+            return json_answer(http, running=served.fingerprint, versions=list_versions(transaction, served.name))
 
     @api.post("/models/{name}/promote", response_model=Promoted)
     def promoted(http: HttpRequest, name: str, request: Annotated[Promotion, Body()]) -> Response:
@@ -217,10 +221,6 @@ def router(service: Service) -> APIRouter:
         review, served = service.review, service.models.get(name)
         found = promote(review, served, request.version, request.by)
         service.models.refresh()
-        return _json(http, version=found["version"], before=found["before"], after=found["after"])
+        return json_answer(http, version=found["version"], before=found["before"], after=found["after"])
 
     return api
-
-
-def _json(http: HttpRequest, status: int = 200, **content: object) -> Response:
-    return Response(as_json({"request_id": request_id(http), **content}), status, media_type="application/json")
