@@ -31,7 +31,7 @@ from linnaeus.errors import DataError, ParameterError
 from linnaeus.models.flat.one_vs_rest import OneVsRestLogistic, OneVsRestSVM
 from linnaeus.models.label_priors import label_features
 from linnaeus.models.linear import LinearTaxonomyClassifier
-from linnaeus.models.recursive.network import links_of, node_shares
+from linnaeus.models.recursive.network import links_of, shares_of_nodes
 from linnaeus.models.recursive.rr import RRSVM, RecursiveModel, RRLogistic
 from linnaeus.pipeline import Pipeline
 from linnaeus.taxonomy import Taxonomy
@@ -240,27 +240,27 @@ def _texts_of(model: Any, taxonomy: Taxonomy, notes: list[str]) -> CSR | None:
 def _carried(
     model: Any, inner: LinearTaxonomyClassifier, revision: Diff, origins: list[NodeOrigin], notes: list[str]
 ) -> tuple[FloatArray, FloatArray]:
-    """Weights (n_features x n_labels) and intercepts before any document of the new version is seen."""
-    coef = inner.coef_
-    W_old = np.asarray(coef.toarray() if is_sparse(coef) else coef)
+    """Weights (n_labels x n_features) and intercepts before any document of the new version is seen."""
+    W_old = inner.coef_
     place = {str(name): i for i, name in enumerate(inner.taxonomy_.names[inner.nodes_])}
     counts = getattr(inner, "n_documents_", None)
     size = np.ones(len(place)) if counts is None else np.maximum(np.asarray(counts, dtype=np.float64), 1.0)
+    numbers = np.array([revision.new.index(origin.node) for origin in origins])
+    known = [i for i, origin in enumerate(origins) if origin.sources]
+    entries: list[tuple[int, int, float]] = []  # how much of every old label a new one has
+    for i, origin in enumerate(origins):
+        near = [i] if origin.sources else _relatives(revision.new, int(numbers[i]), numbers, known)
+        for j in near:
+            rows = [place[name] for name in origins[j].sources]
+            total = float(size[rows].sum()) * len(near)
+            entries += [(i, row, float(size[row]) / total) for row in rows]
+    to, of, share = (np.array(part) for part in zip(*entries, strict=True))
+    M = sparse.csr_array((share.astype(inner.intercept_.dtype), (to, of)), shape=(len(origins), len(place)))
+    product = M @ W_old
+    W = np.asarray(product.toarray() if is_sparse(product) else product)
+    b = np.asarray(M @ inner.intercept_)
     T = _texts_of(model, revision.new, notes)
     gain = 0.0 if T is None else _gain(W_old, _texts_of(model, inner.taxonomy_, notes), inner.nodes_)
-    W = np.zeros((W_old.shape[1], len(origins)), dtype=W_old.dtype)
-    b = np.zeros(len(origins), dtype=inner.intercept_.dtype)
-    for i, origin in enumerate(origins):
-        rows = [place[name] for name in origin.sources]
-        share = size[rows] / size[rows].sum() if rows else np.empty(0)
-        if rows:
-            W[:, i], b[i] = share @ W_old[rows], share @ inner.intercept_[rows]
-    known = [i for i, origin in enumerate(origins) if origin.sources]
-    numbers = np.array([revision.new.index(origin.node) for origin in origins])
-    for i, origin in enumerate(origins):
-        if not origin.sources:
-            near = _relatives(revision.new, int(numbers[i]), numbers, known)
-            W[:, i], b[i] = W[:, near].mean(axis=1), b[near].mean()
     if T is not None and gain > 0:
         for i, origin in enumerate(origins):
             if origin.kind in ("part", "new"):
@@ -268,18 +268,19 @@ def _carried(
                 if origin.kind == "part":
                     parts = [revision.new.index(name) for name in revision.correspondence.targets[origin.sources[0]]]
                     own = own - np.asarray(T[parts].mean(axis=0)).ravel()
-                W[:, i] += gain * own
+                W[i] += gain * own
     return W, b
 
 
-def _gain(W: FloatArray, T: CSR | None, nodes: IntArray) -> float:
+def _gain(W: Matrix, T: CSR | None, nodes: IntArray) -> float:
     """How much of their label texts the weights of nodes have, beyond the mean of all nodes."""
     if T is None:
         return 0.0
     own = T[nodes]
-    away = W - W.mean(axis=0)
     total = float(own.multiply(own).sum())
-    return float(own.multiply(away).sum()) / total if total else 0.0
+    mean = np.asarray(W.mean(axis=0)).ravel()
+    beyond = float(own.multiply(W).sum()) - float(np.asarray(own.sum(axis=0)).ravel() @ mean)
+    return beyond / total if total else 0.0
 
 
 def _relatives(taxonomy: Taxonomy, node: int, numbers: IntArray, known: list[int]) -> list[int]:
@@ -308,21 +309,16 @@ def _refitted(
     nodes = np.array([taxonomy.index(origin.node) for origin in origins])
     counts = np.bincount(Y.indices, minlength=taxonomy.n_nodes)
     changed = [i for i, o in enumerate(origins) if o.kind != "kept" and 0 < counts[nodes[i]] < Y.shape[0]]
-    W, b = start[0].copy(), start[1].copy()
+    W, b = start[0].copy(), start[1].copy()  # n_labels x n_features
     if not changed:
         return W, b
-    centres = np.zeros((len(changed), X.shape[1]), dtype=np.float32)
+    centres: FloatArray = np.zeros((len(changed), X.shape[1]), dtype=np.float32)
     if isinstance(inner, RecursiveModel):
         links = links_of(taxonomy, nodes.astype(np.int32), **inner._link_options)
-        shares: dict[tuple[int, ...], FloatArray] = {}
-        for row, i in enumerate(changed):
-            node = int(nodes[i])
-            key = (node,) if node in links.node else tuple(taxonomy.parents(node).tolist())
-            if key not in shares:
-                shares[key] = node_shares(links, taxonomy, node)
-            centres[row] = W @ shares[key]
+        shares = shares_of_nodes(links, taxonomy, nodes[changed].tolist())
+        centres = shares.astype(W.dtype) @ W
     solved = _solved(inner, X, Y[:, nodes[changed]], centres)
-    W[:, changed], b[changed] = solved
+    W[changed], b[changed] = solved
     return W, b
 
 
@@ -345,7 +341,7 @@ def _solved(inner: Any, X: Matrix, Y: CSR, centres: FloatArray) -> tuple[FloatAr
     alone.taxonomy_, alone.codec_, alone.closed_, alone.n_features_in_ = flat, problem.codec, False, X.shape[1]
     alone._fit_joint(problem, prior=sparse.csr_array(centres[columns]), on_trial=True)
     place = np.argsort(alone.nodes_)
-    return alone.weights_[:, place][:, order], alone.intercept_[place][order]
+    return alone.weights_[:, place[order]].T, alone.intercept_[place[order]]
 
 
 def _marked(origin: NodeOrigin, Y: CSR, taxonomy: Taxonomy) -> NodeOrigin:
@@ -397,7 +393,7 @@ def _with_weights(
     order = np.argsort([origin.node for origin in origins]) if kind == "labels" else np.argsort(numbers)
     result.taxonomy = result.taxonomy_ = taxonomy
     result.nodes_ = numbers[order]
-    result.weights_ = np.ascontiguousarray(W[:, order])
+    result.weights_ = np.ascontiguousarray(W[order].T)
     result.intercept_ = np.ascontiguousarray(b[order])
     if hasattr(result, "answer"):
         result.answer = "seen"

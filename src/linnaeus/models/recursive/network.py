@@ -26,8 +26,9 @@ Elimination takes the vertex of lowest degree first; on a tree that costs nothin
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +47,7 @@ __all__ = [
     "node_shares",
     "reduce_links",
     "shares_of_leaves",
+    "shares_of_nodes",
     "unlabelled_weights",
     "with_leaf_order",
 ]
@@ -492,12 +494,33 @@ def shares_of_leaves(links: Links, vertices: list[int]) -> FloatArray:
     >>> shares_of_leaves(links, [node]).tolist()  # two leaves, and half a link to zero
     [0.4, 0.4]
     """
-    from scipy.sparse.linalg import spsolve
+    return _shares(links, [vertices])[0]
 
-    unit = np.zeros(len(links.inner))
-    unit[vertices] = 1 / len(vertices)
-    reach = np.atleast_1d(spsolve(_laplacian(links), unit))
-    return np.array([sum(weight * reach[u] for u, weight in neighbours.items()) for neighbours in links.leaves])
+
+def _shares(links: Links, groups: list[list[int]]) -> FloatArray:
+    """`shares_of_leaves` for several lists of vertices (n_groups x n_leaves): the network is factorised once."""
+    unit = np.zeros((len(links.inner), len(groups)))
+    for column, vertices in enumerate(groups):
+        unit[vertices, column] = 1 / len(vertices)
+    return np.asarray((_pulls(links).T @ _factors(links).solve(unit)).T)
+
+
+def _pulls(links: Links) -> CSR:
+    """B of `shares_of_leaves` (n_inner x n_leaves)."""
+    from scipy import sparse
+
+    ends = [(u, i, weight) for i, neighbours in enumerate(links.leaves) for u, weight in neighbours.items()]
+    inner, leaf, weight = (np.array(part) for part in zip(*ends, strict=True))
+    return sparse.csr_array((weight, (inner, leaf)), shape=(len(links.inner), len(links.leaves)))
+
+
+def _factors(links: Links) -> Any:
+    """A of `shares_of_leaves`, factorised."""
+    from scipy.sparse.linalg import splu
+
+    # Minimum degree on the symmetric pattern: no fill on a tree, where the default order makes solving 80 times slower.
+    symmetric = {"SymmetricMode": True}
+    return splu(_laplacian(links), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=symmetric)
 
 
 def _laplacian(links: Links) -> CSR:
@@ -523,7 +546,6 @@ def unlabelled_weights(links: Links, taxonomy: Taxonomy, nodes: IntArray) -> Cal
     As `node_shares`, for many nodes and some features at a time: the network is factorised once.
     """
     from scipy import sparse
-    from scipy.sparse.linalg import splu
 
     vertex = {v: u for u, v in enumerate(links.node) if v >= 0}
     top = int(np.argmax(links.anchor))
@@ -533,12 +555,7 @@ def unlabelled_weights(links: Links, taxonomy: Taxonomy, nodes: IntArray) -> Cal
     columns = np.array([u for found in stands_at for u in found], np.int64)
     shares = np.array([1 / len(found) for found in stands_at for _ in found])
     place = sparse.csr_array((shares, (rows, columns)), shape=(len(nodes), len(links.inner)))
-    ends = [(u, i, weight) for i, neighbours in enumerate(links.leaves) for u, weight in neighbours.items()]
-    inner, leaf, weight = (np.array(part) for part in zip(*ends, strict=True))
-    pulls = sparse.csr_array((weight, (inner, leaf)), shape=(len(links.inner), len(links.leaves)))
-    # Minimum degree on the symmetric pattern: no fill on a tree, where the default order makes solving 80 times slower.
-    symmetric = {"SymmetricMode": True}
-    factors = splu(_laplacian(links), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=symmetric)
+    pulls, factors = _pulls(links), _factors(links)
 
     def weights(W: FloatArray) -> FloatArray:
         found: FloatArray = (place @ factors.solve(pulls @ W.T.astype(np.float64))).T
@@ -552,5 +569,14 @@ def node_shares(links: Links, taxonomy: Taxonomy, node: int) -> FloatArray:
 
     A node without documents and children has no vertex, and exactly the mean of its parents' weights.
     """
-    nodes = [node] if node in links.node else taxonomy.parents(node).tolist()
-    return shares_of_leaves(links, [links.node.index(v) for v in nodes] or [int(np.argmax(links.anchor))])
+    return shares_of_nodes(links, taxonomy, [node])[0]
+
+
+def shares_of_nodes(links: Links, taxonomy: Taxonomy, nodes: Iterable[int]) -> FloatArray:
+    """`node_shares` of several nodes, n_nodes x n_leaves; of a label without children, those of its parents."""
+    vertex = {v: u for u, v in enumerate(links.node)}
+    top = [int(np.argmax(links.anchor))]
+    groups = [[vertex[v]] if v in vertex else [vertex[p] for p in taxonomy.parents(v).tolist()] or top for v in nodes]
+    different = {tuple(group): None for group in groups}
+    place = {group: i for i, group in enumerate(different)}
+    return _shares(links, [list(group) for group in different])[[place[tuple(group)] for group in groups]]
