@@ -46,7 +46,7 @@ function Figures({ found }) {
         <tr><th scope="row">flagged</th><td class="number">${count(found.flagged)}</td></tr></tbody></table></section>
     <section class="tile"><h2>The model on control documents</h2>
       ${control.n ? html`<p class="big">${percent(control.accuracy)} right</p><p>90% interval ${percent(control.low)} to ${percent(control.high)}, ${plural(control.n, "random document")}</p>
-        <${Curve} blocks=${found.control_over_time} />` : html`<p>No control document has a verdict yet. They are a random ${plural(found.shares.control || 0, "document")} of the queue.</p>`}
+        <${Curve} blocks=${found.control_over_time} />` : html`<p>No control document has a verdict yet. They are a random sample: ${plural(found.shares.control || 0, "document")} of the queue.</p>`}
       ${blind.n > 0 && html`<p>Without suggestions shown: ${percent(blind.accuracy)} of ${blind.n} (${percent(blind.low)} to ${percent(blind.high)})</p>`}</section>
     <section class="tile"><h2>Coders</h2>
       <table><thead><tr><th>coder</th><th class="number">decided</th><th class="number">median time</th></tr></thead>
