@@ -209,7 +209,11 @@ class AfterOptions(options.Group):
         str | None, _after("--calibrate", help="Probabilities by cross-validation: isotonic or platt.")
     ] = None
     keep_documents: Annotated[
-        bool, _after("--keep-documents", help="Keep the documents' features, for explanations by similar ones.")
+        bool,
+        _after(
+            "--keep-documents",
+            help="Keep the documents' features, for similar ones in explanations and updates of RR models.",
+        ),
     ] = False
 
     def check(self) -> None:
