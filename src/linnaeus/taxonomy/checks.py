@@ -18,7 +18,7 @@ from linnaeus.taxonomy import build
 from linnaeus.taxonomy.build import EdgeList
 from linnaeus.taxonomy.closure import pointers
 from linnaeus.taxonomy.findings import EXAMPLES, SEVERITIES, Finding, finding
-from linnaeus.taxonomy.formats.draft import Draft
+from linnaeus.taxonomy.formats.draft import Draft, without_collection
 from linnaeus.taxonomy.names import Deprecated, lost_zeros
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.taxonomy.texts import Texts
@@ -93,9 +93,18 @@ def check(
     >>> report.ok, report.findings[0].code, report.findings[0].examples
     (False, 'cycle', ['B > C > B'])
     """
+    with without_collection():
+        return _report(source, labels, min_examples)
+
+
+def _report(
+    source: Taxonomy | Draft | Iterable[tuple[Hashable, Hashable]],
+    labels: Iterable[Iterable[str]] | None,
+    min_examples: int,
+) -> CheckReport:
     draft = source if isinstance(source, Draft) else _draft(source)
     pairs, directed = draft.pairs(), draft.kind != "graph"
-    taxonomy = source if isinstance(source, Taxonomy) else _built(draft, pairs)
+    taxonomy = source if isinstance(source, Taxonomy) else _built(draft, pairs, with_texts=labels is not None)
     findings = [*_pairs(draft, pairs), *_reading(draft, pairs), *_shape(pairs, directed), *_shown(draft, pairs)]
     if directed:
         cycles = [pairs.placed(text, e) for text, e in pairs.cycles(EXAMPLES)]
@@ -119,12 +128,15 @@ def _texts(source: object, draft: Draft) -> Texts:
     return draft.texts.texts(np.array([number[name] for name in draft.index]))
 
 
-def _built(draft: Draft, pairs: EdgeList) -> Taxonomy | None:
-    """The taxonomy without repetitions and with unknown parents as nodes; None if it has cycles."""
+def _built(draft: Draft, pairs: EdgeList, *, with_texts: bool) -> Taxonomy | None:
+    """The taxonomy without repetitions and with unknown parents as nodes; None if it has cycles.
+
+    Texts are needed for hints about labels only.
+    """
     shown = [draft.labels.get(name, "") for name in pairs.names] if draft.labels else None
     try:
         made = build.from_pairs(pairs, draft.kind, draft.root, shown).with_replacements(*draft.replacements())
-        return draft.add_texts_to(made)
+        return draft.add_texts_to(made) if with_texts else made
     except TaxonomyError:
         return None
 

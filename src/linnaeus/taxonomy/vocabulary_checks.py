@@ -166,10 +166,11 @@ def check_relations(relations: Relations, pairs: EdgeList) -> Iterator[Finding]:
     message = "associations between a node and its ancestor or descendant"
     yield from finding("warning", "relation-clash", message, len(clash), examples)
     parent_sets: dict[int, set[int]] = {}
-    members = {v for pair in related for v in pair}
-    for above, below in zip(pairs.parent.tolist(), pairs.child.tolist(), strict=True):
-        if below in members:
-            parent_sets.setdefault(below, set()).add(above)
+    inside = np.zeros(len(pairs.names), bool)
+    inside[[v for pair in related for v in pair]] = True
+    chosen = inside[pairs.child]
+    for above, below in zip(pairs.parent[chosen].tolist(), pairs.child[chosen].tolist(), strict=True):
+        parent_sets.setdefault(below, set()).add(above)
     siblings = [(a, b) for a, b in related if parent_sets.get(a, set()) & parent_sets.get(b, set())]
     examples = [f"{pairs.shown(a)} - {pairs.shown(b)}" for a, b in siblings[:EXAMPLES]]
     yield from finding(

@@ -6,9 +6,11 @@ Readers fill a `Draft`; `Draft.taxonomy` builds the taxonomy, or reports the fir
 
 from __future__ import annotations
 
+import contextlib
+import gc
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TypedDict
 
@@ -22,9 +24,21 @@ from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.taxonomy.texts import TextCollector
 from linnaeus.typing import IntArray
 
-__all__ = ["Draft", "FormatOptions", "OptionValues", "Relations", "TaxonomyOptions"]
+__all__ = ["Draft", "FormatOptions", "OptionValues", "Relations", "TaxonomyOptions", "without_collection"]
 
 LONGEST_PATH = 20_000  # characters of a whole path as a name; the names of n nested nodes have n^2 characters in all
+
+
+@contextlib.contextmanager
+def without_collection() -> Iterator[None]:
+    """Pause the garbage collector, which would visit millions of small objects without cycles again and again."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 @dataclass

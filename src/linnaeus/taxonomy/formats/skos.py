@@ -18,11 +18,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from linnaeus.errors import TaxonomyError
-from linnaeus.taxonomy.formats.draft import Draft, FormatOptions, Relations
+from linnaeus.taxonomy.formats.draft import Draft, FormatOptions, Relations, without_collection
 from linnaeus.taxonomy.names import Deprecated
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.taxonomy.texts import NodeText, TextCollector
@@ -106,37 +106,39 @@ SKOS_TERMS = frozenset(
 )
 
 
-class _Statement(NamedTuple):
-    """A triple; ``language`` is that of a literal, in lower case, and None if the object is a resource."""
-
-    subject: str
-    predicate: str
-    value: str
-    language: str | None = None
+# Subject, predicate, object and, if the object is a literal, its language in lower case; otherwise None.
+_Statement = tuple[str, str, str, str | None]
 
 
 def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
     """Names and pairs of the concepts."""
     names = options.choose("names", ("iri", "notation", "label"))
     concepts = _Concepts(Draft(source, repeats=True), options.language)
-    for statement in _statements(text, source, format):
-        concepts.add(statement)
-    return concepts.draft_named_by(names, bool(options.obsolete))
+    with without_collection():
+        for statement in _statements(text, source, format):
+            concepts.add(statement)
+        return concepts.draft_named_by(names, bool(options.obsolete))
 
 
 def _statements(text: str, source: str, format: str) -> Iterator[_Statement]:
     import pyoxigraph as ox
 
+    of_resources = (SKOS_XL + "literalForm", RDF_VALUE)
     try:
+        # Types are compared in this way because a large vocabulary has millions of statements.
         for quad in ox.parse(prepared(text, source, format), format=syntax_of(format), base_iri=OURS):
-            subject, value = quad.subject, quad.object
-            if isinstance(value, ox.Triple) or isinstance(subject, ox.Triple):
+            subject, value, predicate = quad.subject, quad.object, quad.predicate.value
+            if type(value) is ox.Literal:
+                language = value.language
+                language = language.lower() if language else ""
+            elif type(value) is ox.Triple:
                 continue
-            language = (value.language or "").lower() if isinstance(value, ox.Literal) else None
-            blank = not isinstance(subject, ox.NamedNode)
-            predicate = quad.predicate.value
-            if not blank or predicate in (SKOS_XL + "literalForm", RDF_VALUE):
-                yield _Statement(f"_:{subject.value}" if blank else subject.value, predicate, value.value, language)
+            else:
+                language = None
+            if type(subject) is ox.NamedNode:
+                yield subject.value, predicate, value.value, language
+            elif type(subject) is ox.BlankNode and predicate in of_resources:
+                yield f"_:{subject.value}", predicate, value.value, language
     except SyntaxError as error:
         if format == "json-ld" and "LoadDocumentCallback" in str(error.msg):
             raise Draft(source).error("the @context is at another address; expected it in the file.") from None
