@@ -106,8 +106,8 @@ def turtle(diff: Diff) -> str:
     """The diff as a SKOS change set in Turtle.
 
     Old nodes that ended are deprecated and name their replacements, pairs with other codes are SKOS matches, and every
-    change is a change note. `Correspondence.read` reads the pairs from it. Codes that both versions use cannot be told
-    apart in RDF; pairs of such codes that changed their meaning are only in the notes.
+    change is a change note. `Correspondence.read` reads the pairs from it. Codes that both versions use cannot be
+    kept apart in RDF; pairs of such codes that changed their meaning are only in the notes.
 
     Examples
     --------
