@@ -170,3 +170,18 @@ def test_exports_are_downloads(busy, open_page) -> None:
     with page.expect_download() as download:
         page.locator("text=CSV for spreadsheets").click()
     assert download.value.suggested_filename.endswith(".csv")
+
+
+def test_promises_are_derived_from_control_documents_once_enough_are_decided(desk, monkeypatch) -> None:
+    from linnaeus.serve.desk import automatic
+
+    monkeypatch.setattr(automatic, "ENOUGH", 10)
+    server = desk(control=0.7)
+    texts = {f"d{i}": CATS if i % 2 else DOGS for i in range(80)}
+    server.add(texts)
+    assert "calibrated with" in server.get("automatic?risk=0.3")["promise"]
+    controls = [one["id"] for one in server.get("documents?limit=100")["documents"] if one["control"]]
+    code(server, "anna", {id_: "Cats" if texts[id_] == CATS else "Dogs" for id_ in controls})
+    found = server.get("automatic?risk=0.3")
+    assert f"{len(controls)} control documents of this queue" in found["promise"]
+    assert found["coded"] == found["remaining"] == 80 - len(controls)

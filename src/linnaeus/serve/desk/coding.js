@@ -288,7 +288,7 @@ export function Coding({ model, coder, single, say, subtree, setSubtree, only, c
       ${note != null && html`<p class="note"><label for="note">Note</label><textarea id="note" rows="2" value=${note} maxlength="5000" onInput=${(e) => setNote(e.target.value)}
         onKeyDown=${(e) => e.key === "Escape" && (e.stopPropagation(), work.current.focus())}></textarea></p>`}
       <div class="actions" role="toolbar" aria-label="Verdict">
-        ${button("Enter", "Store", "Store the labels shown and go on", "primary")}
+        ${button("Enter", "Store", "Store the labels shown, then the next document", "primary")}
         ${button("n", "None fits", "No node of the taxonomy fits")}${button("c", "Cannot tell", "The document does not say")}
         ${button("x", "Reject", "Reject the focused node")}${button("b", "Back off", "Give way to the parent")}
         ${button("m", "Note", "Write a note")}${button("f", "Flag", "Flag for discussion")}${button("u", "Undo", "Undo")}${button("r", "Redo", "Redo")}${button("j", "Later", "Skip")}

@@ -83,10 +83,10 @@ function Promised({ coder, say, onChange }) {
     const timer = setTimeout(() => desk.automatic(risk).then((a) => current && (setFound(a), setProblem("")), (error) => current && (setFound(null), setProblem(error.message))), 150);
     return () => ((current = false), clearTimeout(timer));
   }, [risk, again]);
-  const act = async (work, told) => {
+  const act = async (work, message) => {
     setBusy(true);
     try {
-      say(told(await work()));
+      say(message(await work()));
       onChange();
     } catch (error) {
       say(error.message, true);
