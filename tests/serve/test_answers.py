@@ -34,7 +34,7 @@ CALIBRATED = [
     ("top", {"k": 3, "probabilities": True}, ["--top", "3", "--probabilities"]),
     ("top", {"probabilities": True, "ancestors": True}, ["--top", "5", "--probabilities", "--ancestors"]),
     ("risk", {"risk": 0.2}, ["--risk", "0.2"]),
-    ("risk", {"risk": 0.03, "candidates": 2}, ["--risk", "0.03", "--candidates", "2"]),
+    ("risk", {"risk": 0.06, "candidates": 2}, ["--risk", "0.06", "--candidates", "2"]),
 ]
 CASES = [(name, *case) for name in ("joint", "flat", "fields", "single") for case in REQUESTS]
 CASES += [("joint", *case) for case in CALIBRATED]
