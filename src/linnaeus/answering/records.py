@@ -103,7 +103,7 @@ class PromisedRisk(TypedDict):
     rules: dict[str, object] | None
 
 
-class Review(TypedDict):
+class ReviewReason(TypedDict):
     """Why a document is left for review, and the most probable labels."""
 
     reason: str
@@ -290,7 +290,7 @@ class Answering:
         return {self.taxonomy.index(name) for name in Rules.of(self.rules).only_under}
 
 
-def _review_entry(found: Decisions, i: int, k: int, taxonomy: Taxonomy) -> Review:
+def _review_entry(found: Decisions, i: int, k: int, taxonomy: Taxonomy) -> ReviewReason:
     """Why a document has no answer, and its k most probable labels."""
     pairs = zip(found.candidates[i, :k].tolist(), found.probabilities[i, :k].tolist(), strict=True)
     labels: list[LabelCandidate] = [

@@ -29,7 +29,7 @@ from scipy import sparse
 
 from linnaeus.typing import CSR, FloatArray, IntArray
 
-__all__ = ["DEFAULT_FACTORS", "Families", "Family", "family_scores", "fit_factors", "probabilities"]
+__all__ = ["DEFAULT_FACTORS", "Families", "SplitFamily", "family_scores", "fit_factors", "probabilities"]
 
 DEFAULT_FACTORS = (8.0, 0.3, 1.0)  # of cover, words and share; chosen on training citations of MEDLINE
 _UNDECIDED = 0.3  # weight of an undecided document among the words of a candidate
@@ -43,7 +43,7 @@ _RIDGE = 1.0
 
 
 @dataclass(frozen=True)
-class Family:
+class SplitFamily:
     """An old node with several new nodes.
 
     Parameters
@@ -70,7 +70,7 @@ class Families:
 
     Parameters
     ----------
-    families : sequence of Family
+    families : sequence of SplitFamily
         The families.
     X : CSR array of shape (n_docs, n_features)
         Features of the documents, not negative.
@@ -80,7 +80,7 @@ class Families:
         Labels that follow from the table without a choice.
     """
 
-    families: Sequence[Family]
+    families: Sequence[SplitFamily]
     X: CSR
     texts: CSR
     certain: CSR
@@ -135,7 +135,7 @@ def family_scores(
 
 
 def _terms(
-    data: Families, family: Family, known: Mapping[int, FloatArray], by_node: CSR, factors: Sequence[float]
+    data: Families, family: SplitFamily, known: Mapping[int, FloatArray], by_node: CSR, factors: Sequence[float]
 ) -> FloatArray:
     """Expectation-maximisation in one family."""
     n, k = len(family.rows), len(family.candidates)
@@ -169,7 +169,7 @@ def _terms(
     return terms
 
 
-def _certain_documents(family: Family, by_node: CSR) -> tuple[IntArray, IntArray]:
+def _certain_documents(family: SplitFamily, by_node: CSR) -> tuple[IntArray, IntArray]:
     """Documents outside the family that belong to a candidate without a choice, and to which."""
     rows, places = [], []
     inside = set(family.rows.tolist())

@@ -22,7 +22,7 @@ from linnaeus.errors import DataError, ParameterError, nearest
 from linnaeus.migration.candidates import (
     DEFAULT_FACTORS,
     Families,
-    Family,
+    SplitFamily,
     family_scores,
     fit_factors,
     probabilities,
@@ -34,7 +34,7 @@ from linnaeus.typing import CSR, FloatArray, is_sparse
 if TYPE_CHECKING:
     from linnaeus.revisions import Correspondence, Diff
 
-__all__ = ["STATUSES", "Case", "CellCount", "CurvePoint", "MigratedDocuments", "double_code", "migrate_documents"]
+__all__ = ["STATUSES", "Case", "CellCount", "HandCodingPoint", "MigratedDocuments", "double_code", "migrate_documents"]
 
 STATUSES = ("univocal", "decided", "hand", "review", "lost")
 _FOLDS = 3
@@ -71,7 +71,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class CurvePoint:
+class HandCodingPoint:
     """Accuracy among candidates, on cases that were hidden, with some number of cases coded by hand."""
 
     coded: int
@@ -109,7 +109,7 @@ class MigratedDocuments:
         Cases of a larger probability were decided.
     calibrated : bool
         Whether probabilities were calibrated on cases coded by hand.
-    curve : list of CurvePoint
+    curve : list of HandCodingPoint
         Accuracy by the number of cases coded by hand.
     lost : Counter
         Old labels without a new node, and how many documents have them.
@@ -125,7 +125,7 @@ class MigratedDocuments:
     cases: list[Case]
     threshold: float
     calibrated: bool
-    curve: list[CurvePoint]
+    curve: list[HandCodingPoint]
     recoded: Counter[str]
     lost: Counter[str]
     notes: list[str] = field(default_factory=list)
@@ -144,13 +144,13 @@ class MigratedDocuments:
         ones become less useful: families take turns, in proportion to the errors that are expected in them.
         """
         undecided = [case for case in self.cases if case.by == "nobody"]
-        doubt = {id(case): 1.0 - case.probabilities[0] for case in undecided}
+        uncertainty = {id(case): 1.0 - case.probabilities[0] for case in undecided}
         errors: dict[str, float] = {}
         for case in undecided:
-            errors[case.old] = errors.get(case.old, 0.0) + doubt[id(case)]
+            errors[case.old] = errors.get(case.old, 0.0) + uncertainty[id(case)]
         place: Counter[str] = Counter()
         useful = []
-        for case in sorted(undecided, key=lambda case: (-doubt[id(case)], case.document)):
+        for case in sorted(undecided, key=lambda case: (-uncertainty[id(case)], case.document)):
             place[case.old] += 1
             useful.append((-errors[case.old] / place[case.old], case.document, case.old, case))
         return [case for *_, case in sorted(useful, key=lambda entry: entry[:3])]
@@ -329,7 +329,7 @@ def _checked_hand(hand: Mapping[int, Sequence[str]], n_docs: int, new: Taxonomy)
 
 def _families(
     given: list[list[str]], targets: Mapping[str, tuple[str, ...]], table: Correspondence, new: Taxonomy
-) -> list[Family]:
+) -> list[SplitFamily]:
     rows: dict[str, list[int]] = {}
     for d, row in enumerate(given):
         for label in row:
@@ -340,7 +340,7 @@ def _families(
         shares = table.shares(label)
         numbers = np.array([new.index(name) for name in targets[label]], dtype=np.int64)
         share = np.array([shares[name] for name in targets[label]])
-        found.append(Family(label, numbers, share, np.array(rows[label], dtype=np.int64)))
+        found.append(SplitFamily(label, numbers, share, np.array(rows[label], dtype=np.int64)))
     return found
 
 
@@ -406,7 +406,7 @@ class _Hidden:
 
 def _held_out(
     data: Families, known: dict[int, FloatArray], seed: int
-) -> tuple[tuple[float, float, float], list[_Hidden], list[CurvePoint]]:
+) -> tuple[tuple[float, float, float], list[_Hidden], list[HandCodingPoint]]:
     """Factors, hidden cases in a random order, and the curve of accuracy by the number of coded cases."""
     cases = np.random.default_rng(seed).permutation(np.array(sorted(known), dtype=np.int64))
     if len(cases) < 2 * _FOLDS:
@@ -424,7 +424,7 @@ def _held_out(
         kept = rest[: round(share * len(rest))]
         scored = found if share == 1 else _scored(data, known, test, [*test, *rest[len(kept) :]])
         right = [scored[case].result(factors)[1] for case in test]
-        curve.append(CurvePoint(len(kept), float(np.mean(right)), len(test)))
+        curve.append(HandCodingPoint(len(kept), float(np.mean(right)), len(test)))
     return factors, hidden, curve
 
 

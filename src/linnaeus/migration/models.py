@@ -52,7 +52,7 @@ MODELS = (
     "RRSVM",
     "RRLogistic",
 )
-_HELD_OUT = 3  # one document in so many measures nodes before and after
+_HELD_OUT = 3  # one document in three measures nodes before and after
 _WORSE = 0.05
 
 

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from linnaeus.revisions.correspondence import Correspondence, Pair
+from linnaeus.revisions.correspondence import CodePair, Correspondence
 from linnaeus.revisions.similarity import label_similarity
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.findings import EXAMPLES, Finding
@@ -134,7 +134,7 @@ class Diff:
         return found
 
     @property
-    def proposals(self) -> list[Pair]:
+    def proposals(self) -> list[CodePair]:
         """The pairs that were proposed and should be confirmed, least sure first."""
         return sorted(
             (pair for pair in self.correspondence.pairs if pair.origin == "proposal"), key=lambda p: p.confidence
@@ -204,7 +204,7 @@ def compare(
 
 def _known_pairs(
     old: Taxonomy, new: Taxonomy, table: Correspondence, given: bool
-) -> tuple[list[Pair], list[Finding], list[str]]:
+) -> tuple[list[CodePair], list[Finding], list[str]]:
     """The pairs that are not proposed, problems, and assumptions."""
     findings = table.problems(old, new) if given else []
     assumptions = list(table.notes)
@@ -231,7 +231,7 @@ def _known_pairs(
         )
     for name in by_code:
         target = moved_on.get(name, name)
-        pairs.append(Pair(name, target, origin="id" if target == name else "match"))
+        pairs.append(CodePair(name, target, origin="id" if target == name else "match"))
     replaced = 0
     for name in map(str, old.names):
         if name in in_table or name in ended or name in new.index_of:
@@ -239,7 +239,7 @@ def _known_pairs(
         targets: tuple[str, ...] = (new.aliases[name],) if name in new.aliases else ()
         if name in new.deprecated:
             targets = new.deprecated[name].replaced_by
-        pairs += [Pair(name, target, origin="replacement") for target in targets]
+        pairs += [CodePair(name, target, origin="replacement") for target in targets]
         replaced += bool(targets)
     if _named_by_paths(old) and _named_by_paths(new):
         assumptions.append("Names are whole paths: a node below a renamed or moved one has another name, too.")

@@ -21,13 +21,13 @@ from linnaeus.errors import ParameterError
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.findings import EXAMPLES, Finding
 
-__all__ = ["KINDS", "Correspondence", "Pair"]
+__all__ = ["KINDS", "CodePair", "Correspondence"]
 
 KINDS = ("exact", "close", "broad", "narrow", "")
 _INVERSE = {"broad": "narrow", "narrow": "broad"}
 
 
-class Pair(NamedTuple):
+class CodePair(NamedTuple):
     """One pair of a correspondence.
 
     Parameters
@@ -60,7 +60,7 @@ class Correspondence:
 
     Parameters
     ----------
-    pairs : tuple of Pair
+    pairs : tuple of CodePair
         The pairs, in the order of the source.
     without_target : tuple of str, default=()
         Old nodes that the source lists without a new node.
@@ -76,7 +76,7 @@ class Correspondence:
     (('A2', 'A3'), ('01', '02'), ('03',))
     """
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[CodePair, ...]
     without_target: tuple[str, ...] = ()
     source: str | None = None
     notes: tuple[str, ...] = ()
@@ -88,7 +88,7 @@ class Correspondence:
         Parameters
         ----------
         pairs : iterable of (old, new), (old, new, kind) or (old, new, kind, weight)
-            Names of nodes; `Pair` objects are taken as they are.
+            Names of nodes; `CodePair` objects are taken as they are.
         without_target : iterable of str, default=()
             Old nodes that have no new node.
 
@@ -102,9 +102,9 @@ class Correspondence:
         >>> Correspondence.from_pairs([("a", "b", "exact"), ("c", "d", "narrow", 0.3)]).pairs[1].weight
         0.3
         """
-        found: dict[tuple[str, str], Pair] = {}
+        found: dict[tuple[str, str], CodePair] = {}
         for given in pairs:
-            pair = given if isinstance(given, Pair) else _pair(given)
+            pair = given if isinstance(given, CodePair) else _pair(given)
             found.setdefault((pair.old, pair.new), pair)
         return cls(tuple(found.values()), tuple(dict.fromkeys(without_target)))
 
@@ -160,9 +160,9 @@ class Correspondence:
         return _grouped((pair.new, pair.old) for pair in self.pairs)
 
     @cached_property
-    def by_old(self) -> dict[str, list[Pair]]:
+    def by_old(self) -> dict[str, list[CodePair]]:
         """The pairs of every old node that has some."""
-        found: dict[str, list[Pair]] = {}
+        found: dict[str, list[CodePair]] = {}
         for pair in self.pairs:
             found.setdefault(pair.old, []).append(pair)
         return found
@@ -264,7 +264,7 @@ class Correspondence:
         return found
 
 
-def _pair(given: Sequence[object]) -> Pair:
+def _pair(given: Sequence[object]) -> CodePair:
     if not 2 <= len(given) <= 4 or isinstance(given, str):
         raise ParameterError(
             f"{given!r} is not a pair; expected (old, new), with a kind and a weight if they are known."
@@ -275,7 +275,7 @@ def _pair(given: Sequence[object]) -> Pair:
         raise ParameterError(f"{kind!r} is not a kind of pair; expected one of {', '.join(filter(None, KINDS))}.")
     if not 0 <= weight < float("inf"):
         raise ParameterError(f"The weight {weight!r} of {given[0]!r} > {given[1]!r} is not a number from 0.")
-    return Pair(str(given[0]), str(given[1]), kind, weight)
+    return CodePair(str(given[0]), str(given[1]), kind, weight)
 
 
 def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:

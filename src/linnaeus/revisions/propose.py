@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from linnaeus.errors import ParameterError
-from linnaeus.revisions.correspondence import Correspondence, Pair
+from linnaeus.revisions.correspondence import CodePair, Correspondence
 from linnaeus.revisions.similarity import TextVectors, trigrams_of, words_of
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.search import fold
@@ -73,7 +73,7 @@ def propose_pairs(
     k: int = 5,
     weights: Weights | None = None,
     documents: tuple[Iterable[Iterable[str]], Iterable[Iterable[str]]] | None = None,
-) -> dict[str, list[Pair]]:
+) -> dict[str, list[CodePair]]:
     """Propose new nodes for old ones.
 
     Parameters
@@ -93,7 +93,7 @@ def propose_pairs(
 
     Returns
     -------
-    dict of str to list of Pair
+    dict of str to list of CodePair
         For every node its proposals, the best first, with their confidence.
 
     Examples
@@ -217,7 +217,7 @@ class _Scores:
 
     # -- scores --------------------------------------------------------------------------------------------------------
 
-    def proposals(self, k: int) -> dict[str, list[Pair]]:
+    def proposals(self, k: int) -> dict[str, list[CodePair]]:
         w = self.weights
         text = (w.label * self.label + w.path * self.path) / (w.label + w.path)
         score = self._with_documents(text)
@@ -274,8 +274,8 @@ class _Scores:
         )
         return np.asarray(np.where(mine, score, DISCOUNT * score))
 
-    def _ranked(self, score: FloatArray, k: int) -> dict[str, list[Pair]]:
-        found: dict[str, list[Pair]] = {}
+    def _ranked(self, score: FloatArray, k: int) -> dict[str, list[CodePair]]:
+        found: dict[str, list[CodePair]] = {}
         first: dict[int, int] = {}
         for i in sorted(range(len(self.rows)), key=lambda i: int(self.old.depth[self.rows[i]])):  # parents first
             v = int(self.rows[i])
@@ -295,7 +295,7 @@ class _Scores:
     def _became(self, p: int, first: dict[int, int]) -> list[int]:
         return sorted(self.known[p]) if p in self.known else [first[p]] if p in first else []
 
-    def _pairs(self, v: int, listed: list[tuple[int, float, str]]) -> list[Pair]:
+    def _pairs(self, v: int, listed: list[tuple[int, float, str]]) -> list[CodePair]:
         """Proposals with a confidence: the score, less where the next one is as good."""
         old, new = self.old, self.new
         made = []
@@ -303,7 +303,9 @@ class _Scores:
             rival = max((s for m, s, _ in listed if m != n), default=0.0)
             margin = min(1.0, max(0.0, (score - rival) / 0.1))
             sure = score * (0.6 + 0.4 * margin) if place == 0 else score * 0.5
-            made.append(Pair(str(old.names[v]), str(new.names[n]), kind, 1.0, round(min(0.99, sure), 3), "proposal"))
+            made.append(
+                CodePair(str(old.names[v]), str(new.names[n]), kind, 1.0, round(min(0.99, sure), 3), "proposal")
+            )
         return made
 
 

@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from linnaeus.errors import DataError, TaxonomyError, nearest, place
-from linnaeus.revisions.correspondence import Correspondence, Pair
+from linnaeus.revisions.correspondence import CodePair, Correspondence
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.formats.recognition import recognise_text
 from linnaeus.taxonomy.formats.source import column_mark, decode, load, source_name, table
@@ -290,14 +290,14 @@ class _Reader:
 
     def made(self, found: Iterable[tuple[str, str, str, float]], notes: Sequence[str] = ()) -> Correspondence:
         """The correspondence of codes as given; an empty new code stands for an old node without a target."""
-        pairs: dict[tuple[str, str], Pair] = {}
+        pairs: dict[tuple[str, str], CodePair] = {}
         without: dict[str, None] = {}
         for given, made, kind, weight in found:
             name = self.old(given) or given
             if not made:
                 without[name] = None
                 continue
-            pair = Pair(name, self.new(made) or made, kind, weight)
+            pair = CodePair(name, self.new(made) or made, kind, weight)
             before = pairs.get(pair[:2])
             if before is not None and before.kind and kind and before.kind != kind:
                 raise self.error(f"{given!r} > {made!r} is given as {before.kind!r} and as {kind!r}.")
@@ -327,7 +327,7 @@ def matches(text: str, format: str, source: str, old: Taxonomy, new: Taxonomy) -
     Statements in which one side is a node of neither version are counted in a note: a vocabulary may also be matched
     with others.
     """
-    pairs: dict[tuple[str, str], Pair] = {}
+    pairs: dict[tuple[str, str], CodePair] = {}
     foreign: Counter[str] = Counter()
     ends: dict[str, tuple[list[str], list[str]]] = {}
     as_old, as_new = Resolver(old).code, Resolver(new).code
@@ -335,12 +335,12 @@ def matches(text: str, format: str, source: str, old: Taxonomy, new: Taxonomy) -
     def add(a: str, b: str, kind: str, origin: str, both_ways: bool) -> None:
         first, second = as_old(a), as_new(b)
         if first is not None and second is not None and a != b:
-            pairs.setdefault((first, second), Pair(first, second, kind, origin=origin))
+            pairs.setdefault((first, second), CodePair(first, second, kind, origin=origin))
             return
         turned = as_old(b), as_new(a)
         if both_ways and turned[0] is not None and turned[1] is not None and a != b:
             pairs.setdefault(
-                (turned[0], turned[1]), Pair(turned[0], turned[1], _INVERSE.get(kind, kind), origin=origin)
+                (turned[0], turned[1]), CodePair(turned[0], turned[1], _INVERSE.get(kind, kind), origin=origin)
             )
             return
         foreign["matches with other vocabularies" if origin == "match" else "replacements of other nodes"] += a != b
@@ -357,7 +357,7 @@ def matches(text: str, format: str, source: str, old: Taxonomy, new: Taxonomy) -
     for olds, news in ends.values():
         for a in olds:
             for b in news:
-                pairs.setdefault((as_old(a) or a, as_new(b) or b), Pair(as_old(a) or a, as_new(b) or b))
+                pairs.setdefault((as_old(a) or a, as_new(b) or b), CodePair(as_old(a) or a, as_new(b) or b))
     without = [as_old(a) or a for olds, news in ends.values() if not news for a in olds]
     notes = [f"{count:,} {what} were left out." for what, count in foreign.items() if count]
     return Correspondence(tuple(pairs.values()), tuple(dict.fromkeys(without)), source, tuple(notes))
@@ -365,7 +365,7 @@ def matches(text: str, format: str, source: str, old: Taxonomy, new: Taxonomy) -
 
 def matches_between(paths: Iterable[str | os.PathLike[str]], old: Taxonomy, new: Taxonomy) -> Correspondence | None:
     """The SKOS matches and XKOS associations in the files of the versions themselves; None if they have none."""
-    pairs: list[Pair] = []
+    pairs: list[CodePair] = []
     for path in paths:
         if str(path) == "-":
             continue

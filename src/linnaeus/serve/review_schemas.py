@@ -68,7 +68,7 @@ class AddDocuments(StrictSchema):
 
 
 class Release(StrictSchema):
-    """Documents that a coder gives back."""
+    """Documents that a coder returns to the queue."""
 
     coder: Coder
     ids: list[Identifier] | None = Field(default=None, description="Default: all documents of the coder.")
@@ -224,7 +224,7 @@ class Erased(StrictSchema):
 
 
 class Released(StrictSchema):
-    """How many documents were given back."""
+    """How many documents were returned."""
 
     request_id: str
     released: int

@@ -1,7 +1,7 @@
 """Problems of the texts and relations of a vocabulary: the quality checks of qSKOS that matter for classification.
 
 Texts of any format are examined: labels that are missing, given twice, shared or contradictory, languages, notations.
-What only RDF has (associations, mappings, top concepts, terms of SKOS) is collected in `Relations` while it is read.
+What only RDF has (associations, mappings, top concepts, terms of SKOS) is collected in `ConceptRelations` when read.
 Everything is one pass over arrays or lists, so that a million concepts take seconds.
 """
 
@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 from linnaeus.taxonomy.build import EdgeList
 from linnaeus.taxonomy.closure import pointers
 from linnaeus.taxonomy.findings import EXAMPLES, Finding, finding
-from linnaeus.taxonomy.formats.draft import Relations
+from linnaeus.taxonomy.formats.draft import ConceptRelations
 from linnaeus.taxonomy.texts import KINDS, LABELS, Texts
 from linnaeus.typing import BoolArray, IntArray
 
@@ -141,7 +141,7 @@ def _notations(texts: Texts, entries: IntArray, pairs: EdgeList) -> list[Finding
     return finding("warning", "notation-clash", "notations that several nodes have", len(clash), clash)
 
 
-def check_relations(relations: Relations, pairs: EdgeList) -> Iterator[Finding]:
+def check_relations(relations: ConceptRelations, pairs: EdgeList) -> Iterator[Finding]:
     """Problems of what only RDF has: associations, mappings, top concepts, texts as they were written, SKOS terms."""
     index = {name: v for v, name in enumerate(pairs.names)}
 
@@ -184,7 +184,7 @@ def check_relations(relations: Relations, pairs: EdgeList) -> Iterator[Finding]:
     )
 
 
-def _mappings(relations: Relations) -> list[Finding]:
+def _mappings(relations: ConceptRelations) -> list[Finding]:
     by_pair: dict[tuple[str, str], set[str]] = {}
     for relation, a, b in relations.mappings:
         by_pair.setdefault((a, b), set()).add(relation)
@@ -198,7 +198,7 @@ def _mappings(relations: Relations) -> list[Finding]:
     )
 
 
-def _tops(relations: Relations, pairs: EdgeList, index: dict[str, int]) -> Iterator[Finding]:
+def _tops(relations: ConceptRelations, pairs: EdgeList, index: dict[str, int]) -> Iterator[Finding]:
     below = [name for name in relations.tops if name in index and pairs.n_parents[index[name]]]
     examples = [pairs.shown(index[name]) for name in below[:EXAMPLES]]
     yield from finding("warning", "top-with-broader", "top concepts that have a broader concept", len(below), examples)

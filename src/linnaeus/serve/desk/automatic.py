@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from linnaeus.serve.store.database import Row
     from linnaeus.typing import Matrix
 
-__all__ = ["AutomaticCoding", "Promise"]
+__all__ = ["AutomaticCoding", "MachinePromise"]
 
 ENOUGH = 100  # decided control documents from which promises are derived
 _AT_ONCE = 500  # documents that are answered together
@@ -37,7 +37,7 @@ _CODER = "model:"
 
 
 @dataclass(frozen=True)
-class Promise:
+class MachinePromise:
     """What the model would code at a risk."""
 
     risk: float
@@ -53,7 +53,7 @@ class AutomaticCoding:
     _features: tuple[object, Matrix] | None = field(default=None, repr=False)
     _controls: tuple[object, RiskControl] | None = field(default=None, repr=False)
 
-    def promise(self, served: ServedModel, review: Review, risk: float, deadline: float) -> Promise:
+    def promise(self, served: ServedModel, review: Review, risk: float, deadline: float) -> MachinePromise:
         """Which of the remaining documents the model would code.
 
         Parameters
@@ -69,7 +69,7 @@ class AutomaticCoding:
 
         Returns
         -------
-        Promise
+        MachinePromise
         """
         estimator = copy.copy(served.model.estimator)
         if estimator.calibrator_ is None:
@@ -98,7 +98,7 @@ class AutomaticCoding:
                 answers = found.Y if estimator.closed_ else served.taxonomy.frontier(found.Y)
                 coded = zip(part, served.taxonomy.labels(answers), strict=True)
                 labels.update({row["id"]: list(answer) for row, answer in coded if len(answer)})
-        return Promise(risk, len(rows), labels, text)
+        return MachinePromise(risk, len(rows), labels, text)
 
     def _control(self, served: ServedModel, review: Review, decided: list[Row]) -> tuple[RiskControl, str]:
         """What promises are derived from, in numbers and in words."""
@@ -140,7 +140,7 @@ class AutomaticCoding:
         return self._features[1]
 
 
-def code(served: ServedModel, review: Review, promise: Promise, batch: str, by: str) -> int:
+def code(served: ServedModel, review: Review, promise: MachinePromise, batch: str, by: str) -> int:
     """Store the answers of the model as verdicts; returns how many. The same batch again stores nothing new."""
     shown = [{"risk": promise.risk, "by": by, "promise": promise.text}]
     verdicts = [

@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, TypedDict
 
-__all__ = ["Kind", "Proposal", "Proposals"]
+__all__ = ["ChangeProposal", "Kind", "Proposals"]
 
 Kind = Literal["synonym", "new-node", "merge"]
 
 
-class Proposal(TypedDict):
+class ChangeProposal(TypedDict):
     """A proposed change: another name of a node, a new node below it, or its merge into another node."""
 
     number: int
@@ -51,21 +51,21 @@ class Proposals:
         self.path = folder / "proposals.jsonl"
         self._writing = threading.Lock()
 
-    def all(self) -> list[Proposal]:
+    def all(self) -> list[ChangeProposal]:
         """All proposals, oldest first."""
         if not self.path.exists():
             return []
         lines = self.path.read_text(encoding="utf-8").splitlines()
         return [json.loads(line) for line in lines if line.endswith("}")]  # a line cut by a crash is left out
 
-    def add(self, kind: Kind, node: str, name: str, text: str, coder: str, taxonomy: str) -> Proposal:
+    def add(self, kind: Kind, node: str, name: str, text: str, coder: str, taxonomy: str) -> ChangeProposal:
         """Append a proposal; it is on disk when this returns. One that was made before is not made twice."""
         with self._writing:
             before = self.all()
             for known in before:
                 if (known["kind"], known["node"], known["text"]) == (kind, node, text):
                     return known
-            made: Proposal = {
+            made: ChangeProposal = {
                 "number": len(before) + 1,
                 "kind": kind,
                 "node": node,

@@ -24,7 +24,7 @@ from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.taxonomy.texts import TextCollector
 from linnaeus.typing import IntArray
 
-__all__ = ["Draft", "FormatOptions", "OptionValues", "Relations", "TaxonomyOptions", "without_collection"]
+__all__ = ["ConceptRelations", "Draft", "FormatOptions", "OptionValues", "TaxonomyOptions", "without_collection"]
 
 LONGEST_PATH = 20_000  # characters of a whole path as a name; the names of n nested nodes have n^2 characters in all
 
@@ -42,7 +42,7 @@ def without_collection() -> Iterator[None]:
 
 
 @dataclass
-class Relations:
+class ConceptRelations:
     """What an RDF vocabulary says beside texts and hierarchy, by names of nodes, for checks.
 
     Parameters
@@ -74,13 +74,13 @@ class Relations:
     stray: list[str] = field(default_factory=list)
     to_deprecated: list[tuple[str, str]] = field(default_factory=list)
 
-    def renamed(self, called: Mapping[str, str]) -> Relations:
+    def renamed(self, called: Mapping[str, str]) -> ConceptRelations:
         """The same with names of nodes instead of IRIs, where these are nodes."""
 
         def name(iri: str) -> str:
             return called.get(iri, iri)
 
-        return Relations(
+        return ConceptRelations(
             [(name(a), name(b)) for a, b in self.related],
             [(relation, name(a), b) for relation, a, b in self.mappings],
             {name(iri): None for iri in self.tops},
@@ -136,7 +136,7 @@ class Draft:
         self.unused_columns: list[str] = []  # columns of a table with a header that were not read
         self.headless = False  # whether the file is a table without a header
         self.gaps: list[str] = []  # codes without a parent of the length that other codes have
-        self.relations: Relations | None = None  # of RDF
+        self.relations: ConceptRelations | None = None  # of RDF
         self.unused_relations: Counter[str] = Counter()  # pairs of relations that were not selected
 
     def node(self, name: str, label: str | None = None) -> int:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from linnaeus.errors import TaxonomyError
-from linnaeus.taxonomy.formats.draft import Draft, FormatOptions, Relations, without_collection
+from linnaeus.taxonomy.formats.draft import ConceptRelations, Draft, FormatOptions, without_collection
 from linnaeus.taxonomy.names import Deprecated
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.taxonomy.texts import NodeText, TextCollector
@@ -188,7 +188,7 @@ class _Concepts:
         self.linked: list[tuple[str, str, str]] = []  # concept, relation and resource of labels and notes
         self.forms: dict[str, list[tuple[str, str]]] = {}  # texts and languages of resources that may be such
         self.replaced_by: dict[str, dict[str, None]] = {}
-        self.relations = Relations()
+        self.relations = ConceptRelations()
 
     def add(self, statement: _Statement) -> None:
         subject, predicate, value, language = statement
