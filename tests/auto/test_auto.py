@@ -357,3 +357,10 @@ def test_characters_are_tried_for_short_texts_only() -> None:
     for texts, short in ((titles, True), ([" ".join([title] * 9) for title in titles], False)):
         _, evaluator = search(texts, Y, TAX, TextFeatures(), models=["OneVsRestSVM"], budget=0.001)
         assert ("characters" in evaluator.variants) == short
+
+
+def test_structured_models_are_left_out_of_searches_over_large_taxonomies() -> None:
+    large = Taxonomy.from_edges([("all", f"g{i}") for i in range(50)] + [(f"g{i % 50}", f"n{i}") for i in range(2000)])
+    order = models_for(large.indicator([["n1"], ["n2"]]), large)
+    assert "GlobalTreeModel" not in order
+    assert "RRSVM" in order

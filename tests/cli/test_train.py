@@ -23,6 +23,9 @@ def arguments(files, *more):
     ]
 
 
+PATHS = {"meow": "Animals > Cats", "bark": "Animals > Dogs", "leaf": "Plants > Trees"}
+
+
 def test_training_saves_a_model_that_answers(linnaeus, files) -> None:
     result = linnaeus(*arguments(files, "--model", "OneVsRestSVM", "--min-df", 1))
     assert result.code == 0, result.err
@@ -86,6 +89,24 @@ def test_pruning_reports_what_it_costs(linnaeus, files) -> None:
     assert report["pruned"]["weights_kept"] < report["pruned"]["weights_before"]
     assert 0 <= report["pruned"]["scores"]["micro_f1"] <= 1
     assert package.load(files / "model").model_.weights_.nnz == report["pruned"]["weights_kept"]
+
+
+def test_labels_that_are_paths_are_a_tree(linnaeus, files) -> None:
+    rows = [{"text": f"{word} {i}", "labels": [label]} for i in range(20) for word, label in PATHS.items()]
+    (files / "paths.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    train = ["train", "-d", files / "paths.jsonl", "-o", files / "model", "--min-df", 1, "--model", "OneVsRestSVM"]
+    assert "'Animals > Cats' are paths of a tree" in linnaeus(*train).err
+    model = package.load(files / "model")
+    assert model.taxonomy_.n_edges == 3 + 2
+    assert model.predict(["meow"]).tolist() == ["Animals > Cats"]
+
+
+def test_repeated_documents_among_the_held_out_ones_are_reported(linnaeus, files) -> None:
+    lines = (files / "docs.jsonl").read_text()
+    (files / "docs.jsonl").write_text(lines + lines)
+    shown = linnaeus(*arguments(files, "--test-size", 0.25, "--min-df", 1, "--model", "OneVsRestSVM"))
+    assert "of the held-out documents equal documents that are trained on" in shown.err
+    assert "--duplicates drop" in shown.err
 
 
 def test_a_share_can_be_held_out(linnaeus, files) -> None:

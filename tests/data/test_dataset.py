@@ -94,7 +94,7 @@ def test_an_unknown_label_is_named_with_place_and_nearest_node() -> None:
 def test_a_display_label_is_told_from_a_name() -> None:
     tax = Taxonomy.from_edges([("m", "m1"), ("m", "m2")], display_labels={"m1": "Opera", "m2": "Ballet"})
     with pytest.raises(
-        UnknownLabelError, match=r"'Opera' .* the display label of node 'm1'\. .* names='label' \(--names label\)"
+        UnknownLabelError, match=r"'Opera' .* the display label of node 'm1'\. .* read the taxonomy with --names label"
     ):
         Dataset(sequences=["A"], labels=[["Opera"]]).indicator(tax)
     with pytest.raises(UnknownLabelError) as other:

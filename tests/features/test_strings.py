@@ -295,3 +295,10 @@ def test_a_kernel_model_on_sequences_is_the_linear_one_on_their_features(tmp_pat
     np.testing.assert_allclose(one.decision_function(new), two.decision_function(features.transform(new)), atol=2e-2)
     save(one, tmp_path)
     np.testing.assert_array_equal(load(tmp_path).decision_function(new), one.decision_function(new))
+
+
+def test_a_text_is_unknown_to_features_of_proteins() -> None:
+    features = SpectrumFeatures(p=3, q=1).fit(["MKTAYIAKQR", "GGTTKLAAMM"])
+    prose, protein, nothing = features.known_terms(["Treatment of breast cancer", "MKTX", ""]).tolist()
+    assert (prose, nothing) == (0, 0)
+    assert protein > 0

@@ -18,6 +18,7 @@ import numpy as np
 from linnaeus.decoding import Decoder, ExpectedCut, RankedSets, Rules
 from linnaeus.engine import blocks
 from linnaeus.errors import ParameterError
+from linnaeus.features.spectrum import SpectrumFeatures
 from linnaeus.models.promises import REASONS, Decisions
 from linnaeus.models.requests import check_feasible
 from linnaeus.typing import CSR, FloatArray, Matrix
@@ -144,8 +145,9 @@ class Answering:
             batch = documents.take(range(part.start, part.stop))
             names = batch.ids or [str(i) for i in range(part.start + 1, part.stop + 1)]
             X = self.model.matrix(batch.documents)
-            embedded = hasattr(getattr(self.model, "features_", None), "word_parts")  # words are not its columns
-            known = self.model.known_terms(batch.documents) if embedded else self.inner.known_terms(X)
+            features = getattr(self.model, "features_", None)  # of an embedding, words are not the columns
+            own = hasattr(features, "word_parts") or isinstance(features, SpectrumFeatures)
+            known = self.model.known_terms(batch.documents) if own else self.inner.known_terms(X)
             rules = self.rules if own is None else {**self.rules, "candidates": own[part]}
             yield from self._batch(X, names, known.tolist(), rules)
             if advance is not None:

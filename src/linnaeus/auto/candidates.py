@@ -65,6 +65,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "structured": ("GlobalTreeModel",),
     "online": ("OneVsRestPA", "Hieron"),
 }
+_STRUCTURED_NODES = 2_000  # above, a fit of a structured model may last longer than a search, and cannot be stopped
 _SHORT = 50  # mean number of characters of texts up to which n-grams of characters are tried
 _NARROW = 2_000  # features of sparse vectors up to which a map is tried
 _FEW_PER_LABEL = 100  # documents for each label up to which an embedding is tried
@@ -140,7 +141,7 @@ def models_for(Y: CSR, taxonomy: Taxonomy) -> list[str]:
 
 
 def applies(name: str, Y: CSR, taxonomy: Taxonomy) -> bool:
-    """Whether a model can learn these labels.
+    """Whether a model can learn these labels, in a time that a search has.
 
     Examples
     --------
@@ -154,6 +155,8 @@ def applies(name: str, Y: CSR, taxonomy: Taxonomy) -> bool:
         return False
     hierarchical = name not in FAMILIES["flat"] and name != "OneVsRestPA"
     if hierarchical and not taxonomy.n_edges:  # the same as a flat model, or nearly
+        return False
+    if name in FAMILIES["structured"] and taxonomy.n_nodes > _STRUCTURED_NODES:
         return False
     return taxonomy.kind == "tree" or parameters_of(name).get("parents") != "only"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from linnaeus.answering.documents import fields_of, main_field, reading_features, takes_sequences, texts_dataset
 from linnaeus.cli.console import note
 from linnaeus.cli.options import Reading
-from linnaeus.cli.training import no_labels
+from linnaeus.cli.training import MANY_SEEN, no_labels
 from linnaeus.errors import DataError, ParameterError, nearest
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ __all__ = [
 ]
 
 _EXPECTED = 10  # warn if a feature is absent although at least this number of documents should have it
-_MANY_SEEN = 0.2  # warn if at least this share of the documents equal training documents
 
 
 def _about(model: SavedModel) -> Mapping[str, Any]:
@@ -60,7 +59,7 @@ def note_seen(model: SavedModel, documents: Dataset, effect: str) -> None:
     if not isinstance(seen, list):
         return
     share = share_seen(documents, seen)
-    if share >= _MANY_SEEN:
+    if share >= MANY_SEEN:
         words = "word for word " if documents.fields is not None else ""
         note(
             f"warning: about {share:.0%} of the documents of {documents.source} are {words}equal to training documents"

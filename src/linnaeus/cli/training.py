@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 Labels: TypeAlias = Sequence[str] | Sequence[Sequence[str]]  # one of each document, or a set of each
 
 __all__ = [
+    "MANY_SEEN",
     "TERM_OPTIONS",
     "Labels",
     "UnseenFigures",
@@ -57,6 +58,9 @@ __all__ = [
     "summary",
 ]
 
+_STEP, _MOSTLY = " > ", 0.8  # between the names of a path; the share of labels that are paths
+MANY_SEEN = 0.2  # warn if at least this share of the documents equal training documents
+
 # Where joint models were measured to be better than flat ones (docs/which-model.md): thousands of labels, one for each
 # document, and half of the labels with at most this number of documents.
 _RARE, _MANY = 5, 2000
@@ -70,7 +74,8 @@ def labels_of(
 ) -> tuple[Dataset, Labels, Taxonomy]:
     """Documents that a model learns from, their labels (one each where every document has one), and the taxonomy.
 
-    Without a taxonomy the labels are a flat one. Documents without a label are refused unless --unlabelled says other.
+    Without a taxonomy the labels are a flat one, or a tree if they are paths. Documents without a label are refused
+    unless --unlabelled says other.
     """
     from linnaeus import Taxonomy
     from linnaeus.data.dataset import prepare_labels
@@ -78,8 +83,15 @@ def labels_of(
     if documents.labels is None:
         raise no_labels(documents)
     if taxonomy is None:
-        note("no taxonomy given: the labels are taken as a flat list (use --taxonomy)")
-        taxonomy = Taxonomy.flat(sorted({label for row in documents.labels for label in row}))
+        names = sorted({label for row in documents.labels for label in row})
+        if sum(_STEP in name for name in names) >= _MOSTLY * len(names) > 0:
+            note(
+                f"no taxonomy given: labels such as {next(name for name in names if _STEP in name)!r} are paths of a tree"
+            )
+            taxonomy = Taxonomy.from_paths([name.split(_STEP) for name in names], separator=_STEP)
+        else:
+            note("no taxonomy given: the labels are taken as a flat list (use --taxonomy)")
+            taxonomy = Taxonomy.flat(names)
     if checks.unknown not in ("error", "drop", "replace"):
         hint = nearest(checks.unknown, ["error", "drop", "replace"])
         raise ParameterError(f"--unknown {checks.unknown}: expected error, drop or replace{hint}")
@@ -91,7 +103,8 @@ def labels_of(
         raise type(error)(f"{error} ({_ways_out(documents, taxonomy)})") from None
     if checks.unknown == "replace":
         replaced = taxonomy.replaced(documents.labels)[1]
-        note(f"note: {replaced.total():,} deprecated labels ({len(replaced):,} names) were replaced")
+        if replaced:
+            note(f"note: {replaced.total():,} deprecated labels ({len(replaced):,} names) were replaced")
     if len(kept) < len(documents):
         note(f"note: {len(documents) - len(kept):,} of {len(documents):,} documents have no label and are left out")
     sets = taxonomy.labels(Y)
@@ -121,10 +134,16 @@ def _ways_out(documents: Dataset, taxonomy: Taxonomy) -> str:
 
 def hold_out(documents: Dataset, y: Labels, share: float, seed: int) -> tuple[Dataset, Labels, Dataset, Labels]:
     """(documents, labels, held-out documents, their labels), stratified."""
-    from linnaeus.data.splits import train_test_split
+    from linnaeus.data.splits import share_seen, sketch, train_test_split
 
     sets = [[row] if isinstance(row, str) else row for row in y]
     train, test = train_test_split(sets, share, random_state=seed)
+    repeated = share_seen(documents.take(test), sketch(documents.take(train)))
+    if repeated >= MANY_SEEN:
+        note(
+            f"warning: about {repeated:.0%} of the held-out documents equal documents that are trained on, so that the "
+            "figures are too good; --duplicates drop leaves out repeated documents"
+        )
     return documents.take(train), [y[i] for i in train], documents.take(test), [y[i] for i in test]
 
 

@@ -244,7 +244,10 @@ class Dataset:
         where = self.place(first) if self.label_places is None else self.label_places[first]
         message = f"Label {label!r} ({where}) is not in the taxonomy{hint or '.'}"
         if len(taxonomy.displayed_as(label)):
-            message += " Read a SKOS taxonomy with names='label' (--names label) to use its display labels."
+            message += (
+                " It is a display label; to use these, read the taxonomy with --names label (SKOS) or --names name "
+                "(paths), in Python names='label' or names='name'."
+            )
         if "header" in self.notes and self.lines is not None and self.lines[first] == 1:
             message += " If line 1 names the columns, use --header (in Python header=True)."
         if len(missing) > 1:

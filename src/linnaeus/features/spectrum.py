@@ -159,7 +159,10 @@ class SpectrumFeatures(DocumentTransformer):
         return self._rows(self._encoded(X))
 
     def known_terms(self, documents: object) -> IntArray:
-        """Number of different substrings of each sequence that were seen in `fit`; 0 where its row is empty.
+        """Number of different substrings of each sequence that were seen in `fit`.
+
+        0 where its row is empty, and where most of its tokens do not occur in the training sequences at all, as in a
+        text that is taken for a protein.
 
         Parameters
         ----------
@@ -176,7 +179,11 @@ class SpectrumFeatures(DocumentTransformer):
         >>> SpectrumFeatures(p=2).fit(["banana"]).known_terms(["ananas", "xyz", ""]).tolist()
         [2, 0, 0]
         """
-        return np.diff(self.transform(documents).indptr)
+        check_is_fitted(self, "vocabulary_")
+        A = self._encoded(documents)
+        met = np.concatenate([[0], np.cumsum(np.isin(A.codes, self.vocabulary_.letters))])
+        known = met[A.offsets[1:]] - met[A.offsets[:-1]]
+        return np.where(2 * known < A.lengths, 0, np.diff(self._rows(A).indptr))
 
     def get_feature_names_out(self, input_features: object = None) -> ObjectArray:
         """The substrings, in the order of the columns."""
