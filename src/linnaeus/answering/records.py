@@ -146,8 +146,8 @@ class Answering:
             names = batch.ids or [str(i) for i in range(part.start + 1, part.stop + 1)]
             X = self.model.matrix(batch.documents)
             features = getattr(self.model, "features_", None)  # of an embedding, words are not the columns
-            own = hasattr(features, "word_parts") or isinstance(features, SpectrumFeatures)
-            known = self.model.known_terms(batch.documents) if own else self.inner.known_terms(X)
+            counts = hasattr(features, "word_parts") or isinstance(features, SpectrumFeatures)
+            known = self.model.known_terms(batch.documents) if counts else self.inner.known_terms(X)
             rules = self.rules if own is None else {**self.rules, "candidates": own[part]}
             yield from self._batch(X, names, known.tolist(), rules)
             if advance is not None:

@@ -85,9 +85,8 @@ def labels_of(
     if taxonomy is None:
         names = sorted({label for row in documents.labels for label in row})
         if sum(_STEP in name for name in names) >= _MOSTLY * len(names) > 0:
-            note(
-                f"no taxonomy given: labels such as {next(name for name in names if _STEP in name)!r} are paths of a tree"
-            )
+            example = next(name for name in names if _STEP in name)
+            note(f"no taxonomy given: labels such as {example!r} are paths of a tree")
             taxonomy = Taxonomy.from_paths([name.split(_STEP) for name in names], separator=_STEP)
         else:
             note("no taxonomy given: the labels are taken as a flat list (use --taxonomy)")
