@@ -46,7 +46,7 @@ def next_documents(
     found = list(held)
     n_control, n_all = _handed_out(transaction, queue, now)
     while len(found) < limit:
-        due = n_control < control_share * (n_all + 1)
+        due = n_control + 0.5 < control_share * (n_all + 1)  # not the first document of a queue
         row = _best(transaction, free, [*values, coder, now], due) or _best(
             transaction, free, [*values, coder, now], not due
         )
