@@ -193,3 +193,12 @@ def test_a_margin_is_kept_where_the_documents_were_used_for_the_model() -> None:
     assert exact.threshold(0.1, TREE) < bound == fitted.threshold(0.1, TREE)
     with pytest.raises(LinnaeusError, match="at least 22"):
         fit_risk(P[:21], gold[:21], nodes, single=True, exact=False).threshold(0.1, TREE)
+
+
+@pytest.mark.parametrize("of", ["all", "answered"])
+@pytest.mark.parametrize("exact", [True, False])
+def test_the_smallest_risk_is_refused(of: str, exact: bool) -> None:
+    P, gold = one_label(TREE, 100, seed=4)
+    control = fit_risk(P, gold, np.arange(TREE.n_nodes), single=True, exact=exact)
+    with pytest.raises(LinnaeusError, match="cannot be promised"):
+        control.threshold(5e-324, TREE, of=of)

@@ -235,11 +235,12 @@ def promised_threshold(
         return _expected(np.sort(wrong[testing])[::-1], np.arange(1.0, n + 1), n, risk)
     delta = 1.0 - (CONFIDENCE if confidence is None else confidence)
     n_tested = n if of == "all" else int((~ordering).sum())
-    least = int(np.ceil(np.log(delta) / np.log1p(-risk) - 1e-9))
+    with np.errstate(divide="ignore", over="ignore"):
+        least = np.ceil(np.log(delta) / np.log1p(-np.float64(risk)) - 1e-9)
     if n_tested < least:
         raise ParameterError(
             f"risk={risk} cannot be promised with confidence {1 - delta:g} from {n_tested} documents: at least "
-            f"{least:,} are needed."
+            f"{least:,.0f} are needed."
         )
     if of == "all":
         return _bounded(np.sort(wrong[testing])[::-1], risk, delta)
@@ -319,8 +320,9 @@ def _expected(level: FloatArray, total: FloatArray, n: int, risk: float) -> floa
     """Conformal risk control: the summed loss is ``total[i]`` where the threshold is just below ``level[i]``."""
     room = risk * (n + 1) - 1.0
     if room < -1e-9:
-        least = int(np.ceil(1 / risk)) - 1
-        raise ParameterError(f"risk={risk} cannot be promised from {n} documents: at least {least:,} are needed.")
+        with np.errstate(over="ignore"):
+            least = np.ceil(1 / np.float64(risk)) - 1
+        raise ParameterError(f"risk={risk} cannot be promised from {n} documents: at least {least:,.0f} are needed.")
     over = np.flatnonzero(total > room + 1e-9)
     return float(level[over[0]]) if len(over) else 0.0
 
