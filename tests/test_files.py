@@ -9,6 +9,7 @@ import io
 import lzma
 import os
 import threading
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -151,3 +152,16 @@ def test_a_full_device_is_named() -> None:
 
     with pytest.raises(OSError, match="/dev/full"):
         write()
+
+
+def test_a_member_of_an_archive_without_a_name_is_read() -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("x", "some words")
+    content = packed.getvalue()
+    last = content.index(b"PK\x01\x02")  # the directory: the length of the name is at 28, the name at 46
+    nameless = content[: last + 28] + b"\0\0" + content[last + 30 : last + 46] + content[last + 47 :]
+    end = nameless.index(b"PK\x05\x06")  # its own record: the size of the directory is at 12
+    size = int.from_bytes(content[end + 13 : end + 17], "little") - 1
+    nameless = nameless[: end + 12] + size.to_bytes(4, "little") + nameless[end + 16 :]
+    assert [member.filename for member in files.zip_members(io.BytesIO(nameless), "a.zip", DataError)] == [""]

@@ -165,7 +165,8 @@ def too_large(name: str, limit: int) -> str:
 def zip_members(raw: BinaryIO, name: str, error: type[LinnaeusError]) -> list[zipfile.ZipInfo]:
     """The files of a zip archive, without folders and files added by macOS; refuses Office documents and passwords."""
     with intact(name, error):
-        found = [info for info in zipfile.ZipFile(raw).infolist() if not info.is_dir()]
+        # `is_dir` of a member without a name is an IndexError in Python 3.11.
+        found = [info for info in zipfile.ZipFile(raw).infolist() if not info.filename.endswith("/")]
     if any(info.filename == "[Content_Types].xml" for info in found):
         raise error(f"{name} is an Office document, which cannot be read; save it as .xlsx, CSV or plain text.")
     if any(info.flag_bits & 1 for info in found):
