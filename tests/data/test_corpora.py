@@ -71,6 +71,7 @@ def test_small_modules_hand_their_documents_up() -> None:
     assert _frequent_modules(homes, 3) == [{"numpy.a"}, {"numpy.a"}, {"numpy.a"}, {"numpy"}, {"python"}]
 
 
+@pytest.mark.slow
 def test_making_it_prints_nothing_and_gives_the_same_every_time(corpus: Dataset) -> None:
     program = (
         "import hashlib, json; from linnaeus.data import demo_corpus; d = demo_corpus();"

@@ -172,6 +172,7 @@ class KillingEngine:
         self.thread.join()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -251,6 +252,7 @@ def run_script(code: str, *arguments: str) -> str:
     return found.stdout.strip()
 
 
+@pytest.mark.slow
 def test_by_name_a_cluster_is_started_for_the_fit_and_ended_after_it() -> None:
     code = """
 import numpy as np, ray
@@ -262,6 +264,7 @@ print(model.fit(X, list("abcd")).predict(X).tolist(), ray.is_initialized())
     assert run_script(code) == "['a', 'b', 'c', 'd'] False"
 
 
+@pytest.mark.slow
 def test_another_process_joins_by_address_and_leaves_the_cluster_running(engine) -> None:
     import ray
 
@@ -326,6 +329,7 @@ def test_wrong_parameters_and_a_missing_package_are_named(monkeypatch) -> None:
 # -- devices -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_cluster_solves_blocks_on_the_devices_of_its_workers(engine) -> None:
     pytest.importorskip("torch")
     tax = Taxonomy.from_edges([("R", name) for name in "abcdef"])

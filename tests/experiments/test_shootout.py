@@ -77,6 +77,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="sends SIGKILL")
 def test_a_killed_shootout_goes_on_without_repeating_what_is_finished(tmp_path) -> None:
     script = tmp_path / "script.py"

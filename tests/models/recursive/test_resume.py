@@ -171,6 +171,7 @@ def test_a_time_limit_stops_with_a_certified_model() -> None:
     assert model.objective_ - model.duality_gap_ <= best.objective_ <= model.objective_ * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_weights_go_to_disk_where_memory_is_small() -> None:
     tax, X, labels = problem()
     wide = sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], 400_000))
