@@ -121,8 +121,8 @@ def test_without_coded_cases_no_risk_is_promised_and_all_cases_are_queued() -> N
 
 def test_the_queue_begins_with_uncertain_cases_of_families_with_many_of_them() -> None:
     found, _ = migrated(risk=0.1)
-    doubts = [1 - case.probabilities[0] for case in found.queue]
-    assert doubts == sorted(doubts, reverse=True)  # one family
+    uncertainties = [1 - case.probabilities[0] for case in found.queue]
+    assert uncertainties == sorted(uncertainties, reverse=True)  # one family
 
 
 def test_counts_of_cells_have_intervals_around_the_truth() -> None:

@@ -18,7 +18,6 @@ import numpy as np
 from linnaeus.decoding import Decoder, ExpectedCut, RankedSets, Rules
 from linnaeus.engine import blocks
 from linnaeus.errors import ParameterError
-from linnaeus.features.spectrum import SpectrumFeatures
 from linnaeus.models.promises import REASONS, Decisions
 from linnaeus.models.requests import check_feasible
 from linnaeus.typing import CSR, FloatArray, Matrix
@@ -145,9 +144,8 @@ class Answering:
             batch = documents.take(range(part.start, part.stop))
             names = batch.ids or [str(i) for i in range(part.start + 1, part.stop + 1)]
             X = self.model.matrix(batch.documents)
-            features = getattr(self.model, "features_", None)  # of an embedding, words are not the columns
-            counts = hasattr(features, "word_parts") or isinstance(features, SpectrumFeatures)
-            known = self.model.known_terms(batch.documents) if counts else self.inner.known_terms(X)
+            by_column = getattr(getattr(self.model, "features_", None), "columns_are_terms", True)
+            known = self.inner.known_terms(X) if by_column else self.model.known_terms(batch.documents)
             rules = self.rules if own is None else {**self.rules, "candidates": own[part]}
             yield from self._batch(X, names, known.tolist(), rules)
             if advance is not None:
@@ -180,11 +178,12 @@ class Answering:
             members = slice(closed.indptr[i], closed.indptr[i + 1])
             value = dict(zip(closed.indices[members].tolist(), found.certainty[members].tolist(), strict=True))
             row = [(v, value[v]) for v in shown.indices[shown.indptr[i] : shown.indptr[i + 1]].tolist()]
-            labels = [self._entry(v, p) for v, p in sorted(row, key=lambda pair: (-pair[1], pair[0]))]
             self.n_unknown += not known[i]
+            labels = [self._entry(v, p) for v, p in sorted(row, key=lambda pair: (-pair[1], pair[0])) if known[i]]
             status = CODED if labels else REVIEW
             record: Record = {"id": name, "labels": labels, "known_terms": known[i], "status": status}
-            yield record if labels else {**record, **_review_entry(found, i, self.n_candidates, self.taxonomy)}
+            reason = REASONS[found.reason[i] if known[i] else 0]
+            yield record if labels else {**record, **_review_entry(found, i, reason, self.n_candidates, self.taxonomy)}
 
     # -- sets ----------------------------------------------------------------------------------------------------------
 
@@ -292,10 +291,10 @@ class Answering:
         return {self.taxonomy.index(name) for name in Rules.of(self.rules).only_under}
 
 
-def _review_entry(found: Decisions, i: int, k: int, taxonomy: Taxonomy) -> ReviewReason:
+def _review_entry(found: Decisions, i: int, reason: str, k: int, taxonomy: Taxonomy) -> ReviewReason:
     """Why a document has no answer, and its k most probable labels."""
     pairs = zip(found.candidates[i, :k].tolist(), found.probabilities[i, :k].tolist(), strict=True)
     labels: list[LabelCandidate] = [
         {"label": str(taxonomy.names[v]), "name": taxonomy.display(v), "probability": round(p, 6)} for v, p in pairs
     ]
-    return {"reason": REASONS[found.reason[i]], "margin": round(float(found.margin[i]), 6), "candidates": labels}
+    return {"reason": reason, "margin": round(float(found.margin[i]), 6), "candidates": labels}

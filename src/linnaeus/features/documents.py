@@ -16,7 +16,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -205,6 +205,9 @@ def _shown(value: object) -> str:
 
 class DocumentTransformer(TransformerMixin, BaseEstimator):
     """Base of features that are made of documents instead of matrices."""
+
+    # Whether `known_terms` is the number of columns of a document that are not zero.
+    columns_are_terms: ClassVar[bool] = True
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

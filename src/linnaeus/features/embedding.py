@@ -93,6 +93,8 @@ class EmbeddedText(DocumentTransformer):
 
     uses_labels = True  # the weight is chosen by them; a `Pipeline` passes closed ones
 
+    columns_are_terms = False
+
     def __init__(
         self,
         features: TextFeatures | None = None,

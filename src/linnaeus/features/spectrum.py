@@ -115,6 +115,8 @@ class SpectrumFeatures(DocumentTransformer):
     (['an', 'ba', 'na'], [[2.0, 0.0, 2.0]])
     """
 
+    columns_are_terms = False
+
     def __init__(
         self,
         p: int = 4,

@@ -605,7 +605,7 @@ class RRSVM(RecursiveModel):
         "colours" (any taxonomy) and "all" (all nodes at once).
     tol : float, default=1e-2
         Relative duality gap of the whole problem at which the fit ends. Smaller values took up to twice as long and
-        changed F1 by at most a third of a point on five data sets.
+        changed F1 by at most a third of a point on four data sets.
     max_iter : int, default=1000
         Maximum number of sweeps over all leaves.
     n_jobs : int, default=None
