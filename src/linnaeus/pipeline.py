@@ -19,13 +19,14 @@ from linnaeus.decoding import decoder as make_decoder
 from linnaeus.decoding.probability.curves import Calibrator
 from linnaeus.decoding.probability.risk import RiskControl
 from linnaeus.errors import DataError, ParameterError
+from linnaeus.features.documents import n_documents
 from linnaeus.metrics import hierarchical_f1
 from linnaeus.models.base import TaxonomyClassifier, available_unless
 from linnaeus.models.explaining import KeptDocuments, Neighbour, PathExplanation, explain_by_occlusion
 from linnaeus.models.label_priors import label_features
 from linnaeus.models.promises import Decisions
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.tuning.held_out import FOLDS, DecoderComparison, held_out_scores, n_documents, share_time
+from linnaeus.tuning.held_out import FOLDS, DecoderComparison, held_out_scores, share_time
 from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, ObjectArray
 
 __all__ = ["Pipeline"]

@@ -27,7 +27,6 @@ __all__ = [
     "named_rules",
     "node_meant",
     "reading_features",
-    "takes_sequences",
     "texts_dataset",
 ]
 
@@ -36,11 +35,6 @@ def reading_features(model: SavedModel) -> Any:
     """The features that take documents as they were read: those before a kernel map, where there is one."""
     features: Any = getattr(model, "features_", None)
     return getattr(features, "features_", features)
-
-
-def takes_sequences(kernel: object) -> bool:
-    """Whether a kernel is one on sequences."""
-    return hasattr(kernel, "unit") and hasattr(kernel, "alphabet")
 
 
 def main_field(features: TextFeatures) -> str:
@@ -58,6 +52,7 @@ def fields_of(model: SavedModel) -> list[str] | None:
 def texts_dataset(model: SavedModel, texts: list[str]) -> Dataset | None:
     """Texts without field names as documents of the model; None if the model was trained on vectors."""
     from linnaeus.data import Dataset
+    from linnaeus.features.documents import takes_sequences
 
     features, fields = reading_features(model), fields_of(model)
     if fields is not None:

@@ -22,12 +22,12 @@ from linnaeus.data.check import check_labels, check_weights
 from linnaeus.decoding import Decoder
 from linnaeus.engine import parse_seconds
 from linnaeus.errors import CheckpointError, LinnaeusError, check_number
+from linnaeus.features.documents import n_documents
 from linnaeus.models.base import available_unless
 from linnaeus.pipeline import Pipeline, Transformer
 from linnaeus.registry import resolve
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.tuning.calibration import calibrate
-from linnaeus.tuning.held_out import n_documents
 from linnaeus.typing import CSR, FloatArray, IntArray, ObjectArray
 
 __all__ = ["LAST_FIT_FOLDER", "AutoClassifier"]

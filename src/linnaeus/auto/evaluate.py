@@ -26,13 +26,14 @@ from linnaeus.decoding.probability.curves import fit_calibrator
 from linnaeus.engine import single_blas_thread
 from linnaeus.errors import DataError
 from linnaeus.features import KernelMap
+from linnaeus.features.documents import take_documents
 from linnaeus.mixture import Mixture, mixed_held_out
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.pipeline import Pipeline
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import is_closed
 from linnaeus.tuning.calibration import coherent_way, node_shares
-from linnaeus.tuning.held_out import HeldOutScores, take_documents
+from linnaeus.tuning.held_out import HeldOutScores
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Matrix, is_sparse
 
 if TYPE_CHECKING:

@@ -51,8 +51,8 @@ from linnaeus.auto.report import FLAT, AutoReport, Kept, Row, cut_words, fingerp
 from linnaeus.decoding import Decoder
 from linnaeus.engine import format_seconds
 from linnaeus.errors import LinnaeusError, ParameterError
+from linnaeus.features.documents import take_documents
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.tuning.held_out import take_documents
 from linnaeus.typing import CSR, FloatArray, Matrix
 
 if TYPE_CHECKING:

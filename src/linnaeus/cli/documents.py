@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from linnaeus.answering.documents import fields_of, main_field, reading_features, takes_sequences, texts_dataset
+from linnaeus.answering.documents import fields_of, main_field, reading_features, texts_dataset
 from linnaeus.cli.console import note
 from linnaeus.cli.options import Reading
-from linnaeus.cli.training import MANY_SEEN, no_labels
+from linnaeus.cli.training import MANY_SEEN, feature_0_share, no_labels
 from linnaeus.errors import DataError, ParameterError, nearest
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "documents_for",
-    "feature_0_share",
     "fit_to",
     "labelled_documents",
     "note_seen",
@@ -110,6 +109,7 @@ def fit_to(model: SavedModel, data: Dataset) -> Dataset:
     """Documents as the model takes them: of the right kind, and sparse ones as wide as the training data."""
     from scipy import sparse
 
+    from linnaeus.features.documents import takes_sequences
     from linnaeus.typing import is_sparse
 
     features = reading_features(model)
@@ -144,16 +144,6 @@ def fit_to(model: SavedModel, data: Dataset) -> Dataset:
     # Sparse files name only the features that occur.
     widened = sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))
     return replace(data, X=widened, feature_names=None)
-
-
-def feature_0_share(documents: Dataset) -> float | None:
-    """Share of sparse documents that have feature 0; it is 0 for files that number their features from 1."""
-    from linnaeus.typing import is_sparse
-
-    X = documents.X
-    if X is None or not is_sparse(X) or not X.shape[0]:
-        return None
-    return float((X.indices == 0).sum()) / int(X.shape[0])
 
 
 def _warn_of_numbering(model: SavedModel, data: Dataset) -> None:

@@ -16,7 +16,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from linnaeus.answering.documents import takes_sequences
 from linnaeus.cli.console import note
 from linnaeus.cli.options import LabelChecks, LabelledReading, Reading, weighted_fields
 from linnaeus.errors import DataError, LinnaeusError, ParameterError, StoreError, UnknownLabelError, nearest
@@ -42,6 +41,7 @@ __all__ = [
     "check_room",
     "check_texts",
     "drop_finished",
+    "feature_0_share",
     "folds_of",
     "hold_out",
     "labels_of",
@@ -77,8 +77,8 @@ def labels_of(
     Without a taxonomy the labels are a flat one, or a tree if they are paths. Documents without a label are refused
     unless --unlabelled says other.
     """
-    from linnaeus import Taxonomy
     from linnaeus.data.dataset import prepare_labels
+    from linnaeus.taxonomy import Taxonomy
 
     if documents.labels is None:
         raise no_labels(documents)
@@ -164,6 +164,7 @@ def make_features(
     ``terms`` are parameters of `options.AnalyserOptions`. A ``model`` (its parameters) with a kernel on sequences takes
     them as they are. An ``embedding`` of own vectors learns from texts of the taxonomy and of ``embedding_texts`` too.
     """
+    from linnaeus.features.documents import takes_sequences
     from linnaeus.features.named import (
         default_features,
         hashed_text,
@@ -280,6 +281,16 @@ def note_parts(documents: Dataset, split: str | None) -> None:
     parts = sorted(set(documents.split or []))
     if split is None and len(parts) > 1:
         note(f"note: the file names the parts {', '.join(parts)}; all are used (--split {parts[-1]} takes one)")
+
+
+def feature_0_share(documents: Dataset) -> float | None:
+    """Share of sparse documents that have feature 0; it is 0 for files that number their features from 1."""
+    from linnaeus.typing import is_sparse
+
+    X = documents.X
+    if X is None or not is_sparse(X) or not X.shape[0]:
+        return None
+    return float((X.indices == 0).sum()) / int(X.shape[0])
 
 
 def advise(model: TaxonomyClassifier, decoder: Decoder | None, tax: Taxonomy, y: Labels) -> None:

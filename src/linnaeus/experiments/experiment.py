@@ -20,10 +20,10 @@ from scipy import sparse
 
 from linnaeus.data.splits import kfold, train_test_split
 from linnaeus.errors import DataError, ParameterError
+from linnaeus.features.documents import take_documents
 from linnaeus.models.checkpoint import digest
 from linnaeus.pipeline import Transformer
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.tuning import take_documents
 from linnaeus.typing import CSR, IntArray, Matrix
 
 __all__ = ["HELD_OUT", "Experiment", "Part", "make_parts"]

@@ -14,9 +14,9 @@ Strings as arrays, as model folders keep them: all UTF-8 bytes in one array, and
 from __future__ import annotations
 
 import numbers
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -32,15 +32,42 @@ __all__ = [
     "field_of",
     "field_weights",
     "is_missing",
+    "n_documents",
     "one_field",
     "packed",
     "plain_parameters",
+    "take_documents",
+    "takes_sequences",
     "texts_of",
     "unpacked",
     "values_of",
 ]
 
+D = TypeVar("D")
 TEXT = "text"  # the name of plain strings where nothing else names them
+
+
+def n_documents(X: object) -> int:
+    """Number of documents of a matrix, a data frame, a list, or fields by name."""
+    if isinstance(X, Mapping):
+        return len(next(iter(X.values())))
+    return int(X.shape[0]) if hasattr(X, "shape") else len(cast(Sized, X))
+
+
+def take_documents(X: D, rows: IntArray) -> D:
+    """Some documents of a matrix, a data frame, a list, or fields by name."""
+    if isinstance(X, Mapping):
+        return cast(D, {name: take_documents(values, rows) for name, values in X.items()})
+    if hasattr(X, "iloc"):
+        return cast(D, X.iloc[rows])
+    if hasattr(X, "shape"):
+        return cast(D, cast(Array, X)[rows])
+    return cast(D, [cast(Sequence[object], X)[i] for i in rows])
+
+
+def takes_sequences(kernel: object) -> bool:
+    """Whether a kernel of a model takes sequences as they are, without features."""
+    return hasattr(kernel, "unit") and hasattr(kernel, "alphabet")
 
 
 def columns_of(

@@ -7,7 +7,6 @@ from linnaeus.tuning.held_out import (
     HeldOutScores,
     held_out_scores,
     share_time,
-    take_documents,
 )
 
 __all__ = [
@@ -18,5 +17,4 @@ __all__ = [
     "fit_decoder",
     "held_out_scores",
     "share_time",
-    "take_documents",
 ]

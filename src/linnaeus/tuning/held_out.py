@@ -7,9 +7,9 @@ training part of a fold has no score there. Scores are kept whole while they fit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeAlias, TypeVar, cast, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -23,12 +23,13 @@ from linnaeus.decoding.base import stacked
 from linnaeus.decoding.cutoffs.cut_off import HeldOut, Metric, path_minima
 from linnaeus.engine import parse_seconds
 from linnaeus.errors import DataError, ParameterError, check_choice
+from linnaeus.features.documents import n_documents, take_documents
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.classifier import Classifier
 from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import is_closed
-from linnaeus.typing import CSR, Array, FloatArray, IntArray
+from linnaeus.typing import CSR, FloatArray, IntArray
 
 __all__ = [
     "FOLDS",
@@ -38,15 +39,12 @@ __all__ = [
     "joined_scores",
     "kept_scores",
     "metric_function",
-    "n_documents",
     "share_time",
-    "take_documents",
 ]
 
 Part: TypeAlias = tuple[FloatArray | TopScores, IntArray]  # scores of a fold and the nodes of their columns
 
 Folds: TypeAlias = int | float | Iterable[tuple[npt.ArrayLike, npt.ArrayLike]]  # as for `fit_decoder`
-D = TypeVar("D")
 
 FOLDS = 5
 _WHOLE = 50_000_000  # documents x nodes up to which all scores are kept (0.2 GB)
@@ -344,24 +342,6 @@ def share_time(model: TaxonomyClassifier, n_trainings: int) -> None:
     max_time = getattr(model, "max_time", None)
     if max_time is not None:
         model.set_params(max_time=parse_seconds(max_time) / n_trainings)
-
-
-def n_documents(X: object) -> int:
-    """Number of documents of a matrix, a data frame, a list, or fields by name."""
-    if isinstance(X, Mapping):
-        return len(next(iter(X.values())))
-    return int(X.shape[0]) if hasattr(X, "shape") else len(cast(Sized, X))
-
-
-def take_documents(X: D, rows: IntArray) -> D:
-    """Some documents of a matrix, a data frame, a list, or fields by name."""
-    if isinstance(X, Mapping):
-        return cast(D, {name: take_documents(values, rows) for name, values in X.items()})
-    if hasattr(X, "iloc"):
-        return cast(D, X.iloc[rows])
-    if hasattr(X, "shape"):
-        return cast(D, cast(Array, X)[rows])
-    return cast(D, [cast(Sequence[object], X)[i] for i in rows])
 
 
 def _folds(Y: CSR, cv: Folds, random_state: int | None) -> list[tuple[IntArray, IntArray]]:
