@@ -42,6 +42,7 @@ __all__ = [
     "packed",
     "replace_file",
     "replacing",
+    "sync_folder",
     "text_encoding",
     "too_large",
     "unpack_limit",
@@ -331,7 +332,7 @@ def replacing(path: str | PathLike[str]) -> Iterator[BinaryIO]:
         if mode is not None:
             os.chmod(part, stat.S_IMODE(mode))
         os.replace(part, target)
-        _sync_folder(folder)
+        sync_folder(folder)
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(part)
@@ -355,7 +356,8 @@ def _mode(path: str | PathLike[str]) -> int | None:
         return None
 
 
-def _sync_folder(folder: str) -> None:
+def sync_folder(folder: str | PathLike[str]) -> None:
+    """Have the system write the entries of a folder to the disk."""
     if os.name == "nt":  # Windows cannot open folders
         return
     handle = os.open(folder, os.O_RDONLY)

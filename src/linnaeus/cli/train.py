@@ -520,33 +520,28 @@ def train(
     if after.test_size:
         documents, y, held_out, gold = training.hold_out(documents, y, after.test_size, run.seed)
     analysing = {"analyzer": terms["analyzer"]} if "analyzer" in terms else {}
-    made = (
-        None
-        if wanted is not None
-        else training.make_model(name, chosen.settings(), taxonomy=tax, **parameters, **analysing)
-    )
+    made = None
+    if wanted is None:
+        made = training.make_model(name, chosen.settings(), taxonomy=tax, **parameters, **analysing)
     as_read = made is not None and made.takes_documents
     if as_read:
-        training.check_texts(
-            documents,
-            [features.option(name) for name in features.given()]
-            + [words.option(name) for name in words.given() if name != "analyser"],
-        )
+        useless = [features.option(name) for name in features.given()]
+        useless += [words.option(name) for name in words.given() if name != "analyser"]
+        training.check_texts(documents, useless)
     used = {"n_jobs": run.n_jobs, "random_state": run.seed} if made is None else made.get_params()
     vectors = None if as_read else features.make(documents, reading, tax, terms, used)
     start, report = time.perf_counter(), None
     training.note_parts(documents, reading.split)
+    if not as_json:
+        how = f"training {type(made).__name__}" if wanted is None else str(wanted)
+        tuned = "; --budget 0: nothing is tuned" if wanted is None and chosen.is_untuned else ""
+        note(f"{len(documents):,} documents, {tax}; {how}{tuned} ...")
     if wanted is not None:
-        if not as_json:
-            note(f"{len(documents):,} documents, {tax}; {wanted} ...")
         pipe, report = _search(documents, y, tax, vectors, wanted, run, quiet=as_json)
     else:
         assert made is not None
         pipe = Pipeline(made, vectors, decoder=decoder)
         pipe.check_matrix = training.check_room(made, _n_labels(y), output)
-        if not as_json:
-            tuned = "; --budget 0: nothing is tuned" if chosen.is_untuned else ""
-            note(f"{len(documents):,} documents, {tax}; training {type(made).__name__}{tuned} ...")
         training.advise(made, decoder, tax, y)
         pipe.fit(documents.documents, y, feature_names=documents.feature_names)
     about = _about(documents, taxonomy, reading)
@@ -572,14 +567,7 @@ def train(
     result["columns"] = dict(documents.columns)
     result["model_bytes"] = sum(file.stat().st_size for file in Path(output).rglob("*") if file.is_file())
     result["output"] = output
-    print_json(result) if as_json else _show(result)
-    if report is not None and not as_json:
-        print(report)
-    if report is None and pipe.decoder is None and result["scores"] is not None:
-        _advise_decoder(result["scores"])
-    if least is None and result["model_bytes"] > _LARGE and hasattr(pipe.model_, "prune"):
-        megabytes = result["model_bytes"] / 1e6
-        note(f"note: the model takes {megabytes:,.0f} MB; --prune auto drops the weights that hardly matter")
+    _tell(result, pipe, report, may_prune=least is None, as_json=as_json)
 
 
 def _test_documents(
@@ -681,6 +669,18 @@ def _measure(
     result["seconds_measuring"] = round(unseen.seconds, 3)
     if unseen.pruned is not None:
         result["pruned"]["scores"] = unseen.pruned
+
+
+def _tell(result: dict[str, Any], pipe: Pipeline, report: AutoReport | None, *, may_prune: bool, as_json: bool) -> None:
+    """Print the result, and notes on options that would help."""
+    print_json(result) if as_json else _show(result)
+    if report is not None and not as_json:
+        print(report)
+    if report is None and pipe.decoder is None and result["scores"] is not None:
+        _advise_decoder(result["scores"])
+    if may_prune and result["model_bytes"] > _LARGE and hasattr(pipe.model_, "prune"):
+        megabytes = result["model_bytes"] / 1e6
+        note(f"note: the model takes {megabytes:,.0f} MB; --prune auto drops the weights that hardly matter")
 
 
 def _advise_decoder(scores: dict[str, float]) -> None:

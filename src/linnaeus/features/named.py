@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from linnaeus.features.string_kernel import StringKernel
 
 T = TypeVar("T")
+F = TypeVar("F", bound="EmbeddedText | HashedText")
 
 __all__ = [
     "default_features",
@@ -111,12 +112,7 @@ def hashed_text(text: str, **usual: Any) -> HashedText:
     from linnaeus.features.hashed import HashedText
 
     known = list(inspect.signature(HashedText).parameters)
-    made = HashedText(**{**usual, **_parameters(text, known, "bits")})
-    try:
-        made._check_parameters()
-    except ParameterError as error:
-        raise ParameterError(f"{text!r}: {error}") from error
-    return made
+    return _checked(text, HashedText(**{**usual, **_parameters(text, known, "bits")}))
 
 
 def embedded_text(text: str, features: Any = None, **usual: Any) -> EmbeddedText:
@@ -137,6 +133,11 @@ def embedded_text(text: str, features: Any = None, **usual: Any) -> EmbeddedText
     made = EmbeddedText(
         features, first.strip(), **{**usual, **_parameters(f"embedding:{','.join(entries)}", known, "")}
     )
+    return _checked(text, made)
+
+
+def _checked(text: str, made: F) -> F:
+    """Features with valid parameters; an error begins with the name that they were made from."""
     try:
         made._check_parameters()
     except ParameterError as error:

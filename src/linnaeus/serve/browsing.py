@@ -25,26 +25,25 @@ Limit = Annotated[int, Query(ge=1, le=1000, description="Largest number of nodes
 NodeName = Annotated[str, Query(max_length=2000, description="Name of a node, or a display label of one node only.")]
 
 
-def router(service: Service) -> APIRouter:
-    """The addresses of models and taxonomies."""
-    api = APIRouter(prefix="/api/v1/models", responses=PROBLEMS)
+class BrowsingHandlers:
+    """What the addresses of models and taxonomies answer."""
 
-    @api.get("", tags=["models"])
-    def models(http: HttpRequest) -> Response:
+    def __init__(self, service: Service) -> None:
+        self.service = service
+
+    def models(self, http: HttpRequest) -> Response:
         """The models that are served."""
-        found = [{**served.reference, "kind": type(served.model.estimator).__name__} for served in service.models]
+        found = [{**served.reference, "kind": type(served.model.estimator).__name__} for served in self.service.models]
         return json_answer(http, models=found)
 
-    @api.get("/{name}", tags=["models"])
-    def card(http: HttpRequest, name: str) -> Response:
+    def card(self, http: HttpRequest, name: str) -> Response:
         """The card of a model: what it is, what it takes, what it can answer."""
-        served = service.models.get(name)
-        return json_answer(http, **served.card, reload_failure=service.models.failures.get(name))
+        served = self.service.models.get(name)
+        return json_answer(http, **served.card, reload_failure=self.service.models.failures.get(name))
 
-    @api.get("/{name}/taxonomy", tags=["taxonomy"])
-    def taxonomy(http: HttpRequest, name: str) -> Response:
+    def taxonomy(self, http: HttpRequest, name: str) -> Response:
         """Size, depth and languages of the taxonomy."""
-        served = service.models.get(name)
+        served = self.service.models.get(name)
         tax = served.taxonomy
         return json_answer(
             http,
@@ -58,23 +57,22 @@ def router(service: Service) -> APIRouter:
             texts=tax.texts.kinds,
         )
 
-    @api.get("/{name}/taxonomy/tops", tags=["taxonomy"])
-    def tops(http: HttpRequest, name: str, offset: Offset = 0, limit: Limit = 100) -> Response:
+    def tops(self, http: HttpRequest, name: str, offset: Offset = 0, limit: Limit = 100) -> Response:
         """The nodes at the top, page by page."""
-        served = service.models.get(name)
+        served = self.service.models.get(name)
         return _page(http, served, served.taxonomy.tops.tolist(), offset, limit)
 
-    @api.get("/{name}/taxonomy/children", tags=["taxonomy"])
-    def children(http: HttpRequest, name: str, node: NodeName, offset: Offset = 0, limit: Limit = 100) -> Response:
+    def children(
+        self, http: HttpRequest, name: str, node: NodeName, offset: Offset = 0, limit: Limit = 100
+    ) -> Response:
         """The children of a node, page by page."""
-        served = service.models.get(name)
+        served = self.service.models.get(name)
         v = _index(served.taxonomy, node)
         return _page(http, served, served.taxonomy.children(v).tolist(), offset, limit)
 
-    @api.get("/{name}/taxonomy/node", tags=["taxonomy"])
-    def node(http: HttpRequest, name: str, node: NodeName) -> Response:
+    def node(self, http: HttpRequest, name: str, node: NodeName) -> Response:
         """A node with its texts in all languages, its parents, and the number of its children."""
-        served = service.models.get(name)
+        served = self.service.models.get(name)
         tax = served.taxonomy
         v = _index(tax, node)
         texts = [{"kind": t.kind, "language": t.language or None, "text": t.text} for t in tax.texts.of(v)]
@@ -89,19 +87,18 @@ def router(service: Service) -> APIRouter:
             answerable=bool((served.model.nodes_ == v).any()),
         )
 
-    @api.get("/{name}/taxonomy/paths", tags=["taxonomy"])
     def paths(
-        http: HttpRequest, name: str, node: NodeName, limit: Annotated[int, Query(ge=1, le=100)] = 10
+        self, http: HttpRequest, name: str, node: NodeName, limit: Annotated[int, Query(ge=1, le=100)] = 10
     ) -> Response:
         """The paths from the top to a node; there are several where nodes have several parents."""
-        served = service.models.get(name)
+        served = self.service.models.get(name)
         tax = served.taxonomy
         v = _index(tax, node)
         found = [[shown_node(tax, int(u)) for u in path] for path in tax.paths(v, limit)]
         return json_answer(http, model=served.reference, label=str(tax.names[v]), paths=found)
 
-    @api.get("/{name}/taxonomy/search", tags=["taxonomy"])
     def search(
+        self,
         http: HttpRequest,
         name: str,
         q: Annotated[str, Query(max_length=1000, description="Beginning of a text or code, or something similar.")],
@@ -109,7 +106,7 @@ def router(service: Service) -> APIRouter:
         language: Annotated[str | None, Query(max_length=50)] = None,
     ) -> Response:
         """Nodes by labels, alternative labels and codes: exact matches, beginnings, and similar texts."""
-        served = service.models.get(name)
+        served = self.service.models.get(name)
         tax = served.taxonomy
         found = [
             {**shown_node(tax, m.node), "score": round(m.score, 6), "text": m.text, "kind": m.kind, "how": m.how}
@@ -117,6 +114,19 @@ def router(service: Service) -> APIRouter:
         ]
         return json_answer(http, model=served.reference, matches=found)
 
+
+def router(service: Service) -> APIRouter:
+    """The addresses of models and taxonomies."""
+    api = APIRouter(prefix="/api/v1/models", responses=PROBLEMS)
+    on = BrowsingHandlers(service)
+    api.get("", tags=["models"])(on.models)
+    api.get("/{name}", tags=["models"])(on.card)
+    api.get("/{name}/taxonomy", tags=["taxonomy"])(on.taxonomy)
+    api.get("/{name}/taxonomy/tops", tags=["taxonomy"])(on.tops)
+    api.get("/{name}/taxonomy/children", tags=["taxonomy"])(on.children)
+    api.get("/{name}/taxonomy/node", tags=["taxonomy"])(on.node)
+    api.get("/{name}/taxonomy/paths", tags=["taxonomy"])(on.paths)
+    api.get("/{name}/taxonomy/search", tags=["taxonomy"])(on.search)
     return api
 
 

@@ -63,40 +63,41 @@ _FILE = {
 }
 
 
-def router(service: Service) -> APIRouter:
-    """The addresses of documents, queue and verdicts."""
-    api = APIRouter(prefix="/api/v1", tags=["coding"], responses=PROBLEMS)
+class CodingHandlers:
+    """What the addresses of documents, queue and verdicts answer."""
 
-    @api.post("/documents", response_model=Added)
-    async def add(http: HttpRequest, request: Annotated[AddDocuments, Body()], model: Model = None) -> Response:
+    def __init__(self, service: Service) -> None:
+        self.service = service
+
+    async def add(self, http: HttpRequest, request: Annotated[AddDocuments, Body()], model: Model = None) -> Response:
         """Add documents to a queue; those whose id it has already are left as they are."""
-        service.check_number(len(request.documents))
+        self.service.check_number(len(request.documents))
         documents = [
             NewDocument(one.content, one.id, one.labels, one.source, one.assigned) for one in request.documents
         ]
-        return await added(http, model, documents)
+        return await self._added(http, model, documents)
 
-    @api.post("/documents/file", response_model=Added, openapi_extra=_FILE)
     async def add_file(
+        self,
         http: HttpRequest,
         model: Model = None,
         name: Annotated[str, Query(max_length=200, description="Name of the file, kept as the source.")] = "file",
         format: Annotated[str | None, Query(max_length=50, description="Default: recognised from the content.")] = None,
     ) -> Response:
         """Add the documents of a file: CSV, TSV, JSON lines, Excel, or another format that `linnaeus` reads."""
-        review, served, content = service.review, service.models.get(model), await http.body()
+        review, served, content = self.service.review, self.service.models.get(model), await http.body()
         documents = await anyio.to_thread.run_sync(partial(review.read_file, served, content, name, format))
-        return await added(http, model, documents)
+        return await self._added(http, model, documents)
 
-    async def added(http: HttpRequest, model: str | None, documents: list[NewDocument]) -> Response:
-        review, served = service.review, service.models.get(model)
-        n_added, n_known = await service.work(served, lambda _: review.add(served, documents, score=False))
+    async def _added(self, http: HttpRequest, model: str | None, documents: list[NewDocument]) -> Response:
+        review, served = self.service.review, self.service.models.get(model)
+        n_added, n_known = await self.service.work(served, lambda _: review.add(served, documents, score=False))
         for _ in range(0, n_added, AT_ONCE):  # the model can answer other requests between two parts
-            await service.work(served, lambda _: review.score(served))
+            await self.service.work(served, lambda _: review.score(served))
         return json_answer(http, queue=served.name, added=n_added, known=n_known)
 
-    @api.get("/documents", response_model=DocumentList)
     def documents(
+        self,
         http: HttpRequest,
         model: Model = None,
         state: DocumentState | None = None,
@@ -110,7 +111,7 @@ def router(service: Service) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Response:
         """Documents of a queue, in the order in which they were added."""
-        review, served = service.review, service.models.get(model)
+        review, served = self.service.review, self.service.models.get(model)
         under = None if subtree is None else node_meant(served.taxonomy, subtree)
         with review.read() as transaction:
             total, rows = list_documents(
@@ -120,24 +121,22 @@ def router(service: Service) -> APIRouter:
         shown = [_brief(row) for row in rows]
         return json_answer(http, queue=served.name, total=total, offset=offset, next_offset=after, documents=shown)
 
-    @api.get("/documents/one", response_model=DocumentAnswer)
-    def document(http: HttpRequest, id: Annotated[Identifier, Query()], model: Model = None) -> Response:
+    def document(self, http: HttpRequest, id: Annotated[Identifier, Query()], model: Model = None) -> Response:
         """A document with all verdicts on it."""
-        review, served = service.review, service.models.get(model)
+        review, served = self.service.review, self.service.models.get(model)
         with review.read() as transaction:
             row = document_row(transaction, served.name, id)
             verdicts = [_verdict(one) for one in history(transaction, row["number"])]
             shown = _whole(row, review.memory, transaction)
         return json_answer(http, queue=served.name, model=served.reference, document=shown, history=verdicts)
 
-    @api.post("/documents/erase", response_model=Erased)
-    def erase(http: HttpRequest, id: Annotated[Identifier, Query()], model: Model = None) -> Response:
+    def erase(self, http: HttpRequest, id: Annotated[Identifier, Query()], model: Model = None) -> Response:
         """Delete the text of a document; its verdicts stay."""
-        review, served = service.review, service.models.get(model)
+        review, served = self.service.review, self.service.models.get(model)
         return json_answer(http, erased=review.erase(served, id))
 
-    @api.get("/queue/next", response_model=NextDocuments)
     async def next_documents(
+        self,
         http: HttpRequest,
         coder: Annotated[Coder, Query()],
         model: Model = None,
@@ -146,9 +145,9 @@ def router(service: Service) -> APIRouter:
     ) -> Response:
         """The documents that a coder has, then the most useful ones and random control documents that nobody has."""
         check_name(http, coder)
-        review, served = service.review, service.models.get(model)
+        review, served = self.service.review, self.service.models.get(model)
         under = None if subtree is None else node_meant(served.taxonomy, subtree)
-        await service.work(served, lambda _: review.score(served))
+        await self.service.work(served, lambda _: review.score(served))
 
         def handed_out() -> tuple[list[dict[str, object]], int]:
             with review.change() as transaction:
@@ -168,19 +167,17 @@ def router(service: Service) -> APIRouter:
         shown, n_left = await anyio.to_thread.run_sync(handed_out)
         return json_answer(http, queue=served.name, model=served.reference, documents=shown, remaining=n_left)
 
-    @api.post("/queue/release", response_model=Released)
-    def release(http: HttpRequest, request: Annotated[Release, Body()], model: Model = None) -> Response:
+    def release(self, http: HttpRequest, request: Annotated[Release, Body()], model: Model = None) -> Response:
         """Give documents back, so that others can get them."""
-        review, served = service.review, service.models.get(model)
+        review, served = self.service.review, self.service.models.get(model)
         with review.change() as transaction:
             n = queue.release(transaction, served.name, request.coder, request.ids)
         return json_answer(http, released=n)
 
-    @api.post("/verdicts", response_model=VerdictResults)
-    def verdicts(http: HttpRequest, request: Annotated[NewVerdicts, Body()], model: Model = None) -> Response:
+    def verdicts(self, http: HttpRequest, request: Annotated[NewVerdicts, Body()], model: Model = None) -> Response:
         """Store verdicts, all of them or none; one whose key is known is not stored again."""
-        review, served = service.review, service.models.get(model)
-        service.check_number(len(request.verdicts))
+        review, served = self.service.review, self.service.models.get(model)
+        self.service.check_number(len(request.verdicts))
         for one in request.verdicts:
             check_name(http, one.coder)
             if one.coder.startswith(MACHINE):
@@ -201,6 +198,19 @@ def router(service: Service) -> APIRouter:
         ]
         return json_answer(http, queue=served.name, results=results)
 
+
+def router(service: Service) -> APIRouter:
+    """The addresses of documents, queue and verdicts."""
+    api = APIRouter(prefix="/api/v1", tags=["coding"], responses=PROBLEMS)
+    on = CodingHandlers(service)
+    api.post("/documents", response_model=Added)(on.add)
+    api.post("/documents/file", response_model=Added, openapi_extra=_FILE)(on.add_file)
+    api.get("/documents", response_model=DocumentList)(on.documents)
+    api.get("/documents/one", response_model=DocumentAnswer)(on.document)
+    api.post("/documents/erase", response_model=Erased)(on.erase)
+    api.get("/queue/next", response_model=NextDocuments)(on.next_documents)
+    api.post("/queue/release", response_model=Released)(on.release)
+    api.post("/verdicts", response_model=VerdictResults)(on.verdicts)
     return api
 
 

@@ -112,64 +112,60 @@ class Promoted(StrictSchema):
     after: str
 
 
-def router(service: Service) -> APIRouter:
-    """The addresses of jobs and versions."""
-    api = APIRouter(prefix="/api/v1", tags=["jobs"], responses=PROBLEMS)
+class JobHandlers:
+    """What the addresses of jobs and versions answer."""
 
-    def _job(http: HttpRequest, id: str, status: int = 200) -> Response:
-        return json_answer(http, status, job=shown_job(service.jobs.get(id)))
+    def __init__(self, service: Service) -> None:
+        self.service = service
 
-    @api.post("/jobs", response_model=JobAnswer, status_code=202)
-    async def create(http: HttpRequest, batch: Annotated[Batch, Body()]) -> Response:
+    def _job(self, http: HttpRequest, id: str, status: int = 200) -> Response:
+        return json_answer(http, status, job=shown_job(self.service.jobs.get(id)))
+
+    async def create(self, http: HttpRequest, batch: Annotated[Batch, Body()]) -> Response:
         """Answer many documents in the background; the documents of a job are limited by the size of the body only."""
-        jobs = service.jobs
+        jobs = self.service.jobs
         given = {
             kind: request for kind in OPERATIONS if (request := getattr(batch, kind.replace("-", "_"))) is not None
         }
         if len(given) != 1:
             raise ParameterError("A job has exactly one of 'predict', 'top', 'n_best' and 'risk'.")
         ((kind, request),) = given.items()
-        served = service.models.get(batch.model)
+        served = self.service.models.get(batch.model)
         content = request.model_dump(exclude_none=True)
         n, owner = len(request.documents), user_of(http).name or None
         id_ = await anyio.to_thread.run_sync(jobs.create, kind, served.name, content, n, owner)
         jobs.start(id_)
-        return await anyio.to_thread.run_sync(_job, http, id_, 202)
+        return await anyio.to_thread.run_sync(self._job, http, id_, 202)
 
-    @api.get("/jobs", response_model=JobList)
-    def list_jobs(http: HttpRequest, limit: Annotated[int, Query(ge=1, le=1000)] = 100) -> Response:
+    def list_jobs(self, http: HttpRequest, limit: Annotated[int, Query(ge=1, le=1000)] = 100) -> Response:
         """The newest jobs."""
-        return json_answer(http, jobs=[shown_job(row) for row in service.jobs.newest(limit)])
+        return json_answer(http, jobs=[shown_job(row) for row in self.service.jobs.newest(limit)])
 
-    @api.get("/jobs/{id}", response_model=JobAnswer)
-    def one_job(http: HttpRequest, id: str) -> Response:
+    def one_job(self, http: HttpRequest, id: str) -> Response:
         """The state of a job."""
-        return _job(http, id)
+        return self._job(http, id)
 
-    @api.post("/jobs/{id}/cancel", response_model=JobAnswer)
-    def cancel(http: HttpRequest, id: str) -> Response:
+    def cancel(self, http: HttpRequest, id: str) -> Response:
         """Stop a job; one that is finished stays as it is."""
-        user, owner = user_of(http), service.jobs.get(id)["owner"]
+        user, owner = user_of(http), self.service.jobs.get(id)["owner"]
         if user.name and user.name != owner and not user.may("admin"):
             raise ProblemError(403, f"The job {id!r} was started by {owner!r}; only an admin may also stop it.")
-        service.jobs.cancel(id)
-        return _job(http, id)
+        self.service.jobs.cancel(id)
+        return self._job(http, id)
 
-    @api.get("/jobs/{id}/result", response_class=Response, responses={200: {"content": {"application/x-ndjson": {}}}})
-    def result(http: HttpRequest, id: str) -> Response:
+    def result(self, http: HttpRequest, id: str) -> Response:
         """The records of a batch, one per line, as far as they are finished."""
-        row = service.jobs.get(id)
-        path = service.jobs.folder(row["id"]) / "result.jsonl"
+        row = self.service.jobs.get(id)
+        path = self.service.jobs.folder(row["id"]) / "result.jsonl"
         if row["kind"] not in OPERATIONS:
             raise ProblemError(404, f"The job {id!r} has no records; its result is in /api/v1/jobs/{id}.")
         if not path.exists():
             return Response(b"", media_type="application/x-ndjson")
         return FileResponse(path, media_type="application/x-ndjson")
 
-    @api.get("/jobs/{id}/events", response_class=Response, responses={200: {"content": {"text/event-stream": {}}}})
-    async def events(http: HttpRequest, id: str) -> Response:
+    async def events(self, http: HttpRequest, id: str) -> Response:
         """The progress of a job as server-sent events, until it is finished."""
-        first = await anyio.to_thread.run_sync(service.jobs.get, id)
+        first = await anyio.to_thread.run_sync(self.service.jobs.get, id)
 
         async def sent() -> AsyncIterator[bytes]:
             row, last = first, ""
@@ -181,46 +177,61 @@ def router(service: Service) -> APIRouter:
                 if row["state"] in FINISHED:
                     return
                 await asyncio.sleep(_POLL)
-                row = await anyio.to_thread.run_sync(service.jobs.get, id)
+                row = await anyio.to_thread.run_sync(self.service.jobs.get, id)
 
         return StreamingResponse(sent(), media_type="text/event-stream")
 
-    async def train(http: HttpRequest, name: str, kind: str, limits: Refit) -> Response:
-        jobs, served = service.jobs, service.models.get(name)
+    async def _train(self, http: HttpRequest, name: str, kind: str, limits: Refit) -> Response:
+        jobs, served = self.service.jobs, self.service.models.get(name)
         request: dict[str, object] = {
             "kind": kind,
             "model": str(served.folder),
-            "training": list(service.settings.training),
+            "training": list(self.service.settings.training),
             **limits.model_dump(),
         }
         id_ = await anyio.to_thread.run_sync(jobs.create, kind, served.name, request, 1, user_of(http).name or None)
         jobs.start(id_)
-        return await anyio.to_thread.run_sync(_job, http, id_, 202)
+        return await anyio.to_thread.run_sync(self._job, http, id_, 202)
 
-    @api.post("/models/{name}/refit", response_model=JobAnswer, status_code=202)
-    async def refit(http: HttpRequest, name: str, request: Annotated[Refit, Body()]) -> Response:
+    async def refit(self, http: HttpRequest, name: str, request: Annotated[Refit, Body()]) -> Response:
         """Train the model again with all verdicts but those on control documents, and compare it on these."""
-        return await train(http, name, "refit", request)
+        return await self._train(http, name, "refit", request)
 
-    @api.post("/models/{name}/recalibrate", response_model=JobAnswer, status_code=202)
-    async def recalibrate(http: HttpRequest, name: str) -> Response:
+    async def recalibrate(self, http: HttpRequest, name: str) -> Response:
         """Calibrate the model again, for probabilities and promised risks, with verdicts on control documents only."""
-        return await train(http, name, "recalibrate", Refit())
+        return await self._train(http, name, "recalibrate", Refit())
 
-    @api.get("/models/{name}/versions", response_model=VersionList)
-    def versions(http: HttpRequest, name: str) -> Response:
+    def versions(self, http: HttpRequest, name: str) -> Response:
         """Versions of a model: trained or calibrated again, or replaced by another one."""
-        review, served = service.review, service.models.get(name)
+        review, served = self.service.review, self.service.models.get(name)
         with review.read() as transaction:
             return json_answer(http, running=served.fingerprint, versions=list_versions(transaction, served.name))
 
-    @api.post("/models/{name}/promote", response_model=Promoted)
-    def promoted(http: HttpRequest, name: str, request: Annotated[Promotion, Body()]) -> Response:
+    def promoted(self, http: HttpRequest, name: str, request: Annotated[Promotion, Body()]) -> Response:
         """Let a version run in place of the model, which is kept as a version and can be brought back in this way."""
         check_name(http, request.by)
-        review, served = service.review, service.models.get(name)
+        review, served = self.service.review, self.service.models.get(name)
         found = promote(review, served, request.version, request.by)
-        service.models.refresh()
+        self.service.models.refresh()
         return json_answer(http, version=found["version"], before=found["before"], after=found["after"])
 
+
+def router(service: Service) -> APIRouter:
+    """The addresses of jobs and versions."""
+    api = APIRouter(prefix="/api/v1", tags=["jobs"], responses=PROBLEMS)
+    on = JobHandlers(service)
+    api.post("/jobs", response_model=JobAnswer, status_code=202)(on.create)
+    api.get("/jobs", response_model=JobList)(on.list_jobs)
+    api.get("/jobs/{id}", response_model=JobAnswer)(on.one_job)
+    api.post("/jobs/{id}/cancel", response_model=JobAnswer)(on.cancel)
+    api.get("/jobs/{id}/result", response_class=Response, responses={200: {"content": {"application/x-ndjson": {}}}})(
+        on.result
+    )
+    api.get("/jobs/{id}/events", response_class=Response, responses={200: {"content": {"text/event-stream": {}}}})(
+        on.events
+    )
+    api.post("/models/{name}/refit", response_model=JobAnswer, status_code=202)(on.refit)
+    api.post("/models/{name}/recalibrate", response_model=JobAnswer, status_code=202)(on.recalibrate)
+    api.get("/models/{name}/versions", response_model=VersionList)(on.versions)
+    api.post("/models/{name}/promote", response_model=Promoted)(on.promoted)
     return api

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import urllib.error
+from pathlib import Path
 
 import pytest
 
@@ -43,18 +44,30 @@ def test_a_model_learns_from_the_verdicts_and_replaces_the_lexical_one(alone, mo
     server, verdicts = alone
     server.post("verdicts", {"verdicts": verdicts[10:]})
     review, served = server.app.state.service.review, next(iter(server.app.state.service.models))
-    started = training.Training()
-    monkeypatch.setattr(training.subprocess, "Popen", lambda command, **_: _Finished())
+    started, lexical = training.Training(), store.read_manifest(served.folder)["checksum"]
+    monkeypatch.setattr(training.subprocess, "Popen", _InThisProcess)
     assert started.start(served, review, budget=1.0) == server.get("desk/training")["documents"]
-    training.train(review.folder / "training", served.folder)
+    started._finisher.join()
     state = started.status(served, review)
     assert state["state"] == "done"
     assert state["curve"][0]["documents"] == state["documents"]
     learned = store.load(served.folder)
     assert [list(row) for row in learned.predict([WORDS["Dogs"]])] == [["Dogs"]]
+    versions = server.get("models/model/versions")["versions"]
+    assert {one["kind"]: one["fingerprint"] for one in versions} == {
+        "replaced": lexical,
+        "desk": store.read_manifest(served.folder)["checksum"],
+    }
 
 
-class _Finished:
+class _InThisProcess:
+    def __init__(self, command: list[str], **_: object) -> None:
+        self.folders = [Path(folder) for folder in command[-2:]]
+
+    def wait(self) -> int:
+        training.train(*self.folders)
+        return 0
+
     def poll(self) -> int:
         return 0
 

@@ -16,7 +16,7 @@ from linnaeus.serve.desk import automatic
 from linnaeus.serve.desk.automatic import AutomaticCoding
 from linnaeus.serve.desk.proposals import Kind, Proposals
 from linnaeus.serve.desk.training import Training
-from linnaeus.serve.problems import PROBLEMS, as_json, request_id
+from linnaeus.serve.problems import PROBLEMS, as_json, json_answer
 from linnaeus.serve.review_schemas import Coder, Identifier, Label
 from linnaeus.serve.reviewing import Model
 from linnaeus.serve.schemas import StrictSchema
@@ -54,40 +54,40 @@ class NewProposal(StrictSchema):
     coder: Coder
 
 
-def router(service: Service) -> APIRouter:
-    """The addresses of the desk."""
-    api = APIRouter(prefix="/api/v1", tags=["desk"], responses=PROBLEMS)
-    coding, training = AutomaticCoding(), Training()
-    atexit.register(training.close)
+class DeskHandlers:
+    """What the addresses of the desk answer."""
 
-    def proposals() -> Proposals:
-        return Proposals(service.review.folder)
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.coding, self.training = AutomaticCoding(), Training()
+        atexit.register(self.training.close)
 
-    @api.get("/desk")
-    def about(http: HttpRequest) -> Response:
+    def _proposals(self) -> Proposals:
+        return Proposals(self.service.review.folder)
+
+    def about(self, http: HttpRequest) -> Response:
         """What the page needs to start."""
-        service.review.folder  # noqa: B018 - raises where there is no store
-        return _json(http, models=[served.card for served in service.models], coder="coder")
+        self.service.review.folder  # noqa: B018 - raises where there is no store
+        return json_answer(http, models=[served.card for served in self.service.models], coder="coder")
 
-    @api.get("/desk/paths")
     def paths(
+        self,
         http: HttpRequest,
         node: Annotated[list[Label], Query(max_length=100, description="Names of nodes; may be repeated.")],
         model: Model = None,
     ) -> Response:
         """The first paths to several nodes, as the tree shows them."""
-        tax = service.models.get(model).taxonomy
+        tax = self.service.models.get(model).taxonomy
         wanted = [tax.index(node_meant(tax, name)) for name in node]
         found = [[[shown_node(tax, int(u)) for u in path] for path in tax.paths(v, _PATHS)] for v in wanted]
-        return _json(http, paths=found)
+        return json_answer(http, paths=found)
 
-    @api.get("/automatic")
-    async def promised(http: HttpRequest, risk: RiskShare = 0.05, model: Model = None) -> Response:
+    async def promised(self, http: HttpRequest, risk: RiskShare = 0.05, model: Model = None) -> Response:
         """How many of the remaining documents the model would code at a risk, and what it has coded."""
-        review, served = service.review, service.models.get(model)
-        found = await service.work(served, lambda deadline: coding.promise(served, review, risk, deadline))
+        review, served = self.service.review, self.service.models.get(model)
+        found = await self.service.work(served, lambda deadline: self.coding.promise(served, review, risk, deadline))
         coded = len(found.labels)
-        return _json(
+        return json_answer(
             http,
             risk=risk,
             remaining=found.remaining,
@@ -97,61 +97,67 @@ def router(service: Service) -> APIRouter:
             batches=automatic.batches(served, review),
         )
 
-    @api.post("/automatic")
-    async def code(http: HttpRequest, request: Annotated[CodeAutomatically, Body()], model: Model = None) -> Response:
+    async def code(
+        self, http: HttpRequest, request: Annotated[CodeAutomatically, Body()], model: Model = None
+    ) -> Response:
         """Let the model code the documents that it may code at a risk."""
-        review, served = service.review, service.models.get(model)
+        review, served = self.service.review, self.service.models.get(model)
 
         def work(deadline: float) -> int:
             known = {str(one["batch"]): one["coded"] for one in automatic.batches(served, review)}
             if request.key in known:
                 return int(str(known[request.key]))
-            promise = coding.promise(served, review, request.risk, deadline)
+            promise = self.coding.promise(served, review, request.risk, deadline)
             return automatic.code(served, review, promise, request.key, request.coder)
 
-        return _json(http, batch=request.key, coded=await service.work(served, work))
+        return json_answer(http, batch=request.key, coded=await self.service.work(served, work))
 
-    @api.post("/automatic/undo")
-    async def take_back(http: HttpRequest, request: Annotated[TakeBack, Body()], model: Model = None) -> Response:
+    async def take_back(self, http: HttpRequest, request: Annotated[TakeBack, Body()], model: Model = None) -> Response:
         """Take back what the model coded in a batch."""
-        review, served = service.review, service.models.get(model)
-        undone = await service.work(served, lambda _: automatic.take_back(served, review, request.batch))
-        return _json(http, batch=request.batch, undone=undone)
+        review, served = self.service.review, self.service.models.get(model)
+        undone = await self.service.work(served, lambda _: automatic.take_back(served, review, request.batch))
+        return json_answer(http, batch=request.batch, undone=undone)
 
-    @api.get("/desk/training")
-    def training_status(http: HttpRequest, model: Model = None) -> Response:
+    def training_status(self, http: HttpRequest, model: Model = None) -> Response:
         """How far the training of a model is, and the learning curve."""
-        return _json(http, **training.status(service.models.get(model), service.review))
+        return json_answer(http, **self.training.status(self.service.models.get(model), self.service.review))
 
-    @api.post("/desk/training")
-    def train(http: HttpRequest, model: Model = None) -> Response:
+    def train(self, http: HttpRequest, model: Model = None) -> Response:
         """Train a model from the verdicts, in the background."""
-        return _json(http, documents=training.start(service.models.get(model), service.review))
+        return json_answer(http, documents=self.training.start(self.service.models.get(model), self.service.review))
 
-    @api.get("/desk/proposals")
-    def proposed(http: HttpRequest) -> Response:
+    def proposed(self, http: HttpRequest) -> Response:
         """Changes to the vocabulary that coders proposed."""
-        return _json(http, proposals=proposals().all())
+        return json_answer(http, proposals=self._proposals().all())
 
-    @api.post("/desk/proposals")
-    def propose(http: HttpRequest, request: Annotated[NewProposal, Body()], model: Model = None) -> Response:
+    def propose(self, http: HttpRequest, request: Annotated[NewProposal, Body()], model: Model = None) -> Response:
         """Propose another name of a node, a new node, or a merge."""
-        served = service.models.get(model)
+        served = self.service.models.get(model)
         tax = served.taxonomy
         node = node_meant(tax, request.node)
         text = node_meant(tax, request.text) if request.kind == "merge" else request.text
-        made = proposals().add(request.kind, node, tax.display(node), text, request.coder, tax.fingerprint)
-        return _json(http, proposal=made)
+        made = self._proposals().add(request.kind, node, tax.display(node), text, request.coder, tax.fingerprint)
+        return json_answer(http, proposal=made)
 
-    @api.get("/desk/proposals/file", response_class=Response)
-    def proposal_file() -> Response:
+    def proposal_file(self) -> Response:
         """The change file: one JSON object per line."""
-        lines = "".join(as_json(one).decode() + "\n" for one in proposals().all())
+        lines = "".join(as_json(one).decode() + "\n" for one in self._proposals().all())
         headers = {"Content-Disposition": 'attachment; filename="proposals.jsonl"'}
         return Response(lines, media_type="application/x-ndjson", headers=headers)
 
+
+def router(service: Service) -> APIRouter:
+    """The addresses of the desk."""
+    api = APIRouter(prefix="/api/v1", tags=["desk"], responses=PROBLEMS)
+    on = DeskHandlers(service)
+    api.get("/desk")(on.about)
+    api.get("/desk/paths")(on.paths)
+    api.get("/automatic")(on.promised)
+    api.post("/automatic")(on.code)
+    api.post("/automatic/undo")(on.take_back)
+    api.get("/desk/training")(on.training_status)
+    api.post("/desk/training")(on.train)
+    api.get("/desk/proposals")(on.proposed)
+    api.post("/desk/proposals")(on.propose)
+    api.get("/desk/proposals/file", response_class=Response)(on.proposal_file)
     return api
-
-
-def _json(http: HttpRequest, **content: object) -> Response:
-    return Response(as_json({"request_id": request_id(http), **content}), media_type="application/json")

@@ -1,8 +1,8 @@
 """A model from verdicts: a desk that began with a taxonomy alone trains one in a process of its own.
 
 Files in the folder ``training`` of the store: ``documents.jsonl`` (what is learned from), ``state.json`` (how far the
-process is) and ``curve.jsonl`` (the held-out value of each training). The model replaces the folder of the one before,
-which the service notices. Control documents are not learned from, so that they measure the new model as well.
+process is), ``model`` (what it has made) and ``curve.jsonl`` (the held-out value of each training). The model becomes a
+version and is promoted, as one that was trained again; the model before it is kept as a version. Control documents are not learned from, so that they measure the new model as well.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from linnaeus.errors import LinnaeusError, ParameterError
 from linnaeus.files import replace_file
+from linnaeus.serve.learning import keep_version, promote
 
 if TYPE_CHECKING:
     from linnaeus.serve.models import ServedModel
@@ -34,6 +35,7 @@ class Training:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        self._finisher: threading.Thread | None = None
         self._starting = threading.Lock()
 
     def status(self, served: ServedModel, review: Review) -> dict[str, object]:
@@ -41,8 +43,8 @@ class Training:
         folder = review.folder / "training"
         possible = served.folder.parent == review.folder.resolve()
         state = _read(folder / "state.json")
-        running = self._process is not None and self._process.poll() is None
-        if not running and state.get("state") == "running":
+        running = self._is_running()
+        if not running and state.get("state") in ("running", "trained"):
             state = {"state": "failed", "detail": "The training ended early; start it again."}
         n_documents = len(_decided(served, review)) if possible else 0
         began, budget = float(str(state.get("began", 0.0))), float(str(state.get("budget", BUDGET)))
@@ -65,7 +67,7 @@ class Training:
         if served.folder.parent != review.folder.resolve():
             raise ParameterError("Only a desk that began without a model trains one; use `linnaeus train`.")
         with self._starting:
-            if self._process is not None and self._process.poll() is None:
+            if self._is_running():
                 raise ParameterError("A training is running already; wait until it has finished.")
             rows = _decided(served, review)
             if len(rows) < NEEDED:
@@ -77,7 +79,31 @@ class Training:
             command = [sys.executable, "-m", "linnaeus.serve.desk.training", str(folder), str(served.folder)]
             with (folder / "log.txt").open("wb") as log:
                 self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            self._finisher = threading.Thread(target=self._finish, args=(self._process, served, review), daemon=True)
+            self._finisher.start()
             return len(rows)
+
+    def _is_running(self) -> bool:
+        return any(
+            (
+                self._process is not None and self._process.poll() is None,
+                self._finisher is not None and self._finisher.is_alive(),
+            )
+        )
+
+    def _finish(self, process: subprocess.Popen[bytes], served: ServedModel, review: Review) -> None:
+        """Wait for the process, then let its model run."""
+        folder = review.folder / "training"
+        if process.wait() != 0:
+            return
+        state = _read(folder / "state.json")
+        try:
+            made = keep_version(review, served, "desk", folder=folder / "model", result=state)
+            promote(review, served, made, "desk")
+        except LinnaeusError as error:
+            _write(folder, state="failed", detail=str(error))
+        else:
+            _write(folder, state="done", detail=state.get("detail", ""))
 
     def close(self) -> None:
         """End a training that is running."""
@@ -90,14 +116,14 @@ _KINDS = {"LexicalModel": "labels that occur in the texts"}
 
 
 def train(folder: Path, model: Path) -> None:
-    """Train on the documents of the folder, and replace the model.
+    """Train on the documents of the folder; the result is in its ``model``.
 
     Parameters
     ----------
     folder : Path
         The folder with ``documents.jsonl``.
     model : Path
-        The model folder, whose taxonomy is used.
+        The folder of the running model, whose taxonomy is used.
     """
     from linnaeus import AutoClassifier, store
     from linnaeus.features.text import TextFeatures
@@ -118,12 +144,13 @@ def train(folder: Path, model: Path) -> None:
 
     found.fit(documents, labels, say=say)
     found.pipeline_.keep_documents(documents, labels, [row["id"] for row in rows])
-    store.save(found.pipeline_, model)
+    store.save(found.pipeline_, folder / "model")
     value = None if found.report_ is None else found.report_.value
     with (folder / "curve.jsonl").open("a", encoding="utf-8") as curve:
         curve.write(json.dumps({"documents": len(rows), "score": value, "time": time.time()}) + "\n")
     measured = "" if value is None else f"; hierarchical F1 of held-out documents {value:.3f}"
-    _write(folder, state="done", detail=f"Trained on {len(rows):,} documents{measured}.")
+    detail = f"Trained on {len(rows):,} documents{measured}."
+    _write(folder, state="trained", detail=detail, documents=len(rows))
 
 
 def _decided(served: ServedModel, review: Review) -> list[dict[str, object]]:

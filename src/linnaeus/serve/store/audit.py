@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from linnaeus.errors import StoreError
+from linnaeus.files import sync_folder
 from linnaeus.serve.store.database import Database, Row, Transaction
 
 __all__ = ["FILE", "START", "AuditLog", "AuditReport", "append_line", "salted_hash", "verify"]
@@ -134,7 +135,7 @@ def _locked_file(path: Path) -> Iterator[BinaryIO]:
     new = not path.exists()
     with open(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
         if new:
-            _sync_folder(path.parent)
+            sync_folder(path.parent)
         if fcntl is not None:
             fcntl.flock(file, fcntl.LOCK_EX)
         yield file
@@ -146,7 +147,7 @@ def _read_key(path: Path) -> bytes:
             file.write(secrets.token_bytes(32))
             file.flush()
             os.fsync(file.fileno())
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except FileExistsError:
         for _ in range(100):  # another process may be about to write it
             if path.stat().st_size == 32:
@@ -156,14 +157,6 @@ def _read_key(path: Path) -> bytes:
     if len(key) != 32:
         raise StoreError(f"{path} has {len(key)} bytes instead of 32; restore it from a copy.")
     return key
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 # -- verification ------------------------------------------------------------------------------------------------------
