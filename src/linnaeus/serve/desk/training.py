@@ -2,7 +2,8 @@
 
 Files in the folder ``training`` of the store: ``documents.jsonl`` (what is learned from), ``state.json`` (how far the
 process is), ``model`` (what it has made) and ``curve.jsonl`` (the held-out value of each training). The model becomes a
-version and is promoted, as one that was trained again; the model before it is kept as a version. Control documents are not learned from, so that they measure the new model as well.
+version and is promoted, as one that was trained again; the model before it is kept as a version. Control documents are
+not learned from, so that they measure the new model as well.
 """
 
 from __future__ import annotations
