@@ -78,6 +78,22 @@ def test_logistic_pairs_within_reach_are_left_alone() -> None:
     assert shares[0].sum() == pytest.approx(0.5 * (0.02**2 * optimum**2 / (optimum / 2)).sum(), rel=1e-2)
 
 
+def test_pairs_of_the_squared_hinge_within_reach_are_left_alone() -> None:
+    p = problem(1, N, D, LOSSES["squared_hinge"], False, np.float32, 0.0)
+    weights = np.empty((N, 16))
+    for i in range(N):
+        y = reference._signs(i, p["positive_indptr"], p["positive"])
+        weights[i] = np.where(y > 0, p["column_weight"][0], p["column_weight"][1])
+    optimum = 2 * p["bound"][:, None] * weights  # of scores that are 0
+    start = (optimum * 1.02).astype(np.float32)
+    alpha = start.copy()
+    W, shares, _, _ = run(coupled, p, np.eye(16, dtype=np.float32), alpha, 16, reach=0.03)
+    np.testing.assert_array_equal(alpha, start)
+    assert not W.any()
+    assert shares[0].sum() == pytest.approx(0.02**2 * 0.5 * optimum.sum(), rel=1e-2)
+    assert run(coupled, p, np.eye(16, dtype=np.float32), start.copy(), 16, reach=0.01)[0].any()
+
+
 def test_rows_at_rest_are_told() -> None:
     p = problem(1, N, D, LOSSES["squared_hinge"], False, np.float32, 1.0)
     p["positive_indptr"], p["positive"] = np.zeros(N + 1, np.int64), np.zeros(1, np.uint8)

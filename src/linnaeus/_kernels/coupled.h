@@ -8,6 +8,9 @@
  * Logistic loss: with p = c / (1 + e^t) the optimum for fixed scores, a column is left alone where
  * |a - p| <= reach p (c - p) / c, which costs half of reach^2 p (c - p) / c of the duality gap. The share of a row is
  * estimated by its quadratic expansion.
+ *
+ * Squared hinge: g = a / 2c - z, and c g^2 is the share of the gap where z > 0. A column is left alone where
+ * |g| <= reach z: all of these together cost at most reach^2 of the losses.
  */
 #ifndef LINNAEUS_COUPLED_H
 #define LINNAEUS_COUPLED_H
@@ -67,7 +70,7 @@ static inline float coupled_logistic(float t, float old, float Q, float c) {
 }
 
 /* Which columns move, as bits; adds the row's shares to gap and primal. ``rests`` tells whether none is near a move. */
-static inline unsigned coupled_moves_hinge(const int squared, const float *restrict S, const float *restrict Y,
+static inline unsigned coupled_moves_hinge(const int squared, const float reach, const float *restrict S, const float *restrict Y,
                                            const float *restrict c, const float *restrict a,
                                            const float *restrict above, const float *restrict below,
                                            float *restrict high, float *restrict low,
@@ -86,7 +89,7 @@ static inline unsigned coupled_moves_hinge(const int squared, const float *restr
         keep |= !((at_zero & (g > above[b])) | (at_upper & (g < below[b])));
         gap[b] += loss - a[b] * (z - 0.5f * shift * a[b]);
         primal[b] += loss + 0.5f * a[b] * (1 - z);
-        move[b] = projected;
+        move[b] = projected * projected > reach * reach * excess * excess ? projected : 0;
     }
     *rests = !keep;
     return nonzero_f(move);

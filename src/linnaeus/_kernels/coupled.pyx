@@ -18,7 +18,7 @@ ctypedef long long i64
 cdef extern from "coupled.h" nogil:
     enum: LOGISTIC, SQUARED_HINGE
     unsigned int coupled_moves_hinge(
-        int squared, const float* S, const float* Y, const float* c, const float* a, const float* above,
+        int squared, float reach, const float* S, const float* Y, const float* c, const float* a, const float* above,
         const float* below, float* high, float* low, float* gap, float* primal, int* rests)
     unsigned int coupled_moves_logistic(
         float reach, const float* S, const float* Y, const float* c, const float* a, float* gap, float* primal)
@@ -44,7 +44,7 @@ def sweep(
     ``keep[k]`` is set to 0 where the row ``order[k]`` rests: all its columns stand at a bound with a gradient beyond
     ``above`` (at 0) or ``below`` (at the upper bound); the logistic loss keeps all rows. ``high`` and ``low`` receive
     the extreme projected gradients, ``shares`` (2 x 16) the sums of the rows' shares of the duality gap and of the
-    objective as they were met. ``reach`` is used by the logistic loss only, see ``coupled.h``.
+    objective as they were met. ``reach``: how near its optimum a column is left alone, see ``coupled.h``.
     """
     cdef Py_ssize_t k, i, n, e, last = W.shape[0] - 1, n_rows = order.shape[0]
     cdef int b, rests
@@ -97,7 +97,7 @@ def sweep(
                 mask = coupled_moves_logistic(reach, S, Y, c, &alpha[i, 0], gap, primal)
             else:
                 mask = coupled_moves_hinge(
-                    loss == SQUARED_HINGE, S, Y, c, &alpha[i, 0], beyond, under, highest, lowest, gap, primal, &rests)
+                    loss == SQUARED_HINGE, reach, S, Y, c, &alpha[i, 0], beyond, under, highest, lowest, gap, primal, &rests)
             mask &= real
             keep[k] = not rests
             if mask and coupled_step(loss, mask, squared_norm[i], &T[0, 0], S, Y, c, &alpha[i, 0], D):

@@ -1,7 +1,7 @@
 """Readable twin of `coupled`: one row, one column, one step at a time, in double precision.
 
-A column moves if it is not at its optimum (the logistic loss: farther from it than ``reach`` allows), to the minimiser
-of its one-dimensional problem; the scores of all columns of the row follow before the next one has its turn.
+A column moves if it is farther from its optimum than ``reach`` allows, to the minimiser of its one-dimensional problem;
+the scores of all columns of the row follow before the next one has its turn.
 """
 
 from __future__ import annotations
@@ -44,4 +44,5 @@ def _moves(loss: int, t: Any, c: Any, a: Any, reach: float) -> Any:
         p = c / (1 + np.exp(t))
         return np.abs(a - p) > reach * p * (c - p) / c
     g = (a / (2 * c) if loss == SQUARED_HINGE else 0.0) - (1 - t)
-    return ~((a <= 0) & (g >= 0) | (a >= (c if loss == HINGE else np.inf)) & (g <= 0))
+    near = np.abs(g) <= reach * np.maximum(0, 1 - t)
+    return ~(near | (a <= 0) & (g >= 0) | (a >= (c if loss == HINGE else np.inf)) & (g <= 0))

@@ -37,7 +37,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnaeus._kernels import dispatch
-from linnaeus.engine import Clock
+from linnaeus.engine import Clock, blocks
 from linnaeus.models.recursive.leaves import (
     DenseLeaves,
     LeafBlock,
@@ -170,14 +170,18 @@ class _Trial:
 _MOST_PAIRS, _MOST_VERTICES = 5 * 10**7, 2000
 _FEWEST_DOCUMENTS = 5000  # with the squared hinge: of fewer, screenings leave only a handful in work
 _MOST_INNER = 16  # inner weights per non-zero of the documents
-_REACH = 0.3  # part of tol that pairs may cost which the logistic loss leaves alone
-_AIM = 0.5  # of tol, as an epoch estimates the gap: then the first certificate is made
+_REACH = 0.3  # part of tol that pairs may cost which are left alone
+# Of tol, as an epoch over all rows estimates the gap before it: then the first certificate is made. The estimate of the
+# logistic loss is a quadratic expansion, and too small.
+_AIM = {"squared_hinge": 1.0, "logistic": 0.5}
 _ENOUGH = 0.9
-_WHOLE = 3  # sweeps over all rows before gradients tell which of them rest
+_WHOLE = 2  # sweeps over all rows before gradients tell which of them rest
+_WHOLE_EVERY = 4  # and one in so many afterwards: rows that rest may have come back to the margin
 _SHRINK = 0.1  # of the largest projected gradient: a row with more slack than that rests
 _CHUNK = 16  # rows that stay together in an epoch's order: they lie together in memory
 _MEASURE_FIRST, _MEASURE_LATEST = 25, 10  # sweeps
 _EPOCHS = {"squared_hinge": 2, "logistic": 1}  # of a visit
+_PART = 2048  # features whose weights of a block and of the inner vertices stay in cache
 _TINY = np.finfo(float).tiny
 
 
@@ -263,7 +267,7 @@ class CoupledSolver(JointSolver):
     tol: float = 1e-3
     couplings: dict[int, _Coupling] = field(default_factory=dict)
     _features: IntArray = field(default_factory=lambda: np.empty(0, np.int32))  # those of all blocks
-    _work: list[FloatArray] = field(default_factory=list)  # features x 16, three times
+    _work: list[FloatArray] = field(default_factory=list)  # features x 16, twice
 
     def run(
         self,
@@ -300,7 +304,7 @@ class CoupledSolver(JointSolver):
             coupling.shares[:, :n] = shares[columns].T
             self.couplings[block.number] = coupling
         self._features = self.blocks[0].features
-        self._work = [aligned_zeros((len(self._features), PANEL), dtype) for _ in range(3)]
+        self._work = [aligned_zeros((len(self._features), PANEL), dtype) for _ in range(2)]
 
     def _place_inner(self) -> None:
         """Inner vertices where the leaves' u put them."""
@@ -318,13 +322,16 @@ class CoupledSolver(JointSolver):
     def _sweep(self) -> None:
         state, n_inner = self.state, self.inner.network.n_inner
         state.sweep += 1
+        whole = self.leaves.loss == "logistic" or state.sweep < _WHOLE or state.sweep % _WHOLE_EVERY == 0
         M = self.inner.solved.transpose(0, 2, 1).reshape(-1, n_inner)[self._features]
         gap = objective = 0.0
         for number in range(len(self.blocks)) if self.awake is None else sorted(self.awake):
+            if whole:
+                self.blocks[number].active = None
             shares = self._visit(self.blocks[number], M)
             gap, objective = gap + shares[0], objective + shares[1]
         self._keep_inner(M)
-        if not state.measured and gap <= _AIM * self.tol * objective:
+        if whole and not state.measured and gap <= _AIM[self.leaves.loss] * self.tol * objective:
             state.next_measure = state.sweep
 
     def _visit(self, block: LeafBlock, M: FloatArray) -> tuple[float, float]:
@@ -334,18 +341,21 @@ class CoupledSolver(JointSolver):
         assert block.alpha is not None
         if not block.alpha.flags.writeable:
             block.alpha, block.U = block.alpha.copy(), block.U.copy()
-        W, before, change = self._work
-        np.matmul(M, coupling.shares, out=W)
+        W, before = self._work
+        parts = list(blocks(len(W), _PART))
+        for part in parts:
+            np.matmul(M[part], coupling.shares, out=W[part])
+            W[part] += block.U[part]
         if self.inner.prior is not None:
             for row, at, entries in entries_at(self.inner.prior, block.columns, self._features):
                 W[at, row] += self.inner.prior.data[entries]
-        W += block.U
         np.copyto(before, W)
         shares = self._epochs(leaves, block, coupling.T, W)
-        W -= before
-        np.matmul(W, coupling.inverse, out=change)
-        block.U += change
-        M += change @ coupling.reach
+        for part in parts:
+            W[part] -= before[part]
+            change = W[part] @ coupling.inverse
+            block.U[part] += change
+            M[part] += change @ coupling.reach
         return shares
 
     def _epochs(self, leaves: CoupledLeaves, block: LeafBlock, T: FloatArray, W: FloatArray) -> tuple[float, float]:
@@ -360,11 +370,12 @@ class CoupledSolver(JointSolver):
         active = np.arange(rows.n_docs, dtype=np.int32) if block.active is None else block.active
         extremes, shares, first = np.zeros((2, PANEL), dtype), np.zeros((2, PANEL)), (0.0, 0.0)
         rng = np.random.default_rng([leaves.seed, self.state.sweep, block.number])
+        reach = np.sqrt((1 if squared else 2) * _REACH * self.tol)
         for epoch in range(_EPOCHS[leaves.loss]):
             order, keep = _shuffled(active, rng), np.empty(len(active), np.uint8)
             kernel.sweep(
                 rows.indptr, rows.indices, rows.data, rows.squared_norm, leaves.bound, weight, LOSSES[leaves.loss],
-                rows.bias, *local.labels, order, T, block.n_columns, np.sqrt(2 * _REACH * self.tol), W, block.alpha,
+                rows.bias, *local.labels, order, T, block.n_columns, reach, W, block.alpha,
                 *limits, *extremes, shares, keep,
             )  # fmt: skip
             if epoch == 0:

@@ -287,7 +287,7 @@ _SETTLED = 0.001  # where they missed less than this, the next screening may com
 _MOST_PAIRS, _MOST_VERTICES = 5 * 10**7, 4000
 _START_TOLERANCE, _START_PRODUCTS = 1e-2, 300
 _STEPS, _PRODUCTS, _HALVINGS = 4, 60, 10
-_GRADIENT, _RESIDUAL = 1e-2, 1e-2  # relative: where the Newton steps and the conjugate gradients of a common move stop
+_GRADIENT, _RESIDUAL = 1e-2, 0.1  # relative: where the Newton steps and the conjugate gradients of a common move stop
 
 
 @dataclass
