@@ -443,7 +443,7 @@ class LongFit:
 
     checkpoint: str | os.PathLike[str] | None
     max_time: float | str | None
-    max_memory: float | str | None
+    max_memory: float | str | None = None  # not every model has this parameter
     engine: str | Engine | None
     verbose: int
     random_state: Seed

@@ -8,7 +8,9 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from linnaeus import HBLR, RRLogistic, Taxonomy, calibrate
-from linnaeus.errors import LinnaeusError
+from linnaeus.errors import CheckpointError, LinnaeusError
+from linnaeus.models import checkpoint
+from linnaeus.models.bayes import stages
 from linnaeus.models.bayes.precisions import Owners, gamma_priors, widths_at_probabilities, widths_at_shares
 from tests.models.bayes.worked import TREE
 
@@ -246,3 +248,44 @@ def test_documents_without_features_and_weights_below_one_give_finite_models(inf
     for X, weights in ((nothing, None), (np.eye(4, 3), np.full(4, 1e-6))):
         model = HBLR(tax, parents="first", inference=inference, max_iter=2).fit(X, labels, weights)
         assert np.isfinite(model.decision_function(X)).all()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"likelihood": "binary", "schedule": "leaves"}, {"inference": "variational", "max_iter": 12}],
+    ids=["together", "leaves", "variational"],
+)
+def test_a_fit_that_was_killed_continues_to_the_same_weights(settings, tmp_path, monkeypatch) -> None:
+    X, y, tax = images(n_docs=60)
+    settings = {"max_iter": 8, **settings}
+    whole = HBLR(tax, **settings).fit(X, y)
+    monkeypatch.setattr(checkpoint, "EVERY", 0.0)
+    monkeypatch.setattr(stages, "_SHARE", 0)
+    monkeypatch.setattr(stages.Rounds, "save", killed_after(3, stages.Rounds.save))
+    with pytest.raises(KeyboardInterrupt, match="the same fit with this checkpoint continues"):
+        HBLR(tax, **settings, checkpoint=tmp_path / "kept").fit(X, y)
+    monkeypatch.undo()
+    continued = HBLR(tax, **settings, checkpoint=tmp_path / "kept").fit(X, y)
+    finished = HBLR(tax, **settings, checkpoint=tmp_path / "kept").fit(X, y)
+    for model in (continued, finished):
+        np.testing.assert_array_equal(model.weights_, whole.weights_)
+        np.testing.assert_array_equal(model.std_, whole.std_)
+        np.testing.assert_array_equal(model.objectives_, whole.objectives_)
+        np.testing.assert_array_equal(model.lower_bounds_, whole.lower_bounds_)
+        assert model.n_iter_ == whole.n_iter_
+    with pytest.raises(CheckpointError, match="tol was"):
+        HBLR(tax, **settings, tol=0.5, checkpoint=tmp_path / "kept").fit(X, y)
+
+
+def killed_after(n_saves: int, save):
+    """`Rounds.save` that is interrupted after some writes."""
+    counted = []
+
+    def interrupted(self, state, *, due: bool = False) -> None:
+        save(self, state, due=due)
+        counted.append(1)
+        if len(counted) == n_saves:
+            raise KeyboardInterrupt
+
+    return interrupted

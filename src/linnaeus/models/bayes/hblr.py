@@ -16,8 +16,9 @@ the start of the next, whatever has become of parents and precisions.
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -41,15 +42,15 @@ from linnaeus.models.bayes.precisions import (
     widths_at_probabilities,
     widths_at_shares,
 )
-from linnaeus.models.bayes.stages import InTurn, Posterior, Stage, Together, fits, maximise
+from linnaeus.models.bayes.stages import InTurn, Posterior, Rounds, Stage, Together, fits, maximise
 from linnaeus.models.bayes.variational import Variational, infer
-from linnaeus.models.fitting import require_two_classes
+from linnaeus.models.fitting import LongFit, require_two_classes
 from linnaeus.models.label_tree import LabelTree, label_tree
 from linnaeus.models.linear import LinearTaxonomyClassifier
 from linnaeus.models.solvers.rows import with_constant
 from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import CSR, Engine, FloatArray, Matrix
+from linnaeus.typing import CSR, Array, Engine, FloatArray, Matrix
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -124,11 +125,23 @@ class OnDevice(InTurn):
         value = float(system.pairs.value(S).sum())
         return W.T.cpu().numpy(), variance.T.cpu().numpy(), value
 
+    def arrays(self) -> dict[str, Array]:
+        return super().arrays() | {f"dual {start}": A.cpu().numpy() for start, A in self.duals.items()}
+
+    def restore(self, arrays: Mapping[str, Array]) -> None:
+        import torch
+
+        assert isinstance(self.engine, GPUEngine)
+        super().restore(arrays)
+        for name, array in arrays.items():
+            if name.startswith("dual "):
+                self.duals[int(name[5:])] = torch.as_tensor(np.array(array), device=self.engine.device)
+
 
 _TOGETHER, _THIN = 10**7, 10**6  # documents x labels, dense and sparse, from which leaves and inner vertices take turns
 
 
-class HBLR(LinearTaxonomyClassifier):
+class HBLR(LongFit, LinearTaxonomyClassifier):
     """Hierarchical Bayesian logistic regression: how much a node differs from its parent is learned.
 
     Parameters
@@ -172,6 +185,9 @@ class HBLR(LinearTaxonomyClassifier):
         Maximum number of rounds.
     max_time : float or str, default=None
         Maximum number of seconds, or a time such as "10m".
+    checkpoint : path-like, default=None
+        A folder for the state after every few rounds; the same fit with the same folder continues from there, also
+        after ``max_time``, and finds what an uninterrupted fit finds.
     n_jobs : int, default=None
         Number of threads for blocks of leaves; None is 1, -1 all cores.
     engine : str or Engine, default=None
@@ -237,6 +253,7 @@ class HBLR(LinearTaxonomyClassifier):
         tol: float = 1e-3,
         max_iter: int = 100,
         max_time: float | str | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         n_jobs: int | None = None,
         engine: str | Engine | None = None,
         verbose: int = 0,
@@ -258,6 +275,7 @@ class HBLR(LinearTaxonomyClassifier):
         self.tol = tol
         self.max_iter = max_iter
         self.max_time = max_time
+        self.checkpoint = checkpoint
         self.n_jobs = n_jobs
         self.engine = engine
         self.verbose = verbose
@@ -274,7 +292,7 @@ class HBLR(LinearTaxonomyClassifier):
         check_number("prior_scale", self.prior_scale, above=0)
         check_number("tol", self.tol, above=0)
         check_number("max_iter", self.max_iter, least=1, whole=True)
-        Clock(self.max_time)
+        self._check_limits()
         if isinstance(self.prior, str):
             check_choice("prior", self.prior, ("frequencies", "logistic"))
         elif not (isinstance(self.prior, (tuple, list)) and len(self.prior) == 2):
@@ -292,10 +310,13 @@ class HBLR(LinearTaxonomyClassifier):
         self.tree_ = label_tree(problem.taxonomy, self.nodes_, flat=self.flat, parents=self.parents)
         X = with_constant(problem.X, float(self.fit_intercept), np.float64)
         c = np.ones(problem.n_docs) if problem.weights is None else np.asarray(problem.weights, np.float64)
-        with single_blas_thread():
-            precisions = self._start(X, Y, c, problem)
+        with single_blas_thread(), self._checkpointed(problem) as checkpoint:
+            precisions, rounds = self._start(X, Y, c, problem), Rounds(checkpoint)
             with progress("training", self.max_iter, show=self.verbose > 0) as advance:
-                posterior = self._infer(X, Y, c, precisions, clock, lambda change: advance(1))
+                posterior = rounds.finished(precisions) or self._infer(
+                    X, Y, c, precisions, clock, lambda change: advance(1), rounds
+                )
+            self.lower_bounds_ = -posterior.objectives if self.inference == "variational" else np.empty(0)
         self._take(posterior, problem.X)
 
     def _likelihood_for(self, problem: Problem, Y: CSR) -> str:
@@ -336,13 +357,20 @@ class HBLR(LinearTaxonomyClassifier):
         return widths_at_probabilities(X, P, c, per_feature=per_feature)
 
     def _infer(
-        self, X: Matrix, Y: CSR, c: FloatArray, precisions: Precisions, clock: Clock, after: Callable[[float], None]
+        self,
+        X: Matrix,
+        Y: CSR,
+        c: FloatArray,
+        precisions: Precisions,
+        clock: Clock,
+        after: Callable[[float], None],
+        rounds: Rounds,
     ) -> Posterior:
         how: dict[str, Any] = {"learn": self.learn_precisions, "tol": self.tol, "max_iter": self.max_iter}
-        how |= {"clock": clock, "after": after}
+        how |= {"clock": clock, "after": after, "rounds": rounds}
         full = self.covariance == "full" or (self.covariance == "auto" and fits(self.tree_, X.shape[1]))
         on_device = self.model == "M3" and self.inference == "map" and self.likelihood_ == "binary"
-        engine, self.lower_bounds_ = get_engine(self.engine, self.n_jobs, gpu=on_device), np.empty(0)
+        engine = get_engine(self.engine, self.n_jobs, gpu=on_device)
         if self.inference == "map":
             stage = self._stage(X, Y, c, engine, full)
             if self.learn_precisions and isinstance(stage, InTurn):  # priors of rare labels are so wide that rounds
@@ -350,9 +378,7 @@ class HBLR(LinearTaxonomyClassifier):
             return maximise(stage, precisions, **how)
         dense = np.asarray(Y.toarray(), np.float64)
         state = Variational(X, dense, c, self.tree_, precisions, self.likelihood_ == "softmax", full, engine)
-        posterior, bounds = infer(state, **how)
-        self.lower_bounds_ = np.array(bounds)
-        return posterior
+        return infer(state, **how)[0]
 
     def _stage(self, X: Matrix, Y: CSR, c: FloatArray, engine: Engine, full: bool) -> Stage:
         large = Y.shape[0] * Y.shape[1] > (_TOGETHER if isinstance(X, np.ndarray) else _THIN)

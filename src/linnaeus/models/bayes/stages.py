@@ -34,9 +34,10 @@ one whose residual, if F were linear, would be least:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import Protocol
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -46,7 +47,10 @@ from linnaeus.models.bayes.modes import BinaryLikelihood, SoftmaxLikelihood, fin
 from linnaeus.models.bayes.precisions import Precisions
 from linnaeus.models.label_tree import LabelTree
 from linnaeus.models.solvers.cg import Direction, Which, column_dots, conjugate_gradients, step_length
-from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Matrix
+from linnaeus.typing import CSR, Array, Engine, FloatArray, IntArray, Matrix
+
+if TYPE_CHECKING:
+    from linnaeus.models.checkpoint import Checkpoint
 
 __all__ = [
     "Anderson",
@@ -54,6 +58,7 @@ __all__ = [
     "LeafTask",
     "Posterior",
     "Round",
+    "Rounds",
     "Shared",
     "Stage",
     "Together",
@@ -99,6 +104,14 @@ class Anderson:
             step = residual - (E + D) @ gamma
         return x + np.clip(step, -self.most, self.most).reshape(x.shape)
 
+    def arrays(self) -> dict[str, FloatArray]:
+        """The memory, for a checkpoint."""
+        return {"points": np.array(self.points), "residuals": np.array(self.residuals)}
+
+    def restore(self, arrays: Mapping[str, Array]) -> None:
+        """Take over the memory of a checkpoint."""
+        self.points, self.residuals = list(np.array(arrays["points"])), list(np.array(arrays["residuals"]))
+
 
 @dataclass
 class Posterior:
@@ -115,11 +128,71 @@ class Posterior:
     covariance: FloatArray | None = None  # of the leaves, where it is full
 
 
+_SHARE = 20  # of the time between two writes of a state at most one part in so many is spent on them
+
+
+class Rounds:
+    """What is kept of the rounds of an inference in a checkpoint; nothing without one.
+
+    A round depends on the state before it alone, so that a fit that continues from a written state ends where an
+    uninterrupted one does. States of rounds that a time limit cut short are not written.
+    """
+
+    def __init__(self, checkpoint: Checkpoint | None = None) -> None:
+        self.checkpoint = checkpoint
+        self._last, self._took = time.monotonic(), 0.0
+
+    def load(self) -> dict[str, Array] | None:
+        """The state after the last round that was written, or None."""
+        return None if self.checkpoint is None or "state" not in self.checkpoint else self.checkpoint.get("state")
+
+    def save(self, state: Callable[[], Mapping[str, Array]], *, due: bool = False) -> None:
+        """Write the state after a round: at once if ``due``, otherwise where enough time has passed."""
+        if self.checkpoint is None:
+            return
+        start = time.monotonic()
+        if due or start - self._last >= max(self.checkpoint.every, _SHARE * self._took):
+            self.checkpoint.put("state", state())
+            self.checkpoint.commit()
+            self._last, self._took = time.monotonic(), time.monotonic() - start
+
+    def finish(self, posterior: Posterior) -> None:
+        """Keep the result of a fit that came to its end in place of the state."""
+        if self.checkpoint is None:
+            return
+        p = posterior
+        arrays = {"mean": p.mean, "tau": p.precisions.tau, "nu": p.precisions.nu, "history": p.history}
+        arrays |= {"objectives": p.objectives, "objective": np.array(p.objective), "n_iter": np.array(p.n_iter)}
+        arrays |= {"converged": np.array(p.converged)}
+        for name, optional in (("variance", p.variance), ("covariance", p.covariance)):
+            if optional is not None:
+                arrays[name] = optional
+        self.checkpoint.put("posterior", arrays)
+        self.checkpoint.discard("state")
+        self.checkpoint.finish()
+
+    def finished(self, precisions: Precisions) -> Posterior | None:
+        """The result of a fit that came to its end; ``precisions`` are those that it began with."""
+        if self.checkpoint is None or "posterior" not in self.checkpoint:
+            return None
+        kept = {name: np.array(array) for name, array in self.checkpoint.get("posterior").items()}
+        learned = replace(precisions, tau=kept["tau"], nu=kept["nu"])
+        how = (
+            float(kept["objective"]),
+            int(kept["n_iter"]),
+            bool(kept["converged"]),
+            kept["history"],
+            kept["objectives"],
+        )
+        return Posterior(kept["mean"], kept.get("variance"), learned, *how, kept.get("covariance"))
+
+
 @dataclass
 class Round:
     """What the first two steps found: q and Psi_n of every vertex but the root, by feature or summed over them.
 
-    ``moved`` is how far the weights are from those of the round before, relative to their norm.
+    ``moved`` is how far the weights are from those of the round before, relative to their norm; ``complete`` is False
+    where a time limit cut the round short.
     """
 
     weights: FloatArray
@@ -128,6 +201,7 @@ class Round:
     objective: float
     moved: float
     exact: bool
+    complete: bool = True
 
 
 class Stage(Protocol):
@@ -145,6 +219,14 @@ class Stage(Protocol):
         """The same, where it is full."""
         ...
 
+    def arrays(self) -> dict[str, Array]:
+        """From where the next call starts, for a checkpoint."""
+        ...
+
+    def restore(self, arrays: Mapping[str, Array]) -> None:
+        """Start the next call from the arrays of a checkpoint."""
+        ...
+
 
 def maximise(
     stage: Stage,
@@ -155,13 +237,28 @@ def maximise(
     max_iter: int,
     clock: Clock,
     after: Callable[[float], None] | None = None,
+    rounds: Rounds | None = None,
 ) -> Posterior:
     """Rounds until the largest relative change is ``tol``; ``learn`` False leaves the precisions as they are.
 
-    No round is started that would take, like the last one, more time than is left.
+    No round is started that would take, like the last one, more time than is left. ``rounds`` are continued and kept.
     """
-    mix, history, objectives, converged = Anderson(), [], [], False
-    for number in range(1, max_iter + 1):
+    rounds = Rounds() if rounds is None else rounds
+    mix, converged = Anderson(), False
+    history: list[list[float]] = []
+    objectives: list[float] = []
+    state = rounds.load()
+    if state is not None:
+        stage.restore(state)
+        mix.restore(state)
+        precisions = replace(precisions, tau=np.array(state["tau"]), nu=np.array(state["nu"]))
+        history, objectives = state["history"].tolist(), state["objectives"].tolist()
+
+    def kept() -> dict[str, Array]:
+        arrays = stage.arrays() | mix.arrays() | {"tau": precisions.tau, "nu": precisions.nu}
+        return arrays | {"history": np.array(history), "objectives": np.array(objectives)}
+
+    for number in range(len(history) + 1, max_iter + 1):
         rho, before = precisions.at_vertices(), clock.remaining
         found = stage(rho, tol, clock)
         change = [0.0, found.moved]
@@ -174,12 +271,21 @@ def maximise(
         objectives.append(found.objective)
         if after is not None:
             after(max(change))
-        if converged or number == max_iter or clock.over or clock.remaining < before - clock.remaining:
+        last = precisions
+        if converged or number == max_iter:
             break
+        stops = clock.over or clock.remaining < before - clock.remaining
         if learn:
             precisions = new.moved_to(np.exp(mix(np.log(precisions.mean), np.log(new.mean))))
+        if found.complete:
+            rounds.save(kept, due=stops)
+        if stops:
+            break
     how = (found.objective, number, converged, np.array(history), np.array(objectives))
-    return Posterior(found.weights, stage.variance, precisions, *how, stage.covariance)
+    posterior = Posterior(found.weights, stage.variance, last, *how, stage.covariance)
+    if converged or number == max_iter:
+        rounds.finish(posterior)
+    return posterior
 
 
 def moved(before: FloatArray, now: FloatArray) -> float:
@@ -232,7 +338,14 @@ class Together:
             self.variances = 1 / stiff
             self.variances[self.tree.leaves] = np.einsum("nii->ni", self.covariance)
         q, own = link_spread(self.tree, self.weights, self.variances)
-        return Round(self.weights, q, own, mode.objective, away, mode.gap <= 1e-3 * tol * mode.objective)
+        exact = mode.gap <= 1e-3 * tol * mode.objective
+        return Round(self.weights, q, own, mode.objective, away, exact, exact or not clock.over)
+
+    def arrays(self) -> dict[str, Array]:
+        return {"V": self.V, "weights": self.weights}
+
+    def restore(self, arrays: Mapping[str, Array]) -> None:
+        self.V, self.weights = np.array(arrays["V"]), np.array(arrays["weights"])
 
     @property
     def variance(self) -> FloatArray:
@@ -350,6 +463,12 @@ class InTurn:
     @property
     def variance(self) -> FloatArray | None:
         return self.variances
+
+    def arrays(self) -> dict[str, Array]:
+        return {"weights": self.weights}
+
+    def restore(self, arrays: Mapping[str, Array]) -> None:
+        self.weights[:] = arrays["weights"]
 
 
 def solve_leaves(shared: Shared, task: LeafTask) -> tuple[FloatArray, FloatArray, float]:

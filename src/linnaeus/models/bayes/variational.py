@@ -29,17 +29,17 @@ A single logistic function is the same with one term and beta = 0.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from linnaeus.engine import Clock
 from linnaeus.models.bayes.modes import find_mode
 from linnaeus.models.bayes.precisions import Precisions
-from linnaeus.models.bayes.stages import Anderson, Posterior, leaf_covariances, link_spread, moved
+from linnaeus.models.bayes.stages import Anderson, Posterior, Rounds, leaf_covariances, link_spread, moved
 from linnaeus.models.label_tree import LabelTree
-from linnaeus.typing import Engine, FloatArray, Matrix
+from linnaeus.typing import Array, Engine, FloatArray, Matrix
 
 __all__ = ["Bounded", "Local", "Variational", "bend_of", "curvature_of", "infer"]
 
@@ -223,6 +223,20 @@ class Variational:
     def move_precisions(self) -> None:
         self.precisions = self.precisions.updated(link_spread(self.tree, self.mean, self.variance)[0])
 
+    def arrays(self) -> dict[str, Array]:
+        """Everything but the precisions, for a checkpoint."""
+        arrays = {name: getattr(self, name) for name in ("mean", "variance", "logdet", "spread")}
+        arrays |= {"xi": self.local.xi, "beta": self.local.beta}
+        return arrays if self.covariance is None else arrays | {"covariance": self.covariance}
+
+    def restore(self, arrays: Mapping[str, Array]) -> None:
+        """Continue from the arrays of a checkpoint."""
+        for name in ("mean", "variance", "logdet", "spread"):
+            setattr(self, name, np.array(arrays[name]))
+        self.local = Local(np.array(arrays["xi"]), np.array(arrays["beta"]), self.softmax)
+        if self.covariance is not None:
+            self.covariance = np.array(arrays["covariance"])
+
     def settle(self, tol: float, clock: Clock | None = None) -> None:
         """Everything but the precisions, once."""
         self.local = copy.copy(self.local)
@@ -259,16 +273,34 @@ def infer(
     max_iter: int,
     clock: Clock,
     after: Callable[[float], None] | None = None,
+    rounds: Rounds | None = None,
 ) -> tuple[Posterior, list[float]]:
     """Rounds until precisions and means move by at most ``tol``; the bounds after each, which never fall.
 
     Precisions go the quick way, accelerated. A round after which the bound is lower than before is taken back, and the
     precisions take a plain step, which cannot lower it; so does the last round. No round is started that would take,
-    like the last one, more time than is left.
+    like the last one, more time than is left. ``rounds`` are continued and kept.
     """
-    state.move_local()
-    bounds, history, mix, converged, taken, plain = [state.bound()], [], Anderson(), False, 0, False
-    kept, took = state, 0.0
+    rounds, stored = (Rounds(), None) if rounds is None else (rounds, rounds.load())
+    bounds: list[float] = []
+    history: list[list[float]] = []
+    mix, converged, taken, plain, kept, took = Anderson(), False, 0, False, state, 0.0
+    if stored is None:
+        state.move_local()
+        bounds.append(state.bound())
+    else:
+        state.restore(stored)
+        mix.restore(stored)
+        bounds, history, taken = stored["bounds"].tolist(), stored["history"].tolist(), int(stored["taken"])
+        kept = copy.copy(state)
+        for one, tau, nu in ((kept, "kept tau", "kept nu"), (state, "tau", "nu")):
+            one.precisions = replace(state.precisions, tau=np.array(stored[tau]), nu=np.array(stored[nu]))
+
+    def arrays() -> dict[str, Array]:
+        found = state.arrays() | mix.arrays() | {"tau": state.precisions.tau, "nu": state.precisions.nu}
+        found |= {"kept tau": kept.precisions.tau, "kept nu": kept.precisions.nu, "taken": np.array(taken)}
+        return found | {"bounds": np.array(bounds), "history": np.array(history)}
+
     while taken < max_iter and not converged and not clock.over and not clock.remaining < took:
         taken += 1
         left = clock.remaining
@@ -291,10 +323,15 @@ def infer(
         history.append(change)
         if after is not None:
             after(max(change))
+        if not clock.over and not converged:
+            rounds.save(arrays, due=clock.remaining < took)
     state.__dict__.update(kept.__dict__)
     if learn:
         state.move_precisions()
         bounds.append(state.bound())
     leaves = state.variance[state.tree.leaves]
     how = (-bounds[-1], taken, converged, np.array(history), -np.array(bounds))
-    return Posterior(state.mean, leaves, state.precisions, *how, state.covariance), bounds
+    posterior = Posterior(state.mean, leaves, state.precisions, *how, state.covariance)
+    if converged or taken >= max_iter:
+        rounds.finish(posterior)
+    return posterior, bounds
