@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from linnaeus import GlobalTreeModel, Taxonomy
 from linnaeus.models.structured.global_tree import TreeOfNodes
@@ -168,6 +169,19 @@ def test_workers_do_not_change_the_model(n_jobs: int) -> None:
     many = GlobalTreeModel(tax, shards=4, random_state=1, engine="threads", n_jobs=n_jobs).fit(X, rows)
     np.testing.assert_array_equal(one.weights_, many.weights_)
     np.testing.assert_array_equal(one.branching_, many.branching_)
+
+
+def test_a_time_limit_ends_training_after_whole_passes() -> None:
+    X, y = np.eye(4), ["AA", "AB", "B", "AA"]
+    tax = Taxonomy.from_edges([("Root", "A"), ("Root", "B"), ("A", "AA"), ("A", "AB")])
+    with pytest.warns(ConvergenceWarning, match="stopped after 1 of 5 passes because max_time=1e-06"):
+        stopped = GlobalTreeModel(tax, max_iter=5, max_time=1e-6, random_state=0).fit(X, y)
+    assert stopped.n_iter_ == len(stopped.n_updates_) == 1
+    unlimited = GlobalTreeModel(tax, max_iter=5, max_time="1h", random_state=0).fit(X, y)
+    assert unlimited.n_iter_ == 5
+    np.testing.assert_array_equal(
+        unlimited.decision_function(X), GlobalTreeModel(tax, max_iter=5, random_state=0).fit(X, y).decision_function(X)
+    )
 
 
 def test_answers_are_the_best_of_all_sets() -> None:

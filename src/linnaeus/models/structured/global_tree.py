@@ -29,14 +29,15 @@ from functools import cached_property
 
 import numpy as np
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 from linnaeus._kernels import dispatch
 from linnaeus.data.check import Problem
 from linnaeus.decoding import BestNonEmpty, BestTree, Decoder
 from linnaeus.decoding.base import hierarchy
-from linnaeus.engine import blocks, get_engine, rows_that_fit, single_blas_thread
+from linnaeus.engine import Clock, blocks, get_engine, rows_that_fit, single_blas_thread
 from linnaeus.errors import check_choice, check_number
-from linnaeus.models.fitting import Seed, document_weights, require_two_classes
+from linnaeus.models.fitting import Seed, document_weights, require_two_classes, warn_user
 from linnaeus.models.linear import Scorer
 from linnaeus.models.online import OnlineLinear
 from linnaeus.models.solvers.passive_aggressive import BELOW, prepared, squared_norms
@@ -213,6 +214,9 @@ class GlobalTreeModel(OnlineLinear):
         together are largest (slower, because the program also counts labels).
     max_iter : int, default=10
         Number of passes over the documents.
+    max_time : float or str, default=None
+        Time limit in seconds, or as "10m": no pass is started that would take, like the last one, more time than is
+        left. The first one is always made.
     shards : int, default=10
         Parts of the documents that are learned from independently in every pass and then averaged. The model depends on
         it, not on the number of workers; steps become smaller with more of them.
@@ -271,6 +275,7 @@ class GlobalTreeModel(OnlineLinear):
         branching_scale: float = 0.03,
         update: str = "prediction",
         max_iter: int = 10,
+        max_time: float | str | None = None,
         shards: int = 10,
         average: str = "trajectory",
         fit_intercept: bool = True,
@@ -286,6 +291,7 @@ class GlobalTreeModel(OnlineLinear):
         self.branching_scale = branching_scale
         self.update = update
         self.max_iter = max_iter
+        self.max_time = max_time
         self.shards = shards
         self.average = average
         self.fit_intercept = fit_intercept
@@ -299,6 +305,7 @@ class GlobalTreeModel(OnlineLinear):
         check_number("R", self.R, least=1, whole=True)
         check_number("branching_scale", self.branching_scale, above=0)
         check_number("shards", self.shards, least=1, whole=True)
+        Clock(self.max_time)
         check_choice("update", self.update, ("prediction", "max_loss"))
         if self.branching not in (True, False):
             check_choice("branching", self.branching, ("auto",))
@@ -308,6 +315,7 @@ class GlobalTreeModel(OnlineLinear):
     def _fit(self, problem: Problem) -> None:
         from sklearn.utils import check_random_state
 
+        clock = Clock(self.max_time)
         self._targets(problem, "closed")
         self._note(problem, np.unique(problem.frontier.indices))
         seed = int(check_random_state(self.random_state).randint(2**31))
@@ -319,8 +327,14 @@ class GlobalTreeModel(OnlineLinear):
             [np.random.default_rng([seed, n + 1, s]).permutation(part) for s, part in enumerate(parts)]
             for n in range(int(self.max_iter))
         ]
-        self.n_updates_, self.n_skipped_, self.n_iter_ = [], 0, len(passes)
-        self._learn(problem, passes, W, Branching.zeros(width, int(self.R)))
+        self.n_updates_, self.n_skipped_ = [], 0
+        self._learn(problem, passes, W, Branching.zeros(width, int(self.R)), clock)
+        self.n_iter_ = len(self.n_updates_)
+        if self.n_iter_ < len(passes):
+            warn_user(
+                f"stopped after {self.n_iter_} of {len(passes)} passes because max_time={self.max_time} was over.",
+                ConvergenceWarning,
+            )
 
     def _note(self, problem: Problem, ends: IntArray) -> None:
         """Keep what is known of the sets to learn from; ``ends`` are their most specific labels."""
@@ -346,7 +360,7 @@ class GlobalTreeModel(OnlineLinear):
         known = Branching.zeros(len(self.nodes_), int(self.R))
         if len(before):
             known.node[:], known.shared[:] = self._branching_of(self.nodes_), self.branching_shared_
-        self._learn(problem, [[np.arange(problem.n_docs)]], self._start(), known)
+        self._learn(problem, [[np.arange(problem.n_docs)]], self._start(), known, Clock(None))
 
     def _branching_of(self, nodes: IntArray) -> FloatArray:
         """What is known of the branching of nodes, and last of the tops; 0 for those that are new."""
@@ -354,7 +368,7 @@ class GlobalTreeModel(OnlineLinear):
         table[np.append(self.branching_nodes_, -1)] = self.branching_ - self.branching_shared_
         return table[np.append(nodes, -1)]
 
-    def _learn(self, problem: Problem, passes: list[list[IntArray]], W: CSR, known: Branching) -> None:
+    def _learn(self, problem: Problem, passes: list[list[IntArray]], W: CSR, known: Branching, clock: Clock) -> None:
         """Passes over shards; W and ``known`` have the columns and nodes of the model."""
         X, tree = prepared(problem.X, constant=self.fit_intercept), TreeOfNodes.of(problem.taxonomy, self.nodes_)
         m, tree_order = len(self.nodes_), np.append(tree.order, len(self.nodes_))
@@ -370,6 +384,7 @@ class GlobalTreeModel(OnlineLinear):
         engine = get_engine(self.engine, self.n_jobs)
         with single_blas_thread(), progress("learning", len(passes), show=self.verbose > 0) as advance:
             for number, parts in enumerate(passes):
+                left = clock.remaining
                 now = scale if number or len(passes) == 1 else 0.0
                 shared = Shards(
                     X, weight, closed, tree, ends, bool(self._one), now, float(self.C), W, B, self.update == "max_loss"
@@ -386,9 +401,11 @@ class GlobalTreeModel(OnlineLinear):
                 self.n_updates_ = [*self.n_updates_, sum(f.n_updates for f in found)]
                 self.n_skipped_ += sum(f.n_skipped for f in found)
                 advance(1)
+                if clock.over or clock.remaining < left - clock.remaining:
+                    break
         if self.average == "trajectory":
-            W = start + sparse.csr_array(X.T @ (mean_A * (1.0 / len(passes))))
-            B = Branching.zeros(m, B.node.shape[1] - 2).plus(mean_B, 1.0 / len(passes))
+            W = start + sparse.csr_array(X.T @ (mean_A * (1.0 / (number + 1))))
+            B = Branching.zeros(m, B.node.shape[1] - 2).plus(mean_B, 1.0 / (number + 1))
         W.data[np.abs(W.data) <= BELOW] = 0
         W.eliminate_zeros()
         back = np.argsort(tree_order)
