@@ -205,6 +205,7 @@ _TABLES: dict[str, str] = {
         duality_gap_? diagnostic
         violation_? diagnostic
         n_iter_? diagnostic
+        n_touched_? diagnostic
         n_updates_? diagnostic
         n_skipped_? diagnostic
         n_support_? diagnostic

@@ -139,3 +139,59 @@ def test_a_loaded_model_that_kept_its_documents_is_updated(tmp_path) -> None:
     save(bare, tmp_path / "bare")
     with pytest.raises(NotFittedError, match="keep_documents"):
         load(tmp_path / "bare").update(X[60:], y[60:], taxonomy=grown)
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "dense"),
+    [(RRSVM, {}, False), (RRLogistic, {}, False), (RRSVM, {"loss": "hinge"}, False), (RRSVM, {}, True)],
+)
+def test_a_loaded_model_removes_merges_and_adds_nodes_to_the_optimum_of_all(
+    kind, settings, dense, labels, tmp_path
+) -> None:
+    edges, names = [e for e in EDGES if e[1][:2] in ("T0", "T2", "T3")], ("T0", "T2", "T3")
+    labels = [label for label in labels if label.split(".")[0] in names]
+    X, new = documents(labels, 1), ["T3.new"] * 5
+    more = documents(new, 2)
+    if dense:
+        map_ = np.random.default_rng(0).normal(size=(X.shape[1], 30))
+        X, more = X @ map_, more @ map_
+    model = kind(Taxonomy.from_edges(edges), tol=1e-4, random_state=0, **settings).fit(X, labels)
+    save(model.keep_documents(X, labels), tmp_path / "model")
+    later = Taxonomy.from_edges([e for e in [*edges, ("T3", "T3.new")] if e[1] not in ("T0.1", "T2.5")])
+    loaded = load(tmp_path / "model")
+    loaded.update(more, new, taxonomy=later, replaced={"T0.1": "T0.0", "T2.5": None})
+    rows = [i for i, label in enumerate(labels) if label != "T2.5"]
+    moved = ["T0.0" if labels[i] == "T0.1" else labels[i] for i in rows]
+    stack = np.concatenate if dense else sparse.vstack
+    whole = kind(later, tol=1e-4, random_state=0, **settings).fit(stack([X[rows], more]), [*moved, *new])
+    assert loaded.duality_gap_ <= 1e-4 * loaded.objective_
+    assert loaded.objective_ == pytest.approx(whole.objective_, rel=2e-4)
+    assert set(loaded.classes_) == set(whole.classes_)
+    assert loaded.kept_.labels.shape == (len(rows) + 5, later.n_nodes)
+    save(loaded, tmp_path / "again")
+    again = load(tmp_path / "again").update(taxonomy=later, replaced={"T3.new": "T3.0"})
+    assert "T3.new" not in again.classes_.tolist()
+    assert again.duality_gap_ <= 1e-4 * again.objective_
+
+
+def test_a_model_begins_at_its_weights_and_only_certifies_what_is_solved(labels) -> None:
+    X = documents(labels, 1)
+    model = RRSVM(Taxonomy.from_edges(EDGES), tol=1e-6, random_state=0).fit(X, labels)
+    model.tol = 1e-2
+    before = model.decision_function(X)
+    model.update(replaced={})
+    assert model.n_touched_ == 0
+    np.testing.assert_allclose(model.decision_function(X), before, atol=0.1)
+
+
+def test_replacements_that_do_not_exist_are_refused_and_the_model_stays(labels) -> None:
+    X, tax = documents(labels, 1), Taxonomy.from_edges(EDGES)
+    model = RRSVM(tax, random_state=0).fit(X, labels)
+    with pytest.raises(ParameterError, match=r"'T3\.9', which is not in the new taxonomy"):
+        model.update(replaced={"T3.1": "T3.9"})
+    with pytest.raises(ParameterError, match="give both or neither"):
+        model.update(X[:1])
+    with pytest.raises(DataError, match="No document has a label left"):
+        model.update(replaced=dict.fromkeys(set(labels)))
+    assert model.taxonomy_ is tax
+    assert model.predict(X[:3]).tolist() == labels[:3]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypedDict
@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.data.check import Problem, check_labels, check_weights, with_weight
 from linnaeus.engine import Clock, Forecast, GPUEngine, get_engine, local_engine, single_blas_thread
-from linnaeus.errors import ParameterError, check_choice, check_number
+from linnaeus.errors import DataError, ParameterError, check_choice, check_number
 from linnaeus.models.checkpoint import Checkpoint
 from linnaeus.models.explaining import KeptDocuments, NodeExplanation, one_row
 from linnaeus.models.fitting import (
@@ -65,9 +65,14 @@ from linnaeus.models.recursive.unseen import LabelTexts, answer_all_nodes, fit_a
 from linnaeus.models.recursive.update import (
     JointCheckpoint,
     JointSolution,
+    StartWeights,
+    carried_weights,
     enlarged,
     enlarged_solver,
     grown_labels,
+    relabelled,
+    start_at_weights,
+    suits_start,
 )
 from linnaeus.models.solvers import cg
 from linnaeus.models.solvers.rows import aligned_zeros
@@ -201,10 +206,12 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
         tol: float | None = None,
         on_trial: bool = False,
         warm: bool = False,
+        start: StartWeights | None = None,
     ) -> None:
         """Solve the joint problem, with prior weights of the nodes (n_nodes x n_features) if given.
 
-        A fit ``on_trial`` has no checkpoint; ``warm`` starts at the last solution whatever `warm_start` is.
+        A fit ``on_trial`` has no checkpoint; ``warm`` starts at the last solution whatever `warm_start` is, and
+        ``start`` at given weights of all labels.
         """
         clock = clock or Clock(self.max_time)
         Y = self._targets(problem, self.learn).tocsc()
@@ -226,8 +233,13 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
             solver.inner.prior = None if prior is None else prior_of_leaves(prior, labels, leaves)
             saved = None if checkpoint is None else JointCheckpoint(checkpoint)
             if saved is None or not saved.restore(solver, blocks):
-                self._start(solver, blocks, problem, Y, labels, warm=warm or self.warm_start)
+                if start is not None and layout.schedule is None and suits_start(leaves):
+                    start_at_weights(solver, blocks, problem, labels, start)
+                else:
+                    self._start(solver, blocks, problem, Y, labels, warm=warm or self.warm_start)
             self._run(solver, clock, saved, tol)
+            if start is not None:
+                self.n_touched_ = len(labels) if solver.state.sweep else 0
             self._joint = JointSolution(problem, labels, layout.groups, self.C, self.schedule, solver)
             with self._block_store(None, plan) as store:
                 self._take_weights(solver, labels, store)
@@ -457,28 +469,32 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
 
     def update(
         self,
-        X: Matrix,
-        y: object,
+        X: Matrix | None = None,
+        y: object = None,
         *,
         taxonomy: Taxonomy | None = None,
+        replaced: Mapping[str, str | None] | None = None,
         sample_weight: npt.ArrayLike | None = None,
         label_features: object = None,
     ) -> RecursiveModel:
-        """Learn from more documents, and more nodes if ``taxonomy`` has grown; only what they touch is solved again.
+        """Learn from more documents, and follow a taxonomy that has changed; only what they touch is solved again.
 
         The gap that is certified afterwards is of the whole problem, old documents included, which the model still
         holds from its fit. A model that was loaded has them if they were kept (`keep_documents`, `linnaeus train
-        --keep-documents`); its first update solves the problem of these documents again, without document weights,
-        which takes as long as a fit.
+        --keep-documents`), without document weights; it continues from its weights.
 
         Parameters
         ----------
-        X : matrix of shape (n_docs, n_features)
-            The new documents.
-        y : labels
+        X : matrix of shape (n_docs, n_features), default=None
+            The new documents; None if there are none.
+        y : labels, default=None
             Their labels, of any kind that `fit` takes.
         taxonomy : Taxonomy, default=None
-            The taxonomy with new nodes; None keeps the one of the fit.
+            The new taxonomy; None keeps the one of the fit.
+        replaced : dict of str to str or None, default=None
+            What became of labels: the node that replaces a label (several labels with one node are merged), or None for
+            a label that is removed. Needed for labels that ``taxonomy`` lacks. Documents that lose their last label are
+            left out.
         sample_weight : float or array-like of shape (n_docs,), default=None
             Weights of the new documents.
         label_features : matrix of shape (n_nodes, n_features), default=None
@@ -489,13 +505,17 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
         RecursiveModel
             The model itself; ``n_touched_`` is the number of labels that were solved again.
         """
+        if (X is None) != (y is None):
+            raise ParameterError(
+                "update got documents without labels, or labels without documents; give both or neither."
+            )
+        taxonomy = self.taxonomy_ if taxonomy is None and hasattr(self, "taxonomy_") else taxonomy
+        if X is None or replaced is not None or self._loses_labels(taxonomy):
+            return self._revise(X, y, taxonomy, replaced or {}, sample_weight)
         old = self._joint or self._solved_again()
         if old is None:
-            raise NotFittedError(
-                "update needs the documents of the fit, which this model does not hold (it was loaded, or not fitted); "
-                "fit it on all documents, or keep them with the model before it is saved (keep_documents)."
-            )
-        taxonomy = self.taxonomy_ if taxonomy is None else taxonomy
+            raise self._without_documents()
+        assert taxonomy is not None
         X = self._check_X(X, reset=False)
         Y, _, _ = check_labels(y, taxonomy, X.shape[0])
         X, Y, weights = with_weight(X, Y, check_weights(sample_weight, X.shape[0]))
@@ -539,15 +559,86 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
             self.kept_ = KeptDocuments.of(problem.X, problem.closed, names, problem.Y) if whole else None
         return self
 
-    def _solved_again(self) -> JointSolution | None:
-        """The solution of the documents that are kept with the model, if they are."""
+    def _without_documents(self) -> NotFittedError:
+        return NotFittedError(
+            "update needs the documents of the fit, which this model does not hold (it was loaded, or not fitted); "
+            "fit it on all documents, or keep them with the model before it is saved (keep_documents)."
+        )
+
+    def _held_problem(self) -> Problem | None:
+        """The documents of the fit, from memory or kept with the model."""
+        if self._joint is not None:
+            return self._joint.problem
         kept = self.kept_
         if kept is None or kept.labels is None or self.answer != "seen":
             return None
         X = kept.as_given
         assert X is not None
-        self._fit_joint(Problem(self._check_X(X, reset=False), kept.labels, self.taxonomy_, None, self.codec_))
+        return Problem(self._check_X(X, reset=False), kept.labels, self.taxonomy_, None, self.codec_)
+
+    def _whole_weights(self) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Labels, weights (n_features x n_labels) and intercepts, whether the weights were pruned or not."""
+        coef = self.coef_
+        W = np.asarray(coef.toarray() if is_sparse(coef) else coef).T
+        return self.nodes_.copy(), W, self.intercept_.copy()
+
+    def _solved_again(self) -> JointSolution | None:
+        """The solution of the documents that are kept with the model, if they are, from its weights."""
+        problem = self._held_problem()
+        if problem is None:
+            return None
+        nodes, W, intercept = self._whole_weights()
+        seen = np.unique(self.taxonomy_.close(problem.Y).indices if self.learn == "closed" else problem.Y.indices)
+        known = np.isin(seen, nodes).all()
+        start = StartWeights(nodes, W, intercept) if known else None
+        self._forget()
+        self._fit_joint(problem, start=start, on_trial=True)
         return self._joint
+
+    def _loses_labels(self, taxonomy: Taxonomy | None) -> bool:
+        """Whether another taxonomy lacks a label of the model."""
+        if taxonomy is None or taxonomy is self.taxonomy_:
+            return False
+        return any(str(name) not in taxonomy for name in self.taxonomy_.names[self.nodes_])
+
+    def _revise(
+        self,
+        X: Matrix | None,
+        y: object,
+        taxonomy: Taxonomy | None,
+        replaced: Mapping[str, str | None],
+        sample_weight: npt.ArrayLike | None,
+    ) -> RecursiveModel:
+        """Remove, merge and add nodes: all documents over the new taxonomy, from the weights as they are."""
+        held = self._held_problem()
+        if held is None or taxonomy is None:
+            raise self._without_documents()
+        if self.answer != "seen":
+            raise ParameterError("nodes cannot be removed or merged with answer='all'; fit the model again.")
+        problem, stay, number = relabelled(held, taxonomy, replaced)
+        n_old = len(stay)
+        if X is not None:
+            X = self._check_X(X, reset=False)
+            Y, _, _ = check_labels(y, taxonomy, X.shape[0])
+            X, Y, weights = with_weight(X, Y, check_weights(sample_weight, X.shape[0]))
+            problem = enlarged(problem, X, Y, taxonomy, weights)
+        if not n_old:
+            raise DataError("No document has a label left; fit the model on documents of the new taxonomy.")
+        counts = np.bincount(held.Y.indices, minlength=held.taxonomy.n_nodes)
+        before, kept = self._whole_weights(), self.kept_
+        self._forget()
+        self.taxonomy_ = taxonomy
+        if self.taxonomy is not None:
+            self.taxonomy = taxonomy
+        self._targets(problem, self.learn)
+        start = carried_weights(before, counts, number, taxonomy, self.nodes_)
+        self._fit_joint(problem, start=start, on_trial=True)
+        self.drop_calibration()
+        self.kept_ = None
+        if kept is not None and len(kept.names) == held.n_docs:
+            names = [*kept.names[stay].tolist(), *range(held.n_docs, held.n_docs + problem.n_docs - n_old)]
+            self.kept_ = KeptDocuments.of(problem.X, problem.closed, names, problem.Y)
+        return self
 
     def _texts_for(self, taxonomy: Taxonomy, label_features: object) -> LabelTexts | None:
         """Texts, gains and scales for an update; the texts of the fit where the taxonomy is the same."""

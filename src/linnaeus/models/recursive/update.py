@@ -9,22 +9,29 @@ Updates add documents and nodes: with dual variables 0 for the new pairs the old
 of the enlarged problem is known at once and falls from there. Blocks of leaves are visited only if new documents carry
 their labels or come too close to their margins, or if their own part of the gap grows because their neighbours moved;
 the certificate at the end is of the whole problem all the same.
+
+Weights alone are a start, too (`StartWeights`): inner vertices go to their optimum between the labels, and the dual
+variables are those that the margins imply, alpha_i = C_i |loss'(t_i)|, which is feasible for any weights and exact at
+the optimum. Loaded models, removed and merged nodes and migrated models begin in this way. Small errors of all leaves
+add up in the inner vertices, but a few sweeps remove them; with the logistic loss of sparse documents, where every pair
+has a dual variable, they cost more than a start from nothing, which is then taken (`suits_start`).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
 from linnaeus.data.check import Problem
 from linnaeus.errors import DataError, ParameterError, nearest
+from linnaeus.losses.surrogate import SURROGATES
 from linnaeus.models.checkpoint import Checkpoint
 from linnaeus.models.fitting import document_weights
 from linnaeus.models.recursive.coupled import CoupledLeaves, CoupledSolver
-from linnaeus.models.recursive.leaves import SLACK, LeafBlock, LeafSolver
+from linnaeus.models.recursive.leaves import SLACK, DenseLeaves, LeafBlock, LeafSolver
 from linnaeus.models.recursive.network import Network
 from linnaeus.models.recursive.solver import InnerWeights, JointSolver, JointState
 from linnaeus.models.solvers.dual_cd import PANEL
@@ -32,7 +39,19 @@ from linnaeus.models.solvers.rows import aligned_zeros
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, Array, Engine, FloatArray, IntArray, Matrix
 
-__all__ = ["JointCheckpoint", "JointSolution", "enlarged", "enlarged_solver", "grown_labels"]
+__all__ = [
+    "JointCheckpoint",
+    "JointSolution",
+    "StartWeights",
+    "carried_weights",
+    "enlarged",
+    "enlarged_solver",
+    "grown_labels",
+    "relabelled",
+    "relatives",
+    "start_at_weights",
+    "suits_start",
+]
 
 _SHARE = 10  # at most one part in ten of the time is spent on writing
 
@@ -249,3 +268,158 @@ def with_new_rows(arrays: dict[str, Array], n_old: int, n_new: int, close: IntAr
         "alpha": np.concatenate([alpha, added]),
         "candidates": np.concatenate([arrays["candidates"], rows]).astype(np.int32),
     }
+
+
+# -- starts at given weights -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class StartWeights:
+    """Weights W (n_features x n_labels) and intercepts of the labels ``nodes``."""
+
+    nodes: IntArray
+    W: FloatArray
+    intercept: FloatArray
+
+    def of(self, labels: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Weights and intercepts in the order of some labels, all of which have them."""
+        order = np.argsort(self.nodes)
+        columns = order[np.searchsorted(self.nodes[order], labels)]
+        return self.W[:, columns], self.intercept[columns]
+
+
+def suits_start(leaves: LeafSolver) -> bool:
+    """Whether a start at given weights is better than one from nothing."""
+    return isinstance(leaves, DenseLeaves) or (leaves.loss != "logistic" and not isinstance(leaves, CoupledLeaves))
+
+
+def start_at_weights(
+    solver: JointSolver, blocks: list[LeafBlock], problem: Problem, labels: IntArray, start: StartWeights
+) -> None:
+    """Inner vertices at their optimum between the labels, leaves at the dual variables that the margins imply."""
+    leaves, inner = solver.leaves, solver.inner
+    weights, intercept = start.of(labels)
+    W = np.zeros((leaves.n_features, len(labels)), leaves.dtype)
+    W[np.arange(len(weights)) if leaves.rank is None else leaves.rank] = weights
+    W[-1] = intercept
+    every = np.arange(leaves.n_features, dtype=np.int32)
+    fixed = [replace(block, features=every, U=_panel(W[:, block.columns])) for block in blocks]
+    inner.step(fixed, 0.0, solver.local_engine)  # at M = 0, where the weights of a leaf are its U
+    inner.M[:] = inner.solved
+    for block, own in zip(blocks, fixed, strict=True):
+        if isinstance(leaves, DenseLeaves):
+            arrays: dict[str, Array] = {"U": own.U - inner.centres(block.columns, every, solved=True)}
+            arrays["U"][:, block.n_columns :] = 0
+        else:
+            scores = np.asarray(problem.X @ weights[:, block.columns]) + intercept[block.columns]
+            arrays = _implied_duals(leaves, block, scores)
+        solver.blocks.append(leaves.resume(block, arrays))
+    solver.state.measure_first = True
+
+
+def _panel(columns: FloatArray) -> FloatArray:
+    """Columns of a block, filled up to sixteen."""
+    panel = aligned_zeros((len(columns), PANEL), columns.dtype)
+    panel[:, : columns.shape[1]] = columns
+    return panel
+
+
+def _implied_duals(leaves: LeafSolver, block: LeafBlock, scores: FloatArray) -> dict[str, Array]:
+    """Dual variables of a block from the scores of all documents, n_docs x n_columns."""
+    n, weight = block.n_columns, block.weight(leaves.dtype)
+    rows, columns = block.positives
+    signs = np.full(scores.shape, -1, leaves.dtype)
+    signs[rows, columns] = 1
+    margins = signs * scores
+    c = leaves.bound[:, None] * np.where(signs > 0, weight[0, :n], weight[1, :n])
+    slope = np.abs(SURROGATES[leaves.loss].slope(margins.astype(np.float64)))
+    alpha = np.zeros((len(scores), PANEL), leaves.dtype)
+    alpha[:, :n] = c * slope
+    if not leaves.screens:
+        return {"alpha": alpha}
+    candidates = np.flatnonzero((margins < 1 + SLACK).any(axis=1) | (signs > 0).any(axis=1)).astype(np.int32)
+    return {"alpha": alpha[candidates], "candidates": candidates}
+
+
+# -- nodes that are removed or merged ----------------------------------------------------------------------------------
+
+
+def relabelled(
+    problem: Problem, taxonomy: Taxonomy, replaced: Mapping[str, str | None]
+) -> tuple[Problem, IntArray, IntArray]:
+    """Documents over another taxonomy: (problem, documents that stay, number of every old node there or -1).
+
+    Documents that lose their last label do not stay.
+    """
+    from scipy import sparse
+
+    before, seen = problem.taxonomy, np.unique(problem.Y.indices)
+    for name in replaced:
+        before.index(name)  # an error that names the nearest node
+    number = np.full(before.n_nodes, -1, np.int32)
+    for node in range(before.n_nodes):
+        name = str(before.names[node])
+        target = replaced.get(name, name)
+        if target is not None and target in taxonomy:
+            number[node] = taxonomy.index(target)
+        elif target is not None and name in replaced:
+            raise ParameterError(
+                f"replaced: {name!r} becomes {target!r}, which is not in the new taxonomy"
+                f"{nearest(target, taxonomy.names)}"
+            )
+        elif target is not None and node in seen:
+            raise ParameterError(
+                f"the new taxonomy lacks the node {name!r} of the old one{nearest(name, taxonomy.names)}; name the "
+                "node that replaces it in replaced, or None to remove it."
+            )
+    rows = np.repeat(np.arange(problem.n_docs), np.diff(problem.Y.indptr))
+    columns = number[problem.Y.indices]
+    kept = columns >= 0
+    pairs = (np.ones(int(kept.sum()), problem.Y.dtype), (rows[kept], columns[kept]))
+    Y = sparse.csr_array(pairs, shape=(problem.n_docs, taxonomy.n_nodes))
+    Y.sum_duplicates()
+    Y.data[:] = 1
+    stay = np.flatnonzero((np.diff(Y.indptr) > 0) | (np.diff(problem.Y.indptr) == 0))
+    weights = None if problem.weights is None else problem.weights[stay]
+    return Problem(problem.X[stay], sparse.csr_array(Y[stay]), taxonomy, weights, problem.codec), stay, number
+
+
+def carried_weights(
+    old: tuple[IntArray, FloatArray, FloatArray],
+    counts: IntArray,
+    number: IntArray,
+    taxonomy: Taxonomy,
+    nodes: IntArray,
+) -> StartWeights:
+    """Start weights of ``nodes``: those of their old label, the mean of several by documents, or those of relatives.
+
+    ``old`` are labels, weights (n_features x n_labels) and intercepts; ``counts`` documents of every old node and
+    ``number`` its number in the new taxonomy.
+    """
+    from scipy import sparse
+
+    labels, W, intercept = old
+    to = number[labels]
+    sources = [np.flatnonzero(to == node) for node in nodes.tolist()]
+    known = [i for i, own in enumerate(sources) if len(own)]
+    size = np.maximum(counts[labels].astype(np.float64), 1.0)
+    entries: list[tuple[int, int, float]] = []
+    for i, own in enumerate(sources):
+        near = [i] if len(own) else relatives(taxonomy, int(nodes[i]), nodes, known)
+        for j in near:
+            total = float(size[sources[j]].sum()) * len(near)
+            entries += [(int(row), i, float(size[row]) / total) for row in sources[j]]
+    of, column, share = (np.array(part) for part in zip(*entries, strict=True))
+    M = sparse.csc_array((share.astype(W.dtype), (of, column)), shape=(len(labels), len(nodes)))
+    return StartWeights(nodes, np.asarray((M.T @ W.T).T), np.asarray(M.T @ intercept))
+
+
+def relatives(taxonomy: Taxonomy, node: int, numbers: IntArray, known: Sequence[int]) -> Sequence[int]:
+    """Labels with weights below the nearest node above that has some; all of them where there is none."""
+    above = [int(v) for v in taxonomy.ancestors(node) if v != node]
+    for parent in sorted(above, key=lambda v: -int(taxonomy.depth[v])):
+        below = set(taxonomy.descendants(parent).tolist())
+        near = [i for i in known if int(numbers[i]) in below]
+        if near:
+            return near
+    return known
