@@ -87,6 +87,7 @@ def test_a_stream_recovers_from_what_is_new(example) -> None:
     assert "tablets now: True" in said
 
 
+@pytest.mark.slow
 def test_a_shootout_says_which_model_is_best(tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     script = runpy.run_path(str(EXAMPLES / "shootout.py"))

@@ -52,7 +52,14 @@ def kitchen(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if p.parent != RECIPES], ids=lambda p: p.name)
+SLOW = ("engines.md",)  # its clusters are those of tests/engine
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(p, marks=[pytest.mark.slow] * (p.name in SLOW)) for p in PAGES if p.parent != RECIPES],
+    ids=lambda p: p.name,
+)
 def test_the_snippets_run(page, tmp_path, monkeypatch) -> None:
     if BLOCK.search(page.read_text("utf-8")):
         monkeypatch.chdir(tmp_path)

@@ -127,7 +127,9 @@ def assert_same_model(one: Any, other: Any, X: Any) -> None:
 
 
 @pytest.mark.parametrize("dense", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["sparse", "dense"])
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name", [n if n in REPRESENTATIVES else pytest.param(n, marks=pytest.mark.slow) for n in MODELS]
+)
 def test_ray_and_threads_give_the_same_model_bit_for_bit(engine, name, dense) -> None:
     tax, X, labels = problem(name)
     X = X.toarray() if dense else X

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 BATCHES = 4
-N_CASES = int(os.environ.get("LINNAEUS_FUZZ_CASES", "300"))
+N_CASES = int(os.environ.get("LINNAEUS_FUZZ_CASES", "200"))
 ROOT = Path(__file__).parents[2]
 
 

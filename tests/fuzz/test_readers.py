@@ -33,7 +33,7 @@ from linnaeus.errors import LinnaeusError
 from tests.fuzz.mutations import cases, mutated
 from tests.test_workbooks import workbook
 
-CASES = 3000  # of documents; files of labels and folders take a third each
+CASES = 2000  # of documents; files of labels and folders take a third each
 TOPICS = Taxonomy.from_edges([("Sports", "Football"), ("Sports", "Tennis")], root=None)
 SGML = (
     b'<REUTERS TOPICS="YES" LEWISSPLIT="TRAIN" NEWID="1"><TOPICS><D>wheat</D></TOPICS>'

@@ -117,7 +117,7 @@ def answer(rng: random.Random, folder: Path) -> None:
 
 
 def test_mutated_taxonomies_are_read_or_refused(tmp_path: Path) -> None:
-    for rng in cases("taxonomies", 1500):
+    for rng in cases("taxonomies", 1000):
         answer(rng, tmp_path)
 
 

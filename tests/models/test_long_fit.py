@@ -339,8 +339,8 @@ MEASURED = """
 @pytest.mark.parametrize(
     ("kind", "n_jobs", "limit"),
     [
-        ("sparse", 2, "none"),
         ("sparse", 1, "some"),
+        pytest.param("sparse", 2, "none", marks=pytest.mark.slow),
         pytest.param("sparse", 1, "none", marks=pytest.mark.slow),
         pytest.param("dense", 2, "none", marks=pytest.mark.slow),
     ],

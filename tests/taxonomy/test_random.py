@@ -30,7 +30,7 @@ def test_every_way_to_deal_out_children_is_equally_likely() -> None:
     surjections = [f for f in product(range(3), repeat=5) if len(set(f)) == 3]
     tops = [("R", f"p{i}") for i in range(3)]
     tax = Taxonomy.from_edges(tops + [(f"p{min(i, 2)}", f"c{i}") for i in range(5)])
-    drawn = 6000
+    drawn = 3000
     count = dict.fromkeys(surjections, 0)
     for seed in range(drawn):
         other = random_like(tax, seed)
