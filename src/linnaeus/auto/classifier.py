@@ -54,7 +54,8 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
     taxonomy : Taxonomy or None, default=None
         The taxonomy; None: the labels are a flat one.
     measure : str, default="hierarchical_f1"
-        What is maximised: "hierarchical_f1", "micro_f1", "macro_f1", "example_f1", or "average_precision" for rankings.
+        What is maximised: "hierarchical_f1", "micro_f1", "macro_f1", "example_f1", "average_precision" for rankings, or
+        "precision_at_1" for the first suggestion.
     budget : float, str or None, default=None
         Time for everything, as 90, "10m" or "1h"; None: ten times a fit of a flat model, at least 30 seconds.
     features : transformer or None, default=None
@@ -117,6 +118,8 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         tuned: tuple[str, ...] = TUNED,
         parameters: Mapping[str, object] = MappingProxyType({}),
         decoder: Decoder | str | None = None,
+        spent: float = 0.0,
+        verbose: int = 0,
         say: Callable[[str], None] = lambda message: None,
     ) -> AutoClassifier:
         """Search, then learn from all documents.
@@ -137,8 +140,12 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
             Parameters of models that are fixed, such as ``{"C": 1.0}``; only models that have them are tried.
         decoder : Decoder, "own" or None, default=None
             The decoder of the answers, "own" for the model's own; None: the best cut.
+        spent : float, default=0.0
+            Seconds of the budget that are over, such as those of reading the documents.
+        verbose : int, default=0
+            As the parameter of models: whether the last fit shows its progress.
         say : callable
-            Called with a line for every candidate.
+            Called with a line for every candidate and for the last fit.
 
         Returns
         -------
@@ -158,13 +165,16 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         Y, taxonomy, _ = check_labels(y, self.taxonomy, n_documents(X))
         fixed = _Fixed(FLAT if models is None else models[0], parameters, decoder)
         weights = check_weights(sample_weight, Y.shape[0])
-        found = self._search(X, Y, taxonomy, budget, models, tuned, fixed, weights, say)
+        found = self._search(X, Y, taxonomy, budget, models, tuned, fixed, weights, spent, say)
         self.report_: AutoReport | None = None if found is None else found[0]
-        pipe = self._pipeline(found, fixed)
+        pipe = self._pipeline(found, fixed, verbose)
+        if found is not None:
+            say(f"training {found[0].chosen.candidate} on all {Y.shape[0]:,} documents ...")
         sources = () if found is None else found[0].learned_from.sources
         ready = {"held_out": [source.held for source in sources]} if sources else {}
         self.pipeline_ = pipe.fit(X, y, sample_weight, feature_names=feature_names, **ready)
         if found is not None:
+            say("fitting its probabilities ...")
             self._calibrate(X, y, found[0])
             if getattr(self.pipeline_.estimator, "time_limit_reached_", False):
                 found[0].notes.append(
@@ -183,6 +193,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         tuned: tuple[str, ...],
         fixed: _Fixed,
         weights: FloatArray | None,
+        spent: float,
         say: Callable[[str], None],
     ) -> tuple[AutoReport, Evaluator] | None:
         try:
@@ -201,6 +212,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
                 decoder=fixed.decoder,
                 weights=weights,
                 checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
+                spent=spent,
                 say=say,
             )
         except CheckpointError:
@@ -225,9 +237,9 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         name = hashlib.blake2b(f"{about} {chosen!r}".encode(), digest_size=6).hexdigest()
         return str(Path(self.checkpoint, f"{LAST_FIT_FOLDER}{name}"))
 
-    def _pipeline(self, found: tuple[AutoReport, Evaluator] | None, fixed: _Fixed) -> Pipeline:
+    def _pipeline(self, found: tuple[AutoReport, Evaluator] | None, fixed: _Fixed, verbose: int) -> Pipeline:
         if found is None:
-            own = {"random_state": self.random_state, "n_jobs": self.n_jobs, **fixed.parameters}
+            own = {"random_state": self.random_state, "n_jobs": self.n_jobs, "verbose": verbose, **fixed.parameters}
             model = make_model(Candidate(fixed.model), self.taxonomy, 1.0, **own)
             return Pipeline(model, self.features, decoder=None if fixed.decoder == OWN else fixed.decoder)
         report, evaluator = found
@@ -236,7 +248,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         seconds = report.chosen.seconds * evaluator.n_learn / report.chosen.n_docs
         limit = max(1e-6, _LONGEST_LAST * LAST_FIT * seconds, report.budget - report.seconds)
         folder = self._last_checkpoint(report.chosen.candidate, dict(fixed.parameters))
-        model = evaluator.model(report.chosen.candidate, max_time=limit, checkpoint=folder)
+        model = evaluator.model(report.chosen.candidate, max_time=limit, checkpoint=folder, verbose=verbose)
         model.set_params(taxonomy=self.taxonomy)
         features = evaluator.features(report.chosen.candidate.features)
         return Pipeline(model, features, decoder=evaluator.fitted_cut(report.learned_from))
@@ -248,7 +260,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
             return
         # Steps of few documents have many ties, which cost rankings more than curves of the wrong shape do.
         steps = len(source.held.documents) >= _MANY and len(source.held.nodes) <= _STEPS
-        steps &= report.measure != measures.RANKING
+        steps &= report.measure == measures.cut_measure(report.measure)
         method = "isotonic" if steps else "platt"
         try:
             calibrate(self.pipeline_, X, y, cv=source.held, method=method, coherent=source.way)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 
 from linnaeus.auto import measures
@@ -46,6 +47,7 @@ HELD_OUT, MOST_HELD, MOST_SCORES = 0.25, 4_000, 20_000_000
 FEW, FOLDS = 400, 3  # documents below which all are held out once, in folds
 TOO_FEW = 12  # documents below which nothing is held out
 _OUT_OF_FOLD = 5
+_NEARLY_ONE = 1.1  # mean number of labels
 _USUAL_TOL, _TOL = 1e-3, 1e-2  # gap of most models, and of the same here: equal in quality, in half the time
 _MIXTURE_C = (0.3, 0.03)
 _MANY_NODES = 3_000  # from which curves of single nodes wait for the last round, and are not projected on DAGs
@@ -131,6 +133,7 @@ class Evaluator:
     matrices: dict[tuple[str, int], tuple[Matrix, Matrix]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)  # of the features
     scales: dict[str, float] = field(default_factory=dict)  # mean squared lengths of the vectors
+    curve_seconds: float = 0.0  # of probabilities of all held-out documents, the longest so far
     gamma: float | None = None  # of maps: chosen once, so that curves and C mean the same in the last fit
     _last: tuple[Place, int, TaxonomyClassifier] | None = None  # of a model that can be fitted further
 
@@ -146,6 +149,11 @@ class Evaluator:
     def n_learn(self) -> int:
         """Documents that a candidate can learn from."""
         return min(len(learn) for learn, _ in self.splits)
+
+    @property
+    def nearly_one_label(self) -> bool:
+        """Whether documents have one label each, ancestors not counted, with few exceptions."""
+        return self.taxonomy.frontier(self.Y).nnz <= _NEARLY_ONE * self.Y.shape[0]
 
     @property
     def learnable(self) -> list[str]:
@@ -224,8 +232,8 @@ class Evaluator:
         began = time.perf_counter()
         with single_blas_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            held, way, stopped = self._held_out(candidate, n_docs, max_time)
-            return replace(self._measured(candidate, n_docs, held, way, began), stopped=stopped)
+            held, way, stopped, first = self._held_out(candidate, n_docs, max_time)
+            return replace(self._measured(candidate, n_docs, held, way, began, first), stopped=stopped)
 
     def mix(self, sources: list[Outcome], C: float | None = None) -> Outcome:
         """Measure a mixture of candidates by their held-out scores; nothing is fitted but the weights.
@@ -248,7 +256,8 @@ class Evaluator:
             features = front.pop() if len(front) == 1 else TEXTS if TEXTS in front else PLAIN
             candidate = Candidate(MIXTURE, features, C, sources=tuple(one.candidate for one in sources))
             way = "softmax" if self.one_label else "project"
-            outcome = self._measured(candidate, sources[0].n_docs, held, way, began)
+            first = held.nodes[np.argmax(_dense(held.S), axis=1)]
+            outcome = self._measured(candidate, sources[0].n_docs, held, way, began, first)
         seconds = outcome.seconds + sum(one.seconds for one in sources)
         return replace(outcome, seconds=seconds, sources=tuple(sources))
 
@@ -266,7 +275,8 @@ class Evaluator:
     def _mixture(self, candidate: Candidate, more: Mapping[str, object]) -> Mixture:
         """The unfitted mixture; its sources share the time, and have no checkpoints."""
         limit = more.get("max_time")
-        own = {} if not isinstance(limit, float) else {"max_time": limit / len(candidate.sources)}
+        own = {"verbose": more.get("verbose", 0)}
+        own |= {} if not isinstance(limit, float) else {"max_time": limit / len(candidate.sources)}
         sources: list[tuple[str, TaxonomyClassifier | Pipeline]] = []
         for i, source in enumerate(candidate.sources):
             model: TaxonomyClassifier | Pipeline = self.model(source, **own)
@@ -279,8 +289,12 @@ class Evaluator:
         assert candidate.C is not None
         return Mixture(sources, self.taxonomy, C=candidate.C, random_state=self.seed)
 
-    def _held_out(self, candidate: Candidate, n_docs: int, max_time: float | None) -> tuple[HeldOutScores, str, bool]:
-        parts, own, stopped = [], [], False
+    def _held_out(
+        self, candidate: Candidate, n_docs: int, max_time: float | None
+    ) -> tuple[HeldOutScores, str, bool, IntArray | None]:
+        """Scores of the held-out documents, how they become probabilities, whether the fit was stopped, and the best
+        nodes, where the measure is of these."""
+        parts, own, best, stopped = [], [], [], False
         limit = {} if max_time is None else {"max_time": max(1.0, max_time / len(self.splits))}
         for part, (learn, _) in enumerate(self.splits):
             X, X_held = self.matrix(candidate.features, part)
@@ -291,6 +305,8 @@ class Evaluator:
             S = np.concatenate([np.asarray(block, dtype=np.float32) for block in model.score_blocks(X_held)])
             parts.append((S, model.nodes_))
             own.append(model.answers(X_held))
+            if self.measure == measures.FIRST:
+                best.append(model.top_nodes(X_held, 1)[0][:, 0])
             stopped |= bool(getattr(model, "time_limit_reached_", False))
         nodes = np.unique(np.concatenate([columns for _, columns in parts])).astype(np.int32)
         S = np.full((sum(len(one) for one, _ in parts), len(nodes)), -np.inf, dtype=np.float32)
@@ -304,7 +320,7 @@ class Evaluator:
         closed = nested or bool(model.closed_)
         held = HeldOutScores(S, gold, self.taxonomy, nodes, self.rows, closed, conditional, answers, nested)
         way = coherent_way(model, self.one_label and model.single_label)
-        return held, self._affordable_way(way), stopped
+        return held, self._affordable_way(way), stopped, np.concatenate(best) if best else None
 
     def _begun(self, candidate: Candidate, n_docs: int, **limit: float) -> TaxonomyClassifier:
         """An unfitted model, or the one that was fitted last, where it can be fitted further."""
@@ -322,8 +338,21 @@ class Evaluator:
 
     # -- its value -----------------------------------------------------------------------------------------------------
 
-    def _measured(self, candidate: Candidate, n_docs: int, held: HeldOutScores, way: str, began: float) -> Outcome:
+    def _measured(
+        self,
+        candidate: Candidate,
+        n_docs: int,
+        held: HeldOutScores,
+        way: str,
+        began: float,
+        first: IntArray | None = None,
+    ) -> Outcome:
         assert held.own is not None
+        if self.measure == measures.FIRST:
+            assert first is not None
+            answers = self._first_labels(held, way, first)
+            value = self._weighted(measures.of_answers(measures.FIRST, self.gold, answers, self.taxonomy))
+            return Outcome(candidate, n_docs, value, value, OWN, time.perf_counter() - began, answers, held, None, way)
         own = self.value(held.own)
         if self.measure == measures.RANKING:
             P = self.probabilities(held, way)
@@ -333,8 +362,24 @@ class Evaluator:
         return Outcome(candidate, n_docs, value, own, cut, time.perf_counter() - began, answers, held, None, way)
 
     def value(self, answers: CSR) -> float:
-        """The measure of answers to the held-out documents; hierarchical F1 where it is of rankings."""
-        return self._weighted(measures.of_answers(self.measure, self.gold, answers, self.taxonomy))
+        """The measure of answers to the held-out documents; hierarchical F1 where it does not depend on a cut."""
+        return self._weighted(
+            measures.of_answers(measures.cut_measure(self.measure), self.gold, answers, self.taxonomy)
+        )
+
+    def _first_labels(self, held: HeldOutScores, way: str, best: IntArray) -> CSR:
+        """The first suggestion for every held-out document (n_docs x n_nodes), as the calibrated model ranks labels.
+
+        ``best`` are the nodes of largest score, which are also those of largest probability unless the model learned
+        closed sets, or the labels are such.
+        """
+        if self.closed and not self.one_label:
+            best = self.probabilities(held, way).argmax(axis=1)
+        elif held.nested:
+            best = self.probabilities(held, way, of_labels=True).argmax(axis=1)
+        n_docs = len(self.rows)
+        shape = n_docs, self.taxonomy.n_nodes
+        return cast(CSR, sparse.csr_array((np.ones(n_docs), best, np.arange(n_docs + 1)), shape=shape))
 
     def _weighted(self, function: measures.Weighted) -> float:
         weights = np.ones(len(self.rows)) if self.weights is None else self.weights[self.rows]
@@ -374,15 +419,15 @@ class Evaluator:
         found: dict[str, Decoder] = {}
         whole = not isinstance(held.S, TopScores)
         if whole and (last or len(held.nodes) <= _MANY_NODES):
-            measure = self.measure if self.measure != measures.RANKING else "hierarchical_f1"
-            found["expected"] = ExpectedCut(measure, at_least_one=not some)
+            found["expected"] = ExpectedCut(measures.cut_measure(self.measure), at_least_one=not some)
         found["scut"] = SCut(at_least_one=not some)
         found["instance_cut"] = InstanceCut(target="f1", at_least_one=not some)
         return found
 
     def with_cut(self, outcome: Outcome) -> Outcome:
-        """The outcome with a cut, where the measure is of rankings: that of largest hierarchical F1."""
-        if self.measure != measures.RANKING or outcome.held is None or outcome.held.own is None:
+        """The outcome with a cut, where the measure does not depend on it: that of largest hierarchical F1."""
+        chosen = self.measure == measures.cut_measure(self.measure)
+        if chosen or outcome.held is None or outcome.held.own is None:
             return outcome
         return replace(outcome, cut=self.best_cut(outcome.held, self.value(outcome.held.own), outcome.way)[1])
 
@@ -427,9 +472,13 @@ class Evaluator:
         one, other = np.flatnonzero(first), np.flatnonzero(~first)
         return [(one, other), (other, one)]
 
-    def probabilities(self, held: HeldOutScores, way: str) -> FloatArray:
-        """Probabilities of all nodes (n_docs x n_nodes), of each half by curves fitted on the other half."""
-        S = np.asarray(held.S.dense() if isinstance(held.S, TopScores) else held.S, dtype=np.float32)
+    def probabilities(self, held: HeldOutScores, way: str, *, of_labels: bool = False) -> FloatArray:
+        """Probabilities of all nodes (n_docs x n_nodes), of each half by curves fitted on the other half.
+
+        ``of_labels``: the probabilities that nodes are labels themselves, not one of the nodes below.
+        """
+        began = time.perf_counter()
+        S = np.asarray(_dense(held.S), dtype=np.float32)
         low = float(S[np.isfinite(S)].min(initial=0.0))
         filled = np.where(np.isfinite(S), S, low)
         single = way == "softmax"
@@ -443,12 +492,21 @@ class Evaluator:
                 method="platt",
                 coherent=way,
                 own=held.nested,
-                labels=np.unique(self.taxonomy.frontier(self.Y).indices) if single else None,
+                labels=np.unique(self.taxonomy.frontier(self.Y).indices) if single or of_labels else None,
                 single=single,
                 shares=self.shares,
             )
-            P[np.ix_(here, curves.nodes)] = curves(filled[here], self.taxonomy, held.nodes)
+            if of_labels and curves.labels is not None:
+                Q = curves.label_probabilities(filled[here], self.taxonomy, held.nodes)
+                P[np.ix_(here, curves.labels)] = Q
+            else:
+                P[np.ix_(here, curves.nodes)] = curves(filled[here], self.taxonomy, held.nodes)
+        self.curve_seconds = max(self.curve_seconds, time.perf_counter() - began)
         return P
+
+
+def _dense(S: FloatArray | TopScores) -> FloatArray:
+    return S.dense() if isinstance(S, TopScores) else S
 
 
 def squared_length(X: Matrix) -> float:

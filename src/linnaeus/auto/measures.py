@@ -3,6 +3,8 @@
 hierarchical_f1, micro_f1, macro_f1, example_f1     of the answers, through the best cut
 average_precision                                   area under the precision-recall curve of the calibrated
                                                     probabilities of all nodes, pooled, no cut
+precision_at_1                                      share of documents whose first suggestion (`top`) is one of their
+                                                    labels, no cut
 
 A measure is computed for many weightings of the same documents at once: W (n_weightings x n_docs) holds ones, the
 weights of the documents, or how often a bootstrap sample has drawn each of them.
@@ -20,11 +22,13 @@ from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray
 
 __all__ = [
+    "FIRST",
     "MEASURES",
     "RANKING",
     "RESAMPLES",
     "Weighted",
     "check_measure",
+    "cut_measure",
     "draws",
     "interval",
     "metric_of",
@@ -37,32 +41,41 @@ Weighted = Callable[[FloatArray], FloatArray]  # from W (n_weightings x n_docs) 
 
 RANKING = "average_precision"
 _OF_ANSWERS = ("hierarchical_f1", "micro_f1", "macro_f1", "example_f1")
-MEASURES = (*_OF_ANSWERS, RANKING)
+FIRST = "precision_at_1"
+MEASURES = (*_OF_ANSWERS, RANKING, FIRST)
+_ALIASES = {"au_prc": RANKING, "p@1": FIRST, "p_at_1": FIRST, "precision@1": FIRST, "accuracy": FIRST}
 RESAMPLES = 200
 _PAIRS = 40_000_000  # of documents and nodes that all resamples of a ranking may go through
 _BY_CHANCE = 0.05  # share of bootstrap samples in which a choice that is not by chance may lose
 
 
 def check_measure(measure: str) -> str:
-    """The name of a measure, with spaces or underscores.
+    """The name of a measure, with spaces or underscores; "accuracy" and "p@1" are `FIRST`.
 
     Examples
     --------
     >>> check_measure("average precision")
     'average_precision'
+    >>> check_measure("P@1")
+    'precision_at_1'
     """
     name = str(measure).strip().lower().replace(" ", "_").replace("-", "_")
-    name = {"au_prc": RANKING}.get(name, name)
+    name = _ALIASES.get(name, name)
     if name not in MEASURES:
         raise ParameterError(f"measure={measure!r} is not one of {', '.join(MEASURES)}{nearest(name, MEASURES)}")
     return name
 
 
+def cut_measure(measure: str) -> str:
+    """The measure that cuts are chosen by: hierarchical F1 where the measure does not depend on a cut."""
+    return measure if measure in _OF_ANSWERS else "hierarchical_f1"
+
+
 def metric_of(measure: str) -> Metric:
-    """The metric that cuts are fitted by; hierarchical F1 for a measure of rankings."""
+    """The metric that cuts are fitted by, see `cut_measure`."""
     from linnaeus import metrics
 
-    metric: Metric = getattr(metrics, measure if measure in _OF_ANSWERS else "hierarchical_f1")
+    metric: Metric = getattr(metrics, cut_measure(measure))
     return metric
 
 
@@ -72,9 +85,9 @@ def of_answers(measure: str, gold: CSR, answers: CSR, taxonomy: Taxonomy) -> Wei
     Parameters
     ----------
     measure : str
-        One of `MEASURES`; hierarchical F1 for a measure of rankings.
+        One of `MEASURES` except `RANKING`.
     gold, answers : CSR
-        Labels and answers, n_docs x n_nodes.
+        Labels and answers, n_docs x n_nodes; the answers of `FIRST` are the first suggestions.
     taxonomy : Taxonomy
         The taxonomy.
 
@@ -90,7 +103,7 @@ def of_answers(measure: str, gold: CSR, answers: CSR, taxonomy: Taxonomy) -> Wei
     >>> of_answers("micro_f1", gold, answers, tax)(np.array([[1.0, 1.0], [1.0, 0.0]])).round(3).tolist()
     [0.8, 1.0]
     """
-    if measure not in ("micro_f1", "macro_f1", "example_f1"):
+    if measure == "hierarchical_f1":
         gold, answers = (taxonomy.close(Y, keep_root=False) for Y in (gold, answers))
     both = gold.multiply(answers).tocsr()
     if measure == "macro_f1":
@@ -103,8 +116,8 @@ def of_answers(measure: str, gold: CSR, answers: CSR, taxonomy: Taxonomy) -> Wei
 
         return macro
     hits, trues, saids = (np.asarray(Y.sum(axis=1), dtype=np.float64).ravel() for Y in (both, gold, answers))
-    if measure == "example_f1":
-        of_each = _f1(hits, trues, saids, 1.0)
+    if measure in ("example_f1", FIRST):
+        of_each = _f1(hits, trues, saids, 1.0) if measure == "example_f1" else (hits > 0).astype(np.float64)
         return lambda W: np.asarray(W @ of_each / np.maximum(W.sum(axis=1), 1e-300))
     return lambda W: _f1(W @ hits, W @ trues, W @ saids, 1.0)
 

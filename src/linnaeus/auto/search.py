@@ -66,6 +66,7 @@ _KEPT = 3  # one of this many candidates is kept for the next round
 _SMALLEST = 400  # documents of a round, at least
 _GROWTH = 3  # times as many documents in the next round
 _POWER = 1.1  # seconds grow with this power of the documents: the fit does, measuring hardly
+_CURVES, _CUTS = 7.0, 3.0  # times the probabilities of held-out documents that the last ones take, and a last cut
 LAST_FIT = 1.4  # times the fit of a candidate that the one on all documents takes
 _PILOT, _PILOT_FROM = 8, 400  # a model that cannot be stopped first learns from an eighth of more documents than this
 _CLEAR = 0.005  # below the best: a direction of C is left at once
@@ -94,7 +95,7 @@ class Search:
     n_skipped: int = 0
     share: float = 1.0  # of the budget that the present round may use up
     began: float = field(default_factory=lambda: time.perf_counter())
-    earlier: float = 0.0  # seconds of what was kept from an earlier run
+    earlier: float = 0.0  # seconds of what was kept from an earlier run, and of what was done before the search
 
     # -- single evaluations --------------------------------------------------------------------------------------------
 
@@ -196,15 +197,30 @@ class Search:
 
     @property
     def left(self) -> float:
-        """Seconds of the budget that are left for the search, without those for mixtures and the last fit."""
+        """Seconds of the budget that are left for the search.
+
+        Those for mixtures, the last fit, and its cut and probabilities are kept back.
+        """
         if self.budget is None:
             return float("inf")
         last = self._last_fit()
-        reserved = LAST_FIT * last
-        if _FOLD_FITS * last <= _FOR_FOLDS * self.budget:  # else there will be no time for either
-            reserved += _FOLD_FITS * last if self.evaluator.foldable else 0.0
+        reserved = LAST_FIT * last + self._after()
+        if self._folds_fit(last):  # else there will be no time for either
+            reserved += _FOLD_FITS * last + self._after(folds=True) - self._after() if self.evaluator.foldable else 0.0
             reserved += _FOR_MIXING * self.budget if len(self.models) > 1 else 0.0
         return self.budget - self.spent - reserved
+
+    def _folds_fit(self, last: float) -> bool:
+        """Whether holding out every document once, in folds, takes a small part of the budget."""
+        assert self.budget is not None
+        more = self._after(folds=True) - self._after()
+        return _FOLD_FITS * last + more <= _FOR_FOLDS * self.budget
+
+    def _after(self, *, folds: bool = False) -> float:
+        """Seconds of the cut and the probabilities after the last fit; ``folds``: from scores of all documents."""
+        one = self.evaluator
+        times = _CURVES + (0.0 if measures.cut_measure(one.measure) == one.measure else _CUTS)
+        return times * one.curve_seconds * (one.Y.shape[0] / max(1, len(one.rows)) if folds else 1.0)
 
     def _last_fit(self) -> float:
         """Seconds of the last fit of the best so far, whether or not there is still time for it: it is not given up."""
@@ -222,7 +238,7 @@ class Search:
         """Whether a fit on all documents fits into the budget; that of the first of all has to."""
         if self.budget is None or outcome is self.tried[0]:
             return True
-        return self.spent + LAST_FIT * self._fit_seconds(outcome) <= _OVER * self.budget
+        return self.spent + LAST_FIT * self._fit_seconds(outcome) + self._after() <= _OVER * self.budget
 
     def _affordable(self, candidate: Candidate, n_docs: int) -> bool:
         seconds = self._forecast(candidate, n_docs)
@@ -412,7 +428,8 @@ class Search:
         """Whether the last fits of all sources fit into the budget, and those whose scores are not kept."""
         assert self.budget is not None
         again = sum(one.seconds for one in sources if one.held is None)
-        return self.spent + again + LAST_FIT * sum(self._fit_seconds(one) for one in sources) < self.budget
+        last = LAST_FIT * sum(self._fit_seconds(one) for one in sources)
+        return self.spent + again + last + self._after() < self.budget
 
     def _with_scores(self, outcome: Outcome) -> Outcome:
         """The outcome with its held-out scores, fitted again where they come from an earlier run."""
@@ -429,6 +446,11 @@ class Search:
         others = [one for one in self._ranked() if (one.candidate.model, one.candidate.features) != kind]
         interval = measures.interval(evaluator.resampled(chosen))
         notes = list(self.notes)
+        if chosen.candidate.learn == "closed" and evaluator.nearly_one_label:
+            notes.append(
+                "Nearly every document has one label, and closed sets are learned: where the first suggestion counts, "
+                "choose by precision_at_1."
+            )
         if len(evaluator.splits) > 1:
             notes.append(f"There are few documents: every one was held out once, in {len(evaluator.splits)} folds.")
         return AutoReport(
@@ -451,10 +473,11 @@ class Search:
         parts = chosen.sources or (chosen,)
         seconds = sum(self._fit_seconds(one) for one in parts)
         assert self.budget is not None
-        if not self.evaluator.foldable or self.spent + (_FOLD_FITS + LAST_FIT) * seconds > self.budget:
+        last = LAST_FIT * seconds + self._after(folds=True)
+        if not self.evaluator.foldable or self.spent + _FOLD_FITS * seconds + last > self.budget:
             return None
         folds = self.evaluator.out_of_fold()
-        limit = (self.budget - self.spent - LAST_FIT * seconds) / len(parts)
+        limit = (self.budget - self.spent - last) / len(parts)
         outcomes = [folds.run(one.candidate, folds.Y.shape[0], max_time=limit) for one in parts]
         refined = folds.with_cut(folds.mix(outcomes, chosen.candidate.C) if chosen.sources else outcomes[0])
         self.say(f"{chosen.candidate}, all documents in {len(folds.splits)} folds: {refined.value:.4f}")
@@ -507,6 +530,7 @@ def search(
     decoder: Decoder | str | None = None,
     weights: FloatArray | None = None,
     checkpoint: str | Path | None = None,
+    spent: float = 0.0,
     say: Callable[[str], None] = lambda message: None,
 ) -> tuple[AutoReport, Evaluator] | None:
     """Search, and what was found; None where there are too few documents to hold any out.
@@ -541,6 +565,8 @@ def search(
         Weights of the documents, in fits and in the measure.
     checkpoint : path or None, default=None
         Folder for what was measured; the same search continues from there.
+    spent : float, default=0.0
+        Seconds of the budget that are over, such as those of reading; at most half of a budget that is given.
     say : callable
         Called with a line for every candidate.
 
@@ -573,7 +599,8 @@ def search(
     if checkpoint is not None:
         about = (measure, seed, models, tuned, dict(parameters), decoder, None if weights is None else weights.tolist())
         kept = Kept.read(Path(checkpoint), fingerprint(documents, Y, taxonomy, features, *about))
-    run = Search(evaluator, budget, say, list(models), tuned, kept, began=began)
+    earlier = spent if budget is None else min(spent, budget / 2)
+    run = Search(evaluator, budget, say, list(models), tuned, kept, began=began, earlier=earlier)
     run.run()
     return run.report(), evaluator
 

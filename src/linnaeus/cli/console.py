@@ -6,6 +6,7 @@ import io
 import json
 import shutil
 import sys
+import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,7 +20,20 @@ if TYPE_CHECKING:
 
     from linnaeus.data import Dataset
 
-__all__ = ["JsonOption", "in_words", "note", "note_columns", "print_json", "print_table", "progress", "show", "waiting"]
+__all__ = [
+    "STARTED",
+    "JsonOption",
+    "in_words",
+    "note",
+    "note_columns",
+    "print_json",
+    "print_table",
+    "progress",
+    "show",
+    "waiting",
+]
+
+STARTED = time.perf_counter()  # when the command was started, nearly
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 

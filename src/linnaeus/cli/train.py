@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from linnaeus.cli import options, training
-from linnaeus.cli.console import JsonOption, note, note_columns, print_json, print_table
+from linnaeus.cli.console import STARTED, JsonOption, note, note_columns, print_json, print_table
 from linnaeus.errors import DataError, ParameterError, check_choice
 
 if TYPE_CHECKING:
@@ -77,8 +77,8 @@ class ModelOptions(options.Group):
         str | None,
         _model(
             "--measure",
-            help="What the choice maximises: hierarchical_f1 (default), micro_f1, macro_f1, example_f1, or "
-            "average_precision for rankings.",
+            help="What the choice maximises: hierarchical_f1 (default), micro_f1, macro_f1, example_f1, "
+            "average_precision for rankings, or precision_at_1 for the first suggestion.",
         ),
     ] = None
     C: Annotated[float | None, _model("--C", help="Weight of the loss (default: chosen).")] = None
@@ -457,6 +457,8 @@ def _search(
             tuned=wanted.tuned,
             parameters=wanted.parameters,
             decoder=wanted.decoder,
+            spent=time.perf_counter() - STARTED,
+            verbose=0 if quiet else 1,
             say=(lambda line: None) if quiet else note,
         )
     for message in dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, UserWarning)):

@@ -1,0 +1,62 @@
+"""What a search keeps back of its budget, so that the whole command ends with it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from linnaeus import Taxonomy
+from linnaeus.auto import AutoClassifier
+from linnaeus.auto.candidates import first_candidate
+from linnaeus.auto.evaluate import Evaluator, splits_of
+from linnaeus.auto.search import Search
+
+TAX = Taxonomy.from_paths([["A", "AA"], ["A", "AB"], ["B", "BA"]])
+
+
+def documents(n: int) -> tuple[np.ndarray, list[list[str]]]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 3))
+    order = np.argsort(-(X + 0.5 * rng.normal(size=X.shape)), axis=1)
+    return X, [[("AA", "AB", "BA")[j] for j in row[: 1 + i % 2]] for i, row in enumerate(order)]
+
+
+def begun(measure: str, budget: float) -> Search:
+    X, y = documents(420)
+    Y = TAX.indicator(y)
+    evaluator = Evaluator(X, Y, TAX, {"as they are": None}, splits_of(Y, 0), measure, 0)
+    search = Search(evaluator, budget, lambda line: None, ["OneVsRestSVM"])
+    search.measure(first_candidate("OneVsRestSVM"), evaluator.n_learn, must=True)
+    return search
+
+
+@pytest.mark.parametrize(("measure", "times"), [("hierarchical_f1", 7), ("average_precision", 10)])
+def test_time_for_the_last_cut_and_probabilities_is_kept_back(measure: str, times: float) -> None:
+    search = begun(measure, 1000.0)
+    search.evaluator.curve_seconds = 40.0
+    assert search.left < 1000.0 - times * 40.0 < search.left + search.spent + 2.0 * search._last_fit() + 1.0
+
+
+def test_documents_are_not_held_out_in_folds_where_their_probabilities_take_too_long() -> None:
+    search = begun("average_precision", 1000.0)
+    assert search._folds_fit(search._last_fit())
+    search.evaluator.curve_seconds = 20.0  # 200 seconds after the last fit, or 800 with four times the documents
+    assert not search._folds_fit(search._last_fit())
+    assert search._refined(search.tried[0]) is not None
+    search.earlier = 300.0
+    assert search._refined(search.tried[0]) is None
+
+
+def test_seconds_before_the_search_count_and_its_last_fit_is_announced() -> None:
+    X, y = documents(90)
+    lines: list[str] = []
+    auto = AutoClassifier(TAX, budget=1e4).fit(X, y, models=["OneVsRestSVM"], tuned=(), spent=500.0, say=lines.append)
+    assert auto.report_.seconds > 500.0
+    assert any(line.startswith("training OneVsRestSVM") and "all 90 documents" in line for line in lines)
+    assert lines[-1] == "fitting its probabilities ..."
+
+
+def test_at_most_half_of_a_given_budget_is_over_before_the_search() -> None:
+    X, y = documents(90)
+    auto = AutoClassifier(TAX, budget=100).fit(X, y, models=["OneVsRestSVM"], tuned=(), spent=500.0)
+    assert 50.0 <= auto.report_.seconds < 90.0
