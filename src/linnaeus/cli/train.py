@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from linnaeus.cli import options, training
+from linnaeus.cli import mixing, options, training
 from linnaeus.cli.console import STARTED, JsonOption, note, note_columns, print_json, print_table
 from linnaeus.errors import DataError, ParameterError, check_choice
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from linnaeus.auto import AutoReport
     from linnaeus.data import Dataset
     from linnaeus.decoding import Decoder
+    from linnaeus.models.base import TaxonomyClassifier
     from linnaeus.pipeline import Pipeline, Transformer
     from linnaeus.taxonomy import Taxonomy
 
@@ -85,6 +86,14 @@ class ModelOptions(options.Group):
     set: Annotated[
         list[str] | None, _model("--set", help="Further parameter, as tol=0.01; see `linnaeus models NAME`.")
     ] = None
+    sources: Annotated[
+        str | None,
+        _model(
+            "--sources",
+            help="Models of a mixture (--model Mixture), as RRSVM,LexicalModel or NAME=MODEL,...; default: OneVsRestSVM,"
+            "RRLogistic. --set RRSVM__C=2 is a parameter of one of them. Each is trained six times.",
+        ),
+    ] = None
     answer: Annotated[
         str | None,
         _model(
@@ -113,11 +122,31 @@ class ModelOptions(options.Group):
         """Whether the budget is 0, so that nothing is chosen."""
         return self.budget is not None and self.budget.strip() in ("0", "0s", "0.0")
 
+    @property
+    def is_mixture(self) -> bool:
+        """Whether several models are trained as one."""
+        return self.name.lower() == mixing.MIXTURE.lower() or (self.is_auto and self.sources is not None)
+
+    def _mixture(self) -> ModelOptions:
+        """The options of a mixture; a search and ``--answer`` are refused."""
+        for option, value in (("--budget", None if self.is_untuned else self.budget), ("--measure", self.measure)):
+            if value is not None:
+                raise ParameterError(f"{option}: a mixture is trained as given; nothing is searched for.")
+        if self.answer == "all":
+            raise ParameterError("--answer all with --model Mixture; give it to a source, as --set RRSVM__answer=all.")
+        given = replace(self, name=mixing.MIXTURE, answer=None)
+        mixing.check_sources(mixing.sources_of(self.sources), given.settings())
+        return given
+
     def resolved(self) -> ModelOptions:
-        """The same options with the model that ``--answer all`` trains where none is named."""
+        """The same options with the model that ``--answer all`` or ``--sources`` trains where none is named."""
         from linnaeus.registry import find_model
 
         check_choice("--answer", self.answer or "seen", ("seen", "all"))
+        if self.is_mixture:
+            return self._mixture()
+        if self.sources is not None:
+            raise ParameterError(f"--sources with --model {self.name}; expected --model Mixture.")
         if self.answer != "all":
             return replace(self, answer=None)
         name = _ANSWERS_ALL[0] if self.is_auto else find_model(self.name)
@@ -505,7 +534,7 @@ def train(
 
     after.check()
     chosen = chosen.resolved()
-    wanted = None if chosen.answer == "all" else _plan(chosen, run)
+    wanted = None if chosen.answer == "all" or chosen.is_mixture else _plan(chosen, run)
     name = _FLAT if chosen.is_auto else chosen.name
     decoder = None if chosen.decoder == _OWN else options.parse_decoder(chosen.decoder)
     least, terms = training.check_prune(after.prune), words.parameters()
@@ -522,8 +551,8 @@ def train(
     if after.test_size:
         documents, y, held_out, gold = training.hold_out(documents, y, after.test_size, run.seed)
     analysing = {"analyzer": terms["analyzer"]} if "analyzer" in terms else {}
-    made = None
-    if wanted is None:
+    made: TaxonomyClassifier | None = None
+    if wanted is None and not chosen.is_mixture:
         made = training.make_model(name, chosen.settings(), taxonomy=tax, **parameters, **analysing)
     as_read = made is not None and made.takes_documents
     if as_read:
@@ -532,6 +561,13 @@ def train(
         training.check_texts(documents, useless)
     used = {"n_jobs": run.n_jobs, "random_state": run.seed} if made is None else made.get_params()
     vectors = None if as_read else features.make(documents, reading, tax, terms, used)
+    if chosen.is_mixture:
+        sources = mixing.sources_of(chosen.sources)
+        if mixing.takes_documents(sources):
+            training.check_texts(documents, [])
+        made, vectors = mixing.make_mixture(
+            sources, chosen.settings(), vectors, taxonomy=tax, **parameters, **analysing
+        )
     start, report = time.perf_counter(), None
     training.note_parts(documents, reading.split)
     if not as_json:
@@ -614,7 +650,8 @@ def _train_without_documents(
     from linnaeus.pipeline import Pipeline
 
     able = ", ".join(registry.DOCUMENT_MODELS)
-    if chosen.is_auto or registry.find_model(chosen.name) not in registry.DOCUMENT_MODELS:
+    other = chosen.is_auto or chosen.is_mixture or registry.find_model(chosen.name) not in registry.DOCUMENT_MODELS
+    if other:
         raise ParameterError(f"--data is missing: without documents only {able} can be made (--model {able}).")
     tax = taxonomy.read_if_given()
     if tax is None:

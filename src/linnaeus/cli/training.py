@@ -351,7 +351,7 @@ def limits(name: str, **given: str | None) -> dict[str, str]:
     from linnaeus.engine import parse_bytes, parse_seconds
 
     chosen = {key: value for key, value in given.items() if value is not None}
-    name = registry.find_model(name)
+    name = name if name in registry.STORABLE else registry.find_model(name)
     missing = sorted(set(chosen) - set(inspect.signature(registry.resolve(name)).parameters))
     if missing:
         raise ParameterError(f"--{missing[0].replace('_', '-')}: {name} trains without such a limit.")

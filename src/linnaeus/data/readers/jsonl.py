@@ -68,14 +68,15 @@ def _collect(
     ids: list[str] = []
     split: list[str] = []
     lines: list[int] = []
+    separator, taxonomy = options.label_separator, options.taxonomy
     for number, record in records:
         where = place(source.name, number)
         for name, column in columns.items():
             column.append(_text(record.get(name), name, where))
-        found = (
-            label_names(record.get(k), part, options.label_separator, where, options.taxonomy) for k in chosen.labels
-        )
-        labels.append(list(chain.from_iterable(found)))
+        found: list[str] = []
+        for key in chosen.labels:
+            found += label_names(record.get(key), part, separator, where, taxonomy)
+        labels.append(found)
         ids.append(_name(record.get(chosen.id)) if chosen.id else "")
         split.append(_name(record.get(chosen.split)) if chosen.split else "")
         lines.append(number)

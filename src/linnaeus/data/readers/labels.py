@@ -191,7 +191,8 @@ def label_names(
     if isinstance(value, str):
         return split_cell(value, separator) if separator else split_known(value, known)
     entries = value if isinstance(value, list) else [value]
-    return list(dict.fromkeys(_entry_name(entry, part, where) for entry in entries))
+    names = [entry if isinstance(entry, str) else _entry_name(entry, part, where) for entry in entries]
+    return names if len(names) < 2 else list(dict.fromkeys(names))
 
 
 def _entry_name(entry: JSON, part: str | None, where: str) -> str:

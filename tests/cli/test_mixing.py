@@ -1,0 +1,77 @@
+"""`linnaeus train --model Mixture`: sources on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    texts = [
+        ("a heart attack in winter", "mi"),
+        ("myocardial infarction and its care", "mi"),
+        ("lungs and breath", "lung"),
+        ("healthy lungs in old age", "lung"),
+        ("the heart", "heart"),
+        ("diseases of the heart", "heart"),
+    ]
+    lines = [json.dumps({"text": text, "labels": [label]}) for text, label in texts * 4]
+    (tmp_path / "docs.jsonl").write_text("\n".join(lines) + "\n")
+    (tmp_path / "new.jsonl").write_text(json.dumps({"text": "wheezing at night"}) + "\n")
+    rows = [
+        "heart,,Heart diseases,",
+        "mi,heart,Myocardial infarction,Heart attack",
+        "lung,,Lungs,",
+        "asthma,lung,Asthma,Wheezing",
+    ]
+    (tmp_path / "tax.csv").write_text("\n".join(["id,parent,label,altLabel", *rows]) + "\n")
+    return tmp_path
+
+
+def _train(linnaeus, files: Path, *more: str):
+    given = ("--data", files / "docs.jsonl", "--taxonomy", files / "tax.csv", "--output", files / "model")
+    return linnaeus("train", *given, "--test-size", 0, *more)
+
+
+def test_a_mixture_of_named_sources_answers_nodes_without_documents_and_explains_itself(linnaeus, files) -> None:
+    mixed = "--sources", "flat=OneVsRestSVM,LexicalModel", "--set", "flat__C=2", "--set", "cv=2", "--json"
+    trained = json.loads(_train(linnaeus, files, *mixed).out)
+    assert trained["model"] == "Mixture" and trained["nodes_answered"] == 4
+    record = json.loads(linnaeus("predict", files / "model", files / "new.jsonl", "--top", 1).out)
+    assert record["labels"][0]["label"] == "asthma"
+    assert (
+        "'wheezing' = alternative label of Asthma"
+        in linnaeus("explain", files / "model", "--document", "wheezing at night").out
+    )
+
+
+def test_the_usual_sources_share_the_features(linnaeus, files) -> None:
+    _train(linnaeus, files, "--model", "mixture", "--set", "RRLogistic__C=2", "--set", "cv=2")
+    from linnaeus import store
+
+    model = store.load(files / "model")
+    assert model.model_.mixture_.names == ["OneVsRestSVM", "RRLogistic"] and model.features_ is not None
+    assert model.model_.sources_[1].C == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--sources", "RRSVM"], "a mixture has at least two sources"),
+        (["--sources", "RRSVM,Lexicl"], "did you mean 'LexicalModel'?"),
+        (["--sources", "RRSVM,RRSVM"], "--sources has 'RRSVM' twice"),
+        (["--model", "RRSVM", "--sources", "RRSVM,LexicalModel"], "expected --model Mixture"),
+        (["--sources", "RRSVM,LexicalModel", "--set", "SVM__C=1"], "'SVM' is not a source"),
+        (["--sources", "RRSVM,LexicalModel", "--set", "RRSVM__D=1"], "RRSVM has the parameters"),
+        (["--sources", "RRSVM,LexicalModel", "--budget", "3m"], "--budget: a mixture is trained as given"),
+        (["--sources", "RRSVM,LexicalModel", "--max-time", "3m"], "--max-time: Mixture trains without"),
+        (["--model", "Mixture", "--answer", "all"], "give it to a source"),
+        (["--model", "Mixture", "--set", "RRLogistic__answer=all"], "add the source LexicalModel"),
+    ],
+)
+def test_what_a_mixture_cannot_take_is_refused(linnaeus, files, given, message) -> None:
+    done = _train(linnaeus, files, *given)
+    assert done.code != 0 and message in " ".join(done.err.split())
