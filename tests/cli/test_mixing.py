@@ -75,3 +75,18 @@ def test_the_usual_sources_share_the_features(linnaeus, files) -> None:
 def test_what_a_mixture_cannot_take_is_refused(linnaeus, files, given, message) -> None:
     done = _train(linnaeus, files, *given)
     assert done.code != 0 and message in " ".join(done.err.split())
+
+
+def test_rules_that_leave_nothing_name_the_document_and_the_labels_of_nodes(linnaeus, files) -> None:
+    assert _train(linnaeus, files, "--model", "OneVsRestSVM").code == 0
+    done = linnaeus("predict", files / "model", files / "new.jsonl", "--only-under", "asthma")
+    assert done.code != 0
+    assert "No label set of document '1' obeys --only-under asthma (asthma is Asthma): the rules" in done.err
+
+
+def test_a_file_without_a_text_column_is_told_what_the_model_was_trained_on(linnaeus, files) -> None:
+    assert _train(linnaeus, files, "--model", "OneVsRestSVM").code == 0
+    (files / "other.csv").write_text("id,inhalt\n1,wheezing at night\n")
+    done = linnaeus("predict", files / "model", files / "other.csv")
+    assert done.code != 0
+    assert "(the model was trained on the text 'text')" in done.err

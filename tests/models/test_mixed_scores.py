@@ -255,3 +255,26 @@ def test_errors_name_the_source() -> None:
         SourceScores.of_labels(LabelFile("predicted.tsv", [["C"]], [4], scores=[[0.1]]), tax)
     with pytest.raises(LinnaeusError, match="labels without scores"):
         SourceScores.of_labels(LabelFile("predicted.tsv", [["A"]], [4]), tax)
+
+
+def test_rare_labels_of_many_nodes_are_ranked_as_the_sources_rank_them(monkeypatch) -> None:
+    rng = np.random.default_rng(0)
+    tax = Taxonomy.flat(f"n{i:03}" for i in range(300))
+    truth = np.zeros((300, 300), bool)
+    np.put_along_axis(truth, rng.integers(0, 300, (300, 3)) ** 2 // 300, True, axis=1)
+    nodes = np.arange(300)
+
+    def scored(noise: float) -> SourceScores:
+        noticed = truth & (rng.random(truth.shape) < 0.4)  # most labels look like the other nodes
+        return SourceScores(noticed + noise * rng.normal(size=truth.shape), nodes)
+
+    def recall(S: np.ndarray) -> float:
+        best = np.argsort(-S, axis=1)[:, :5]
+        return float(np.take_along_axis(truth, best, axis=1).sum() / truth.sum())
+
+    sources, new = ({"a": scored(0.2), "b": scored(0.3)} for _ in range(2))
+    monkeypatch.setattr(mixed_scores, "_PAIRS", 300 * 2 * 12)
+    mixture = fit_mixture(sources, truth.astype(np.int8), tax, learn="given")
+    mixed = recall(mixture(new, tax))
+    alone = [recall(np.asarray(source.S)[:, mixture.nodes]) for source in new.values()]
+    assert mixed > max(alone)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from linnaeus import Taxonomy
 from linnaeus.errors import ParameterError, TaxonomyError
-from linnaeus.taxonomy.search import _edit_similarity, fold
+from linnaeus.taxonomy.search import _edit_similarity, _largest, fold
 from linnaeus.taxonomy.texts import Texts
 
 ENTRIES = [
@@ -106,3 +107,9 @@ def test_edit_similarity_is_that_of_the_textbook() -> None:
 
 def test_folding_keeps_letters_of_other_scripts() -> None:
     assert fold("Чай / 茶 (tea)") == fold("чаи 茶 TEA")
+
+
+@pytest.mark.parametrize("k", [1, 5, 40, 60])
+def test_the_largest_values_are_those_of_a_stable_sort(k: int) -> None:
+    values = np.random.default_rng(0).integers(0, 9, 50) / 8
+    np.testing.assert_array_equal(_largest(values, k), np.argsort(-values, kind="stable")[:k])

@@ -155,7 +155,7 @@ class Answering:
         if self.promise is not None:
             yield from self._promised(X, names, known, self.promise)
             return
-        sets = self._sets(X, rules)
+        sets = self._sets(X, rules, names)
         for i, row in enumerate(self._ranked(X, self.top, rules) if self.top else self._assigned(X, sets)):
             unknown = not known[i]
             self.n_unknown += unknown
@@ -187,12 +187,12 @@ class Answering:
 
     # -- sets ----------------------------------------------------------------------------------------------------------
 
-    def _sets(self, X: Matrix, rules: dict[str, object]) -> RankedSets | None:
+    def _sets(self, X: Matrix, rules: dict[str, object], names: list[str]) -> RankedSets | None:
         """Ranked label sets, where they are requested."""
         if self.top or (not rules and self.n_best is None):
             return None
         found = self.inner.ranked_sets(X, self.n_best or 1, rules=rules or None, decoder=self.decoder)
-        check_feasible(found, rules)
+        check_feasible(found, rules, self.taxonomy, names)
         return found
 
     def _scored_sets(self, sets: RankedSets, i: int) -> list[ScoredSet]:

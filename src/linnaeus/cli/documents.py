@@ -84,9 +84,15 @@ def _read_like(model: SavedModel, path: str, reading: Reading, *, labelled: bool
     about = _about(model)
     text = list(features.weights_) if hasattr(features, "weights_") else about.get("text")
     labels = [str(name) for name in about.get("labels", ())]
-    return reading.read(
-        [path], model.taxonomy_, usual_text=text, usual_labels=labels, usual_id=about.get("id"), labelled=labelled
-    )
+    try:
+        return reading.read(
+            [path], model.taxonomy_, usual_text=text, usual_labels=labels, usual_id=about.get("id"), labelled=labelled
+        )
+    except DataError as error:
+        if not text or not any(f"has no text {what}" in str(error) for what in ("column", "field")):
+            raise
+        columns = ", ".join(map(repr, text))
+        raise DataError(f"{error} (the model was trained on the text {columns})") from error
 
 
 def _by_name(model: SavedModel, data: Dataset) -> Dataset:

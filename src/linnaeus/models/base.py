@@ -418,7 +418,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         if risk is not None:
             return self.decisions(X, risk, risk_of=risk_of, confidence=confidence, rules=rules).Y
         found = self.ranked_sets(X, rules=rules, decoder=decoder)
-        check_feasible(found, rules)
+        check_feasible(found, rules, self.taxonomy_)
         return found.best
 
     def decisions(

@@ -514,7 +514,7 @@ class _Pairs(NamedTuple):
 
 
 def _pairs(given: list[SourceScores], Y: CSR, taxonomy: Taxonomy, nodes: IntArray, single: bool, lifts: bool) -> _Pairs:
-    """All pairs for which a source has a score; of many, the best of every source and those that are true."""
+    """All pairs for which a source has a score; of many, the best of every source."""
     n_docs, n_nodes = Y.shape[0], len(nodes)
     most = max(_FEWEST, _PAIRS // (n_docs * len(given)))
     parts = []
@@ -523,7 +523,9 @@ def _pairs(given: list[SourceScores], Y: CSR, taxonomy: Taxonomy, nodes: IntArra
         truth = Y[rows][:, nodes].toarray() > 0
         known = np.logical_or.reduce([np.isfinite(F) for F in scores])
         if n_docs * n_nodes > _PAIRS and most < n_nodes:
-            chosen = truth.copy()
+            # Label sets are chosen by scores alone: labels with low scores would stay without the other nodes that have
+            # such scores, and low scores would look likely. The soft-max needs the label.
+            chosen = truth.copy() if single else np.zeros_like(truth)
             for F in scores:
                 np.put_along_axis(chosen, best_columns(np.ascontiguousarray(F), most), True, axis=1)
             known &= chosen
@@ -580,6 +582,9 @@ def _node_curves(F: FloatArray, pairs: _Pairs, depth: IntArray, shares: FloatArr
         slope[depth == d] = _slope(f[level == d], y[level == d])
     n_docs = np.bincount(column, minlength=m)
     slope[n_docs == 0] = 0.0
+    shares = np.where(
+        n_docs > 0, (np.bincount(column, y, m) + 0.5) / (n_docs + 1.0), shares
+    )  # of the pairs that are used
     f, wanted = slope[column] * f, logit(shares)
     offset = wanted - np.bincount(column, f, m) / np.maximum(n_docs, 1)
     for _ in range(_SHARE_STEPS):

@@ -8,7 +8,7 @@ other scores than its own ``_scores`` overrides ``_label_scores`` and ``_set_wei
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
@@ -117,17 +117,30 @@ def known_ends(rules: BoundRules, nodes: IntArray) -> BoundRules:
     return replace(rules, may_stop=rules.may_stop & known)
 
 
-def check_feasible(found: RankedSets, rules: Rules | Mapping[str, object] | None) -> None:
-    """Refuse rules that no label set obeys."""
+def check_feasible(
+    found: RankedSets, rules: Rules | Mapping[str, object] | None, taxonomy: Taxonomy, ids: Sequence[str] | None = None
+) -> None:
+    """Refuse rules that no label set obeys; documents are named by their number, or by ``ids``."""
     if not found.feasible.all():
         wanted, d = Rules.of(rules), int((~found.feasible).argmax())
         if wanted.per_document and wanted.candidates is not None:
             wanted = replace(wanted, candidates=list(wanted.candidates)[d] or None)
         shown = ", ".join(f"{rule.name}={given!r}" for rule in fields(wanted) if (given := getattr(wanted, rule.name)))
+        labels = _display_labels(wanted, taxonomy)
         raise ParameterError(
-            f"No label set of document {d} obeys {shown or 'an empty list of candidates'}: the rules contradict each "
+            f"No label set of document {d if ids is None else repr(ids[d])} obeys "
+            f"{shown or 'an empty list of candidates'}{f' ({labels})' if labels else ''}: the rules contradict each "
             "other, or no node that the model can answer is left."
         )
+
+
+def _display_labels(rules: Rules, taxonomy: Taxonomy, most: int = 3) -> str:
+    """Display labels of the first nodes that rules name, where these are not the names themselves."""
+    given = [str(name) for rule in ("only_under", "exclude", "require") for name in getattr(rules, rule)]
+    if taxonomy.display_labels is None:
+        return ""
+    shown = {name: str(taxonomy.display_labels[taxonomy.index(name)]) for name in given[:most]}
+    return ", ".join(f"{name} is {label}" for name, label in shown.items() if label and label != name)
 
 
 def candidates(rules: BoundRules, nodes: IntArray) -> BoolArray:

@@ -167,11 +167,19 @@ class SearchIndex:
         entries = np.flatnonzero(common >= max(1, 0.2 * len(codes)))
         dice = 2 * common[entries] / (len(codes) + self.n_trigrams[entries])
         similar = np.maximum(dice, 0.6 * common[entries] / len(codes) + 0.4 * dice)
-        best = np.argsort(-similar, kind="stable")[: RERANKED if len(wanted) <= 20 else RERANKED // 4]
+        best = _largest(similar, RERANKED if len(wanted) <= 20 else RERANKED // 4)
         entries, similar = entries[best], similar[best]
         similar = np.maximum(similar, _edit_similarity(wanted, [self.folded[i] for i in entries.tolist()]))
         kept = similar >= LEAST_SIMILAR
         return entries[kept], 0.9 * np.minimum(1, similar[kept]), "fuzzy"
+
+
+def _largest(values: FloatArray, k: int) -> IntArray:
+    """Positions of the k largest values, the first ones of equal values; only those that may be among them are sorted."""
+    if len(values) <= k:
+        return np.argsort(-values, kind="stable")
+    able = np.flatnonzero(values >= np.partition(values, len(values) - k)[len(values) - k])
+    return able[np.argsort(-values[able], kind="stable")[:k]]
 
 
 def _searched(taxonomy: Taxonomy) -> Iterator[tuple[int, int, int, str, str]]:
