@@ -39,7 +39,7 @@ def _train(linnaeus, files: Path, *more: str):
 def test_a_mixture_of_named_sources_answers_nodes_without_documents_and_explains_itself(linnaeus, files) -> None:
     mixed = "--sources", "flat=OneVsRestSVM,LexicalModel", "--set", "flat__C=2", "--set", "cv=2", "--json"
     trained = json.loads(_train(linnaeus, files, *mixed).out)
-    assert trained["model"] == "Mixture" and trained["nodes_answered"] == 4
+    assert (trained["model"], trained["nodes_answered"]) == ("Mixture", 4)
     record = json.loads(linnaeus("predict", files / "model", files / "new.jsonl", "--top", 1).out)
     assert record["labels"][0]["label"] == "asthma"
     assert (
@@ -53,7 +53,8 @@ def test_the_usual_sources_share_the_features(linnaeus, files) -> None:
     from linnaeus import store
 
     model = store.load(files / "model")
-    assert model.model_.mixture_.names == ["OneVsRestSVM", "RRLogistic"] and model.features_ is not None
+    assert model.model_.mixture_.names == ["OneVsRestSVM", "RRLogistic"]
+    assert model.features_ is not None
     assert model.model_.sources_[1].C == 2
 
 
@@ -74,7 +75,8 @@ def test_the_usual_sources_share_the_features(linnaeus, files) -> None:
 )
 def test_what_a_mixture_cannot_take_is_refused(linnaeus, files, given, message) -> None:
     done = _train(linnaeus, files, *given)
-    assert done.code != 0 and message in " ".join(done.err.split())
+    assert done.code != 0
+    assert message in " ".join(done.err.split())
 
 
 def test_rules_that_leave_nothing_name_the_document_and_the_labels_of_nodes(linnaeus, files) -> None:

@@ -100,6 +100,6 @@ def make_mixture(
                 "source LexicalModel, or train the model alone with --answer all."
             )
         made.append((name, Pipeline(model, features) if inside and not model.takes_documents else model))
-    parameters = training.parse_settings(MIXTURE, own[""])
-    mixture = Mixture(made, taxonomy, **{"random_state": random_state, **parameters})
+    parameters: dict[str, Any] = {"random_state": random_state, **training.parse_settings(MIXTURE, own[""])}
+    mixture = Mixture(made, taxonomy, **parameters)
     return mixture, None if inside else features

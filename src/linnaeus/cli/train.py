@@ -90,8 +90,8 @@ class ModelOptions(options.Group):
         str | None,
         _model(
             "--sources",
-            help="Models of a mixture (--model Mixture), as RRSVM,LexicalModel or NAME=MODEL,...; default: OneVsRestSVM,"
-            "RRLogistic. --set RRSVM__C=2 is a parameter of one of them. Each is trained six times.",
+            help="Models of a mixture (--model Mixture), as RRSVM,LexicalModel or NAME=MODEL,...; default: "
+            "OneVsRestSVM,RRLogistic. --set RRSVM__C=2 is a parameter of one of them. Each is trained six times.",
         ),
     ] = None
     answer: Annotated[

@@ -175,7 +175,7 @@ class SearchIndex:
 
 
 def _largest(values: FloatArray, k: int) -> IntArray:
-    """Positions of the k largest values, the first ones of equal values; only those that may be among them are sorted."""
+    """Positions of the k largest values, the first ones of equal values; the others are not sorted."""
     if len(values) <= k:
         return np.argsort(-values, kind="stable")
     able = np.flatnonzero(values >= np.partition(values, len(values) - k)[len(values) - k])
