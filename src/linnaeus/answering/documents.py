@@ -7,7 +7,7 @@ what the model was trained on. Nodes in rules are given by name, or by a display
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from linnaeus.errors import DataError, nearest
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from linnaeus.models.base import TaxonomyClassifier
     from linnaeus.pipeline import Pipeline
     from linnaeus.taxonomy import Taxonomy
+    from linnaeus.typing import Matrix
 
     SavedModel: TypeAlias = Pipeline | TaxonomyClassifier  # what a model folder holds
 
@@ -74,7 +75,9 @@ def _known_case(model: SavedModel, text: str) -> str:
     return text.upper() if known[1] > known[0] else text
 
 
-def as_dataset(model: SavedModel, documents: Sequence[str | Mapping[str, str] | Sequence[float]]) -> Dataset:
+def as_dataset(
+    model: SavedModel, documents: Sequence[str | Mapping[str, str] | Sequence[float] | Mapping[int, float]]
+) -> Dataset:
     """Documents of one request, as texts, fields or vectors, in the form that the model takes.
 
     Parameters
@@ -82,8 +85,8 @@ def as_dataset(model: SavedModel, documents: Sequence[str | Mapping[str, str] | 
     model : Pipeline or TaxonomyClassifier
         The model that is asked.
     documents : sequence of str, mapping or sequence of float
-        Texts or sequences, texts by field (missing fields are empty), or vectors; all of one kind for a model of
-        vectors, texts and fields may be mixed.
+        Texts or sequences, texts by field (missing fields are empty), or vectors, sparse ones as values by position;
+        all of one kind for a model of vectors, texts and fields may be mixed.
 
     Returns
     -------
@@ -107,16 +110,14 @@ def as_dataset(model: SavedModel, documents: Sequence[str | Mapping[str, str] | 
     known, columns = fields_of(model), {name: list(values) for name, values in (texts.fields or {}).items()}
     if known is None and model.estimator.takes_documents and not hasattr(model.estimator, "sources_"):
         # A model of label texts takes fields of any name; the first one counts as the title.
-        known = list(
-            dict.fromkeys(name for document in documents if isinstance(document, Mapping) for name in document)
-        )
+        known = list(dict.fromkeys(name for document in documents if _has_fields(document) for name in document))
         named = {name: [""] * len(documents) for name in known}
         columns = named if all(isinstance(document, Mapping) for document in documents) and named else named | columns
     known = known or ["text"]
     for i, document in enumerate(documents):
         if isinstance(document, str):
             continue
-        if not isinstance(document, Mapping):
+        if not _has_fields(document):
             raise DataError(f"Document {i + 1} is a vector; the model was trained on texts or sequences.")
         if texts.sequences is not None:
             if set(document) != {"sequence"}:
@@ -135,23 +136,56 @@ def as_dataset(model: SavedModel, documents: Sequence[str | Mapping[str, str] | 
     return texts if texts.sequences is not None else Dataset(fields=columns)
 
 
-def _vectors(model: SavedModel, documents: Sequence[object]) -> Any:
-    """Vectors of the width that the model was trained on, n_docs x n_features."""
+def _has_fields(document: object) -> TypeGuard[Mapping[str, str]]:
+    """Whether a document is a mapping of fields, rather than of positions of a sparse vector."""
+    return isinstance(document, Mapping) and not any(isinstance(key, int) for key in document)
+
+
+def _vectors(model: SavedModel, documents: Sequence[object]) -> Matrix:
+    """Vectors of the width that the model was trained on, n_docs x n_features; sparse if one of them is given so."""
     import numpy as np
+    from scipy import sparse
 
     features = reading_features(model)
     width = getattr(model.estimator if features is None else features, "n_features_in_", None)
     for i, document in enumerate(documents):
-        if isinstance(document, (str, Mapping)) or not isinstance(document, Sequence):
+        by_position = isinstance(document, Mapping) and all(isinstance(key, int) for key in document)
+        if not by_position and (isinstance(document, (str, Mapping)) or not isinstance(document, Sequence)):
             raise DataError(f"Document {i + 1} is a text; the model was trained on vectors of numbers.")
-        if width is not None and len(document) != width:
+        if isinstance(document, Mapping):
+            last = max(document, default=0)
+            if width is not None and last >= width:
+                raise DataError(
+                    f"Document {i + 1} has a number at position {last:,}; the model was trained on vectors of "
+                    f"{width:,}, at positions 0 to {width - 1:,}."
+                )
+        elif isinstance(document, Sequence) and width is not None and len(document) != width:
             raise DataError(
                 f"Document {i + 1} has {len(document):,} numbers; the model was trained on vectors of {width:,}."
             )
-    X = np.asarray(documents, dtype=np.float64)
-    if not np.isfinite(X).all():
+    if width is None or not any(isinstance(document, Mapping) for document in documents):
+        dense = np.asarray(documents, dtype=np.float64)
+        X: Matrix = dense
+        finite = np.isfinite(dense).all()
+    else:
+        rows = [_by_position(document) for document in documents]
+        indptr = np.cumsum([0, *(len(row) for row in rows)])
+        indices = np.array([key for row in rows for key in sorted(row)], dtype=np.int32)
+        values = np.array([row[key] for row in rows for key in sorted(row)], dtype=np.float64)
+        few = sparse.csr_array((values, indices, indptr.astype(np.int32)), shape=(len(rows), width))
+        finite = np.isfinite(values).all()
+        X = few if features is None else few.toarray()  # features of vectors scale and fill all columns
+    if not finite:
         raise DataError("Vectors contain NaN or infinity; expected finite numbers.")
     return X
+
+
+def _by_position(document: object) -> Mapping[int, float]:
+    """The numbers of a vector that are not 0, by position."""
+    if isinstance(document, Mapping):
+        return document
+    assert isinstance(document, Sequence)
+    return {i: value for i, value in enumerate(document) if value}
 
 
 def node_meant(taxonomy: Taxonomy, given: str) -> str:

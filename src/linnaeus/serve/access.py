@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 __all__ = ["ANYBODY", "Access"]
 
 ANYBODY = User("", "admin")  # everybody, where nobody has to say who they are
-_PUBLIC = re.compile(r"/api/v1/(health|ready)|/docs(/.*)?|/openapi\.json|/desk(/.*)?|/")
+_PUBLIC = re.compile(r"/api/v1/(health|ready)|/v2/health/(live|ready)|/docs(/.*)?|/openapi\.json|/desk(/.*)?|/")
 # Addresses that need more than the role of a coder: method, path, role.
 _ROLES = (
     ("POST", re.compile(r"/api/v1/documents(/file)?"), "reviewer"),
+    ("POST", re.compile(r"/v1/projects/[^/]+/learn"), "reviewer"),
     ("GET", re.compile(r"/api/v1/export"), "reviewer"),
     ("POST", re.compile(r"/api/v1/automatic(/.*)?"), "reviewer"),
     ("POST", re.compile(r"/api/v1/documents/erase"), "admin"),

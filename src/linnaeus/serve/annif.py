@@ -7,10 +7,13 @@ the scores, which keeps their order but is not calibrated.
 from __future__ import annotations
 
 import math
+import secrets
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated
 from urllib.parse import parse_qs
 
+import anyio.to_thread
 from fastapi import APIRouter, Body, Query
 from fastapi import Request as HttpRequest
 from pydantic import BaseModel, Field
@@ -18,12 +21,16 @@ from starlette.responses import Response
 
 from linnaeus import __version__
 from linnaeus.answering.documents import fields_of, main_field, reading_features
-from linnaeus.errors import ParameterError, TaxonomyError
+from linnaeus.errors import TaxonomyError, nearest
 from linnaeus.serve import answers
 from linnaeus.serve.models import ServedModel
-from linnaeus.serve.problems import PROBLEMS, ProblemError, as_json, request_id
+from linnaeus.serve.problems import PROBLEMS, ProblemError, as_json, request_id, user_of
+from linnaeus.serve.review import Review
+from linnaeus.serve.review_schemas import Identifier
 from linnaeus.serve.schemas import Document, Top
 from linnaeus.serve.service import Service
+from linnaeus.serve.store.documents import NewDocument, Shares, digest_of, id_of
+from linnaeus.serve.store.verdicts import NewVerdict
 from linnaeus.taxonomy import Taxonomy
 
 __all__ = ["router"]
@@ -61,6 +68,22 @@ class AnnifBatch(BaseModel):
     """The body of suggest-batch."""
 
     documents: list[AnnifDocument]
+
+
+class AnnifSubject(BaseModel):
+    """A subject of a document; the label is not read."""
+
+    uri: str
+    label: str | None = None
+
+
+class IndexedDocument(BaseModel):
+    """A document with all its subjects."""
+
+    text: str
+    subjects: list[AnnifSubject] = Field(max_length=1000)
+    document_id: Identifier | None = None
+    metadata: dict[str, str] = Field(default_factory=dict)
 
 
 Limit = Annotated[int, Query(ge=0, le=10_000)]
@@ -148,6 +171,28 @@ def router(service: Service) -> APIRouter:
         pairs = zip(batch.documents, results, strict=True)
         return _json([{"document_id": one.document_id, "results": found} for one, found in pairs])
 
+    @api.post("/projects/{project_id}/learn", status_code=204, response_class=Response)
+    async def learn(http: HttpRequest, project_id: str, documents: Annotated[list[IndexedDocument], Body()]) -> None:
+        """Keep documents with their subjects as verdicts; online models learn from them at once."""
+        served = service.models.get(project_id)
+        if not service.has_store:
+            raise ProblemError(
+                403, f"{project_id!r} cannot learn here; start the service with `linnaeus serve MODEL --store FOLDER`."
+            )
+        service.check_number(len(documents))
+        given = [
+            NewDocument(
+                _document(served, one.text, one.metadata).model_dump(include={"text", "fields"}, exclude_none=True),
+                one.document_id,
+                list(dict.fromkeys(_node(served.taxonomy, subject.uri, i) for subject in one.subjects)),
+                "annif",
+            )
+            for i, one in enumerate(documents)
+        ]
+        coder = user_of(http).name or "annif"
+        if given:
+            await anyio.to_thread.run_sync(partial(_learn, service.review, served, given, coder))
+
     @api.post("/detect-language", status_code=404)
     def detect_language() -> Response:
         """Not available."""
@@ -199,6 +244,50 @@ def _document(served: ServedModel, text: str, metadata: dict[str, str]) -> Docum
     return Document(fields={**known, main_field(reading_features(served.model)): text})
 
 
+def _node(taxonomy: Taxonomy, uri: str, i: int) -> str:
+    """The node of a subject; an unknown one is refused, since the rest would not be all subjects of the document."""
+    if uri not in taxonomy:
+        hint = nearest(uri, [str(name) for name in taxonomy.names])
+        raise ProblemError(400, f"The subject {uri!r} of document {i + 1} is not in the vocabulary{hint}")
+    return uri
+
+
+def _learn(review: Review, served: ServedModel, documents: list[NewDocument], coder: str) -> None:
+    """Store documents and what a coder says about them; what the coder has said already is not stored again.
+
+    The sender has chosen the documents, so that none of them is drawn as a control document.
+    """
+    with review.read() as transaction:
+        for document in documents:
+            rows = transaction.rows(
+                "SELECT t.digest FROM documents d JOIN texts t ON t.document = d.number WHERE d.queue = ? AND d.id = ?",
+                (served.name, id_of(document)),
+            )
+            if rows and rows[0]["digest"] != digest_of(document.content):
+                raise ProblemError(
+                    409, f"The document {document.id!r} has another text here; send it under another document_id."
+                )
+    plain = [NewDocument(one.content, one.id, None, one.source) for one in documents]
+    review.add(served, plain, score=False, shares=Shares(0.0, 0.0, 0.0))
+    with review.read() as transaction:
+        known = [review.decision(transaction, served, id_of(one), coder) for one in documents]
+    review.verdicts(
+        served,
+        [
+            NewVerdict(
+                key=f"annif-{secrets.token_hex(12)}",
+                document=id_of(one),
+                coder=coder,
+                kind="replace" if one.labels else "none-fits",
+                labels=one.labels or None,
+                taxonomy=served.taxonomy.fingerprint,
+            )
+            for one, before in zip(documents, known, strict=True)
+            if before is None or sorted(before) != sorted(set(one.labels or ()))
+        ],
+    )
+
+
 def _in_language(taxonomy: Taxonomy, language: str | None) -> Taxonomy:
     """The taxonomy with labels in a language; one without languages has the same labels in all."""
     if language is None or not _languages(taxonomy):
@@ -206,7 +295,7 @@ def _in_language(taxonomy: Taxonomy, language: str | None) -> Taxonomy:
     try:
         return taxonomy.with_language(language)
     except TaxonomyError as error:
-        raise ParameterError(f"language={language!r}: {error}") from None
+        raise ProblemError(400, f"language={language!r}: {error}") from None
 
 
 def _score(probability: float | None, score: float | None) -> float:

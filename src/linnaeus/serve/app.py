@@ -13,7 +13,7 @@ from fastapi import Request as HttpRequest
 from starlette.responses import Response
 
 from linnaeus import __version__
-from linnaeus.serve import annif, browsing, predicting, reporting, reviewing, working
+from linnaeus.serve import annif, browsing, inference, predicting, reporting, reviewing, working
 from linnaeus.serve.desk import addresses
 from linnaeus.serve.desk import page as desk_page
 from linnaeus.serve.guard import Guard
@@ -95,7 +95,7 @@ def create_app(settings: Settings) -> FastAPI:
     async def style() -> Response:
         return Response(STYLE, media_type="text/css")
 
-    for part in (predicting, browsing, reviewing, reporting, working, annif):
+    for part in (predicting, browsing, reviewing, reporting, working, annif, inference):
         app.include_router(part.router(service))
     if service.has_store:
         app.include_router(addresses.router(service))

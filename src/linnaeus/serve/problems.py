@@ -157,7 +157,8 @@ def install(app: FastAPI, timeout: float) -> None:
         if "json" not in kind and any(tuple(one["loc"]) == ("body",) for one in error.errors()):
             detail = f"The body was sent as {kind}; send JSON with the header Content-Type: application/json."
             return problem(415, detail, request_id(request))
-        return invalid(list(error.errors()), request_id(request))
+        status = 400 if request.url.path.startswith("/v1/") else 422  # as Annif does
+        return invalid(list(error.errors()), request_id(request), status)
 
     async def of_time(request: Request, error: Exception) -> Response:
         detail = f"The request took longer than {timeout:g} s; send fewer documents at once, or use a stream."
@@ -170,7 +171,7 @@ def install(app: FastAPI, timeout: float) -> None:
     app.add_exception_handler(TimeoutError, of_time)
 
 
-def invalid(found: list[dict[str, object]], id_: str) -> Response:
+def invalid(found: list[dict[str, object]], id_: str, status: int = 422) -> Response:
     """A problem that lists what is wrong where in a request."""
     if any(error["type"] == "json_invalid" for error in found):
         return problem(400, "The body is not valid JSON; send application/json in UTF-8.", id_)
@@ -181,7 +182,7 @@ def invalid(found: list[dict[str, object]], id_: str) -> Response:
         errors.append({"place": ".".join(steps), "message": str(error["msg"])})
     first = errors[0]
     detail = f"{first['place']}: {first['message']}. /docs describes what is expected."
-    return problem(422, detail, id_, errors=errors)
+    return problem(status, detail, id_, errors=errors)
 
 
 def unexpected(request_id: str, error: Exception) -> Response:

@@ -74,7 +74,14 @@ class Review:
 
     # -- documents -----------------------------------------------------------------------------------------------------
 
-    def add(self, served: ServedModel, documents: Sequence[NewDocument], *, score: bool = True) -> tuple[int, int]:
+    def add(
+        self,
+        served: ServedModel,
+        documents: Sequence[NewDocument],
+        *,
+        score: bool = True,
+        shares: Shares | None = None,
+    ) -> tuple[int, int]:
         """Add documents to the queue of a model; returns how many are new, and how many are known.
 
         Parameters
@@ -85,6 +92,8 @@ class Review:
             The documents, as of `documents_of`.
         score : bool, default=True
             Whether the model scores them now; otherwise `score` does later.
+        shares : Shares, default=None
+            Shares to draw; default: those of the settings.
 
         Returns
         -------
@@ -94,7 +103,7 @@ class Review:
         dataset_of(served, [document.content for document in documents])  # raises what the model cannot take
         named = [_with_names(served, document) for document in documents]
         with self.change() as transaction:
-            added, n_known = stored.add_documents(transaction, served.name, named, self.shares)
+            added, n_known = stored.add_documents(transaction, served.name, named, shares or self.shares)
             new = [document_content(transaction, number) for number in added] if self.memory else []
             for number, content in zip(added, new, strict=False):
                 keep_bands(transaction, number, content)
@@ -145,6 +154,15 @@ class Review:
                     append_line(transaction, "verdict", self._logged_verdict(served, verdict, one))
                 found.append(one)
         return found
+
+    def decision(self, transaction: Transaction, served: ServedModel, id: str, coder: str) -> list[str] | None:
+        """The labels that a coder has decided for a document, None without a decision."""
+        rows = transaction.rows(
+            "SELECT x.kind, x.labels FROM decisions x JOIN documents d ON d.number = x.document "
+            "WHERE d.queue = ? AND d.id = ? AND x.coder = ? AND x.kind <> 'cannot-tell'",
+            (served.name, id, coder),
+        )
+        return parsed(rows[0], "labels") if rows else None
 
     def _logged_verdict(self, served: ServedModel, verdict: NewVerdict, one: StoredVerdict) -> dict[str, object]:
         return {

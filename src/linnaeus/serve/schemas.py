@@ -68,6 +68,21 @@ class RuleSet(StrictSchema):
         return {name: [v] if name in of_nodes and isinstance(v, str) else v for name, v in values.items()}
 
 
+class SparseVector(StrictSchema):
+    """The numbers of a vector that are not 0, by their positions from 0, each once."""
+
+    indices: list[Annotated[int, Field(ge=0, le=2**31 - 1)]]
+    values: list[Annotated[float, Field(allow_inf_nan=False)]]
+
+    @model_validator(mode="after")
+    def _paired(self) -> SparseVector:
+        if len(self.indices) != len(self.values):
+            raise ValueError(f"a vector has {len(self.indices):,} indices and {len(self.values):,} values")
+        if len(set(self.indices)) != len(self.indices):
+            raise ValueError("an index of a vector is given twice")
+        return self
+
+
 class Document(StrictSchema):
     """A document with exactly one of text, fields and vector."""
 
@@ -76,7 +91,9 @@ class Document(StrictSchema):
     )
     text: str | None = Field(default=None, description="A text, or a sequence.")
     fields: dict[str, str] | None = Field(default=None, description="Texts by field; missing fields are empty.")
-    vector: list[float] | None = Field(default=None, description="Numbers, for models of vectors.")
+    vector: list[float] | SparseVector | None = Field(
+        default=None, description="Numbers, for models of vectors: all of them, or indices and values of some."
+    )
     rules: RuleSet | None = Field(
         default=None, description="Rules of this document; each replaces that rule of the request."
     )
@@ -88,11 +105,11 @@ class Document(StrictSchema):
         return self
 
     @property
-    def content(self) -> str | dict[str, str] | list[float]:
-        """The text, fields or vector."""
+    def content(self) -> str | dict[str, str] | list[float] | dict[int, float]:
+        """The text, fields or vector; a sparse vector as values by position."""
         found = self.text if self.text is not None else self.fields if self.fields is not None else self.vector
         assert found is not None
-        return found
+        return dict(zip(found.indices, found.values, strict=True)) if isinstance(found, SparseVector) else found
 
 
 class Request(StrictSchema):

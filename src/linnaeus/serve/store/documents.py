@@ -28,8 +28,10 @@ __all__ = [
     "UnknownDocumentError",
     "add_documents",
     "content_of",
+    "digest_of",
     "document_row",
     "erase_text",
+    "id_of",
     "list_documents",
     "preview",
     "texts_of",
@@ -106,6 +108,11 @@ def digest_of(content: Content) -> str:
     return hashlib.blake2b(" ".join(text.split()).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
+def id_of(document: NewDocument) -> str:
+    """The id of a document; by default one that follows from its content."""
+    return document.id if document.id is not None else f"doc-{digest_of(document.content)[:16]}"
+
+
 def texts_of(content: Content) -> list[str]:
     """The texts of a document, by field in the order of names."""
     fields = content.get("fields")
@@ -121,8 +128,7 @@ def add_documents(
     added, n_known = [], 0
     now = time.time()
     for document in documents:
-        digest = digest_of(document.content)
-        id_ = document.id if document.id is not None else f"doc-{digest[:16]}"
+        digest, id_ = digest_of(document.content), id_of(document)
         place, control, blind, double = shares.draw(queue, id_)
         given = None if document.labels is None else json.dumps(list(document.labels))
         found = transaction.rows(
