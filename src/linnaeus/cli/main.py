@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from linnaeus.cli import audit, data, taxonomy, users
+from linnaeus.cli import annif, audit, data, taxonomy, users
 from linnaeus.cli.calibrate import calibrate
 from linnaeus.cli.card import card
 from linnaeus.cli.demo import demo
@@ -74,6 +74,7 @@ for command in (
     app.command()(command)
 app.add_typer(taxonomy.app, name="taxonomy")
 app.add_typer(data.app, name="data")
+app.add_typer(annif.app, name="annif")
 app.add_typer(audit.app, name="audit")
 app.add_typer(users.app, name="users")
 
