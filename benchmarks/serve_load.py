@@ -42,7 +42,7 @@ def run(arguments: list[str]) -> dict[str, object]:
         model, texts = _model_and_texts(given.model, given.data, Path(folder))
         extra = ["--store", str(Path(folder) / "store")] if given.store else []
         started = time.perf_counter()
-        process, port = _serve(model, given.workers, extra)
+        process, port = serve_model(model, given.workers, extra)
         try:
             ready = time.perf_counter() - started
             single = _load(port, model, [[text] for text in texts], given.clients, given.seconds)
@@ -78,7 +78,8 @@ def _model_and_texts(model: str | None, data: str | None, folder: Path) -> tuple
     return str(folder / "demo"), texts[1::2]
 
 
-def _serve(model: str, workers: int, extra: list[str]) -> tuple[subprocess.Popen[bytes], int]:
+def serve_model(model: str, workers: int, extra: list[str]) -> tuple[subprocess.Popen[bytes], int]:
+    """Start `linnaeus serve` with a model that is called ``model``; returns its process and port once it is ready."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
+import signal
 from collections.abc import AsyncIterator
 
 import anyio.to_thread
@@ -48,6 +50,8 @@ def create_app(settings: Settings) -> FastAPI:
         tasks = [asyncio.create_task(_reload(service))] if settings.reload_every else []
         if settings.reload_every and service.has_store:
             tasks.append(asyncio.create_task(_score(service)))
+        if settings.workers > 1:
+            tasks.append(asyncio.create_task(_end_with(os.getppid())))
         if service.has_store:
             await service.jobs.adopt()
         yield
@@ -108,6 +112,13 @@ def worker_app() -> FastAPI:
     return create_app(Settings.exported())
 
 
+async def _end_with(parent: int) -> None:
+    """End when the process that started this worker was killed: nobody else would end it, and it has the port."""
+    while os.getppid() == parent:
+        await asyncio.sleep(0.5)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
 async def _reload(service: Service) -> None:
     """Look at the folders again and again."""
     while True:
@@ -121,9 +132,14 @@ async def _reload(service: Service) -> None:
 
 
 async def _score(service: Service) -> None:
-    """Score documents of queues again after their model was replaced, and let online models learn from verdicts."""
+    """Score documents of queues again after their model was replaced, and let online models learn from verdicts.
+
+    One of several workers does it; another one when this one has ended.
+    """
     while True:
         await asyncio.sleep(service.settings.reload_every)
+        if not service.review.is_first():
+            continue
         for served in service.models:
             try:
                 while await service.work(served, lambda _, served=served: service.review.score(served)):  # type: ignore[misc]

@@ -11,6 +11,7 @@ import inspect
 import json
 import os
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -25,6 +26,7 @@ from linnaeus.files import replace_file
 from linnaeus.metrics import compare
 from linnaeus.serve.review import documents_of
 from linnaeus.serve.scoring import dataset_for
+from linnaeus.serve.store.database import first_process
 from linnaeus.tuning import calibrate
 
 if TYPE_CHECKING:
@@ -122,11 +124,16 @@ def main(folder: str) -> int:
     """The process of a job; an error of the user is left as the result."""
     os.nice(19)
     path = Path(folder)
+    while (lock := first_process(path / "lock")) is None:  # the process of a worker that was killed still trains
+        time.sleep(1.0)
     try:
-        run(path)
+        if not (path / "result.json").exists():
+            run(path)
     except LinnaeusError as error:
         replace_file(path / "result.json", json.dumps({"error": str(error)}).encode())
         return 1
+    finally:
+        lock.close()
     return 0
 
 

@@ -7,7 +7,7 @@ import json
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 from scipy import sparse
@@ -18,7 +18,7 @@ from linnaeus.errors import DataError, LinnaeusError, StoreError
 from linnaeus.serve.scoring import ScoredDocument, dataset_of, keep_scores, score_documents, unscored
 from linnaeus.serve.store import documents as stored
 from linnaeus.serve.store.audit import AuditLog, append_line, salted_hash
-from linnaeus.serve.store.database import Row, Transaction, open_database
+from linnaeus.serve.store.database import Row, Transaction, first_process, open_database
 from linnaeus.serve.store.documents import NewDocument, Shares
 from linnaeus.serve.store.memory import keep_bands, remembered
 from linnaeus.serve.store.verdicts import NewVerdict, StoredVerdict, add_verdict
@@ -56,6 +56,7 @@ class Review:
             raise StoreError(f"{self.folder} cannot be made a folder for the store: {error.strerror}.") from None
         self.database = open_database(self.folder, settings.database)
         self.log = AuditLog(self.folder, self.database)
+        self._first: BinaryIO | None = None
 
     def read(self) -> contextlib.AbstractContextManager[Transaction]:
         """A transaction that only reads."""
@@ -68,9 +69,18 @@ class Review:
             yield transaction
         self.log.flush()
 
+    def is_first(self) -> bool:
+        """Whether this is the process that works in the background; one is until it ends, among all of a store."""
+        if self._first is None:
+            self._first = first_process(self.folder / "background.lock")
+        return self._first is not None
+
     def close(self) -> None:
         """Close the database."""
         self.database.close()
+        if self._first is not None:
+            self._first.close()
+            self._first = None
 
     # -- documents -----------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 
 import uvicorn
@@ -38,6 +39,8 @@ def run(
     app = None if several else create_app(settings)
     if app is not None and prepare is not None:
         prepare(app.state.service)
+    # A worker that computes, or waits for a processor, answers its supervisor late; older versions do not ask.
+    patient = {"timeout_worker_healthcheck": 60} if _asks_workers() else {}
     uvicorn.run(
         "linnaeus.serve.app:worker_app" if app is None else app,
         factory=several,
@@ -51,4 +54,9 @@ def run(
         ws="none",
         http=ImpatientProtocol,
         h11_max_incomplete_event_size=65_536,
+        **patient,  # type: ignore[arg-type]
     )
+
+
+def _asks_workers() -> bool:
+    return "timeout_worker_healthcheck" in inspect.signature(uvicorn.run).parameters

@@ -91,6 +91,8 @@ class Settings:
         check_number("reload_every", self.reload_every, least=0)
         check_number("rate", self.rate, least=0, whole=True)
         check_number("lease_minutes", self.lease_minutes, above=0)
+        if self.rate and self.workers > 1:
+            raise ParameterError("--rate counts requests in one process; give --workers 1, or limit rates in a proxy.")
         if self.database is not None and self.store is None:
             raise ParameterError("--database needs --store FOLDER, where files of the service are kept.")
 

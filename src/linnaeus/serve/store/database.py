@@ -14,12 +14,12 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, BinaryIO, Protocol, TypeAlias
 
 from linnaeus.errors import StoreError
 from linnaeus.serve.store.schema import migrate
 
-__all__ = ["Database", "Row", "Sqlite", "Transaction", "open_database"]
+__all__ = ["Database", "Row", "Sqlite", "Transaction", "first_process", "open_database"]
 
 Row: TypeAlias = dict[str, Any]  # values by name of column
 Values: TypeAlias = Sequence[str | int | float | None]
@@ -140,6 +140,21 @@ class _SqliteTransaction:
 
     def many(self, statement: str, values: Iterable[Values]) -> None:
         self._connection.executemany(statement, values)
+
+
+def first_process(path: Path) -> BinaryIO | None:
+    """A lock that the first process that asks has until it ends or closes the file; None for the others."""
+    file = path.open("ab")
+    try:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except ImportError:  # Windows: one process of the service, as it is there by default
+        return file
+    except OSError:
+        file.close()
+        return None
+    return file
 
 
 def check_local(folder: Path, mounts: str | None = None) -> None:
