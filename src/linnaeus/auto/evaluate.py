@@ -40,7 +40,7 @@ from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Matrix, is_spa
 if TYPE_CHECKING:
     from linnaeus.pipeline import Transformer
 
-__all__ = ["OWN", "Evaluator", "Outcome", "splits_of", "squared_length"]
+__all__ = ["OWN", "Evaluator", "Outcome", "Split", "splits_of", "squared_length"]
 
 OWN = "own"  # the model's own decoder
 HELD_OUT, MOST_HELD, MOST_SCORES = 0.25, 4_000, 20_000_000

@@ -46,11 +46,12 @@ from linnaeus.auto.candidates import (
     models_for,
     parameters_of,
 )
-from linnaeus.auto.evaluate import Evaluator, Outcome, splits_of
+from linnaeus.auto.evaluate import Evaluator, Outcome, Split, splits_of
 from linnaeus.auto.report import FLAT, AutoReport, Kept, Row, cut_words, fingerprint
 from linnaeus.decoding import Decoder
 from linnaeus.engine import format_seconds
 from linnaeus.errors import LinnaeusError, ParameterError
+from linnaeus.features import TextFeatures
 from linnaeus.features.documents import take_documents
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, Matrix
@@ -58,7 +59,7 @@ from linnaeus.typing import CSR, FloatArray, Matrix
 if TYPE_CHECKING:
     from linnaeus.pipeline import Transformer
 
-__all__ = ["FLAT", "LAST_FIT", "LEAST_BUDGET", "TUNED", "AutoReport", "Search", "search"]
+__all__ = ["FLAT", "LAST_FIT", "LEAST_BUDGET", "TUNED", "AutoReport", "Search", "choose_features", "search"]
 
 TUNED = ("features", "learn", "C")
 TIMES_FLAT, LEAST_BUDGET = 10.0, 30.0
@@ -277,7 +278,7 @@ class Search:
                 f"this is {flat.model} with its usual C."
             )
             return
-        sizes = self._sizes(whole)
+        sizes = _sizes(whole)
         self.share = _FOR_FIRST if len(sizes) > 1 else _FOR_ROUNDS
         going = self._explore(sizes[0], usual=usual)
         self.share = _FOR_ROUNDS
@@ -307,13 +308,6 @@ class Search:
                 f"{_count(n_stopped, 'fit')} stopped early, so that a run on a faster or slower machine may choose "
                 "otherwise."
             )
-
-    def _sizes(self, whole: int) -> list[int]:
-        """Documents of the rounds, all of them last."""
-        sizes = [whole]
-        while sizes[0] >= _GROWTH * _SMALLEST and len(sizes) < 3:
-            sizes.insert(0, sizes[0] // _GROWTH)
-        return sizes
 
     def _first(self, model: str, features: str = PLAIN, learn: str | None = None) -> Candidate:
         return first_candidate(model, features, learn, self.evaluator.fixed)
@@ -358,7 +352,7 @@ class Search:
         """C and pull of the best places on as many documents as they have seen, the best place first."""
         done: set[Place] = set()
         for _ in range(_FOLLOWED):
-            least = self._sizes(self.evaluator.n_learn)[0]  # fewer are for forecasts of time only
+            least = _sizes(self.evaluator.n_learn)[0]  # fewer are for forecasts of time only
             rest = [one for one in self._ranked() if one.candidate.place not in done and one.n_docs >= least]
             if not rest:
                 break
@@ -383,8 +377,12 @@ class Search:
         return None if new is None else self.measure(new, outcome.n_docs)
 
     def _follow(self, outcome: Outcome, axis: str) -> None:
-        """C or pull in both directions, as long as the value does not fall clearly, or twice."""
-        for step in (1, -1):
+        """C or pull in both directions, as long as the value does not fall clearly, or twice.
+
+        Smaller values first: a joint model that continues from a smaller C needs fewer sweeps, from a larger one as
+        many as from zero.
+        """
+        for step in (-1, 1):
             now, best, below = outcome, outcome.value, 0
             while below < 2 and (new := self._stepped(now, axis, step)) is not None:
                 below = 0 if new.value >= best else 2 if best - new.value > _CLEAR else below + 1
@@ -580,10 +578,7 @@ def search(
     if not splits:
         return None
     began = time.perf_counter()
-    few = take_documents(documents, splits[0][0][:50])
-    n_learn, n_labels = min(len(learn) for learn, _ in splits), len(np.unique(Y.indices))
-    sample, length = _sample(features, few), _mean_length(few)
-    variants = feature_variants(features, sample, seed, n_learn, n_labels, length=length)
+    variants = _variants(documents, Y, features, splits, seed)
     evaluator = Evaluator(documents, Y, taxonomy, variants, splits, measure, seed, n_jobs, parameters, decoder, weights)
     if models is None:
         models = models_for(Y, taxonomy)
@@ -603,6 +598,68 @@ def search(
     run = Search(evaluator, budget, say, list(models), tuned, kept, began=began, earlier=earlier)
     run.run()
     return run.report(), evaluator
+
+
+def choose_features(
+    documents: object,
+    Y: CSR,
+    taxonomy: Taxonomy,
+    features: Transformer | None,
+    *,
+    measure: str = "hierarchical_f1",
+    seed: int = 0,
+    n_jobs: int | None = None,
+) -> tuple[str, Transformer | None]:
+    """The features of texts that the first round of a search would take for all models.
+
+    Parameters
+    ----------
+    documents, Y, taxonomy, features, measure, seed, n_jobs
+        As for `search`.
+
+    Returns
+    -------
+    tuple of (str, transformer or None)
+        The name of the variant and the unfitted features; ``features`` themselves where they are not of texts, or
+        where there are too few documents to hold any out.
+
+    Examples
+    --------
+    >>> from linnaeus.features import DenseFeatures
+    >>> tax = Taxonomy.flat(["a", "b"])
+    >>> X, Y = np.eye(20), tax.indicator([["a"], ["b"]] * 10)
+    >>> choose_features(X, Y, tax, DenseFeatures())
+    ('as they are', DenseFeatures())
+    """
+    splits = splits_of(Y, seed) if isinstance(features, TextFeatures) else []
+    variants = _variants(documents, Y, features, splits, seed) if splits else {}
+    if len(variants) < 2:
+        return PLAIN, features
+    evaluator = Evaluator(
+        documents, Y, taxonomy, variants, splits, measures.check_measure(measure), seed, n_jobs, decoder="own"
+    )
+    n_docs = _sizes(evaluator.n_learn)[0]
+    value = {name: evaluator.run(first_candidate(FLAT, name), n_docs).value for name in variants}
+    best = max(variants, key=lambda name: value[name])
+    return best, variants[best]
+
+
+def _variants(
+    documents: object, Y: CSR, features: Transformer | None, splits: list[Split], seed: int
+) -> dict[str, Transformer | None]:
+    """Variants of the features, by what these make of a few documents."""
+    few = take_documents(documents, splits[0][0][:50])
+    n_learn, n_labels = min(len(learn) for learn, _ in splits), len(np.unique(Y.indices))
+    sample, length = _sample(features, few), _mean_length(few)
+    return feature_variants(features, sample, seed, n_learn, n_labels, length=length)
+
+
+def _sizes(whole: int) -> list[int]:
+    """Documents of the rounds, all of them last."""
+    sizes = [whole]
+    while sizes[0] >= _GROWTH * _SMALLEST and len(sizes) < 3:
+        sizes.insert(0, sizes[0] // _GROWTH)
+    return sizes
 
 
 def _mean_length(documents: object) -> float:

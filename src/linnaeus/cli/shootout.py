@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from linnaeus.experiments.records import Result, Run
     from linnaeus.pipeline import Transformer
     from linnaeus.taxonomy import Taxonomy
+    from linnaeus.typing import CSR
 
 __all__ = ["shootout"]
 
@@ -95,7 +96,9 @@ def shootout(
         held_out = None
     documents, y, tax = training.labels_of(documents, tax, checks, reading)
     made = training.make_features(documents, reading, min_df=min_df, named=features, terms=terms)
-    experiment = _experiment(documents, y, held_out, tax, made, split, measure=measure, curves=curves, seed=seed)
+    experiment, variant = _experiment(
+        documents, y, held_out, tax, made, split, measure=measure, curves=curves, seed=seed
+    )
     if not as_json:
         note(_about(experiment))
     from linnaeus.experiments.records import MEASURED
@@ -114,7 +117,7 @@ def shootout(
     )
     best = recommended(result)
     if best is not None and data:
-        result.next_step = train_command(sys.argv[1:], best)
+        result.next_step = train_command(sys.argv[1:], best, variant)
     kept = [path.name for path in (Path(output, "report.html"), Path(output, "report.md")) if path.exists()]
     if kept and not any(row.status in MEASURED for row in result.runs):
         raise DataError(f"{result.sentence} {kept[0]} in {output} stays as it was.")
@@ -129,8 +132,16 @@ _NOT_OF_TRAIN = {
 _FLAGS = {"--curves", "--demo", "--json"}
 
 
-def train_command(arguments: list[str], run: Run) -> str:
-    """The command that trains the model of a run, from the arguments of the shoot-out.
+# Options of train for features of texts that a search may choose, by the names of `linnaeus.auto.candidates`.
+_TEXT_OPTIONS = {
+    "characters": ["--analyser", "chars:2-5"],
+    "log2 weighting": ["--weighting", "log2"],
+    "words and wordllama": ["--embedding", "wordllama"],
+}
+
+
+def train_command(arguments: list[str], run: Run, variant: str = "") -> str:
+    """The command that trains the model of a run, from the arguments of the shoot-out and the features it has chosen.
 
     Examples
     --------
@@ -157,6 +168,7 @@ def train_command(arguments: list[str], run: Run) -> str:
         settings += ["--set", f"{key}={one:g}" if isinstance(one, float) else f"{key}={one}"]
     if run.features is not None and "rbf map" in run.features:
         settings += ["--features", "rbf"]
+    settings += _TEXT_OPTIONS.get(variant, [])
     return shlex.join(["linnaeus", "train", *kept, "--model", run.model, *settings, "--output", "model"])
 
 
@@ -209,17 +221,30 @@ def _experiment(
     features: Transformer | None,
     split: dict[str, Any],
     **how: Any,
-) -> Experiment:
+) -> tuple[Experiment, str]:
+    """The experiment, and the name of the features of texts that were chosen (for the first part)."""
+    from linnaeus.auto.search import choose_features
     from linnaeus.experiments.experiment import Experiment, make_parts
 
     Y = tax.indicator(y)
     test = None
     if held_out is not None:  # labels that are not in the taxonomy cannot be answered; they are left out
         test = held_out.documents, held_out.indicator(tax, unknown="drop")
-    parts, said = make_parts(documents.documents, Y, features, test=test, **split)
-    described = "as given" if features is None else repr(features)
+    taken: list[str] = []
+    names: list[str] = []
+
+    def choose(rows: Any, labels: CSR) -> Transformer | None:
+        name, made = choose_features(rows, labels, tax, features, measure=how["measure"], seed=how["seed"])
+        taken.append(repr(made))
+        names.append(name)
+        if made is not features:
+            note(f"features chosen on held-out training documents: {name}")
+        return made
+
+    parts, said = make_parts(documents.documents, Y, features, test=test, choose=choose, **split)
+    described = "as given" if features is None else "; ".join(dict.fromkeys(taken))
     name = Path(documents.source or "documents").name
-    return Experiment(name, tax, parts, said, described, **how)
+    return Experiment(name, tax, parts, said, described, **how), names[0]
 
 
 def _about(experiment: Experiment) -> str:

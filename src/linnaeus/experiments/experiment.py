@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -181,6 +181,7 @@ def make_parts(
     folds: int | None = None,
     test_size: float | None = None,
     seed: int = 0,
+    choose: Callable[[Any, CSR], Transformer | None] | None = None,
 ) -> tuple[tuple[Part, ...], str]:
     """Split documents into the parts of an experiment.
 
@@ -200,6 +201,8 @@ def make_parts(
         Share of the documents to hold out, where neither ``test`` nor ``folds`` is given; None is a quarter.
     seed : int, default=0
         Seed of the splits.
+    choose : callable, default=None
+        Makes the unfitted features of a part from its training documents and their labels, instead of ``features``.
 
     Returns
     -------
@@ -217,6 +220,7 @@ def make_parts(
     """
     if test is not None:
         whole = np.arange(Y.shape[0])
+        features = features if choose is None else choose(documents, Y)
         X, X_test = _matrices(features, documents, whole, test[0], np.arange(test[1].shape[0]))
         return (Part.of(X, Y, X_test, test[1]),), "given split"
     if folds is not None and not 2 <= folds <= Y.shape[0]:
@@ -227,6 +231,7 @@ def make_parts(
     )
     parts = []
     for train, held in splits:
+        features = features if choose is None else choose(take_documents(documents, train), Y[train])
         X, X_test = _matrices(features, documents, train, documents, held)
         parts.append(Part.of(X, Y[train], X_test, Y[held]))
     split = f"{folds} folds" if folds else "held-out quarter" if share == HELD_OUT else f"held-out {share:.0%}"
