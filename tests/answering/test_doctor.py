@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from linnaeus import Taxonomy
+from linnaeus import OneVsRestSVM, Pipeline, Taxonomy
 from linnaeus.answering.doctor import check_documents, check_model, near_duplicates
 from linnaeus.data import Dataset
+from linnaeus.features.text import TextFeatures
 from linnaeus.taxonomy.findings import Finding
 
 TOPICS = Taxonomy.from_edges(
@@ -70,6 +71,9 @@ class _Fixed:
         nodes = np.array([[TOPICS.index(name)] for name in self.answers])
         return nodes, np.ones(nodes.shape)
 
+    def matrix(self, documents: object) -> np.ndarray:
+        return np.ones((len(self.answers), 2))
+
 
 def test_confused_siblings_and_nodes_of_another_parent_are_found() -> None:
     labels = [["Tennis"]] * 5 + [["Squash"]] * 5
@@ -83,3 +87,34 @@ def test_confused_siblings_and_nodes_of_another_parent_are_found() -> None:
 def test_an_answer_that_is_an_ancestor_of_the_label_is_not_wrong() -> None:
     data = Dataset(fields={"text": ["x"] * 6}, labels=[["Tennis"]] * 6)
     assert check_model(_Fixed(["Sports"] * 6), data) == []  # type: ignore[arg-type]
+
+
+def test_nodes_whose_documents_are_closest_to_those_of_another_branch_are_named() -> None:
+    names = ["Tennis", "Squash", "Golf", "Physics", "Optics"]
+    edges = [("Top", "Sports"), ("Top", "Science")]
+    edges += [
+        ("Sports", "Tennis"),
+        ("Sports", "Squash"),
+        ("Sports", "Optics"),
+        ("Science", "Physics"),
+        ("Science", "Golf"),
+    ]
+    labels = [[name] for name in names for _ in range(3)]
+    words = {
+        "Tennis": "ball racket",
+        "Squash": "ball wall",
+        "Golf": "ball grass",
+        "Physics": "light atom",
+        "Optics": "light lens",
+    }
+    data = Dataset(fields={"text": [words[row[0]] for row in labels]}, labels=labels)
+    pipe = Pipeline(OneVsRestSVM(Taxonomy.from_edges(edges), random_state=0), TextFeatures()).fit(
+        data.documents, labels
+    )
+    report = {one.code: one for one in check_model(pipe, data, min_examples=2)}
+    assert sorted(line.split(" is ")[0] for line in report["learned-elsewhere"].examples) == [
+        "Golf",
+        "Optics",
+        "Physics",
+    ]
+    assert any(line.startswith("Optics is closer to Physics than to") for line in report["learned-elsewhere"].examples)

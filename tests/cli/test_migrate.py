@@ -120,3 +120,74 @@ def test_a_model_follows_its_documents(linnaeus, versions) -> None:
     assert np.mean([answers[name] == [topic] for name, topic in gold.items()]) > 0.75
     refused = linnaeus(*given, "--output", folder / "model")
     assert "give another folder" in refused.err
+    kept = json.loads((folder / "new-model" / "migration.json").read_text())
+    assert kept["versions"] == figures["versions"]
+    assert set(kept["versions"]) == {"old_taxonomy", "new_taxonomy", "table"}
+    assert kept["certificate"] is None
+    certified = linnaeus(*given, *more, "--certify", "--output", folder / "certified")
+    certificate = json.loads(certified.out)["certificate"]
+    assert certificate["duality_gap"] <= 0.01 * certificate["objective"]
+    assert certificate["new_taxonomy"] == kept["versions"]["new_taxonomy"]
+    assert "--certify needs --data" in linnaeus(*given, "--certify", "--output", folder / "other").err
+    assert not (folder / "other").exists()
+
+
+@pytest.mark.parametrize("empty", ["old.tsv", "new.tsv", "map.csv"])
+def test_empty_versions_and_tables_are_refused_and_nothing_is_written(linnaeus, versions, empty) -> None:
+    folder, _ = versions
+    (folder / empty).write_text("")
+    result = linnaeus(*command(folder, "--queue", folder / "queue.csv"))
+    assert result.code == 1
+    assert empty in result.err
+    assert not (folder / "new.jsonl").exists()
+    assert not (folder / "queue.csv").exists()
+
+
+def test_a_label_that_is_split_into_38_is_decided_among_all_of_them(linnaeus, versions) -> None:
+    folder, _ = versions
+    parts = [f"Part {i}" for i in range(38)]
+    (folder / "new.tsv").write_text("parent\tchild\nThings\tTrees\n" + "".join(f"Things\t{part}\n" for part in parts))
+    (folder / "map.csv").write_text("old,new\nThings,Things\n" + "".join(f"Pets,{part}\n" for part in parts))
+    result = linnaeus(*command(folder, "--risk", "10%", "--queue", folder / "queue.csv", "--json"))
+    assert result.code == 0, result.err
+    assert json.loads(result.out)["by_status"] == {"univocal": 80, "review": 160}
+
+
+def test_ids_that_are_paths_follow_their_renamed_parents(linnaeus, versions) -> None:
+    folder, _ = versions
+    (folder / "old.txt").write_text("Things > Pets\nThings > Trees\n")
+    (folder / "new.txt").write_text("Objects > Cats\nObjects > Dogs\nObjects > Trees\n")
+    (folder / "map.csv").write_text(
+        "old,new\nThings,Objects\nThings > Trees,Objects > Trees\nThings > Pets,Objects > Cats\n"
+        "Things > Pets,Objects > Dogs\n"
+    )
+    lines = [json.loads(line) for line in (folder / "docs.jsonl").read_text().splitlines()]
+    for line in lines:
+        line["labels"] = [f"Things > {line['labels'][0]}"]
+    (folder / "docs.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    given = [
+        str(part).replace("old.tsv", "old.txt").replace("new.tsv", "new.txt") for part in command(folder, "--json")
+    ]
+    result = linnaeus(*given)
+    assert result.code == 0, result.err
+    assert json.loads(result.out)["by_status"] == {"univocal": 80, "decided": 160}
+
+
+def test_the_desk_reads_the_queue_as_documents_with_their_whole_texts(linnaeus, versions) -> None:
+    from linnaeus import OneVsRestSVM, Pipeline, Taxonomy
+    from linnaeus.cli.documents import documents_for
+    from linnaeus.cli.options import Reading
+    from linnaeus.features.text import TextFeatures
+
+    folder, _ = versions
+    lines = [json.loads(line) for line in (folder / "docs.jsonl").read_text().splitlines()]
+    for line in lines:
+        line["text"] += " filler" * 400
+    (folder / "docs.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    linnaeus(*command(folder, "--risk", "10%", "--queue", folder / "queue.csv"))
+    new = Taxonomy.read(folder / "new.tsv")
+    pipe = Pipeline(OneVsRestSVM(new, random_state=0), TextFeatures()).fit(["cat", "dog"], ["Cats", "Dogs"])
+    found = documents_for(pipe, [str(folder / "queue.csv")], Reading(), labelled=False)
+    texts = {line["id"]: line["text"] for line in lines}
+    assert len(found) == 160
+    assert list(found.documents) == [texts[name] for name in found.ids]

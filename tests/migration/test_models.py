@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from linnaeus import RRSVM, OneVsRestSVM, Pipeline, Taxonomy, TopDownSVM, calibrate, store
-from linnaeus.errors import LinnaeusError
+from linnaeus.errors import LinnaeusError, ParameterError
 from linnaeus.features.text import TextFeatures
 from linnaeus.migration import migrate_model
 from linnaeus.revisions import Correspondence, compare
@@ -117,3 +118,28 @@ def test_models_without_weights_of_single_labels_are_refused() -> None:
         migrate_model(TopDownSVM(OLD, random_state=0).fit(X, old), REVISION)
     with pytest.raises(LinnaeusError, match="documents with their labels"):
         migrate_model(OneVsRestSVM(OLD, random_state=0).fit(X, old), REVISION, X)
+
+
+def test_a_certified_migration_is_the_optimum_of_the_whole_problem_and_names_both_versions() -> None:
+    old = Taxonomy.from_edges([("P", "a"), ("P", "b"), ("Q", "c"), ("Q", "d")], root=None)
+    new = Taxonomy.from_edges([("P", "ab"), ("Q", "c"), ("Q", "d1"), ("Q", "d2")], root=None)
+    pairs = [("a", "ab"), ("b", "ab"), ("d", "d1"), ("d", "d2")]
+    revision = compare(old, new, Correspondence.from_pairs(pairs), propose=False)
+    rng = np.random.default_rng(0)
+    y = rng.choice(["a", "b", "c", "d1", "d2"], 150)
+    X = 0.3 * rng.random((150, 8))
+    X[np.arange(150), [["a", "b", "c", "d1", "d2"].index(label) for label in y]] += 2
+    X = sparse.csr_array(X.astype(np.float32))
+    before = RRSVM(old, tol=1e-5, random_state=0).fit(X, [label[0] for label in y])
+    later = [{"a": "ab", "b": "ab"}.get(label, label) for label in y.tolist()]
+    found = migrate_model(before, revision, X, later, certify=True)
+    whole = RRSVM(new, tol=1e-5, random_state=0).fit(X, later)
+    assert found.certificate is not None
+    assert found.certificate["duality_gap"] <= 1e-5 * found.certificate["objective"]
+    assert found.certificate["objective"] == pytest.approx(whole.objective_, rel=1e-4)
+    assert found.certificate["old_taxonomy"] == old.fingerprint
+    assert found.certificate["new_taxonomy"] == new.fingerprint
+    assert found.certificate["table"] == revision.correspondence.fingerprint
+    assert migrate_model(before, revision, X, later).certificate is None
+    with pytest.raises(ParameterError, match="certify needs documents"):
+        migrate_model(before, revision, certify=True)

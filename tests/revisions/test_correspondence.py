@@ -122,3 +122,25 @@ def test_the_inverse_turns_pairs_and_kinds() -> None:
     turned = Correspondence.from_pairs([("a", "x", "broad"), ("b", "x", "broad")]).inverse()
     assert turned.targets == {"x": ("a", "b")}
     assert {pair.kind for pair in turned.pairs} == {"narrow"}
+
+
+def test_reports_that_tell_replacements_in_sentences_are_read(tmp_path: Path) -> None:
+    old = Taxonomy.from_edges([("Top", name) for name in ("Abdomen, Acute", "D01", "Gallstones", "Gone")])
+    new = Taxonomy.from_edges([("Top", name) for name in ("Abdominal Pain", "D02", "Stones", "Bile")])
+    file = tmp_path / "report.txt"
+    file.write_text(
+        "MeSH replaced headings\n\nAbdomen, Acute replaced by Abdominal Pain\nFoo [D01] was replaced with Bar [D02].\n"
+        "Gallstones -> Stones; Bile\nDeleted: Gone\n"
+    )
+    found = Correspondence.read(file, old, new)
+    assert found.targets["Abdomen, Acute"] == ("Abdominal Pain",)
+    assert found.targets["D01"] == ("D02",)
+    assert found.targets["Gallstones"] == ("Stones", "Bile")
+    assert found.without_target == ("Gone",)
+    assert any("1 lines" in note for note in found.notes)
+
+
+def test_fingerprints_of_tables_do_not_depend_on_their_order() -> None:
+    one, two = (Correspondence.from_pairs(pairs) for pairs in ([("a", "b"), ("c", "d")], [("c", "d"), ("a", "b")]))
+    assert one.fingerprint == two.fingerprint
+    assert one.fingerprint != Correspondence.from_pairs([("a", "b")]).fingerprint

@@ -2,7 +2,9 @@
 
 Documents: labels of ancestors beside those of descendants, labels that never occur without another one, and near
 duplicates with different labels. A model: siblings that it confuses, and nodes whose documents look like those of
-another parent. Figures of a model on its own training documents are too good; give others.
+another parent, by its answers and by the mean documents of nodes in its features (the tree that a hierarchical
+clustering of these would learn, against the given one). Figures of a model on its own training documents are too good;
+give others.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from linnaeus.pipeline import Pipeline
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.findings import Finding, finding
 from linnaeus.taxonomy.search import fold
-from linnaeus.typing import CSR, IntArray
+from linnaeus.typing import CSR, IntArray, Matrix, is_sparse
 
 __all__ = ["check_documents", "check_model", "near_duplicates"]
 
@@ -28,6 +30,7 @@ LEAST_WORDS = 8  # of documents that are compared; shorter ones are compared as 
 ALIKE = 0.8  # share of common shingles of near duplicates
 BANDS = 16  # each of two of 32 smallest hashes
 CONFUSED = 0.2  # share of the documents of a node that get a sibling
+CLOSER = 0.05  # how much closer a cousin has to be than the closest sibling, as a cosine
 STRAYED = 0.5  # share of the documents of a node that get nodes of one other parent
 
 
@@ -204,7 +207,8 @@ def check_model(pipeline: Pipeline, data: Dataset, *, min_examples: int = 5) -> 
     Returns
     -------
     list of Finding
-        Confused siblings, and nodes whose documents look like those of another parent.
+        Confused siblings, nodes whose documents look like those of another parent, and nodes whose documents are closer
+        to those of a node elsewhere in the taxonomy than to those of any sibling.
     """
     taxonomy = pipeline.taxonomy_
     Y = taxonomy.indicator(data.labels or [], unknown="drop")
@@ -218,7 +222,41 @@ def check_model(pipeline: Pipeline, data: Dataset, *, min_examples: int = 5) -> 
         total.update(gold)
         if best >= 0 and best not in _row(closed, i):
             wrong.update((v, best) for v in gold)
-    return [*_confused(taxonomy, total, wrong, min_examples), *_strayed(taxonomy, total, wrong, min_examples)]
+    return [
+        *_confused(taxonomy, total, wrong, min_examples),
+        *_strayed(taxonomy, total, wrong, min_examples),
+        *_learned_elsewhere(taxonomy, front, pipeline.matrix(data.documents), min_examples),
+    ]
+
+
+def _learned_elsewhere(taxonomy: Taxonomy, Y: CSR, X: Matrix, least: int) -> list[Finding]:
+    """Nodes whose mean document is closer to that of a cousin than to those of all siblings with documents."""
+    counts = np.bincount(Y.indices, minlength=taxonomy.n_nodes)
+    nodes = np.flatnonzero(counts >= least)
+    if taxonomy.kind == "graph" or len(nodes) < 3:
+        return []
+    total = (Y[:, nodes].T @ X).astype(np.float64)
+    means = np.asarray(total.toarray() if is_sparse(total) else total)
+    means = means - (counts[nodes] @ means / counts[nodes].sum())[None]  # what all documents share says nothing
+    means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)
+    parents = [set(taxonomy.parents(v).tolist()) for v in nodes.tolist()]
+    found = []
+    for i, v in enumerate(nodes.tolist()):
+        similar = means @ means[i]
+        related = set(taxonomy.ancestors(v).tolist()) | set(taxonomy.descendants(v).tolist())
+        siblings = [j for j in range(len(nodes)) if j != i and parents[j] & parents[i]]
+        cousins = [j for j, u in enumerate(nodes.tolist()) if u not in related and not parents[j] & parents[i]]
+        if not siblings or not cousins:
+            continue
+        own, other = max(siblings, key=lambda j: similar[j]), max(cousins, key=lambda j: similar[j])
+        if similar[other] > similar[own] + CLOSER:
+            found.append((float(similar[other] - similar[own]), v, int(nodes[other]), int(nodes[own])))
+    shown = [
+        f"{_named(taxonomy, v)} is closer to {_named(taxonomy, other)} than to {_named(taxonomy, own)}"
+        for _, v, other, own in sorted(found, key=lambda one: (-one[0], one[1]))[:5]
+    ]
+    message = "nodes whose documents are closer to those of a node elsewhere than to those of any sibling"
+    return finding("info", "learned-elsewhere", message, len(found), shown)
 
 
 def _confused(taxonomy: Taxonomy, total: Counter[int], wrong: Counter[tuple[int, int]], least: int) -> list[Finding]:

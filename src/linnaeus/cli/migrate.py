@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -71,6 +72,13 @@ def migrate(
     counts: Annotated[
         str | None, typer.Option("--counts", help="Table of documents per new node, with intervals.")
     ] = None,
+    certify: Annotated[
+        bool,
+        typer.Option(
+            "--certify",
+            help="RR models with --data: continue until the duality gap of the whole problem is certified.",
+        ),
+    ] = False,
     html: Annotated[str | None, typer.Option("--html", help="Report as one HTML page.")] = None,
     reading: options.LabelledReading,
     analysers: options.AnalyserOptions,
@@ -96,8 +104,10 @@ def migrate(
         for name, value in (("--hand", hand), ("--risk", risk), ("--queue", queue), ("--counts", counts)):
             if value is not None:
                 raise ParameterError(f"{name} applies to documents, and a model is migrated; leave it out.")
-        _migrate_model(model, old, new, map_, data, output, html, reading, as_json)
+        _migrate_model(model, old, new, map_, data, output, html, reading, certify, as_json)
         return
+    if certify:
+        raise ParameterError("--certify applies to a model, and documents are migrated; leave it out.")
     if old is None or not data:
         missing = "--from" if old is None else "--data"
         raise ParameterError(f"{missing} is missing; documents need --from, --to and --data, a model its folder.")
@@ -160,6 +170,7 @@ def _migrate_model(
     output: str,
     html: str | None,
     reading: options.LabelledReading,
+    certify: bool,
     as_json: bool,
 ) -> None:
     """Carry a model over, and save it in another folder."""
@@ -172,6 +183,8 @@ def _migrate_model(
 
     if Path(output).resolve() == Path(folder).resolve():
         raise ParameterError("--output is the folder of the old model; give another folder.")
+    if certify and not data:
+        raise ParameterError("--certify needs --data, documents with new labels.")
     store.check_target(output)
     loaded = options.load_model(folder)
     revision = _revision(loaded.taxonomy_ if old is None else Taxonomy.read(old), new, map_)
@@ -190,10 +203,12 @@ def _migrate_model(
         rows = read.labels or []
         single = loaded.estimator.codec_.single_label and all(len(row) == 1 for row in rows)
         documents, labels = read.documents, [row[0] for row in rows] if single else rows
-    found = migrate_model(loaded, revision, documents, labels)
+    found = migrate_model(loaded, revision, documents, labels, certify=certify)
     training.save(found.model, output)
+    now = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
+    about = {"migrated": now, "from": folder, "table": map_, **model_summary(found)}
+    files.replace_file(Path(output) / "migration.json", (json.dumps(about, indent=1) + "\n").encode())
     if html is not None:
-        now = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
         files.replace_file(html, model_page(found, now).encode())
     if as_json:
         print_json({**model_summary(found), "output": output})
@@ -276,9 +291,7 @@ def _new_documents(
     found: MigratedDocuments, documents: Dataset, labels: list[list[str]], ids: list[str]
 ) -> tuple[list[str], Iterator[list[object]]]:
     """Columns and rows: the documents with labels of both versions."""
-    fields = dict(documents.fields or {})
-    if documents.sequences is not None:
-        fields["sequence"] = documents.sequences
+    fields = _fields(documents)
     columns = ["id", *fields, "labels", "old_labels", "status"]
 
     def rows() -> Iterator[list[object]]:
@@ -294,19 +307,26 @@ def _joined(labels: list[str]) -> str:
 
 
 def _queue(found: MigratedDocuments, documents: Dataset, ids: list[str]) -> tuple[list[str], Iterator[list[object]]]:
-    """Columns and rows of the queue; ``labels`` is for the person who codes."""
-    from linnaeus.cli.documents import shown_text
-
-    columns = ["id", "labels", "old_label", "candidates", "probabilities", "text"]
+    """Columns and rows of the queue; ``labels`` is for the person who codes. The desk reads it as documents."""
+    fields = _fields(documents)
+    columns = ["id", "labels", "old_label", "candidates", "probabilities", *fields]
 
     def rows() -> Iterator[list[object]]:
         for case in found.queue:
             candidates, values = case.candidates[:_SHOWN], case.probabilities[:_SHOWN]
             shown = "; ".join(f"{p:.3f}" for p in values)
-            text = shown_text(documents, case.document)
-            yield [ids[case.document], None, case.old, "; ".join(candidates), shown, text]
+            own = [texts[case.document] for texts in fields.values()]
+            yield [ids[case.document], None, case.old, "; ".join(candidates), shown, *own]
 
     return columns, rows()
+
+
+def _fields(documents: Dataset) -> dict[str, list[str]]:
+    """Texts and sequences of the documents by the names of their columns."""
+    fields = dict(documents.fields or {})
+    if documents.sequences is not None:
+        fields["sequence"] = documents.sequences
+    return fields
 
 
 def _show(found: MigratedDocuments, output: str) -> None:

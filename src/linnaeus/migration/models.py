@@ -8,7 +8,8 @@
 Label texts count as much, per unit of weight, as they do in the weights of the old nodes. Where documents with new
 labels are given, all labels but the kept ones are solved again, and only these: pulled towards the weights that the
 taxonomy gives them (RR models) or towards zero, with the weights of all other labels as they are. That is one sweep
-over the changed leaves instead of many over all of them; it is not certified for the whole problem.
+over the changed leaves instead of many over all of them; it is not certified for the whole problem. With ``certify``
+RR models continue from there until the gap of the whole problem is certified.
 
 Calibration and learned cut-offs belong to the old version, and are dropped.
 """
@@ -33,6 +34,7 @@ from linnaeus.models.label_priors import label_features
 from linnaeus.models.linear import LinearTaxonomyClassifier
 from linnaeus.models.recursive.network import links_of, shares_of_nodes
 from linnaeus.models.recursive.rr import RRSVM, RecursiveModel, RRLogistic
+from linnaeus.models.recursive.update import StartWeights, relatives
 from linnaeus.pipeline import Pipeline
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, is_sparse
@@ -52,8 +54,10 @@ MODELS = (
     "RRSVM",
     "RRLogistic",
 )
+_FIGURES = ("objective_", "duality_gap_", "n_iter_", "n_touched_")  # of the fit of the old version
 _HELD_OUT = 3  # one document in three measures nodes before and after
 _WORSE = 0.05
+_SMALL_SHARE = 1e-4  # of a label in the weights of an inner node: smaller ones are left out
 
 
 @dataclass(frozen=True)
@@ -87,12 +91,24 @@ class MigratedModel:
         Old labels without a new node.
     notes : list of str
         What was dropped or could not be done.
+    versions : dict of str to str
+        Fingerprints of the old and of the new taxonomy, and of the table.
     """
 
     model: Any
     origins: list[NodeOrigin]
     lost: list[str]
     notes: list[str] = field(default_factory=list)
+    versions: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def certificate(self) -> dict[str, float | str] | None:
+        """Both versions, with objective and duality gap if the whole problem was solved; None otherwise."""
+        inner = self.model.estimator
+        gap = getattr(inner, "duality_gap_", None)
+        if gap is None or not isinstance(inner, RecursiveModel):
+            return None
+        return {**self.versions, "objective": float(inner.objective_), "duality_gap": float(gap)}
 
     @property
     def counts(self) -> dict[str, int]:
@@ -118,6 +134,7 @@ def migrate_model(
     labels: object = None,
     *,
     evaluate: bool = True,
+    certify: bool = False,
     random_state: int = 0,
 ) -> MigratedModel:
     """Carry a trained linear model over to a new version of its taxonomy.
@@ -135,6 +152,9 @@ def migrate_model(
         Labels of these documents.
     evaluate : bool, default=True
         Whether a third of the documents measures the labels before and after; the model learns from all of them.
+    certify : bool, default=False
+        Whether an RR model is solved for all labels, from the migrated weights, until the duality gap of the whole
+        problem is below its ``tol``; labels without documents are then left out.
     random_state : int, default=0
         Seed of the choice of these documents.
 
@@ -162,6 +182,8 @@ def migrate_model(
         )
     if (documents is None) != (labels is None):
         raise ParameterError("Give documents with their labels, or neither.")
+    if certify and (documents is None or not isinstance(inner, RecursiveModel)):
+        raise ParameterError("certify needs documents in the new labels and RRSVM or RRLogistic.")
     notes: list[str] = list(revision.assumptions)
     X = Y = None
     if documents is not None:
@@ -181,15 +203,30 @@ def migrate_model(
         if evaluate:
             test = np.random.default_rng(random_state).permutation(X.shape[0])[: X.shape[0] // _HELD_OUT]
             rest = np.setdiff1d(np.arange(X.shape[0]), test)
+            copied = start[0].copy(), start[1].copy()
             trial = _with_weights(
-                inner, revision.new, origins, *_refitted(inner, revision.new, origins, start, X[rest], Y[rest])
+                inner, revision.new, origins, *_refitted(inner, revision.new, origins, copied, X[rest], Y[rest])
             )
             before, after = inner.answers(X[test]), trial.answers(X[test])
             origins = _measured(origins, inner.taxonomy_, revision.new, before, after, Y[test])
         start = _refitted(inner, revision.new, origins, start, X, Y)
         origins = [_marked(origin, Y, revision.new) for origin in origins]
     migrated = _with_weights(inner, revision.new, origins, *start)
-    return MigratedModel(_as_given(model, migrated, notes), origins, lost, notes)
+    if certify and X is not None and Y is not None:
+        numbers = np.array([revision.new.index(origin.node) for origin in origins])
+        _certified(migrated, X, Y, StartWeights(numbers, *start))
+        learned = set(migrated.nodes_.tolist())
+        if len(learned) < len(origins):
+            notes.append(f"{len(origins) - len(learned):,} labels without documents were left out.")
+        origins = [origin for origin in origins if revision.new.index(origin.node) in learned]
+    return MigratedModel(_as_given(model, migrated, notes), origins, lost, notes, revision.versions)
+
+
+def _certified(migrated: RecursiveModel, X: Matrix, Y: CSR, start: StartWeights) -> None:
+    """Solve the whole problem from the migrated weights; `objective_` and `duality_gap_` are its certificate."""
+    problem = Problem(X, Y, migrated.taxonomy_, None, migrated.codec_)
+    migrated._fit_joint(problem, start=start, on_trial=True)
+    migrated.forget_documents()
 
 
 # -- where weights come from -------------------------------------------------------------------------------------------
@@ -240,25 +277,26 @@ def _texts_of(model: Any, taxonomy: Taxonomy, notes: list[str]) -> CSR | None:
 def _carried(
     model: Any, inner: LinearTaxonomyClassifier, revision: Diff, origins: list[NodeOrigin], notes: list[str]
 ) -> tuple[FloatArray, FloatArray]:
-    """Weights (n_labels x n_features) and intercepts before any document of the new version is seen."""
-    W_old = inner.coef_
+    """Weights (n_features x n_labels) and intercepts before any document of the new version is seen."""
+    W_old = inner.coef_  # n_labels x n_features, a view of the weights
     place = {str(name): i for i, name in enumerate(inner.taxonomy_.names[inner.nodes_])}
     counts = getattr(inner, "n_documents_", None)
     size = np.ones(len(place)) if counts is None else np.maximum(np.asarray(counts, dtype=np.float64), 1.0)
     numbers = np.array([revision.new.index(origin.node) for origin in origins])
     known = [i for i, origin in enumerate(origins) if origin.sources]
-    entries: list[tuple[int, int, float]] = []  # how much of every old label a new one has
+    first = np.array([place[origin.sources[0]] if origin.sources else 0 for origin in origins])
+    W, b = _columns(W_old, first), inner.intercept_[first]
     for i, origin in enumerate(origins):
-        near = [i] if origin.sources else _relatives(revision.new, int(numbers[i]), numbers, known)
+        if len(origin.sources) == 1:
+            continue
+        near = [i] if origin.sources else relatives(revision.new, int(numbers[i]), numbers, known)
+        share = np.zeros(len(place))  # how much of every old label the new one has
         for j in near:
             rows = [place[name] for name in origins[j].sources]
-            total = float(size[rows].sum()) * len(near)
-            entries += [(i, row, float(size[row]) / total) for row in rows]
-    to, of, share = (np.array(part) for part in zip(*entries, strict=True))
-    M = sparse.csr_array((share.astype(inner.intercept_.dtype), (to, of)), shape=(len(origins), len(place)))
-    product = M @ W_old
-    W = np.asarray(product.toarray() if is_sparse(product) else product)
-    b = np.asarray(M @ inner.intercept_)
+            share[rows] += size[rows] / (size[rows].sum() * len(near))
+        used = np.flatnonzero(share)
+        part = share[used].astype(b.dtype)
+        W[:, i], b[i] = _columns(W_old, used) @ part, inner.intercept_[used] @ part
     T = _texts_of(model, revision.new, notes)
     gain = 0.0 if T is None else _gain(W_old, _texts_of(model, inner.taxonomy_, notes), inner.nodes_)
     if T is not None and gain > 0:
@@ -268,8 +306,15 @@ def _carried(
                 if origin.kind == "part":
                     parts = [revision.new.index(name) for name in revision.correspondence.targets[origin.sources[0]]]
                     own = own - np.asarray(T[parts].mean(axis=0)).ravel()
-                W[i] += gain * own
+                W[:, i] += gain * own
     return W, b
+
+
+def _columns(coef: Matrix, labels: IntArray) -> FloatArray:
+    """Weights of some labels, n_features x n_labels, in memory of their own."""
+    if is_sparse(coef):
+        return np.ascontiguousarray(coef[labels].T.toarray())
+    return np.take(coef.T, labels, axis=1)
 
 
 def _gain(W: Matrix, T: CSR | None, nodes: IntArray) -> float:
@@ -281,17 +326,6 @@ def _gain(W: Matrix, T: CSR | None, nodes: IntArray) -> float:
     mean = np.asarray(W.mean(axis=0)).ravel()
     beyond = float(own.multiply(W).sum()) - float(np.asarray(own.sum(axis=0)).ravel() @ mean)
     return beyond / total if total else 0.0
-
-
-def _relatives(taxonomy: Taxonomy, node: int, numbers: IntArray, known: list[int]) -> list[int]:
-    """Labels with weights below the nearest node above that has some; all of them where there is none."""
-    above = [int(v) for v in taxonomy.ancestors(node) if v != node]
-    for parent in sorted(above, key=lambda v: -int(taxonomy.depth[v])):
-        below = set(taxonomy.descendants(parent).tolist())
-        near = [i for i in known if int(numbers[i]) in below]
-        if near:
-            return near
-    return known
 
 
 # -- documents ---------------------------------------------------------------------------------------------------------
@@ -309,16 +343,19 @@ def _refitted(
     nodes = np.array([taxonomy.index(origin.node) for origin in origins])
     counts = np.bincount(Y.indices, minlength=taxonomy.n_nodes)
     changed = [i for i, o in enumerate(origins) if o.kind != "kept" and 0 < counts[nodes[i]] < Y.shape[0]]
-    W, b = start[0].copy(), start[1].copy()  # n_labels x n_features
+    W, b = start  # changed in place: the weights of all labels may be large
     if not changed:
         return W, b
     centres: FloatArray = np.zeros((len(changed), X.shape[1]), dtype=np.float32)
     if isinstance(inner, RecursiveModel):
         links = links_of(taxonomy, nodes.astype(np.int32), **inner._link_options)
         shares = shares_of_nodes(links, taxonomy, nodes[changed].tolist())
-        centres = shares.astype(W.dtype) @ W
+        shares[np.abs(shares) < _SMALL_SHARE] = 0
+        used = np.flatnonzero(shares.any(axis=0))
+        shares = shares[:, used] / np.maximum(shares.sum(axis=1, keepdims=True), 1e-12)
+        centres = (W[:, used] @ shares.T.astype(W.dtype)).T
     solved = _solved(inner, X, Y[:, nodes[changed]], centres)
-    W[changed], b[changed] = solved
+    W[:, changed], b[changed] = solved[0].T, solved[1]
     return W, b
 
 
@@ -384,7 +421,15 @@ def _with_weights(
     result = copy.copy(inner)
     result.__dict__ = dict(kept)
     result.drop_calibration()
-    for name in ("base_weights_", "subtrees_", "n_documents_", "label_weights_", "carried_nodes_", "_scorer"):
+    for name in (
+        "base_weights_",
+        "subtrees_",
+        "n_documents_",
+        "label_weights_",
+        "carried_nodes_",
+        "_scorer",
+        *_FIGURES,
+    ):
         result.__dict__.pop(name, None)
     codec = inner.codec_
     kind = "labels" if codec.single_label else "sets"
@@ -393,7 +438,7 @@ def _with_weights(
     order = np.argsort([origin.node for origin in origins]) if kind == "labels" else np.argsort(numbers)
     result.taxonomy = result.taxonomy_ = taxonomy
     result.nodes_ = numbers[order]
-    result.weights_ = np.ascontiguousarray(W[order].T)
+    result.weights_ = W if (order == np.arange(len(order))).all() else np.take(W, order, axis=1)
     result.intercept_ = np.ascontiguousarray(b[order])
     if hasattr(result, "answer"):
         result.answer = "seen"

@@ -26,6 +26,7 @@ def summary(found: MigratedDocuments) -> dict[str, object]:
     """The figures of a migration as plain values."""
     by = Counter(case.by for case in found.cases)
     return {
+        "versions": versions_of(found),
         "documents": len(found.labels),
         "by_status": found.counts,
         "labels_recoded": found.recoded.total(),
@@ -40,6 +41,19 @@ def summary(found: MigratedDocuments) -> dict[str, object]:
         "next": next_step(found),
         "notes": found.notes,
     }
+
+
+def versions_of(found: MigratedDocuments) -> dict[str, str]:
+    """Fingerprints of the old and of the new taxonomy, and of the table."""
+    return {
+        "old_taxonomy": found.old.fingerprint,
+        "new_taxonomy": found.new.fingerprint,
+        "table": found.correspondence.fingerprint,
+    }
+
+
+def _version_facts(versions: dict[str, str]) -> list[tuple[str, str]]:
+    return [(f"fingerprint of the {name.replace('_', ' ')}", value[:16]) for name, value in versions.items()]
 
 
 def next_step(found: MigratedDocuments) -> str:
@@ -80,6 +94,7 @@ def documents_page(found: MigratedDocuments, made: str = "") -> str:
         ("pairs of the table", count(len(found.correspondence.pairs))),
         ("threshold", figure(found.threshold)),
         ("accuracy on hidden cases", figure(found.accuracy)),
+        *_version_facts(versions_of(found)),
     ]
     top = opening("Migration of documents", sentence, facts, made, tag("p", next_step(found)))
     return whole_page("Migration of documents", top, list(_sections(found)))
@@ -153,6 +168,8 @@ def _more(n: int) -> str:
 def model_summary(found: MigratedModel) -> dict[str, object]:
     """The figures of a migrated model as plain values."""
     return {
+        "versions": found.versions,
+        "certificate": found.certificate,
         "labels": found.counts,
         "refitted": sum(origin.refitted for origin in found.origins),
         "lost": found.lost,
@@ -169,6 +186,9 @@ def model_page(found: MigratedModel, made: str = "") -> str:
     n = len(found.origins)
     shown = ", ".join(f"{count(number)} {kind}" for kind, number in found.counts.items())
     sentence = f"{count(n)} labels: {shown}; {count(sum(o.refitted for o in found.origins))} were solved again."
+    facts = _version_facts(found.versions)
+    if found.certificate is not None:
+        facts.append(("certified duality gap", f"{found.certificate['duality_gap']:.4g}"))
     rows = [
         (o.node, o.kind, ", ".join(o.sources[:5]), o.documents, figure(o.before), figure(o.after))
         for o in sorted(found.origins, key=lambda o: (o.kind == "kept", o.after is None, o.after or 0.0, o.node))
@@ -182,4 +202,4 @@ def model_page(found: MigratedModel, made: str = "") -> str:
         sections.append(("lost", "Labels without a new node", [tag("ul", [tag("li", o) for o in found.lost[:_SHOWN]])]))
     if found.notes:
         sections.append(("notes", "Assumptions", [tag("ul", [tag("li", note) for note in found.notes])]))
-    return whole_page("Migration of a model", opening("Migration of a model", sentence, [], made), sections)
+    return whole_page("Migration of a model", opening("Migration of a model", sentence, facts, made), sections)

@@ -115,6 +115,15 @@ class Diff:
         return {kind: found[kind] for kind in CHANGES if found[kind]}
 
     @property
+    def versions(self) -> dict[str, str]:
+        """Fingerprints of the old and of the new taxonomy, and of the table of all pairs."""
+        return {
+            "old_taxonomy": self.old.fingerprint,
+            "new_taxonomy": self.new.fingerprint,
+            "table": self.correspondence.fingerprint,
+        }
+
+    @property
     def n_unchanged(self) -> int:
         """Number of old nodes that no change mentions."""
         touched = {name for change in self.changes for name in change.old}

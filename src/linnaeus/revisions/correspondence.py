@@ -10,6 +10,8 @@ How files are read is in `linnaeus.revisions.tables`.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -80,6 +82,13 @@ class Correspondence:
     without_target: tuple[str, ...] = ()
     source: str | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the pairs, their kinds and weights and the nodes without a target, whatever their order."""
+        rows = sorted([pair.old, pair.new, pair.kind, f"{pair.weight:.12g}"] for pair in self.pairs)
+        text = json.dumps([rows, sorted(self.without_target)], ensure_ascii=False)
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
     @classmethod
     def from_pairs(cls, pairs: Iterable[Sequence[object]], without_target: Iterable[str] = ()) -> Correspondence:

@@ -6,6 +6,8 @@
                         "weight" or "kind" give these, rows with "no" in a column "confirmed" are dropped.
     YAML, JSON          rules ``{rules: [{input: {...: a}, output: {...: [b, c]}}]}``, lists of objects, which are read
                         as the rows of a table, or one object ``{a: b}``, ``{a: [b, c]}``
+    sentences           lines such as "Abdomen, Acute [D000006] replaced by Abdominal Pain [D015746]", "a -> b; c" or
+                        "Deleted: a", as in the reports of MeSH; headings or codes, of which half must be known
     RDF                 SKOS matches, ``dcterms:isReplacedBy`` and ``replaces``, XKOS concept associations
 
 Codes are kept as they are given unless they stand for a node in another way (alias, unique label, last step of an IRI),
@@ -17,6 +19,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -54,6 +57,17 @@ _KINDS = {
     **dict.fromkeys(("broad", "broadmatch", "broader", "n:1", "<", "merged"), "broad"),
     **dict.fromkeys(("narrow", "narrowmatch", "narrower", "1:n", ">", "split"), "narrow"),
 }
+_REPLACED = re.compile(
+    r"^(?:[A-Za-z ]{0,20}:\s+)?(?P<old>.+?)\s*(?:->|=>|\u2192|\b(?:is |was |has been |have been |are )?"
+    r"(?:replaced (?:by|with)|changed to|renamed (?:to|as)|merged (?:into|with)|use instead)\b:?)\s*(?P<new>.+)$",
+    re.IGNORECASE,
+)
+_DELETED = re.compile(
+    r"^(?:(?:deleted?|removed)(?: heading| descriptor)?:\s*(?P<old>.+)|(?P<also>.+?)\s+(?:is |was |has been )?"
+    r"(?:deleted|removed)\.?)$",
+    re.IGNORECASE,
+)
+_BRACKETS = re.compile(r"[\[(](?P<code>[^\])]+)[\])]\s*$")
 LEAST_SHARE = 0.5  # of the cells of a column that must be codes of a version
 
 
@@ -122,6 +136,9 @@ def read(
             return reader.content(json.loads(text))
         except ValueError as error:
             raise DataError(f"{source}: not JSON: {error}.") from None
+    told = reader.sentences(text)
+    if told is not None:
+        return told
     mark = column_mark(text)
     if mark is None:
         raise DataError(f"{source}: expected a table with a column of old and a column of new codes; got one column.")
@@ -173,6 +190,46 @@ class _Reader:
             found += [(code, target, "", 1.0) for code in codes for target in (known or made or [""])]
         notes = [f"{conditions:,} rules have further conditions, which are not read."] if conditions else []
         return self.made(found, notes=notes)
+
+    # -- sentences -----------------------------------------------------------------------------------------------------
+
+    def sentences(self, text: str) -> Correspondence | None:
+        """Replacements that lines tell in words; None if most lines do not, or do not speak of known nodes."""
+        found: list[tuple[str, str, str, float]] = []
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        known = told = 0
+        for line in lines:
+            said = _REPLACED.match(line)
+            gone = None if said else _DELETED.match(line)
+            if said is None and gone is None:
+                continue
+            told += 1
+            words = said["old"] if said else (gone["old"] or gone["also"]) if gone else ""
+            before = self._meant(words, self.old)
+            known += self.old(before) is not None
+            targets = [] if said is None else self._targets(said["new"])
+            found += [(before, target, "", 1.0) for target in targets or [""]]
+        if not told or 2 * told < len(lines) or 2 * known < told:
+            return None
+        other = len(lines) - told
+        notes = [f"{other:,} lines without a replacement were not read."] if other else []
+        return self.made(found, notes=notes)
+
+    def _meant(self, words: str, resolve: Resolver) -> str:
+        """The code in brackets if it is known, else the words without it."""
+        words = words.strip().strip("\"'*-").strip()
+        inside = _BRACKETS.search(words)
+        if inside is None:
+            return words
+        code, outside = inside["code"].strip(), words[: inside.start()].strip()
+        return code if resolve(code) is not None or resolve(outside) is None else outside
+
+    def _targets(self, words: str) -> list[str]:
+        words = words.strip().rstrip(".").strip()
+        whole = self._meant(words, self.new)
+        if self.new(whole) is not None and ";" not in words:
+            return [whole]
+        return [self._meant(part, self.new) for part in re.split(r";|\||\band\b", words) if part.strip()] or [whole]
 
     # -- tables --------------------------------------------------------------------------------------------------------
 

@@ -139,7 +139,8 @@ def repair(path: str | PathLike[str], codes: Iterable[str], *, encoding: str | N
     if format is None or FORMATS[format].module != "skos":
         kind = FORMATS[format].about if format in FORMATS else "another format"
         raise TaxonomyError(
-            f"{source}: only SKOS files can be repaired, where all other statements are kept; got {kind}."
+            f"{source}: only SKOS files can be repaired, where all other statements are kept; got {kind}. Convert it "
+            "first (linnaeus taxonomy convert FILE new.ttl), or correct the file by hand."
         )
     try:
         parser = ox.parse(prepared(text, source, format), format=syntax_of(format), base_iri=OURS)
