@@ -1,4 +1,4 @@
-"""Label texts that vocabularies should not have: very long, empty, markup, in another language, or a million of them."""
+"""Label texts that vocabularies should not have: very long, empty, markup, in another language, or a million."""
 
 from __future__ import annotations
 
