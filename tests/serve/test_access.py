@@ -152,7 +152,7 @@ def test_a_head_that_is_sent_slowly_ends_the_connection(folders, monkeypatch) ->
 
     import uvicorn
 
-    from linnaeus.serve.patience import ImpatientProtocol
+    from linnaeus.serve.run import ImpatientProtocol
 
     monkeypatch.setattr(ImpatientProtocol, "header_seconds", 2.0)
     app = create_app(Settings((folders["joint"],), reload_every=0))

@@ -1,4 +1,4 @@
-"""Documents of any kind as columns by field: strings, records, fields by name, or a data frame.
+"""Documents of any kind: how many there are, some of them, and all as columns by field, whatever they were given as.
 
     ["a text", "another"]                             one field
     [{"title": "a", "abstract": "b"}, ...]            records
@@ -8,7 +8,7 @@
 
 Every column is a list with one value per document.
 
-Strings as arrays, as model folders keep them: all UTF-8 bytes in one array, and the offset where each begins.
+`packed` strings are arrays, as model folders keep them: all UTF-8 bytes in one, and the offset where each begins.
 """
 
 from __future__ import annotations
