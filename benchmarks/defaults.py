@@ -58,6 +58,7 @@ def run(arguments: list[str]) -> dict[str, Any]:
     parser.add_argument("--measure", default="hierarchical_f1")
     parser.add_argument("--budget", help="as `linnaeus train --budget`; default: its default")
     parser.add_argument("--old", action="store_true", help="the old default: OneVsRestSVM with C 1 and its own decoder")
+    parser.add_argument("--limit", type=float, help="seconds after which a training is stopped and noted as such")
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--page", type=Path, help="write this page from the results instead of running")
     parser.add_argument("--json", action="store_true")
@@ -68,7 +69,9 @@ def run(arguments: list[str]) -> dict[str, Any]:
         options.page.write_text(text) if options.page else print(text)
         return {}
     with tempfile.TemporaryDirectory(prefix="linnaeus-defaults-") as folder:
-        found = measured(options.problem, Path(folder), options.measure, options.budget, options.old)
+        found = measured(
+            options.problem, Path(folder), options.measure, options.budget, options.old, limit=options.limit
+        )
     setting = "old" if options.old else options.measure
     kept = json.loads(options.results.read_text()) if options.results.exists() else {}
     kept[f"{options.problem}/{setting}"] = found
@@ -77,8 +80,10 @@ def run(arguments: list[str]) -> dict[str, Any]:
     return found
 
 
-def measured(name: str, folder: Path, measure: str, budget: str | None, old: bool) -> dict[str, Any]:
-    """Train and evaluate on the command line; what was chosen, and the figures."""
+def measured(
+    name: str, folder: Path, measure: str, budget: str | None, old: bool, *, limit: float | None = None
+) -> dict[str, Any]:
+    """Train and evaluate on the command line; what was chosen, and the figures, none where the limit was reached."""
     files = files_of(name, folder)
     model = folder / "model"
     command = ["train", *(part for path in files.train for part in ("--data", path)), "--output", str(model)]
@@ -86,12 +91,17 @@ def measured(name: str, folder: Path, measure: str, budget: str | None, old: boo
     command += [*files.options, *(OLD if old else ("--measure", measure))]
     command += [] if budget is None or old else ["--budget", budget]
     began = time.perf_counter()
-    said = _called([*command, "--json"])
+    shown = " ".join(["linnaeus", *command]).replace(f"{DATA}/", "").replace(f"{folder}/", "")
+    try:
+        said = _called([*command, "--json"], limit)
+    except subprocess.TimeoutExpired:
+        stopped = {"command": shown, "seconds": limit, "stopped": True, "budget": None, "chosen": None}
+        return {**stopped, "held_out": None, "figures": {}, "machine": machine.describe()}
     seconds = time.perf_counter() - began
     figures = _called(["evaluate", str(model), files.test, *files.options, "--json"])
     report = said.get("search") or {}
     return {
-        "command": " ".join(["linnaeus", *command]).replace(f"{DATA}/", "").replace(f"{folder}/", ""),
+        "command": shown,
         "seconds": round(seconds, 1),
         "budget": report.get("budget"),
         "chosen": report.get("chosen"),
@@ -101,9 +111,14 @@ def measured(name: str, folder: Path, measure: str, budget: str | None, old: boo
     }
 
 
-def _called(command: list[str]) -> dict[str, Any]:
+def _called(command: list[str], limit: float | None = None) -> dict[str, Any]:
     done = subprocess.run(
-        [sys.executable, "-m", "linnaeus", *command], capture_output=True, text=True, encoding="utf-8", check=False
+        [sys.executable, "-m", "linnaeus", *command],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+        timeout=limit,
     )
     if done.returncode:
         raise SystemExit(f"linnaeus {' '.join(command)}\n{done.stderr[-2000:]}")
@@ -214,7 +229,7 @@ def _line(name: str, setting: str, found: dict[str, Any]) -> str:
 def _chosen(found: dict[str, Any]) -> str:
     chosen = found["chosen"]
     if not chosen:
-        return "OneVsRestSVM, C 1"
+        return "OneVsRestSVM, C 1" + (", stopped at the limit" if found.get("stopped") else "")
     said = [f"{key} {chosen[key]}" for key in ("C", "pull", "learn", "features", "cut") if chosen.get(key) is not None]
     return f"{chosen['model']}, {', '.join(said)}"
 

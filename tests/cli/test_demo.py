@@ -27,6 +27,9 @@ def test_the_demo_measures_explains_and_saves(linnaeus, tmp_path) -> None:
     assert any("sparse" in name for name in names[0])
     examples = tmp_path / "demo-examples.jsonl"
     assert len(examples.read_text().splitlines()) > 500
+    assert "linnaeus train --data" in result.out
+    assert package.Taxonomy.read(tmp_path / "demo-taxonomy.tsv").n_nodes == model.taxonomy_.n_nodes
+    assert len((tmp_path / "demo-train.jsonl").read_text().splitlines()) > 2 * len(examples.read_text().splitlines())
     report = json.loads(linnaeus("evaluate", tmp_path / "demo", examples, "--json").out)["metrics"]
     shown = next(line for line in result.out.splitlines() if "hierarchical f1" in line).split()
     assert f"{report['hierarchical_f1']:.4f}" == shown[-1], "the demo and evaluate report the same"

@@ -70,18 +70,21 @@ def demo(
         say(_verdict(gain))
         _show_examples(joint, test)
     store.save(joint, output)
-    examples = f"{output}-examples.jsonl"
+    examples, learned, tree = f"{output}-examples.jsonl", f"{output}-train.jsonl", f"{output}-taxonomy.tsv"
     _write_examples(test, examples)
+    _write_examples(train, learned)
+    tax.write(tree)
     if as_json:
         found = {"documents": len(corpus), "nodes": tax.n_nodes, "seconds": seconds, "scores": scores, "gain": gain}
         print_json({**found, "output": output})
         return
-    print(f"\nTrained in {seconds:.1f} s. The model is in {output}/, test documents are in {examples}. Try next:")
+    print(f"\nTrained in {seconds:.1f} s. The model is in {output}/, its documents are in {learned} and {examples}.")
+    print("Next, let `train` choose the model, or use the one that was saved:")
     for command in (
+        f"linnaeus train --data {learned} --taxonomy {tree} --test {examples} --output {output}-chosen",
         f"linnaeus predict {output} {examples} --top 3",
         f"linnaeus evaluate {output} {examples}",
         f'linnaeus explain {output} --document "Solve a sparse linear system with a direct factorisation."',
-        "linnaeus train --help",
     ):
         print(f"  {command}")
 
@@ -160,11 +163,11 @@ def _show_examples(pipe: Pipeline, test: Dataset) -> None:
             return
 
 
-def _write_examples(test: Dataset, path: str) -> None:
+def _write_examples(documents: Dataset, path: str) -> None:
     import json
 
     from linnaeus.files import replace_file
 
-    records = zip(test.ids or [], test.documents, test.labels or [], strict=True)
+    records = zip(documents.ids or [], documents.documents, documents.labels or [], strict=True)
     lines = [json.dumps({"id": i, "text": text, "labels": labels}, ensure_ascii=False) for i, text, labels in records]
     replace_file(path, "".join(f"{line}\n" for line in lines).encode())
