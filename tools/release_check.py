@@ -1,8 +1,10 @@
 """Everything of a release but the upload.
 
 1. Two sdists of the same commit are equal byte by byte.
-2. A wheel is built from the sdist; it has no debug information and is below the limit.
-3. Both are installed into empty environments; the wheel on a PATH without a compiler; the smoke test runs.
+2. A wheel is built from the sdist; it has no debug information and is below the limit. On Linux, auditwheel names the
+   systems that it runs on (manylinux).
+3. Both are installed into empty environments, the wheel on a PATH without a compiler, and the smoke test runs. How long
+   it takes from nothing to the first line of the demo is printed.
 4. A bill of materials of the installed environment is written, and metadata are checked.
 
 ``python tools/release_check.py --output dist`` needs the dependency group ``release``.
@@ -18,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,20 +46,53 @@ def build_wheel(sdist: Path, folder: Path) -> Path:
     install = "-Cinstall-args=--strip"
     run(sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", strip, install, "-w", folder, sdist)
     wheel = next(folder.glob("*.whl"))
-    size = wheel.stat().st_size
-    assert size < MOST_BYTES, f"the wheel has {size:,} bytes, expected less than {MOST_BYTES:,}"
-    print(f"{wheel.name}: {size / 1e6:.1f} MB")
+    if sys.platform == "linux":
+        repaired = folder / "repaired"
+        with_tools = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+        run(sys.executable, "-m", "auditwheel", "repair", "-w", repaired, wheel, env=with_tools)
+        wheel = next(repaired.glob("*.whl"))
+    check_wheel(wheel)
     return wheel
 
 
+def check_wheel(wheel: Path) -> None:
+    """Raise an error if a wheel is too large, or one of its libraries has debug information."""
+    size = wheel.stat().st_size
+    if size >= MOST_BYTES:
+        raise SystemExit(f"{wheel.name} has {size:,} bytes, expected less than {MOST_BYTES:,}.")
+    with zipfile.ZipFile(wheel) as archive:
+        libraries = [name for name in archive.namelist() if name.endswith((".so", ".pyd", ".dylib"))]
+        unstripped = [name for name in libraries if b".debug_info" in archive.read(name)]
+    if not libraries or unstripped:
+        raise SystemExit(f"{wheel.name} has {len(libraries)} libraries, {len(unstripped)} with debug information.")
+    print(f"{wheel.name}: {size / 1e6:.1f} MB, {len(libraries)} libraries without debug information")
+
+
+def time_demo(python: Path, environment: dict[str, str]) -> float:
+    """Run the demo in its own folder; seconds until its first line."""
+    start, first = time.perf_counter(), 0.0
+    command = [str(python), "-u", "-m", "linnaeus", "demo"]
+    demo = subprocess.Popen(command, cwd=python.parent.parent, env=environment, stdout=subprocess.PIPE, text=True)
+    assert demo.stdout is not None
+    for line in demo.stdout:
+        first = first or time.perf_counter() - start
+        print(line, end="")
+    if demo.wait() != 0:
+        raise SystemExit("The demo failed.")
+    return first
+
+
 def check_install(package: Path, *, compiler: bool) -> Path:
-    """Install into an empty environment and run the smoke test; the environment's interpreter is returned."""
+    """Install into an empty environment, run demo and smoke test; the environment's interpreter is returned."""
     start = time.perf_counter()
     folder = Path(tempfile.mkdtemp(prefix="linnaeus-release-"))
     run(sys.executable, "-m", "venv", folder)
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     environment = dict(os.environ) if compiler else {"PATH": str(python.parent), "HOME": str(folder)}
     run(python, "-m", "pip", "install", "-q", package, env=environment)
+    installed = time.perf_counter() - start
+    first = time_demo(python, environment)
+    print(f"{package.name}: installed in {installed:.0f} s, first line of the demo {first:.0f} s later")
     run(python, ROOT / "tools" / "smoke.py", env=environment, cwd=folder)
     print(f"{package.name}: installed and tested in {time.perf_counter() - start:.0f} s")
     return python
@@ -74,7 +110,8 @@ def main() -> None:
     given.output.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
         sdist, again = build_sdist(Path(first)), build_sdist(Path(second))
-        assert digest(sdist) == digest(again), "two sdists of one commit differ"
+        if digest(sdist) != digest(again):
+            raise SystemExit("Two sdists of one commit differ.")
         print(f"{sdist.name}: {digest(sdist)}, the same twice")
         wheel = build_wheel(sdist, Path(first))
         kept = [Path(shutil.copy(file, given.output)) for file in (sdist, wheel)]

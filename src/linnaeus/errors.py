@@ -54,35 +54,93 @@ class LinnaeusError(ValueError):
 
 
 class TaxonomyError(LinnaeusError):
-    """The taxonomy is invalid: a cycle, an unknown node, a duplicate."""
+    """The taxonomy is invalid: a cycle, an unknown node, a duplicate.
+
+    Examples
+    --------
+    >>> from linnaeus import Taxonomy
+    >>> Taxonomy.from_edges([("A", "B"), ("B", "A")])
+    Traceback (most recent call last):
+    linnaeus.errors.TaxonomyError: The taxonomy has a cycle: A > B > A.
+    """
 
 
 class DataError(LinnaeusError):
-    """Documents, labels or features cannot be used as they are."""
+    """Documents, labels or features cannot be used as they are.
+
+    Examples
+    --------
+    >>> from linnaeus import OneVsRestSVM
+    >>> OneVsRestSVM().fit([[1.0], [2.0]], ["a"])
+    Traceback (most recent call last):
+    linnaeus.errors.DataError: y has labels of 1 documents, but X has 2 rows: inconsistent numbers of samples.
+    """
 
 
 class DataTypeError(DataError, TypeError):
-    """Features are not numeric; also a `TypeError`, as scikit-learn's conventions require."""
+    """Features are not numeric; also a `TypeError`, as scikit-learn's conventions require.
+
+    Examples
+    --------
+    >>> issubclass(DataTypeError, TypeError)
+    True
+    """
 
 
 class UnknownLabelError(DataError):
-    """A label is not a node of the taxonomy."""
+    """A label is not a node of the taxonomy.
+
+    Examples
+    --------
+    >>> from linnaeus import Taxonomy
+    >>> Taxonomy.flat(["Sports"]).indicator([["Sprots"]])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    linnaeus.errors.UnknownLabelError: ...
+    """
 
 
 class ParameterError(LinnaeusError):
-    """A parameter has a value outside its range."""
+    """A parameter has a value outside its range.
+
+    Examples
+    --------
+    >>> from linnaeus.engine import n_workers
+    >>> n_workers(0)
+    Traceback (most recent call last):
+    linnaeus.errors.ParameterError: n_jobs=0 has no meaning; expected None, a positive number, or -1 for all cores.
+    """
 
 
 class StoreError(LinnaeusError):
-    """A model folder is missing, damaged, or in an unsupported format."""
+    """A model folder is missing, damaged, or in an unsupported format.
+
+    Examples
+    --------
+    >>> import linnaeus
+    >>> linnaeus.load("missing")
+    Traceback (most recent call last):
+    linnaeus.errors.StoreError: missing is not a model: no such folder.
+    """
 
 
 class CheckpointError(StoreError):
-    """A checkpoint is damaged, in use, or belongs to another fit."""
+    """A checkpoint is damaged, in use, or belongs to another fit.
+
+    Examples
+    --------
+    >>> issubclass(CheckpointError, StoreError)
+    True
+    """
 
 
 class EngineError(LinnaeusError):
-    """Work cannot run on an engine: a package is missing, no cluster answers, workers were lost."""
+    """Work cannot run on an engine: a package is missing, no cluster answers, workers were lost.
+
+    Examples
+    --------
+    >>> issubclass(EngineError, LinnaeusError)
+    True
+    """
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str:

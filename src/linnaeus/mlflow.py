@@ -32,6 +32,11 @@ def save_model(model: Pipeline, path: str | Path, **options: Any) -> None:
         The folder; it must not exist.
     **options : object
         For ``mlflow.pyfunc.save_model``, such as ``signature`` or ``input_example``.
+
+    Examples
+    --------
+    >>> import linnaeus
+    >>> save_model(linnaeus.load("model"), "logged")  # doctest: +SKIP
     """
     _with_folder(model, "save_model", {"path": str(path), **options})
 
@@ -52,6 +57,12 @@ def log_model(model: Pipeline, name: str = "model", **options: Any) -> Any:
     -------
     ModelInfo
         What MLflow says about the logged model.
+
+    Examples
+    --------
+    >>> import linnaeus, mlflow  # doctest: +SKIP
+    >>> with mlflow.start_run():  # doctest: +SKIP
+    ...     info = log_model(linnaeus.load("model"), name="subjects")
     """
     return _with_folder(model, "log_model", {"name": name, **options})
 

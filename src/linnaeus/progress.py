@@ -27,6 +27,14 @@ def note(text: str) -> None:
     ----------
     text : str
         The line.
+
+    Examples
+    --------
+    >>> import contextlib, io
+    >>> with contextlib.redirect_stderr(io.StringIO()) as lines:
+    ...     note("pass 3: gap 0.01")
+    >>> lines.getvalue()
+    'pass 3: gap 0.01\\n'
     """
     sys.stderr.write(f"{text}\n")
 
@@ -81,6 +89,11 @@ def waiting(description: str) -> Iterator[None]:
     ----------
     description : str
         Text next to the spinner.
+
+    Yields
+    ------
+    None
+        Control, while the spinner turns.
 
     Examples
     --------

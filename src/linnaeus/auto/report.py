@@ -113,27 +113,41 @@ FLAT = "OneVsRestSVM"
 class AutoReport:
     """What a search has chosen, and why.
 
-    Attributes
+    Parameters
     ----------
     measure : str
         The measure that was maximised.
-    chosen, runner_up : Outcome
-        The best candidate, and the best of another model or other features (None if there is none).
+    chosen : Outcome
+        The best candidate.
     baseline : Outcome
         The flat model with its usual parameters; ``baseline.own`` is its value with the usual decoder.
     value : float
-        Held-out value of the chosen candidate; ``interval`` is its 95% bootstrap interval over documents.
-    tried : list of Outcome
-        Everything that was measured, in this order.
-    budget, seconds : float
-        The budget, and what the search has taken.
+        Held-out value of the chosen candidate.
+    interval : tuple of float
+        Its 95% bootstrap interval over documents.
+    budget : float
+        The budget in seconds.
+    seconds : float
+        What the search has taken.
     n_held_out : int
         Number of held-out documents.
+    runner_up : Outcome, default=None
+        The best candidate of another model or with other features; None if there is none.
+    tried : list of Outcome
+        Everything that was measured, in this order.
     notes : list of str
         What a user should know.
-    refined : Outcome or None
+    refined : Outcome, default=None
         The chosen candidate with every document held out once, which the cut, the probabilities and the weights of a
         mixture are learned from; None where there was no time for it.
+
+    Examples
+    --------
+    >>> from linnaeus import AutoClassifier
+    >>> X, y = [[0.0, 1.0], [1.0, 0.0]] * 20, ["a", "b"] * 20
+    >>> report = AutoClassifier(budget="1h").fit(X, y, models=["OneVsRestSVM"]).report_
+    >>> report.chosen.candidate.model, report.value
+    ('OneVsRestSVM', 1.0)
     """
 
     measure: str

@@ -162,6 +162,11 @@ def cut_off(given: Decoder | str) -> CutOff:
     given : CutOff or str
         A cut-off or its name.
 
+    Returns
+    -------
+    CutOff
+        The cut-off, not yet fitted if it was given by name.
+
     Examples
     --------
     >>> cut_off("rcut,r=2")

@@ -76,6 +76,16 @@ class Decoder(ABC):
 
     Call it with S (n_docs x n_scored, dense), the taxonomy and the node numbers of the columns of S (None: all nodes in
     order); the answer is a CSR array Y (n_docs x n_nodes) of int8 ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linnaeus import Taxonomy
+    >>> from linnaeus.decoding import Threshold
+    >>> tax = Taxonomy.from_paths([["A", "AA"], ["B"]])
+    >>> Y = Threshold(0.0)(np.array([[-1.0, 0.5, -0.2]]), tax, [tax.index(name) for name in ("A", "AA", "B")])
+    >>> tax.names[Y.indices].tolist()
+    ['A', 'AA']
     """
 
     name: ClassVar[str]

@@ -322,7 +322,13 @@ _ON_GPU = (
 
 
 class SerialEngine:
-    """Runs every task in the calling thread."""
+    """Runs every task in the calling thread.
+
+    Examples
+    --------
+    >>> list(SerialEngine().map(lambda shared, task: shared * task, [1, 2, 3], 10))
+    [10, 20, 30]
+    """
 
     n_workers = 1
 
@@ -339,6 +345,11 @@ class ThreadEngine:
     ----------
     n_workers : int
         Number of threads.
+
+    Examples
+    --------
+    >>> list(ThreadEngine(2).map(lambda shared, task: shared * task, [1, 2, 3], 10))
+    [10, 20, 30]
     """
 
     def __init__(self, n_workers: int) -> None:
@@ -386,7 +397,18 @@ def n_workers(n_jobs: int | None) -> int:
 
 
 def single_blas_thread() -> AbstractContextManager[object]:
-    """A context in which BLAS uses one thread: the engine alone decides how many run, and no result depends on it."""
+    """A context in which BLAS uses one thread: the engine alone decides how many run, and no result depends on it.
+
+    Returns
+    -------
+    context manager
+        The limit holds inside of its block.
+
+    Examples
+    --------
+    >>> with single_blas_thread():
+    ...     pass
+    """
     from threadpoolctl import threadpool_limits
 
     limited: AbstractContextManager[object] = threadpool_limits(1, user_api="blas")
@@ -410,6 +432,11 @@ def get_engine(engine: str | Engine | None, n_jobs: int | None, *, gpu: bool = F
     -------
     Engine
         Where blocks of work run.
+
+    Examples
+    --------
+    >>> get_engine("threads", 2).n_workers, get_engine(None, None).n_workers
+    (2, 1)
     """
     if engine is None:
         workers = n_workers(n_jobs)

@@ -47,6 +47,14 @@ class Part:
         Test documents.
     Y_test : csr_array of shape (n_test, n_nodes)
         Their labels.
+
+    Examples
+    --------
+    >>> from linnaeus import Taxonomy
+    >>> Y = Taxonomy.flat(["A", "B"]).indicator([["A"], ["B"]] * 10)
+    >>> X = np.eye(20)
+    >>> Part.of(X[:12], Y[:12], X[12:], Y[12:]).X_test.shape
+    (8, 20)
     """
 
     X: Matrix

@@ -55,7 +55,25 @@ def n_documents(X: object) -> int:
 
 
 def take_documents(X: D, rows: IntArray) -> D:
-    """Some documents of a matrix, a data frame, a list, or fields by name."""
+    """Some documents of a matrix, a data frame, a list, or fields by name.
+
+    Parameters
+    ----------
+    X : array-like, csr_array, data frame, list or dict
+        Documents.
+    rows : ndarray of int
+        Row numbers.
+
+    Returns
+    -------
+    same type as X
+        The chosen documents, in the order of ``rows``.
+
+    Examples
+    --------
+    >>> take_documents({"title": ["a", "b", "c"]}, np.array([2, 0]))
+    {'title': ['c', 'a']}
+    """
     if isinstance(X, Mapping):
         return cast(D, {name: take_documents(values, rows) for name, values in X.items()})
     if hasattr(X, "iloc"):

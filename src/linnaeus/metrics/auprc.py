@@ -145,6 +145,11 @@ def au_prc(
     exclude : Iterable[str], default=()
         Names of nodes that do not count, as some benchmarks prescribe.
 
+    Returns
+    -------
+    Score
+        The area in 0..1; larger is better.
+
     Examples
     --------
     >>> tax = Taxonomy.flat(["A", "B"])

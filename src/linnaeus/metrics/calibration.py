@@ -77,6 +77,11 @@ def brier(gold: object, probabilities: object, taxonomy: Taxonomy | None = None,
     gold, probabilities, taxonomy, **which : labels, array-like, Taxonomy, options
         As for `expected_calibration_error`.
 
+    Returns
+    -------
+    Score
+        The mean in 0..1; 0 is best.
+
     Examples
     --------
     >>> round(brier(["A"], [[0.9, 0.2]], Taxonomy.flat(["A", "B"])), 6)
@@ -112,6 +117,11 @@ def expected_calibration_error(
     **which : options
         Which pairs count: ``labels``, ``level`` and ``conditional`` of `PairOptions`.
 
+    Returns
+    -------
+    Score
+        The mean distance in 0..1; 0 is best.
+
     Examples
     --------
     >>> round(expected_calibration_error(["A"], [[0.9, 0.2]], Taxonomy.flat(["A", "B"]), n_bins=5), 4)
@@ -137,6 +147,11 @@ def reliability(
     gold, probabilities, taxonomy, n_bins, bins, **which : labels, array-like, Taxonomy, int, str, options
         As for `expected_calibration_error`.
 
+    Returns
+    -------
+    list of dict
+        A row for each bin that is not empty.
+
     Examples
     --------
     >>> reliability(["A"], [[0.75, 0.25]], Taxonomy.flat(["A", "B"]), n_bins=2)[1]
@@ -157,6 +172,11 @@ def calibration_by_level(
         Gold labels, probabilities of ``labels`` (None: of all nodes), and the taxonomy.
     n_bins : int, default=15
         Number of bins.
+
+    Returns
+    -------
+    list of dict
+        A row for each level.
 
     Examples
     --------
@@ -195,6 +215,11 @@ def coherence_violations(
         Names of the columns of the scores; None: all nodes of the taxonomy.
     tolerance : float, default=1e-9
         Difference that does not count.
+
+    Returns
+    -------
+    Score
+        The share; 0 is best.
 
     Examples
     --------

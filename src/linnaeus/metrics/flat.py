@@ -70,6 +70,11 @@ def micro_precision(
     zero_division : float, default=None
         Value of 0/0; None: 1 where both sides are empty, else 0.
 
+    Returns
+    -------
+    Score
+        The value in 0..1; larger is better.
+
     Examples
     --------
     >>> micro_precision([["A"], ["B"]], [["A", "B"], ["B"]])
@@ -88,6 +93,11 @@ def micro_recall(
     gold, predicted, taxonomy, zero_division : labels, Taxonomy, float
         As for `micro_precision`.
 
+    Returns
+    -------
+    Score
+        The value in 0..1; larger is better.
+
     Examples
     --------
     >>> micro_recall([["A"], ["B"]], [["A", "B"], []])
@@ -105,6 +115,11 @@ def micro_f1(
     ----------
     gold, predicted, taxonomy, zero_division : labels, Taxonomy, float
         As for `micro_precision`.
+
+    Returns
+    -------
+    Score
+        The value in 0..1; larger is better.
 
     Examples
     --------
@@ -140,6 +155,11 @@ def macro_precision(
     gold, predicted, taxonomy, **options : labels, Taxonomy, options
         As for `macro_f1`.
 
+    Returns
+    -------
+    Score
+        The value in 0..1; larger is better.
+
     Examples
     --------
     >>> macro_precision([["A"], ["B"]], [["A"], ["A"]])
@@ -157,6 +177,11 @@ def macro_recall(
     ----------
     gold, predicted, taxonomy, **options : labels, Taxonomy, options
         As for `macro_f1`.
+
+    Returns
+    -------
+    Score
+        The value in 0..1; larger is better.
 
     Examples
     --------
@@ -185,6 +210,11 @@ def macro_f1(
     universe : str or Sequence[str], default="labels"
         "labels": the leaves of the taxonomy and every other node that occurs as a label (without a taxonomy: the labels
         that occur); "nodes": all nodes but the root, after closing both sides; or a list of labels.
+
+    Returns
+    -------
+    Score
+        The value in 0..1; larger is better.
 
     Examples
     --------
@@ -259,6 +289,11 @@ def label_table(
     close : bool, default=False
         Whether ancestors are added.
 
+    Returns
+    -------
+    list of dict
+        A row for each label.
+
     Examples
     --------
     >>> label_table([["A"], ["A"]], [["A"], []])[0]["f1"]
@@ -295,6 +330,11 @@ def example_precision(
     gold, predicted, taxonomy, zero_division : labels, Taxonomy, float
         As for `micro_precision`.
 
+    Returns
+    -------
+    Score
+        The value in 0..1; larger is better.
+
     Examples
     --------
     >>> example_precision([["A"], ["B"]], [["A", "B"], ["B"]])
@@ -312,6 +352,11 @@ def example_recall(
     ----------
     gold, predicted, taxonomy, zero_division : labels, Taxonomy, float
         As for `micro_precision`.
+
+    Returns
+    -------
+    Score
+        The value in 0..1; larger is better.
 
     Examples
     --------
@@ -331,6 +376,11 @@ def example_f1(
     gold, predicted, taxonomy, zero_division : labels, Taxonomy, float
         As for `micro_precision`.
 
+    Returns
+    -------
+    Score
+        The value in 0..1; larger is better.
+
     Examples
     --------
     >>> example_f1([["A", "B"], ["B"]], [["A", "C"], ["B"]])
@@ -349,6 +399,11 @@ def jaccard(
     gold, predicted, taxonomy, zero_division : labels, Taxonomy, float
         As for `micro_precision`.
 
+    Returns
+    -------
+    Score
+        The value in 0..1; larger is better.
+
     Examples
     --------
     >>> jaccard([["A", "B"], ["B"]], [["A"], ["B"]])
@@ -364,6 +419,11 @@ def subset_accuracy(gold: object, predicted: object, taxonomy: Taxonomy | None =
     ----------
     gold, predicted, taxonomy : labels, Taxonomy
         Label sets in any form of `linnaeus.metrics.sets`, and their taxonomy.
+
+    Returns
+    -------
+    Score
+        The value in 0..1; larger is better.
 
     Examples
     --------
@@ -382,6 +442,11 @@ def zero_one_loss(gold: object, predicted: object, taxonomy: Taxonomy | None = N
     ----------
     gold, predicted, taxonomy : labels, Taxonomy
         Label sets in any form of `linnaeus.metrics.sets`, and their taxonomy.
+
+    Returns
+    -------
+    Score
+        The share; 0 is best.
 
     Examples
     --------

@@ -89,6 +89,11 @@ def hierarchical_precision(
     gold, predicted, taxonomy, **options : labels, Taxonomy, options
         As for `hierarchical_f1`.
 
+    Returns
+    -------
+    Score
+        The value in 0..1; larger is better.
+
     Examples
     --------
     >>> tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"]])
@@ -107,6 +112,11 @@ def hierarchical_recall(
     ----------
     gold, predicted, taxonomy, **options : labels, Taxonomy, options
         As for `hierarchical_f1`.
+
+    Returns
+    -------
+    Score
+        The value in 0..1; larger is better.
 
     Examples
     --------
@@ -141,6 +151,11 @@ def hierarchical_f1(
         Value of 0/0; None: 1 where both sides are empty, else 0.
     sample_weight : object, default=None
         One weight per document.
+
+    Returns
+    -------
+    Score
+        The value in 0..1; larger is better.
 
     Examples
     --------
@@ -199,6 +214,11 @@ def level_scores(gold: object, predicted: object, taxonomy: Taxonomy | None = No
     gold, predicted, taxonomy : labels, Taxonomy
         Label sets in any form of `linnaeus.metrics.sets`, and their taxonomy.
 
+    Returns
+    -------
+    list of dict
+        A row for each level.
+
     Examples
     --------
     >>> tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"]])
@@ -246,6 +266,11 @@ def symmetric_difference(
     close : bool, default=True
         Whether ancestors are added.
 
+    Returns
+    -------
+    Score
+        The mean; 0 is best.
+
     Examples
     --------
     >>> tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"]])
@@ -267,6 +292,11 @@ def hamming_loss(gold: object, predicted: object, taxonomy: Taxonomy | None = No
         Label sets in any form of `linnaeus.metrics.sets`, and their taxonomy.
     close : bool, default=True
         Whether ancestors are added.
+
+    Returns
+    -------
+    Score
+        The mean; 0 is best.
 
     Examples
     --------
@@ -290,6 +320,11 @@ def h_loss(
         Label sets in any form of `linnaeus.metrics.sets`, and their taxonomy.
     scaling : str or ndarray, default="uniform"
         Weights of nodes, as in `linnaeus.losses.cost.node_weights`.
+
+    Returns
+    -------
+    Score
+        The mean; 0 is best.
 
     Examples
     --------
@@ -316,6 +351,11 @@ def h_tilde_loss(
     scaling : str or ndarray, default="uniform"
         Weights of nodes, as in `linnaeus.losses.cost.node_weights`.
 
+    Returns
+    -------
+    Score
+        The mean; 0 is best.
+
     Examples
     --------
     >>> h_tilde_loss(["AA"], ["A"], Taxonomy.from_paths([["A", "AA"]]))
@@ -340,6 +380,11 @@ def tree_induced_error(gold: object, predicted: object, taxonomy: Taxonomy | Non
     gold, predicted, taxonomy : labels, Taxonomy
         Label sets in any form of `linnaeus.metrics.sets`, and their taxonomy.
 
+    Returns
+    -------
+    Score
+        The mean; 0 is best.
+
     Examples
     --------
     >>> tree_induced_error(["AA"], ["AB"], Taxonomy.from_paths([["A", "AA"], ["A", "AB"]]))
@@ -358,6 +403,11 @@ def taxonomy_loss(gold: object, predicted: object, taxonomy: Taxonomy | None = N
     half : bool, default=False
         Whether the distance is halved, so that siblings are at 1.
 
+    Returns
+    -------
+    Score
+        The mean; 0 is best.
+
     Examples
     --------
     >>> taxonomy_loss(["AA"], ["AB"], Taxonomy.from_paths([["A", "AA"], ["A", "AB"]]), half=True)
@@ -374,6 +424,11 @@ def normalised_taxonomy_loss(gold: object, predicted: object, taxonomy: Taxonomy
     ----------
     gold, predicted, taxonomy : labels, Taxonomy
         Label sets in any form of `linnaeus.metrics.sets`, and their taxonomy.
+
+    Returns
+    -------
+    Score
+        The mean; 0 is best.
 
     Examples
     --------
@@ -404,6 +459,11 @@ def lca_precision(gold: object, predicted: object, taxonomy: Taxonomy | None = N
     gold, predicted, taxonomy : labels, Taxonomy
         Label sets in any form of `linnaeus.metrics.sets`, and their taxonomy.
 
+    Returns
+    -------
+    Score
+        The value in 0..1; larger is better.
+
     Examples
     --------
     >>> lca_precision(["AA"], ["AB"], Taxonomy.from_paths([["A", "AA"], ["A", "AB"]]))
@@ -420,6 +480,11 @@ def lca_recall(gold: object, predicted: object, taxonomy: Taxonomy | None = None
     gold, predicted, taxonomy : labels, Taxonomy
         Label sets in any form of `linnaeus.metrics.sets`, and their taxonomy.
 
+    Returns
+    -------
+    Score
+        The value in 0..1; larger is better.
+
     Examples
     --------
     >>> lca_recall(["AA"], ["A"], Taxonomy.from_paths([["A", "AA"], ["A", "AB"]]))
@@ -435,6 +500,11 @@ def lca_f1(gold: object, predicted: object, taxonomy: Taxonomy | None = None) ->
     ----------
     gold, predicted, taxonomy : labels, Taxonomy
         Label sets in any form of `linnaeus.metrics.sets`, and their taxonomy.
+
+    Returns
+    -------
+    Score
+        The value in 0..1; larger is better.
 
     Examples
     --------

@@ -69,6 +69,11 @@ def one_accuracy(gold: object, scores: object, taxonomy: Taxonomy | None = None,
     labels : sequence of str, default=None
         Names of the columns of the scores; None: all nodes of the taxonomy.
 
+    Returns
+    -------
+    Score
+        The value in 0..1; larger is better.
+
     Examples
     --------
     >>> one_accuracy(["A", "B"], [[0.9, 0.1], [0.6, 0.4]], labels=["A", "B"])
@@ -85,6 +90,11 @@ def parent_accuracy(gold: object, scores: object, taxonomy: Taxonomy | None = No
     ----------
     gold, scores, taxonomy, labels : labels, array-like, Taxonomy, sequence of str
         As for `one_accuracy`.
+
+    Returns
+    -------
+    Score
+        The value in 0..1; larger is better.
 
     Examples
     --------
@@ -115,6 +125,11 @@ def average_precision(
     gold, scores, taxonomy, labels : labels, array-like, Taxonomy, sequence of str
         As for `one_accuracy`.
 
+    Returns
+    -------
+    Score
+        The value in 0..1; larger is better.
+
     Examples
     --------
     >>> average_precision([["B"]], [[0.9, 0.4, 0.1]], labels=["A", "B", "C"])
@@ -137,6 +152,11 @@ def ranking_loss(gold: object, scores: object, taxonomy: Taxonomy | None = None,
     ----------
     gold, scores, taxonomy, labels : labels, array-like, Taxonomy, sequence of str
         As for `one_accuracy`.
+
+    Returns
+    -------
+    Score
+        The mean; 0 is best.
 
     Examples
     --------
@@ -161,6 +181,11 @@ def coverage(gold: object, scores: object, taxonomy: Taxonomy | None = None, *, 
     gold, scores, taxonomy, labels : labels, array-like, Taxonomy, sequence of str
         As for `one_accuracy`.
 
+    Returns
+    -------
+    Score
+        The mean number of labels; smaller is better.
+
     Examples
     --------
     >>> coverage([["B"]], [[0.9, 0.4, 0.1]], labels=["A", "B", "C"])
@@ -184,6 +209,11 @@ def r_precision(gold: object, scores: object, taxonomy: Taxonomy | None = None, 
     gold, scores, taxonomy, labels : labels, array-like, Taxonomy, sequence of str
         As for `one_accuracy`.
 
+    Returns
+    -------
+    Score
+        The value in 0..1; larger is better.
+
     Examples
     --------
     >>> r_precision([["A", "B"]], [[0.9, 0.1, 0.4]], labels=["A", "B", "C"])
@@ -203,6 +233,11 @@ def maximal_loss(gold: object, scores: object, taxonomy: Taxonomy | None = None,
     ----------
     gold, scores, taxonomy, labels : labels, array-like, Taxonomy, sequence of str
         As for `one_accuracy`.
+
+    Returns
+    -------
+    Score
+        The mean; 0 is best.
 
     Examples
     --------
@@ -238,6 +273,11 @@ def top_loss(gold: object, scores: object, taxonomy: Taxonomy | None = None, *, 
     ----------
     gold, scores, taxonomy, labels : labels, array-like, Taxonomy, sequence of str
         As for `one_accuracy`.
+
+    Returns
+    -------
+    Score
+        The mean; 0 is best.
 
     Examples
     --------
@@ -351,6 +391,11 @@ def precision_at_k(
     labels : sequence of str, default=None
         Names of the columns of the scores; None: all nodes of the taxonomy.
 
+    Returns
+    -------
+    Score
+        The value in 0..1; larger is better.
+
     Examples
     --------
     >>> precision_at_k([["A", "B"]], [[0.9, 0.1, 0.4]], 2, labels=["A", "B", "C"])
@@ -369,6 +414,11 @@ def recall_at_k(
     ----------
     gold, scores, k, taxonomy, labels : labels, array-like, int, Taxonomy, sequence of str
         As for `precision_at_k`.
+
+    Returns
+    -------
+    Score
+        The value in 0..1; larger is better.
 
     Examples
     --------
@@ -389,6 +439,11 @@ def ndcg_at_k(
     ----------
     gold, scores, k, taxonomy, labels : labels, array-like, int, Taxonomy, sequence of str
         As for `precision_at_k`.
+
+    Returns
+    -------
+    Score
+        The value in 0..1; larger is better.
 
     Examples
     --------
@@ -417,6 +472,11 @@ def propensities(n_positive: npt.ArrayLike, n_train: int, A: float = 0.55, B: fl
         Parameter of the propensity model.
     B : float, default=1.5
         Parameter of the propensity model.
+
+    Returns
+    -------
+    ndarray
+        The propensities, in the order of the counts.
 
     Examples
     --------
@@ -457,6 +517,11 @@ def propensity_scored_precision_at_k(
         Names of the columns of the scores; None: all nodes of the taxonomy.
     normalise : bool, default=True
         Whether the value is divided by the best attainable.
+
+    Returns
+    -------
+    Score
+        The share of the best attainable value; larger is better.
 
     Examples
     --------

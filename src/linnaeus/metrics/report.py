@@ -115,6 +115,11 @@ def evaluate(
     seconds, model_bytes : float, default=None
         Reported as seconds per document and size of the model.
 
+    Returns
+    -------
+    Report
+        The measures by name, and tables by label and level where they were asked for.
+
     Examples
     --------
     >>> report = evaluate([["A"], ["B"]], [["A"], []])

@@ -57,6 +57,11 @@ def permutation_test(
     n_resamples, random_state : int, default=10,000 and 0
         Number and seed of the resamples.
 
+    Returns
+    -------
+    Test
+        The result: p-value, statistic, effect, and how many pairs were used.
+
     Examples
     --------
     >>> d = [0.03, 0.01, 0.04, -0.02, 0.05, 0.06, 0.015, 0.025]
@@ -96,6 +101,11 @@ def permutation_metric(
         Gold labels and those predicted by two systems, in any form of `linnaeus.metrics.sets`.
     n_resamples, random_state : int, default=1,000 and 0
         Number and seed of the resamples.
+
+    Returns
+    -------
+    Test
+        The result: p-value, statistic, effect, and how many pairs were used.
 
     Examples
     --------
@@ -160,6 +170,11 @@ def bootstrap(
     n_resamples, random_state : int, default=10,000 and 0
         Number and seed of the resamples.
 
+    Returns
+    -------
+    Test
+        The result: p-value, statistic, effect, and how many pairs were used.
+
     Examples
     --------
     >>> d = [0.03, 0.01, 0.04, -0.02, 0.05, 0.06, 0.015, 0.025]
@@ -210,6 +225,11 @@ def bootstrap_metric(
         As for `permutation_metric`.
     level, method, n_resamples, random_state : float, str, int, int
         As for `bootstrap`, with 1,000 resamples by default.
+
+    Returns
+    -------
+    Test
+        The result: p-value, statistic, effect, and how many pairs were used.
 
     Examples
     --------
@@ -336,6 +356,11 @@ def compare(
         The taxonomy of the nodes.
     n_resamples, random_state : int, default=10,000 and 0
         Number and seed of the resamples.
+
+    Returns
+    -------
+    TableRows
+        The rows; notebooks show them as a table, and ``to_frame`` makes a data frame of them.
 
     Examples
     --------

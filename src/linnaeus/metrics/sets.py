@@ -73,6 +73,11 @@ def as_sets(labels: object, taxonomy: Taxonomy | None = None) -> LabelSets:
     taxonomy : Taxonomy, default=None
         The taxonomy of the nodes.
 
+    Returns
+    -------
+    LabelSets
+        Rows, names of columns, and the taxonomy.
+
     Examples
     --------
     >>> tax = Taxonomy.from_paths([["A", "AA"], ["B"]])

@@ -74,6 +74,11 @@ def sign_test(wins: int, losses: int) -> Test:
     wins, losses : int
         Numbers of pairs in which the first and the second system is better.
 
+    Returns
+    -------
+    Test
+        The result: p-value, statistic, effect, and how many pairs were used.
+
     Examples
     --------
     >>> round(sign_test(8, 2).p_value, 4)
@@ -95,6 +100,11 @@ def decision_sign_test(gold: object, first: object, second: object, taxonomy: Ta
         Gold labels and those predicted by two systems, in any form of `linnaeus.metrics.sets`.
     taxonomy : Taxonomy, default=None
         The taxonomy of the nodes.
+
+    Returns
+    -------
+    Test
+        The result: p-value, statistic, effect, and how many pairs were used.
 
     Examples
     --------
@@ -119,6 +129,11 @@ def mcnemar(b: int, c: int, method: str = "auto") -> Test:
         Numbers of documents that only the first and only the second system gets right.
     method : str, default="auto"
         How it is computed, as described above.
+
+    Returns
+    -------
+    Test
+        The result: p-value, statistic, effect, and how many pairs were used.
 
     Examples
     --------
@@ -162,6 +177,11 @@ def wilcoxon(differences: npt.ArrayLike, zeros: str = "drop") -> Test:
     zeros : {"drop", "pratt"}, default="drop"
         What happens to equal pairs.
 
+    Returns
+    -------
+    Test
+        The result: p-value, statistic, effect, and how many pairs were used.
+
     Examples
     --------
     >>> round(wilcoxon([0.03, 0.01, 0.04, -0.02, 0.05, 0.06, 0.015, 0.025]).p_value, 4)
@@ -194,6 +214,11 @@ def corrected_resampled_t(differences: npt.ArrayLike, n_train: int, n_test: int)
     n_test : int
         Number of test documents.
 
+    Returns
+    -------
+    Test
+        The result: p-value, statistic, effect, and how many pairs were used.
+
     Examples
     --------
     >>> corrected_resampled_t([0.02, 0.03, 0.01, 0.02], n_train=80, n_test=20).p_value < 0.05
@@ -223,6 +248,11 @@ def holm(p_values: Sequence[float]) -> FloatArray:
     ----------
     p_values : sequence of float
         The p-values of all comparisons.
+
+    Returns
+    -------
+    ndarray
+        The corrected p-values, in the order of the input.
 
     Examples
     --------
@@ -272,6 +302,11 @@ def friedman(scores: npt.ArrayLike, *, higher_is_better: bool = True, alpha: flo
         Whether larger scores are better.
     alpha : float, default=0.05
         Level of significance.
+
+    Returns
+    -------
+    Friedman
+        Mean ranks, statistics, p-values and the critical difference.
 
     Examples
     --------

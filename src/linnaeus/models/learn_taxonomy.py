@@ -32,7 +32,21 @@ METRICS = ("euclidean", "cosine")
 
 
 def learn_taxonomy(X: Matrix, y: object, **options: Any) -> Taxonomy:
-    """A tree over the labels of y, learned from documents X; options are those of `learn_dendrogram`.
+    """A tree over the labels of y, learned from documents X.
+
+    Parameters
+    ----------
+    X : array-like or csr_array
+        Documents, n_docs x n_features.
+    y : labels
+        Labels of any kind.
+    **options : object
+        Options of `learn_dendrogram`, such as ``kernel``, ``linkage`` and ``levels``.
+
+    Returns
+    -------
+    Taxonomy
+        A tree whose leaves are the labels.
 
     Examples
     --------

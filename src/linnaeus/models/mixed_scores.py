@@ -64,6 +64,12 @@ class SourceScores:
         Whether inner nodes have scores of closed sets, which need no help of those below.
     conditional : bool, default=False
         Whether a score compares a node with its siblings only.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> SourceScores(np.array([[0.9, -np.inf]]), np.array([1, 2])).nested
+    False
     """
 
     S: FloatArray | TopScores

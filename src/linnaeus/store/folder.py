@@ -345,6 +345,15 @@ def load(folder: str | PathLike[str], *, verify: bool | None = None) -> Any:
     -------
     TaxonomyClassifier or Pipeline
         The model that was saved.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from linnaeus import OneVsRestSVM, save
+    >>> folder = os.path.join(tempfile.mkdtemp(), "model")
+    >>> save(OneVsRestSVM(random_state=0).fit([[0.0, 1.0], [1.0, 0.0]], ["a", "b"]), folder)
+    >>> load(folder).predict([[0.0, 1.0]]).tolist()
+    ['a']
     """
     folder = Path(folder)
     while True:
@@ -384,6 +393,17 @@ def read_manifest(folder: str | PathLike[str]) -> dict[str, Any]:
     ----------
     folder : str or path
         The folder of the model.
+
+    Returns
+    -------
+    dict
+        The manifest.
+
+    Examples
+    --------
+    >>> read_manifest("missing")
+    Traceback (most recent call last):
+    linnaeus.errors.StoreError: missing is not a model: no such folder.
     """
     path = Path(folder) / MANIFEST
     if Path(folder).is_file():
@@ -424,6 +444,11 @@ def check_target(folder: str | PathLike[str]) -> None:
     ----------
     folder : str or path
         The folder of the model.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> check_target(tempfile.mkdtemp())
     """
     folder = Path(folder)
     if folder.is_file():

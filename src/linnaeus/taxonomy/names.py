@@ -56,6 +56,11 @@ class Deprecated(NamedTuple):
         Names of nodes to consider instead (OBO ``consider``); these are suggested and never applied automatically.
     label : str, default=""
         Its former display label.
+
+    Examples
+    --------
+    >>> Deprecated(replaced_by=("Beekeeping",), label="Apiculture").replaced_by
+    ('Beekeeping',)
     """
 
     replaced_by: tuple[str, ...] = ()

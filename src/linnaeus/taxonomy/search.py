@@ -57,6 +57,13 @@ class Match(NamedTuple):
         Its kind: "preferred", "alternative", "hidden", "notation" or "id".
     how : str
         "exact", "folded", "prefix" or "fuzzy".
+
+    Examples
+    --------
+    >>> from linnaeus import Taxonomy
+    >>> found = SearchIndex(Taxonomy.from_paths([["Nature", "Bees"]])).find("Bees")[0]
+    >>> found.text, found.kind, found.score
+    ('Bees', 'id', 1.0)
     """
 
     node: int

@@ -41,6 +41,11 @@ class NodeText(NamedTuple):
         Language tag in lower case; empty if the text has none.
     text : str
         The text.
+
+    Examples
+    --------
+    >>> NodeText(3, "alternative", "en", "Apiculture").text
+    'Apiculture'
     """
 
     node: int

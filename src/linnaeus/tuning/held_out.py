@@ -59,10 +59,33 @@ _ITS_OWN = {"verbose": 0, "checkpoint": None, "warm_start": False}
 class HeldOutScores:
     """Scores S of documents that the model had not seen, over ``nodes``, and their labels Y (n_docs x n_nodes).
 
-    ``documents`` are their row numbers; ``closed`` says that all training sets were, so that answers are compared so.
-    ``conditional`` says that scores compare a node with its siblings only, so that they are cut along paths, with
-    suppression. ``own`` are the answers of the models' own decoder, n_docs x n_nodes. ``nested`` says that the model
-    was taught closed sets.
+    Parameters
+    ----------
+    S : ndarray or TopScores
+        Scores, n_docs x n_scored.
+    Y : csr_array
+        Labels, n_docs x n_nodes.
+    taxonomy : Taxonomy
+        The taxonomy.
+    nodes : ndarray of int
+        Node numbers of the columns of S.
+    documents : ndarray of int
+        Row numbers of the documents.
+    closed : bool
+        Whether all training sets were closed, so that answers are compared so.
+    conditional : bool, default=False
+        Whether a score compares a node with its siblings only, so that scores are cut along paths, with suppression.
+    own : csr_array, default=None
+        Answers of the models' own decoder, n_docs x n_nodes.
+    nested : bool, default=False
+        Whether the model was taught closed sets.
+
+    Examples
+    --------
+    >>> from linnaeus import OneVsRestSVM
+    >>> held = held_out_scores(OneVsRestSVM(random_state=0), [[0.0, 1.0], [1.0, 0.0]] * 10, [["a"], ["b"]] * 10)
+    >>> type(held).__name__, held.Y.shape
+    ('HeldOutScores', (20, 2))
     """
 
     S: FloatArray | TopScores
@@ -145,14 +168,21 @@ class HeldOutScores:
 class DecoderComparison:
     """What a cut-off and the model's own decoder reached on held-out documents.
 
-    Attributes
+    Parameters
     ----------
     decoder : str
         Name of the cut-off.
     metric : str
         Name of the measure.
-    cut_off, own : float
-        Its values with the cut-off and with the model's own decoder.
+    cut_off : float
+        Its value with the cut-off.
+    own : float
+        Its value with the model's own decoder.
+
+    Examples
+    --------
+    >>> print(DecoderComparison("scut", "micro_f1", 0.72, 0.70))
+    The cut-off 'scut' reaches micro_f1 0.7200 on held-out documents, the model's own decoder 0.7000: it is used.
     """
 
     decoder: str
@@ -187,7 +217,31 @@ def held_out_scores(
 ) -> HeldOutScores:
     """Scores of documents by models that have not seen them, for several cut-offs at once; see `fit_decoder`.
 
-    ``with_answers`` keeps the answers of the models' own decoder too, for `HeldOutScores.compare`.
+    Parameters
+    ----------
+    model : TaxonomyClassifier or Pipeline
+        A model; copies of it are trained on parts of the documents.
+    X : array-like, csr_array or documents
+        What the model takes.
+    y : labels
+        Labels of any kind.
+    cv : int, float or iterable, default=5
+        Number of folds, share of documents that is held out, or pairs of rows to train on and to score.
+    top : int, default=None
+        Number of best scores that are kept for each document; None keeps all where they are small.
+    sample_weight : array-like, default=None
+        Weights of documents.
+    random_state : int, default=0
+        Seed of the split.
+    verbose : int, default=0
+        Whether to show progress.
+    with_answers : bool, default=False
+        Whether to keep the answers of the models' own decoder for `HeldOutScores.compare`.
+
+    Returns
+    -------
+    HeldOutScores
+        Scores and labels of all documents that were held out.
 
     Examples
     --------
@@ -338,7 +392,23 @@ def _for_fold(model: Classifier, taxonomy: Taxonomy) -> Classifier:
 
 
 def share_time(model: TaxonomyClassifier, n_trainings: int) -> None:
-    """Give a model its part of ``max_time``, where several trainings are to end within it."""
+    """Give a model its part of ``max_time``, where several trainings are to end within it.
+
+    Parameters
+    ----------
+    model : TaxonomyClassifier
+        The model; its ``max_time`` is changed.
+    n_trainings : int
+        Number of trainings that share the time.
+
+    Examples
+    --------
+    >>> from linnaeus import RRSVM
+    >>> model = RRSVM(max_time="1m")
+    >>> share_time(model, 4)
+    >>> model.max_time
+    15.0
+    """
     max_time = getattr(model, "max_time", None)
     if max_time is not None:
         model.set_params(max_time=parse_seconds(max_time) / n_trainings)

@@ -240,6 +240,16 @@ class CutOff(Decoder):
     repair : {"closure", "suppress"} or None, default=None
         None leaves the bare labels. With "suppress", cut-offs that compare the scores of different nodes (all but
         `SCut`) take for each node the least score on its way to the top, so that what they cut is closed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linnaeus import Taxonomy
+    >>> from linnaeus.decoding import RCut
+    >>> tax = Taxonomy.flat(["A", "B"])
+    >>> cut = RCut().fit(np.array([[0.9, 0.1], [0.2, 0.8]]), tax.indicator([["A"], ["B"]]), tax, tax.leaves)
+    >>> isinstance(cut, CutOff), cut.r
+    (True, 1)
     """
 
     repair: str | None = field(default=None, kw_only=True)

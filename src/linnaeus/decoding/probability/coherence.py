@@ -38,6 +38,11 @@ def smoothed(
     weights : object, default=None
         One positive number for each column; 1 if None.
 
+    Returns
+    -------
+    ndarray
+        The values, of the shape of the input.
+
     Examples
     --------
     >>> tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"], ["B", "BA"], ["B", "BB"]])

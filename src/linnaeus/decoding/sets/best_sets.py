@@ -50,6 +50,15 @@ class RankedSets:
         Scores of the sets; minus infinity where there is no further set.
     proved : ndarray of bool
         Whether the sets of a document are proved to be the best.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linnaeus import Taxonomy
+    >>> tax = Taxonomy.from_paths([["A"], ["B"]])
+    >>> found = best_sets(np.array([[2.0, 1.0]]), tax, k=2)
+    >>> found.scores.tolist(), found.proved.tolist()
+    ([[3.0, 2.0]], [True])
     """
 
     sets: CSR
@@ -110,6 +119,11 @@ def best_sets(
         number of top nodes. See `linnaeus.decoding.sets.best_sets`.
     ends : object, default=None
         Weights of nodes as labels, where the set has nothing below them; columns as U, minus infinity: none may end.
+
+    Returns
+    -------
+    RankedSets
+        Sets, their scores, and whether they are proved to be the best.
 
     Examples
     --------
@@ -259,6 +273,11 @@ def branching_table(
     stop : str, default="leaves"
         "leaves" where sets end at leaves and are not empty; "anywhere" where every node may be an end.
 
+    Returns
+    -------
+    ndarray
+        The table, (n_nodes + 1) x (R + 2).
+
     Examples
     --------
     >>> tax = Taxonomy.from_paths([["A", "AA"]])
@@ -296,6 +315,11 @@ def branching_counts(Y: CSR, taxonomy: Taxonomy, R: int) -> tuple[CSR, IntArray]
         The taxonomy of the nodes.
     R : int
         Largest number of children that has a weight of its own.
+
+    Returns
+    -------
+    tuple
+        The features of each document (CSR), and their sums over nodes for each document.
 
     Examples
     --------

@@ -150,6 +150,18 @@ def suppress(Y: CSR, taxonomy: Taxonomy) -> CSR:
         Label sets as 0/1 rows.
     taxonomy : Taxonomy
         The taxonomy of the nodes.
+
+    Returns
+    -------
+    csr_array
+        The rows that are left, of the shape of the input.
+
+    Examples
+    --------
+    >>> from linnaeus import Taxonomy
+    >>> tax = Taxonomy.from_paths([["A", "AA"], ["B"]])
+    >>> tax.names[suppress(tax.indicator([["AA", "B"]]), tax).indices].tolist()
+    ['B']
     """
     from linnaeus._kernels.descent import supported_members
 
