@@ -6,4 +6,9 @@ document.addEventListener("DOMContentLoaded", () => {
       if (title && !link.textContent.trim()) link.setAttribute("aria-label", title);
     }
   }
+  // The same for the arrows that open a section of the navigation.
+  for (const arrow of document.querySelectorAll("summary:not([aria-label])")) {
+    const section = arrow.closest("li")?.querySelector("a")?.textContent.trim();
+    if (!arrow.textContent.trim()) arrow.setAttribute("aria-label", section ? `Pages of ${section}` : "More pages");
+  }
 });
