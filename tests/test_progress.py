@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -72,3 +73,12 @@ def test_an_error_ends_the_display(monkeypatch) -> None:
     with pytest.raises(KeyError):
         fail()
     assert terminal.getvalue().endswith("\x1b[?25h\r\x1b[1A\x1b[2K"), "the cursor is shown again"
+
+
+def test_a_notebook_counts_as_a_place_where_somebody_looks(monkeypatch) -> None:
+    shell = type("ZMQInteractiveShell", (), {})()
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    assert module._somebody_looks()
+    assert module._console().is_jupyter
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: None))
+    assert not module._in_notebook()

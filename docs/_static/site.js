@@ -1,9 +1,9 @@
-// Links that cover the pictures of the gallery have no text of their own: name them by the title beside them.
+// Links that cover the pictures of the gallery have no visible text of their own: name them by the title beside them.
 document.addEventListener("DOMContentLoaded", () => {
   for (const box of document.querySelectorAll(".sphx-glr-thumbcontainer")) {
     const title = box.querySelector(".sphx-glr-thumbnail-title")?.textContent.trim();
     for (const link of box.querySelectorAll("a")) {
-      if (title && !link.textContent.trim()) link.setAttribute("aria-label", title);
+      if (title) link.setAttribute("aria-label", title);
     }
   }
   // The same for the arrows that open a section of the navigation.

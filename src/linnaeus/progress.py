@@ -1,4 +1,4 @@
-"""Progress of long-running work on stderr, shown at a terminal only: a bar, or a spinner."""
+"""Progress of long-running work, shown at a terminal (on stderr) or in a notebook only: a bar, or a spinner."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import contextlib
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 __all__ = ["note", "progress", "waiting"]
 
@@ -67,15 +70,14 @@ def progress(
     ...     for _ in range(3):
     ...         advance(1)
     """
-    if not show or not sys.stderr.isatty():
+    if not show or not _somebody_looks():
         yield lambda n: None
         return
     from rich import progress as rich
-    from rich.console import Console
 
     columns = [rich.TextColumn("{task.description}"), rich.BarColumn(), rich.MofNCompleteColumn()]
     times = [rich.TimeElapsedColumn(), rich.TimeRemainingColumn()]
-    bar = rich.Progress(*columns, *times, console=Console(stderr=True), transient=True)
+    bar = rich.Progress(*columns, *times, console=_console(), transient=True)
     task = bar.add_task(description, total=total, completed=done)
     with _delayed(bar):
         yield lambda n: bar.update(task, advance=n)
@@ -100,13 +102,28 @@ def waiting(description: str) -> Iterator[None]:
     >>> with waiting("reading docs.jsonl"):
     ...     pass
     """
-    if not sys.stderr.isatty():
+    if not _somebody_looks():
         yield
         return
+    with _delayed(_console().status(description)):
+        yield
+
+
+def _in_notebook() -> bool:
+    """Whether the code runs in a kernel of Jupyter, without importing IPython."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
+    return shell is not None and type(shell).__name__ == "ZMQInteractiveShell"
+
+
+def _somebody_looks() -> bool:
+    return sys.stderr.isatty() or _in_notebook()
+
+
+def _console() -> Console:
     from rich.console import Console
 
-    with _delayed(Console(stderr=True).status(description)):
-        yield
+    return Console(stderr=True, force_jupyter=_in_notebook())
 
 
 @contextlib.contextmanager

@@ -44,3 +44,9 @@ def test_a_difference_is_called_chance_only_if_it_may_be_none() -> None:
 def test_rare_is_what_few_training_documents_carry() -> None:
     train = [["often"]] * 6 + [["seldom", "often"]]
     assert _rare_rows(train, [["often"], ["often", "seldom"], ["never"]]) == [1, 2]
+
+
+def test_an_unknown_corpus_is_refused_with_the_known_ones(linnaeus, tmp_path) -> None:
+    result = linnaeus("demo", "--corpus", "manual", "--output", tmp_path / "demo")
+    assert result.code == 2
+    assert "--corpus manual is unknown; expected docstrings, manuals, packages; did you mean 'manuals'?" in result.err

@@ -21,9 +21,14 @@ _METRICS = ("micro_f1", "macro_f1", "example_f1", "hierarchical_precision", "hie
 _RARE = 5  # maximum number of training documents of a rare label
 
 _LEGEND = """Flat: one classifier per label; a document may get no label, or with rescue the best one.
-Joint: all labels are learned together, each regularised towards its relatives in the tree of modules (RRSVM).
+Joint: all labels are learned together, each regularised towards its relatives in the taxonomy (RRSVM).
 Flat measures compare the most specific nodes of an answer, hierarchical measures also their ancestors."""
 
+_CONTENT = {
+    "docstrings": "docstrings of installed packages, labelled with the modules that export them",
+    "manuals": "manual pages, labelled with their manual and section",
+    "packages": "descriptions of installed Debian packages, labelled with their source package and section",
+}
 _Labels = list[list[str]]
 
 
@@ -39,22 +44,33 @@ def demo(
     output: Annotated[
         str, typer.Option("--output", "-o", help="Folder for the model and the example files.")
     ] = "demo-model",
+    corpus: Annotated[
+        str,
+        typer.Option(
+            "--corpus",
+            help="docstrings (of Python packages), manuals (manual pages of this computer) or packages (descriptions "
+            "of installed Debian packages).",
+        ),
+    ] = "docstrings",
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads.")] = -1,
     as_json: JsonOption = False,
 ) -> None:
     """Train on the built-in corpus, evaluate, explain three documents, save, and suggest next steps."""
     from linnaeus import store
-    from linnaeus.data.corpora import demo_corpus
+    from linnaeus.data.corpora import CORPORA, demo_corpus
     from linnaeus.data.splits import train_test_split
+    from linnaeus.errors import ParameterError, nearest
 
     say = (lambda message: None) if as_json else print
     store.check_target(output)
-    corpus = demo_corpus()
-    tax = corpus.taxonomy
+    if corpus not in CORPORA:
+        raise ParameterError(f"--corpus {corpus} is unknown; expected {', '.join(CORPORA)}{nearest(corpus, CORPORA)}")
+    documents = demo_corpus(corpus=corpus)
+    tax = documents.taxonomy
     assert tax is not None
-    train, test = train_test_split(corpus, 0.25, random_state=0)
+    train, test = train_test_split(documents, 0.25, random_state=0)
     gold = test.labels or []
-    say(f"{len(corpus):,} docstrings of installed packages, labelled with the modules that export them; {tax}.")
+    say(f"{len(documents):,} {_CONTENT[corpus]}; {tax}.")
     say(f"{len(train):,} to learn from, {len(test):,} to test on.\n")
     start = time.perf_counter()
     flat, joint = _train(train, tax, jobs)
@@ -75,7 +91,7 @@ def demo(
     _write_examples(train, learned)
     tax.write(tree)
     if as_json:
-        found = {"documents": len(corpus), "nodes": tax.n_nodes, "seconds": seconds, "scores": scores, "gain": gain}
+        found = {"documents": len(documents), "nodes": tax.n_nodes, "seconds": seconds, "scores": scores, "gain": gain}
         print_json({**found, "output": output})
         return
     print(f"\nTrained in {seconds:.1f} s. The model is in {output}/, its documents are in {learned} and {examples}.")

@@ -37,7 +37,8 @@ from types import ModuleType
 import numpy as np
 
 from linnaeus.data.dataset import Dataset
-from linnaeus.errors import check_number
+from linnaeus.data.system_corpora import manual_pages, package_descriptions
+from linnaeus.errors import check_choice, check_number
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import FloatArray
 
@@ -90,19 +91,25 @@ VERSION_NOTE = re.compile(r"\.\. (?:versionadded|versionchanged|deprecated)::")
 PACKAGE_NAME = re.compile(r"\b(?:numpy|scipy|sklearn|scikit-learn|np|sp|plt)\b\.?", re.IGNORECASE)
 
 
-def demo_corpus(min_docs: int = 5) -> Dataset:
-    """Several thousand short technical texts with their modules as labels.
+CORPORA = ("docstrings", "manuals", "packages")
+
+
+def demo_corpus(min_docs: int = 5, *, corpus: str = "docstrings") -> Dataset:
+    """Hundreds to thousands of short technical texts with labels from a taxonomy, made from what is installed.
 
     Parameters
     ----------
     min_docs : int, default=5
-        Minimum number of documents of a module; documents of smaller modules are labelled with their package.
+        Minimum number of documents of a label; documents of rarer ones are labelled with the node above it.
+    corpus : {"docstrings", "manuals", "packages"}, default="docstrings"
+        Docstrings of Python packages with their modules, manual pages of this computer with their manual and section,
+        or descriptions of installed Debian packages with their source package and section. The first is always there.
 
     Returns
     -------
     Dataset
-        A data set with the field ``text``, the taxonomy, and the qualified names of the objects as ids. The documents
-        depend on the installed versions; their order is always the same.
+        A data set with the field ``text``, the taxonomy, and the names of the objects, pages or packages as ids. The
+        documents depend on what is installed; their order is always the same.
 
     Examples
     --------
@@ -110,6 +117,11 @@ def demo_corpus(min_docs: int = 5) -> Dataset:
     >>> len(corpus) > 2000, "scipy.sparse.linalg" in corpus.taxonomy
     (True, True)
     """
+    check_choice("corpus", corpus, CORPORA)
+    if corpus == "manuals":
+        return manual_pages(min_docs=min_docs)
+    if corpus == "packages":
+        return package_descriptions(min_docs=min_docs)
     with _quietly():
         modules = {name: module for name in _module_names() if (module := _imported(name)) is not None}
         exported = _exports(modules)
