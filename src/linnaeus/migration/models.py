@@ -9,7 +9,8 @@ Label texts count as much, per unit of weight, as they do in the weights of the 
 labels are given, all labels but the kept ones are solved again, and only these: pulled towards the weights that the
 taxonomy gives them (RR models) or towards zero, with the weights of all other labels as they are. That is one sweep
 over the changed leaves instead of many over all of them; it is not certified for the whole problem. With ``certify``
-RR models continue from there until the gap of the whole problem is certified.
+RR models are then solved for all labels until the gap of the whole problem is certified, which takes about as long as a
+fit.
 
 Calibration and learned cut-offs belong to the old version, and are dropped.
 """

@@ -233,9 +233,8 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
             solver.inner.prior = None if prior is None else prior_of_leaves(prior, labels, leaves)
             saved = None if checkpoint is None else JointCheckpoint(checkpoint)
             if saved is None or not saved.restore(solver, blocks):
-                if start is not None and layout.schedule is None and suits_start(leaves):
-                    start_at_weights(solver, blocks, problem, labels, start)
-                else:
+                suits = start is not None and layout.schedule is None and suits_start(leaves)
+                if start is None or not suits or not start_at_weights(solver, blocks, problem, labels, start):
                     self._start(solver, blocks, problem, Y, labels, warm=warm or self.warm_start)
             self._run(solver, clock, saved, tol)
             if start is not None:

@@ -178,7 +178,12 @@ class InnerWeights:
 def entries_at(P: CSR, leaves: IntArray, features: IntArray) -> Iterator[tuple[int, IntArray, IntArray]]:
     """Entries of some rows of P at some (sorted) features: number of the row, places of the features, places in P."""
     for row, leaf in enumerate(leaves.tolist()):
-        entries = np.arange(P.indptr[leaf], P.indptr[leaf + 1])
+        first, last = int(P.indptr[leaf]), int(P.indptr[leaf + 1])
+        if last > first and P.indices[last - 1] == last - first - 1:  # sorted, without gaps: no search is needed
+            at = np.arange(np.searchsorted(features, last - first))
+            yield row, at, first + features[at]
+            continue
+        entries = np.arange(first, last)
         at = np.minimum(np.searchsorted(features, P.indices[entries]), len(features) - 1)
         found = features[at] == P.indices[entries]
         yield row, at[found], entries[found]

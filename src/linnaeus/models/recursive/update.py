@@ -12,9 +12,9 @@ the certificate at the end is of the whole problem all the same.
 
 Weights alone are a start, too (`StartWeights`): inner vertices go to their optimum between the labels, and the dual
 variables are those that the margins imply, alpha_i = C_i |loss'(t_i)|, which is feasible for any weights and exact at
-the optimum. Loaded models, removed and merged nodes and migrated models begin in this way. Small errors of all leaves
-add up in the inner vertices, but a few sweeps remove them; with the logistic loss of sparse documents, where every pair
-has a dual variable, they cost more than a start from nothing, which is then taken (`suits_start`).
+the optimum. Loaded models, removed and merged nodes and migrated models begin in this way if they were solved well:
+small errors of all leaves add up in the inner vertices, and where the gap is large, or every pair of document and leaf
+has a dual variable (`suits_start`), a start from nothing is faster and is taken.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ __all__ = [
     "suits_start",
 ]
 
+_FAR = 0.1  # relative gap of given weights above which they are not used as a start
 _SHARE = 10  # at most one part in ten of the time is spent on writing
 
 
@@ -295,8 +296,11 @@ def suits_start(leaves: LeafSolver) -> bool:
 
 def start_at_weights(
     solver: JointSolver, blocks: list[LeafBlock], problem: Problem, labels: IntArray, start: StartWeights
-) -> None:
-    """Inner vertices at their optimum between the labels, leaves at the dual variables that the margins imply."""
+) -> bool:
+    """Inner vertices at their optimum between the labels, leaves at the dual variables that the margins imply.
+
+    False, with the solver as it was, if the gap there is so large that a start from nothing is faster.
+    """
     leaves, inner = solver.leaves, solver.inner
     weights, intercept = start.of(labels)
     W = np.zeros((leaves.n_features, len(labels)), leaves.dtype)
@@ -314,7 +318,13 @@ def start_at_weights(
             scores = np.asarray(problem.X @ weights[:, block.columns]) + intercept[block.columns]
             arrays = _implied_duals(leaves, block, scores)
         solver.blocks.append(leaves.resume(block, arrays))
+    if not isinstance(leaves, DenseLeaves):  # Newton's method begins at any weights
+        objective, gap = solver._measure(False)
+        if gap > _FAR * objective:
+            solver.blocks, solver.state = [], JointState()
+            return False
     solver.state.measure_first = True
+    return True
 
 
 def _panel(columns: FloatArray) -> FloatArray:
