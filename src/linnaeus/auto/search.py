@@ -316,6 +316,8 @@ class Search:
         """The first round: variants with the flat model, all models, and C of the best half."""
         flat, by_ranking = self.models[0], self.evaluator.measure == measures.RANKING
         learns: list[str | None] = list(self.evaluator.learnable) if "learn" in self.tuned else [None]
+        if self.evaluator.measure == measures.FIRST and len(learns) > 1:  # closed sets suggest ancestors first
+            learns = [learn for learn in learns if learn != "closed"]
         if by_ranking and "closed" in learns:  # what the area is of
             learns.sort(key=lambda learn: learn != "closed")
         variants = [name for name in self.evaluator.variants if name not in {TEXTS, *self._larger_maps()}]

@@ -154,7 +154,7 @@ def _ranked(model: TaxonomyClassifier, X: Matrix, k: int, ancestors: bool) -> It
             nodes, by = model.nodes_[at], values
         else:
             nodes, values = _labels(curve), curve.label_probabilities(S, taxonomy, model.nodes_)
-            by = curve.label_order(S, model.nodes_, values)
+            by = curve.label_order(S, taxonomy, model.nodes_, values)
         best = best_columns(by, min(k, len(nodes)))
         yield nodes[best], np.take_along_axis(values, best, axis=1)
 

@@ -20,7 +20,9 @@ Coherent, no child above its parent:
 Q_v, the probability that v itself is a label (`label_probabilities`), is what suggestions show. Where every document
 has one label it sums to 1 over the labels: other ways than softmax take P_v less that of the children and divide by the
 sum, and P_v becomes the sum of Q again. For label sets it is one rising curve of the scores of all labels, which keeps
-their order, or P_v less the largest of the children where the model was taught closed sets.
+their order. Where the model was taught closed sets the score of a node that has children with large scores is lowered,
+f_v - 2 max(0, 1 + f_c) for the largest f_c of the children; Q_v is one rising curve of it where its first label is
+right for more of the documents than that of P_v less the largest of the children, which is Q_v otherwise.
 
 Logistic curves of many nodes at once, from held-out scores F and truth Y (n_docs x n_nodes).
 
@@ -56,6 +58,8 @@ __all__ = ["COHERENT", "METHODS", "Calibrator", "fit_calibrator", "offsets", "pl
 
 _PAIRS = 2_000_000  # pairs of documents and nodes of a block
 _STEPS, _HALVINGS = 50, 20
+_TILT = 1e-6
+_OVERTAKEN = 2.0  # times the margin of a child by which the score of its parent is lowered, to rank labels
 _SHARE_STEPS, _SHARE_TOLERANCE = 60, 1e-10
 
 
@@ -323,7 +327,7 @@ class Calibrator:
             E = np.exp(F - F.max(axis=1, keepdims=True))
             return np.asarray(E / E.sum(axis=1, keepdims=True))
         if self.label_x is not None and self.label_y is not None:
-            F = _label_scores(np.asarray(S, dtype=np.float64), columns, self.labels)
+            F = self._ranks(S, taxonomy, columns, self.labels)
             return np.asarray(np.interp(F, self.label_x, self.label_y))
         P = self._nodewise(S, taxonomy, columns)
         whole = np.zeros((len(P), taxonomy.n_nodes))
@@ -332,14 +336,28 @@ class Calibrator:
         Q = Q[:, self.labels]
         return Q / Q.sum(axis=1, keepdims=True) if self.single else Q
 
-    def label_order(self, S: npt.ArrayLike, columns: npt.ArrayLike | None, Q: FloatArray) -> FloatArray:
+    def label_order(
+        self, S: npt.ArrayLike, taxonomy: Taxonomy, columns: npt.ArrayLike | None, Q: FloatArray
+    ) -> FloatArray:
         """What ranks labels as their probabilities Q do: the scores behind them, where Q rises with these.
 
         Probabilities of two labels may be equal where their scores are not.
         """
         if self.labels is None or not (self.coherent == "softmax" or self.label_x is not None):
             return Q
-        return _label_scores(np.asarray(S, dtype=np.float64), columns, self.labels)
+        return self._ranks(S, taxonomy, columns, self.labels)
+
+    def _ranks(
+        self, S: npt.ArrayLike, taxonomy: Taxonomy, columns: npt.ArrayLike | None, labels: IntArray
+    ) -> FloatArray:
+        """Scores that rank labels: their own, of closed sets lowered by those of children."""
+        S = np.asarray(S, dtype=np.float64)
+        F = _label_scores(S, columns, labels)
+        if not self.own or self.coherent in ("softmax", "product"):
+            return F
+        above = np.zeros((len(S), taxonomy.n_nodes))
+        above[:, np.asarray(columns)] = np.maximum(0.0, 1.0 + S)
+        return F - _OVERTAKEN * _below(above, taxonomy, np.maximum)[:, labels]
 
     def _nodewise(self, S: npt.ArrayLike, taxonomy: Taxonomy, columns: npt.ArrayLike | None) -> FloatArray:
         """The curves of all nodes, made coherent."""
@@ -457,10 +475,19 @@ def fit_calibrator(
         use &= _parents_hold(gold, taxonomy)
     depth, share = taxonomy.depth[nodes], None if shares is None or coherent == "product" else shares[nodes]
     curves = _fitted(F[:, nodes], gold[:, nodes], use[:, nodes], depth, nodes, method, coherent, own, share, stepped)
-    if single or curves.own:
-        return replace(curves, labels=carried, single=single)
-    x, y = _label_curve(S, held, carried)
-    return replace(curves, labels=carried, label_x=x, label_y=y)
+    plain = replace(curves, labels=carried, single=single)
+    if single or coherent == "product":
+        return plain
+    ranks = curves._ranks(np.where(np.isfinite(S), S, low), taxonomy, held.columns, carried)
+    if own:
+        Q = plain.label_probabilities(np.where(np.isfinite(S), S, low), taxonomy, held.columns)
+        if _first_hits(ranks, held, carried) <= _first_hits(Q, held, carried):
+            return plain
+    x, y = _label_curve(ranks, held, carried)
+    if own:  # labels are ranked by Q itself, so that it has to rise between steps
+        x, y = np.concatenate([[x[0] - 10.0], x, [x[-1] + 10.0]]), np.concatenate([y[:1], y, y[-1:]])
+        y = (1.0 - _TILT) * y + _TILT * (x - x[0]) / (x[-1] - x[0])
+    return replace(plain, label_x=x, label_y=y)
 
 
 def _fitted(
@@ -526,11 +553,17 @@ def _softmax_slope(S: FloatArray, held: HeldOut, labels: IntArray) -> float:
     return float(np.exp(minimize_scalar(loss, bounds=(-6.0, 6.0), method="bounded").x) / scale)
 
 
-def _label_curve(S: FloatArray, held: HeldOut, labels: IntArray) -> tuple[FloatArray, FloatArray]:
+def _first_hits(ranks: FloatArray, held: HeldOut, labels: IntArray) -> int:
+    """Number of documents whose best label is given."""
+    best = labels[ranks.argmax(axis=1)]
+    return int((held.given.tocsr()[np.arange(len(best)), best] > 0).sum())
+
+
+def _label_curve(ranks: FloatArray, held: HeldOut, labels: IntArray) -> tuple[FloatArray, FloatArray]:
     """Knots of one rising curve from the scores of all labels to how often they are given."""
     from sklearn.isotonic import IsotonicRegression
 
-    F = _label_scores(S, held.columns, labels).ravel()
+    F = ranks.ravel()
     y = held.given[:, labels].toarray().ravel() > 0
     known = np.isfinite(F)
     positive, negative = np.flatnonzero(known & y), np.flatnonzero(known & ~y)
