@@ -11,9 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from linnaeus.engine import Clock
 from linnaeus.errors import ParameterError
+from linnaeus.experiments.candidates import RunForecast
 from linnaeus.experiments.records import Result
-from linnaeus.experiments.shootout import shootout
+from linnaeus.experiments.run_folder import RunFolder
+from linnaeus.experiments.shootout import _Shootout, shootout
 from tests.experiments.toy import toy
 from tests.experiments.work import Broken
 
@@ -59,6 +62,32 @@ def test_models_run_though_no_time_was_left_for_forecasts(tmp_path, monkeypatch)
     monkeypatch.setattr("linnaeus.experiments.shootout._LATEST_PILOT", 0.0)
     found = shootout(toy(), tmp_path, models=["OneVsRestSVM"], budget=60)
     assert status(found) == {"OneVsRestSVM": "done"}
+
+
+def test_models_that_were_put_off_get_the_time_that_is_left(tmp_path, monkeypatch) -> None:
+    """A pilot too pessimistic by a factor of thousands costs a model its place in the order, not its run."""
+
+    def slow(experiment, name, fits, busy) -> RunForecast:
+        return RunForecast(9e5, 9e5) if name == "RRSVM" else RunForecast(0.5, 0.5)
+
+    monkeypatch.setattr("linnaeus.experiments.shootout.forecast", slow)
+    found = shootout(toy(), tmp_path, models=["RRSVM", "OneVsRestSVM"], budget=60)
+    assert status(found) == {"RRSVM": "done", "OneVsRestSVM": "done"}
+
+
+def test_forecasts_learn_from_finished_models_of_the_family(tmp_path) -> None:
+    """NodeSVM took a hundredth of its forecast, so that another local model fits; an online one learns nothing."""
+    state = _Shootout(toy(), RunFolder(tmp_path, toy()), Clock(100), 1, lambda message: None)
+    state.forecasts = {name: RunForecast(1000.0, 500.0) for name in ("NodeSVM", "HierarchicalRLS", "Hieron")}
+    state.learned.add("NodeSVM", state.forecasts["NodeSVM"], 10.0)
+    assert state._forecast("HierarchicalRLS").least == pytest.approx(500 / 20)
+    assert state._begin("HierarchicalRLS", 2) is not None
+    assert state._begin("Hieron", 1) is None
+    assert state.put_off == ["Hieron"]
+    assert not state.runs, "it is not refused before the others have ended"
+    state.late = True
+    assert state._begin("Hieron", 1) is None
+    assert state.runs["Hieron"].status == "no time"
 
 
 def test_unknown_models_are_refused_before_anything_runs(tmp_path) -> None:

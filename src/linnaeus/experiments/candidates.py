@@ -31,6 +31,7 @@ from linnaeus.experiments.children import memory_of_each
 from linnaeus.experiments.experiment import Experiment
 
 __all__ = [
+    "Corrections",
     "RunForecast",
     "extrapolate",
     "family_of",
@@ -174,6 +175,38 @@ class RunForecast(NamedTuple):
 
     likely: float
     least: float
+
+
+_CORRECTION = 20.0  # times: finished runs never make a forecast larger or smaller than this
+
+
+class Corrections:
+    """What finished runs say about forecasts: how much longer, or shorter, those of their family were.
+
+    Examples
+    --------
+    >>> learned = Corrections()
+    >>> learned.add("RRSVM", RunForecast(40.0, 10.0), 10.0)
+    >>> learned.of("RRLogistic", RunForecast(80.0, 20.0)), learned.of("NodeSVM", RunForecast(8.0, 2.0))
+    (RunForecast(likely=20.0, least=5.0), RunForecast(likely=8.0, least=2.0))
+    """
+
+    def __init__(self) -> None:
+        self.logarithms: dict[str, list[float]] = {}
+
+    def add(self, name: str, forecast: RunForecast, seconds: float) -> None:
+        """A run that came to its end after ``seconds``; forecasts of less than a second say nothing."""
+        if forecast.likely >= 1:
+            self.logarithms.setdefault(family_of(name), []).append(math.log(max(seconds, 0.1) / forecast.likely))
+
+    def of(self, name: str, forecast: RunForecast) -> RunForecast:
+        """The forecast as the finished runs of the same family correct it: by the geometric mean of their ratios."""
+        known = self.logarithms.get(family_of(name))
+        if not known:
+            return forecast
+        most = math.log(_CORRECTION)
+        factor = math.exp(min(most, max(-most, sum(known) / len(known))))
+        return RunForecast(factor * forecast.likely, factor * forecast.least)
 
 
 def pilot(experiment: Experiment, name: str, seconds: float) -> tuple[list[tuple[int, float]], float]:

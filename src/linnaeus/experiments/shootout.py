@@ -1,8 +1,10 @@
 """The shoot-out: every model that fits a problem, the cheap ones first, within a budget of time; then the comparison.
 
 Models are tried on a few documents to forecast their time, and run in the order of the forecasts, each in a process of
-its own. A run may take three times its part of what is left. A model that is forecast to take longer and cannot be
-stopped in between is left out, with the reason. Finished runs are kept (`run_folder`): the same call reads them.
+its own. A run may take twice its part of what is left. Finished runs correct the forecasts of their family. A model
+that is forecast to take longer and cannot be stopped in between is put off: it gets the time that the others leave, and
+is left out, with the reason, only if it is forecast to take more than twice that time. Finished runs are kept
+(`run_folder`): the same call reads them.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from linnaeus import registry
 from linnaeus.auto.candidates import parameters_of
 from linnaeus.engine import Clock, format_bytes, format_seconds
 from linnaeus.errors import ParameterError
-from linnaeus.experiments.candidates import RunForecast, firsts, forecast, in_turn, pilot, why_not
+from linnaeus.experiments.candidates import Corrections, RunForecast, firsts, forecast, in_turn, pilot, why_not
 from linnaeus.experiments.children import ChildOutcome, in_children
 from linnaeus.experiments.comparison import choice, chosen_by_train, compare_runs, sentence
 from linnaeus.experiments.experiment import Experiment
@@ -41,6 +43,7 @@ _GRACE = 1.3  # times its limit, after which a run is ended from outside
 _SHARE = 2  # times its fair part of what is left that a run may take: some take less
 _UNKNOWN = (50.0, 10.0)  # times a pilot that never ended that a run likely, and at least, takes
 _STOPPABLE = 4  # times its limit that a model may be forecast to take, if it stops by itself
+_DOUBTFUL = 2  # times what is left that a model may be forecast to take when nobody else needs the time
 
 
 def shootout(
@@ -99,6 +102,9 @@ class _Shootout:
     begun: set[str] = field(default_factory=set)
     slow: dict[str, float] = field(default_factory=dict)
     firsts: set[str] = field(default_factory=set)  # models that stand for their family
+    learned: Corrections = field(default_factory=Corrections)
+    put_off: list[str] = field(default_factory=list)
+    late: bool = False  # whether those that were put off have their turn
 
     @property
     def left(self) -> float:
@@ -118,6 +124,14 @@ class _Shootout:
             self.say(f"{len(waiting)} models to run, about {said}; budget {format_seconds(self.clock.limit)}")
         for name, outcome in in_children(try_model, waiting, self._begin, jobs=self.jobs):
             self._end(name, outcome)
+        self.late, self.begun = True, set(self.forecasts) - set(self.put_off)
+        again = sorted(self.put_off, key=lambda name: self._forecast(name).least)
+        for name, outcome in in_children(try_model, again, self._begin, jobs=self.jobs):
+            self._end(name, outcome)
+
+    def _forecast(self, name: str) -> RunForecast:
+        """What is known by now."""
+        return self.learned.of(name, self.forecasts[name])
 
     def _finished(self, name: str) -> bool:
         """Whether nothing is left to do for a model: it does not apply, or its run is kept."""
@@ -162,16 +176,22 @@ class _Shootout:
 
     def _begin(self, name: str, left: int) -> tuple[tuple[object, ...], float] | None:
         """Arguments and the last moment of a run, or None where there is no time for it."""
-        later = [self.forecasts[other].least for other in self.forecasts if other not in self.begun]
+        later = [self._forecast(other).least for other in self.forecasts if other not in self.begun]
         self.begun.add(name)
         rivals = max(1, sum(least <= self.left for least in later))  # others have no hope anyway
         limit = min(self.left, _SHARE * self.left * self.jobs / rivals)
         if name in self.firsts:  # every family is seen before any is seen twice
             limit = max(limit, 0.5 * min(self.left, self.left * self.jobs / len(self.firsts - self.begun | {name})))
-        likely, least = self.forecasts[name]
-        longest = limit * (_STOPPABLE if "max_time" in parameters_of(name) else 1.0)
+        likely, least = self._forecast(name)
+        stops = "max_time" in parameters_of(name)
+        longest = limit * (_STOPPABLE if stops else 1.0)
+        if self.late and not stops:  # what it does not get is of no use to anybody
+            limit, longest = self.left, _DOUBTFUL * self.left
         about = format_seconds(max(1.0, round(likely)))
-        if limit < 1 or least > longest:
+        if limit < 1 or (least > longest and not (self.late and stops)):
+            if not self.late:
+                self.put_off.append(name)
+                return None
             needed, there = (format_seconds(max(1.0, round(value))) for value in (least, limit))
             reason = f"it would take at least {needed}, and {there} were left for it"
             if name in self.slow:
@@ -189,6 +209,8 @@ class _Shootout:
         if outcome.value is not None:
             run, H, P = outcome.value
             run.budget = self.clock.limit
+            if run.status == "done":
+                self.learned.add(name, self.forecasts[name], outcome.seconds)
             self.folder.write(run, H, P)
             self.runs[name] = run
             took = format_seconds(max(0.1, round(outcome.seconds, 1)))
