@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from linnaeus import CorrMNL, calibrate
+from linnaeus import CorrMNL, Taxonomy, calibrate
 from linnaeus.errors import LinnaeusError
+from linnaeus.models.bayes.corr_mnl import PathSum
+from linnaeus.models.label_tree import label_tree
 from tests.models.bayes.test_hblr import images
 
 
@@ -66,3 +68,39 @@ def test_calibrated_probabilities_are_answered() -> None:
     plain = model.predict_proba(X)
     calibrate(model, X[60:], y[60:], cv=None)
     assert np.abs(model.predict_proba(X) - plain).max() > 0.01
+
+
+def two_levels(n_docs: int, n_features: int) -> tuple[Taxonomy, np.ndarray, list[str]]:
+    """Nine leaves in three families, drawn from the model itself."""
+    rng = np.random.default_rng(0)
+    leaves = [a + b for a in "ABC" for b in "ABC"]
+    tax = Taxonomy.from_edges([("Root", a) for a in "ABC"] + [(leaf[0], leaf) for leaf in leaves])
+    above, own = rng.normal(size=(3, n_features)), 0.3 * rng.normal(size=(9, n_features))
+    X = rng.normal(size=(n_docs, n_features))
+    scores = X @ (np.repeat(above, 3, axis=0) + own).T + rng.gumbel(size=(n_docs, 9))
+    return tax, X, [leaves[k] for k in scores.argmax(axis=1)]
+
+
+def test_the_gradient_of_the_scales_is_that_of_their_energy() -> None:
+    tax, X, y = two_levels(20, 2)
+    nodes = np.flatnonzero(np.isin(tax.names, sorted(set(y))))
+    tree = label_tree(tax, nodes)
+    target = np.array([np.flatnonzero(tax.names[nodes] == label)[0] for label in y])
+    posterior = PathSum(X, target, np.ones(len(X)), tree, (1.0, 0.1), (2.0, 1.0))
+    rng = np.random.default_rng(1)
+    t, eps = 0.3 * rng.normal(size=len(tree.inner) + 2), rng.normal(size=(tree.n_vertices - 1, 2))
+    _, gradient = posterior.scales_energy(t, eps)
+    for i, unit in enumerate(1e-5 * np.eye(len(t))):
+        above, below = (posterior.scales_energy(t + sign * unit, eps)[0] for sign in (1, -1))
+        assert gradient[i] == pytest.approx((above - below) / 2e-5, rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_scales_of_four_chains_agree() -> None:
+    """At 300 iterations draws given the branches alone have 65 effective draws of 800; a joint move has 160."""
+    tax, X, y = two_levels(80, 6)
+    model = CorrMNL(tax, n_iter=300, burn_in=100, n_chains=4, random_state=0).fit(X, y)
+    n_scales = 4 + 7  # inner vertices; features and the constant
+    assert model.r_hat_.max() < 1.1
+    assert model.effective_sample_size_[:n_scales].min() > 120

@@ -21,6 +21,13 @@ between the two:
 
     1/tau_n^2 ~ Gamma(shape + n_children d / 2, rate + 1/2 sum over its branches and features of phi^2 / sigma^2)
 
+Where the data say little about branches, phi and its scale follow each other, and these draws creep. A second
+Hamiltonian move, of all log tau and log sigma at fixed eps, takes phi along with its scales:
+
+    U(log tau, log sigma) = loss(scale * eps) + sum of 2 a t + b e^-2t over the scales, t = log tau or log sigma
+
+It is interwoven with the first (Y. Yu and X.-L. Meng, JCGS 20(3), 2011): each is quick where the other is slow.
+
 The mass of the moves is the curvature of the posterior at its mode, coordinate by coordinate, with the tau and sigma
 of the moment: these do not change during a move, so it leaves the posterior alone.
 
@@ -172,6 +179,33 @@ class PathSum:
         sigma = rng.gamma(a + 0.5 * len(phi), 1 / (b + 0.5 * spread)) ** -0.5
         return self._exchange(tau, sigma, rng)
 
+    def scales_energy(self, t: FloatArray, eps: FloatArray) -> tuple[float, FloatArray]:
+        """Minus the log posterior of t = (log tau, log sigma) for whitened branches ``eps``, and its gradient."""
+        n = len(self.tree.inner)
+        value, gradient = self.energy(eps, self.scale(np.exp(t[:n]), np.exp(t[n:])))
+        prior, slope = self._scales_prior(t)
+        return value - 0.5 * float((eps**2).sum()) + prior, slope + self._by_scale((gradient - eps) * eps)
+
+    def _scales_prior(self, t: FloatArray) -> tuple[float, FloatArray]:
+        """Minus the log prior of t = (log tau, log sigma), and its gradient."""
+        n = len(self.tree.inner)
+        shape, rate = (np.repeat(both, [n, len(t) - n]) for both in zip(self.tau_prior, self.sigma_prior, strict=True))
+        u = np.exp(-2 * t)
+        return float((2 * shape * t + rate * u).sum()), 2 * shape - 2 * rate * u
+
+    def loss_without_prior(self, t: FloatArray, energy: float) -> float:
+        """Minus the log-likelihood where `scales_energy` is ``energy``."""
+        return energy - self._scales_prior(t)[0]
+
+    def scales_mass(self, phi: FloatArray, bend: FloatArray) -> FloatArray:
+        """How sharply prior and data bend the energy of `scales_energy`, for branches ``phi`` that data bend so."""
+        n, d = len(self.tree.inner), phi.shape[1]
+        return 4 * np.repeat([self.tau_prior[0], self.sigma_prior[0]], [n, d]) + self._by_scale(phi**2 * bend)
+
+    def _by_scale(self, A: FloatArray) -> FloatArray:
+        """Sums of A (branches x features) over what each tau, then each sigma, scales."""
+        return np.append(np.bincount(self.owner, A.sum(axis=1), len(self.tree.inner)), A.sum(axis=0))
+
     def _exchange(self, tau: FloatArray, sigma: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         """Move all tau by e^z and all sigma by e^-z: only their products matter to phi, so that Gibbs draws creep here.
 
@@ -243,30 +277,49 @@ def sample_chain(posterior: PathSum, task: tuple[Sampling, int]) -> Chain:
     mode, bend = posterior.curvature(posterior.scale(tau, sigma))
     phi = mode + 0.1 * rng.standard_normal((n, d))  # chains begin apart
     step, drawn, first = Step(0.2), _Draws(), how.n_iter
+    scales_step, mass = Step(0.2), posterior.scales_mass(mode, bend)
     places = np.unique(np.linspace(0, how.n_iter - how.burn_in - 1, how.n_kept).astype(int))
     with progress("sampling", how.n_iter, show=how.show) as advance:
         for number in range(how.n_iter):
             if number < first and how.begins(number, clock):
                 first = number
                 step.freeze()
+                scales_step.freeze()
             if clock.over and number > first:
                 break
             tau, sigma = posterior.draw_scales(phi, sigma, rng)
             scale = posterior.scale(tau, sigma)
             energy = _Energy(posterior, scale)
             start = phi / scale
-            eps, at, chance = move(energy, start, energy(start), 1 + scale**2 * bend, step.size, how.n_leapfrog, rng)
+            eps, _, chance = move(energy, start, energy(start), 1 + scale**2 * bend, step.size, how.n_leapfrog, rng)
+            scales, loss, taken = _move_scales(
+                posterior, np.log(np.append(tau, sigma)), eps, mass, scales_step.size, rng
+            )
+            tau, sigma = np.exp(scales[: len(tau)]), np.exp(scales[len(tau) :])
+            scale = posterior.scale(tau, sigma)
             phi = scale * eps
             advance(1)
             if number >= first:
-                loss = at[0] - 0.5 * float((eps**2).sum())
                 drawn.add(tau, sigma, loss, chance, posterior.leaves_of(phi), keep=number - first in places)
                 continue
             step.heard(chance)
+            scales_step.heard(taken)
             if number == how.burn_in // 2:  # curvature where the chain has got to, with scales of its size
                 bend = posterior.curvature(scale)[1]
-                step = Step(step.size)
+                step, scales_step, mass = Step(step.size), Step(scales_step.size), posterior.scales_mass(phi, bend)
     return drawn.chain(step.size, first)
+
+
+def _move_scales(
+    posterior: PathSum, t: FloatArray, eps: FloatArray, mass: FloatArray, size: float, rng: np.random.Generator
+) -> tuple[FloatArray, float, float]:
+    """(logarithms of tau and sigma, minus the log-likelihood, probability of acceptance) after a move at fixed eps."""
+
+    def energy(t: FloatArray) -> tuple[float, FloatArray]:
+        return posterior.scales_energy(t, eps)
+
+    t, at, chance = move(energy, t, energy(t), mass, size, _SCALES_LEAPFROG, rng)
+    return t, posterior.loss_without_prior(t, at[0]), chance
 
 
 @dataclass
@@ -302,6 +355,7 @@ class _Energy:
 
 
 _R_HAT = 1.05
+_SCALES_LEAPFROG = 5  # steps of a move of the scales
 _LIGHT = 10**5  # documents x labels from which products are in single precision
 
 
