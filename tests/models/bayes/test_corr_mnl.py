@@ -66,8 +66,8 @@ def test_calibrated_probabilities_are_answered() -> None:
     X, y, tax = images(n_docs=120)
     model = CorrMNL(tax, n_iter=60, burn_in=20, random_state=0).fit(X[:60], y[:60])
     plain = model.predict_proba(X)
-    calibrate(model, X[60:], y[60:], cv=None)
-    assert np.abs(model.predict_proba(X) - plain).max() > 0.01
+    calibrate(model, X[60:], y[60:][::-1], cv=None)  # labels of other documents: the curves must be flat
+    assert np.abs(model.predict_proba(X) - plain).max() > 0.1
 
 
 def two_levels(n_docs: int, n_features: int) -> tuple[Taxonomy, np.ndarray, list[str]]:
