@@ -61,7 +61,7 @@ def test_an_imported_project_can_be_trained_with_the_printed_command(linnaeus, a
     assert "--analyser stems:en" in first["command"]
     assert "LexicalModel" in second["command"]
     for one in (first, second):
-        quick = ["--budget", "0", "--test-size", "0"] if one is first else []
+        quick = ["--model", "OneVsRestSVM", "--budget", "0", "--test-size", "0"] if one is first else []
         trained = linnaeus(*shlex.split(one["command"])[1:], *quick)
         assert trained.code == 0, trained.err
     (annif / "new.txt").write_text("bark leash\n")

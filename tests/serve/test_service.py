@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 import time
+from urllib.parse import quote
 
 import pytest
 from starlette.testclient import TestClient
@@ -83,6 +85,35 @@ def test_compressed_bodies_and_bodies_without_length_are_limited(client) -> None
     assert problem(refused)["status"] == 415
     parts = (b"x" * 10_000 for _ in range(20))  # sent in chunks, without Content-Length
     assert problem(client.post(PREDICT, content=parts, headers={"content-type": "application/json"}))["status"] == 413
+
+
+@pytest.mark.slow
+def test_a_document_of_ten_megabytes_is_answered_as_its_words_are(folders) -> None:
+    with TestClient(create_app(Settings((folders["flat"],), reload_every=0))) as client:
+        texts = ["cat purr " * 1_200_000, "cat purr"]
+        found = [client.post("/api/v1/models/flat/predict", json={"documents": [text]}).json() for text in texts]
+    labels = [[entry["label"] for entry in one["results"][0]["labels"]] for one in found]
+    assert labels[0] == labels[1] == ["Cats"]
+
+
+def test_a_file_that_unpacks_to_much_more_than_a_body_may_have_is_refused(folders, tmp_path) -> None:
+    settings = Settings((folders["flat"],), store=str(tmp_path), reload_every=0, max_bytes=100_000)
+    with TestClient(create_app(settings)) as client:
+        bomb = gzip.compress(b"a line of text\n" * 500_000)
+        assert len(bomb) < 100_000
+        refused = client.post("/api/v1/documents/file?name=docs.txt.gz", content=bomb)
+        assert (refused.status_code, "docs.txt.gz" in problem(refused)["detail"]) == (422, True)
+        assert client.get("/api/v1/documents").json()["total"] == 0
+
+
+def test_hostile_ids_of_documents_name_these_documents_only(folders, tmp_path) -> None:
+    ids = ["../../etc/passwd", "a/b?c=d&e", "'; DROP TABLE documents; --", "\u202ed", "<b>", "%00", "x" * 1000]
+    with TestClient(create_app(Settings((folders["flat"],), store=str(tmp_path), reload_every=0))) as client:
+        rows = [{"id": id, "text": "cat"} for id in ids]
+        assert client.post("/api/v1/documents", json={"documents": rows}).json()["added"] == len(ids)
+        for id in ids:
+            assert client.get("/api/v1/documents/one", params={"id": id}).json()["document"]["id"] == id
+            assert client.get(f"/api/v1/jobs/{quote(id, safe='')}/result").status_code == 404
 
 
 def test_json_that_is_sent_as_a_form_is_refused_with_the_header_to_send(client) -> None:

@@ -50,6 +50,7 @@ class Review:
         self.shares = Shares(settings.control, settings.blind, settings.double, settings.seed)
         self.lease_minutes = settings.lease_minutes
         self.memory = settings.memory
+        self.max_unpacked = 16 * settings.max_bytes
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -146,7 +147,12 @@ class Review:
             path.write_bytes(content)
             try:
                 data = read_dataset(
-                    path, format, taxonomy=served.taxonomy, usual_text=fields_of(served.model), labelled=False
+                    path,
+                    format,
+                    taxonomy=served.taxonomy,
+                    usual_text=fields_of(served.model),
+                    labelled=False,
+                    max_unpacked=self.max_unpacked,
                 )
             except LinnaeusError as error:
                 raise DataError(str(error).replace(str(path), name)) from None
