@@ -48,6 +48,7 @@ APPROXIMATE = (
     "`linnaeus calibrate` with other documents makes it exact"
 )
 CODED, REVIEW = "coded", "review"  # under a promised risk
+_REMEMBERED = 20_000  # nodes whose texts are remembered
 _BATCH = 4096
 # Labels of a document, best first: the node, its score (or probability, if requested), the probability of a cut-off.
 Row = list[tuple[int, float | None, float | None]]
@@ -111,9 +112,23 @@ class ReviewReason(TypedDict):
     candidates: list[LabelCandidate]
 
 
+@dataclass(frozen=True)
+class NodeTexts:
+    """What entries of a node say apart from scores."""
+
+    label: str
+    path: list[str]
+    display: str | None
+    display_path: list[str] | None
+    other_paths: list[list[str]] | None
+
+
 @dataclass
 class Answering:
-    """A model, and the form of answers that is requested from it; ``rules`` may have candidates of each document."""
+    """A model, and the form of answers that is requested from it; ``rules`` may have candidates of each document.
+
+    ``texts`` remembers the texts of nodes; a service passes the same one with all requests to a model.
+    """
 
     model: SavedModel
     top: int | None = None
@@ -127,6 +142,7 @@ class Answering:
     ancestors: bool = False
     answer_unknown: bool = False
     n_unknown: int = 0  # documents without a term that the model knows, counted while they are answered
+    texts: dict[int, NodeTexts] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.inner = self.model.estimator
@@ -264,22 +280,37 @@ class Answering:
         return self._entry(self.taxonomy.index(label), None)
 
     def _entry(self, node: int, score: float | None, probability: float | None = None) -> LabelEntry:
-        tax = self.taxonomy
-        first, *others = self._paths(node)
+        texts = self.texts.get(node)
+        if texts is None or self._only_under:  # the order of paths depends on this rule
+            texts = self._texts(node)
+            if not self._only_under and len(self.texts) < _REMEMBERED:
+                self.texts[node] = texts
         value = None if score is None else round(score, 6)
-        entry: LabelEntry = {"label": str(tax.names[node]), "path": tax.names[first].tolist()}
+        entry: LabelEntry = {"label": texts.label, "path": texts.path}
         if self.probabilities or self.promise is not None:
             entry["probability"] = value
         else:
             entry["score"] = value
             if probability is not None:
                 entry["probability"] = round(probability, 6)
-        if tax.display_labels is not None:
-            entry["display"] = tax.display(node)
-            entry["display_path"] = [tax.display(v) for v in first]
-        if others:
-            entry["other_paths"] = [tax.names[path].tolist() for path in others]
+        if texts.display is not None and texts.display_path is not None:
+            entry["display"] = texts.display
+            entry["display_path"] = texts.display_path
+        if texts.other_paths:
+            entry["other_paths"] = texts.other_paths
         return entry
+
+    def _texts(self, node: int) -> NodeTexts:
+        tax = self.taxonomy
+        first, *others = self._paths(node)
+        shown = tax.display_labels is not None
+        return NodeTexts(
+            str(tax.names[node]),
+            tax.names[first].tolist(),
+            tax.display(node) if shown else None,
+            [tax.display(v) for v in first] if shown else None,
+            [tax.names[path].tolist() for path in others] or None,
+        )
 
     def _paths(self, node: int) -> list[list[int]]:
         """The paths to a node; those through a node of ``only_under`` come first."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import secrets
+from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from typing import Annotated
 from urllib.parse import parse_qs
 
@@ -129,11 +130,12 @@ def router(service: Service) -> APIRouter:
         contents = [document.content for document in documents]
         await service.record(served, "suggest", id_, contents, [dict(one) for one in records])
         found = []
+        shown = _shown(taxonomy)
         for record in records:
             scored = [
                 (entry["label"], _score(entry.get("probability"), entry.get("score"))) for entry in record["labels"]
             ]
-            found.append([_suggestion(taxonomy, label, s) for label, s in scored if s > 0 and s >= threshold])
+            found.append([{**shown(label), "score": round(s, 6)} for label, s in scored if s > 0 and s >= threshold])
         return found
 
     @api.post("/projects/{project_id}/suggest", openapi_extra=_FORM)
@@ -304,11 +306,16 @@ def _score(probability: float | None, score: float | None) -> float:
     return 0.0 if score is None else 0.5 * (1.0 + math.tanh(score / 2.0))
 
 
-def _suggestion(taxonomy: Taxonomy, label: str, score: float) -> dict[str, object]:
-    v = taxonomy.index(label)
-    notations = taxonomy.texts.of(v, "notation")
-    notation = notations[0].text if notations else None
-    return {"uri": label, "label": taxonomy.display(v), "notation": notation, "score": round(score, 6)}
+def _shown(taxonomy: Taxonomy) -> Callable[[str], dict[str, object]]:
+    """What suggestions say about a node, looked up once in a request."""
+
+    @cache
+    def shown(label: str) -> dict[str, object]:
+        v = taxonomy.index(label)
+        notations = taxonomy.texts.of(v, "notation")
+        return {"uri": label, "label": taxonomy.display(v), "notation": notations[0].text if notations else None}
+
+    return shown
 
 
 def _number(values: dict[str, str], name: str, default: float, most: float) -> float:

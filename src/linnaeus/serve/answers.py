@@ -40,6 +40,7 @@ def records(served: ServedModel, request: Request, deadline: float, first: int =
     groups = _by_rules(served, request, documents)
     for rules, rows in groups:
         answering = _answering(served, request, rules, decide)
+        answering.texts = served.texts
         whole = not answering.top and getattr(answering.decoder, "whole_batch", False)
         for start in range(0, len(rows), len(rows) if whole else _AT_ONCE):
             part = rows[start:] if whole else rows[start : start + _AT_ONCE]

@@ -23,6 +23,7 @@ from linnaeus.typing import Array
 
 if TYPE_CHECKING:
     from linnaeus.answering.documents import SavedModel
+    from linnaeus.answering.records import NodeTexts
     from linnaeus.taxonomy import Taxonomy
 
 __all__ = ["ModelRegistry", "ServedModel", "UnknownModelError"]
@@ -45,6 +46,7 @@ class ServedModel:
     fingerprint: str  # of the whole folder
     stamp: tuple[int, int, int]
     lock: threading.Lock = field(default_factory=threading.Lock)  # one request at a time: features keep working memory
+    texts: dict[int, NodeTexts] = field(default_factory=dict)  # of nodes that were answered
 
     @property
     def taxonomy(self) -> Taxonomy:
