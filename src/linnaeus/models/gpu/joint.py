@@ -34,6 +34,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -56,9 +57,9 @@ from linnaeus.models.gpu.newton import Newton, ScaledVectors, conjugate_gradient
 from linnaeus.models.gpu.streamed import Documents, placed, turned
 from linnaeus.models.recursive.network import Network
 from linnaeus.models.solvers.rows import with_constant
-from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
+from linnaeus.typing import CSR, Array, FloatArray, IntArray, Matrix
 
-__all__ = ["JointTraining", "Regions", "regions_of"]
+__all__ = ["DevicePoint", "JointTraining", "Regions", "regions_of"]
 
 _STEPS, _PRODUCTS, _HALVINGS = 3, 60, 8
 _RESIDUAL, _GRADIENT = 0.1, 0.05
@@ -178,6 +179,19 @@ _MOVE_EVERY = 2  # rounds from one move of the regions to the next
 _LOOSE = 0.1  # of its link, by which a leaf still holds where no document of it has the feature
 
 
+@dataclass(frozen=True)
+class DevicePoint:
+    """Where a training stands, in the memory of the host: from here the same or a similar problem continues.
+
+    Of every block: the documents that it looks at (``rows``; not there: all), and its dual variables that are not zero
+    (``at``, positions in documents x leaves, row by row, and ``value``).
+    """
+
+    M: FloatArray
+    blocks: list[dict[str, Array]]
+    n_rounds: int = 0
+
+
 class JointTraining:
     """The joint problem on a device; ``Y`` (CSC) has a column per leaf of ``network``, E is its `inner_matrix`."""
 
@@ -228,6 +242,34 @@ class JointTraining:
             part, positives, rows, torch.as_tensor(vertices.astype(np.int64), device=device),
             torch.as_tensor(shares, device=device), own, system, features, zero, zero.clone(),
         )  # fmt: skip
+
+    def point(self) -> DevicePoint:
+        """Where the iteration stands."""
+        blocks = []
+        for block in self.blocks:
+            at = torch.nonzero(block.A.flatten()).flatten()
+            rows = {} if block.rows is None else {"rows": block.rows.cpu().numpy()}
+            blocks.append(rows | {"at": at.cpu().numpy(), "value": block.A.flatten()[at].cpu().numpy()})
+        return DevicePoint(self.M.cpu().numpy(), blocks, self.n_rounds)
+
+    def start_at(self, point: DevicePoint, scale: float = 1.0) -> None:
+        """Continue at a point of this problem, or of one whose costs were those of here divided by ``scale``."""
+        self.M = torch.as_tensor(np.array(point.M), device=self.device)
+        for block, kept in zip(self.blocks, point.blocks, strict=True):
+            at, value = (torch.as_tensor(np.array(kept[name]), device=self.device) for name in ("at", "value"))
+            if block.rows is None:
+                block.A = torch.zeros_like(block.A)
+                block.A.view(-1)[at] = scale * value
+            else:
+                rows = torch.as_tensor(np.array(kept["rows"]), device=self.device)
+                block.rows = torch.unique(torch.cat([block.rows, rows]))
+                block.A = torch.zeros((len(block.rows), block.n_columns), device=self.device)
+                place = torch.searchsorted(block.rows, rows)[at // block.n_columns]
+                block.A[place, at % block.n_columns] = scale * value
+                self._look(block)
+            block.S = block.system.apply(block.A)
+        self.n_rounds = point.n_rounds
+        self._bound_at = (self.M, [block.A.clone() for block in self.blocks])
 
     # -- the iteration -------------------------------------------------------------------------------------------------
 
@@ -346,10 +388,14 @@ class JointTraining:
                 n_joined += len(more)
                 block.rows, order = with_rows(block.rows, more)
                 block.A, self._bound_at[1][number] = grown(block.A, order), grown(self._bound_at[1][number], order)
-                place = (self.X, block.rows, self.cost)
-                block.system, block.features = block.positives.looked_at(*place, self.loss, self.storage, block.own)
+                self._look(block)
                 block.S = block.system.apply(block.A)
         return n_joined
+
+    def _look(self, block: DeviceLeaves) -> None:
+        """Give a block the documents that are its ``rows``."""
+        place = (self.X, block.rows, self.cost)
+        block.system, block.features = block.positives.looked_at(*place, self.loss, self.storage, block.own)
 
     def certificate(self) -> tuple[float, float]:
         """(objective, gap) in float64 over all documents; the bound is the better one of here and the best so far."""

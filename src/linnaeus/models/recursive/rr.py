@@ -81,6 +81,7 @@ from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Matrix, is_sparse
 
 if TYPE_CHECKING:
     from linnaeus.models.published.rr_schedules import Schedule
+    from linnaeus.models.recursive.device import DeviceSolution
 
 __all__ = ["RRSVM", "SCHEDULES", "RRLogistic", "RecursiveModel"]
 
@@ -129,12 +130,14 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
     answer: str
     _losses: tuple[str, ...]
     _joint: JointSolution | None = None
+    _on_device: DeviceSolution | None = None
     _prior: LabelTexts | None = None  # of answer="all"
     n_documents_: IntArray | None = None
     label_weights_: CSR | None = None
 
     def __getstate__(self) -> dict[str, object]:
-        return {key: value for key, value in super().__getstate__().items() if key not in ("_joint", "_prior")}
+        passing = ("_joint", "_on_device", "_prior")
+        return {key: value for key, value in super().__getstate__().items() if key not in passing}
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -333,11 +336,16 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
             warn_not_converged(gap_above(self.tol, relative, limit), advice="increase the limit or tol")
 
     def _fit_on_device(self, problem: Problem, Y: CSR, labels: IntArray, layout: _Layout, engine: GPUEngine) -> None:
-        from linnaeus.models.recursive.device import check_device_fit, joint_on_device
+        from linnaeus.models.recursive.device import DeviceSolution, check_device_fit, joint_on_device
 
         check_device_fit(self, engine)
         weight = self._positive_weights(problem, Y, labels)
-        fitted = joint_on_device(self, problem, Y, weight, layout.links, layout.network, engine)
+        before = self._on_device if self.warm_start else None
+        with self._checkpointed(problem) as checkpoint:
+            fitted = joint_on_device(
+                self, problem, Y, weight, layout.links, layout.network, engine, checkpoint, before, labels
+            )
+        self._on_device = DeviceSolution(problem, labels, self.C, fitted.training.point()) if self.warm_start else None
         self.n_iter_, self._joint = fitted.training.n_rounds, None
         self._keep_figures(fitted.objective, fitted.gap, fitted.converged, fitted.out_of_time)
         dtype, n_features = problem.X.dtype, problem.X.shape[1]
@@ -653,7 +661,7 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
 
         Saved, pickled and loaded models never hold them.
         """
-        self._joint = None
+        self._joint = self._on_device = None
 
 
 def _inner_array(shape: tuple[int, ...], dtype: npt.DTypeLike, on_disk: bool) -> FloatArray:
