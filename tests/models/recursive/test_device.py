@@ -71,26 +71,26 @@ def test_one_plain_label_each_gives_columns_in_the_order_of_labels() -> None:
 
 
 def test_a_fit_that_a_limit_stopped_is_continued_from_its_checkpoint(tmp_path) -> None:
-    settings = {"tol": 1e-4, "engine": GPUEngine("cpu", columns=4)}
+    settings = {"tol": 1e-3, "engine": CPU}
     with pytest.warns(ConvergenceWarning, match="max_time"):
         RRSVM(TAX, checkpoint=tmp_path / "kept", max_time=0.01, **settings).fit(X, Y)
     continued = RRSVM(TAX, checkpoint=tmp_path / "kept", **settings).fit(X, Y)
     whole = RRSVM(TAX, **settings).fit(X, Y)
-    assert continued.objective_ == pytest.approx(whole.objective_, rel=2e-4)
+    assert continued.objective_ == pytest.approx(whole.objective_, rel=2e-3)
     again = RRSVM(TAX, checkpoint=tmp_path / "kept", **settings).fit(X, Y)  # finished: two rounds measure it
     assert again.n_iter_ <= continued.n_iter_ + 2
-    assert again.duality_gap_ <= 1.1e-4 * again.objective_
+    assert again.duality_gap_ <= 1.1e-3 * again.objective_
 
 
 @pytest.mark.parametrize("kind", [RRSVM, RRLogistic])
 def test_a_warm_start_takes_fewer_rounds_to_the_same_solution(kind) -> None:
-    settings = {"tol": 1e-4, "engine": GPUEngine("cpu", columns=4)}
+    settings = {"tol": 1e-3, "engine": CPU}
     warm = kind(TAX, warm_start=True, **settings).fit(X, Y)
     cold = kind(TAX, C=1.2, **settings).fit(X, Y)
     warm.set_params(C=1.2).fit(X, Y)
-    assert warm.objective_ == pytest.approx(cold.objective_, rel=2e-4)
+    assert warm.objective_ == pytest.approx(cold.objective_, rel=2e-3)
     assert warm.n_iter_ < cold.n_iter_
     warm.forget_documents()
     assert warm.fit(X, Y).n_iter_ == cold.n_iter_
     shorter = warm.fit(X[:-5], Y[:-5])  # other documents: begins from the start
-    assert shorter.duality_gap_ <= 1.1e-4 * shorter.objective_
+    assert shorter.duality_gap_ <= 1.1e-3 * shorter.objective_
