@@ -18,7 +18,7 @@ time, and those within the margin join. The losses of the remaining documents, i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -174,6 +174,11 @@ class DeviceLeaves:
     features: Tensor | None
     A: Tensor
     S: Tensor
+    parent: Tensor | None = field(init=False, repr=False)  # place in ``inner`` of every leaf; None: some have several
+
+    def __post_init__(self) -> None:
+        single = bool(((self.share > 0).sum(1) == 1).all()) and bool((self.share.sum(1) == 1).all())
+        self.parent = self.share.argmax(1) if single else None
 
     @property
     def n_columns(self) -> int:
@@ -188,15 +193,33 @@ class DeviceLeaves:
         part = M[self.inner] if every or self.features is None else M[self.inner[:, None], self.features[None, :]]
         return part.T @ self.share.to(M.dtype).T
 
+    def centre_scores(self, M: Tensor, storage: torch.dtype) -> Tensor:
+        """X `centres`, documents x leaves: by way of the inner vertices where these are fewer than the leaves."""
+        if len(self.inner) > self.n_columns:
+            return product(self.X, self.centres(M).to(storage))
+        part = M[self.inner] if self.features is None else M[self.inner[:, None], self.features[None, :]]
+        scores = product(self.X, part.T.contiguous().to(storage))
+        return scores[:, self.parent] if self.parent is not None else scores @ self.share.to(scores.dtype).T
+
+    def pull_of_duals(self, q: Tensor, storage: torch.dtype) -> None:
+        """Add to q what X'A pulls at the inner vertices; the sum over leaves comes first where that is less work."""
+        if len(self.inner) > self.n_columns:
+            self.pull(q, product(self.X.T, self.A.to(storage)))
+        elif len(self.inner):
+            self._add(q, product(self.X.T, (self.A @ self.share.to(self.A.dtype)).to(storage)).T.to(q.dtype))
+
     def pull(self, q: Tensor, gradients: Tensor, share: Tensor | None = None) -> None:
         """Add to q what the leaves' gradients, features x leaves, pull at the inner vertices."""
         if len(self.inner):
-            pulled = (gradients @ (self.share if share is None else share).to(q.dtype)).T
-            if self.features is None:
-                q[self.inner] += pulled
-            else:
-                where = (self.inner[:, None], self.features[None, :])
-                q[where] = q[where] + pulled
+            self._add(q, (gradients @ (self.share if share is None else share).to(q.dtype)).T)
+
+    def _add(self, q: Tensor, pulled: Tensor) -> None:
+        """Add rows of the inner vertices, over the block's features."""
+        if self.features is None:
+            q[self.inner] += pulled
+        else:
+            where = (self.inner[:, None], self.features[None, :])
+            q[where] = q[where] + pulled
 
     def weights(self, M: Tensor, A: Tensor) -> Tensor:
         """All features x leaves, given inner weights and dual variables."""

@@ -317,7 +317,7 @@ class JointTraining:
     def _pairs(self) -> Iterator[tuple[DeviceLeaves, Tensor]]:
         """Blocks and their scores at M, with what the leaves have of their own as it is."""
         for block in self.blocks:
-            yield block, block.S + product(block.X, block.centres(self.M).to(self.storage))
+            yield block, block.S + block.centre_scores(self.M, self.storage)
 
     def _measure(self) -> None:
         """Note objective and gap at M, with what the leaves have of their own as it is."""
@@ -361,12 +361,11 @@ class JointTraining:
         """Visit the leaves; the gradient of phi at M."""
         pulled = torch.zeros_like(self.M)
         for block in self.blocks:
-            centre = product(block.X, block.centres(self.M).to(self.storage))
-            newton = Newton(block.system, block.A, block.S, centre)
+            newton = Newton(block.system, block.A, block.S, block.centre_scores(self.M, self.storage))
             newton.run(1e-5, 1 if self.n_rounds else 3, forcing=_FORCING, measure=False)
             self.n_products += newton.n_products
             block.A, block.S = newton.A, newton.S
-            block.pull(pulled, product(block.X.T, block.A.to(self.storage)))
+            block.pull_of_duals(pulled, self.storage)
         return self.inner.times(self.M).sub_(pulled)
 
     def _note(self, objective: float, gap: float) -> None:
@@ -425,10 +424,16 @@ class JointTraining:
         gap += 0.5 * float((losses * self.inner.solve_E(losses.clone())).sum())
         return objective, gap
 
-    def weights(self) -> Iterator[tuple[slice, Tensor]]:
-        """Blocks of leaves and their weights, n_features x n_columns, the constant feature last."""
+    def weights(self) -> Iterator[FloatArray]:
+        """Weights of the blocks of leaves, n_features x n_columns, the constant feature last.
+
+        Each is valid until the next is asked for: they come by way of one buffer, from which the host copies faster.
+        """
+        size = self.M.shape[1] * max(block.n_columns for block in self.blocks)
+        buffer = torch.empty(size, pin_memory=self.M.is_cuda)
         for block in self.blocks:
-            yield block.columns, block.weights(self.M, block.A)
+            W = block.weights(self.M, block.A)
+            yield buffer[: W.numel()].view(W.shape).copy_(W).numpy()
 
 
 def _sized(X: SparseRows) -> SparseRows:

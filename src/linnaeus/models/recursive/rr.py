@@ -352,7 +352,7 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
         size = n_features * len(labels) * dtype.itemsize
         plan = self._plan_memory(Forecast({}, {}, 1, weights=size, merging=MERGE_BYTES), fewer_workers=False)
         parts = [block.columns for block in fitted.training.blocks]
-        columns = (W.cpu().numpy().astype(dtype, copy=False) for _, W in fitted.training.weights())
+        columns = (W.astype(dtype, copy=False) for W in fitted.training.weights())
         with self._block_store(None, plan) as store:
             self._put_weights(n_features, dtype, labels, parts, columns, None, store)
 
