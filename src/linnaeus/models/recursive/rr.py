@@ -130,13 +130,13 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
     answer: str
     _losses: tuple[str, ...]
     _joint: JointSolution | None = None
-    _on_device: DeviceSolution | None = None
+    _device_joint: DeviceSolution | None = None
     _prior: LabelTexts | None = None  # of answer="all"
     n_documents_: IntArray | None = None
     label_weights_: CSR | None = None
 
     def __getstate__(self) -> dict[str, object]:
-        passing = ("_joint", "_on_device", "_prior")
+        passing = ("_joint", "_device_joint", "_prior")
         return {key: value for key, value in super().__getstate__().items() if key not in passing}
 
     def _check_parameters(self) -> None:
@@ -340,12 +340,12 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
 
         check_device_fit(self, engine)
         weight = self._positive_weights(problem, Y, labels)
-        before = self._on_device if self.warm_start else None
+        before = self._device_joint if self.warm_start else None
         with self._checkpointed(problem) as checkpoint:
             fitted = joint_on_device(
                 self, problem, Y, weight, layout.links, layout.network, engine, checkpoint, before, labels
             )
-        self._on_device = DeviceSolution(problem, labels, self.C, fitted.training.point()) if self.warm_start else None
+        self._device_joint = DeviceSolution(problem, labels, self.C, fitted.training.point()) if self.warm_start else None
         self.n_iter_, self._joint = fitted.training.n_rounds, None
         self._keep_figures(fitted.objective, fitted.gap, fitted.converged, fitted.out_of_time)
         dtype, n_features = problem.X.dtype, problem.X.shape[1]
@@ -661,7 +661,7 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
 
         Saved, pickled and loaded models never hold them.
         """
-        self._joint = self._on_device = None
+        self._joint = self._device_joint = None
 
 
 def _inner_array(shape: tuple[int, ...], dtype: npt.DTypeLike, on_disk: bool) -> FloatArray:
