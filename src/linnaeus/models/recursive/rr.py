@@ -345,7 +345,9 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
             fitted = joint_on_device(
                 self, problem, Y, weight, layout.links, layout.network, engine, checkpoint, before, labels
             )
-        self._device_joint = DeviceSolution(problem, labels, self.C, fitted.training.point()) if self.warm_start else None
+        self._device_joint = None
+        if self.warm_start:
+            self._device_joint = DeviceSolution(problem, labels, self.C, fitted.training.point())
         self.n_iter_, self._joint = fitted.training.n_rounds, None
         self._keep_figures(fitted.objective, fitted.gap, fitted.converged, fitted.out_of_time)
         dtype, n_features = problem.X.dtype, problem.X.shape[1]
