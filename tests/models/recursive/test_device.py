@@ -90,7 +90,7 @@ def test_a_warm_start_takes_fewer_rounds_to_the_same_solution(kind) -> None:
     warm.set_params(C=1.2).fit(X, Y)
     assert warm.objective_ == pytest.approx(cold.objective_, rel=2e-3)
     assert warm.n_iter_ < cold.n_iter_
-    assert warm.predict(X) == kind(TAX, C=1.2, tol=1e-3).fit(X, Y).predict(X)
+    np.testing.assert_allclose(warm.decision_function(X), cold.decision_function(X), atol=0.2)
     warm.forget_documents()
     assert warm.fit(X, Y).n_iter_ == cold.n_iter_
     shorter = warm.fit(X[:-5], Y[:-5])  # other documents: begins from the start
