@@ -65,7 +65,7 @@ def test_a_saved_model_is_the_same(tmp_path) -> None:
 
 def test_one_plain_label_each_gives_columns_in_the_order_of_labels() -> None:
     plain = [labels[0] for labels in Y]
-    here, there = (RRSVM(TAX, engine=engine).fit(X, plain) for engine in (None, CPU))
+    here, there = (RRSVM(TAX, tol=1e-3, engine=engine).fit(X, plain) for engine in (None, CPU))
     np.testing.assert_array_equal(here.nodes_, there.nodes_)
     assert (here.predict(X) == there.predict(X)).mean() > 0.95
 
