@@ -7,7 +7,7 @@ distribute. The last document of a label goes to the least filled part among tho
 only a fraction of a document, and if the largest fraction decided, labels of one or two documents would all go to the
 largest part. No part is empty. Cost: O(nnz (log nnz + n_folds)).
 
-Exact duplicates: documents with the same features, or the same text up to case and white space.
+Exact duplicates are found here as well: documents with the same features, or the same text up to case and white space.
 
 Documents are compared by a 128-bit hash, so that n_docs x 16 bytes are kept in memory.
 """

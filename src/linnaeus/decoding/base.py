@@ -4,7 +4,7 @@ A decoder is a small frozen value: its parameters, and a call. It knows nothing 
 scores of node ``columns[k]``. A root says nothing about a document: edges from it are ignored here, so that its
 children are tops.
 
-Scores of whole label sets that agree with a decision rule: the set of largest score is the answer of the rule.
+Whole label sets have scores that agree with the decision rule: the set of largest score is the answer of the rule.
 
 A closed set U scores
 

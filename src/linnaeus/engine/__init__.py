@@ -1,6 +1,6 @@
 """Where independent blocks of work run. Engines know callables only; results come back in the order of the tasks.
 
-Limits of a fit: how large blocks may be, how much memory it will take before it starts, how much time is left.
+A fit keeps limits: how large blocks may be, how much memory it will take before it starts, how much time is left.
 
 Sizes of blocks follow from memory, never from the number of threads, and so do results. The forecast is
 

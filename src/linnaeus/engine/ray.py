@@ -5,7 +5,7 @@ copy and its workers read the arrays in place, without copying. Tasks travel one
 results come back in their order. Tasks are pure functions, so that Ray runs the task of a lost worker again, elsewhere,
 with the same result; an error of the function itself is raised here at once, as it was.
 
-One Ray session for this process: join a cluster, or start one on this machine that nobody else can reach.
+A process has one Ray session: it joins a cluster, or starts one on this machine that nobody else can reach.
 
 A cluster started here listens on the loopback interface only, has no dashboard, sends no usage statistics and requires
 Ray's token where Ray has one. Its workers see the import path of this process, so that a package run from its source

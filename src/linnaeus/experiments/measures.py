@@ -5,7 +5,7 @@ ranked by their scores; for a model that learns closed sets by probability, and 
 by the probability that a node is a label and none of its descendants. AU(PRC) and reliability use calibrated
 probabilities of all nodes, where these fit into memory.
 
-Answers of a fitted model in the forms that are evaluated: label sets, scores of label nodes, probabilities.
+A fitted model answers in the forms that are evaluated: label sets, scores of label nodes, probabilities.
 
 Calibration curves are fitted on scores of documents that the model has not seen. If the scores of all documents and
 nodes take too much memory, only the best nodes of each document are ranked, and there are no probabilities.

@@ -8,7 +8,7 @@ is shorter than q) has norm 0: its rows and its own value are 0, and `prepare` w
 `piece_gram` computes Gram blocks through explicit pieces: K = Phi(A) Phi(B)', both sparse, some rows of A at a time.
 Phi(B) over the pieces of B is made once and kept with B by columns; pieces of A that B lacks add nothing.
 
-Explicit features of sequences: how often every piece of l tokens occurs, whole or with gaps.
+The explicit features of a sequence say how often every piece of l tokens occurs, whole or with gaps.
 
 A piece v of length l occurs in s at places i_1 < ... < i_l; its total gap is  (i_l - i_1 + 1) - l. With at most G,
 

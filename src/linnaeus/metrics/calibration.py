@@ -9,7 +9,7 @@ Bins are of equal width, [lo, hi) with the last one closed, or of equal mass. ``
 parents are truly there, with P(node)/P(parent) as the probability: are the children right given a right parent?
 Coherence: a child must not be more probable than its parent.
 
-Answers that may be withheld: how many documents are answered, and how many of these answers are wrong.
+Where answers may be withheld, they say how many documents are answered, and how many of these answers are wrong.
 
 An answer is an error if it holds a node that is neither a gold label nor above one; a node above a gold label is right,
 though coarse. With A the answered documents (those whose set is not empty)::

@@ -9,7 +9,7 @@ In a list of only the best labels all others share the last place. Average preci
 loss of such a list are therefore not those of the whole ranking; `linnaeus.metrics.evaluate` leaves them out. Measures
 on the best k labels are in `linnaeus.metrics.ranking_measures`.
 
-Measures on the k best labels of every document: what a person sees who is shown k suggestions.
+Other measures look at the k best labels of every document: what a person sees who is shown k suggestions.
 
 With hit_r = 1 if the label in place r is gold::
 

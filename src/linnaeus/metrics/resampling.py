@@ -4,7 +4,7 @@ Whole documents are swapped or resampled, never single decisions, because the la
 other. Measures that are functions of sums over documents (micro-F1, hierarchical F1, means) are resampled through these
 sums; any other measure is recomputed on the documents themselves. Seeds are parameters and come back in the answer.
 
-Two systems on the same documents: the tests that belong to each kind of measure, side by side.
+`compare` shows two systems on the same documents: the tests that belong to each kind of measure, side by side.
 
 micro-F1, hierarchical F1 and example-based F1 get a paired permutation test and a bootstrap interval over documents;
 whole sets get McNemar's test, per-label F1 gets Wilcoxon's, and the decisions the sign test. The p-values are corrected

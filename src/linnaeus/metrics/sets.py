@@ -5,9 +5,9 @@ the gold labels and then the predicted labels that it does not know. Unknown lab
 can only be missed, an unknown predicted label can only be wrong. Without a taxonomy the columns are the labels that
 occur, sorted.
 
-The value of a measure: a plain float that remembers how it was computed.
+The value of a measure is a `Score`: a plain float that remembers how it was computed.
 
-Sizes of gold sets, predicted sets and their intersections: what every measure on sets is made of.
+Every measure on sets is made of `Counts`: sizes of gold sets, predicted sets and their intersections.
 
 For gold rows Y and predicted rows H, per document (sum over nodes) or per node (sum over documents)::
 

@@ -12,7 +12,7 @@ value again, which is stored with the model. Any object with the methods of `lin
 A training Gram matrix must be symmetric and positive semi-definite (`check_gram`): otherwise the dual problems are not
 concave, and no gap certifies anything.
 
-Documents of models that take a kernel: vectors, rows of a Gram matrix, or whatever the kernel prepares.
+The documents of such models are vectors, rows of a Gram matrix, or whatever the kernel prepares.
 
 A model adds the parameter ``kernel`` to its constructor; the checks of its input are here, which also set ``kernel_``,
 the kernel with everything fixed that it takes from the training documents. Vectors and Gram blocks are validated as

@@ -8,7 +8,7 @@ Plain values stay JSON. Everything else is an object with one key that begins wi
     {"$taxonomy": key, ...}              a taxonomy: key.names (UTF-8), key.indptr, key.indices, key.texts.* (zlib)
     {"$object": name, ...}               an object of a class that `registry` names
 
-Arrays of a model: a safetensors file, written piece by piece and read memory-mapped; sparse matrices narrowed.
+The arrays of a model are a safetensors file, written piece by piece and read memory-mapped; sparse ones are narrowed.
 
 A safetensors file is the length of its header (8 bytes, little-endian), the header (JSON: type, shape and place of
 every array), and the arrays one after the other without gaps. Wide types come first, so that every array is aligned. A

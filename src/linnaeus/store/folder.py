@@ -6,7 +6,7 @@
 The manifest is the model: it is written last and replaced in one step, and it names files that are never changed.
 A kill at any moment leaves the old model or the new one.
 
-Validation of a loaded model: its tables, its rules, and the classification of one empty document.
+A loaded model is validated: its tables, its rules, and the classification of one empty document.
 
 The document is classified so that values that fit the tables but not each other are found here, and not by the first
 user. What is prepared for it (the weights in the layout of the kernels) is used by all later documents.

@@ -6,14 +6,14 @@ phi are the best scores in order, their gaps, mean and deviation (`score_feature
 threshold is known; ridge regression learns it. After Gopal and Yang (2010), who used it for all multi-label data of
 Gopal and Yang (2015).
 
-Set-size regression: how many labels a document has is predicted from its scores, and that number of the best is taken.
+`SetSize` predicts how many labels a document has from its scores instead, and takes that number of the best.
 
     the answer is the round(E[size | phi(x)]) best labels, at least one
 
 phi are the best scores in order, their gaps, mean and deviation (`score_features`). This turns any ranking into sets
 (Elisseeff and Weston 2001; named by Cai and Hofmann for the hierarchical SVM).
 
-Features of a document that say how far to go down its ranking: its scores in order, whatever labels they are of.
+The features of a document say how far to go down its ranking: its scores in order, whatever labels they are of.
 
     phi = (s_1, ..., s_L, s_1 - s_2, ..., s_(L-1) - s_L, mean, sd)        L best scores, best first; 2 L + 1 numbers
 

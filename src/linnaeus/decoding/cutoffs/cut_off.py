@@ -7,7 +7,7 @@ returns the same cut-off with these fields filled in. Fit it on scores of docume
 The taxonomy comes in through ``repair``: None leaves the bare labels, "closure" adds what is above them, "suppress"
 drops those that lack something above. What is tuned is tuned after the repair, with the labels closed likewise.
 
-Scores of documents that the model has not seen, beside their labels: what cut-offs are fitted on.
+Cut-offs are fitted on `HeldOut`: scores of documents that the model has not seen, beside their labels.
 
 Scores are a dense array (n_docs x n_scored) or, where that would be too large, the k best of each document
 (`TopScores`). Labels that are not among the best count as not answered. Minus infinity means no score: a label that the

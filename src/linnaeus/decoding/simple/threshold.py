@@ -6,7 +6,7 @@ suppress    keep v only if all its ancestors are in T (on a DAG: through every p
 If scores never grow from parent to child and theta is one constant, T is closed already and both leave it as it is.
 Nodes without a score are never in T.
 
-The single best node: argmax_v f_v over the scored nodes, or over the scored leaves only.
+Where one label is wanted, it is the best node: argmax_v f_v over the scored nodes, or over the scored leaves only.
 
 With ``path_sum`` a node counts with its whole path, F(v) = sum_{z in anc(v)} f_z, as in the hierarchical SVM of Cai and
 Hofmann (2004); ancestors without a score count 0, and the root counts for itself only. Ties go to the lowest node

@@ -17,7 +17,7 @@ diagonal is far narrower than the diagonal of the inverse: the data then seem to
 precisions are learned too high, and rare labels suffer. With d features a leaf takes n_docs d^2 + d^3 operations and
 d^2 numbers, so this is for some hundred features (`fits`).
 
-Partial maximum a posteriori: weights at their mode, Laplace's variances, posteriors of the precisions.
+Partial maximum a posteriori takes weights at their mode, Laplace's variances, posteriors of the precisions.
 
     repeat   1  all weights := the mode for the expected precisions              (`Together`, `InTurn`)
              2  leaves: Psi = (X' Diag(p (1 - p)) X + prec)^-1, or 1 / its diagonal where there are many features;

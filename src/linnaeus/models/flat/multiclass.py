@@ -22,7 +22,7 @@ H V = -G is solved by conjugate gradients to a tenth of |G|. The certificate: th
 and at q = p, A = -R, every term of P - D but one cancels: P - D = 1/2 |W - X'A|^2 = 1/2 |G|^2. P and G are computed in
 double precision, for W as it is stored.
 
-Solver for the multi-class SVM of Crammer and Singer: epochs of the sequential dual method, then a certificate.
+The multi-class SVM of Crammer and Singer is solved by epochs of the sequential dual method, then certified.
 
     min_W  1/2 sum_k |w_k|^2 + sum_i c_i max_k (w_k'x_i + [k != y_i] - w_{y_i}'x_i)
 

@@ -6,7 +6,7 @@ with the hinge (1 - t)_+, its square, or log(1 + e^-t). The taxonomy plays no pa
 share one pass over the documents (`solvers.dual_cd`; `solvers.cg` for smooth losses on dense documents), blocks
 run on threads, every label's gap is certified.
 
-Independent blocks of labels, solved in any order: kept as they come, resumed, and stopped when the time is over.
+Blocks of labels are independent and solved in any order: kept as they come, resumed, stopped when the time is over.
 
 Without a time limit every block is solved to ``tol`` or ``max_iter``: it is *final*. With one, time is shared out:
 

@@ -8,7 +8,7 @@ list, are corrected (`LossPairs`):
 
 A block of leaves of the joint problem (`DeviceLeaves`) has the weights w_n = sum_p s_np m_p + u_n, u_n = X'a_n / r_n.
 
-Which documents a block of labels looks at, with the squared hinge: those near its margin.
+With the squared hinge, a block of labels looks only at the documents near its margin.
 
 Every other document is a negative of all labels of the block, beyond the margin, with a loss and gradient of 0. Blocks
 start with the documents near the margin of the weights that all labels share; all documents are scored from time to

@@ -17,7 +17,7 @@ certifies how far it is. Only m, dual variables and scores are kept: nothing of 
 blocks of the squared hinge look at documents near the margin only, first of the weights w0 that all vertices would
 share, and at all documents before anything is certified.
 
-Whole regions of the taxonomy moving at once: the correction that leaves and inner vertices in turn are slow to find.
+Whole regions of the taxonomy also move at once, which leaves and inner vertices in turn are slow to find.
 
 Every leaf pulls a little too much or too little, and the sum of it is paid by the vertices far above. So inner vertices
 are put together into regions of about as many leaves each, and the weights of a region and all its leaves move alike:

@@ -14,7 +14,7 @@ sum over pairs of leaf and document; every epoch adds it up as it goes and tells
 Sweeps run in one thread, measures and certificates in all. Where there are many inner vertices, bringing them up to
 date after every visit costs more than it saves (`fits_coupled`).
 
-The joint problem on dense documents, smooth loss, all leaves at once: truncated Newton, inner nodes eliminated.
+On dense documents with a smooth loss, all leaves are solved at once by truncated Newton, inner nodes eliminated.
 
 Eliminating the inner vertices leaves a kernel between leaves, K = diag(1/S) + Q L^-1 Q' (Q their shares in the inner
 vertices, L the network's Laplacian with its anchors), and one problem in the leaves' weights W (features x leaves):

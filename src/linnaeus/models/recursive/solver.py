@@ -26,7 +26,7 @@ vertices. Leaves and inner vertices in turn are slowest in just this direction: 
 too little, and the lower bound pays for the sum of it. One problem with the shape of a single binary one corrects that:
 Newton steps by conjugate gradients, on pairs near the margin.
 
-Weights of the inner vertices: centres for the leaves, and the exact step between the leaves that pull at them.
+The weights of inner vertices are centres for the leaves, and take the exact step between the leaves that pull at them.
 
 Stored (n_panels, n_inner, 16), sixteen features to a panel: the vertices of a panel stay in cache while it is solved,
 ranges of panels run on threads, and the whole may lie on disk.

@@ -7,7 +7,7 @@ The gap is a sum over the rows, and every epoch adds up the shares of the rows i
 certificate is worth its price. Most columns of a large taxonomy have few positive documents and differ little from the
 problem in which every document is negative; `negative_start` solves that once, and all blocks may start from it.
 
-Many binary problems over the same documents, some columns at a time: which solver, how many columns, what memory.
+Many binary problems over the same documents are solved some columns at a time, by the solver and memory that fit.
 
 A `BinaryTraining` is everything the blocks share; `solve_columns` is the task that an engine runs. Both are plain data
 and a plain function, so that a block can be solved in this thread, in another, or on another machine.

@@ -9,7 +9,7 @@ own, and is answered as n. On a DAG a node has one classifier, on the documents 
 reached through any of them; the root is a parent of a node only where the node has no other. A child that all or none
 of these documents belong to has no classifier and adds nothing to the objective. Documents of weight 0 are left out.
 
-A classifier for every node, trained on the documents that belong to its parents: the baseline H-SVM.
+`NodeSVM` has a classifier for every node, trained on the documents that belong to its parents: the baseline H-SVM.
 
 For each node v, over the documents that carry all parents of v (at the top: all documents), labels closed upwards,
 
