@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks import accuracy_imclef, accuracy_rcv1v2, accuracy_wordnet, problems
 
-pytestmark = pytest.mark.data
+pytestmark = [pytest.mark.data, pytest.mark.slow]
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from linnaeus.errors import DataError, ParameterError, check_choice, nearest
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from linnaeus.data.annif import AnnifDocument, AnnifProject
+    from linnaeus.data.annif import CorpusDocument, AnnifProject
     from linnaeus.taxonomy import Taxonomy
 
 __all__ = ["app"]
@@ -163,7 +163,7 @@ def _loaded(data: Path, project: AnnifProject) -> Path:
     )
 
 
-def _lines(documents: list[AnnifDocument]) -> bytes:
+def _lines(documents: list[CorpusDocument]) -> bytes:
     import json
 
     rows = []

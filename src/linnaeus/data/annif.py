@@ -22,7 +22,7 @@ from linnaeus.errors import DataError, UnknownLabelError, nearest, place
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.texts import Texts
 
-__all__ = ["AnnifDocument", "AnnifProject", "read_corpus", "read_projects", "read_vocabulary"]
+__all__ = ["CorpusDocument", "AnnifProject", "read_corpus", "read_projects", "read_vocabulary"]
 
 _VOCAB = re.compile(r"([A-Za-z0-9_-]+)\s*(?:\((.*)\))?")
 
@@ -44,7 +44,7 @@ class AnnifProject:
 
 
 @dataclass(frozen=True)
-class AnnifDocument:
+class CorpusDocument:
     """A document of a corpus with the URIs of its subjects."""
 
     text: str
@@ -226,7 +226,7 @@ def _csv_rows(text: str, name: str, needed: tuple[str, ...]) -> Iterator[tuple[i
 
 def read_corpus(
     path: str | Path, taxonomy: Taxonomy, *, unknown: str = "error"
-) -> tuple[list[AnnifDocument], dict[str, int]]:
+) -> tuple[list[CorpusDocument], dict[str, int]]:
     """Read a corpus of documents with subjects.
 
     Parameters
@@ -240,7 +240,7 @@ def read_corpus(
 
     Returns
     -------
-    documents : list of AnnifDocument
+    documents : list of CorpusDocument
         Documents that have a subject; deprecated subjects are replaced where the vocabulary says by what.
     left_out : dict of str to int
         Numbers of ``subjects`` that are not in the vocabulary, and of ``documents`` without a subject.
@@ -259,7 +259,7 @@ def read_corpus(
             else:
                 left_out["subjects"] += 1
         if nodes:
-            found.append(AnnifDocument(document.text, list(dict.fromkeys(nodes)), document.id, document.metadata))
+            found.append(CorpusDocument(document.text, list(dict.fromkeys(nodes)), document.id, document.metadata))
         else:
             left_out["documents"] += 1
     if not found:
@@ -276,7 +276,7 @@ def _node(taxonomy: Taxonomy, label: str) -> str | None:
     return None if v is None else str(taxonomy.names[v])
 
 
-def _documents(path: Path) -> Iterator[tuple[str, AnnifDocument]]:
+def _documents(path: Path) -> Iterator[tuple[str, CorpusDocument]]:
     """Documents with URIs or labels as they are written, and the place of each."""
     if path.is_dir():
         yield from _folder(path)
@@ -288,7 +288,7 @@ def _documents(path: Path) -> Iterator[tuple[str, AnnifDocument]]:
         for n, row in _csv_rows(text, str(path), ("text", "subject_uris")):
             subjects = [_bare(uri) for uri in row["subject_uris"].split()]
             others = {key: value for key, value in row.items() if key not in ("document_id", "text", "subject_uris")}
-            yield place(str(path), n), AnnifDocument(row["text"], subjects, row.get("document_id") or None, others)
+            yield place(str(path), n), CorpusDocument(row["text"], subjects, row.get("document_id") or None, others)
     elif ending == "jsonl":
         for n, line in enumerate(text.splitlines(), start=1):
             if line.strip():
@@ -299,10 +299,10 @@ def _documents(path: Path) -> Iterator[tuple[str, AnnifDocument]]:
             if line.strip():
                 if not tab:
                     raise DataError(f"{place(str(path), n)}: there is no tab; expected text <tab> <uri> <uri>.")
-                yield place(str(path), n), AnnifDocument(content, [_bare(uri) for uri in uris.split()])
+                yield place(str(path), n), CorpusDocument(content, [_bare(uri) for uri in uris.split()])
 
 
-def _folder(path: Path) -> Iterator[tuple[str, AnnifDocument]]:
+def _folder(path: Path) -> Iterator[tuple[str, CorpusDocument]]:
     texts = sorted(path.glob("*.txt"))
     others = sorted(path.glob("*.json"))
     if not texts and not others:
@@ -313,7 +313,7 @@ def _folder(path: Path) -> Iterator[tuple[str, AnnifDocument]]:
             content = files.decode(_content(file), str(file), None, DataError)
             lines = files.decode(_content(own), str(own), None, DataError).splitlines()
             labels = [label for line in lines if (label := _subject(line))]
-            yield str(own), AnnifDocument(content, labels, file.stem)
+            yield str(own), CorpusDocument(content, labels, file.stem)
     for file in others:
         yield str(file), _json_document(files.decode(_content(file), str(file), None, DataError), str(file))
 
@@ -324,7 +324,7 @@ def _subject(line: str) -> str:
     return next((_bare(cell) for cell in cells if cell.startswith("<") and cell.endswith(">")), (cells or [""])[0])
 
 
-def _json_document(text: str, where: str) -> AnnifDocument:
+def _json_document(text: str, where: str) -> CorpusDocument:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -336,7 +336,7 @@ def _json_document(text: str, where: str) -> AnnifDocument:
         raise DataError(f'{where}: expected {{"text": ..., "subjects": [{{"uri": ...}}]}}.')
     metadata = content.get("metadata", {})
     others = metadata if isinstance(metadata, dict) else {}
-    return AnnifDocument(
+    return CorpusDocument(
         str(content.get("text", "")),
         [_bare(str(one.get("uri", one.get("label")))) for one in subjects],
         content.get("document_id"),
