@@ -14,7 +14,7 @@ from linnaeus.errors import DataError, ParameterError, check_choice, nearest
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from linnaeus.data.annif import CorpusDocument, AnnifProject
+    from linnaeus.data.annif import AnnifProject, CorpusDocument
     from linnaeus.taxonomy import Taxonomy
 
 __all__ = ["app"]

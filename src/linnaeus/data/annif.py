@@ -22,7 +22,7 @@ from linnaeus.errors import DataError, UnknownLabelError, nearest, place
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.texts import Texts
 
-__all__ = ["CorpusDocument", "AnnifProject", "read_corpus", "read_projects", "read_vocabulary"]
+__all__ = ["AnnifProject", "CorpusDocument", "read_corpus", "read_projects", "read_vocabulary"]
 
 _VOCAB = re.compile(r"([A-Za-z0-9_-]+)\s*(?:\((.*)\))?")
 
