@@ -136,9 +136,9 @@ def read(
             return reader.content(json.loads(text))
         except ValueError as error:
             raise DataError(f"{source}: not JSON: {error}.") from None
-    told = reader.sentences(text)
-    if told is not None:
-        return told
+    stated = reader.sentences(text)
+    if stated is not None:
+        return stated
     mark = column_mark(text)
     if mark is None:
         raise DataError(f"{source}: expected a table with a column of old and a column of new codes; got one column.")
@@ -197,21 +197,21 @@ class _Reader:
         """Replacements that lines tell in words; None if most lines do not, or do not speak of known nodes."""
         found: list[tuple[str, str, str, float]] = []
         lines = [line.strip() for line in text.splitlines() if line.strip()]
-        known = told = 0
+        known = stated = 0
         for line in lines:
             said = _REPLACED.match(line)
             gone = None if said else _DELETED.match(line)
             if said is None and gone is None:
                 continue
-            told += 1
+            stated += 1
             words = said["old"] if said else (gone["old"] or gone["also"]) if gone else ""
             before = self._meant(words, self.old)
             known += self.old(before) is not None
             targets = [] if said is None else self._targets(said["new"])
             found += [(before, target, "", 1.0) for target in targets or [""]]
-        if not told or 2 * told < len(lines) or 2 * known < told:
+        if not stated or 2 * stated < len(lines) or 2 * known < stated:
             return None
-        other = len(lines) - told
+        other = len(lines) - stated
         notes = [f"{other:,} lines without a replacement were not read."] if other else []
         return self.made(found, notes=notes)
 

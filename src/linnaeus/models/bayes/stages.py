@@ -128,7 +128,7 @@ class Posterior:
     covariance: FloatArray | None = None  # of the leaves, where it is full
 
 
-_SHARE = 20  # of the time between two writes of a state at most one part in so many is spent on them
+_SHARE = 20  # of the time between two writes of a state at most this fraction (1/20) is spent on them
 
 
 class Rounds:
