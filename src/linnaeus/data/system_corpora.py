@@ -77,9 +77,10 @@ def package_descriptions(path: Path = PACKAGES, min_docs: int = 5) -> Dataset:
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "status"
     >>> words = " ".join(["a library for pictures"] * 5)
-    >>> _ = path.write_text(f"Package: libpng16\\nSection: libs\\nDescription: pictures\\n {words}\\n")
+    >>> package = f"Package: {{0}}\\nSection: libs\\nDescription: {{0}}\\n {words}\\n\\n"
+    >>> _ = path.write_text(package.format("libpng16") + package.format("libjpeg62"))
     >>> package_descriptions(path, min_docs=2).labels
-    [['libs']]
+    [['libs'], ['libs']]
     """
     if not path.is_file():
         raise DataError(f"{path} is not a file, so there are no Debian packages; the corpus 'docstrings' always works.")
