@@ -81,11 +81,13 @@ class Campaign:
         return self._found()
 
     def _started(self) -> subprocess.Popen[bytes]:
-        """A service that is ready; it is started again while the port belongs to workers that are about to end."""
+        """A service that is ready; it is started once workers of the one before have ended and left the port."""
         command = [sys.executable, "-m", "linnaeus", "serve", str(self.folder / "pets"), "--port", str(self.port)]
         command += ["--store", str(self.folder / "store"), "--workers", str(self.workers), "--control", "0"]
         with (self.folder / "service.log").open("ab") as log:
             for _ in range(60):
+                while self._is_open():
+                    time.sleep(0.05)
                 process = subprocess.Popen(command, env=os.environ, stdout=log, stderr=log)
                 while process.poll() is None:
                     with contextlib.suppress(OSError, http.client.HTTPException):
@@ -96,6 +98,10 @@ class Campaign:
                     time.sleep(0.05)
                 time.sleep(0.5)
         raise SystemExit(f"the service does not start; {self.folder / 'service.log'} says why")
+
+    def _is_open(self) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
     def _kill(self) -> None:
         """Kill a worker, or the service, which is then started again."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import http.client
 import json
@@ -14,6 +15,7 @@ import pytest
 
 from benchmarks.serve_kills import Campaign
 from linnaeus.errors import ParameterError
+from linnaeus.serve.app import _end_with
 from linnaeus.serve.refit import main as train
 from linnaeus.serve.settings import Settings
 from linnaeus.serve.store.database import first_process
@@ -39,6 +41,14 @@ def test_a_training_that_was_finished_by_the_process_of_a_killed_worker_is_not_r
     (tmp_path / "result.json").write_text("{}")
     assert train(str(tmp_path)) == 0  # there is no request to read
     assert (tmp_path / "result.json").read_text() == "{}"
+
+
+def test_a_worker_that_begins_after_its_service_was_killed_ends(monkeypatch) -> None:
+    ended = []
+    monkeypatch.setenv("LINNAEUS_SERVE_PARENT", "1234567")  # no such process, and not the parent of this one
+    monkeypatch.setattr("linnaeus.serve.app.os.kill", lambda process, number: ended.append((process, number)))
+    asyncio.run(_end_with(Settings.exporter()))
+    assert ended == [(os.getpid(), signal.SIGTERM)]
 
 
 @pytest.mark.slow

@@ -51,7 +51,7 @@ def create_app(settings: Settings) -> FastAPI:
         if settings.reload_every and service.has_store:
             tasks.append(asyncio.create_task(_score(service)))
         if settings.workers > 1:
-            tasks.append(asyncio.create_task(_end_with(os.getppid())))
+            tasks.append(asyncio.create_task(_end_with(settings.exporter())))
         if service.has_store:
             await service.jobs.adopt()
         yield

@@ -11,6 +11,7 @@ from linnaeus.errors import ParameterError, check_number
 __all__ = ["Settings"]
 
 _VARIABLE = "LINNAEUS_SERVE_SETTINGS"  # how worker processes are given their settings
+_PARENT = "LINNAEUS_SERVE_PARENT"  # and the number of the process that starts them
 
 
 @dataclass(frozen=True)
@@ -99,9 +100,15 @@ class Settings:
     def export(self) -> None:
         """Hand the settings to processes that are started from now on."""
         os.environ[_VARIABLE] = json.dumps(asdict(self))
+        os.environ[_PARENT] = str(os.getpid())
 
     @classmethod
     def exported(cls) -> Settings:
         """The settings that the parent process handed over."""
         given = json.loads(os.environ[_VARIABLE])
         return cls(**{**given, "folders": tuple(given["folders"]), "training": tuple(given["training"])})
+
+    @staticmethod
+    def exporter() -> int:
+        """The process that handed the settings over; a worker may begin after it was killed."""
+        return int(os.environ.get(_PARENT, os.getppid()))
