@@ -116,6 +116,16 @@ def test_hostile_ids_of_documents_name_these_documents_only(folders, tmp_path) -
             assert client.get(f"/api/v1/jobs/{quote(id, safe='')}/result").status_code == 404
 
 
+def test_no_file_of_the_store_holds_a_text_that_was_erased(folders, tmp_path) -> None:
+    with TestClient(create_app(Settings((folders["flat"],), store=str(tmp_path), reload_every=0))) as client:
+        rows = [{"id": f"d{i}", "text": f"cat marker{i}xyz purr"} for i in range(3)]
+        client.post("/api/v1/documents", json={"documents": rows})
+        assert client.post("/api/v1/documents/erase?id=d1").json()["erased"]
+        content = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert b"marker0xyz" in content
+    assert b"marker1xyz" not in content
+
+
 def test_json_that_is_sent_as_a_form_is_refused_with_the_header_to_send(client) -> None:
     refused = sent(client, {"documents": ["cat"]}, "application/x-www-form-urlencoded")
     assert "Content-Type: application/json" in problem(refused)["detail"]

@@ -18,7 +18,7 @@ from linnaeus.errors import DataError, LinnaeusError, StoreError
 from linnaeus.serve.scoring import ScoredDocument, dataset_of, keep_scores, score_documents, unscored
 from linnaeus.serve.store import documents as stored
 from linnaeus.serve.store.audit import AuditLog, append_line, salted_hash
-from linnaeus.serve.store.database import Row, Transaction, first_process, open_database
+from linnaeus.serve.store.database import Row, Sqlite, Transaction, first_process, open_database
 from linnaeus.serve.store.documents import NewDocument, Shares
 from linnaeus.serve.store.memory import keep_bands, remembered
 from linnaeus.serve.store.verdicts import NewVerdict, StoredVerdict, add_verdict
@@ -209,6 +209,8 @@ class Review:
             erased = stored.erase_text(transaction, served.name, id)
             if erased:
                 append_line(transaction, "erase", {"queue": served.name, "document": id})
+        if isinstance(self.database, Sqlite):
+            self.database.empty_log()
         return erased
 
     def log_answers(

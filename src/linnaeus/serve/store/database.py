@@ -94,6 +94,7 @@ class Sqlite:
         connection.execute(f"PRAGMA busy_timeout={_WAIT}")
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("PRAGMA foreign_keys=ON")
+        connection.execute("PRAGMA secure_delete=ON")  # an erased text is overwritten, not only unlinked
         return connection
 
     @contextlib.contextmanager
@@ -121,6 +122,11 @@ class Sqlite:
                 self._writer.rollback()
                 raise
             self._writer.commit()
+
+    def empty_log(self) -> None:
+        """Write everything into the file and empty the write-ahead log, which may hold texts that were deleted."""
+        with self._writing:
+            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def close(self) -> None:
         """Close all connections."""
