@@ -70,7 +70,8 @@ static inline float coupled_logistic(float t, float old, float Q, float c) {
 }
 
 /* Which columns move, as bits; adds the row's shares to gap and primal. ``rests`` tells whether none is near a move. */
-static inline unsigned coupled_moves_hinge(const int squared, const float reach, const float *restrict S, const float *restrict Y,
+static inline unsigned coupled_moves_hinge(const int squared, const float reach,
+                                           const float *restrict S, const float *restrict Y,
                                            const float *restrict c, const float *restrict a,
                                            const float *restrict above, const float *restrict below,
                                            float *restrict high, float *restrict low,

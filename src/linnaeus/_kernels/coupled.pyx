@@ -97,7 +97,8 @@ def sweep(
                 mask = coupled_moves_logistic(reach, S, Y, c, &alpha[i, 0], gap, primal)
             else:
                 mask = coupled_moves_hinge(
-                    loss == SQUARED_HINGE, reach, S, Y, c, &alpha[i, 0], beyond, under, highest, lowest, gap, primal, &rests)
+                    loss == SQUARED_HINGE, reach, S, Y, c, &alpha[i, 0], beyond, under, highest, lowest, gap, primal,
+                    &rests)
             mask &= real
             keep[k] = not rests
             if mask and coupled_step(loss, mask, squared_norm[i], &T[0, 0], S, Y, c, &alpha[i, 0], D):

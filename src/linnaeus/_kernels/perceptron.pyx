@@ -43,7 +43,7 @@ cdef struct Cost:
     Py_ssize_t n_classes
 
 
-cdef inline double mark(Cost* cost, int y) noexcept nogil:
+cdef inline double mark(const Cost* cost, int y) noexcept nogil:
     """Mark the places of y; returns the cost of missing all of them."""
     cdef i64 e
     cdef double whole = 0
@@ -70,6 +70,72 @@ cdef inline double pair(const Cost* cost, int y, int z, double missed) noexcept 
     return cost.scale[y] * missed + cost.scale[z] * wrong
 
 
+cdef inline void extremes(
+    const double* F, Py_ssize_t n_classes, const int* labels, i64 n_labels, int* lowest, int* highest
+) noexcept nogil:
+    """The label of lowest score, and the class of highest score among the others."""
+    cdef i64 e = 0
+    cdef int c
+    lowest[0] = highest[0] = -1
+    for c in range(<int> n_classes):
+        if e < n_labels and labels[e] == c:
+            if lowest[0] < 0 or F[c] < F[lowest[0]]:
+                lowest[0] = c
+            e += 1
+        elif highest[0] < 0 or F[c] > F[highest[0]]:
+            highest[0] = c
+
+
+cdef inline bint augmented_pair(
+    const Cost* cost, const double* F, Py_ssize_t n_classes, const int* labels, i64 n_labels, int* right, int* wrong
+) noexcept nogil:
+    """The pair of largest difference of scores plus root of the cost; False where none is above 0."""
+    cdef i64 e, b
+    cdef int y, z
+    cdef double value, whole, gain = 0
+    for e in range(n_labels):
+        y = labels[e]
+        whole = mark(cost, y)
+        b = 0
+        for z in range(<int> n_classes):
+            if b < n_labels and labels[b] == z:
+                b += 1
+                continue
+            value = F[z] - F[y] + sqrt(pair(cost, y, z, whole))
+            if value > gain:
+                gain = value
+                right[0], wrong[0] = y, z
+    return gain > 0
+
+
+cdef inline Py_ssize_t attribute_difference(
+    const i64* indptr, const int* indices, const double* data, int y, int z, double* difference, int* touched,
+    double* distance,
+) noexcept nogil:
+    """Attributes of class y less those of class z, in ``touched`` places; returns their number, and |.|^2."""
+    cdef Py_ssize_t t, n_touched = 0, kept = 0
+    cdef i64 e
+    cdef int p
+    cdef double value
+    for e in range(indptr[y], indptr[y + 1]):
+        difference[indices[e]] = data[e]
+        touched[n_touched] = indices[e]
+        n_touched += 1
+    for e in range(indptr[z], indptr[z + 1]):
+        p = indices[e]
+        if difference[p] == 0:
+            touched[n_touched] = p
+            n_touched += 1
+        difference[p] -= data[e]
+    distance[0] = 0
+    for t in range(n_touched):  # what both classes have does not move
+        value = difference[touched[t]]
+        distance[0] += value * value
+        touched[kept] = touched[t]
+        kept += value != 0
+    return kept
+
+
 def learn_rows(
     const i64[::1] score_indptr, const int[::1] score_indices, const floating[::1] score_data, bint dense,
     const i64[::1] step_indptr, const int[::1] step_indices, const floating[::1] step_data, bint step_dense,
@@ -87,9 +153,9 @@ def learn_rows(
     ``F``, ``difference`` (zeros), ``touched`` and ``marked`` (zeros) are scratch.
     """
     cdef Py_ssize_t k, i, j, n_classes = F.shape[0], width = W.shape[1], t, n_touched
-    cdef i64 e, b, first, last, length
-    cdef int y, z, c, p, best_y, best_z
-    cdef double value, low, high, gain, tau, distance, D, x, whole
+    cdef i64 e, first, last, length
+    cdef int y, z, c
+    cdef double value, tau, distance, D, x
     cdef bint averaged = U.shape[0] > 0
     cdef const int* row = NULL
     cdef Cost cost
@@ -117,58 +183,19 @@ def learn_rows(
                 for e in range(attr_indptr[c], attr_indptr[c + 1]):
                     value += attr_data[e] * a[attr_indices[e]]
                 F[c] = value
-            best_y = best_z = -1
-            low = high = 0
-            e = first
-            for c in range(n_classes):
-                if e < last and labels[e] == c:
-                    if best_y < 0 or F[c] < low:
-                        best_y, low = c, F[c]
-                    e += 1
-                elif best_z < 0 or F[c] > high:
-                    best_z, high = c, F[c]
+            extremes(&F[0], n_classes, &labels[first], last - first, &y, &z)
             if rule == AUGMENTED:
-                gain = 0
-                best_y = -1
-                for e in range(first, last):
-                    y = labels[e]
-                    whole = mark(&cost, y)
-                    b = first
-                    for z in range(n_classes):
-                        if b < last and labels[b] == z:
-                            b += 1
-                            continue
-                        value = F[z] - F[y] + sqrt(pair(&cost, y, z, whole))
-                        if value > gain:
-                            gain, best_y, best_z = value, y, z
-                if best_y < 0:
+                if not augmented_pair(&cost, &F[0], n_classes, &labels[first], last - first, &y, &z):
                     continue
             elif rule == HIERON:
-                if high < low or (high == low and best_y < best_z):
+                if F[z] < F[y] or (F[z] == F[y] and y < z):
                     continue
-            elif low > high:
+            elif F[y] > F[z]:
                 continue
-            y, z = best_y, best_z
             D = pair(&cost, y, z, mark(&cost, y))
-            n_touched = 0
-            for e in range(attr_indptr[y], attr_indptr[y + 1]):
-                difference[attr_indices[e]] = attr_data[e]
-                touched[n_touched] = attr_indices[e]
-                n_touched += 1
-            for e in range(attr_indptr[z], attr_indptr[z + 1]):
-                p = attr_indices[e]
-                if difference[p] == 0:
-                    touched[n_touched] = p
-                    n_touched += 1
-                difference[p] -= attr_data[e]
-            distance = 0
-            b = 0
-            for t in range(n_touched):  # what both classes have does not move
-                value = difference[touched[t]]
-                distance += value * value
-                touched[b] = touched[t]
-                b += value != 0
-            n_touched = b
+            n_touched = attribute_difference(
+                &attr_indptr[0], &attr_indices[0], &attr_data[0], y, z, &difference[0], &touched[0], &distance
+            )
             if rule == PERCEPTRON:
                 tau = D
             else:

@@ -83,6 +83,65 @@ cdef void products(const Classes* c, int m, const int* ys, const int* zs, const 
         clear(c, zs[p], node)
 
 
+cdef inline void panels_of(const Classes* c, int m, const int* ys, const int* zs, unsigned char* wanted) noexcept nogil:
+    """Mark the panels that hold nodes of the classes of m pairs."""
+    cdef int p
+    cdef i64 e
+    for p in range(m):
+        for e in range(c.indptr[ys[p]], c.indptr[ys[p] + 1]):
+            wanted[c.indices[e] // PANEL] = 1
+        for e in range(c.indptr[zs[p]], c.indptr[zs[p] + 1]):
+            wanted[c.indices[e] // PANEL] = 1
+
+
+cdef inline int best_pairs(
+    const Classes* c, const double* a, const int* labels, i64 n_labels, double low, unsigned char* relevant, double* F,
+    double* row, double* found, double* high,
+) noexcept nogil:
+    """For every right class the pair of largest H, where it is above ``low``: right class, other class and cost of each
+    in ``found``; returns their number and raises ``high``. F are the scores of the classes.
+    """
+    cdef i64 e
+    cdef int y, z, best_z, most = 0
+    cdef double own, h, best
+    for z in range(c.n_classes):
+        F[z] = score(c, a, z)
+    for e in range(n_labels):
+        relevant[labels[e]] = 1
+    for e in range(n_labels):
+        y = labels[e]
+        own = 1 - F[y]
+        cost_row(c, y, row)
+        best, best_z = 0, -1
+        for z in range(c.n_classes):
+            h = row[z] * (own + F[z])
+            if h > best and not relevant[z]:
+                best, best_z = h, z
+        if best > low * (1 + 1e-9) and best_z >= 0:
+            found[3 * most] = y
+            found[3 * most + 1] = best_z
+            found[3 * most + 2] = row[best_z]
+            most += 1
+            high[0] = max(high[0], best)
+    for e in range(n_labels):
+        relevant[labels[e]] = 0
+    return most
+
+
+cdef inline int forget_idle(
+    int m, int* ys, int* zs, double* cost, double* mass, unsigned char* idle
+) noexcept nogil:
+    """Leave out the pairs of a row that had no mass for two whole passes; returns how many are left."""
+    cdef int b, p = 0
+    for b in range(m):
+        idle[b] = 0 if mass[b] > 0 else idle[b] + 1
+        if idle[b] <= 2:
+            ys[p], zs[p], cost[p] = ys[b], zs[b], cost[b]
+            mass[p], idle[p] = mass[b], idle[b]
+            p += 1
+    return p
+
+
 def sweep(
     const i64[::1] indptr, const int[::1] indices, const floating[::1] data, bint dense, bint gram,
     const floating[::1] squared_norm, floating bias, tuple of_classes, const i64[::1] label_indptr,
@@ -102,7 +161,7 @@ def sweep(
     """
     cdef Classes c = classes_of(of_classes)
     cdef Py_ssize_t i, t, v, n, n_panels = W.shape[0], height = W.shape[1], n_nodes = PANEL * n_panels
-    cdef int capacity = <int> ys.shape[1], m, p, y, z, best_z, q, b, k, most, full = 0
+    cdef int capacity = <int> ys.shape[1], m, p, y, z, q, b, k, most, full = 0
     cdef double* a = &room[0]
     cdef double* change = a + n_nodes
     cdef double* F = change + n_nodes
@@ -112,7 +171,7 @@ def sweep(
     cdef double* after = g + capacity + 1
     cdef double* Q = after + capacity + 1
     cdef const int* at = NULL
-    cdef double high, low, best, h, own, rest, tau, gap, gaps = 0, worst = 0, longer = 0
+    cdef double high, low, h, rest, tau, gap, gaps = 0, worst = 0, longer = 0
     cdef i64 e
     with nogil:
         for t in range(order.shape[0]):
@@ -126,11 +185,7 @@ def sweep(
             for q in range(<int> n_panels):
                 wanted[q] = whole
             if not whole:
-                for p in range(m):
-                    for e in range(c.indptr[ys[i, p]], c.indptr[ys[i, p] + 1]):
-                        wanted[c.indices[e] // PANEL] = 1
-                    for e in range(c.indptr[zs[i, p]], c.indptr[zs[i, p] + 1]):
-                        wanted[c.indices[e] // PANEL] = 1
+                panels_of(&c, m, &ys[i, 0], &zs[i, 0], &wanted[0])
             node_scores(n, at, &data[0] + indptr[i], bias, &W[0, 0, 0], height, n_panels, &wanted[0], False, a)
             rest = bound[i]
             high = 0
@@ -144,28 +199,11 @@ def sweep(
                 if mass[i, p] > 0:
                     low = min(low, g[p])
             most = 0
-            if whole:  # for every right class the pair of largest H
-                for z in range(c.n_classes):
-                    F[z] = score(&c, a, z)
-                for e in range(label_indptr[i], label_indptr[i + 1]):
-                    relevant[labels[e]] = 1
-                for e in range(label_indptr[i], label_indptr[i + 1]):
-                    y = labels[e]
-                    own = 1 - F[y]
-                    cost_row(&c, y, row)
-                    best, best_z = 0, -1
-                    for z in range(c.n_classes):
-                        h = row[z] * (own + F[z])
-                        if h > best and not relevant[z]:
-                            best, best_z = h, z
-                    if best > low * (1 + 1e-9) and best_z >= 0:
-                        found[3 * most] = y
-                        found[3 * most + 1] = best_z
-                        found[3 * most + 2] = row[best_z]
-                        most += 1
-                        high = max(high, best)
-                for e in range(label_indptr[i], label_indptr[i + 1]):
-                    relevant[labels[e]] = 0
+            if whole:
+                e = label_indptr[i]
+                most = best_pairs(
+                    &c, a, &labels[e], label_indptr[i + 1] - e, low, &relevant[0], F, row, found, &high
+                )
             gap = rest * high
             for p in range(m):
                 gap += mass[i, p] * (high - g[p])
@@ -210,13 +248,6 @@ def sweep(
             for v in range(n_nodes):
                 longer += change[v] * (2 * a[v] + squared_norm[i] * change[v])
             move(n, at, &data[0] + indptr[i], bias, i if gram else -1, change, n_panels, height, &W[0, 0, 0])
-            if whole:  # forget pairs that had no mass for two whole passes
-                p = 0
-                for b in range(m):
-                    idle[i, b] = 0 if mass[i, b] > 0 else idle[i, b] + 1
-                    if idle[i, b] <= 2:
-                        ys[i, p], zs[i, p], cost[i, p] = ys[i, b], zs[i, b], cost[i, b]
-                        mass[i, p], idle[i, p] = mass[i, b], idle[i, b]
-                        p += 1
-                sizes[i] = p
+            if whole:
+                sizes[i] = forget_idle(m, &ys[i, 0], &zs[i, 0], &cost[i, 0], &mass[i, 0], &idle[i, 0])
     return gaps, worst, longer, full
