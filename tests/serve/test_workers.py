@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,8 @@ def test_a_worker_that_begins_after_its_service_was_killed_ends(monkeypatch) -> 
     ended = []
     monkeypatch.setenv("LINNAEUS_SERVE_PARENT", "1234567")  # no such process, and not the parent of this one
     monkeypatch.setattr("linnaeus.serve.app.os.kill", lambda process, number: ended.append((process, number)))
-    asyncio.run(_end_with(Settings.exporter()))
+    with ThreadPoolExecutor(1) as thread:  # another test may have left a loop running in this one
+        thread.submit(asyncio.run, _end_with(Settings.exporter())).result()
     assert ended == [(os.getpid(), signal.SIGTERM)]
 
 

@@ -177,9 +177,10 @@ class InnerWeights:
 
 def entries_at(P: CSR, leaves: IntArray, features: IntArray) -> Iterator[tuple[int, IntArray, IntArray]]:
     """Entries of some rows of P at some (sorted) features: number of the row, places of the features, places in P."""
+    in_order = bool(P.has_sorted_indices)
     for row, leaf in enumerate(leaves.tolist()):
         first, last = int(P.indptr[leaf]), int(P.indptr[leaf + 1])
-        if last > first and P.indices[last - 1] == last - first - 1:  # sorted, without gaps: no search is needed
+        if in_order and last > first and P.indices[last - 1] == last - first - 1:  # no gaps: no search is needed
             at = np.arange(np.searchsorted(features, last - first))
             yield row, at, first + features[at]
             continue
