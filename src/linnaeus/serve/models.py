@@ -71,10 +71,21 @@ class ServedModel:
             digest.update(np.ascontiguousarray(arrays[name]).tobytes())
         return digest.hexdigest()
 
+    @cached_property
+    def migrated_from(self) -> dict[str, str]:
+        """Fingerprints of the taxonomy that a migrated model had before, and of the table; empty for other models."""
+        try:
+            versions = json.loads((self.folder / "migration.json").read_text(encoding="utf-8"))["versions"]
+            if versions["new_taxonomy"] == self.taxonomy.fingerprint:
+                return {name: str(versions[name]) for name in ("old_taxonomy", "table")}
+        except (OSError, ValueError, KeyError, TypeError):  # no such file, or not one of ours
+            pass
+        return {}
+
     @property
     def fingerprints(self) -> dict[str, str | None]:
-        """What the audit log says about the model: fingerprints of its folder, taxonomy and features."""
-        return {**self.reference, "features": self.features_fingerprint}
+        """What the audit log says about the model: fingerprints of its folder, taxonomy, features and past version."""
+        return {**self.reference, "features": self.features_fingerprint, **self.migrated_from}
 
     @property
     def has_probabilities(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+import linnaeus
 from linnaeus.errors import StoreError
 from linnaeus.serve.app import create_app
 from linnaeus.serve.settings import Settings
@@ -54,6 +56,18 @@ def folder(folders, tmp_path) -> Path:
 
 def lines(folder: Path) -> list[dict]:
     return [json.loads(line) for line in (folder / "audit.log").read_text().splitlines()]
+
+
+def test_answers_of_a_migrated_model_name_both_versions(folders, tmp_path) -> None:
+    shutil.copytree(folders["joint"], tmp_path / "joint")
+    own = linnaeus.load(tmp_path / "joint").taxonomy_.fingerprint
+    versions = {"old_taxonomy": "0" * 64, "new_taxonomy": own, "table": "1" * 64}
+    (tmp_path / "joint" / "migration.json").write_text(json.dumps({"versions": versions}))
+    app = create_app(Settings((str(tmp_path / "joint"),), store=str(tmp_path / "store"), reload_every=0))
+    with TestClient(app) as client:
+        client.post("/api/v1/models/joint/top", json={"documents": ["cat"], "k": 1})
+    logged = lines(tmp_path / "store")[0]["model"]
+    assert (logged["taxonomy"], logged["old_taxonomy"], logged["table"]) == (own, "0" * 64, "1" * 64)
 
 
 def test_everything_is_logged_with_fingerprints_and_the_chain_verifies(folder) -> None:
