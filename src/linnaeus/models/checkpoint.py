@@ -37,7 +37,7 @@ from linnaeus.errors import CheckpointError
 from linnaeus.files import naming, replace_file
 from linnaeus.typing import Array, Matrix, is_sparse
 
-__all__ = ["RUN_ONLY", "Checkpoint", "differences", "digest", "fingerprint", "remove_finished"]
+__all__ = ["RUN_ONLY", "Checkpoint", "Pace", "differences", "digest", "fingerprint", "remove_finished"]
 
 FORMAT = "linnaeus-checkpoint"
 FORMAT_VERSION = 1
@@ -51,6 +51,31 @@ _ALIGN = 64
 _Entry = tuple[str, int, str, list[int], int]  # file, offset, dtype, shape, checksum; a list in JSON
 RUN_ONLY = frozenset({"checkpoint", "engine", "max_memory", "max_time", "n_jobs", "verbose"})
 _CHUNK = 2**24
+
+
+class Pace:
+    """When to write a state again: after ``every`` seconds, and at most 1 / ``share`` of the time is spent on it.
+
+    Examples
+    --------
+    >>> pace = Pace(every=3600.0, share=10)
+    >>> pace.due
+    False
+    """
+
+    def __init__(self, every: float, share: int) -> None:
+        self.every, self.share = every, share
+        self._last, self._took = time.monotonic(), 0.0
+
+    @property
+    def due(self) -> bool:
+        """Whether enough time has passed since the state was written."""
+        return time.monotonic() - self._last >= max(self.every, self.share * self._took)
+
+    def wrote(self, began: float) -> None:
+        """Note that a state was written, which took from ``began`` (`time.monotonic`) until now."""
+        self._last = time.monotonic()
+        self._took = self._last - began
 
 
 class Checkpoint:

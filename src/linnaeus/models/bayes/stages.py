@@ -37,7 +37,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -45,12 +45,10 @@ from linnaeus.engine import Clock, blocks
 from linnaeus.losses.surrogate import Logistic
 from linnaeus.models.bayes.modes import BinaryLikelihood, SoftmaxLikelihood, find_mode
 from linnaeus.models.bayes.precisions import Precisions
+from linnaeus.models.checkpoint import Checkpoint, Pace
 from linnaeus.models.label_tree import LabelTree
 from linnaeus.models.solvers.cg import Direction, Which, column_dots, conjugate_gradients, step_length
 from linnaeus.typing import CSR, Array, Engine, FloatArray, IntArray, Matrix
-
-if TYPE_CHECKING:
-    from linnaeus.models.checkpoint import Checkpoint
 
 __all__ = [
     "Anderson",
@@ -140,7 +138,7 @@ class Rounds:
 
     def __init__(self, checkpoint: Checkpoint | None = None) -> None:
         self.checkpoint = checkpoint
-        self._last, self._took = time.monotonic(), 0.0
+        self._pace = None if checkpoint is None else Pace(checkpoint.every, _SHARE)
 
     def load(self) -> dict[str, Array] | None:
         """The state after the last round that was written, or None."""
@@ -148,13 +146,13 @@ class Rounds:
 
     def save(self, state: Callable[[], Mapping[str, Array]], *, due: bool = False) -> None:
         """Write the state after a round: at once if ``due``, otherwise where enough time has passed."""
-        if self.checkpoint is None:
+        if self.checkpoint is None or self._pace is None:
             return
         start = time.monotonic()
-        if due or start - self._last >= max(self.checkpoint.every, _SHARE * self._took):
+        if due or self._pace.due:
             self.checkpoint.put("state", state())
             self.checkpoint.commit()
-            self._last, self._took = time.monotonic(), time.monotonic() - start
+            self._pace.wrote(start)
 
     def finish(self, posterior: Posterior) -> None:
         """Keep the result of a fit that came to its end in place of the state."""

@@ -12,7 +12,7 @@ from linnaeus.data.check import Problem
 from linnaeus.engine import Clock, format_bytes
 from linnaeus.engine.gpu import GPUEngine
 from linnaeus.errors import EngineError, ParameterError
-from linnaeus.models.checkpoint import Checkpoint
+from linnaeus.models.checkpoint import Checkpoint, Pace
 from linnaeus.models.fitting import document_weights, gap_progress
 from linnaeus.models.recursive.network import Links, Network
 from linnaeus.progress import note
@@ -70,7 +70,7 @@ class _DeviceCheckpoint:
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         self.checkpoint = checkpoint
-        self._last, self._took = time.monotonic(), 0.0
+        self._pace = Pace(checkpoint.every, _SHARE)
 
     def restore(self, training: JointTraining) -> bool:
         """Bring the training to where the last run stopped; False where there was none."""
@@ -90,10 +90,10 @@ class _DeviceCheckpoint:
         store.put("device inner", {"M": point.M})
         store.state["device"] = {"n_rounds": point.n_rounds, "blocks": len(point.blocks)}
         store.finish() if finished else store.commit()
-        self._last, self._took = time.monotonic(), time.monotonic() - start
+        self._pace.wrote(start)
 
     def save_if_due(self, training: JointTraining) -> None:
-        if time.monotonic() - self._last >= max(self.checkpoint.every, _SHARE * self._took):
+        if self._pace.due:
             self.save(training)
 
 

@@ -28,7 +28,7 @@ import numpy as np
 from linnaeus.data.check import Problem
 from linnaeus.errors import DataError, ParameterError, nearest
 from linnaeus.losses.surrogate import SURROGATES
-from linnaeus.models.checkpoint import Checkpoint
+from linnaeus.models.checkpoint import Checkpoint, Pace
 from linnaeus.models.fitting import document_weights
 from linnaeus.models.recursive.coupled import CoupledLeaves, CoupledSolver
 from linnaeus.models.recursive.leaves import SLACK, DenseLeaves, LeafBlock, LeafSolver
@@ -105,7 +105,7 @@ class JointCheckpoint:
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         self.checkpoint = checkpoint
-        self._last, self._took = time.monotonic(), 0.0
+        self._pace = Pace(checkpoint.every, _SHARE)
 
     def restore(self, solver: JointSolver, blocks: list[LeafBlock]) -> bool:
         """Bring the solver to where the last run stopped; False where there was none."""
@@ -121,7 +121,7 @@ class JointCheckpoint:
         return True
 
     def save_if_due(self, solver: JointSolver) -> None:
-        if time.monotonic() - self._last >= max(self.checkpoint.every, _SHARE * self._took):
+        if self._pace.due:
             self.save(solver)
 
     def save(self, solver: JointSolver, *, finished: bool = False, weights: bool = False) -> None:
@@ -135,7 +135,7 @@ class JointCheckpoint:
             store.put("newton", {"pulls": solver.newton_pulls})
         store.state["joint"] = asdict(solver.state)
         store.finish() if finished else store.commit()
-        self._last, self._took = time.monotonic(), time.monotonic() - start
+        self._pace.wrote(start)
 
 
 def _key(block: LeafBlock) -> str:
