@@ -1,11 +1,14 @@
-"""Errors that a user can cause, each one sentence: what was given, what was expected, the nearest valid value."""
+"""Errors and warnings of users, each one sentence: what was given, what was expected, the nearest valid value."""
 
 from __future__ import annotations
 
 import difflib
 import math
 import numbers
+import os
 import re
+import sys
+import warnings
 from collections.abc import Iterable
 
 __all__ = [
@@ -24,10 +27,12 @@ __all__ = [
     "nearest",
     "place",
     "visible",
+    "warn_user",
 ]
 
 
 _LONGEST = 2000  # characters of a message
+_PACKAGE = os.path.dirname(__file__) + os.sep
 
 
 class LinnaeusError(ValueError):
@@ -257,6 +262,30 @@ def check_number(
     if not good:
         bound = f" above {above:g}" if above is not None else f" of at least {least:g}" if least is not None else ""
         raise ParameterError(f"{name}={value!r}; expected a {'whole ' if whole else ''}number{bound}.")
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn with the line of the caller outside of this package, however deep the reason was found.
+
+    Parameters
+    ----------
+    message : str
+        The text.
+    category : type, default=UserWarning
+        The kind of warning.
+
+    Examples
+    --------
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn_user("2 labels have no document.")
+    >>> print(caught[0].message)
+    2 labels have no document.
+    """
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
 
 
 def place(source: str | None, line: int | None = None) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -18,7 +17,7 @@ from linnaeus.decoding import CutOff, Decoder, RankedSets, Rules
 from linnaeus.decoding import decoder as make_decoder
 from linnaeus.decoding.probability.curves import Calibrator
 from linnaeus.decoding.probability.risk import RiskControl
-from linnaeus.errors import DataError, ParameterError
+from linnaeus.errors import DataError, ParameterError, warn_user
 from linnaeus.features.documents import n_documents
 from linnaeus.metrics import hierarchical_f1
 from linnaeus.models.base import TaxonomyClassifier, available_unless
@@ -150,7 +149,7 @@ class Pipeline(BaseEstimator):
         held = held_out_scores(unseen, documents, y, sample_weight=sample_weight, verbose=show, with_answers=True)
         self.decoder_, self.decoder_comparison_ = held.fit_if_better(self.decoder)
         if self.decoder_ is None:
-            warnings.warn(str(self.decoder_comparison_), stacklevel=3)
+            warn_user(str(self.decoder_comparison_))
 
     @available_if(lambda self: hasattr(self.estimator, "partial_fit"))
     def partial_fit(self, documents: object, y: object, sample_weight: npt.ArrayLike | None = None) -> Pipeline:

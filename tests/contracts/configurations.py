@@ -60,7 +60,7 @@ CONFIGURATIONS: dict[str, list[dict[str, Any]]] = {
         {"branching": False, "average": "none", "fit_intercept": False, "shards": 1},
         {"update": "max_loss", "shards": 1, "C": 0.1},
     ],
-    "CorrMNL": [{"parents": "first", "n_iter": 60, "burn_in": 30, "n_chains": 2}],
+    "CorrMNL": [{"parents": "first", "n_iter": 20, "burn_in": 10, "n_chains": 2}],
     "OrthogonalTransfer": [{"fit_intercept": False}],
     # Not a registered model, for it takes others: what every model promises, a mixture does too.
     "Mixture": [
@@ -76,7 +76,7 @@ ONE_LABEL = {"CorrMNL", "OrthogonalTransfer", "MulticlassSVM", "SoftmaxRegressio
 
 # What scikit-learn's checks are shown instead of the defaults, where those take a second for every fit.
 QUICK: dict[str, dict[str, Any]] = {
-    "CorrMNL": {"n_iter": 60, "burn_in": 30},
+    "CorrMNL": {"n_iter": 20, "burn_in": 10},
     "OrthogonalTransfer": {"max_iter": 50},
     "Mixture": {"sources": [("given", OneVsRestSVM()), ("closed", OneVsRestSVM(learn="closed"))], "cv": 2},
 }

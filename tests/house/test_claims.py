@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -30,6 +31,15 @@ def _helpers(path: Path) -> dict[str, tuple[Path, str]]:
     return names
 
 
+def _defined(path: Path) -> Iterator[ast.FunctionDef | ast.ClassDef]:
+    """Functions and classes of a file, and the methods of classes of tests."""
+    for node in _tree(path).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node
+        if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
+            yield from (method for method in node.body if isinstance(method, ast.FunctionDef))
+
+
 def _asserts(node: ast.AST) -> bool:
     if isinstance(node, ast.Call):
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
@@ -40,7 +50,7 @@ def _asserts(node: ast.AST) -> bool:
 
 @cache
 def _can_fail(path: Path, name: str) -> bool:
-    defined = [node for node in _tree(path).body if getattr(node, "name", None) == name]
+    defined = [node for node in _defined(path) if node.name == name]
     parts = [part for node in defined for part in ast.walk(node)]
     used = {part.id for part in parts if isinstance(part, ast.Name)} - {name}
     helpers = [_helpers(path)[word] for word in sorted(used & _helpers(path).keys())]
@@ -51,7 +61,7 @@ def test_every_test_can_fail() -> None:
     idle = [
         f"{path.relative_to(TESTS)}: {node.name}"
         for path in sorted(TESTS.rglob("test_*.py"))
-        for node in _tree(path).body
-        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_") and not _can_fail(path, node.name)
+        for node in _defined(path)
+        if node.name.startswith("test_") and not _can_fail(path, node.name)
     ]
     assert not idle, "tests that assert nothing:\n" + "\n".join(idle)

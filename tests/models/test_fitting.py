@@ -30,6 +30,7 @@ LABELS = ["a", "b", "c"] * 20
         ("OneVsRestSVM", {"max_iter": 1, "tol": 1e-9}),
         ("MulticlassSVM", {"max_iter": 1, "tol": 1e-9}),
         ("SoftmaxRegression", {"max_iter": 1, "tol": 1e-9}),
+        ("HBLR", {"max_iter": 1, "tol": 1e-9}),
     ],
 )
 def test_convergence_warnings_point_at_the_line_of_the_user(model, options):
@@ -41,6 +42,13 @@ def test_convergence_warnings_point_at_the_line_of_the_user(model, options):
     assert len(found) == 1
     assert found[0].filename == __file__
     assert str(found[0].message).startswith("The fit did not converge: ")
+
+
+def test_a_warning_points_at_the_line_of_the_user_through_a_pipeline():
+    model = linnaeus.EdgePA(training_set="siblings", search="exact")
+    with pytest.warns(UserWarning, match="far too many labels") as caught:
+        linnaeus.Pipeline(model).fit(X, LABELS)
+    assert caught[0].filename == __file__
 
 
 def test_an_update_that_does_not_converge_warns_at_the_line_of_the_user():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -21,7 +20,7 @@ from linnaeus.auto.search import FLAT, LAST_FIT, TUNED, AutoReport, search
 from linnaeus.data.check import check_labels, check_weights
 from linnaeus.decoding import Decoder
 from linnaeus.engine import parse_seconds
-from linnaeus.errors import CheckpointError, LinnaeusError, check_number
+from linnaeus.errors import CheckpointError, LinnaeusError, check_number, warn_user
 from linnaeus.features.documents import n_documents
 from linnaeus.models.base import available_unless
 from linnaeus.pipeline import Pipeline, Transformer
@@ -220,13 +219,10 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         except LinnaeusError as error:
             if models is not None:  # the model that was asked for refuses the documents
                 raise
-            warnings.warn(f"Nothing was searched: {error} {fixed.model} is taken.", stacklevel=3)
+            warn_user(f"Nothing was searched: {error} {fixed.model} is taken.")
             return None
         if found is None:
-            warnings.warn(
-                f"There are {Y.shape[0]} documents, too few to hold any out: {fixed.model} is taken as it is.",
-                stacklevel=3,
-            )
+            warn_user(f"There are {Y.shape[0]} documents, too few to hold any out: {fixed.model} is taken as it is.")
         return found
 
     def _last_checkpoint(self, *chosen: object) -> str | None:

@@ -10,7 +10,7 @@ import typer
 
 from linnaeus.cli.console import JsonOption, note, print_json, print_table, waiting
 from linnaeus.cli.options import LabelledReading, TaxonomyReading
-from linnaeus.errors import LinnaeusError, ParameterError
+from linnaeus.errors import DataError, LinnaeusError, ParameterError
 
 if TYPE_CHECKING:
     from linnaeus.revisions import Correspondence, Diff
@@ -139,8 +139,6 @@ def _shared(
     old_data: str, new_data: str, reading: LabelledReading, old: Taxonomy, new: Taxonomy
 ) -> tuple[list[list[str]], list[list[str]]]:
     """Labels of the documents that are in both files, by id."""
-    from linnaeus.errors import DataError
-
     sides = [reading.read([old_data], old), reading.read([new_data], new)]
     for side in sides:
         if side.labels is None:

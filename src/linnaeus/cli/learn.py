@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from linnaeus.cli import options, training
-from linnaeus.cli.console import JsonOption, note, note_columns, print_json, print_table
+from linnaeus.cli.console import JsonOption, note, note_columns, print_json, print_table, progress
 from linnaeus.errors import DataError
 
 if TYPE_CHECKING:
@@ -93,7 +93,6 @@ def _learn(
     target: str,
 ) -> None:
     """Learn from the documents in blocks, and save every ``save_every`` documents."""
-    from linnaeus.cli.console import progress
     from linnaeus.engine import blocks
 
     assert hasattr(model, "partial_fit")  # see `_check_learns`

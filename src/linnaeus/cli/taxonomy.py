@@ -21,7 +21,7 @@ from linnaeus.cli.options import (
     weighted_fields,
     with_groups,
 )
-from linnaeus.errors import ParameterError
+from linnaeus.errors import LinnaeusError, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -153,7 +153,6 @@ def convert(
     json: JsonOption = False,
 ) -> None:
     """Write a taxonomy in another format; --language selects the labels to read, and tags the labels written."""
-    from linnaeus.errors import LinnaeusError, ParameterError
     from linnaeus.taxonomy import formats
 
     language = reading.language

@@ -15,7 +15,6 @@ Labels are strings internally; integers, booleans and bytes are converted back t
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -25,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, runtime_che
 import numpy as np
 
 from linnaeus.data.matrices import as_csr, short_message
-from linnaeus.errors import DataError, UnknownLabelError
+from linnaeus.errors import DataError, UnknownLabelError, warn_user
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import is_closed, pattern
 from linnaeus.typing import CSR, Array, BoolArray, FloatArray, IntArray, Matrix, ObjectArray
@@ -93,10 +92,9 @@ def warn_of_order(X: object, y: object) -> None:
     if not isinstance(first, Index) or not isinstance(second, Index) or first.equals(second):
         return
     if len(first) == len(second) and first.is_unique and bool(first.isin(second).all()):
-        warnings.warn(
+        warn_user(
             "X and y have the same index in a different order; their rows are matched by position. y.loc[X.index] "
-            "puts y in the order of X.",
-            stacklevel=3,
+            "puts y in the order of X."
         )
 
 

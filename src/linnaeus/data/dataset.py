@@ -8,7 +8,6 @@ kept, so that messages can refer to it.
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from linnaeus.errors import DataError, ParameterError, UnknownLabelError, nearest, place
+from linnaeus.errors import DataError, ParameterError, UnknownLabelError, nearest, place, warn_user
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.names import lost_zeros
 from linnaeus.typing import CSR, Array, BoolArray, IntArray, Matrix, is_sparse
@@ -224,10 +223,9 @@ class Dataset:
             raise UnknownLabelError(self._unknown_message(taxonomy, missing))
         if missing:
             total = sum(len(row) for row in self._given_labels())
-            warnings.warn(
+            warn_user(
                 f"{missing.total():,} of {total:,} labels were dropped: {len(missing):,} names are not in the taxonomy "
-                f"({_most_frequent(missing)}).",
-                stacklevel=2,
+                f"({_most_frequent(missing)})."
             )
         return taxonomy.indicator(self._given_labels(), unknown="replace" if unknown == "replace" else "drop")
 
@@ -448,11 +446,10 @@ def _warn_of_lost_zeros(data: Dataset, taxonomy: Taxonomy) -> None:
         short = set(lost)
         n_docs = sum(not short.isdisjoint(row) for row in data.labels or ())
         longest = next(name for zeros in range(1, 9) if (name := "0" * zeros + lost[0]) in taxonomy)
-        warnings.warn(
+        warn_user(
             f"No label begins with 0, but {n_docs:,} documents have labels that are such codes without their zeros: "
             f"{lost[0]!r} is perhaps {taxonomy.titled(longest)}. A spreadsheet removes leading zeros unless the column "
-            "is formatted as text.",
-            stacklevel=4,
+            "is formatted as text."
         )
 
 

@@ -138,7 +138,9 @@ class Decoder(ABC):
 
     def label_scores(self, S: npt.ArrayLike, taxonomy: Taxonomy, columns: npt.ArrayLike | None = None) -> FloatArray:
         """Of a decoder that answers one label: what every node scores as this label, minus infinity: never answered."""
-        raise NotImplementedError(f"{type(self).__name__} answers label sets.")
+        raise ParameterError(
+            f"{type(self).__name__} answers label sets; label_scores needs a decoder of single labels."
+        )
 
     def to_dict(self) -> dict[str, object]:
         """Name and parameters as plain values; `linnaeus.decoding.decoder` takes them back."""

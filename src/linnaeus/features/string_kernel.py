@@ -21,7 +21,6 @@ a 62-bit hash (two of n different pieces share one with probability below n^2 / 
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -33,8 +32,8 @@ from scipy import sparse
 
 from linnaeus._kernels import dispatch
 from linnaeus.engine import blocks, get_engine, rows_that_fit
-from linnaeus.errors import ParameterError, check_number
-from linnaeus.features.sequences import Alphabet, Sequences, encode
+from linnaeus.errors import ParameterError, check_number, warn_user
+from linnaeus.features.sequences import Alphabet, Sequences, encode, spell
 from linnaeus.typing import CSR, BoolArray, Engine, FloatArray, IntArray
 
 __all__ = ["PieceMap", "StringKernel", "Vocabulary", "normalise", "piece_gram", "weights_of"]
@@ -110,8 +109,6 @@ class PieceMap:
 
     def spelled(self, vocabulary: Vocabulary, names: Mapping[int, str]) -> list[str]:
         """The pieces as text, in the order of the columns; hashed ones by their number."""
-        from linnaeus.features.sequences import spell
-
         written = []
         for length, numbers in zip(self.lengths, vocabulary.numbers, strict=True):
             if not _is_exact(len(vocabulary.letters), length):
@@ -288,9 +285,8 @@ class StringKernel(ABC):
         given = [length for length, weight in zip(self.lengths, self._weights(), strict=True) if weight > 0]
         short = int((made.lengths < given[0]).sum())
         if short:
-            warnings.warn(
-                f"{short:,} of {len(made):,} sequences have fewer than {given[0]} tokens: their kernel values are 0.",
-                stacklevel=2,
+            warn_user(
+                f"{short:,} of {len(made):,} sequences have fewer than {given[0]} tokens: their kernel values are 0."
             )
         return made
 

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import heapq
 import pickle
-import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
@@ -33,7 +32,7 @@ from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.validation import check_is_fitted
 
-from linnaeus.errors import DataError, ParameterError, check_number
+from linnaeus.errors import DataError, ParameterError, check_number, warn_user
 from linnaeus.features.analysis import WORD, Analyser, shown, surfaces_of
 from linnaeus.features.documents import (
     DocumentTransformer,
@@ -390,10 +389,9 @@ class TextFeatures(DocumentTransformer):
         words = list(self.surfaces_.items())[:_COMPARED]
         wrong = [word for base, word in words if analyser.base(word) != base]
         if wrong:
-            warnings.warn(
+            warn_user(
                 f"{len(wrong)} of {len(words)} words have other {analyser.kind} than before, such as {wrong[0]!r}; "
-                "another version of the stemmer or of the lemmas is installed; install that version, or train again.",
-                stacklevel=2,
+                "another version of the stemmer or of the lemmas is installed; install that version, or train again."
             )
 
     def _weighted(self, counts: CSR, name: str) -> CSR:

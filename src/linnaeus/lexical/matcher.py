@@ -20,7 +20,7 @@ from linnaeus.features.analysis import SNOWBALL, Analyser
 from linnaeus.features.stop_words import STOP_WORDS, stop_words_of
 from linnaeus.lexical.labels import KINDS, LabelText, forms_of, label_texts
 from linnaeus.lexical.scattered import ScatteredPhrases
-from linnaeus.lexical.words import Normaliser, WordNumbers, WordStream, as_documents, fields_of
+from linnaeus.lexical.words import WORD, Normaliser, WordNumbers, WordStream, as_documents, fields_of
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import BoolArray, IntArray, ObjectArray
 
@@ -311,8 +311,6 @@ def word_spans(text: str) -> list[tuple[int, int]]:
     >>> word_spans("a cat's life")
     [(0, 1), (2, 7), (8, 12)]
     """
-    from linnaeus.lexical.words import WORD
-
     lower = text.lower()
     if len(lower) != len(text):  # a few letters become two; positions are those of the lower case then
         return [(min(m.start(), len(text)), min(m.end(), len(text))) for m in WORD.finditer(lower)]

@@ -9,9 +9,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import sys
 import tempfile
-import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -31,7 +29,7 @@ from linnaeus.engine import (
     parse_bytes,
     plan_memory,
 )
-from linnaeus.errors import DataError, ParameterError, check_number, nearest
+from linnaeus.errors import DataError, ParameterError, check_number, nearest, warn_user
 from linnaeus.progress import note, progress, waiting
 from linnaeus.taxonomy.closure import is_closed
 from linnaeus.typing import CSR, Engine, FloatArray, IntArray
@@ -59,12 +57,10 @@ __all__ = [
     "waiting_if",
     "warn_no_effect",
     "warn_not_converged",
-    "warn_user",
 ]
 
 ClassWeight: TypeAlias = str | Mapping[Hashable, float] | None
 Seed: TypeAlias = int | np.random.RandomState | None
-_PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
 # -- parameters --------------------------------------------------------------------------------------------------------
@@ -270,22 +266,6 @@ def _plain(label: Hashable) -> Hashable:
 # -- limits and warnings -----------------------------------------------------------------------------------------------
 
 
-def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn with the line of the caller outside of this package, however deep the warning was found.
-
-    Parameters
-    ----------
-    message : str
-        The text.
-    category : type, default=UserWarning
-        The kind of warning.
-    """
-    level, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level)
-
-
 def warn_no_effect(model: object, name: str, reason: str) -> None:
     """Warn that a parameter has no effect, if it is given, and that it will be removed.
 
@@ -318,6 +298,7 @@ def warn_not_converged(problem: str, *, advice: str = "increase max_iter or tol"
 
     Examples
     --------
+    >>> import warnings
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     warn_not_converged(gap_above(0.001, 0.0042, "max_iter=5"))

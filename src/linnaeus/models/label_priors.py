@@ -25,14 +25,13 @@ brings a group to the scale (a', b') of nodes with many documents. Both are line
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, cast
 
 import numpy as np
 
-from linnaeus.errors import DataError, ParameterError
+from linnaeus.errors import DataError, ParameterError, warn_user
 from linnaeus.models.explaining import LABEL, PARENT, WORD, NodeExplanation
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.texts import listed
@@ -186,7 +185,7 @@ def _check_known(T: CSR, taxonomy: Taxonomy) -> None:
         )
         if not known:
             raise DataError(message)
-        warnings.warn(message, stacklevel=4)
+        warn_user(message)
 
 
 def check_label_features(T: object, n_nodes: int, n_features: int) -> CSR:

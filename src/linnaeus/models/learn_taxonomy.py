@@ -11,7 +11,6 @@ documents than it was learned from.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -20,7 +19,7 @@ from scipy import sparse
 
 from linnaeus.data.check import check_labels
 from linnaeus.engine import blocks, rows_that_fit
-from linnaeus.errors import DataError, ParameterError, check_number, nearest
+from linnaeus.errors import DataError, ParameterError, check_number, nearest, warn_user
 from linnaeus.models.kernels import Linear, fitted, kernel_of
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.learn import Dendrogram, tree_of
@@ -105,12 +104,10 @@ def learn_dendrogram(
     tax, dendrogram = tree_of(G, names, levels=levels, linkage=linkage, branching=branching)
     missing = sorted({str(name) for name in classes or ()} - set(names))
     if missing:
-        warnings.warn(
-            f"{len(missing):,} labels have no document, {missing[0]!r} for one; each is put alone.", stacklevel=3
-        )
+        warn_user(f"{len(missing):,} labels have no document, {missing[0]!r} for one; each is put alone.")
         tax = _with_more(tax, missing)
     if len(names) > 1 and len(dendrogram.clusters) == 1:
-        warnings.warn("No link between labels stands out from the others: the taxonomy is flat.", stacklevel=3)
+        warn_user("No link between labels stands out from the others: the taxonomy is flat.")
     return tax, dendrogram
 
 

@@ -20,7 +20,6 @@ label file of another tool.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
@@ -34,7 +33,7 @@ from linnaeus.decoding.cutoffs.cut_off import TopScores, path_minima
 from linnaeus.decoding.probability.coherence import lifted
 from linnaeus.decoding.probability.curves import platt
 from linnaeus.engine import blocks, rows_that_fit
-from linnaeus.errors import DataError, ParameterError, check_number, nearest, place
+from linnaeus.errors import DataError, ParameterError, check_number, nearest, place, warn_user
 from linnaeus.models.solvers.mixing import MixingProblem, MixingSolution, pulls_of
 from linnaeus.order import best_columns
 from linnaeus.taxonomy import Taxonomy
@@ -499,11 +498,10 @@ def _shift(log_odds: FloatArray, share: float) -> float:
 
 def _warn(found: MixingSolution, tol: float, max_iter: int) -> None:
     if not found.converged:
-        warnings.warn(
+        warn_user(
             f"The weights of the mixture did not converge (gap {found.gap / max(found.objective, 1e-300):.2g} > tol "
             f"{tol:g} after {max_iter} steps); increase max_iter or tol.",
             ConvergenceWarning,
-            stacklevel=4,
         )
 
 

@@ -29,7 +29,6 @@ import hashlib
 import json
 import math
 import os
-import warnings
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -38,7 +37,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from linnaeus import registry
-from linnaeus.errors import StoreError, nearest
+from linnaeus.errors import StoreError, nearest, warn_user
 from linnaeus.models.checkpoint import RUN_ONLY
 from linnaeus.store.rules import check_taxonomy, is_strings
 from linnaeus.taxonomy import Deprecated, Taxonomy
@@ -306,10 +305,9 @@ def _decode_object(value: dict[str, Any], arrays: dict[str, Array], taxonomies: 
     if "fields" in value:
         fields = decode(value["fields"], arrays, taxonomies)
         if name == "RiskControl" and "level" in fields:  # written before promises followed rules
-            warnings.warn(
+            warn_user(
                 "The promised risks of this model were fixed by an earlier version of linnaeus and are dropped; "
-                "calibrate the model again to have them.",
-                stacklevel=2,
+                "calibrate the model again to have them."
             )
             return None
         return kind(**fields)

@@ -10,7 +10,6 @@ A cut-off fitted to any model on scores of documents that the model has not seen
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 from typing import TypeVar
 
@@ -22,7 +21,7 @@ from linnaeus.decoding import BestLabel, CutOff, TopDown, TopScores, cut_off
 from linnaeus.decoding.cutoffs.cut_off import Metric
 from linnaeus.decoding.probability.curves import Calibrator, fit_calibrator
 from linnaeus.decoding.probability.risk import fit_risk
-from linnaeus.errors import DataError
+from linnaeus.errors import DataError, warn_user
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.classifier import Classifier
 from linnaeus.taxonomy import Taxonomy
@@ -267,5 +266,5 @@ def fit_decoder(
         return held.fit(decoder, metric)
     fitted, comparison = held.fit_if_better(decoder, metric)
     if fitted is None:
-        warnings.warn(str(comparison), stacklevel=2)
+        warn_user(str(comparison))
     return fitted

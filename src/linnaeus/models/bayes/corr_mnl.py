@@ -42,7 +42,6 @@ burns in, then frozen; each move shakes it by a fifth, because no fixed number o
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -53,7 +52,7 @@ from sklearn.utils import Tags, check_random_state
 
 from linnaeus.data.check import Problem
 from linnaeus.engine import Clock, get_engine, single_blas_thread
-from linnaeus.errors import DataError, ParameterError, check_choice, check_number
+from linnaeus.errors import DataError, ParameterError, check_choice, check_number, warn_user
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.bayes.modes import SoftmaxLikelihood, find_mode
 from linnaeus.models.fitting import require_two_classes
@@ -521,11 +520,10 @@ class CorrMNL(TaxonomyClassifier):
         self.n_iter_ = min(chain.n_iter for chain in chains)
         self.objective_ = float(np.mean([chain.loss for chain in chains]))
         if len(chains) > 1 and float(np.nanmax(self.r_hat_)) > _R_HAT:
-            warnings.warn(
+            warn_user(
                 f"the chains disagree: R-hat is up to {float(np.nanmax(self.r_hat_)):.2f}, more than {_R_HAT}; raise "
                 "n_iter or n_leapfrog.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
 
     # -- answering -----------------------------------------------------------------------------------------------------

@@ -17,7 +17,6 @@ the start of the next, whatever has become of parents and precisions.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +24,6 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.data.check import Problem
@@ -44,7 +42,7 @@ from linnaeus.models.bayes.precisions import (
 )
 from linnaeus.models.bayes.stages import InTurn, Posterior, Rounds, Stage, Together, fits, maximise
 from linnaeus.models.bayes.variational import Variational, infer
-from linnaeus.models.fitting import LongFit, require_two_classes
+from linnaeus.models.fitting import LongFit, require_two_classes, warn_not_converged
 from linnaeus.models.label_tree import LabelTree, label_tree
 from linnaeus.models.linear import LinearTaxonomyClassifier
 from linnaeus.models.solvers.rows import with_constant
@@ -408,11 +406,10 @@ class HBLR(LongFit, LinearTaxonomyClassifier):
         self.change_, self.objectives_ = posterior.history, posterior.objectives
         if not posterior.converged:
             moved = float(posterior.history[-1].max()) if len(posterior.history) else np.inf
-            warnings.warn(
+            warn_not_converged(
                 f"stopped after {self.n_iter_} rounds with precisions or weights still moving by {moved:.2g}, more "
-                f"than tol={self.tol:g}; raise max_iter, max_time or tol.",
-                ConvergenceWarning,
-                stacklevel=4,
+                f"than tol={self.tol:g}",
+                advice="increase max_iter, max_time or tol",
             )
 
     # -- what is known ------------------------------------------------------------------------------------------------

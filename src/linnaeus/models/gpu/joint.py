@@ -98,8 +98,6 @@ class Regions:
     """Moves of regions, given E (SciPy), the region of every inner vertex, and the documents."""
 
     def __init__(self, E: CSR, region: IntArray, X: Documents) -> None:
-        from scipy import sparse
-
         n = len(region)
         C = sparse.csr_array((np.ones(n), (np.arange(n), region)))
         self.n_regions, self.X = C.shape[1], X

@@ -22,8 +22,8 @@ from scipy import sparse
 
 from linnaeus._kernels import dispatch
 from linnaeus.engine import available_memory, format_bytes
-from linnaeus.errors import DataError, ParameterError
-from linnaeus.models.fitting import warn_not_converged, warn_user
+from linnaeus.errors import DataError, ParameterError, warn_user
+from linnaeus.models.fitting import warn_not_converged
 from linnaeus.models.ranking.online import RankerOutcome
 from linnaeus.models.ranking.updates import AttributeWeights, DocumentSource, RankedClasses
 from linnaeus.progress import progress

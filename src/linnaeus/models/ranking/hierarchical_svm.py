@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 
 from linnaeus.data.check import Problem
 from linnaeus.engine import Clock, available_memory, format_bytes, get_engine, single_blas_thread
-from linnaeus.errors import DataError, ParameterError, check_choice, check_number
+from linnaeus.errors import DataError, ParameterError, check_choice, check_number, warn_user
 from linnaeus.losses.cost import check_pair_cost, pair_cost
 from linnaeus.models.fitting import (
     Seed,
@@ -30,7 +30,6 @@ from linnaeus.models.fitting import (
     gap_progress,
     require_two_classes,
     warn_not_converged,
-    warn_user,
 )
 from linnaeus.models.kernels import LinearOrKernel, kept_documents, row_products
 from linnaeus.models.ranking.attributes import check_attributes, class_attributes, kernel_attributes

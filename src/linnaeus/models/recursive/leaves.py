@@ -533,7 +533,8 @@ class DenseLeaves:
         return self.measure(block, centre)
 
     def pairs_near_margin(self, block: LeafBlock, centre: FloatArray, counts: BoolArray) -> MarginPairs:
-        raise NotImplementedError("dense documents have no common moves")
+        """No pairs: dense documents have no common moves."""
+        return np.empty(0, np.int32), np.empty(0, self.dtype), np.empty(0, self.dtype)
 
     def _newton(self, block: LeafBlock) -> NewtonBlock:
         rows, columns = block.positives

@@ -36,8 +36,8 @@ from linnaeus.data.check import Problem
 from linnaeus.decoding import BestNonEmpty, BestTree, Decoder
 from linnaeus.decoding.base import hierarchy
 from linnaeus.engine import Clock, blocks, get_engine, rows_that_fit, single_blas_thread
-from linnaeus.errors import check_choice, check_number
-from linnaeus.models.fitting import Seed, document_weights, require_two_classes, warn_user
+from linnaeus.errors import check_choice, check_number, warn_user
+from linnaeus.models.fitting import Seed, document_weights, require_two_classes
 from linnaeus.models.linear import Scorer
 from linnaeus.models.online import OnlineLinear
 from linnaeus.models.solvers.passive_aggressive import BELOW, prepared, squared_norms

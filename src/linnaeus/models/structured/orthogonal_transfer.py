@@ -32,7 +32,7 @@ from sklearn.utils import check_random_state
 from linnaeus.data.check import Problem
 from linnaeus.decoding import Decoder
 from linnaeus.engine import Clock, get_engine, single_blas_thread
-from linnaeus.errors import DataError, check_number
+from linnaeus.errors import DataError, check_number, warn_user
 from linnaeus.models.fitting import (
     Seed,
     check_training,
@@ -40,7 +40,6 @@ from linnaeus.models.fitting import (
     gap_above,
     gap_progress,
     warn_not_converged,
-    warn_user,
 )
 from linnaeus.models.solvers.rows import with_constant
 from linnaeus.models.topdown.base import Descent

@@ -21,7 +21,6 @@ included. On these scores one of the repairs of `decoding.search` is fitted:
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -35,7 +34,7 @@ from linnaeus.data.splits import kfold
 from linnaeus.decoding import Decoder, ExactSearch, LocalSearch, PathClassifier, SCut
 from linnaeus.decoding.sets.search import Descent, chosen_ends, path_scores
 from linnaeus.engine import get_engine
-from linnaeus.errors import check_choice
+from linnaeus.errors import check_choice, warn_user
 from linnaeus.models.fitting import document_weights
 from linnaeus.models.flat.passive_aggressive import visit_orders
 from linnaeus.models.online import OnlineLinear
@@ -263,10 +262,9 @@ class EdgePA(OnlineLinear, LocalClassifiers):
         check_choice("search", self.search, ("exact", "local"))
         check_choice("average", self.average, ("trajectory", "none"))
         if self.training_set == "siblings" and self.search == "exact":
-            warnings.warn(
+            warn_user(
                 "training_set='siblings' gives scores that mean something only where the parent is right; exact search "
-                "sums them up and finds far too many labels: take search='local'.",
-                stacklevel=3,
+                "sums them up and finds far too many labels: take search='local'."
             )
 
     def _reach(self, sets: Iterable[IntArray]) -> IntArray:

@@ -11,9 +11,9 @@ empty parent, every other parent needs a line of its own.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 
+from linnaeus.errors import warn_user
 from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
 from linnaeus.taxonomy.formats.source import column_mark, quoted, table
 from linnaeus.taxonomy.formats.text_columns import split_cell, text_columns, written_columns
@@ -91,10 +91,9 @@ def _warn_other_table(draft: Draft, parent: str, child: str) -> None:
     if len(draft.unused_columns) < 2 or parent.strip().lower() not in _AMBIGUOUS:
         return
     others = ", ".join(map(repr, draft.unused_columns[:5]))
-    warnings.warn(
+    warn_user(
         f"{draft.source} was read as a taxonomy with parents in {parent!r} and nodes in {child!r}; it has "
-        f"{len(draft.unused_columns)} other columns ({others}), so it may not be a taxonomy.",
-        stacklevel=2,
+        f"{len(draft.unused_columns)} other columns ({others}), so it may not be a taxonomy."
     )
 
 
