@@ -21,6 +21,8 @@ SAMPLES = [
     "k: 'it''s: # no comment'\n",
     "a:\n- b: 01.10\n  c: ~\n- null\n",
     'a: "b\n  c"\n',
+    "a: |\n  b # kept\n\n    c\n  d\ne: f\n",
+    "- id: 1\n  n: >-\n    long\n    line\n\n    next\n- id: 2\n  n: |-\n    x: y\n",
 ]
 
 
@@ -46,7 +48,7 @@ def _without_empty(yaml: object, text: str) -> object:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: |\n  b\n", "y:1: '|' is a part of YAML that is not supported"),
+        ("a: |x\n  b\n", "y:1: '|x' is a part of YAML that is not supported"),
         ("a: &b c\n", "y:1: '&b c' is a part of YAML"),
         ("a: 1\na: 2\n", "y:2: the key 'a' is given twice"),
         ("a: 1\n\tb: 2\n", "y:2: the line is indented with a tab"),

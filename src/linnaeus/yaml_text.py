@@ -2,8 +2,8 @@
 sequences, one-line flow collections and scalars.
 
 Scalars are text (``01.10`` stays ``01.10``) and None (``~``, ``null`` or nothing). Plain and quoted scalars may
-continue in deeper lines. Anchors, aliases, tags, block scalars (``|``, ``>``) and several documents are refused with
-their line.
+continue in deeper lines; block scalars (``|``, ``>``) keep their text and the indentation inside it. Anchors, aliases,
+tags and several documents are refused with their line.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ _FLOW = re.compile(
     r"""\s*("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[\[\]{},]|:(?=[\s,\]}]|$)|(?:[^\s,\[\]{}:]|:(?=\S))(?:[^,\[\]{}:]|:(?=\S))*)"""
 )
 DEEPEST = 200
+
+
+_BLOCK = re.compile(r"([|>])([+-]?\d?[+-]?)\s*(?:#.*)?$")
 
 
 class _Line(NamedTuple):
@@ -61,16 +64,17 @@ def parse_yaml(text: str, source: str | None = None, error: type[LinnaeusError] 
 class _Reader:
     def __init__(self, text: str, source: str | None, error: type[LinnaeusError]) -> None:
         self.source, self.error = source, error
-        self.lines = list(self._lines(text))
+        self.raw = text.split("\n")
+        self.lines = self._lines()
         self.at = 0
 
     def refuse(self, message: str, number: int) -> NoReturn:
         raise self.error(f"{place(self.source, number)}: {message}.")
 
-    def _lines(self, text: str) -> list[_Line]:
+    def _lines(self) -> list[_Line]:
         found: list[_Line] = []
         started = False
-        for number, line in enumerate(text.split("\n"), 1):
+        for number, line in enumerate(self.raw, 1):
             line = line.rstrip()
             content = line.lstrip(" ")
             if not content or content.startswith("#") or (not started and content.startswith("%")):
@@ -158,8 +162,10 @@ class _Reader:
 
     def scalar(self, text: str, number: int, indent: int) -> JSON:
         """A scalar or flow collection, with its continuation in deeper lines."""
+        if block := _BLOCK.match(text):
+            return self.block_scalar(block[1] == ">", block[2].strip("123456789"), number, indent)
         if text[0] in "&*!|>%@`":
-            self.refuse(f"{text[:20]!r} is a part of YAML that is not supported (anchor, alias, tag or block)", number)
+            self.refuse(f"{text[:20]!r} is a part of YAML that is not supported (anchor, alias or tag)", number)
         if text[0] in "\"'":
             while not _QUOTED.match(text) and self.at < len(self.lines) and self.lines[self.at].indent > indent:
                 text += " " + self.lines[self.at].text
@@ -181,6 +187,24 @@ class _Reader:
             text += " " + _COMMENT.sub("", line.text).rstrip()
             self.at += 1
         return None if text in ("~", "null", "Null", "NULL", "") else text
+
+    def block_scalar(self, folded: bool, end: str, number: int, indent: int) -> str:
+        """The lines that are deeper than a line, as text; ``folded`` joins lines of one paragraph by spaces."""
+        taken: list[str] = []
+        for line in self.raw[number:]:
+            line = line.rstrip()
+            if line and len(line) - len(line.lstrip(" ")) <= indent:
+                break
+            taken.append(line)
+        while self.at < len(self.lines) and self.lines[self.at].number <= number + len(taken):
+            self.at += 1
+        while taken and not taken[-1]:
+            taken.pop()
+        margin = min((len(line) - len(line.lstrip(" ")) for line in taken if line), default=0)
+        text = "\n".join(line[margin:] for line in taken)
+        if folded:
+            text = re.sub(r"(?<!\n)\n(?![\n ])", " ", text).replace("\n\n", "\n")
+        return text if end == "-" or not text else text + "\n"
 
     def unquoted(self, text: str, number: int) -> str:
         if text.startswith("'"):

@@ -128,3 +128,18 @@ def test_a_root_that_becomes_an_ordinary_node_does_not_move_its_children() -> No
     assert old.root is not None
     assert new.root is None
     assert compare(old, new).counts == {"added": 2}
+
+
+def test_codes_and_iris_that_end_with_them_are_the_same_nodes() -> None:
+    short = Taxonomy.from_edges([("ap", "ap-1"), ("ap", "ap-2")], root=None)
+    iris = Taxonomy.from_edges([("gid://s/ap", "gid://s/ap-1"), ("gid://s/ap", "gid://s/ap-3")], root=None)
+    for old, new in ((short, iris), (iris, short)):
+        found = compare(old, new, propose=False)
+        assert len(found.same) == 2
+        assert any("last steps of IRIs" in line for line in found.assumptions)
+
+
+def test_single_codes_that_happen_to_end_an_iri_are_not_paired() -> None:
+    old = Taxonomy.flat(["1", "2", "3", "4", "x"])
+    new = Taxonomy.flat(["http://e.org/x", "http://e.org/p", "http://e.org/q", "http://e.org/r"])
+    assert compare(old, new, propose=False).counts == {"added": 4, "removed": 5}

@@ -144,3 +144,49 @@ def test_fingerprints_of_tables_do_not_depend_on_their_order() -> None:
     one, two = (Correspondence.from_pairs(pairs) for pairs in ([("a", "b"), ("c", "d")], [("c", "d"), ("a", "b")]))
     assert one.fingerprint == two.fingerprint
     assert one.fingerprint != Correspondence.from_pairs([("a", "b")]).fingerprint
+
+
+TREE_OLD = Taxonomy.from_edges([("1", "2")], root=None, display_labels={"1": "Pets", "2": "Cats"})
+TREE_NEW = Taxonomy.from_edges([("ap", "ap-1")], root=None, display_labels={"ap": "Animals", "ap-1": "Cats"})
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("map.txt", "# Mapping\n# \u2192 {old}\n\n\u2192 Pets\n\u21d2 Animals\n\n-> Pets > Cats\n=> Animals > Cats\n"),
+        (
+            "map.json",
+            """{"version": "7", "mappings": [
+                {"output_taxonomy": "google", "rules": [
+                  {"input": {"category": {"id": "gid://s/ap"}}, "output": {"category": [{"id": "1"}]}}]},
+                {"output_taxonomy": "s/7", "rules": [
+                  {"input": {"category": {"id": "1", "full_name": "Pets"}},
+                   "output": {"category": [{"id": "gid://s/ap", "full_name": "Animals"}]}},
+                  {"input": {"category": {"id": "2", "full_name": "Pets > Cats"}},
+                   "output": {"category": [{"id": "gid://s/ap-1", "full_name": "Animals > Cats"}]}}]}]}""",
+        ),
+        ("map.yml", "mappings:\n- from: 1\n  to:\n  - ap\n- from: 2\n  to: ap-1\n"),
+        (
+            "map.yml",
+            "rules:\n- {input: {full_name: Pets}, output: {full_name: [Animals]}}\n- {input: 2, output: ap-1}\n",
+        ),
+    ],
+)
+def test_rules_are_read_in_the_forms_that_vendors_publish(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    assert Correspondence.read(tmp_path / name, TREE_OLD, TREE_NEW).targets == {"1": ("ap",), "2": ("ap-1",)}
+
+
+def test_rules_that_are_all_commented_out_are_an_empty_table(tmp_path: Path) -> None:
+    (tmp_path / "map.yml").write_text("---\ninput_taxonomy: a\nrules:\n# - input:\n#     id: 1\n")
+    found = Correspondence.read(tmp_path / "map.yml", TREE_OLD, TREE_NEW)
+    assert (found.pairs, found.without_target) == ((), ())
+
+
+def test_an_old_path_without_a_double_arrow_has_no_target(tmp_path: Path) -> None:
+    (tmp_path / "map.txt").write_text("\u2192 Pets\n\u2192 Pets > Cats\n\u21d2 Animals > Cats\n\u21d2 Animals\n")
+    found = Correspondence.read(tmp_path / "map.txt", TREE_OLD, TREE_NEW)
+    assert (found.without_target, found.targets) == (("1",), {"2": ("ap-1", "ap")})
+    (tmp_path / "map.txt").write_text("\u21d2 Animals > Cats\n")
+    with pytest.raises(DataError, match=r"map.txt:1: '\u21d2 Animals > Cats' has no line with an arrow above it"):
+        Correspondence.read(tmp_path / "map.txt", TREE_OLD, TREE_NEW)

@@ -25,6 +25,7 @@ from functools import cached_property
 
 from linnaeus.revisions.correspondence import CodePair, Correspondence
 from linnaeus.revisions.similarity import label_similarity
+from linnaeus.revisions.tables import Resolver
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.findings import EXAMPLES, Finding
 from linnaeus.taxonomy.names import PATH_MARKS
@@ -241,20 +242,33 @@ def _known_pairs(
     for name in by_code:
         target = moved_on.get(name, name)
         pairs.append(CodePair(name, target, origin="id" if target == name else "match"))
-    replaced = 0
+    other_form = _other_form(old, new, in_table | ended)
+    if other_form:
+        assumptions.append(
+            f"{len(other_form):,} codes of one version are the last steps of IRIs in the other and taken as kept."
+        )
+    pairs += [CodePair(name, target, origin="id") for name, target in other_form.items()]
     for name in map(str, old.names):
-        if name in in_table or name in ended or name in new.index_of:
+        if name in in_table or name in ended or name in new.index_of or name in other_form:
             continue
         targets: tuple[str, ...] = (new.aliases[name],) if name in new.aliases else ()
         if name in new.deprecated:
             targets = new.deprecated[name].replaced_by
         pairs += [CodePair(name, target, origin="replacement") for target in targets]
-        replaced += bool(targets)
     if _named_by_paths(old) and _named_by_paths(new):
         assumptions.append("Names are whole paths: a node below a renamed or moved one has another name, too.")
     if (old.kind == "dag") or (new.kind == "dag"):
         assumptions.append("Where nodes have several parents, one more or one fewer counts as moved.")
     return pairs, findings, assumptions
+
+
+def _other_form(old: Taxonomy, new: Taxonomy, settled: set[str]) -> dict[str, str]:
+    """Old codes that are codes of the new version if IRIs count by their last steps; only if most nodes are such."""
+    resolve = Resolver(new)
+    missing = [str(name) for name in old.names if name not in new.index_of]
+    found = {name: target for name in missing if (target := resolve.code(name)) and name not in new.aliases}
+    enough = len(set(found.values())) == len(found) and 2 * len(found) >= min(old.n_nodes, new.n_nodes)
+    return {name: target for name, target in found.items() if name not in settled} if enough else {}
 
 
 def _reused(old: Taxonomy, new: Taxonomy, names: list[str]) -> list[str]:

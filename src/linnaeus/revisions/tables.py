@@ -4,14 +4,15 @@
                         nodes of the old version and the one whose cells are mostly nodes of the new version. Cells may
                         hold labels instead of codes, and several codes separated by ``;``, ``|`` or ``,``. Columns like
                         "weight" or "kind" give these, rows with "no" in a column "confirmed" are dropped.
-    YAML, JSON          rules ``{rules: [{input: {...: a}, output: {...: [b, c]}}]}``, lists of objects, which are read
-                        as the rows of a table, or one object ``{a: b}``, ``{a: [b, c]}``
+    YAML, JSON          rules ``{rules: [{input: {...: a}, output: {...: [b, c]}}]}``, also inside other objects,
+                        lists of objects, which are read as the rows of a table, or one object ``{a: [b, c]}``
     sentences           lines such as "Abdomen, Acute [D000006] replaced by Abdominal Pain [D015746]", "a -> b; c" or
-                        "Deleted: a", as in the reports of MeSH; headings or codes, of which half must be known
+                        "Deleted: a", as in the reports of MeSH; headings or codes, of which half must be known; a line
+                        that begins with an arrow, followed by lines that begin with a double arrow
     RDF                 SKOS matches, ``dcterms:isReplacedBy`` and ``replaces``, XKOS concept associations
 
-Codes are kept as they are given unless they stand for a node in another way (alias, unique label, last step of an IRI),
-so that codes that do not exist can be reported.
+Codes are kept as they are given unless they stand for a node in another way (alias, unique label, path of labels, last
+step of an IRI), so that codes that do not exist can be reported.
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from linnaeus.errors import DataError, TaxonomyError, nearest, place
 from linnaeus.revisions.correspondence import CodePair, Correspondence
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.formats.recognition import recognise_text
-from linnaeus.taxonomy.formats.source import column_mark, decode, load, source_name, table
+from linnaeus.taxonomy.formats.source import body_lines, column_mark, decode, load, source_name, table
+from linnaeus.taxonomy.names import by_path
 from linnaeus.taxonomy.search import fold
 from linnaeus.typing import JSON
 from linnaeus.yaml_text import parse_yaml
@@ -68,22 +71,30 @@ _DELETED = re.compile(
     re.IGNORECASE,
 )
 _BRACKETS = re.compile(r"[\[(](?P<code>[^\])]+)[\])]\s*$")
+_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S|urn:\S")
+_ARROW = re.compile(r"(?:->|\u2192)\s*(?P<old>\S.*)")
+_DOUBLE_ARROW = re.compile(r"(?:=>|\u21d2)\s*(?P<new>\S.*)")
 LEAST_SHARE = 0.5  # of the cells of a column that must be codes of a version
 
 
 class Resolver:
-    """Names of nodes for what tables contain: names, aliases, unique labels, and IRIs that end with a name.
+    """Names of nodes for what tables contain: names, aliases, unique labels, whole paths of labels, and IRIs.
+
+    Codes and IRIs that end with them are the same, whichever of the two the nodes are named by.
 
     Examples
     --------
-    >>> resolve = Resolver(Taxonomy.from_edges([("a", "b")], display_labels={"b": "Tennis"}))
-    >>> resolve("b"), resolve("tennis"), resolve("http://example.org/b"), resolve("c")
-    ('b', 'b', 'b', None)
+    >>> resolve = Resolver(Taxonomy.from_edges([("a", "b")], display_labels={"a": "Games", "b": "Tennis"}))
+    >>> resolve("b"), resolve("tennis"), resolve("http://example.org/b"), resolve("Games > Tennis"), resolve("c")
+    ('b', 'b', 'b', 'b', None)
+    >>> Resolver(Taxonomy.flat(["http://example.org/b"]))("b")
+    'http://example.org/b'
     """
 
     def __init__(self, taxonomy: Taxonomy) -> None:
         self.taxonomy = taxonomy
         self._labels: dict[str, str | None] | None = None
+        self._steps: dict[str, str | None] | None = None
 
     def code(self, given: str) -> str | None:
         """The node whose name or alias it is, or that an IRI ends with."""
@@ -92,14 +103,30 @@ class Resolver:
             return given
         if given in tax.aliases:
             return tax.aliases[given]
-        if "/" in given or "#" in given:
-            last = given.replace("#", "/").rstrip("/").rpartition("/")[2]
-            return last if last in tax.index_of else None
-        return None
+        last = _last_step(given)
+        if last in tax.index_of:
+            return last
+        return self._by_step.get(last)
 
     def __call__(self, given: str) -> str | None:
-        """The node that a code or a unique label stands for, or None."""
-        return self.code(given) or self._by_label.get(fold(given))
+        """The node that a code, a unique label or a path of labels stands for, or None."""
+        return self.code(given) or self._by_label.get(fold(given)) or self._by_path(given)
+
+    def _by_path(self, given: str) -> str | None:
+        node = by_path(self.taxonomy, given) if ">" in given or "/" in given else None
+        return None if node is None else str(self.taxonomy.names[node])
+
+    @property
+    def _by_step(self) -> dict[str, str | None]:
+        """Names that are IRIs by their last steps, as far as these are unique."""
+        if self._steps is None:
+            self._steps = {}
+            for name in map(str, self.taxonomy.names):
+                if _IRI.match(name):
+                    step = _last_step(name)
+                    self._steps[step] = None if step in self._steps else name
+            self._steps.pop("", None)
+        return self._steps
 
     @property
     def _by_label(self) -> dict[str, str | None]:
@@ -110,6 +137,10 @@ class Resolver:
                 self._labels[key] = None if key in self._labels else str(name)
             self._labels.pop("", None)
         return self._labels
+
+
+def _last_step(name: str) -> str:
+    return name.replace("#", "/").rstrip("/").rpartition("/")[2] if "/" in name or "#" in name else name
 
 
 def read(
@@ -125,18 +156,19 @@ def read(
     text = decode(load(path), source, encoding)
     if not text.strip():
         raise DataError(f"{source}: the file is empty; expected a table of old and new codes.")
-    format = recognise_text(text)
+    plain = re.sub(r"\.(gz|xz|bz2|zip)$", "", source.lower())
+    format = recognise_text(text, ending=os.path.splitext(plain)[1])
     reader = _Reader(source, Resolver(old), Resolver(new), columns)
     if format in RDF:
         return matches(text, format, source, old, new)
-    if format == "yaml" or source.endswith((".yml", ".yaml")):
+    if format == "yaml":
         return reader.content(parse_yaml(text, source, DataError))
     if text.lstrip()[0] in "{[":
         try:
             return reader.content(json.loads(text))
         except ValueError as error:
             raise DataError(f"{source}: not JSON: {error}.") from None
-    stated = reader.sentences(text)
+    stated = reader.arrows(text) or reader.sentences(text)
     if stated is not None:
         return stated
     mark = column_mark(text)
@@ -160,18 +192,34 @@ class _Reader:
 
     def content(self, content: JSON) -> Correspondence:
         """Rules, a list of objects, or one object of old and new codes."""
-        if isinstance(content, dict) and isinstance(content.get("rules"), list):
-            return self.rules(content["rules"])
+        sets = list(_rule_sets(content))
+        if sets:
+            return self._fitting([self.rules(rules) for rules in sets])
         if isinstance(content, list) and content and all(isinstance(item, dict) for item in content):
-            if all("input" in item and "output" in item for item in content if isinstance(item, dict)):
-                return self.rules(content)
             keys = list(dict.fromkeys(key for item in content if isinstance(item, dict) for key in item))
             cells = [[_cell(item.get(key)) for key in keys] for item in content if isinstance(item, dict)]
             return self.rows([keys, *cells], [0] * (len(cells) + 1))
         if isinstance(content, dict):
+            inside = [value for value in content.values() if isinstance(value, list) and value]
+            if len(inside) == 1 and all(isinstance(item, dict) for item in inside[0]):
+                return self.content(inside[0])
             pairs = [(str(key), name) for key, value in content.items() for name in _scalars(value) or [""]]
             return self.made((old, new, "", 1.0) for old, new in pairs)
         raise self.error("expected rules, a list of objects or one object of old and new codes.")
+
+    def _fitting(self, sets: list[Correspondence]) -> Correspondence:
+        """The rules between these two versions, where a file has several lists of rules."""
+
+        def share(table: Correspondence) -> float:
+            known = sum(self.old(pair.old) is not None and self.new(pair.new) is not None for pair in table.pairs)
+            return known / len(table.pairs) if table.pairs else 0.0
+
+        best = max(sets, key=share)
+        if len(sets) == 1:
+            return best
+        return replace(
+            best, notes=(*best.notes, f"The file has {len(sets)} lists of rules; the one that fits was read.")
+        )
 
     def rules(self, rules: JSON) -> Correspondence:
         """Rules with ``input`` and ``output``, each an object that holds codes, or a code."""
@@ -181,17 +229,37 @@ class _Reader:
         for number, rule in enumerate(rules, 1):
             if not isinstance(rule, dict) or "input" not in rule or "output" not in rule:
                 raise self.error(f"rule {number} is not an object with 'input' and 'output'.")
-            given, made = _scalars(rule["input"]), _scalars(rule["output"])
+            given = _nodes(rule["input"])
             codes = [code for code in given if self.old.code(code) is not None] or given[:1]
             if not codes:
                 raise self.error(f"rule {number} has no code in its input.")
             conditions += len(given) > len(codes)
-            known = [code for code in made if self.new.code(code) is not None]
+            made = _nodes(rule["output"])
+            known = [code for code in made if self.new(code) is not None]
             found += [(code, target, "", 1.0) for code in codes for target in (known or made or [""])]
         notes = [f"{conditions:,} rules have further conditions, which are not read."] if conditions else []
         return self.made(found, notes=notes)
 
     # -- sentences -----------------------------------------------------------------------------------------------------
+
+    def arrows(self, text: str) -> Correspondence | None:
+        """Lines that begin with an arrow, each with the lines of its double arrows below it; None for other texts."""
+        found: list[tuple[str, str, str, float]] = []
+        old, open_ = "", False
+        for number, line in body_lines(text):
+            line = line.strip()
+            if first := _ARROW.fullmatch(line):
+                found += [(old, "", "", 1.0)] if open_ else []
+                old, open_ = first["old"], True
+            elif second := _DOUBLE_ARROW.fullmatch(line):
+                if not old:
+                    raise self.error(f"{line[:60]!r} has no line with an arrow above it.", number)
+                found.append((old, second["new"], "", 1.0))
+                open_ = False
+            elif not line.startswith("#"):
+                return None
+        found += [(old, "", "", 1.0)] if open_ else []
+        return self.made(found) if found else None
 
     def sentences(self, text: str) -> Correspondence | None:
         """Replacements that lines tell in words; None if most lines do not, or do not speak of known nodes."""
@@ -364,6 +432,33 @@ class _Reader:
 
 def _cell(value: JSON) -> str:
     return " | ".join(_scalars(value))
+
+
+def _rule_sets(content: JSON) -> Iterator[list[JSON]]:
+    """The lists of rules anywhere in the content; ``rules`` without any value is an empty list."""
+    if isinstance(content, list):
+        if content and all(isinstance(item, dict) and "input" in item and "output" in item for item in content):
+            yield content
+            return
+        for item in content:
+            yield from _rule_sets(item)
+    elif isinstance(content, dict):
+        if "rules" in content and isinstance(content["rules"], (list, type(None))):
+            yield content["rules"] or []
+            return
+        for item in content.values():
+            yield from _rule_sets(item)
+
+
+def _nodes(value: JSON) -> list[str]:
+    """The nodes that a side of a rule names: ids of objects that have one, otherwise all scalars."""
+    if isinstance(value, list):
+        return [name for item in value for name in _nodes(item)]
+    if isinstance(value, dict):
+        if _scalars(value.get("id")):
+            return _scalars(value["id"])
+        return [name for item in value.values() for name in _nodes(item)]
+    return _scalars(value)
 
 
 def _scalars(value: JSON) -> list[str]:

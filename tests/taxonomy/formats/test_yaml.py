@@ -58,3 +58,27 @@ def test_a_taxonomy_written_as_yaml_is_read_back_with_its_texts(tmp_path: Path) 
     back = Taxonomy.read(tmp_path / "t.yml")
     assert back == tax
     assert [entry.text for entry in back.texts.of(1, "note")] == ['two\nlines "x"']
+
+
+GROUPED = {
+    "by_key.yml": "version: 7\ncategories:\n- id: aa\n  full_name: Apparel\n- {id: aa-1, full_name: Apparel > Tops}\n",
+    "verticals.json": """{"version": "2026-02", "verticals": [{"name": "Apparel", "prefix": "aa", "categories": [
+        {"id": "aa", "name": "Apparel", "full_name": "Apparel", "parent_id": null,
+         "children": [{"id": "aa-1", "name": "Tops"}], "ancestors": []},
+        {"id": "aa-1", "name": "Tops", "full_name": "Apparel > Tops", "parent_id": "aa", "children": [],
+         "ancestors": [{"id": "aa", "name": "Apparel"}]}]}]}""",
+    "categories.txt": "# Categories: 2026-02\naa    : Apparel\naa-1  : Apparel > Tops\n",
+}
+
+
+@pytest.mark.parametrize("name", GROUPED)
+def test_lists_of_nodes_inside_objects_that_group_them_are_found(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(GROUPED[name])
+    tax = Taxonomy.read(tmp_path / name)
+    assert (list(tax.names), list(tax.names[tax.parents("aa-1")])) == (["aa", "aa-1"], ["aa"])
+    assert tax.display("aa-1") == "Tops"
+
+
+def test_a_node_below_a_missing_level_is_known_by_its_whole_path(tmp_path: Path) -> None:
+    (tmp_path / "shop.yml").write_text(PATHS)
+    assert Taxonomy.read(tmp_path / "shop.yml").aliases == {"Animals & Pet Supplies > Missing > Deep": "ap-9-1"}

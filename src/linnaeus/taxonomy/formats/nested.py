@@ -12,8 +12,9 @@ otherwise its keys are names and its values are the nodes below them. A describe
 ``broader``) and contain its children (``children``, ``narrower``); both are used, and values that cannot be interpreted
 are an error. Keys such as ``altLabel`` and ``definition`` are texts of a described node: a text, a list of texts, or an
 object with a language for each. Where the objects of a list give whole paths (``full_name``, ``path``), the parent of a
-node is the object with the nearest path above it. The same name under two parents is one node with two parents; with
-``names="path"`` it is two nodes.
+node is the object with the nearest path above it. Objects that name their parents or paths may be inside others that
+only group them (``{"version": 7, "verticals": [{"name": "Sports", "categories": [...]}]}``). The same name under two
+parents is one node with two parents; with ``names="path"`` it is two nodes.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ __all__ = [
     "members",
     "note_of",
     "parse",
+    "take_paths",
 ]
 
 KNOWN_OPTIONS = ("names",)
@@ -61,6 +63,7 @@ def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
 
 def _take_all(content: JSON, draft: Draft, text: str, options: FormatOptions) -> None:
     note_of(content, remove=True)
+    content = _ungrouped(content)
     walk = _Walk(draft, text, options.choose("names", ("name", "path")) == "path")
     flat = child_to_parent(content)
     if (described := _by_paths(content, draft, text)) is not None:
@@ -71,6 +74,11 @@ def _take_all(content: JSON, draft: Draft, text: str, options: FormatOptions) ->
     else:
         walk.down(Member(name, parents=() if above in (None, "") else (str(above),)) for name, above in flat.items())
     walk.declare()
+
+
+def take_paths(rows: Sequence[tuple[str, str]], draft: Draft, text: str) -> None:
+    """Add nodes that are given as pairs of an id and a whole path of labels."""
+    _take_all([{"id": name, "full_name": path} for name, path in rows], draft, text, FormatOptions())
 
 
 class _Walk:
@@ -211,7 +219,8 @@ def _one_line(taxonomy: Taxonomy, v: int) -> str:
 
 
 # The first key present is the name of the node; another one of them is the display label.
-NAMES = ("id", "@id", "uri", "iri", "child", "name", "label", "prefLabel", "title", "text")
+IDS = ("id", "@id", "uri", "iri")
+NAMES = (*IDS, "child", "name", "label", "prefLabel", "title", "text")
 SHOWN = ("label", "prefLabel", "name", "title", "text")
 PARENTS = ("parent", "parents", "parent_id", "parentId", "broader")
 PATHS = ("full_name", "fullName", "full_path", "path")
@@ -239,6 +248,32 @@ def child_to_parent(content: JSON) -> dict[str, JSON] | None:
     return content if flat and any(value is not None for value in content.values()) else None
 
 
+def _ungrouped(content: JSON) -> JSON:
+    """The objects of nodes inside objects and lists that only group them; any other content as it is."""
+    found: list[JSON] = []
+    return found if isinstance(content, dict) and _collect(content, found) and found else content
+
+
+def _collect(content: JSON, found: list[JSON]) -> bool:
+    """Collect the objects in lists that name their parents or paths; False if other structures are beside them."""
+    if isinstance(content, list):
+        for item in content:
+            if not isinstance(item, dict):
+                return False
+            if any(word in item for word in IDS) and any(word in item for word in (*PARENTS, *PATHS)):
+                found.append(item)
+            elif not _collect(item, found):
+                return False
+        return True
+    if not isinstance(content, dict) or any(word in content for word in IDS):
+        return False
+    groups = [value for value in content.values() if isinstance(value, (list, dict))]
+    named = any(_is_name(content.get(word)) for word in NAMES)
+    if named and any(word in content for word in CHILDREN):
+        return False
+    return bool(groups) and all(_collect(value, found) for value in groups)
+
+
 def _by_paths(content: JSON, draft: Draft, text: str) -> list[Member] | None:
     """The nodes of a list of objects that give their whole paths; None if the content is something else."""
     if not isinstance(content, list) or not all(isinstance(item, dict) for item in content):
@@ -247,7 +282,7 @@ def _by_paths(content: JSON, draft: Draft, text: str) -> list[Member] | None:
     word = next((word for word in PATHS if objects and all(isinstance(item.get(word), str) for item in objects)), None)
     if word is None or any(key in item for item in objects for key in (*PARENTS, *CHILDREN)):
         return None
-    paths = [str(item[word]) for item in objects]
+    paths = [" ".join(str(item[word]).split()) for item in objects]
     mark = next((mark for mark in PATH_MARKS if any(mark in path for path in paths)), " > ")
     found = [
         _described({k: v for k, v in item.items() if k != word} or {"id": item[word]}, None, draft) for item in objects
@@ -261,6 +296,7 @@ def _by_paths(content: JSON, draft: Draft, text: str) -> list[Member] | None:
         above, _, last = path.rpartition(mark)
         if above and above not in owner:
             draft.gaps.append(member.name)
+            draft.aliases.setdefault(path, []).append(member.name)  # its steps do not lead to it
         while above and above not in owner:
             above = above.rpartition(mark)[0]
         parents = (owner[above],) if above else ()

@@ -3,7 +3,8 @@
 A path may end at any level. A name under two parents is one node with two parents. With ``names="path"`` nodes are
 named by their whole path (``Sports/Tennis``), so that equal names in different places are different nodes. This is the
 default if the steps are separated by a mark that does not separate columns, such as `` > ``; the names are then the
-paths as they are written, because documents are labelled with these.
+paths as they are written, because documents are labelled with these. Where every line is an id, a colon between spaces
+and such a path (``aa-1 : Apparel > Clothing``), the ids are the names and the last steps the labels.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 from collections.abc import Iterator
 
 from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
+from linnaeus.taxonomy.formats.nested import take_paths
 from linnaeus.taxonomy.formats.source import body_lines, column_mark, is_header, path_mark, quoted, table
 from linnaeus.taxonomy.taxonomy import Taxonomy
 
@@ -22,6 +24,7 @@ KNOWN_OPTIONS = ("separator", "header", "names")
 
 SAMPLE = 2000  # lines examined for a number in front of every path
 _COLUMN = re.compile(r"(.*_)?(categor(y|ies)|paths?|labels?|class(es)?|taxonomy|topics?|subjects?|names?|product_type)")
+_CODED = re.compile(r"(\S+)\s+:\s+(\S.*)")  # gid://shopify/TaxonomyCategory/aa-1  : Apparel & Accessories > Clothing
 _NUMBERED = re.compile(r"(\d+) - ")  # 1604 - Apparel & Accessories > Clothing
 
 
@@ -53,6 +56,10 @@ def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
     """Names and pairs of the paths."""
     draft = Draft(source, root=None, repeats=True)
     mark, by_mark = _mark(text, options)
+    coded = [_CODED.fullmatch(line.strip()) for _, line in body_lines(text)] if by_mark else []
+    if coded and all(coded) and options.names is None:
+        take_paths([(line[1], line[2]) for line in coded if line is not None], draft, text)
+        return draft
     whole = options.choose("names", ("path", "name") if by_mark else ("name", "path")) == "path"
     joint = mark if by_mark else "/"
     rows = _steps(text, mark) if by_mark else table(text, mark, source)

@@ -45,6 +45,8 @@ def recognise_text(text: str, *, whole: bool = True, ending: str = "") -> str | 
     by_sign = _by_sign(text)
     if by_sign is not None or text.lstrip().startswith("<"):  # other XML, or HTML, is not a list of names
         return by_sign
+    if ending in (".yml", ".yaml"):
+        return "yaml"
     if not whole:
         text = text.rpartition("\n")[0] or text
     if path_mark(text) is not None:
