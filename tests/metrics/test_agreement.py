@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from linnaeus import Taxonomy
-from linnaeus.metrics import kappa_hierarchical, kappa_nodes
+from linnaeus.metrics import kappa_by_node, kappa_hierarchical, kappa_nodes
 
 TAX = Taxonomy.from_paths([["A", "AA"], ["A", "AB"], ["B", "BA"], ["B", "BB"]])
 LEAVES = ["AA", "AB", "BA", "BB"]
@@ -51,3 +51,19 @@ def test_disagreement_within_a_branch_counts_less() -> None:
 def test_agreement_without_documents_or_variation_is_undefined() -> None:
     assert math.isnan(kappa_nodes([], [], TAX))
     assert math.isnan(kappa_hierarchical(["AA", "AA"], ["AA", "AA"], TAX))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_kappas_of_nodes_are_those_of_the_decisions_on_each_node(seed) -> None:
+    first, second = drawn(30, seed)
+    A, B = [closed(row) for row in first], [closed(row) for row in second]
+    found = kappa_by_node(first, second, TAX)
+    assert {one.node for one in found} == {str(TAX.names[v]) for v in set().union(*A, *B)}
+    apart = [one.first + one.second for one in found]
+    assert apart == sorted(apart, reverse=True)
+    for one in found:
+        v = TAX.index(one.node)
+        a, b = (np.array([v in row for row in side]) for side in (A, B))
+        chance = a.mean() * b.mean() + (1 - a.mean()) * (1 - b.mean())
+        assert one.kappa == pytest.approx(((a == b).mean() - chance) / (1 - chance))
+        assert (one.both, one.first, one.second) == ((a & b).sum(), (a & ~b).sum(), (b & ~a).sum())

@@ -5,7 +5,7 @@ as arrays or lists of (label, score) pairs (`linnaeus.metrics.ranking_input`). E
 that also says how many documents it used and by which convention.
 """
 
-from linnaeus.metrics.agreement import kappa_hierarchical, kappa_nodes
+from linnaeus.metrics.agreement import NodeAgreement, kappa_by_node, kappa_hierarchical, kappa_nodes
 from linnaeus.metrics.auprc import au_prc
 from linnaeus.metrics.calibration import (
     binomial_interval,
@@ -77,6 +77,7 @@ from linnaeus.metrics.significance import (
 )
 
 __all__ = [
+    "NodeAgreement",
     "Report",
     "Score",
     "as_sets",
@@ -107,6 +108,7 @@ __all__ = [
     "hierarchical_recall",
     "holm",
     "jaccard",
+    "kappa_by_node",
     "kappa_hierarchical",
     "kappa_nodes",
     "label_table",

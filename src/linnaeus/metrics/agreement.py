@@ -8,12 +8,14 @@ d(A, B) = 1 - 2|A n B|/(|A| + |B|): labels that share ancestors disagree less th
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from linnaeus.metrics.sets import Score, as_pair, need_taxonomy
 from linnaeus.taxonomy import Taxonomy
 
-__all__ = ["kappa_hierarchical", "kappa_nodes"]
+__all__ = ["NodeAgreement", "kappa_by_node", "kappa_hierarchical", "kappa_nodes"]
 
 _BLOCK = 1024  # documents whose distances to all others are computed at a time
 
@@ -87,6 +89,71 @@ def kappa_hierarchical(first: object, second: object, taxonomy: Taxonomy | None 
         expected += (1.0 - _overlap(together, sizes[0][rows, None] + sizes[1][None, :])).sum()
     expected /= pair.n_docs**2
     return Score(1.0 - observed / expected if expected > 0 else float("nan"), pair.n_docs, 0, convention)
+
+
+@dataclass(frozen=True)
+class NodeAgreement:
+    """Decisions of two coders on one node.
+
+    Parameters
+    ----------
+    node : str
+        Name of the node.
+    both : int
+        Number of documents for which both coders used the node, or one below it.
+    first, second : int
+        Number of documents for which only the first coder did, or only the second.
+    kappa : float
+        Cohen's kappa of the decisions on the node.
+
+    Examples
+    --------
+    >>> tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"]])
+    >>> kappa_by_node(["AA", "AB"], ["AA", "AA"], tax)[0]
+    NodeAgreement(node='AA', both=1, first=0, second=1, kappa=0.0)
+    """
+
+    node: str
+    both: int
+    first: int
+    second: int
+    kappa: float
+
+
+def kappa_by_node(first: object, second: object, taxonomy: Taxonomy | None = None) -> list[NodeAgreement]:
+    """Agreement on each node that a coder used, the node with most disagreements first.
+
+    Parameters
+    ----------
+    first, second : labels
+        Label sets of two coders for the same documents, in any form of `linnaeus.metrics.sets`.
+    taxonomy : Taxonomy, default=None
+        The taxonomy; ancestors of labels are labels too.
+
+    Returns
+    -------
+    list of NodeAgreement
+        One entry for each node; kappa is NaN where both coders used the node for all documents.
+
+    Examples
+    --------
+    >>> tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"], ["B", "BA"]])
+    >>> [(a.node, a.first + a.second) for a in kappa_by_node(["AA", "AB"], ["AA", "AA"], tax)]
+    [('AA', 1), ('AB', 1), ('A', 0)]
+    """
+    pair = as_pair(first, second, need_taxonomy(taxonomy)).closed()
+    n = pair.n_docs
+    both = np.asarray(pair.Y.multiply(pair.H).sum(axis=0)).ravel().astype(np.int64)
+    one, two = (np.asarray(side.sum(axis=0)).ravel().astype(np.int64) for side in (pair.Y, pair.H))
+    apart = one + two - 2 * both
+    used = np.flatnonzero(one + two)
+    names = pair.column_names()
+    found = []
+    for v in used[np.lexsort((used, -apart[used]))].tolist():
+        chance = (one[v] * two[v] + (n - one[v]) * (n - two[v])) / n**2
+        kappa = (1.0 - apart[v] / n - chance) / (1.0 - chance) if chance < 1 else float("nan")
+        found.append(NodeAgreement(names[v], int(both[v]), int(one[v] - both[v]), int(two[v] - both[v]), float(kappa)))
+    return found
 
 
 def _overlap(shared: np.ndarray, sizes: np.ndarray) -> np.ndarray:

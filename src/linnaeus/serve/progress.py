@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import combinations
 from statistics import median
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linnaeus.metrics import binomial_interval, hierarchical_f1
-from linnaeus.metrics.agreement import kappa_hierarchical, kappa_nodes
+from linnaeus.metrics.agreement import kappa_by_node, kappa_hierarchical, kappa_nodes
 from linnaeus.metrics.sets import as_pair
 from linnaeus.serve.store.database import Row, Transaction
 from linnaeus.serve.store.verdicts import MACHINE
@@ -30,6 +30,7 @@ __all__ = ["control_decisions", "progress"]
 
 _BLOCKS, _SMALLEST = 20, 10  # number of points over time, and of documents of each
 _RECENT = 1000  # verdicts of which times are taken
+_UNCLEAR = 15  # nodes on which coders disagree most that are listed
 
 
 def progress(transaction: Transaction, queue: str, taxonomy: Taxonomy) -> dict[str, object]:
@@ -41,6 +42,7 @@ def progress(transaction: Transaction, queue: str, taxonomy: Taxonomy) -> dict[s
     seconds = _seconds(transaction, queue)
     middle = median(s for one in seconds.values() for s in one) if seconds else None
     left = _left(transaction, queue)
+    double = _double_decisions(transaction, queue)
     return {
         "documents": sum(states.values()),
         "states": states,
@@ -57,7 +59,8 @@ def progress(transaction: Transaction, queue: str, taxonomy: Taxonomy) -> dict[s
             "JOIN documents d ON d.number = x.document WHERE d.queue = ? AND v.rank IS NOT NULL GROUP BY v.rank",
             queue,
         ),
-        "agreement": _agreement(transaction, queue, taxonomy),
+        "agreement": _agreement(double, taxonomy),
+        "unclear_nodes": _unclear_nodes(double, taxonomy),
         "median_seconds": middle,
         "seconds_left": None if middle is None else middle * left,
     }
@@ -164,8 +167,11 @@ def _coders(transaction: Transaction, queue: str, seconds: dict[str, list[float]
     ]
 
 
-def _agreement(transaction: Transaction, queue: str, taxonomy: Taxonomy) -> list[dict[str, object]]:
-    """Agreement of every two coders on the documents that both decided; adjudications are left out."""
+_Pairs = dict[tuple[str, str], list[tuple[list[str], list[str]]]]  # label sets of every two coders
+
+
+def _double_decisions(transaction: Transaction, queue: str) -> _Pairs:
+    """Label sets of every two coders on the documents that both decided; adjudications are left out."""
     rows = transaction.rows(
         "SELECT x.document, x.coder, x.labels FROM decisions x JOIN documents d ON d.number = x.document "
         "WHERE d.queue = ? AND x.coder NOT LIKE ? AND x.adjudication = 0 AND x.kind <> 'cannot-tell' "
@@ -176,10 +182,15 @@ def _agreement(transaction: Transaction, queue: str, taxonomy: Taxonomy) -> list
     by_document: dict[int, list[Row]] = defaultdict(list)
     for row in rows:
         by_document[row["document"]].append(row)
-    pairs: dict[tuple[str, str], list[tuple[list[str], list[str]]]] = defaultdict(list)
+    pairs: _Pairs = defaultdict(list)
     for decided in by_document.values():
         for one, two in combinations(decided, 2):
             pairs[one["coder"], two["coder"]].append((json.loads(one["labels"]), json.loads(two["labels"])))
+    return pairs
+
+
+def _agreement(pairs: _Pairs, taxonomy: Taxonomy) -> list[dict[str, object]]:
+    """Agreement of every two coders."""
     found = []
     for (first, second), sets in sorted(pairs.items()):
         ones, twos = [one for one, _ in sets], [two for _, two in sets]
@@ -191,6 +202,35 @@ def _agreement(transaction: Transaction, queue: str, taxonomy: Taxonomy) -> list
                 "same": sum(set(one) == set(two) for one, two in sets),
                 "kappa_nodes": _finite(kappa_nodes(ones, twos, taxonomy)),
                 "kappa_hierarchical": _finite(kappa_hierarchical(ones, twos, taxonomy)),
+            }
+        )
+    return found
+
+
+def _unclear_nodes(pairs: _Pairs, taxonomy: Taxonomy) -> list[dict[str, object]]:
+    """Nodes on which coders disagree most, each with the label that the other coder chose most often instead."""
+    sets = [both for _, some in sorted(pairs.items()) for both in some]
+    found: list[dict[str, object]] = []
+    for one in kappa_by_node([first for first, _ in sets], [second for _, second in sets], taxonomy):
+        if len(found) == _UNCLEAR or not one.first + one.second:
+            break
+        v = taxonomy.lookup(one.node)
+        if v is None:  # a label of an earlier version of the taxonomy
+            continue
+        below = {str(taxonomy.names[u]) for u in taxonomy.descendants(v)}
+        instead: Counter[str] = Counter()
+        for first, second in sets:
+            for own, other in ((first, second), (second, first)):
+                if below.intersection(own) and not below.intersection(other):
+                    instead.update(other)
+        found.append(
+            {
+                "node": one.node,
+                "name": taxonomy.display(one.node),
+                "both": one.both,
+                "one": one.first + one.second,
+                "kappa": _finite(one.kappa),
+                "instead": taxonomy.display(instead.most_common(1)[0][0]) if instead else None,
             }
         )
     return found

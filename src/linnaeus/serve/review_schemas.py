@@ -276,6 +276,15 @@ class _Agreement(StrictSchema):
     kappa_hierarchical: float | None
 
 
+class _UnclearNode(StrictSchema):
+    node: str
+    name: str
+    both: int = Field(description="Documents for which both coders used the node, or one below it.")
+    one: int = Field(description="Documents for which one of them did.")
+    kappa: float | None
+    instead: str | None = Field(description="What the other coder chose most often instead.")
+
+
 class Progress(StrictSchema):
     """How far a queue is, how good the model is on random documents, and how far coders agree."""
 
@@ -292,5 +301,6 @@ class Progress(StrictSchema):
     blind: Measured = Field(description="The model on control documents whose coders saw no suggestion.")
     accepted_ranks: dict[str, int] = Field(description="How often the suggestion of each rank was accepted.")
     agreement: list[_Agreement]
+    unclear_nodes: list[_UnclearNode] = Field(description="Nodes on which coders disagree most, the first one most.")
     median_seconds: float | None
     seconds_left: float | None

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
+
+from linnaeus import store
+from linnaeus.serve.learning import keep_version
 
 from .conftest import DeskServer, stored
 
@@ -50,6 +54,7 @@ def test_axe_finds_nothing_in_any_view(busy, open_page) -> None:
         look_at(page, view)
         if view == "progress":
             page.wait_for_selector(".promise .hint, .promise .problem")
+            page.wait_for_selector(".drift tbody")
         assert violations(page) == []
 
 
@@ -185,3 +190,34 @@ def test_promises_are_derived_from_control_documents_once_enough_are_decided(des
     found = server.get("automatic?risk=0.3")
     assert f"{len(controls)} control documents of this queue" in found["promise"]
     assert found["coded"] == found["remaining"] == 80 - len(controls)
+
+
+def test_nodes_on_which_coders_disagree_are_listed_with_what_was_chosen_instead(busy) -> None:
+    found = busy.get("progress")["unclear_nodes"]
+    by_node = {one["node"]: one for one in found}
+    assert (by_node["Dogs"]["one"], by_node["Dogs"]["both"], by_node["Dogs"]["instead"]) == (2, 0, "Trees")
+    assert "Cats" not in by_node
+    assert [one["one"] for one in found] == sorted((one["one"] for one in found), reverse=True)
+
+
+def test_a_version_is_promoted_and_the_one_before_is_brought_back(busy, open_page, tmp_path) -> None:
+    service = busy.app.state.service
+    served = next(iter(service.models))
+    own = tmp_path / "model"
+    shutil.copytree(served.folder, own)
+    service.models.folders[served.name] = own  # the model of the other tests stays as it is
+    service.models.refresh()
+    served = next(iter(service.models))
+    changed = store.load(own)
+    changed.about_ = {**changed.about_, "language": "en"}
+    store.save(changed, tmp_path / "made")
+    keep_version(service.review, served, "refit", folder=tmp_path / "made", result={"documents": 9})
+    page = open_page(busy, "progress")
+    page.locator(".versions button", has_text="Promote").click()
+    page.wait_for_selector("text=the one before is kept")
+    running = busy.get(f"models/{served.name}/versions")["running"]
+    assert running != served.fingerprint
+    page.wait_for_selector(f".fingerprint >> text={running[:8]}")
+    page.locator(".versions button", has_text="Bring back").click()
+    page.wait_for_selector(f".fingerprint >> text={served.fingerprint[:8]}")
+    assert busy.get(f"models/{served.name}/versions")["running"] == served.fingerprint

@@ -1,9 +1,9 @@
-"""Addresses that only the desk uses: how it starts, coding at a promised risk, training, proposals."""
+"""Addresses that only the desk uses: how it starts, coding at a promised risk, drift, training, proposals."""
 
 from __future__ import annotations
 
 import atexit
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Body, Query
 from fastapi import Request as HttpRequest
@@ -14,6 +14,7 @@ from linnaeus.answering.documents import node_meant
 from linnaeus.serve.browsing import shown_node
 from linnaeus.serve.desk import automatic
 from linnaeus.serve.desk.automatic import AutomaticCoding
+from linnaeus.serve.desk.drift import Drift
 from linnaeus.serve.desk.proposals import Kind, Proposals
 from linnaeus.serve.desk.training import Training
 from linnaeus.serve.problems import PROBLEMS, as_json, json_answer
@@ -59,7 +60,7 @@ class DeskHandlers:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        self.coding, self.training = AutomaticCoding(), Training()
+        self.coding, self.training, self.drift = AutomaticCoding(), Training(), Drift()
         atexit.register(self.training.close)
 
     def _proposals(self) -> Proposals:
@@ -118,6 +119,20 @@ class DeskHandlers:
         undone = await self.service.work(served, lambda _: automatic.take_back(served, review, request.batch))
         return json_answer(http, batch=request.batch, undone=undone)
 
+    async def drifted(
+        self,
+        http: HttpRequest,
+        weeks: Annotated[int, Query(ge=1, le=520, description="Weeks before the newest document.")] = 4,
+        against: Literal["training", "earlier"] | None = None,
+        model: Model = None,
+    ) -> Response:
+        """Documents and answers of the last weeks beside the training documents, or beside earlier ones."""
+        review, served = self.service.review, self.service.models.get(model)
+        found = await self.service.work(
+            served, lambda deadline: self.drift.figures(served, review, weeks, against, deadline)
+        )
+        return json_answer(http, queue=served.name, model=served.reference, **found)
+
     def training_status(self, http: HttpRequest, model: Model = None) -> Response:
         """How far the training of a model is, and the learning curve."""
         return json_answer(http, **self.training.status(self.service.models.get(model), self.service.review))
@@ -155,6 +170,7 @@ def router(service: Service) -> APIRouter:
     api.get("/automatic")(on.promised)
     api.post("/automatic")(on.code)
     api.post("/automatic/undo")(on.take_back)
+    api.get("/desk/drift")(on.drifted)
     api.get("/desk/training")(on.training_status)
     api.post("/desk/training")(on.train)
     api.get("/desk/proposals")(on.proposed)

@@ -1,5 +1,5 @@
 // The page: who codes, which view, and what is on its way to the server.
-import { html, plural, render, useCallback, useEffect, useState } from "./html.js";
+import { html, plural, render, useCallback, useEffect, useMemo, useState } from "./html.js";
 import { desk, Model } from "./api.js";
 import { Adjudication } from "./adjudication.js";
 import { Coding } from "./coding.js";
@@ -39,7 +39,7 @@ const viewOf = () => {
   return { name: known, only: known === "code" && rest.length ? decodeURIComponent(rest.join("=")) : null };
 };
 
-function Desk({ about, models }) {
+function Desk({ about, first }) {
   const [view, setView] = useState(viewOf());
   const [coder, setCoder] = useRemembered("coder", about.coder);
   const [theme, setTheme] = useRemembered("theme", "auto");
@@ -48,7 +48,9 @@ function Desk({ about, models }) {
   const [message, setMessage] = useState({ text: "" });
   const [sent, setSent] = useState({ waiting: 0, away: false, refused: [], unsafe: false });
   const [subtree, setSubtree] = useState("");
-  const [model] = useState(() => new Model(models[0]));
+  const [models, setModels] = useState(first);
+  const model = useMemo(() => new Model(models[0]), [models[0].fingerprint]);
+  const onModel = () => desk.about().then((a) => setModels(a.models), () => {});
   const say = useCallback((text, urgent = false) => setMessage({ text, urgent }), []);
 
   useEffect(() => outbox.subscribe(setSent), []);
@@ -95,7 +97,7 @@ function Desk({ about, models }) {
     ${view.name === "code" && html`<${Coding} ...${shared} single=${keys === "on"} subtree=${subtree} setSubtree=${setSubtree} only=${view.only} clearOnly=${() => (location.hash = "code")} />`}
     ${view.name === "documents" && html`<${Documents} ...${shared} />`}
     ${view.name === "disagreements" && html`<${Adjudication} ...${shared} />`}
-    ${view.name === "progress" && html`<${Progress} ...${shared} subtree=${subtree} setSubtree=${setSubtree} />`}
+    ${view.name === "progress" && html`<${Progress} ...${shared} subtree=${subtree} setSubtree=${setSubtree} onModel=${onModel} />`}
     ${view.name === "proposals" && html`<${Proposals} ...${shared} />`}
     <footer class="bottom"><p role=${message.urgent ? "alert" : "status"} class=${message.urgent ? "urgent" : ""}>${message.text}</p>
       <p class="fingerprint">model <code title=${models[0].fingerprint}>${models[0].name} ${models[0].fingerprint.slice(0, 8)}</code></p></footer>
@@ -123,7 +125,7 @@ async function begin() {
   try {
     const about = await desk.about();
     root.textContent = "";
-    render(html`<${Desk} about=${about} models=${about.models} />`, root);
+    render(html`<${Desk} about=${about} first=${about.models} />`, root);
   } catch (error) {
     root.textContent = "";
     render(html`<main class="failed"><h1>The desk cannot start</h1><p role="alert">${error.message}</p><button onClick=${() => location.reload()}>Try again</button></main>`, root);

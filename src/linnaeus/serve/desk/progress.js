@@ -1,10 +1,12 @@
 // Figures: how far the queue is, how good the model is on control documents, how coders agree, what the machine may code.
-import { count, duration, html, percent, plural, useEffect, useState } from "./html.js";
+import { count, duration, html, percent, plural, useEffect, useRef, useState } from "./html.js";
 import { desk } from "./api.js";
+import { Drift } from "./drift.js";
 import * as outbox from "./outbox.js";
 import { Search } from "./search.js";
+import { Versions } from "./versions.js";
 
-export function Progress({ model, coder, say, subtree, setSubtree }) {
+export function Progress({ model, coder, say, subtree, setSubtree, onModel }) {
   const [found, setFound] = useState(null);
   const [problem, setProblem] = useState("");
   const load = () => desk.progress().then((a) => (setFound(a), setProblem("")), (error) => setProblem(error.message));
@@ -25,7 +27,9 @@ export function Progress({ model, coder, say, subtree, setSubtree }) {
       <ul class="exports">${[["jsonl", "JSON lines"], ["csv", "CSV for spreadsheets"], ["annif", "Annif TSV"], ["label-studio", "Label Studio JSON"]].map(
         ([format, name]) => html`<li key=${format}><a class="button" href="/api/v1/export?format=${format}" download>${name}</a></li>`,
       )}</ul></section>
-    <${Training} say=${say} />
+    <${Drift} />
+    <${Versions} model=${model} coder=${coder} say=${say} onModel=${onModel} />
+    <${Training} say=${say} onModel=${onModel} />
   </main>`;
 }
 
@@ -56,7 +60,11 @@ function Figures({ found }) {
     ${found.agreement.length > 0 && html`<section class="tile"><h2>Agreement</h2>
       <table><thead><tr><th>coders</th><th class="number">documents</th><th class="number">same</th><th class="number">kappa</th><th class="number">hierarchical</th></tr></thead>
         <tbody>${found.agreement.map((a) => html`<tr key=${`${a.first} ${a.second}`}><th scope="row">${a.first}, ${a.second}</th><td class="number">${a.documents}</td><td class="number">${a.same}</td>
-          <td class="number">${a.kappa_nodes == null ? "–" : a.kappa_nodes.toFixed(2)}</td><td class="number">${a.kappa_hierarchical == null ? "–" : a.kappa_hierarchical.toFixed(2)}</td></tr>`)}</tbody></table></section>`}`;
+          <td class="number">${a.kappa_nodes == null ? "–" : a.kappa_nodes.toFixed(2)}</td><td class="number">${a.kappa_hierarchical == null ? "–" : a.kappa_hierarchical.toFixed(2)}</td></tr>`)}</tbody></table></section>`}
+    ${found.unclear_nodes.length > 0 && html`<section class="tile"><h2>Where coders disagree</h2>
+      <table><thead><tr><th>node</th><th class="number">one coder</th><th class="number">both</th><th class="number">kappa</th><th>instead</th></tr></thead>
+        <tbody>${found.unclear_nodes.map((n) => html`<tr key=${n.node}><th scope="row">${n.name}</th><td class="number">${count(n.one)}</td><td class="number">${count(n.both)}</td><td class="number">${n.kappa == null ? "–" : n.kappa.toFixed(2)}</td><td>${n.instead || "–"}</td></tr>`)}</tbody></table>
+      <p class="hint">Documents for which one coder, or both, used the node or one below it; what the other coder chose instead. The guideline may be unclear there.</p></section>`}`;
 }
 
 // Accuracy of blocks of control documents over time, with intervals.
@@ -110,7 +118,7 @@ function Promised({ coder, say, onChange }) {
   </section>`;
 }
 
-function Training({ say }) {
+function Training({ say, onModel }) {
   const [found, setFound] = useState(null);
   const [again, setAgain] = useState(0);
   const running = found && found.state === "running";
@@ -121,6 +129,11 @@ function Training({ say }) {
     const timer = setInterval(look, running ? 1000 : 10000);
     return () => ((current = false), clearInterval(timer));
   }, [running, again]);
+  const trained = useRef(false);
+  useEffect(() => {
+    if (trained.current && !running) onModel(); // the model that was trained runs now
+    trained.current = Boolean(running);
+  }, [Boolean(running)]);
   if (!found || !found.possible) return null;
   const start = () => desk.train().then(() => setAgain(again + 1), (error) => say(error.message, true));
   return html`<section class="tile"><h2>Train a model</h2>
