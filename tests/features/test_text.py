@@ -45,6 +45,20 @@ def test_tfidf_is_that_of_scikit_learn(options: dict) -> None:
     assert X.dtype == np.float32
 
 
+@pytest.mark.parametrize("at_once", [1, 7, 200_000])
+def test_new_documents_are_counted_as_scikit_learn_does_whatever_is_counted_at_once(monkeypatch, at_once: int) -> None:
+    monkeypatch.setattr("linnaeus.features.text._COUNTED", at_once)
+    features = TextFeatures(ngram_range=(1, 2), norm=None, weighting="log2", min_df=1).fit(TEXTS)
+    terms = features.vocabulary_["text"].tolist()
+    new = [*TEXTS, "dog dog cat dog", "nothing known", "", "the the the"]
+    expected = CountVectorizer(vocabulary=terms, ngram_range=(1, 2), dtype=np.float32).transform(new)
+    found = features._count("text", new)
+    assert found.indices.dtype == found.indptr.dtype == np.int32
+    np.testing.assert_array_equal(found.toarray(), expected.toarray())
+    for part in ("indptr", "indices", "data"):
+        np.testing.assert_array_equal(getattr(found, part), getattr(expected, part))
+
+
 def test_log2_is_raw_counts_times_log2_of_n_over_nu_without_norm() -> None:
     X = TextFeatures(weighting="log2").fit_transform(TEXTS).toarray()
     counts = CountVectorizer().fit_transform(TEXTS).toarray()

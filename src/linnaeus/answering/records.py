@@ -152,12 +152,13 @@ class Answering:
     def records(self, documents: Dataset, advance: Callable[[int], None] | None = None) -> Iterator[Record]:
         """One record per document; ``advance`` is called with the number of documents of every finished batch."""
         whole = not self.top and getattr(self.decoder, "whole_batch", False)
-        wanted = Rules.of(self.rules)
-        own = list(wanted.candidates or ()) if wanted.per_document else None
+        wanted = Rules.of(self.rules) if self.rules else None
+        own = list(wanted.candidates or ()) if wanted is not None and wanted.per_document else None
         if own is not None and len(own) != len(documents):
             raise ParameterError(f"candidates has {len(own):,} lists for {len(documents):,} documents.")
         for part in blocks(len(documents), max(1, len(documents)) if whole else _BATCH):
-            batch = documents.take(range(part.start, part.stop))
+            is_all = part.stop - part.start == len(documents)
+            batch = documents if is_all else documents.take(range(part.start, part.stop))
             names = batch.ids or [str(i) for i in range(part.start + 1, part.stop + 1)]
             X = self.model.matrix(batch.documents)
             by_column = getattr(getattr(self.model, "features_", None), "columns_are_terms", True)
@@ -319,7 +320,7 @@ class Answering:
 
     @cached_property
     def _only_under(self) -> set[int]:
-        return {self.taxonomy.index(name) for name in Rules.of(self.rules).only_under}
+        return {self.taxonomy.index(name) for name in Rules.of(self.rules).only_under} if self.rules else set()
 
 
 def _review_entry(found: Decisions, i: int, reason: str, k: int, taxonomy: Taxonomy) -> ReviewReason:

@@ -1,4 +1,4 @@
-"""Text to features: weighted counts of terms, one vocabulary per field, around scikit-learn's CountVectorizer.
+"""Text to features: weighted counts of terms, one vocabulary per field; scikit-learn's CountVectorizer learns it.
 
 With tf the count of term t in a document, N the number of training documents and n(t) those that hold t, the weight is
 
@@ -22,7 +22,7 @@ import heapq
 import pickle
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby, islice
+from itertools import groupby, islice, repeat
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,8 @@ from linnaeus.typing import CSR, Array, FloatArray, IntArray, ObjectArray
 __all__ = ["SpilledCounter", "TextFeatures"]
 
 _BLOCK = 10_000  # terms that are read from a file at a time
+_COUNTED = 200_000  # occurrences of terms that are counted at a time
+_Counting = tuple[Callable[[str], list[str]], dict[str, int]]  # terms of a text, and columns of terms
 
 
 class SpilledCounter:
@@ -237,7 +239,7 @@ class TextFeatures(DocumentTransformer):
 
         self._check_parameters()
         check_number("max_terms", max_terms, least=1, whole=True)
-        self._counters: dict[str, CountVectorizer] = {}
+        self._counters: dict[str, _Counting] = {}
         with tempfile.TemporaryDirectory(prefix="linnaeus-") as folder:
             counting = _BatchCounts(self, Path(folder), max_terms)
             for documents in batches:
@@ -316,11 +318,9 @@ class TextFeatures(DocumentTransformer):
             token_pattern=self.token_pattern,
         )
 
-    def _counter(self, analyse: Callable[[str], list[str]], **options: Any) -> CountVectorizer:
-        return CountVectorizer(analyzer=analyse, dtype=np.dtype(self.dtype).type, **options)
-
     def _fit_counts(self, name: str, column: Collection[object], analyse: Callable[[str], list[str]]) -> CSR:
-        counter = self._counter(analyse, min_df=self.min_df, max_df=self.max_df, max_features=self.max_features)
+        limits = {"min_df": self.min_df, "max_df": self.max_df, "max_features": self.max_features}
+        counter = CountVectorizer(analyzer=analyse, dtype=np.dtype(self.dtype).type, **limits)
         try:
             counts = counter.fit_transform(texts_of(column, name))
         except ValueError as error:
@@ -377,12 +377,31 @@ class TextFeatures(DocumentTransformer):
         return np.diff(self.transform(documents).indptr)
 
     def _count(self, name: str, column: Iterable[object]) -> CSR:
+        """Counts of the terms of a field in canonical form; CountVectorizer takes longer for a single document."""
         known = self.__dict__.setdefault("_counters", {})  # made once: single documents should not wait for it
         if name not in known:
             terms, analyser = self.vocabulary_[name].tolist(), self.analyser()
             self._check_stems(analyser)
-            known[name] = self._counter(analyser, vocabulary=dict(zip(terms, range(len(terms)), strict=True)))
-        return sparse.csr_array(known[name].transform(texts_of(column, name)))
+            known[name] = analyser, dict(zip(terms, range(len(terms)), strict=True))
+        analyse, place = known[name]
+        parts: list[tuple[Array, IntArray, IntArray]] = []
+        found: list[str] = []
+        ends = [0]
+        for text in texts_of(column, name):
+            found += analyse(text)
+            ends.append(len(found))
+            if len(found) > _COUNTED:
+                parts.append(_counted(found, ends, place))
+                found, ends = [], [0]
+        parts.append(_counted(found, ends, place))
+        counts, columns, lengths = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
+        indptr = np.zeros(len(lengths) + 1, np.int32 if len(counts) < 2**31 else np.int64)
+        np.cumsum(lengths, out=indptr[1:])
+        made = sparse.csr_array(
+            (counts.astype(self.dtype), columns.astype(indptr.dtype), indptr), shape=(len(lengths), len(place))
+        )
+        made.has_canonical_format = True
+        return made
 
     def _check_stems(self, analyser: Analyser) -> None:
         """Warn if words have other stems or lemmas than in training: another version of the stemmer is installed."""
@@ -399,8 +418,11 @@ class TextFeatures(DocumentTransformer):
         if self.sublinear_tf:
             np.log(counts.data, out=counts.data)
             counts.data += 1
-        scale = (self.idf_[name] * self.weights_[name]).astype(counts.dtype)
-        counts.data *= scale[counts.indices]
+        idf, weight = self.idf_[name], self.weights_[name]
+        if counts.nnz < len(idf):  # a few documents: the terms that they have, rather than all
+            counts.data *= (idf[counts.indices] * weight).astype(counts.dtype)
+        else:
+            counts.data *= (idf * weight).astype(counts.dtype)[counts.indices]
         return counts
 
     def _flags(self, values: list[list[str]], name: str) -> CSR:
@@ -419,12 +441,11 @@ class TextFeatures(DocumentTransformer):
             and text.shape[0]
             and (self.norm == "l2" or (self.norm == "auto" and self.weighting == "tfidf"))
         ):
-            from sklearn.preprocessing import normalize
+            from sklearn.utils.sparsefuncs_fast import inplace_csr_row_normalize_l2
 
-            text = sparse.csr_array(normalize(text, copy=False))
+            inplace_csr_row_normalize_l2(text)  # what `normalize` calls after checks that cost more than a document
         parts = ([] if text is None else [text]) + flags
-        X = parts[0] if len(parts) == 1 else sparse.hstack(parts, format="csr")
-        return sparse.csr_array(X)
+        return parts[0] if len(parts) == 1 else sparse.csr_array(sparse.hstack(parts, format="csr"))
 
     def get_feature_names_out(self, input_features: object = None) -> ObjectArray:
         """Names of the columns: the term, ``field:term`` where there are several text fields, ``field=value``.
@@ -569,6 +590,20 @@ class _BatchCounts:
         terms = np.empty(len(counts), dtype=object)
         terms[:] = [term for term, _ in counts]
         return terms, np.array([n for _, n in counts], dtype=np.int64)
+
+
+def _counted(terms: list[str], ends: list[int], place: Mapping[str, int]) -> tuple[Array, IntArray, IntArray]:
+    """Counts and columns of the known terms of some documents, and the number of different ones in each.
+
+    The terms of document i are those from ``ends[i]`` to ``ends[i + 1]``.
+    """
+    found = np.fromiter(map(place.get, terms, repeat(-1)), np.int64, len(terms))
+    lengths, n_terms = np.diff(ends), max(1, len(place))
+    keys = (found + np.repeat(np.arange(0, n_terms * len(lengths), n_terms), lengths))[found >= 0]
+    keys.sort()
+    first = np.flatnonzero(np.concatenate([keys[:1] >= 0, keys[1:] != keys[:-1]]))
+    rows, columns = np.divmod(keys[first], n_terms)
+    return np.diff(first, append=len(keys)), columns, np.bincount(rows, minlength=len(lengths))
 
 
 def _number_of(limit: float, n_docs: int) -> float:

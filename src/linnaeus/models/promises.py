@@ -118,6 +118,8 @@ def nonzero_features(X: Any) -> IntArray:
     """Number of features of each document that are not zero; of sequences, the characters."""
     if np.ndim(X) != 2 and not is_sparse(X):
         return np.array([len(sequence) for sequence in X], dtype=np.int64)
+    if is_sparse(X) and X.format == "csr" and X.has_canonical_format and X.data.all():
+        return np.diff(X.indptr).astype(np.int64)
     return np.asarray((X != 0).sum(axis=1), dtype=np.int64).ravel()
 
 

@@ -45,20 +45,21 @@ def records(served: ServedModel, request: Request, deadline: float, first: int =
         for start in range(0, len(rows), len(rows) if whole else _AT_ONCE):
             part = rows[start:] if whole else rows[start : start + _AT_ONCE]
             check_time(deadline)
-            own = Rules.of(rules).per_document
-            if own:
+            if rules and Rules.of(rules).per_document:
                 lists = rules["candidates"]
                 assert isinstance(lists, list)
                 answering.rules = {**rules, "candidates": lists[start : start + len(part)]}
             try:
-                records = list(answering.records(whole_request.take(part)))
+                batch = whole_request if len(part) == len(documents) else whole_request.take(part)
+                records = list(answering.records(batch))
             except LinnaeusError as error:
                 if len(groups) == 1:
                     raise
                 one = _id(documents[rows[0]], first + rows[0])
                 raise type(error)(f"Documents with the rules of {one!r}: {error}") from error
             for i, record in zip(part, records, strict=True):
-                found[i] = {**record, "id": _id(documents[i], first + i)}
+                record["id"] = _id(documents[i], first + i)
+                found[i] = record
     return [record for record in found if record is not None]
 
 
@@ -132,6 +133,8 @@ def _by_rules(
     A promised risk has the candidates of the whole group, if any, so that documents with others are another group.
     """
     common = {} if request.rules is None else request.rules.given()
+    if not common and all(document.rules is None for document in documents):
+        return [({}, list(range(len(documents))))]
     groups: dict[str, tuple[dict[str, object], list[int], list[object]]] = {}
     for i, document in enumerate(documents):
         rules = common if document.rules is None else {**common, **document.rules.given()}
