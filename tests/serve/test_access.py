@@ -146,33 +146,73 @@ def test_users_are_added_listed_and_removed_on_the_command_line(tmp_path) -> Non
     assert command("add", "anna", "--role", "king").returncode == 2
 
 
-def test_a_head_that_is_sent_slowly_ends_the_connection(folders, monkeypatch) -> None:
+@pytest.fixture(params=["h11", "httptools"])
+def port(folders, monkeypatch, request) -> Iterator[int]:
+    """The port of a service whose connections have two seconds for a head."""
     import asyncio
     import threading
 
     import uvicorn
 
-    from linnaeus.serve.run import ImpatientProtocol
+    from linnaeus.serve import connections
 
-    monkeypatch.setattr(ImpatientProtocol, "header_seconds", 2.0)
+    if request.param == "httptools":
+        pytest.importorskip("httptools")
+    kind = connections.H11Connection if request.param == "h11" else connections.protocol()
+    monkeypatch.setattr(connections._Impatience, "header_seconds", 2.0)
     app = create_app(Settings((folders["joint"],), reload_every=0))
-    server = uvicorn.Server(uvicorn.Config(app, port=0, http=ImpatientProtocol, log_level="error"))
+    server = uvicorn.Server(uvicorn.Config(app, port=0, http=kind, ws="none", log_level="critical"))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve()))
     thread.start()
     try:
         while not server.started:
             time.sleep(0.01)
-        port = server.servers[0].sockets[0].getsockname()[1]
-        with socket.create_connection(("127.0.0.1", port), timeout=30) as slow:
-            slow.sendall(b"GET /api/v1/health HTTP/1.1\r\nHost: x\r\n")
-            assert slow.recv(100) == b""  # closed by the service
-        with socket.create_connection(("127.0.0.1", port), timeout=30) as quick:
-            for _ in range(2):
-                quick.sendall(b"GET /api/v1/health HTTP/1.1\r\nHost: x\r\n\r\n")
-                received = b""
-                while not received.endswith(b"}"):
-                    received += quick.recv(4000)
-                assert b"200 OK" in received
+        yield server.servers[0].sockets[0].getsockname()[1]
     finally:
         server.should_exit = True
         thread.join()
+
+
+def test_heads_that_are_slow_or_large_end_the_connection_and_others_do_not(port) -> None:
+    request = b"GET /api/v1/health HTTP/1.1\r\nHost: x\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as large:
+        with contextlib.suppress(OSError):
+            for _ in range(40):
+                large.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nA: " + b"x" * 100_000)
+        with contextlib.suppress(ConnectionResetError):
+            while large.recv(4000):
+                pass
+    with (
+        socket.create_connection(("127.0.0.1", port), timeout=30) as slow,
+        socket.create_connection(("127.0.0.1", port), timeout=30) as second,
+    ):
+        slow.sendall(request[:-2])
+        assert b"200 OK" in _received(second, request)
+        second.sendall(request[:-2])  # a later request of a connection
+        assert slow.recv(100) == second.recv(100) == b""  # closed by the service
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as quick:
+        for _ in range(2):
+            assert b"200 OK" in _received(quick, request)
+
+
+def test_requests_that_offer_another_protocol_are_answered_in_http(port) -> None:
+    body = b'{"documents": ["cat purr"], "k": 1}'
+    head = (
+        b"POST /api/v1/models/joint/top HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
+    )
+    head += b"HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
+        for _ in range(2):
+            found = _received(client, head % len(body) + body)
+            assert b"200 OK" in found
+            assert b'"Cats"' in found
+
+
+def _received(client: socket.socket, request: bytes) -> bytes:
+    client.sendall(request)
+    received = b""
+    while not received.endswith(b"}"):
+        part = client.recv(4000)
+        assert part, received
+        received += part
+    return received

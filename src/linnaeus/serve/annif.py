@@ -23,7 +23,6 @@ from starlette.responses import Response
 from linnaeus import __version__
 from linnaeus.answering.documents import fields_of, main_field, reading_features
 from linnaeus.errors import TaxonomyError, nearest
-from linnaeus.serve import answers
 from linnaeus.serve.models import ServedModel
 from linnaeus.serve.problems import PROBLEMS, ProblemError, as_json, request_id, user_of
 from linnaeus.serve.review import Review
@@ -125,10 +124,9 @@ def router(service: Service) -> APIRouter:
         if not documents or not limit:
             return [[] for _ in documents]
         request = Top(documents=list(documents), k=limit, probabilities=served.has_probabilities)
-        records = await service.work(served, lambda deadline: answers.records(served, request, deadline))
+        records = await service.records(served, request, documents)
         service.metrics.documents(project_id, "suggest", len(records))
-        contents = [document.content for document in documents]
-        await service.record(served, "suggest", id_, contents, [dict(one) for one in records])
+        await service.record(served, "suggest", id_, documents, records)
         found = []
         shown = _shown(taxonomy)
         for record in records:

@@ -18,6 +18,7 @@ from linnaeus import __version__
 from linnaeus.serve import annif, browsing, inference, predicting, reporting, reviewing, working
 from linnaeus.serve.desk import addresses
 from linnaeus.serve.desk import page as desk_page
+from linnaeus.serve.direct import DirectPath
 from linnaeus.serve.guard import Guard
 from linnaeus.serve.learning import learn_online
 from linnaeus.serve.page import STYLE, page
@@ -73,6 +74,7 @@ def create_app(settings: Settings) -> FastAPI:
     )
     app.state.service = service
     install(app, settings.timeout)
+    app.add_middleware(DirectPath, api=app, service=service)  # type: ignore[arg-type,unused-ignore]
     app.add_middleware(Guard, settings=settings, metrics=service.metrics, access=service.access)  # type: ignore[arg-type,unused-ignore]
 
     @app.get("/api/v1/health", tags=["service"])

@@ -126,7 +126,8 @@ class Guard:
             if not more:
                 return await receive()  # waits for the end of the connection
             try:
-                message = await asyncio.wait_for(receive(), self.settings.timeout)
+                async with asyncio.timeout(self.settings.timeout):  # unlike wait_for, without a task
+                    message = await receive()
             except TimeoutError:
                 raise ProblemError(
                     408, f"Nothing was received for {self.settings.timeout:g} s; send the whole body."

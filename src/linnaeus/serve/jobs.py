@@ -176,7 +176,7 @@ class Jobs:
             some = request.model_copy(update={"documents": part})
             work = partial(_records, served, some, done + 1)
             records = await service.work(served, work)
-            await service.record(served, row["kind"], id_, [one.content for one in part], records)
+            await service.record(served, row["kind"], id_, part, records)
             await anyio.to_thread.run_sync(_append, self.folder(id_) / "result.jsonl", records)
             done += len(part)
             await anyio.to_thread.run_sync(partial(self._change, id_, "done = ?", done))

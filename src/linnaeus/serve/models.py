@@ -18,6 +18,7 @@ from linnaeus import store
 from linnaeus.answering.card import saved_model
 from linnaeus.answering.documents import fields_of
 from linnaeus.errors import LinnaeusError, ParameterError, StoreError, nearest
+from linnaeus.serve.batching import AnswerQueue
 from linnaeus.store.codec import encode
 from linnaeus.typing import Array
 
@@ -53,7 +54,17 @@ class ServedModel:
         """The taxonomy of the answers."""
         return self.model.taxonomy_
 
-    @property
+    @cached_property
+    def queue(self) -> AnswerQueue:
+        """Requests for records, those that wait are answered together."""
+        return AnswerQueue(self)
+
+    @cached_property
+    def decides_batches(self) -> bool:
+        """Whether the answer to a document depends on the others of its request."""
+        return self.model.default_decoder().whole_batch
+
+    @cached_property
     def reference(self) -> dict[str, str]:
         """What every answer says about the model that gave it."""
         return {"name": self.name, "fingerprint": self.fingerprint, "taxonomy": self.taxonomy.fingerprint}

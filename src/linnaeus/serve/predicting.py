@@ -16,7 +16,7 @@ from fastapi import Request as HttpRequest
 from pydantic import ValidationError
 from starlette.responses import Response, StreamingResponse
 
-from linnaeus.answering.records import APPROXIMATE, Record
+from linnaeus.answering.records import APPROXIMATE
 from linnaeus.errors import LinnaeusError
 from linnaeus.serve import answers
 from linnaeus.serve.guard import Receive, Send
@@ -37,7 +37,7 @@ from linnaeus.serve.schemas import (
 )
 from linnaeus.serve.service import Service
 
-__all__ = ["router"]
+__all__ = ["answered", "router"]
 
 _AT_ONCE = 64  # lines of a stream that are answered together
 _STREAMED: dict[str, type[Request]] = {"predict": Predict, "top": Top, "n-best": NBest, "risk": Risk}
@@ -61,18 +61,7 @@ def router(service: Service) -> APIRouter:
     """The addresses below /api/v1/models/{name}."""
     api = APIRouter(prefix="/api/v1/models/{name}", tags=["answers"], responses=PROBLEMS)
 
-    async def answer(http: HttpRequest, name: str, operation: str, request: Request) -> Response:
-        service.check_number(len(request.documents))
-        served = service.models.get(name)
-        results = await service.work(served, partial(_records, served, request))
-        service.metrics.documents(name, operation, len(results))
-        contents = [document.content for document in request.given()]
-        await service.record(served, operation, request_id(http), contents, [dict(one) for one in results])
-        shown = await service.with_memory(served, request.given(), [dict(one) for one in results])
-        control = served.model.risk_control_ if isinstance(request, Risk) else None
-        if control is not None and not control.exact:
-            return _json(http, served, results=shown, note=APPROXIMATE)
-        return _json(http, served, results=shown)
+    answer = partial(answered, service)
 
     @api.post("/predict", response_model=Answer)
     async def predict(http: HttpRequest, name: str, request: Annotated[Predict, Body()]) -> Response:
@@ -101,8 +90,8 @@ def router(service: Service) -> APIRouter:
         served = service.models.get(name)
         results = await service.work(served, lambda deadline: answers.probabilities(served, request, deadline))
         service.metrics.documents(name, "probabilities", len(results))
-        contents = [one if isinstance(one, str) else one.content for one in request.documents]
-        await service.record(served, "probabilities", request_id(http), contents, results)
+        documents = [Document(text=one) if isinstance(one, str) else one for one in request.documents]
+        await service.record(served, "probabilities", request_id(http), documents, results)
         return _json(http, served, results=results)
 
     @api.post("/explain", response_model=Explanation)
@@ -112,9 +101,9 @@ def router(service: Service) -> APIRouter:
         nodes = await service.work(served, lambda _: answers.explain(served, request))
         service.metrics.documents(name, "explain", 1)
         given = request.document
-        content, id_ = (given, None) if isinstance(given, str) else (given.content, given.id)
-        entry = {"id": id_ or "1", "labels": [{"label": node["node"]} for node in nodes]}
-        await service.record(served, "explain", request_id(http), [content], [entry])
+        document = Document(text=given) if isinstance(given, str) else given
+        entry = {"id": document.id or "1", "labels": [{"label": node["node"]} for node in nodes]}
+        await service.record(served, "explain", request_id(http), [document], [entry])
         return _json(http, served, nodes=nodes)
 
     @api.post("/{operation}/stream", openapi_extra=_LINES, responses=_ANSWERED_LINES, response_class=Response)
@@ -140,8 +129,18 @@ def router(service: Service) -> APIRouter:
     return api
 
 
-def _records(served: ServedModel, request: Request, deadline: float) -> list[Record]:
-    return answers.records(served, request, deadline)
+async def answered(service: Service, http: HttpRequest, name: str, operation: str, request: Request) -> Response:
+    """The answer to a request for records."""
+    service.check_number(len(request.documents))
+    served, documents = service.models.get(name), request.given()
+    results = await service.records(served, request, documents)
+    service.metrics.documents(name, operation, len(results))
+    await service.record(served, operation, request_id(http), documents, results)
+    shown = await service.with_memory(served, documents, results)
+    control = served.model.risk_control_ if isinstance(request, Risk) else None
+    if control is not None and not control.exact:
+        return _json(http, served, results=shown, note=APPROXIMATE)
+    return _json(http, served, results=shown)
 
 
 def _json(http: HttpRequest, served: ServedModel, **content: object) -> Response:
@@ -195,8 +194,8 @@ class _Lines:
         if documents:
             answered = await self.service.work(self.served, partial(self._records, documents))
             right = {n: one for n, one in answered.items() if isinstance(one, dict) and "problem" not in one}
-            contents = [documents[n].content for n in right]
-            await self.service.record(self.served, self.operation, self.id, contents, list(right.values()))
+            right_ones = [documents[n] for n in right]
+            await self.service.record(self.served, self.operation, self.id, right_ones, list(right.values()))
             found.update(answered)
         return b"".join(as_json(found[n]) + b"\n" for n in range(first, self.number + 1) if n in found)
 

@@ -36,6 +36,7 @@ _TITLES = {
     500: "Internal error",
     503: "Overloaded",
 }
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 # Answers that every operation may give, for the OpenAPI document.
 _CONTENT = {"application/problem+json": {"schema": ProblemDetails.model_json_schema()}}
 PROBLEMS: dict[int | str, dict[str, object]] = {
@@ -68,7 +69,7 @@ class ProblemError(HTTPException):
 
 def as_json(content: object) -> bytes:
     """JSON in UTF-8; halves of surrogate pairs, which UTF-8 cannot encode, are replaced."""
-    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    return _ENCODER.encode(content).encode("utf-8", "replace")
 
 
 def json_answer(request: Request, status: int = 200, /, **content: object) -> Response:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from scipy import sparse
@@ -214,7 +214,12 @@ class Review:
         return erased
 
     def log_answers(
-        self, served: ServedModel, operation: str, request_id: str, contents: Sequence[object], results: Sequence[Row]
+        self,
+        served: ServedModel,
+        operation: str,
+        request_id: str,
+        contents: Sequence[object],
+        results: Sequence[Mapping[str, Any]],
     ) -> None:
         """Record which model answered what; the log is on disk when this returns."""
         documents = [
@@ -306,7 +311,7 @@ def _logged_document(transaction: Transaction, number: int) -> list[str]:
     return [row["id"], salted_hash(row["salt"], row["content"])]
 
 
-def _labels(result: Row) -> list[str]:
+def _labels(result: Mapping[str, Any]) -> list[str]:
     """The labels of a record, of an explanation, or of probabilities."""
     entries = result.get("labels") or result.get("probabilities") or []
     return [str(entry["label"]) for entry in entries]

@@ -1,22 +1,25 @@
-"""Running the service: one process, or several that share the memory of mapped models; connections have to be quick."""
+"""Running the service: one process, or several that share the memory of mapped models."""
 
 from __future__ import annotations
 
-import asyncio
 import inspect
+import sys
 from collections.abc import Callable
 
-import h11
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from linnaeus.errors import ParameterError
 from linnaeus.serve.app import create_app
+from linnaeus.serve.connections import MAX_HEAD, protocol
 from linnaeus.serve.models import ModelRegistry
 from linnaeus.serve.service import Service
 from linnaeus.serve.settings import Settings
 
-__all__ = ["ImpatientProtocol", "run"]
+__all__ = ["run"]
+
+_SWITCH = (
+    0.001  # seconds after which a thread that computes lets another one answer; Python's 5 ms delay short requests
+)
 
 
 def run(
@@ -34,6 +37,7 @@ def run(
     """
     if not 0 < port < 65536:
         raise ParameterError(f"{port} is not a port; expected a number from 1 to 65535.")
+    sys.setswitchinterval(_SWITCH)
     several = settings.workers > 1
     if several:
         ModelRegistry(settings.folders)  # errors are raised here, once, rather than in every worker
@@ -54,52 +58,11 @@ def run(
         server_header=False,
         proxy_headers=False,
         ws="none",
-        http=ImpatientProtocol,
-        h11_max_incomplete_event_size=65_536,
+        http=protocol(),
+        h11_max_incomplete_event_size=MAX_HEAD,
         **patient,  # type: ignore[arg-type]
     )
 
 
 def _asks_workers() -> bool:
     return "timeout_worker_healthcheck" in inspect.signature(uvicorn.run).parameters
-
-
-class ImpatientProtocol(H11Protocol):
-    """Closes a connection whose request line and headers are not complete in time.
-
-    The time limits of bodies begin later, so that without this a client could hold a connection forever.
-    """
-
-    header_seconds = 20.0
-    _timer: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Wait for the first request."""
-        super().connection_made(transport)  # type: ignore[arg-type]
-        self._watch()
-
-    def data_received(self, data: bytes) -> None:
-        """Stop waiting once a head is complete."""
-        super().data_received(data)
-        self._watch()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """The client has gone."""
-        self._stop()
-        super().connection_lost(exc)
-
-    def _watch(self) -> None:
-        if self.conn.their_state is not h11.IDLE:
-            self._stop()
-        elif self._timer is None:
-            self._timer = self.loop.call_later(self.header_seconds, self._give_up)
-
-    def _stop(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _give_up(self) -> None:
-        self._timer = None
-        if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
-            self.transport.close()

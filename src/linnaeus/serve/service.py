@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -17,9 +18,11 @@ from linnaeus.serve.metrics import Labels, Metrics
 from linnaeus.serve.models import ModelRegistry, ServedModel
 from linnaeus.serve.problems import NoStoreError, ProblemError
 from linnaeus.serve.review import Review
-from linnaeus.serve.schemas import Document
+from linnaeus.serve.schemas import Document, Request
 from linnaeus.serve.settings import Settings
-from linnaeus.serve.store.database import Row
+
+if TYPE_CHECKING:
+    from linnaeus.answering.records import Record
 
 __all__ = ["Service"]
 
@@ -62,30 +65,46 @@ class Service:
         if self._review is not None:
             self._review.close()
 
-    async def work(self, served: ServedModel, function: Callable[[float], T]) -> T:
-        """Call a function with a deadline in a thread, one at a time for each model."""
+    @contextlib.contextmanager
+    def _waits(self) -> Iterator[float]:
+        """Count a request that waits for a model, and give its deadline; refuse it if too many are waiting."""
         if self._waiting >= self.settings.max_waiting:
             raise ProblemError(
                 503, f"{self._waiting} requests are waiting already; try again later.", {"Retry-After": "1"}
             )
-        deadline = time.monotonic() + self.settings.timeout
         self._waiting += 1
         try:
-            return await anyio.to_thread.run_sync(partial(_locked, served, function, deadline))
+            yield time.monotonic() + self.settings.timeout
         finally:
             self._waiting -= 1
 
+    async def work(self, served: ServedModel, function: Callable[[float], T]) -> T:
+        """Call a function with a deadline in a thread, one at a time for each model."""
+        with self._waits() as deadline:
+            return await anyio.to_thread.run_sync(partial(_locked, served, function, deadline))
+
+    async def records(self, served: ServedModel, request: Request, documents: list[Document]) -> list[Record]:
+        """One record for each of the documents of a request, in their order."""
+        with self._waits() as deadline:
+            return await served.queue.records(request, documents, deadline)
+
     async def record(
-        self, served: ServedModel, operation: str, request_id: str, contents: Sequence[object], results: Sequence[Row]
+        self,
+        served: ServedModel,
+        operation: str,
+        request_id: str,
+        documents: Sequence[Document],
+        results: Sequence[Mapping[str, Any]],
     ) -> None:
         """Write the answers to documents into the audit log, if there is one, before they are sent."""
         if self._review is not None and self.settings.audit_answers:
+            contents = [document.content for document in documents]
             log = partial(self._review.log_answers, served, operation, request_id, contents, results)
             await anyio.to_thread.run_sync(log)
 
     async def with_memory(
-        self, served: ServedModel, documents: Sequence[Document], records: list[dict[str, object]]
-    ) -> list[dict[str, object]]:
+        self, served: ServedModel, documents: Sequence[Document], records: list[Record]
+    ) -> list[Record] | list[dict[str, object]]:
         """Records with what people decided about the same or similar documents; answers stay those of the model."""
         if self._review is None or not self._review.memory:
             return records
@@ -94,7 +113,8 @@ class Service:
         ]
         found = await anyio.to_thread.run_sync(self._review.remembered, served, contents)
         return [
-            record if one is None else {**record, "memory": one} for record, one in zip(records, found, strict=True)
+            dict(record) if one is None else {**record, "memory": one}
+            for record, one in zip(records, found, strict=True)
         ]
 
     def check_number(self, n_documents: int) -> None:
