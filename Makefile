@@ -8,7 +8,8 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 SOURCES := $(shell find src tools -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.pxi' -o -name '*.h' -o -name '*.css' -o -name '*.js' -o -name 'meson.build') meson.build pyproject.toml
 
 CASES ?= 20000
-# Tests run on all cores, one process each: BLAS and torch would start as many threads again in every process.
+# Tests run on all cores, one process each: BLAS and torch would start as many threads again in every process. A file stays
+# in one process, so that its fixtures are made once.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
 
 .PHONY: demo test test-all test-asan fuzz lint develop docs docs-serve release-check clean
@@ -17,10 +18,10 @@ demo: $(VENV)/installed
 	$(BIN)/linnaeus demo
 
 test: $(VENV)/test-tools $(VENV)/installed lint
-	$(PYTEST) -m "not slow" -n auto --dist loadgroup
+	$(PYTEST) -m "not slow" -n auto --dist loadfile
 
 test-all: $(VENV)/test-tools $(VENV)/installed lint
-	$(PYTEST) -n auto --dist loadgroup
+	$(PYTEST) -n auto --dist loadfile
 
 # As many mutations as asked for of every kind of input: make fuzz CASES=100000
 fuzz: $(VENV)/test-tools $(VENV)/installed

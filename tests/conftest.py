@@ -1,11 +1,14 @@
-"""Fixtures: where the real data is, and small taxonomies drawn once."""
+"""Fixtures: where the real data is, small taxonomies drawn once, and a way to run the command line as a user does."""
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -56,3 +59,32 @@ def abc() -> Taxonomy:
 def diamond() -> Taxonomy:
     """R; A and B under R; C under both; D under B: the DAG of the worked examples."""
     return Taxonomy.from_edges([("R", "A"), ("R", "B"), ("A", "C"), ("B", "C"), ("B", "D")])
+
+
+@pytest.fixture
+def linnaeus(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., SimpleNamespace]:
+    """``linnaeus("train", ...)`` -> code, out, err of the real entry point.
+
+    Trainings choose nothing (``--budget 0``), which is quick, unless a test gives a ``--budget``; an empty one is left
+    out.
+    """
+
+    from linnaeus.cli.main import run
+
+    def call(*arguments: str, stdin: str | None = None) -> SimpleNamespace:
+        if stdin is not None:
+            monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(stdin.encode()), isatty=lambda: False))
+        given = [str(argument) for argument in arguments]
+        if given[:1] == ["train"] and "--budget" not in given:
+            given += ["--budget", "0"]
+        elif "" in given and given[given.index("") - 1] == "--budget":
+            del given[given.index("") - 1 : given.index("") + 1]
+        code = 0
+        try:
+            run(given)
+        except SystemExit as stop:
+            code = stop.code if isinstance(stop.code, int) else 1
+        out, err = capsys.readouterr()
+        return SimpleNamespace(code=code, out=out, err=err)
+
+    return call

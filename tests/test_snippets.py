@@ -66,7 +66,6 @@ def test_the_snippets_run(page, tmp_path, monkeypatch) -> None:
         run_page(page)
 
 
-@pytest.mark.xdist_group("recipes")
 @pytest.mark.parametrize("page", sorted(RECIPES.glob("*.md")), ids=lambda p: p.stem)
 def test_the_recipes_run(page, kitchen, tmp_path, monkeypatch) -> None:
     shutil.copytree(kitchen, tmp_path, dirs_exist_ok=True)

@@ -1,15 +1,10 @@
-"""A small corpus in files, and a way to run the command line as a user does."""
+"""A small corpus in files."""
 
 from __future__ import annotations
 
-import io
 import json
-import sys
-from types import SimpleNamespace
 
 import pytest
-
-from linnaeus.cli.main import run
 
 WORDS = {
     "Cats": "cat purr whisker kitten claw",
@@ -17,33 +12,6 @@ WORDS = {
     "Trees": "tree leaf bark root branch",
     "Flowers": "flower petal bloom scent rose",
 }
-
-
-@pytest.fixture
-def linnaeus(capsys, monkeypatch):
-    """``linnaeus("train", ...)`` -> code, out, err of the real entry point.
-
-    Trainings choose nothing (``--budget 0``), which is quick, unless a test gives a ``--budget``; an empty one is left
-    out.
-    """
-
-    def call(*arguments: str, stdin: str | None = None) -> SimpleNamespace:
-        if stdin is not None:
-            monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(stdin.encode()), isatty=lambda: False))
-        given = [str(argument) for argument in arguments]
-        if given[:1] == ["train"] and "--budget" not in given:
-            given += ["--budget", "0"]
-        elif "" in given and given[given.index("") - 1] == "--budget":
-            del given[given.index("") - 1 : given.index("") + 1]
-        code = 0
-        try:
-            run(given)
-        except SystemExit as stop:
-            code = stop.code if isinstance(stop.code, int) else 1
-        out, err = capsys.readouterr()
-        return SimpleNamespace(code=code, out=out, err=err)
-
-    return call
 
 
 @pytest.fixture

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 import linnaeus as package
 from linnaeus.cli.demo import _rare_rows, _verdict
 
 
+@pytest.mark.slow  # the README runs the same commands
 def test_the_demo_measures_explains_and_saves(linnaeus, tmp_path) -> None:
     result = linnaeus("demo", "--output", tmp_path / "demo")
     assert result.code == 0, result.err

@@ -51,7 +51,10 @@ def test_help_loads_no_numerical_package() -> None:
     assert shown.splitlines()[-1].split() == ["loaded:"]
 
 
-@pytest.mark.parametrize(("begun", "given"), [("training", ["--C", "1", "--decoder", "own"]), ("choosing", [])])
+@pytest.mark.parametrize(
+    ("begun", "given"),
+    [("training", ["--C", "1", "--decoder", "own"]), pytest.param("choosing", [], marks=pytest.mark.slow)],
+)
 def test_an_interrupt_leaves_no_model_behind(tmp_path, begun, given) -> None:
     lines = [
         json.dumps({"text": f"w{i} w{i * 7 % 911} w{i * 13 % 577}", "labels": [f"n{i % 90}"]}) for i in range(2000)

@@ -204,7 +204,12 @@ def test_ids_can_be_named(linnaeus, trained) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["predict model docs.jsonl", "evaluate model docs.jsonl", "taxonomy show topics.tsv"]
+    "command",
+    [
+        "predict model docs.jsonl",
+        pytest.param("evaluate model docs.jsonl", marks=pytest.mark.slow),
+        "taxonomy show topics.tsv",
+    ],
 )
 def test_a_reader_that_has_enough_is_no_error(trained, command) -> None:
     command = f"{sys.executable} -m linnaeus {command} | head -1"

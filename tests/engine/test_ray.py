@@ -32,8 +32,6 @@ from tests.engine.ray_tasks import Documents, Fragile
 
 pytest.importorskip("ray", reason="the extra 'ray' is not installed: pip install linnaeus[ray]")
 
-pytestmark = pytest.mark.xdist_group("ray")  # one cluster at a time
-
 # Every registered model that takes an engine: a new one needs no line here.
 MODELS = [name for name in registry.MODELS if "engine" in inspect.signature(registry.resolve(name)).parameters]
 # Solved in this process: there is no worker to lose.

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-BATCHES = 4
-N_CASES = int(os.environ.get("LINNAEUS_FUZZ_CASES", "200"))
+BATCHES = 2
+N_CASES = int(os.environ.get("LINNAEUS_FUZZ_CASES", "120"))
 ROOT = Path(__file__).parents[2]
 
 

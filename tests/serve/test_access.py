@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 
@@ -132,18 +129,15 @@ def test_too_many_requests_are_refused_with_the_time_to_wait(folders, tmp_path) 
         assert client.get(f"{API}/health").status_code == 200
 
 
-def test_users_are_added_listed_and_removed_on_the_command_line(tmp_path) -> None:
-    def command(*arguments: str) -> subprocess.CompletedProcess:
-        line = [sys.executable, "-m", "linnaeus", "users", *arguments, "--store", str(tmp_path)]
-        return subprocess.run(line, capture_output=True, text=True, env=os.environ, check=False)
-
-    token = command("add", "anna", "--role", "reviewer").stdout.strip()
+def test_users_are_added_listed_and_removed_on_the_command_line(linnaeus, tmp_path) -> None:
+    store = ("--store", tmp_path)
+    token = linnaeus("users", "add", "anna", "--role", "reviewer", *store).out.strip()
     assert len(token) > 40
-    assert '"reviewer"' in command("list", "--json").stdout
-    assert command("remove", "anna").returncode == 0
-    again = command("remove", "anna")
-    assert (again.returncode, "There is no user 'anna'" in again.stderr) == (2, True)
-    assert command("add", "anna", "--role", "king").returncode == 2
+    assert '"reviewer"' in linnaeus("users", "list", "--json", *store).out
+    assert linnaeus("users", "remove", "anna", *store).code == 0
+    again = linnaeus("users", "remove", "anna", *store)
+    assert (again.code, "There is no user 'anna'" in again.err) == (2, True)
+    assert linnaeus("users", "add", "anna", "--role", "king", *store).code == 2
 
 
 @pytest.fixture(params=["h11", "httptools"])

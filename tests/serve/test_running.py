@@ -15,6 +15,10 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from starlette.testclient import TestClient
+
+from linnaeus.serve.app import create_app
+from linnaeus.serve.settings import Settings
 
 
 @contextlib.contextmanager
@@ -74,27 +78,24 @@ def test_a_served_model_answers_streams_while_they_are_sent_and_ends_when_told(f
         assert "Traceback" not in shown
 
 
-def test_no_acknowledged_verdict_is_lost_when_the_service_is_killed(folders, tmp_path) -> None:
+def test_no_acknowledged_verdict_is_lost_when_the_service_is_killed(linnaeus, folders, tmp_path) -> None:
     acknowledged = []
-    for turn in range(2):
-        with running(folders["joint"], "--store", str(tmp_path)) as (process, port):
-            asked(port, "POST", "/api/v1/documents", {"documents": [{"id": "d", "text": "cat"}]})
-            threading.Timer(0.5, process.kill).start()
-            with contextlib.suppress(OSError, http.client.HTTPException):
-                for i in range(100_000):
-                    verdict = {"key": f"{turn}-{i}", "document": "d", "coder": "anna", "kind": "flag"}
-                    assert asked(port, "POST", "/api/v1/verdicts", {"verdicts": [verdict]})[0] == 200
-                    acknowledged.append(verdict["key"])
-    with running(folders["joint"], "--store", str(tmp_path)) as (_, port):
-        found = json.loads(asked(port, "GET", "/api/v1/documents/one?id=d")[1])
+    with running(folders["joint"], "--store", str(tmp_path)) as (process, port):
+        asked(port, "POST", "/api/v1/documents", {"documents": [{"id": "d", "text": "cat"}]})
+        threading.Timer(0.5, process.kill).start()
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            for i in range(100_000):
+                verdict = {"key": str(i), "document": "d", "coder": "anna", "kind": "flag"}
+                assert asked(port, "POST", "/api/v1/verdicts", {"verdicts": [verdict]})[0] == 200
+                acknowledged.append(verdict["key"])
+    with TestClient(create_app(Settings((folders["joint"],), store=str(tmp_path), reload_every=0))) as client:
+        found = client.get("/api/v1/documents/one?id=d").json()
     assert acknowledged
     assert set(acknowledged) <= {row["key"] for row in found["history"]}
-    command = [sys.executable, "-m", "linnaeus", "audit", "verify", str(tmp_path)]
-    assert subprocess.run(command, env=os.environ, check=False, capture_output=True).returncode == 0
+    assert linnaeus("audit", "verify", tmp_path).code == 0
 
 
-def test_models_that_cannot_be_loaded_are_one_sentence(tmp_path) -> None:
-    command = [sys.executable, "-m", "linnaeus", "serve", str(tmp_path / "absent")]
-    found = subprocess.run(command, capture_output=True, text=True, env=os.environ, check=False)
-    assert found.returncode == 1
-    assert found.stderr.strip().splitlines()[-1].endswith("absent is not a model: no such folder.")
+def test_models_that_cannot_be_loaded_are_one_sentence(linnaeus, tmp_path) -> None:
+    found = linnaeus("serve", tmp_path / "absent")
+    assert found.code == 1
+    assert found.err.strip().splitlines()[-1].endswith("absent is not a model: no such folder.")

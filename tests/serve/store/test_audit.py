@@ -23,12 +23,6 @@ from linnaeus.serve.store.audit import AuditLog, append_line, verify
 from linnaeus.serve.store.database import open_database
 
 
-def command(folder, *arguments: str) -> tuple[int, dict]:
-    line = [sys.executable, "-m", "linnaeus", "audit", "verify", str(folder), "--json", *arguments]
-    found = subprocess.run(line, capture_output=True, text=True, env=os.environ, check=False)
-    return found.returncode, json.loads(found.stdout)
-
-
 def checked(folder):
     store = open_database(folder)
     report = verify(folder, store)
@@ -70,9 +64,10 @@ def test_answers_of_a_migrated_model_name_both_versions(folders, tmp_path) -> No
     assert (logged["taxonomy"], logged["old_taxonomy"], logged["table"]) == (own, "0" * 64, "1" * 64)
 
 
-def test_everything_is_logged_with_fingerprints_and_the_chain_verifies(folder) -> None:
-    code, found = command(folder)
-    assert (code, found["intact"], found["problems"]) == (0, True, [])
+def test_everything_is_logged_with_fingerprints_and_the_chain_verifies(linnaeus, folder) -> None:
+    result = linnaeus("audit", "verify", folder, "--json")
+    found = json.loads(result.out)
+    assert (result.code, found["intact"], found["problems"]) == (0, True, [])
     assert found["kinds"] == {"answer": 2, "documents": 1, "verdict": 3, "erase": 1}
     assert (found["verdicts"], found["texts"], found["erased"]) == (3, 2, 1)
     answer = lines(folder)[0]
@@ -111,15 +106,15 @@ def test_changes_of_the_log_are_found(folder, how, message) -> None:
     assert any(message in problem for problem in checked(folder).problems)
 
 
-def test_changes_of_the_store_are_found(folder) -> None:
+def test_changes_of_the_store_are_found(linnaeus, folder) -> None:
     connection = sqlite3.connect(folder / "store.sqlite")
     connection.execute("UPDATE verdicts SET labels = '[\"Dogs\"]' WHERE key = 'k0'")
     connection.execute('UPDATE texts SET content = \'{"text": "other"}\' WHERE document = 1')
     connection.commit()
     connection.close()
-    code, found = command(folder)
-    assert code == 1
-    assert found["problems"] == [
+    result = linnaeus("audit", "verify", folder, "--json")
+    assert result.code == 1
+    assert json.loads(result.out)["problems"] == [
         "The verdict 'k0' of the store differs from line 4.",
         "The text of the document 'd0' was changed.",
     ]
