@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from linnaeus import Taxonomy
 from linnaeus.auto import AutoClassifier
 from linnaeus.auto.candidates import first_candidate
-from linnaeus.auto.evaluate import Evaluator, splits_of
+from linnaeus.auto.evaluate import Evaluator, Outcome, splits_of
 from linnaeus.auto.search import Search
 
 TAX = Taxonomy.from_paths([["A", "AA"], ["A", "AB"], ["B", "BA"]])
@@ -60,3 +62,39 @@ def test_at_most_half_of_a_given_budget_is_over_before_the_search() -> None:
     X, y = documents(90)
     auto = AutoClassifier(TAX, budget=100).fit(X, y, models=["OneVsRestSVM"], tuned=(), spent=500.0)
     assert 50.0 <= auto.report_.seconds < 90.0
+
+
+def known(search: Search, model: str, n_docs: int, seconds: float) -> Outcome:
+    one = replace(search.tried[0], candidate=first_candidate(model), n_docs=n_docs, seconds=seconds)
+    search.tried.append(one)
+    return one
+
+
+def test_seconds_of_a_joint_model_are_forecast_by_the_growth_of_the_flat_one() -> None:
+    search = begun("hierarchical_f1", 1000.0)
+    search.tried[:] = [replace(search.tried[0], n_docs=9000, seconds=90.0)]
+    joint = known(search, "RRSVM", 1000, 60.0)
+    assert search._forecast(joint.candidate, 9000) == pytest.approx(60.0 * 9**0.85)
+    known(search, "OneVsRestSVM", 1000, 30.0)  # three times the seconds for nine times the documents
+    assert search._forecast(joint.candidate, 9000) == pytest.approx(180.0)
+    assert search._forecast(first_candidate("TopDownSVM"), 9000) == pytest.approx(90.0)  # the flat model itself
+    known(search, "RRSVM", 3000, 90.0)  # from now on by its own two sizes
+    assert search._forecast(joint.candidate, 9000) == pytest.approx(135.0)
+
+
+def test_the_last_fit_is_forecast_longer_the_more_documents_are_held_out() -> None:
+    search = begun("hierarchical_f1", 1000.0)
+    rows = np.arange(search.evaluator.Y.shape[0])
+    search.evaluator.splits = [(rows[: len(rows) // 2], rows[len(rows) // 2 :])]
+    assert search._last == pytest.approx(1.4)
+    search.evaluator.splits = [(rows[4:], rows[:4])]
+    assert 1.15 < search._last < 1.2
+
+
+def test_a_round_is_left_out_where_it_would_leave_no_time_for_all_documents() -> None:
+    search = begun("hierarchical_f1", 1000.0)
+    search.tried[:] = [replace(search.tried[0], n_docs=search.evaluator.n_learn, seconds=10.0)]
+    best = known(search, "RRSVM", search.evaluator.n_learn // 9, 30.0)
+    assert search._time_for_both([best], search.evaluator.n_learn // 3)
+    search.earlier = 500.0
+    assert not search._time_for_both([best], search.evaluator.n_learn // 3)

@@ -66,9 +66,12 @@ TIMES_FLAT, LEAST_BUDGET = 10.0, 30.0
 _KEPT = 3  # one of this many candidates is kept for the next round
 _SMALLEST = 400  # documents of a round, at least
 _GROWTH = 3  # times as many documents in the next round
-_POWER = 1.1  # seconds grow with this power of the documents: the fit does, measuring hardly
+_POWER = 1.1  # seconds grow with this power of the documents, where it is not known: the fit does, measuring hardly
+_JOINT_POWER = 0.85  # the same for joint models, whose inner nodes cost the same for any number of documents
+_LEAST_POWER, _MOST_POWER = 0.3, 2.0  # of what is known
 _CURVES, _CUTS = 5.0, 3.0  # times the probabilities of held-out documents that the last ones take, and a last cut
-LAST_FIT = 1.4  # times the fit of a candidate that the one on all documents takes
+LAST_FIT = 1.4  # times the fit of a candidate that the one on all documents takes, at most
+_LAST_SPARE = 1.15  # the same, where hardly any documents are held out
 _PILOT, _PILOT_FROM = 8, 400  # a model that cannot be stopped first learns from an eighth of more documents than this
 _CLEAR = 0.005  # below the best: a direction of C is left at once
 _FOLLOWED = 3  # places whose C is followed
@@ -205,11 +208,16 @@ class Search:
         if self.budget is None:
             return float("inf")
         last = self._last_fit()
-        reserved = LAST_FIT * last + self._after()
+        reserved = self._last * last + self._after()
         if self._folds_fit(last):  # else there will be no time for either
             reserved += _FOLD_FITS * last + self._after(folds=True) - self._after() if self.evaluator.foldable else 0.0
             reserved += _FOR_MIXING * self.budget if len(self.models) > 1 else 0.0
         return self.budget - self.spent - reserved
+
+    @property
+    def _last(self) -> float:
+        """Times the fit of a candidate that the one on all documents takes."""
+        return min(LAST_FIT, _LAST_SPARE * (self.evaluator.Y.shape[0] / self.evaluator.n_learn) ** _POWER)
 
     def _folds_fit(self, last: float) -> bool:
         """Whether holding out every document once, in folds, takes a small part of the budget."""
@@ -232,18 +240,18 @@ class Search:
 
     def _fit_seconds(self, outcome: Outcome) -> float:
         """Seconds of a fit of the candidate on all documents of the learning side, with its features."""
-        larger = (self.evaluator.n_learn / outcome.n_docs) ** _POWER
+        larger = self._growth(outcome, self.evaluator.n_learn)
         return self.evaluator.fit_seconds(outcome) + (larger - 1.0) * outcome.seconds
 
     def _can_be_last(self, outcome: Outcome) -> bool:
         """Whether a fit on all documents fits into the budget; that of the first of all has to."""
         if self.budget is None or outcome is self.tried[0]:
             return True
-        return self.spent + LAST_FIT * self._fit_seconds(outcome) + self._after() <= _OVER * self.budget
+        return self.spent + self._last * self._fit_seconds(outcome) + self._after() <= _OVER * self.budget
 
     def _affordable(self, candidate: Candidate, n_docs: int) -> bool:
         seconds = self._forecast(candidate, n_docs)
-        after = max(0.0, seconds - self._last_fit()) * LAST_FIT if n_docs == self.evaluator.n_learn else 0.0
+        after = max(0.0, seconds - self._last_fit()) * self._last if n_docs == self.evaluator.n_learn else 0.0
         if self.budget is not None and self.spent + seconds > self.share * self.budget:
             return False
         return seconds + after <= self.left
@@ -258,8 +266,37 @@ class Search:
             known = [one for one in self.tried if same(one)]
             if known:
                 near = max(known, key=lambda one: one.n_docs)
-                return float(near.seconds * (n_docs / near.n_docs) ** _POWER)
+                return near.seconds * self._growth(near, n_docs)
         return 0.0
+
+    def _growth(self, outcome: Outcome, n_docs: int) -> float:
+        """Times the seconds that the candidate would take with this number of documents.
+
+        By the last two sizes of the same place, or, for a fit that can be stopped, by those of the flat model, which
+        has learned from few and from all documents: with many labels, time grows more slowly than documents.
+        """
+        if n_docs == outcome.n_docs:
+            return 1.0
+        place, power = outcome.candidate.place, _POWER
+        own = self._power([one for one in self.tried if one.candidate.place == place])
+        if own is not None:
+            power = min(own, _MOST_POWER)
+        elif "max_time" in parameters_of(outcome.candidate.model):
+            flat = self._power([one for one in self.tried if one.candidate.model == self.models[0]])
+            usual = _JOINT_POWER if outcome.candidate.pull is not None else _POWER
+            power = usual if flat is None else min(flat, usual)
+        return float((n_docs / outcome.n_docs) ** max(power, _LEAST_POWER))
+
+    def _power(self, outcomes: list[Outcome]) -> float | None:
+        """The power of the documents with which seconds grew between the two largest sizes; None where one is known."""
+        seconds: dict[int, float] = {}
+        for one in outcomes:  # the first of a size: the usual C
+            if one.seconds > 0 and not one.stopped:
+                seconds.setdefault(one.n_docs, one.seconds)
+        if len(seconds) < 2:
+            return None
+        less, more = sorted(seconds)[-2:]
+        return float(np.log(seconds[more] / seconds[less]) / np.log(more / less))
 
     # -- the rounds ----------------------------------------------------------------------------------------------------
 
@@ -284,6 +321,8 @@ class Search:
         self.share = _FOR_ROUNDS
         for n_docs in sizes[1:]:
             ranked = sorted(going, key=lambda one: -one.value)[: max(2, -(-len(going) // _KEPT))]
+            if n_docs < whole and not self._time_for_both(ranked[:2], n_docs):
+                continue
             going = [new for one in ranked if (new := self.measure(one.candidate, n_docs)) is not None]
         self.share = 1.0
         if "C" in self.tuned:
@@ -293,6 +332,13 @@ class Search:
         if len(self.models) > 1 and not self._perfect():
             self._mix()
         self._say_how_it_ended(whole)
+
+    def _time_for_both(self, best: list[Outcome], n_docs: int) -> bool:
+        """Whether the best can learn from this number of documents and then from all: otherwise they go on to all."""
+        whole = self.evaluator.n_learn
+        rounds = sum(self._forecast(one.candidate, n) for one in best for n in (n_docs, whole))
+        last = self._last * max((self._forecast(one.candidate, whole) for one in best), default=0.0)
+        return rounds + max(0.0, last - self._last * self._last_fit()) <= self.left
 
     def _say_how_it_ended(self, whole: int) -> None:
         last = [one for one in self.tried if one.n_docs == whole]
@@ -428,7 +474,7 @@ class Search:
         """Whether the last fits of all sources fit into the budget, and those whose scores are not kept."""
         assert self.budget is not None
         again = sum(one.seconds for one in sources if one.held is None)
-        last = LAST_FIT * sum(self._fit_seconds(one) for one in sources)
+        last = self._last * sum(self._fit_seconds(one) for one in sources)
         return self.spent + again + last + self._after() < self.budget
 
     def _with_scores(self, outcome: Outcome) -> Outcome:
@@ -473,7 +519,7 @@ class Search:
         parts = chosen.sources or (chosen,)
         seconds = sum(self._fit_seconds(one) for one in parts)
         assert self.budget is not None
-        last = LAST_FIT * seconds + self._after(folds=True)
+        last = self._last * seconds + self._after(folds=True)
         if not self.evaluator.foldable or self.spent + _FOLD_FITS * seconds + last > self.budget:
             return None
         folds = self.evaluator.out_of_fold()
