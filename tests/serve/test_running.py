@@ -95,6 +95,21 @@ def test_no_acknowledged_verdict_is_lost_when_the_service_is_killed(linnaeus, fo
     assert linnaeus("audit", "verify", tmp_path).code == 0
 
 
+def test_statistics_are_imported_when_they_are_used() -> None:
+    script = """
+import sys
+from linnaeus.serve.quick_start import import_quickly
+import_quickly()
+from sklearn.utils import fixes
+assert not {"scipy.stats", "pandas"} & set(sys.modules)
+assert fixes._mode([1, 2, 2]).mode == [2]
+from scipy import stats
+assert stats.norm.cdf(0) == 0.5 and stats is sys.modules["scipy.stats"]
+import_quickly()
+"""
+    subprocess.run([sys.executable, "-c", script], env=os.environ, check=True)
+
+
 def test_models_that_cannot_be_loaded_are_one_sentence(linnaeus, tmp_path) -> None:
     found = linnaeus("serve", tmp_path / "absent")
     assert found.code == 1

@@ -76,6 +76,9 @@ def desk(
     for package in ("fastapi", "uvicorn"):
         if find_spec(package) is None:
             raise ParameterError(f"linnaeus desk needs {package}; install it with pip install 'linnaeus[serve]'.")
+    from linnaeus.serve.quick_start import import_quickly
+
+    import_quickly()
     from linnaeus.serve.run import run
     from linnaeus.serve.settings import Settings
 

@@ -86,6 +86,9 @@ def serve(
         if find_spec(package) is None:
             raise ParameterError(f"linnaeus serve needs {package}; install it with pip install 'linnaeus[serve]'.")
     from linnaeus.engine import parse_bytes
+    from linnaeus.serve.quick_start import import_quickly
+
+    import_quickly()
     from linnaeus.serve.run import run
     from linnaeus.serve.settings import Settings
 

@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
-from scipy.stats import norm
-from sklearn.preprocessing import normalize
+from scipy.special import ndtr, ndtri
 
 from linnaeus.errors import ParameterError
 from linnaeus.features.documents import columns_of, field_of, texts_of
@@ -46,7 +45,7 @@ _AT_ONCE = 250  # documents that are answered together
 _KEPT = 3000  # training documents among which the nearest one is looked for
 _PERMUTATIONS = 400
 _DISCOVERIES, _LISTED = 0.1, 8  # false discovery rate, and nodes and words that are listed
-_Z = float(norm.ppf(0.95))  # of 90 % intervals
+_Z = float(ndtri(0.95))  # of 90 % intervals
 
 
 @dataclass(frozen=True)
@@ -160,6 +159,8 @@ class Drift:
         return found
 
     def _add(self, served: ServedModel, review: Review, found: _Documents, numbers: Sequence[int]) -> None:
+        from sklearn.preprocessing import normalize  # takes as long to import as the rest of the service
+
         with review.read() as transaction:
             rows = [
                 row
@@ -313,7 +314,7 @@ def _moving_nodes(taxonomy: Taxonomy, now: CSR, before: CSR) -> tuple[list[dict[
     pooled = (one + two) / (n + m)
     error = np.sqrt(pooled * (1.0 - pooled) * (1.0 / n + 1.0 / m))
     change = one / n - two / m
-    p_values = 2.0 * norm.sf(np.abs(change) / np.where(error > 0, error, np.inf))
+    p_values = 2.0 * ndtr(-np.abs(change) / np.where(error > 0, error, np.inf))
     order = np.argsort(p_values, kind="stable")
     passed = np.flatnonzero(p_values[order] <= _DISCOVERIES * np.arange(1, len(order) + 1) / len(order))
     moving = order[: passed[-1] + 1] if len(passed) else order[:0]
