@@ -30,7 +30,7 @@ _ROLES = (
     ("POST", re.compile(r"/api/v1/documents(/file)?"), "reviewer"),
     ("POST", re.compile(r"/v1/projects/[^/]+/learn"), "reviewer"),
     ("GET", re.compile(r"/api/v1/export"), "reviewer"),
-    ("POST", re.compile(r"/api/v1/automatic(/.*)?"), "reviewer"),
+    ("POST", re.compile(r"/api/v1/automatic(/.*)?|/api/v1/desk/assignments"), "reviewer"),
     ("POST", re.compile(r"/api/v1/documents/erase"), "admin"),
     ("POST", re.compile(r"/api/v1/models/[^/]+/(refit|recalibrate|promote)|/api/v1/desk/training"), "admin"),
 )

@@ -54,6 +54,29 @@ def test_verdicts_survive_a_reload_of_the_page_while_answers_are_lost(desk, open
     assert len(server.verdicts()) == 1
 
 
+def test_a_page_that_is_loaded_again_while_the_server_is_away_continues_with_its_documents(desk, open_page) -> None:
+    server = desk()
+    server.add({f"d{i}": CATS for i in range(6)})
+    page = open_page(server)
+    page.wait_for_selector("#document h2 code")
+    page.evaluate("() => navigator.serviceWorker.ready.then(() => null)")
+    page.wait_for_timeout(300)  # the next documents are fetched
+    server.stop()
+    coded = [document(page)]
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".connection.away >> text=1 verdict kept here")
+    page.reload()
+    page.wait_for_selector("#document h2 code")
+    page.wait_for_selector(".connection.away >> text=1 verdict kept here")
+    coded.append(document(page))
+    assert coded[0] != coded[1]
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".connection.away >> text=2 verdicts kept here")
+    server.start()
+    stored(page)
+    assert server.verdicts() == [(id_, "accept", "Cats") for id_ in coded]
+
+
 @pytest.mark.slow
 def test_a_refused_verdict_is_shown_and_does_not_stop_the_others(desk, open_page) -> None:
     server = desk()

@@ -62,7 +62,7 @@ def test_modules_import_only_files_of_the_desk() -> None:
 
 def test_the_page_asks_for_all_modules_at_once() -> None:
     page = FILES["index.html"].content.decode()
-    assert {*re.findall(r'modulepreload" href="([^"]+)"', page), "main.js"} == set(SCRIPTS)
+    assert {*re.findall(r'modulepreload" href="([^"]+)"', page), "main.js", "sw.js"} == set(SCRIPTS)
 
 
 def test_files_are_compressed_revalidated_and_sent_with_a_strict_policy(desk) -> None:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+import time
 import urllib.error
 from pathlib import Path
 
@@ -77,3 +82,22 @@ def test_a_desk_of_a_given_model_does_not_train(desk) -> None:
     assert server.get("desk/training")["possible"] is False
     with pytest.raises(urllib.error.HTTPError, match="422|400"):
         server.post("desk/training", {})
+
+
+def test_a_training_of_another_worker_is_running_until_its_process_ends(alone) -> None:
+    server, verdicts = alone
+    server.post("verdicts", {"verdicts": verdicts[10:]})
+    review = server.app.state.service.review
+    folder = review.folder / "training"
+    folder.mkdir(exist_ok=True)
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
+        state = {"state": "running", "worker": os.getppid(), "process": other.pid, "began": time.time(), "budget": 60.0}
+        (folder / "state.json").write_text(json.dumps(state))
+        assert server.get("desk/training")["state"] == "running"
+        with pytest.raises(urllib.error.HTTPError, match="422"):
+            server.post("desk/training", {})
+        (folder / "state.json").write_text(json.dumps({**state, "state": "trained"}))
+        assert server.get("desk/training")["state"] == "running"
+        other.communicate(b"\n")
+    (folder / "state.json").write_text(json.dumps(state))
+    assert server.get("desk/training")["state"] == "failed"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -53,7 +54,7 @@ def test_axe_finds_nothing_in_any_view(busy, open_page) -> None:
     for view in VIEWS:
         look_at(page, view)
         if view == "progress":
-            page.wait_for_selector(".promise .hint, .promise .problem")
+            page.wait_for_selector(".promise [data-coded], .promise .problem")
             page.wait_for_selector(".drift tbody")
         assert violations(page) == []
 
@@ -95,8 +96,9 @@ def test_the_slider_shows_the_figures_of_the_service_and_a_button_codes_and_take
         page.wait_for_selector(f".promise [data-coded='{expected['coded']}']")
         assert page.locator(".promise [data-left]").get_attribute("data-left") == str(expected["left"])
         assert expected["coded"] + expected["left"] == expected["remaining"] == 20
+        assert expected["coverage"] == expected["coded"] / 20
     assert expected["coded"] > 0
-    page.locator("button", has_text="Code ").click()
+    page.locator(".promise button", has_text=re.compile("^Code ")).click()
     page.wait_for_selector("text=Take back")
     assert server.get("progress")["states"]["done"] == expected["coded"]
     page.locator("button", has_text="Take back").click()
@@ -221,3 +223,26 @@ def test_a_version_is_promoted_and_the_one_before_is_brought_back(busy, open_pag
     page.locator(".versions button", has_text="Bring back").click()
     page.wait_for_selector(f".fingerprint >> text={served.fingerprint[:8]}")
     assert busy.get(f"models/{served.name}/versions")["running"] == served.fingerprint
+
+
+def test_what_would_be_coded_is_listed_and_limited_to_a_subtree(desk, open_page) -> None:
+    server = desk()
+    server.add({f"{name}{i}": text for i in range(10) for name, text in (("cat", CATS), ("dog", DOGS))})
+    page = open_page(server, "progress")
+    page.locator("#risk").focus()
+    page.keyboard.press("End")
+    page.locator("#promise-subtree").fill("Cats")
+    page.wait_for_selector("#promise-subtree-0 >> text=Cats")
+    page.keyboard.press("Enter")
+    expected = server.get("automatic?risk=0.3&subtree=Cats&preview=50")
+    assert expected["remaining"] == 10
+    assert expected["coded"] == len(expected["documents"]) > 0
+    page.wait_for_selector(f".promise [data-coded='{expected['coded']}'][data-remaining='10']")
+    page.locator("text=Show what would be coded").click()
+    page.wait_for_selector(".preview tbody tr")
+    assert page.locator(".preview tbody th").all_inner_texts() == [one["id"] for one in expected["documents"]]
+    page.locator(".promise button", has_text=re.compile("^Code ")).click()
+    page.wait_for_selector("text=Take back")
+    done = [one["id"] for one in server.get("documents?state=done")["documents"]]
+    assert sorted(done) == sorted(one["id"] for one in expected["documents"])
+    assert all(id_.startswith("cat") for id_ in done)

@@ -13,15 +13,17 @@ from starlette.responses import Response
 from linnaeus.answering.documents import node_meant
 from linnaeus.serve.browsing import shown_node
 from linnaeus.serve.desk import automatic
+from linnaeus.serve.desk.assigning import assign, assignments
 from linnaeus.serve.desk.automatic import AutomaticCoding
 from linnaeus.serve.desk.drift import Drift
 from linnaeus.serve.desk.proposals import Kind, Proposals
 from linnaeus.serve.desk.training import Training
-from linnaeus.serve.problems import PROBLEMS, as_json, json_answer
+from linnaeus.serve.problems import PROBLEMS, as_json, check_name, json_answer, user_of
 from linnaeus.serve.review_schemas import Coder, Identifier, Label
-from linnaeus.serve.reviewing import Model
+from linnaeus.serve.reviewing import Model, Subtree
 from linnaeus.serve.schemas import StrictSchema
 from linnaeus.serve.service import Service
+from linnaeus.serve.store.audit import append_line
 
 __all__ = ["router"]
 
@@ -37,6 +39,7 @@ class CodeAutomatically(StrictSchema):
     risk: float = Field(gt=0, lt=1, description="The largest share of wrong answers among those of the model.")
     key: Identifier = Field(description="Made by the client; the same key again codes nothing new.", max_length=100)
     coder: Coder = Field(description="Who asked for it.")
+    subtree: Label | None = Field(default=None, description="Only documents with suggestions at or below this node.")
 
 
 class TakeBack(StrictSchema):
@@ -44,6 +47,21 @@ class TakeBack(StrictSchema):
 
     batch: Identifier
     coder: Coder
+
+
+class AssignmentRule(StrictSchema):
+    """Documents for a coder."""
+
+    coder: Coder
+    share: float = Field(default=1.0, gt=0, le=1, description="Share of the documents.")
+    subtree: Label | None = Field(default=None, description="Only documents with suggestions at or below this node.")
+
+
+class Assign(StrictSchema):
+    """Who codes which documents; of several rules whose subtrees have a document the first subtree counts."""
+
+    rules: list[AssignmentRule] = Field(max_length=1000)
+    coder: Coder = Field(description="Who decided it.")
 
 
 class NewProposal(StrictSchema):
@@ -69,7 +87,10 @@ class DeskHandlers:
     def about(self, http: HttpRequest) -> Response:
         """What the page needs to start."""
         self.service.review.folder  # noqa: B018 - raises where there is no store
-        return json_answer(http, models=[served.card for served in self.service.models], coder="coder")
+        user = user_of(http)
+        who = {"name": user.name, "role": user.role} if user.name else None
+        models = [served.card for served in self.service.models]
+        return json_answer(http, models=models, coder=user.name or "coder", user=who)
 
     def paths(
         self,
@@ -83,10 +104,20 @@ class DeskHandlers:
         found = [[[shown_node(tax, int(u)) for u in path] for path in tax.paths(v, _PATHS)] for v in wanted]
         return json_answer(http, paths=found)
 
-    async def promised(self, http: HttpRequest, risk: RiskShare = 0.05, model: Model = None) -> Response:
+    async def promised(
+        self,
+        http: HttpRequest,
+        risk: RiskShare = 0.05,
+        subtree: Subtree = None,
+        preview: Annotated[int, Query(ge=0, le=100, description="Number of documents that are listed.")] = 0,
+        model: Model = None,
+    ) -> Response:
         """How many of the remaining documents the model would code at a risk, and what it has coded."""
         review, served = self.service.review, self.service.models.get(model)
-        found = await self.service.work(served, lambda deadline: self.coding.promise(served, review, risk, deadline))
+        under = None if subtree is None else node_meant(served.taxonomy, subtree)
+        found = await self.service.work(
+            served, lambda deadline: self.coding.promise(served, review, risk, deadline, under)
+        )
         coded = len(found.labels)
         return json_answer(
             http,
@@ -94,6 +125,9 @@ class DeskHandlers:
             remaining=found.remaining,
             coded=coded,
             left=found.remaining - coded,
+            coverage=coded / found.remaining if found.remaining else None,
+            subtree=under,
+            documents=automatic.preview_of(served, review, found, preview),
             promise=found.text,
             batches=automatic.batches(served, review),
         )
@@ -104,11 +138,13 @@ class DeskHandlers:
         """Let the model code the documents that it may code at a risk."""
         review, served = self.service.review, self.service.models.get(model)
 
+        under = None if request.subtree is None else node_meant(served.taxonomy, request.subtree)
+
         def work(deadline: float) -> int:
             known = {str(one["batch"]): one["coded"] for one in automatic.batches(served, review)}
             if request.key in known:
                 return int(str(known[request.key]))
-            promise = self.coding.promise(served, review, request.risk, deadline)
+            promise = self.coding.promise(served, review, request.risk, deadline, under)
             return automatic.code(served, review, promise, request.key, request.coder)
 
         return json_answer(http, batch=request.key, coded=await self.service.work(served, work))
@@ -141,6 +177,27 @@ class DeskHandlers:
         """Train a model from the verdicts, in the background."""
         return json_answer(http, documents=self.training.start(self.service.models.get(model), self.service.review))
 
+    def assigned(self, http: HttpRequest, model: Model = None) -> Response:
+        """What is assigned to each coder, and how far they are."""
+        review, served = self.service.review, self.service.models.get(model)
+        with review.read() as transaction:
+            return json_answer(http, queue=served.name, coders=assignments(transaction, served.name))
+
+    def assign(self, http: HttpRequest, request: Annotated[Assign, Body()], model: Model = None) -> Response:
+        """Assign the documents without a verdict to coders, in place of earlier assignments."""
+        check_name(http, request.coder)
+        review, served = self.service.review, self.service.models.get(model)
+        tax = served.taxonomy
+        rules = [
+            (one.coder, one.share, None if one.subtree is None else node_meant(tax, one.subtree))
+            for one in request.rules
+        ]
+        with review.change() as transaction:
+            numbers = assign(transaction, served.name, rules)
+            entry = {"queue": served.name, "by": request.coder, "rules": [list(rule) for rule in rules], "to": numbers}
+            append_line(transaction, "assign", entry)
+        return json_answer(http, queue=served.name, assigned=numbers)
+
     def proposed(self, http: HttpRequest) -> Response:
         """Changes to the vocabulary that coders proposed."""
         return json_answer(http, proposals=self._proposals().all())
@@ -170,6 +227,8 @@ def router(service: Service) -> APIRouter:
     api.get("/automatic")(on.promised)
     api.post("/automatic")(on.code)
     api.post("/automatic/undo")(on.take_back)
+    api.get("/desk/assignments")(on.assigned)
+    api.post("/desk/assignments")(on.assign)
     api.get("/desk/drift")(on.drifted)
     api.get("/desk/training")(on.training_status)
     api.post("/desk/training")(on.train)

@@ -8,13 +8,29 @@ export class ApiError extends Error {
   }
 }
 
+const TOKEN = "linnaeus-desk/token";
+const stores = () => [sessionStorage, localStorage];
+const token = () => stores().map((s) => s.getItem(TOKEN)).find(Boolean) || "";
+export const signedIn = () => Boolean(token());
+
+export function setToken(value, keep) {
+  forgetToken();
+  (keep ? localStorage : sessionStorage).setItem(TOKEN, value);
+}
+
+export function forgetToken() {
+  for (const store of stores()) store.removeItem(TOKEN);
+}
+
+const withToken = () => (token() ? { Authorization: `Bearer ${token()}` } : {});
+
 export async function request(path, { method = "GET", query = {}, body, timeout = 30000, signal, keepalive = false } = {}) {
   const url = new URL(`/api/v1/${path}`, location.origin);
   for (const [name, value] of Object.entries(query)) {
     for (const one of Array.isArray(value) ? value : [value]) if (one != null && one !== "") url.searchParams.append(name, one);
   }
   const stop = AbortSignal.timeout(timeout);
-  const options = { method, keepalive, signal: signal ? AbortSignal.any([signal, stop]) : stop, headers: {} };
+  const options = { method, keepalive, signal: signal ? AbortSignal.any([signal, stop]) : stop, headers: withToken() };
   if (body !== undefined) {
     options.headers["Content-Type"] = "application/json";
     options.body = JSON.stringify(body);
@@ -32,8 +48,22 @@ export async function request(path, { method = "GET", query = {}, body, timeout 
   } catch {
     if (response.ok) throw new ApiError("The answer of the server is not JSON.", response.status);
   }
+  if (response.status === 401) dispatchEvent(new CustomEvent("signed-out", { detail: answer && answer.detail }));
   if (!response.ok) throw new ApiError((answer && answer.detail) || `The server answered ${response.status}.`, response.status);
   return answer;
+}
+
+// A file of the service, which a plain link could not ask for with a token.
+export async function download(path, name) {
+  const response = await fetch(`/api/v1/${path}`, { headers: withToken() }).catch(() => null);
+  if (!response) throw new ApiError("The server cannot be reached.");
+  if (!response.ok) throw new ApiError((await response.json().catch(() => ({}))).detail || `The server answered ${response.status}.`, response.status);
+  const named = /filename="([^"]+)"/.exec(response.headers.get("Content-Disposition") || "");
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(await response.blob());
+  link.download = named ? named[1] : name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60000);
 }
 
 const get = (path, query, more) => request(path, { query, ...more });
@@ -120,9 +150,11 @@ export const desk = {
   document: (id) => get("documents/one", { id }),
   verdicts: (verdicts) => post("verdicts", { verdicts }),
   progress: () => get("progress"),
-  automatic: (risk) => get("automatic", { risk }, { timeout: 120000 }),
+  automatic: (query) => get("automatic", query, { timeout: 120000 }),
   codeAutomatically: (body) => post("automatic", body, { timeout: 600000 }),
   undoAutomatic: (body) => post("automatic/undo", body, { timeout: 600000 }),
+  assignments: () => get("desk/assignments"),
+  assign: (body) => post("desk/assignments", body),
   drift: (query) => get("desk/drift", query, { timeout: 120000 }),
   versions: (name) => get(`models/${encodeURIComponent(name)}/versions`),
   promote: (name, body) => post(`models/${encodeURIComponent(name)}/promote`, body, { timeout: 120000 }),

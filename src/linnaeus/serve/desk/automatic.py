@@ -21,6 +21,7 @@ from linnaeus.errors import ParameterError
 from linnaeus.serve.answers import check_time
 from linnaeus.serve.progress import control_decisions
 from linnaeus.serve.scoring import dataset_of
+from linnaeus.serve.store.documents import document_row, preview
 from linnaeus.serve.store.verdicts import NewVerdict
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class MachinePromise:
     """What the model would code at a risk."""
 
     risk: float
-    remaining: int
+    remaining: int  # below the subtree, where one is given
     labels: dict[str, list[str]]  # of the documents that it would code, by id
     text: str  # what is promised, for people
 
@@ -53,7 +54,9 @@ class AutomaticCoding:
     _features: tuple[object, Matrix] | None = field(default=None, repr=False)
     _controls: tuple[object, RiskControl] | None = field(default=None, repr=False)
 
-    def promise(self, served: ServedModel, review: Review, risk: float, deadline: float) -> MachinePromise:
+    def promise(
+        self, served: ServedModel, review: Review, risk: float, deadline: float, subtree: str | None = None
+    ) -> MachinePromise:
         """Which of the remaining documents the model would code.
 
         Parameters
@@ -66,6 +69,8 @@ class AutomaticCoding:
             The largest share of wrong answers among those of the model.
         deadline : float
             Value of `time.monotonic` at which the work is given up.
+        subtree : str, default=None
+            Only documents whose suggestions are at or below this node; the risk is that of all documents.
 
         Returns
         -------
@@ -79,9 +84,11 @@ class AutomaticCoding:
             )
         with review.read() as transaction:
             rows = transaction.rows(
-                "SELECT d.number, d.id, t.content, d.control, d.double FROM documents d JOIN texts t "
-                "ON t.document = d.number WHERE d.queue = ? AND d.pending = 1 ORDER BY d.number",
-                (served.name,),
+                "SELECT d.number, d.id, t.content, d.control, d.double, CASE WHEN ? = '' OR EXISTS (SELECT 1 FROM "
+                "answer_nodes a WHERE a.document = d.number AND a.node = ?) THEN 1 ELSE 0 END AS inside "
+                "FROM documents d JOIN texts t ON t.document = d.number WHERE d.queue = ? AND d.pending = 1 "
+                "ORDER BY d.number",
+                (subtree or "", subtree or "", served.name),
             )
             decided = control_decisions(transaction, served.name)
         estimator.risk_control_, text = self._control(served, review, decided)
@@ -97,8 +104,10 @@ class AutomaticCoding:
                 )
                 answers = found.Y if estimator.closed_ else served.taxonomy.frontier(found.Y)
                 coded = zip(part, served.taxonomy.labels(answers), strict=True)
-                labels.update({row["id"]: list(answer) for row, answer in coded if len(answer)})
-        return MachinePromise(risk, len(rows), labels, text)
+                labels.update({row["id"]: list(answer) for row, answer in coded if len(answer) and row["inside"]})
+        if subtree is not None:
+            text += " The share is that of all documents together; it may be larger in one subtree."
+        return MachinePromise(risk, sum(row["inside"] for row in rows), labels, text)
 
     def _control(self, served: ServedModel, review: Review, decided: list[Row]) -> tuple[RiskControl, str]:
         """What promises are derived from, in numbers and in words."""
@@ -138,6 +147,22 @@ class AutomaticCoding:
             contents = [json.loads(row["content"]) for row in waiting]
             self._features = key, served.model.matrix(dataset_of(served, contents).documents)
         return self._features[1]
+
+
+def preview_of(served: ServedModel, review: Review, promise: MachinePromise, limit: int) -> list[dict[str, object]]:
+    """The first documents that the model would code, with their labels and the beginning of their texts."""
+    ids = list(promise.labels)[:limit]
+    with review.read() as transaction:
+        rows = [document_row(transaction, served.name, id_) for id_ in ids]
+    return [
+        {
+            "id": row["id"],
+            "labels": promise.labels[row["id"]],
+            "names": [served.taxonomy.display(label) for label in promise.labels[row["id"]]],
+            "preview": preview(row),
+        }
+        for row in rows
+    ]
 
 
 def code(served: ServedModel, review: Review, promise: MachinePromise, batch: str, by: str) -> int:

@@ -1,5 +1,6 @@
 // The coding view: a document, suggestions in the tree, reasons, and a verdict.
-import { count, html, useCallback, useEffect, useLayoutEffect, useRef, useState } from "./html.js";
+import { count, duration, html, useCallback, useEffect, useLayoutEffect, useRef, useState } from "./html.js";
+import * as ahead from "./ahead.js";
 import { desk } from "./api.js";
 import * as decisions from "./decision.js";
 import { contentOf, Document } from "./document.js";
@@ -63,6 +64,7 @@ export function Coding({ model, coder, single, say, subtree, setSubtree, only, c
       setProblem("");
     } catch (error) {
       setProblem(error.message);
+      if (error.away && !only) setQueue((before) => (before.length ? before : ahead.keptDocuments(coder, model.about.fingerprint).filter((d) => !gone.current.has(d.id) && !outbox.decides(d.id))));
     } finally {
       if (filling.current === own) filling.current = null;
     }
@@ -82,6 +84,7 @@ export function Coding({ model, coder, single, say, subtree, setSubtree, only, c
   }, [coder]);
   useEffect(() => {
     if (queue.length <= AHEAD / 2 && !only) fill();
+    if ((queue.length || done.length) && !only) ahead.keepDocuments(coder, model.about.fingerprint, queue.slice(0, 2 * AHEAD));
   }, [queue.length]);
   useEffect(() => {
     if (item || !problem) return undefined;
@@ -145,7 +148,8 @@ export function Coding({ model, coder, single, say, subtree, setSubtree, only, c
     if (gone.current.has(item.id)) return;
     const rank = labels.length === 1 ? rankOf(item, labels[0]) || null : null;
     const key = send(kind, { labels: kind === "none-fits" || kind === "cannot-tell" ? null : labels, rank, note: note || null });
-    setDone((before) => [...before.slice(-199), { item, decision, key, kind, labels }]);
+    const seconds = (performance.now() - started.current) / 1000;
+    setDone((before) => [...before.slice(-199), { item, decision, key, kind, labels, seconds }]);
     setUndone(null);
     setRemaining((n) => (n == null ? n : Math.max(0, n - 1)));
     say(`${item.id}: ${kind.replace("-", " ")}${labels.length ? ` ${labels.map(nameOf).join(", ")}` : ""}`);
@@ -264,6 +268,8 @@ export function Coding({ model, coder, single, say, subtree, setSubtree, only, c
     ${done.length > 0 && html`<button onClick=${undo}>Undo the last verdict</button>`}
   </main>`;
 
+  const times = done.slice(-30).map((d) => d.seconds).sort((a, b) => a - b);
+  const each = times.length > 2 ? times[times.length >> 1] : null;
   const terms = why.step && !item.blind ? why.step.contributions : undefined;
   const button = (key, text, title, extra = "") => html`<button class=${extra} title=${title} onClick=${() => (actions[key](), work.current && work.current.focus({ preventScroll: true }))}>${text} <kbd aria-hidden="true">${key === "Delete" ? "Del" : key}</kbd></button>`;
   return html`<main class="coding" id="work" ref=${work} tabindex="-1" aria-label="Coding">
@@ -273,7 +279,7 @@ export function Coding({ model, coder, single, say, subtree, setSubtree, only, c
         ${item.blind && html`<span class="badge" title="Coded without suggestions.">blind</span>`}
         ${item.double && html`<span class="badge" title="Coded by two people.">double</span>`}
         ${flagged && html`<span class="badge warn">flagged</span>`}
-        <span class="position">${remaining != null && `${count(remaining)} left`}</span></header>
+        <span class="position">${[done.length && `${count(done.length)} done`, remaining != null && `${count(remaining)} left`, each != null && remaining && `about ${duration(each * remaining)}`].filter(Boolean).join(", ")}</span></header>
       ${item.memory && html`<p class="memory">${item.memory.similarity === 1 ? "The same text" : "A similar text"} was coded by ${item.memory.coder} (<code>${item.memory.document}</code>): ${item.memory.labels.map(nameOf).join(", ") || "no label"}</p>`}
       <${Document} item=${item} terms=${terms} />
     </section>

@@ -1,15 +1,18 @@
 // The page: who codes, which view, and what is on its way to the server.
 import { html, plural, render, useCallback, useEffect, useMemo, useState } from "./html.js";
-import { desk, Model } from "./api.js";
+import { desk, forgetToken, Model, signedIn } from "./api.js";
 import { Adjudication } from "./adjudication.js";
+import * as ahead from "./ahead.js";
 import { Coding } from "./coding.js";
 import { Documents } from "./documents.js";
 import { Sheet, typing } from "./keys.js";
+import { Login } from "./login.js";
 import * as outbox from "./outbox.js";
 import { Progress } from "./progress.js";
 import { Proposals } from "./proposals.js";
 
 const VIEWS = [["code", "Code"], ["documents", "Documents"], ["disagreements", "Disagreements"], ["progress", "Progress"], ["proposals", "Proposals"]];
+const ROLES = ["coder", "reviewer", "admin"];
 const THEMES = { auto: "as the system", light: "light", dark: "dark", contrast: "high contrast" };
 
 function remembered(name, otherwise) {
@@ -41,7 +44,10 @@ const viewOf = () => {
 
 function Desk({ about, first }) {
   const [view, setView] = useState(viewOf());
-  const [coder, setCoder] = useRemembered("coder", about.coder);
+  const [name, setCoder] = useRemembered("coder", about.coder);
+  const user = about.user; // where the service has users, their names are those of the coders
+  const coder = user ? user.name : name;
+  const may = (role) => !user || ROLES.indexOf(user.role) >= ROLES.indexOf(role);
   const [theme, setTheme] = useRemembered("theme", "auto");
   const [keys, setKeys] = useRemembered("keys", "on");
   const [sheet, setSheet] = useState(false);
@@ -82,14 +88,16 @@ function Desk({ about, first }) {
     return () => removeEventListener("keydown", press, true);
   }, [keys]);
 
-  const shared = { model, coder, say };
+  const shared = { model, coder, say, may };
   return html`<div class="desk">
     <a class="skip" href="#work" onClick=${(e) => (e.preventDefault(), document.querySelector("main").focus())}>To the work area</a>
     <header class="top">
       <span class="brand">linnaeus <b>desk</b></span>
       <nav aria-label="Views">${VIEWS.map(([id, name]) => html`<a key=${id} href="#${id}" aria-current=${view.name === id ? "page" : undefined}>${name}</a>`)}</nav>
       <${Connection} sent=${sent} />
-      <label class="who">Coder <input value=${coder} maxlength="60" onChange=${(e) => setCoder(e.target.value.trim() || about.coder)} /></label>
+      ${user
+        ? html`<span class="who">${user.name}, ${user.role} ${signedIn() && html`<button onClick=${signOut}>Sign out</button>`}</span>`
+        : html`<label class="who">Coder <input value=${coder} maxlength="60" onChange=${(e) => setCoder(e.target.value.trim() || about.coder)} /></label>`}
       <label class="theme"><span class="hidden">Colours</span> <select value=${theme} onChange=${(e) => setTheme(e.target.value)}>${Object.entries(THEMES).map(([id, name]) => html`<option value=${id}>${name}</option>`)}</select></label>
       <button onClick=${() => setSheet(true)}>Keys <kbd aria-hidden="true">?</kbd></button>
     </header>
@@ -120,15 +128,38 @@ function Refused({ refused }) {
   )}</ul></section>`;
 }
 
+function signOut() {
+  forgetToken();
+  ahead.forget();
+  location.reload();
+}
+
+// The key makes another user another page: nothing of the one before stays.
+function show(about) {
+  ahead.keepAbout(about);
+  render(html`<${Desk} key=${about.user ? about.user.name : ""} about=${about} first=${about.models} />`, root());
+  outbox.flush();
+}
+
+const signIn = (detail) => render(html`<${Login} detail=${detail} onDone=${show} />`, root());
+
+const root = () => {
+  const element = document.getElementById("desk");
+  const starting = element.querySelector(":scope > .starting");
+  if (starting) starting.remove();
+  return element;
+};
+
 async function begin() {
-  const root = document.getElementById("desk");
+  addEventListener("signed-out", (event) => signIn(signedIn() ? event.detail : ""));
+  if (navigator.serviceWorker) navigator.serviceWorker.register("sw.js").catch(() => {}); // only where the address is secure
   try {
-    const about = await desk.about();
-    root.textContent = "";
-    render(html`<${Desk} about=${about} first=${about.models} />`, root);
+    show(await desk.about());
   } catch (error) {
-    root.textContent = "";
-    render(html`<main class="failed"><h1>The desk cannot start</h1><p role="alert">${error.message}</p><button onClick=${() => location.reload()}>Try again</button></main>`, root);
+    if (error.status === 401) return;
+    const before = error.away && ahead.keptAbout();
+    if (before) return show(before);
+    render(html`<main class="failed"><h1>The desk cannot start</h1><p role="alert">${error.message}</p><button onClick=${() => location.reload()}>Try again</button></main>`, root());
   }
 }
 

@@ -16,6 +16,9 @@ let state = { waiting: 0, away: false, refused: [], unsafe: false };
 export const newKey = () =>
   crypto.randomUUID ? crypto.randomUUID() : Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
 
+// Whether a verdict that waits here decides a document.
+export const decides = (id) => entries().some(({ verdict }) => verdict.document === id && !["note", "flag", "undo", "redo"].includes(verdict.kind));
+
 export const waiting = () => state.waiting;
 
 export function subscribe(listener) {
@@ -84,7 +87,7 @@ export async function flush() {
         }
         if (!results.size) throw new Error("The server answered without results.");
       } catch (error) {
-        if (error.away || error.status === 429 || error.status >= 500 || error.status === undefined) throw error;
+        if (error.away || error.status === 401 || error.status === 429 || error.status >= 500 || error.status === undefined) throw error;
         if (batch.length > 1) one = true;
         else refuse(batch[0], error.message);
       }

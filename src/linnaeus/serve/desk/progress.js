@@ -1,12 +1,13 @@
 // Figures: how far the queue is, how good the model is on control documents, how coders agree, what the machine may code.
 import { count, duration, html, percent, plural, useEffect, useRef, useState } from "./html.js";
-import { desk } from "./api.js";
+import { desk, download } from "./api.js";
+import { Assigning } from "./assigning.js";
 import { Drift } from "./drift.js";
 import * as outbox from "./outbox.js";
 import { Search } from "./search.js";
 import { Versions } from "./versions.js";
 
-export function Progress({ model, coder, say, subtree, setSubtree, onModel }) {
+export function Progress({ model, coder, say, subtree, setSubtree, onModel, may }) {
   const [found, setFound] = useState(null);
   const [problem, setProblem] = useState("");
   const load = () => desk.progress().then((a) => (setFound(a), setProblem("")), (error) => setProblem(error.message));
@@ -22,14 +23,15 @@ export function Progress({ model, coder, say, subtree, setSubtree, onModel }) {
     <section class="tile"><h2>Queue</h2>
       <p>${subtree ? html`Only documents whose suggestions lie below <b>${subtree}</b>. <button onClick=${() => setSubtree("")}>All documents</button>` : "All documents, most useful first."}</p>
       <${Search} model=${model} id="subtree" label="Code only a subtree" placeholder="only a subtree: label or code" onChoose=${(m) => (setSubtree(m.label), say(`The queue is limited to ${m.name}.`))} /></section>
-    <${Promised} coder=${coder} say=${say} onChange=${load} />
-    <section class="tile"><h2>Export</h2>
+    <${Promised} model=${model} coder=${coder} say=${say} onChange=${load} may=${may("reviewer")} />
+    ${may("reviewer") && html`<${Assigning} coder=${coder} say=${say} />`}
+    ${may("reviewer") && html`<section class="tile"><h2>Export</h2>
       <ul class="exports">${[["jsonl", "JSON lines"], ["csv", "CSV for spreadsheets"], ["annif", "Annif TSV"], ["label-studio", "Label Studio JSON"]].map(
-        ([format, name]) => html`<li key=${format}><a class="button" href="/api/v1/export?format=${format}" download>${name}</a></li>`,
-      )}</ul></section>
+        ([format, name]) => html`<li key=${format}><button onClick=${() => download(`export?format=${format}`, `export.${format}`).catch((error) => say(error.message, true))}>${name}</button></li>`,
+      )}</ul></section>`}
     <${Drift} />
-    <${Versions} model=${model} coder=${coder} say=${say} onModel=${onModel} />
-    <${Training} say=${say} onModel=${onModel} />
+    <${Versions} model=${model} coder=${coder} say=${say} onModel=${onModel} may=${may("admin")} />
+    <${Training} say=${say} onModel=${onModel} may=${may("admin")} />
   </main>`;
 }
 
@@ -80,17 +82,22 @@ function Curve({ blocks }) {
     <polygon class="band" points=${band} /><polyline class="curve" points=${points("accuracy").map((p) => p.join(",")).join(" ")} /></svg>`;
 }
 
-function Promised({ coder, say, onChange }) {
+const LISTED = 50; // documents of the preview
+
+function Promised({ model, coder, say, onChange, may }) {
   const [risk, setRisk] = useState(0.05);
   const [found, setFound] = useState(null);
   const [problem, setProblem] = useState("");
   const [busy, setBusy] = useState(false);
   const [again, setAgain] = useState(0);
+  const [below, setBelow] = useState(null); // a node
+  const [list, setList] = useState(false);
+  const subtree = below ? below.label : null;
   useEffect(() => {
     let current = true;
-    const timer = setTimeout(() => desk.automatic(risk).then((a) => current && (setFound(a), setProblem("")), (error) => current && (setFound(null), setProblem(error.message))), 150);
+    const timer = setTimeout(() => desk.automatic({ risk, subtree, preview: list ? LISTED : 0 }).then((a) => current && (setFound(a), setProblem("")), (error) => current && (setFound(null), setProblem(error.message))), 150);
     return () => ((current = false), clearTimeout(timer));
-  }, [risk, again]);
+  }, [risk, again, subtree, list]);
   const act = async (work, message) => {
     setBusy(true);
     try {
@@ -103,22 +110,29 @@ function Promised({ coder, say, onChange }) {
       setAgain(again + 1);
     }
   };
-  const code = () => act(() => desk.codeAutomatically({ risk, coder, key: outbox.newKey() }), (a) => `${plural(a.coded, "document")} coded by the model.`);
+  const code = () => act(() => desk.codeAutomatically({ risk, coder, subtree, key: outbox.newKey() }), (a) => `${plural(a.coded, "document")} coded by the model.`);
   const undo = (batch) => act(() => desk.undoAutomatic({ batch, coder }), (a) => `${plural(a.undone, "document")} taken back.`);
   return html`<section class="tile promise"><h2>Let the machine code at a promised risk</h2>
     <div class="slider"><label for="risk">At most <b>${percent(risk, 1)}</b> wrong</label>
       <input id="risk" type="range" min="0.005" max="0.3" step="0.005" value=${risk} onInput=${(e) => setRisk(Number(e.target.value))} /></div>
+    <p class="choices">${below ? html`<span>Only below <b>${below.name}</b></span> <button onClick=${() => setBelow(null)}>All documents</button>` : "All remaining documents"}</p>
+    <${Search} model=${model} id="promise-subtree" label="Only a subtree" placeholder="only a subtree: label or code" onChoose=${setBelow} />
     ${problem && html`<p class="problem">${problem}</p>`}
-    ${found && html`<p><span class="big" data-coded=${found.coded}>${count(found.coded)}</span> of ${count(found.remaining)} remaining documents would be coded by the model, <span data-left=${found.left}>${count(found.left)}</span> are left for people.</p>
+    ${found && html`<p><span class="big" data-coded=${found.coded} data-remaining=${found.remaining}>${count(found.coded)}</span> of ${count(found.remaining)} remaining documents would be coded by the model, <span data-left=${found.left}>${count(found.left)}</span> are left for people${found.coverage == null ? "" : ` (${percent(found.coverage)} coded)`}.</p>
+      <${Bar} share=${found.coverage || 0} label="Share of the remaining documents that the model would code" />
       <p class="hint">${found.promise}</p>
-      <button disabled=${busy || !found.coded} onClick=${code}>${busy ? "Working…" : `Code ${plural(found.coded, "document")}`}</button>
+      ${found.coded > 0 && html`<p><button aria-expanded=${list} onClick=${() => setList(!list)}>${list ? "Hide the list" : "Show what would be coded"}</button></p>`}
+      ${list && found.documents.length > 0 && html`<div class="scroll preview" tabindex="0" role="region" aria-label="Documents that would be coded"><table><thead><tr><th>document</th><th>labels</th><th>text</th></tr></thead>
+        <tbody>${found.documents.map((d) => html`<tr key=${d.id}><th scope="row"><a href="#code=${encodeURIComponent(d.id)}"><code>${d.id}</code></a></th><td>${d.names.join(", ")}</td><td>${d.preview}</td></tr>`)}</tbody></table>
+        ${found.coded > found.documents.length && html`<p class="hint">and ${count(found.coded - found.documents.length)} more</p>`}</div>`}
+      <button disabled=${busy || !may || !found.coded} onClick=${code}>${busy ? "Working…" : `Code ${plural(found.coded, "document")}`}</button>
       ${found.batches.length > 0 && html`<table><thead><tr><th>coded by the model</th><th class="number">risk</th><th></th></tr></thead><tbody>${found.batches.map(
-        (b) => html`<tr key=${b.batch}><td>${plural(b.coded, "document")} for ${b.coder}</td><td class="number">${percent(b.risk, 1)}</td><td>${b.undone ? "taken back" : html`<button disabled=${busy} onClick=${() => undo(b.batch)}>Take back</button>`}</td></tr>`,
+        (b) => html`<tr key=${b.batch}><td>${plural(b.coded, "document")} for ${b.coder}</td><td class="number">${percent(b.risk, 1)}</td><td>${b.undone ? "taken back" : html`<button disabled=${busy || !may} onClick=${() => undo(b.batch)}>Take back</button>`}</td></tr>`,
       )}</tbody></table>`}`}
   </section>`;
 }
 
-function Training({ say, onModel }) {
+function Training({ say, onModel, may }) {
   const [found, setFound] = useState(null);
   const [again, setAgain] = useState(0);
   const running = found && found.state === "running";
@@ -140,7 +154,7 @@ function Training({ say, onModel }) {
     <p>${found.about}</p>
     ${running && html`<p role="status">${found.step}, ${duration(found.seconds)}</p><progress aria-label="Training" max="1" value=${found.share ?? undefined}></progress>`}
     ${found.detail && html`<p class=${found.state === "failed" ? "problem" : ""}>${found.detail}</p>`}
-    <button disabled=${running || found.documents < found.needed} onClick=${start}>Train with ${plural(found.documents, "coded document")}</button>
+    <button disabled=${running || !may || found.documents < found.needed} onClick=${start}>Train with ${plural(found.documents, "coded document")}</button>
     ${found.documents < found.needed && html`<p class="hint">${plural(found.needed - found.documents, "more verdict")} with labels needed.</p>`}
     ${found.curve.length > 1 && html`<table><caption class="hidden">Learning curve</caption><thead><tr><th class="number">documents</th><th class="number">F1 on held-out documents</th></tr></thead>
       <tbody>${found.curve.map((c) => html`<tr key=${c.documents}><td class="number">${count(c.documents)}</td><td class="number">${percent(c.score, 1)}</td></tr>`)}</tbody></table>`}

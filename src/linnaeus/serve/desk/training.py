@@ -1,9 +1,10 @@
 """A model from verdicts: a desk that began with a taxonomy alone trains one in a process of its own.
 
 Files in the folder ``training`` of the store: ``documents.jsonl`` (what is learned from), ``state.json`` (how far the
-process is), ``model`` (what it has made) and ``curve.jsonl`` (the held-out value of each training). The model becomes a
-version and is promoted, as one that was trained again; the model before it is kept as a version. Control documents are
-not learned from, so that they measure the new model as well.
+process is, its number, and that of the worker that started it), ``model`` (what it has made) and ``curve.jsonl`` (the
+held-out value of each training). Each worker of a service tells from these files whether a training is running. The
+model becomes a version and is promoted, as one that was trained again; the model before it is kept as a version.
+Control documents are not learned from, so that they measure the new model as well.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ __all__ = ["NEEDED", "Training", "train"]
 
 NEEDED = 20  # documents with labels
 BUDGET = 60.0  # seconds of the search
+_BEGINNING = 30.0  # seconds within which the process writes its number
 
 
 class Training:
@@ -44,7 +46,7 @@ class Training:
         folder = review.folder / "training"
         possible = served.folder.parent == review.folder.resolve()
         state = _read(folder / "state.json")
-        running = self._is_running()
+        running = self._is_running() or _runs_elsewhere(state)
         if not running and state.get("state") in ("running", "trained"):
             state = {"state": "failed", "detail": "The training ended early; start it again."}
         n_documents = len(_decided(served, review)) if possible else 0
@@ -68,7 +70,7 @@ class Training:
         if served.folder.parent != review.folder.resolve():
             raise ParameterError("Only a desk that began without a model trains one; use `linnaeus train`.")
         with self._starting:
-            if self._is_running():
+            if self._is_running() or _runs_elsewhere(_read(review.folder / "training" / "state.json")):
                 raise ParameterError("A training is running already; wait until it has finished.")
             rows = _decided(served, review)
             if len(rows) < NEEDED:
@@ -76,7 +78,8 @@ class Training:
             folder = review.folder / "training"
             folder.mkdir(exist_ok=True)
             replace_file(folder / "documents.jsonl", "".join(json.dumps(row) + "\n" for row in rows).encode())
-            _write(folder, state="running", began=time.time(), budget=budget, step="reading documents")
+            state = {"state": "running", "began": time.time(), "budget": budget, "worker": os.getpid()}
+            _write(folder, **state, step="reading documents")
             command = [sys.executable, "-m", "linnaeus.serve.desk.training", str(folder), str(served.folder)]
             with (folder / "log.txt").open("wb") as log:
                 self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -129,7 +132,8 @@ def train(folder: Path, model: Path) -> None:
     from linnaeus import AutoClassifier, store
     from linnaeus.features.text import TextFeatures
 
-    state = _read(folder / "state.json")
+    state = {**_read(folder / "state.json"), "process": os.getpid()}
+    _write(folder, **state)
     rows = _lines(folder / "documents.jsonl")
     contents = [row["content"] for row in rows]
     names = list(dict.fromkeys(name for content in contents for name in content.get("fields", {"text": ""})))
@@ -151,7 +155,29 @@ def train(folder: Path, model: Path) -> None:
         curve.write(json.dumps({"documents": len(rows), "score": value, "time": time.time()}) + "\n")
     measured = "" if value is None else f"; hierarchical F1 of held-out documents {value:.3f}"
     detail = f"Trained on {len(rows):,} documents{measured}."
-    _write(folder, state="trained", detail=detail, documents=len(rows))
+    _write(folder, **{**state, "state": "trained", "detail": detail, "documents": len(rows)})
+
+
+def _runs_elsewhere(state: dict[str, object]) -> bool:
+    """Whether a training runs that another worker of the service started, or its model is being promoted there."""
+    worker = state.get("worker")
+    if worker is None or worker == os.getpid():
+        return False
+    if state.get("state") == "running":
+        begins = time.time() - float(str(state.get("began", 0.0))) < _BEGINNING
+        return _alive(state.get("process", worker if begins else None))
+    return state.get("state") == "trained" and _alive(worker)
+
+
+def _alive(process: object) -> bool:
+    """Whether a process of this machine runs."""
+    try:
+        os.kill(int(str(process)), 0)
+    except PermissionError:
+        return True
+    except (ProcessLookupError, ValueError):
+        return False
+    return True
 
 
 def _decided(served: ServedModel, review: Review) -> list[dict[str, object]]:

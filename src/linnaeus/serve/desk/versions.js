@@ -5,7 +5,7 @@ import { desk } from "./api.js";
 const KINDS = { refit: "trained again", recalibrate: "calibrated again", desk: "trained at the desk", replaced: "ran before", "before online learning": "before online learning" };
 const BUSY = ["waiting", "running"];
 
-export function Versions({ model, coder, say, onModel }) {
+export function Versions({ model, coder, say, onModel, may }) {
   const [found, setFound] = useState(null);
   const [jobs, setJobs] = useState([]);
   const [problem, setProblem] = useState("");
@@ -37,13 +37,13 @@ export function Versions({ model, coder, say, onModel }) {
   const last = jobs[0];
   return html`<section class="tile versions"><h2>Versions of the model</h2>
     ${problem && html`<p class="problem">${problem}</p>`}
-    <p class="choices"><button disabled=${busy || Boolean(working)} onClick=${() => act(() => desk.refit(model.name), "The model is trained again in the background.")}>Train again with the verdicts</button>
-      <button disabled=${busy || Boolean(working)} onClick=${() => act(() => desk.recalibrate(model.name), "The model is calibrated again in the background.")}>Calibrate again</button></p>
+    ${may && html`<p class="choices"><button disabled=${busy || Boolean(working)} onClick=${() => act(() => desk.refit(model.name), "The model is trained again in the background.")}>Train again with the verdicts</button>
+      <button disabled=${busy || Boolean(working)} onClick=${() => act(() => desk.recalibrate(model.name), "The model is calibrated again in the background.")}>Calibrate again</button></p>`}
     ${working && html`<p role="status">${KINDS[working.kind]}: ${working.state}</p>`}
     ${last && last.state === "failed" && html`<p class="problem">${last.detail}</p>`}
     <p class="hint">A new version answers nothing until somebody promotes it. Every version that ran is kept and can be brought back.</p>
     ${found && !found.versions.length && html`<p>Only the model that runs, <code>${found.running.slice(0, 8)}</code>.</p>`}
-    ${found && found.versions.length > 0 && html`<ul class="versions">${found.versions.map((v) => html`<${Version} key=${v.id} version=${v} runs=${v.fingerprint === found.running} busy=${busy} onPromote=${() => promote(v)} />`)}</ul>`}
+    ${found && found.versions.length > 0 && html`<ul class="versions">${found.versions.map((v) => html`<${Version} key=${v.id} version=${v} runs=${v.fingerprint === found.running} busy=${busy || !may} onPromote=${() => promote(v)} />`)}</ul>`}
   </section>`;
 }
 

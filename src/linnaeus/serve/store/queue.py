@@ -13,10 +13,17 @@ from linnaeus.serve.store.database import Row, Transaction
 
 __all__ = ["next_documents", "release", "remaining"]
 
-# Conditions on a document d for a coder: not decided by the coder, and not enough other coders have or had it.
-_FREE = (
-    "d.queue = ? AND d.pending = 1 AND (d.assigned IS NULL OR d.assigned = ?) "
-    "AND NOT EXISTS (SELECT 1 FROM decisions x WHERE x.document = d.number AND x.coder = ?) "
+# Conditions on a document d for a coder: not decided by the coder, and assigned to nobody else; a double-coded document
+# that is assigned is also for one other coder.
+_OPEN = (
+    "d.queue = ? AND d.pending = 1 AND (d.assigned IS NULL OR d.assigned = ? OR (d.double = 1 AND NOT EXISTS "
+    "(SELECT 1 FROM decisions o WHERE o.document = d.number AND o.coder <> d.assigned))) "
+    "AND NOT EXISTS (SELECT 1 FROM decisions x WHERE x.document = d.number AND x.coder = ?)"
+)
+# And not enough other coders have or had it.
+_FREE = _OPEN + (
+    " AND (d.assigned IS NULL OR d.assigned = ? OR NOT EXISTS (SELECT 1 FROM leases o WHERE o.document = d.number "
+    "AND o.coder <> d.assigned AND o.coder <> ? AND o.until > ?)) "
     "AND 1 + d.double > (SELECT COUNT(*) FROM decisions x WHERE x.document = d.number) "
     "+ (SELECT COUNT(*) FROM leases l WHERE l.document = d.number AND l.coder <> ? AND l.until > ?)"
 )
@@ -37,7 +44,7 @@ def next_documents(
     """Documents for a coder, those that the coder has already first; all are leased until ``minutes`` from now."""
     now = time.time()
     free = _FREE if subtree is None else _FREE + _UNDER
-    values: list[str | float] = [queue, coder, coder, coder, now, *([] if subtree is None else [subtree])]
+    values: list[str | float] = [queue, *([coder] * 4), now, coder, now, *([] if subtree is None else [subtree])]
     held = transaction.rows(
         f"SELECT d.*, l.until FROM documents d JOIN leases l ON l.document = d.number "
         f"WHERE l.coder = ? AND l.until > ? AND {free} ORDER BY l.place, d.number LIMIT ?",
@@ -105,9 +112,6 @@ def release(transaction: Transaction, queue: str, coder: str, ids: list[str] | N
 
 def remaining(transaction: Transaction, queue: str, coder: str, subtree: str | None = None) -> int:
     """The number of documents that a coder has not decided yet, also those that other coders have at the moment."""
-    where = (
-        "d.queue = ? AND d.pending = 1 AND (d.assigned IS NULL OR d.assigned = ?) "
-        "AND NOT EXISTS (SELECT 1 FROM decisions x WHERE x.document = d.number AND x.coder = ?)"
-    ) + ("" if subtree is None else _UNDER)
+    where = _OPEN + ("" if subtree is None else _UNDER)
     values = [queue, coder, coder] + ([] if subtree is None else [subtree])
     return int(transaction.rows(f"SELECT COUNT(*) AS n FROM documents d WHERE {where}", values)[0]["n"])
