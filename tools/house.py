@@ -2,6 +2,9 @@
 
     PYTHONPATH=src python tools/house.py [--files]
 
+Files and lines are counted three times: all of them, those of rooms that existed when the rooms were planned again, and
+those of capabilities added since. Lines of code are those without docstrings, comments and blank lines.
+
 A walk is the number of source files of linnaeus in which some function runs while a call is made (by a profiler), and
 of compiled kernels that it loads. Files that only define what others import do not count. ``--files`` lists them.
 
@@ -31,6 +34,21 @@ from types import FrameType
 
 ROOT = Path(__file__).resolve().parent.parent / "src" / "linnaeus"
 
+# Rooms, and files in older rooms, that hold capabilities which were added after the rooms were planned again. Files
+# and lines are counted for them and for the others separately: the house was to become smaller, not to stand still.
+ADDED = (
+    *("answering/", "auto/", "lexical/", "migration/", "pages/", "plots/", "revisions/", "serve/"),
+    *("deprecation.py", "display.py", "export.py", "mixture.py", "mlflow.py", "workbooks.py", "yaml_text.py"),
+    *("cli/annif.py", "cli/audit.py", "cli/card.py", "cli/check.py", "cli/desk.py", "cli/diff.py", "cli/migrate.py"),
+    *("cli/mixing.py", "cli/serve.py", "cli/users.py", "data/annif.py", "data/system_corpora.py"),
+    *("features/analysis.py", "features/block_weight.py", "features/embedding.py", "features/hashed.py"),
+    *("features/kernel_map.py", "features/stop_words.py", "features/text_encoder.py", "features/vectorise.py"),
+    *("features/word_vectors.py", "metrics/agreement.py", "models/label_priors.py", "models/mixed_scores.py"),
+    *("models/recursive/coupled.py", "models/recursive/unseen.py", "models/solvers/mixing.py"),
+    *("taxonomy/findings.py", "taxonomy/repair.py", "taxonomy/search.py", "taxonomy/texts.py"),
+    "taxonomy/vocabulary_checks.py",
+)
+
 
 def sources() -> list[Path]:
     """Python files of the package."""
@@ -43,6 +61,11 @@ def rooms() -> list[tuple[str, int, int]]:
     for path in sources():
         found[path.parent.relative_to(ROOT).as_posix()].append(len(path.read_text().splitlines()))
     return [(room, len(lines), sum(lines)) for room, lines in sorted(found.items())]
+
+
+def was_added(path: Path) -> bool:
+    """Whether a file holds a capability that was added later."""
+    return path.relative_to(ROOT).as_posix().startswith(ADDED)
 
 
 def code_lines(text: str) -> int:
@@ -204,9 +227,13 @@ def main() -> None:
         return
     table = rooms()
     print("| what | now |\n|---|---|")
-    print(f"| Python files; lines | {sum(row[1] for row in table)}; {sum(row[2] for row in table):,} |")
-    n_code = sum(code_lines(path.read_text()) for path in sources())
-    print(f"| lines of code, without docstrings, comments and blank lines | {n_code:,} |")
+    parts = {"": sources()}
+    parts[", of what there was"] = [path for path in parts[""] if not was_added(path)]
+    parts[", of capabilities added since"] = [path for path in parts[""] if was_added(path)]
+    for part, paths in parts.items():
+        texts = [path.read_text() for path in paths]
+        n_lines, n_code = sum(len(text.splitlines()) for text in texts), sum(map(code_lines, texts))
+        print(f"| Python files; lines; lines of code{part} | {len(paths)}; {n_lines:,}; {n_code:,} |")
     again = repeated()
     print(f"| pairs of functions that share four statements in a row | {len(again)} |")
     print(f"| `Any` in annotations | {any_annotations():,} |")

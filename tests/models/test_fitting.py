@@ -105,7 +105,7 @@ def test_document_weights_are_a_copy():
     assert given.tolist() == [1.0, 2.0]
 
 
-@pytest.mark.parametrize("model", ["MulticlassSVM", "SoftmaxRegression"])
+@pytest.mark.parametrize("model", ["MulticlassSVM", "SoftmaxRegression", "HierarchicalSVM", "OrthogonalTransfer"])
 def test_an_engine_that_has_no_effect_is_deprecated_at_the_line_of_the_user(model):
     kind = registry.resolve(model)
     with pytest.warns(FutureWarning, match="engine has no effect in .*one problem.*will be removed") as caught:

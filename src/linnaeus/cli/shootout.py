@@ -73,14 +73,9 @@ def shootout(
     from linnaeus.engine import n_workers, parse_seconds
     from linnaeus.registry import find_model
 
-    if demo and data:
-        raise typer.BadParameter("Give --data or --demo, not both.")
     if not demo and not data and (taxonomy.path or test):
         raise typer.BadParameter("--data is missing; without it the built-in corpus is used, which has a taxonomy.")
-    if sum(given is not None for given in (test, folds, test_size)) > 1:
-        raise typer.BadParameter("Give one of --test, --folds and --test-size.")
-    if measure not in _MEASURES:
-        raise ParameterError(f"--measure {measure}: expected {', '.join(_MEASURES)}{nearest(measure, _MEASURES)}")
+    _check_usage(demo=demo and bool(data), splits=(test, folds, test_size), measure=measure)
     chosen = [find_model(name.strip()) for name in models.split(",") if name.strip()] if models else None
     seconds = parse_seconds(budget or ("10m" if data else "2m"), "--budget")
     workers, terms = n_workers(jobs), words.parameters()
@@ -123,6 +118,16 @@ def shootout(
         raise DataError(f"{result.sentence} {kept[0]} in {output} stays as it was.")
     written = write_report(result, Path(output))
     print_json({**result.to_json(), "columns": dict(documents.columns)}) if as_json else _show(result, written)
+
+
+def _check_usage(*, demo: bool, splits: tuple[object, ...], measure: str) -> None:
+    """Refuse options that contradict each other; ``demo``: the built-in corpus is wanted besides documents."""
+    if demo:
+        raise typer.BadParameter("Give --data or --demo, not both.")
+    if sum(given is not None for given in splits) > 1:
+        raise typer.BadParameter("Give one of --test, --folds and --test-size.")
+    if measure not in _MEASURES:
+        raise ParameterError(f"--measure {measure}: expected {', '.join(_MEASURES)}{nearest(measure, _MEASURES)}")
 
 
 _NOT_OF_TRAIN = {

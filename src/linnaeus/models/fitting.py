@@ -26,6 +26,7 @@ from linnaeus.engine import (
     ThreadEngine,
     available_memory,
     format_bytes,
+    get_engine,
     parse_bytes,
     plan_memory,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "Stream",
     "begin_stream",
     "check_class_weight",
+    "check_one_piece",
     "check_seed",
     "check_solver",
     "check_training",
@@ -284,6 +286,21 @@ def warn_no_effect(model: object, name: str, reason: str) -> None:
             "will be removed in the next release.",
             FutureWarning,
         )
+
+
+def check_one_piece(model: object, max_time: float | str | None, n_jobs: int | None) -> None:
+    """Validate parameters of a model that solves one problem in one thread, and warn if it is given an engine.
+
+    Parameters
+    ----------
+    model : object
+        The model, with ``engine`` as an attribute.
+    max_time, n_jobs : float or str, and int
+        Its parameters of these names.
+    """
+    Clock(max_time)
+    get_engine(None, n_jobs)
+    warn_no_effect(model, "engine", "all labels are one problem, which one thread solves")
 
 
 def warn_not_converged(problem: str, *, advice: str = "increase max_iter or tol") -> None:

@@ -20,11 +20,12 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from linnaeus.data.check import Problem
-from linnaeus.engine import Clock, available_memory, format_bytes, get_engine, single_blas_thread
-from linnaeus.errors import DataError, ParameterError, check_choice, check_number, warn_user
+from linnaeus.engine import Clock, available_memory, format_bytes, single_blas_thread
+from linnaeus.errors import DataError, ParameterError, check_choice, check_number
 from linnaeus.losses.cost import check_pair_cost, pair_cost
 from linnaeus.models.fitting import (
     Seed,
+    check_one_piece,
     check_training,
     document_weights,
     gap_progress,
@@ -273,10 +274,7 @@ class HierarchicalSVM(SetSizes, LinearOrKernel):
             raise ParameterError(f"algorithm={self.algorithm!r} has one slack per example; got slack={self.slack!r}.")
         if self.slack != "example" and self.epsilon is not None:
             raise ParameterError(f"epsilon is a rule for slack='example'; got slack={self.slack!r}, which takes tol.")
-        Clock(self.max_time)
-        get_engine(None, self.n_jobs)
-        if self.engine is not None:
-            warn_user("engine has no effect in HierarchicalSVM and will be removed.", FutureWarning)
+        check_one_piece(self, self.max_time, self.n_jobs)
 
     # -- learning ------------------------------------------------------------------------------------------------------
 

@@ -31,10 +31,11 @@ from sklearn.utils import check_random_state
 
 from linnaeus.data.check import Problem
 from linnaeus.decoding import Decoder
-from linnaeus.engine import Clock, get_engine, single_blas_thread
-from linnaeus.errors import DataError, check_number, warn_user
+from linnaeus.engine import Clock, single_blas_thread
+from linnaeus.errors import DataError, check_number
 from linnaeus.models.fitting import (
     Seed,
+    check_one_piece,
     check_training,
     document_weights,
     gap_above,
@@ -138,10 +139,7 @@ class OrthogonalTransfer(TopDownSVM):
         super()._check_parameters()
         check_training(self)
         check_number("transfer", self.transfer, least=0)
-        Clock(self.max_time)
-        get_engine(None, self.n_jobs)
-        if self.engine is not None:
-            warn_user("engine has no effect in OrthogonalTransfer and will be removed.", FutureWarning)
+        check_one_piece(self, self.max_time, self.n_jobs)
 
     def _fit(self, problem: Problem) -> None:
         sizes = np.diff(problem.frontier.indptr)
