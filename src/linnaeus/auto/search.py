@@ -334,7 +334,7 @@ class Search:
         self._say_how_it_ended(whole)
 
     def _time_for_both(self, best: list[Outcome], n_docs: int) -> bool:
-        """Whether the best can learn from this number of documents and then from all: otherwise they go on to all."""
+        """Whether the best can learn from this number of documents and then from all; otherwise from all at once."""
         whole = self.evaluator.n_learn
         rounds = sum(self._forecast(one.candidate, n) for one in best for n in (n_docs, whole))
         last = self._last * max((self._forecast(one.candidate, whole) for one in best), default=0.0)
