@@ -33,3 +33,10 @@ def test_equal_statements_with_other_names_are_repeated(house: ModuleType, tmp_p
     monkeypatch.setattr(house, "ROOT", tmp_path)
     assert house.repeated() == ["one.py:1 f ~ two.py:1 g"]
     assert house.repeated(5) == []
+
+
+def test_what_was_added_is_there(house: ModuleType) -> None:
+    paths = [path.relative_to(house.ROOT).as_posix() for path in house.sources()]
+    assert [name for name in house.ADDED if not any(path.startswith(name) for path in paths)] == []
+    assert house.was_added(house.ROOT / "serve" / "app.py")
+    assert not house.was_added(house.ROOT / "models" / "base.py")
