@@ -4,8 +4,9 @@ The file holds terms, weights and names, packed and encoded as text, and some fo
 
     s_v = b_v + sum_j x_j w_jv,    x = tf(text) * idf / |tf(text) * idf|.
 
-It has scores, rankings and the nodes above 0, with the same values as the model up to rounding; decoders that were
-learned, rules, calibration and explanations stay behind.
+It has scores, rankings and the nodes above 0; decoders that were learned, rules, calibration and explanations stay
+behind. Weights are stored as they are, in single precision. The file sums in double precision, the model in single
+precision, with an order of additions that depends on the processor: scores agree up to this rounding of the model.
 """
 
 from __future__ import annotations

@@ -38,6 +38,16 @@ def test_scores_are_those_of_the_model(features, tmp_path) -> None:
     assert [name for name, _, _ in made["top"](TEXTS[0], 2)] == list(pipe.top(TEXTS[:1], k=2)[0][0])
 
 
+def test_scores_are_the_weights_of_the_model_summed_in_double_precision(tmp_path) -> None:
+    pipe = Pipeline(RRSVM(taxonomy=TAX, random_state=0), TextFeatures(sublinear_tf=True)).fit(TEXTS, LABELS)
+    write_predictor(pipe, tmp_path / "predictor.py")
+    made = runpy.run_path(str(tmp_path / "predictor.py"))
+    X, W = (matrix.astype(np.float64) for matrix in (pipe.matrix(TEXTS), pipe.estimator.coef_))
+    exact = X @ W.T + pipe.estimator.intercept_
+    scores = np.array([made["scores"](text) for text in TEXTS])
+    assert abs(scores - exact).max() < 2e-7 * abs(exact).max(), "one rounding of each feature"
+
+
 def test_one_label_stays_one_label(tmp_path) -> None:
     pipe = Pipeline(OneVsRestSVM(random_state=0), TextFeatures()).fit(TEXTS[:3], ["c", "d", "t"])
     write_predictor(pipe, tmp_path / "predictor.py")

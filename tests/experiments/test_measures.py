@@ -81,3 +81,8 @@ def test_without_probabilities_there_is_no_area(experiment) -> None:
 
 def test_f1_of_nothing_is_0() -> None:
     assert pooled_f1(np.zeros(3)) == 0
+
+
+def test_the_siblings_that_are_most_confused_are_a_table(found) -> None:
+    assert (found.siblings.parent, found.siblings.names) == ("A", ["AA", "AB"])
+    assert found.siblings.table == [[1, 1], [1, 0]]

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 
 import numpy as np
 
@@ -30,8 +31,10 @@ from linnaeus.experiments.records import (
     MeasureInfo,
     NodeFigures,
     ReliabilityBin,
+    SiblingFigures,
     SizeFigures,
 )
+from linnaeus.metrics.confusion import confused_siblings, most_confused_parent
 from linnaeus.metrics.sets import by_document, by_node
 from linnaeus.models.classifier import Classifier
 from linnaeus.taxonomy import Taxonomy
@@ -139,7 +142,7 @@ SIZES: tuple[tuple[int, int | None], ...] = ((1, 5), (6, 20), (21, 100), (101, N
 MAIN = {"hierarchical_f1": "hierarchical F1", "micro_f1": "micro-F1", "au_prc": "AU(PRC)"}
 _RESAMPLES = 1_000
 _BINS = 10
-_MOST_CONFUSED = 50
+_MOST_CONFUSED, _MOST_SIBLINGS = 50, 12
 _LOWER = ("loss", "difference", "empty")  # in the names of measures for which lower is better
 _FLAT = ("micro_", "macro_", "example_", "jaccard", "subset_", "predicted_per", "empty_")
 _HIERARCHICAL = ("hierarchical_", "symmetric_", "hamming_", "h_loss")
@@ -185,6 +188,7 @@ def measure(experiment: Experiment, answers: ModelAnswers) -> Figures:
         by_size=_by_size(experiment, *closed),
         by_node=_by_node(experiment, *closed),
         confusion=_confusion(experiment, *closed),
+        siblings=_siblings(experiment, *closed),
         reliability=reliability,
     )
 
@@ -255,23 +259,25 @@ def _by_node(experiment: Experiment, Y: CSR, H: CSR) -> list[NodeFigures]:
 
 def _confusion(experiment: Experiment, Y: CSR, H: CSR) -> list[Confusion]:
     """How often a sibling was answered instead of a node, most frequent first."""
-    missed, wrong = Y > Y.multiply(H), H > Y.multiply(H)
-    pairs = (missed.astype(np.int32).T @ wrong.astype(np.int32)).tocoo()
     place = np.full(experiment.taxonomy.n_nodes, -1)
     place[experiment.shown] = np.arange(len(experiment.shown))
-    order = np.lexsort((pairs.col, pairs.row, -pairs.data))
-    rows: list[Confusion] = []
-    above: dict[int, set[int]] = {}
-    for gold, answered, n in zip(
-        pairs.row[order].tolist(), pairs.col[order].tolist(), pairs.data[order].tolist(), strict=True
-    ):
-        for v in (gold, answered):
-            above.setdefault(v, set(experiment.taxonomy.parents(v).tolist()) or {-1})
-        if above[gold] & above[answered] and place[gold] >= 0 and place[answered] >= 0:
-            rows.append(Confusion(int(place[gold]), int(place[answered]), int(n)))
-        if len(rows) == _MOST_CONFUSED:
-            break
-    return rows
+    found = (
+        Confusion(int(place[gold]), int(place[answered]), n)
+        for gold, answered, n in confused_siblings(Y, H, experiment.taxonomy)
+        if place[gold] >= 0 and place[answered] >= 0
+    )
+    return list(islice(found, _MOST_CONFUSED))
+
+
+def _siblings(experiment: Experiment, Y: CSR, H: CSR) -> SiblingFigures | None:
+    """The table of the siblings that are most often taken for each other."""
+    tax = experiment.taxonomy
+    parent = most_confused_parent(Y, H, tax)
+    if parent is None and len(tax.tops) < 2:
+        return None
+    found = metrics.sibling_confusion(Y, H, tax, parent, max_children=_MOST_SIBLINGS)
+    counts = (values.tolist() for values in (found.table, found.unanswered, found.documents))
+    return SiblingFigures(found.names, found.parent, *counts)
 
 
 def _reliability(experiment: Experiment, P: FloatArray) -> list[ReliabilityBin]:

@@ -30,6 +30,7 @@ __all__ = [
     "ReliabilityBin",
     "Result",
     "Run",
+    "SiblingFigures",
     "SizeComparison",
     "SizeFigures",
     "ranked_by",
@@ -88,6 +89,17 @@ class Confusion:
 
 
 @dataclass(slots=True)
+class SiblingFigures:
+    """The children of ``parent`` by how often they were answered for each other; see `metrics.SiblingConfusion`."""
+
+    names: list[str]
+    parent: str
+    table: list[list[int]]
+    unanswered: list[int]
+    documents: list[int]
+
+
+@dataclass(slots=True)
 class ReliabilityBin:
     """Answers with a probability from ``low`` to ``high``: mean probability and share of correct ones."""
 
@@ -129,6 +141,7 @@ class Figures:
     by_size: list[SizeFigures] = field(default_factory=list)
     by_node: list[NodeFigures] = field(default_factory=list)
     confusion: list[Confusion] = field(default_factory=list)
+    siblings: SiblingFigures | None = None
     reliability: list[ReliabilityBin] | None = None
 
 
@@ -177,7 +190,10 @@ class Run(Figures):
         """The run that `to_json` wrote."""
         rows = {"by_level": LevelFigures, "by_size": SizeFigures, "by_node": NodeFigures, "confusion": Confusion}
         more = {"reliability": ReliabilityBin, "curve": CurvePoint, "tried": Attempt}
-        return _from_json(cls, value, {**rows, **more})
+        run = _from_json(cls, value, {**rows, **more})
+        if run.siblings is not None:
+            run.siblings = _from_json(SiblingFigures, cast("dict[str, object]", value["siblings"]))
+        return run
 
 
 # -- runs compared -----------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from linnaeus.metrics.calibration import (
     reliability,
     selective_risk,
 )
+from linnaeus.metrics.confusion import SiblingConfusion, sibling_confusion
 from linnaeus.metrics.flat import (
     example_f1,
     example_precision,
@@ -80,6 +81,7 @@ __all__ = [
     "NodeAgreement",
     "Report",
     "Score",
+    "SiblingConfusion",
     "as_sets",
     "au_prc",
     "average_precision",
@@ -138,6 +140,7 @@ __all__ = [
     "recall_at_k",
     "reliability",
     "selective_risk",
+    "sibling_confusion",
     "sign_test",
     "subset_accuracy",
     "symmetric_difference",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linnaeus.errors import DataError
-from linnaeus.metrics import reliability
+from linnaeus.metrics import reliability, sibling_confusion
 from linnaeus.plots.axes import BLUE, GREY, ORANGE, axes_or_new, shortened
 from linnaeus.taxonomy import Taxonomy
 
@@ -19,8 +18,8 @@ __all__ = ["plot_confusion", "plot_coverage_risk", "plot_reliability"]
 
 
 def plot_confusion(
-    gold: Iterable[object],
-    predicted: Iterable[object],
+    gold: object,
+    predicted: object,
     taxonomy: Taxonomy,
     node: str | None = None,
     *,
@@ -58,26 +57,16 @@ def plot_confusion(
     >>> [text.get_text() for text in axes.texts]
     ['1', '1', '1']
     """
-    children = taxonomy.tops if node is None else taxonomy.children(node)
-    if len(children) < 2:
-        raise DataError(f"Node {node!r} has {len(children)} children; confusion between siblings needs two.")
-    Y, H = (taxonomy.close(taxonomy.indicator(labels))[:, children].toarray() > 0 for labels in (gold, predicted))
-    if len(Y) != len(H):
-        raise DataError(f"Got {len(Y):,} gold labels and {len(H):,} answers; expected the same number.")
-    largest = np.sort(np.argsort(-Y.sum(axis=0), kind="stable")[:max_children])
-    Y, H, children = Y[:, largest], H[:, largest], children[largest]
-    right, missed, added = (Y & H).sum(axis=0), (Y & ~H).astype(int), (H & ~Y).astype(int)
-    table = missed.T @ added + np.diag(right)
-    none = (Y & ~H.any(axis=1, keepdims=True)).sum(axis=0)
-    table = np.column_stack([table, none]) if none.any() else table
-    n = len(children)
+    found = sibling_confusion(gold, predicted, taxonomy, node, max_children=max_children)
+    table = np.column_stack([found.table, found.unanswered]) if found.unanswered.any() else found.table
+    n = len(found.names)
     ax = axes_or_new(ax, 2.2 + 0.42 * table.shape[1], 1.6 + 0.42 * n)
-    share = table / np.maximum(Y.sum(axis=0), 1)[:, None]
+    share = table / np.maximum(found.documents, 1)[:, None]
     ax.imshow(share, cmap="Blues", vmin=0, vmax=1)
     for i, j in np.argwhere(table):
         colour = "white" if share[i, j] > 0.5 else "black"
         ax.text(j, i, f"{table[i, j]:,}", ha="center", va="center", color=colour, fontsize=8)
-    names = [shortened(taxonomy.display(int(child)), 24) for child in children]
+    names = [shortened(name, 24) for name in found.names]
     ax.set_xticks(range(table.shape[1]), [*names, "nothing"][: table.shape[1]], rotation=45, ha="right")
     ax.set_yticks(range(n), names)
     ax.set_xlabel("answer")

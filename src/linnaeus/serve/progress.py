@@ -72,8 +72,8 @@ def control_decisions(transaction: Transaction, queue: str) -> list[Row]:
     Of several coders the first counts, or the adjudication; documents decided as "cannot tell" are left out.
     """
     rows = transaction.rows(
-        "SELECT d.number, d.id, d.blind, d.final, x.labels, x.time, v.answer, v.model, t.content FROM documents d "
-        "JOIN decisions x ON x.document = d.number JOIN verdicts v ON v.number = x.verdict "
+        "SELECT d.number, d.id, d.blind, d.final, x.labels, x.time, v.answer, v.shown, v.model, t.content "
+        "FROM documents d JOIN decisions x ON x.document = d.number JOIN verdicts v ON v.number = x.verdict "
         "LEFT JOIN texts t ON t.document = d.number WHERE d.queue = ? AND d.control = 1 AND x.kind <> 'cannot-tell' "
         "AND v.answer IS NOT NULL AND x.coder NOT LIKE ? ORDER BY x.verdict",
         (queue, f"{MACHINE}%"),

@@ -163,6 +163,13 @@ def _run(
             {"gold": node, "answered": node + 1, "n": int(40 / (place + 1))}
             for place, node in enumerate(range(10, min(30, len(train) - 1)))
         ],
+        "siblings": {
+            "names": ["Science", "Sports <b>", "A name that is much too long for a column"],
+            "parent": "Root",
+            "table": [[30, 4, 0], [2, 41, 1], [0, 9, 12]],
+            "unanswered": [1, 0, 0],
+            "documents": [35, 44, 21],
+        },
         "reliability": [
             {
                 "low": s - 0.05,
@@ -218,6 +225,7 @@ def _absent(name: str, status: str, reason: str) -> Any:
         "by_size": [],
         "by_node": [],
         "confusion": [],
+        "siblings": None,
         "reliability": None,
         "curve": None,
     }

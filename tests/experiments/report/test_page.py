@@ -104,7 +104,7 @@ def test_a_result_without_figures_still_makes_a_page() -> None:
 
 def test_one_model_alone_and_one_node_make_a_page() -> None:
     result = make_result(1)
-    result.runs = [replace(run, curve=None, reliability=None, confusion=[]) for run in result.runs[:1]]
+    result.runs = [replace(run, curve=None, reliability=None, confusion=[], siblings=None) for run in result.runs[:1]]
     result.flat, result.comparisons = None, []
     reader = Reader()
     reader.feed(html(result))
@@ -159,3 +159,12 @@ def test_a_node_without_a_row_has_no_figure() -> None:
     packed = node_data(result)
     assert packed["models"]["RRSVM"]["recall"][5] == -1
     assert packed["train"][5] == 0
+
+
+def test_confused_siblings_of_the_best_and_the_flat_model_are_drawn() -> None:
+    result = make_result()
+    page = html(result)
+    drawn = [part.partition("</svg>")[0] for part in page.split('<svg viewBox="')[1:] if "matrix" in part[:120]]
+    assert len(drawn) == len({result.best, result.flat})
+    assert "Sports &lt;b&gt; answered as Science: 2 of 44 documents" in drawn[0]
+    assert "<b>" not in drawn[0]

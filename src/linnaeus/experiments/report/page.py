@@ -205,10 +205,19 @@ def _nodes(result: Result) -> Section | None:
             tag("h3", "Every node"),
             tag("div", _filter(), tag("div", id="node-table"), class_="script"),
             tag("h3", "Confused siblings"),
+            *_confused(result),
             tag("div", id="confusion", class_="script"),
             embed_json(node_data(result), "data"),
         ],
     )
+
+
+def _confused(result: Result) -> list[Markup]:
+    pictures = charts.confusion(result)
+    if not pictures:
+        return []
+    lead = "Rows are gold labels, columns answers; below the node whose children are taken for each other most often."
+    return [tag("p", lead), tag("div", *pictures, class_="pair matrices")]
 
 
 def _colours() -> Markup:

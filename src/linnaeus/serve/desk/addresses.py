@@ -16,9 +16,11 @@ from linnaeus.serve.desk import automatic
 from linnaeus.serve.desk.assigning import assign, assignments
 from linnaeus.serve.desk.automatic import AutomaticCoding
 from linnaeus.serve.desk.drift import Drift
+from linnaeus.serve.desk.pictures import pictures
 from linnaeus.serve.desk.proposals import Kind, Proposals
-from linnaeus.serve.desk.training import Training
+from linnaeus.serve.desk.training import Training, learning_curve
 from linnaeus.serve.problems import PROBLEMS, as_json, check_name, json_answer, user_of
+from linnaeus.serve.progress import control_decisions
 from linnaeus.serve.review_schemas import Coder, Identifier, Label
 from linnaeus.serve.reviewing import Model, Subtree
 from linnaeus.serve.schemas import StrictSchema
@@ -173,6 +175,13 @@ class DeskHandlers:
         """How far the training of a model is, and the learning curve."""
         return json_answer(http, **self.training.status(self.service.models.get(model), self.service.review))
 
+    def pictures(self, http: HttpRequest, model: Model = None) -> Response:
+        """Charts of control documents and of the learning curve, as SVG."""
+        review, served = self.service.review, self.service.models.get(model)
+        with review.read() as transaction:
+            decided = control_decisions(transaction, served.name)
+        return json_answer(http, pictures=pictures(decided, served.taxonomy, learning_curve(review.folder)))
+
     def train(self, http: HttpRequest, model: Model = None) -> Response:
         """Train a model from the verdicts, in the background."""
         return json_answer(http, documents=self.training.start(self.service.models.get(model), self.service.review))
@@ -230,6 +239,7 @@ def router(service: Service) -> APIRouter:
     api.get("/desk/assignments")(on.assigned)
     api.post("/desk/assignments")(on.assign)
     api.get("/desk/drift")(on.drifted)
+    api.get("/desk/pictures")(on.pictures)
     api.get("/desk/training")(on.training_status)
     api.post("/desk/training")(on.train)
     api.get("/desk/proposals")(on.proposed)

@@ -161,6 +161,7 @@ export const desk = {
   refit: (name) => post(`models/${encodeURIComponent(name)}/refit`, {}),
   recalibrate: (name) => post(`models/${encodeURIComponent(name)}/recalibrate`),
   jobs: () => get("jobs", { limit: 20 }),
+  pictures: () => get("desk/pictures"),
   training: () => get("desk/training"),
   train: () => post("desk/training"),
   proposals: () => get("desk/proposals"),

@@ -4,6 +4,7 @@ import { desk, download } from "./api.js";
 import { Assigning } from "./assigning.js";
 import { Drift } from "./drift.js";
 import * as outbox from "./outbox.js";
+import { Pictures } from "./pictures.js";
 import { Search } from "./search.js";
 import { Versions } from "./versions.js";
 
@@ -32,6 +33,7 @@ export function Progress({ model, coder, say, subtree, setSubtree, onModel, may 
     <${Drift} />
     <${Versions} model=${model} coder=${coder} say=${say} onModel=${onModel} may=${may("admin")} />
     <${Training} say=${say} onModel=${onModel} may=${may("admin")} />
+    <${Pictures} />
   </main>`;
 }
 

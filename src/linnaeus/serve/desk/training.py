@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from linnaeus.serve.models import ServedModel
     from linnaeus.serve.review import Review
 
-__all__ = ["NEEDED", "Training", "train"]
+__all__ = ["NEEDED", "Training", "learning_curve", "train"]
 
 NEEDED = 20  # documents with labels
 BUDGET = 60.0  # seconds of the search
@@ -62,7 +62,7 @@ class Training:
             "share": None if seconds is None else min(0.95, seconds / (1.5 * budget)),
             "documents": n_documents,
             "needed": NEEDED,
-            "curve": _lines(folder / "curve.jsonl"),
+            "curve": learning_curve(review.folder),
         }
 
     def start(self, served: ServedModel, review: Review, budget: float = BUDGET) -> int:
@@ -114,6 +114,11 @@ class Training:
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()
             self._process.wait()
+
+
+def learning_curve(folder: Path) -> list[dict]:
+    """Documents and held-out value of each training of a store, oldest first."""
+    return _lines(folder / "training" / "curve.jsonl")
 
 
 _KINDS = {"LexicalModel": "labels that occur in the texts"}

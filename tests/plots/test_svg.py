@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linnaeus.experiments.report.charts import Axis, Frame, decades, round_ticks
+from linnaeus.plots.svg import Axis, Frame, decades, round_ticks
 
 SOME = settings(max_examples=100)
 
