@@ -101,7 +101,8 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": [], "changelog": [], "glossary": []}
+# Pages that are sections of their own have no section to navigate.
+html_sidebars = {page: [] for page in ("index", "concepts", "which-model", "glossary", "cite", "reference/changelog")}
 
 _LINK = re.compile(r"\]\(([^)\s#:]+)(#[^)\s]*)?\)")
 

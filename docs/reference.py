@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import re
 import zlib
 from collections.abc import Iterator
@@ -212,6 +213,7 @@ def _model_pages() -> Iterator[tuple[str, str]]:
 
     when = _rows_of_readme()
     sections = _sections_of_models()
+    costs = _costs()
     listing = []
     for name, entry in ALL_MODELS.items():
         what, use = when[name]
@@ -229,6 +231,7 @@ def _model_pages() -> Iterator[tuple[str, str]]:
                 "*Answers of the model with its defaults for documents with two features. Dots are training documents; "
                 "each colour is a leaf, and related colours are leaves below one node. Grey: another answer.*\n"
             )
+        text.append(_cost(costs.get(name, [])))
         problem = inspect.getdoc(module) or ""
         text.append(f"\n## Problem and method\n\nAs the source file states it:\n\n```text\n{problem}\n```\n")
         text.append(f"\n## Reference\n\n```{{eval-rst}}\n{_auto('linnaeus', name, getattr(module, name))}```\n")
@@ -249,6 +252,35 @@ def _rows_of_readme() -> dict[str, tuple[str, str]]:
             when = re.sub(r"\[([^]]*)\]\(docs/([^)]*)\)", r"[\1](/\2)", when)
             found[name.strip("`")] = (what, when)
     return found
+
+
+_MOST_COSTS = 4
+
+
+def _costs() -> dict[str, list[str]]:
+    """Rows of time and size of each model in the stored shoot-outs, those with most documents first."""
+    found: dict[str, list[tuple[int, str]]] = {}
+    for file in sorted((ROOT / "docs" / "results" / "shootout").glob("*.json")):
+        result = json.loads(file.read_text("utf-8"))
+        n_documents, n_nodes = (result["problem"][key] for key in ("n_train", "n_nodes"))
+        for run in result["runs"]:
+            if run["status"] == "done" and run["seconds"].get("fit") is not None:
+                row = f"| [{file.stem}](/results/shootout/{file.stem}.md) | {n_documents:,} | {n_nodes:,} "
+                row += (
+                    f"| {run['seconds']['fit']:.1f} s | {run['model_mb']:.1f} MB | {run['peak_memory_mb']:,.0f} MB |\n"
+                )
+                found.setdefault(run["model"], []).append((-n_documents, row))
+    return {name: [row for _, row in sorted(rows)[:_MOST_COSTS]] for name, rows in found.items()}
+
+
+def _cost(rows: list[str]) -> str:
+    if not rows:
+        return "\n## Cost\n\nNot among the models of the stored [shoot-outs](/results/shootout.md).\n"
+    head = "| data | documents | nodes | training | model on disk | memory at the peak |\n|---|---|---|---|---|---|\n"
+    about = (
+        "One training with the chosen parameters, one process, as measured in the [shoot-outs](/results/shootout.md):"
+    )
+    return f"\n## Cost\n\n{about}\n\n{head}{''.join(rows)}"
 
 
 def _sections_of_models() -> dict[str, tuple[str, str]]:
