@@ -68,6 +68,8 @@ def test_workers_share_jobs_and_end_when_the_service_is_killed(folders, tmp_path
         assert states[-1] == "done"
         assert asked(port, "GET", f"/api/v1/jobs/{job}/result")[1].count(b"\n") == 600
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        started = {Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children}
+        assert started == {Path(f"/proc/{process.pid}/cmdline").read_bytes()}  # copies, which share what is imported
         process.send_signal(signal.SIGKILL)
         process.wait()
         for _ in range(300):

@@ -10,7 +10,7 @@ import math
 import secrets
 from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import partial
 from typing import Annotated
 from urllib.parse import parse_qs
 
@@ -34,6 +34,8 @@ from linnaeus.serve.store.verdicts import NewVerdict
 from linnaeus.taxonomy import Taxonomy
 
 __all__ = ["router"]
+
+_REMEMBERED = 20_000  # subjects whose texts are remembered
 
 _FORM = {
     "requestBody": {
@@ -128,7 +130,7 @@ def router(service: Service) -> APIRouter:
         service.metrics.documents(project_id, "suggest", len(records))
         await service.record(served, "suggest", id_, documents, records)
         found = []
-        shown = _shown(taxonomy)
+        shown = _shown(served, taxonomy, language)
         for record in records:
             scored = [
                 (entry["label"], _score(entry.get("probability"), entry.get("score"))) for entry in record["labels"]
@@ -304,14 +306,20 @@ def _score(probability: float | None, score: float | None) -> float:
     return 0.0 if score is None else 0.5 * (1.0 + math.tanh(score / 2.0))
 
 
-def _shown(taxonomy: Taxonomy) -> Callable[[str], dict[str, object]]:
-    """What suggestions say about a node, looked up once in a request."""
+def _shown(served: ServedModel, taxonomy: Taxonomy, language: str | None) -> Callable[[str], dict[str, object]]:
+    """What suggestions say about a node; remembered with the model, since looking it up takes longer than ranking."""
+    known = served.subjects
 
-    @cache
     def shown(label: str) -> dict[str, object]:
-        v = taxonomy.index(label)
-        notations = taxonomy.texts.of(v, "notation")
-        return {"uri": label, "label": taxonomy.display(v), "notation": notations[0].text if notations else None}
+        found = known.get((language, label))
+        if found is None:
+            v = taxonomy.index(label)
+            notations = taxonomy.texts.of(v, "notation")
+            notation = notations[0].text if notations else None
+            found = {"uri": label, "label": taxonomy.display(v), "notation": notation}
+            if len(known) < _REMEMBERED:
+                known[language, label] = found
+        return found
 
     return shown
 

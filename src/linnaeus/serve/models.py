@@ -48,6 +48,7 @@ class ServedModel:
     stamp: tuple[int, int, int]
     lock: threading.Lock = field(default_factory=threading.Lock)  # one request at a time: features keep working memory
     texts: dict[int, NodeTexts] = field(default_factory=dict)  # of nodes that were answered
+    subjects: dict[tuple[str | None, str], dict[str, object]] = field(default_factory=dict)  # the same for Annif
 
     @property
     def taxonomy(self) -> Taxonomy:

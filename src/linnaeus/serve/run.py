@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
+import multiprocessing
+import os
+import signal
 import sys
 from collections.abc import Callable
 
@@ -42,6 +46,7 @@ def run(
     if several:
         ModelRegistry(settings.folders)  # errors are raised here, once, rather than in every worker
         settings.export()
+        _share_imports()
     app = None if several else create_app(settings)
     if app is not None and prepare is not None:
         prepare(app.state.service)
@@ -62,6 +67,32 @@ def run(
         h11_max_incomplete_event_size=MAX_HEAD,
         **patient,  # type: ignore[arg-type]
     )
+
+
+def _share_imports() -> None:
+    """Let workers begin as copies of this process, which share the memory of what it has imported.
+
+    Only on Linux: elsewhere a copy may inherit libraries in states that they do not expect. What exists now is not
+    looked at by the garbage collection of workers, which would write to it and end the sharing.
+    """
+    if sys.platform != "linux":
+        return
+    from uvicorn import _subprocess
+
+    # uvicorn starts every worker from nothing otherwise.
+    _subprocess.spawn = multiprocessing.get_context("fork")  # type: ignore[assignment,unused-ignore]
+    os.register_at_fork(before=_tidy, after_in_child=_forget_signals)
+
+
+def _tidy() -> None:
+    gc.collect()
+    gc.freeze()
+
+
+def _forget_signals() -> None:
+    """Let signals end a worker that has not begun to handle them; the handlers of its parent would only note them."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def _asks_workers() -> bool:
