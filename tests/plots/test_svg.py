@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linnaeus.plots.svg import Axis, Frame, decades, round_ticks
+from linnaeus.metrics import SiblingConfusion
+from linnaeus.plots.svg import Axis, Frame, decades, draw_confusion, round_ticks
 
 SOME = settings(max_examples=100)
 
@@ -40,3 +42,11 @@ def test_places_go_right_and_up() -> None:
     assert frame.across(10) == (frame.left + 200 - frame.right) / 2
     assert frame.up(1) == frame.top
     assert frame.up(0) == 100 - frame.bottom
+
+
+def test_a_long_name_before_the_last_column_fits_into_the_matrix() -> None:
+    def width(names: list[str]) -> float:
+        found = SiblingConfusion(names, "top", np.eye(2, dtype=int), np.zeros(2, dtype=int), np.ones(2, dtype=int))
+        return float(draw_confusion("c", "t", found).partition('viewBox="0 0 ')[2].split()[0])
+
+    assert width(["a" * 24, "b"]) > width(["b" * 6, "a" * 6]) + 18 * 6.4 + 40, "the row's name, and the column's slant"

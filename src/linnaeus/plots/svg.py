@@ -240,7 +240,7 @@ def draw_confusion(identifier: str, title: str, found: SiblingConfusion) -> Mark
     columns = [*names, *(["nothing"] if found.unanswered.any() else [])]
     left = 24 + _LETTER * max(map(len, names))
     top = 26 + 0.75 * _LETTER * max(map(len, columns))
-    slant = 0.75 * _LETTER * len(columns[-1])
+    slant = max(0.75 * _LETTER * len(name) - j * _CELL for j, name in enumerate(reversed(columns)))
     frame = Frame(left + _CELL * len(columns) + slant + 8, top + _CELL * len(names) + 8, _NO_AXIS, _NO_AXIS)
     drawn: list[object] = [tag("text", "gold label", x=left - 6, y=top - 8, text_anchor="end", class_="axis")]
     drawn.append(tag("text", "answer", x=left, y=12, class_="axis"))
