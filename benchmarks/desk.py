@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from linnaeus import OneVsRestLogistic, metrics
 from linnaeus.data import Dataset
 from linnaeus.decoding.probability.risk import CONFIDENCE, fit_risk
 from linnaeus.serve.models import ServedModel
-from linnaeus.serve.scoring import _usefulness
+from linnaeus.serve.scoring import usefulness
 
 MISTAKES, CONTROLS = 0.05, 300
 PROMISES = ((0.05, MISTAKES), (0.05, 0.0), (0.1, MISTAKES), (0.1, 0.0))  # risk, share of wrong control documents
@@ -43,15 +44,21 @@ def run(arguments: list[str]) -> dict[str, Any]:
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--runs", type=int, default=20, help="draws of control documents")
     parser.add_argument("--parts", nargs="+", choices=("order", "risk"), default=["order", "risk"])
+    parser.add_argument("--test", type=int, help="only the first test documents of a random order")
+    parser.add_argument("--best", type=int, default=0, help="measure the best labels instead of the answers")
+    parser.add_argument("--risks", type=int, default=len(PROMISES), help="number of promises that are measured")
     parser.add_argument("--json", action="store_true", help="print JSON instead of lines")
     options = parser.parse_args(arguments)
     problem = problems.load(options.problem)
+    if options.test:
+        kept = np.random.default_rng(3).permutation(problem.X_test.shape[0])[: options.test]
+        problem = replace(problem, X_test=problem.X_test[kept], Y_test=problem.Y_test[kept])
     result: dict[str, Any] = {"benchmark": "desk", "problem": problem.name, "mistakes": MISTAKES}
     if "order" in options.parts:
         result |= _order(problem, options)
     if "risk" in options.parts:
         model = _fitted(problem, _first(problem, options.verdicts, 0), _coded(problem.Y, problem.taxonomy, 0))
-        result["risk"] = [_promises(model, problem, options.runs, *case) for case in PROMISES]
+        result["risk"] = [_promises(model, problem, options.runs, *case) for case in PROMISES[: options.risks]]
     result |= machine.describe()
     print(json.dumps(result) if options.json else "\n".join(f"{name}: {value}" for name, value in result.items()))
     return result
@@ -63,7 +70,7 @@ def _order(problem: Any, options: Any) -> dict[str, Any]:
     model = None
     for seed in range(options.seeds):
         for order, found in curves.items():
-            curve, model = _curve(problem, order, options.verdicts, options.step, seed)
+            curve, model = _curve(problem, order, options, seed)
             found.append(curve)
     mean = {order: np.mean(found, axis=0) for order, found in curves.items()}
     at = np.arange(1, len(mean["random"]) + 1) * options.step
@@ -101,15 +108,16 @@ def _coded(Y: Any, taxonomy: Any, seed: int, mistakes: float = MISTAKES) -> Any:
     return coded.tocsr()
 
 
-def _curve(problem: Any, order: str, most: int, step: int, seed: int) -> tuple[list[float], Any]:
+def _curve(problem: Any, order: str, options: Any, seed: int) -> tuple[list[float], Any]:
     """Hierarchical F1 after every step, and the last model."""
+    most, step = options.verdicts, options.step
     coded = _coded(problem.Y, problem.taxonomy, seed)
     left = _first(problem, problem.X.shape[0], seed)
     chosen, left = left[:step], left[step:]
     values = []
     while True:
         model = _fitted(problem, chosen, coded)
-        answers = model.answers(problem.X_test)
+        answers = _best(model, problem, options.best) if options.best else model.answers(problem.X_test)
         values.append(float(metrics.hierarchical_f1(problem.Y_test, answers, problem.taxonomy)))
         if len(chosen) + step > min(most, problem.X.shape[0]):
             return values, model
@@ -118,12 +126,18 @@ def _curve(problem: Any, order: str, most: int, step: int, seed: int) -> tuple[l
         chosen, left = np.concatenate([chosen, left[:step]]), left[step:]
 
 
+def _best(model: Any, problem: Any, k: int) -> Any:
+    """The k best labels of each test document."""
+    nodes, _ = model.top_nodes(problem.X_test, k)
+    return problem.taxonomy.indicator([[str(problem.taxonomy.names[v]) for v in row] for row in nodes])
+
+
 def _costs(model: Any, problem: Any, rows: Any) -> Any:
     """The expected cost of the answers, by which the queue of the desk is ordered."""
     served = ServedModel("model", Path(), model, "", (0, 0, 0))
     X = problem.X[rows]
     answers = [list(labels) for labels in problem.taxonomy.labels(model.answers(X))]
-    return _usefulness(served, Dataset(X=X), answers)
+    return usefulness(served, Dataset(X=X), answers)
 
 
 def _keys(model: Any, problem: Any) -> dict[str, float]:

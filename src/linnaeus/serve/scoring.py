@@ -27,7 +27,16 @@ if TYPE_CHECKING:
     from linnaeus.data import Dataset
     from linnaeus.serve.models import ServedModel
 
-__all__ = ["SUGGESTIONS", "ScoredDocument", "dataset_for", "dataset_of", "keep_scores", "score_documents", "unscored"]
+__all__ = [
+    "SUGGESTIONS",
+    "ScoredDocument",
+    "dataset_for",
+    "dataset_of",
+    "keep_scores",
+    "score_documents",
+    "unscored",
+    "usefulness",
+]
 
 SUGGESTIONS = 10  # nodes that are kept for each document
 
@@ -75,7 +84,7 @@ def score_documents(served: ServedModel, contents: Sequence[Content]) -> list[Sc
     ranked = Answering(model, top=SUGGESTIONS, probabilities=served.has_probabilities)
     answered = list(Answering(model).records(documents))
     answers = [[entry["label"] for entry in record["labels"]] for record in answered]
-    useful = _usefulness(served, documents, answers)
+    useful = usefulness(served, documents, answers)
     found = []
     for i, record in enumerate(ranked.records(documents)):
         suggestions: list[dict[str, object]] = [
@@ -88,7 +97,8 @@ def score_documents(served: ServedModel, contents: Sequence[Content]) -> list[Sc
     return found
 
 
-def _usefulness(served: ServedModel, documents: Dataset, answers: list[list[str]]) -> FloatArray:
+def usefulness(served: ServedModel, documents: Dataset, answers: list[list[str]]) -> FloatArray:
+    """The expected cost of the answers to documents, by which a queue is ordered, the largest first."""
     inner, taxonomy = served.model.estimator, served.taxonomy
     X = served.model.matrix(documents.documents)
     if served.has_probabilities:

@@ -239,8 +239,8 @@ def test_what_would_be_coded_is_listed_and_limited_to_a_subtree(desk, open_page)
     assert expected["coded"] == len(expected["documents"]) > 0
     page.wait_for_selector(f".promise [data-coded='{expected['coded']}'][data-remaining='10']")
     page.locator("text=Show what would be coded").click()
-    page.wait_for_selector(".preview tbody tr")
-    assert page.locator(".preview tbody th").all_inner_texts() == [one["id"] for one in expected["documents"]]
+    page.wait_for_selector(".would-code tbody tr")
+    assert page.locator(".would-code tbody th").all_inner_texts() == [one["id"] for one in expected["documents"]]
     page.locator(".promise button", has_text=re.compile("^Code ")).click()
     page.wait_for_selector("text=Take back")
     done = [one["id"] for one in server.get("documents?state=done")["documents"]]

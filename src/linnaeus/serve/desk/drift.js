@@ -56,7 +56,7 @@ function Change({ name, value }) {
 // Unknown words and distance of answers by week.
 function Weeks({ weeks }) {
   if (weeks.length < 2) return null;
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Drift by week"><table><thead><tr><th>week</th><th class="number">documents</th><th class="number">unknown words</th><th class="number">answers differ</th><th class="number">by chance</th></tr></thead>
-    <tbody>${weeks.map((w) => html`<tr key=${w.weeks_ago}><th scope="row">${w.weeks_ago ? `${plural(w.weeks_ago, "week")} before` : "newest"}</th><td class="number">${count(w.documents)}</td>
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Drift by week"><table><thead><tr><th>weeks before</th><th class="number">documents</th><th class="number">unknown words</th><th class="number">answers</th><th class="number">chance</th></tr></thead>
+    <tbody>${weeks.map((w) => html`<tr key=${w.weeks_ago}><th scope="row">${w.weeks_ago}</th><td class="number">${count(w.documents)}</td>
       <td class="number">${percent(w.unknown_words, 1)}</td><td class="number">${w.answers ? percent(w.answers.distance, 1) : "–"}</td><td class="number">${w.answers ? percent(w.answers.chance, 1) : "–"}</td></tr>`)}</tbody></table></div>`;
 }

@@ -20,7 +20,7 @@ export function Progress({ model, coder, say, subtree, setSubtree, onModel, may 
   return html`<main class="progress page" tabindex="-1" id="work">
     <header><h1>Progress</h1></header>
     ${problem && html`<p class="problem" role="alert">${problem}</p>`}
-    ${found && html`<${Figures} found=${found} />`}
+    <div class="tiles">${found && html`<${Figures} found=${found} />`}
     <section class="tile"><h2>Queue</h2>
       <p>${subtree ? html`Only documents whose suggestions lie below <b>${subtree}</b>. <button onClick=${() => setSubtree("")}>All documents</button>` : "All documents, most useful first."}</p>
       <${Search} model=${model} id="subtree" label="Code only a subtree" placeholder="only a subtree: label or code" onChoose=${(m) => (setSubtree(m.label), say(`The queue is limited to ${m.name}.`))} /></section>
@@ -33,7 +33,7 @@ export function Progress({ model, coder, say, subtree, setSubtree, onModel, may 
     <${Drift} />
     <${Versions} model=${model} coder=${coder} say=${say} onModel=${onModel} may=${may("admin")} />
     <${Training} say=${say} onModel=${onModel} may=${may("admin")} />
-    <${Pictures} />
+    <${Pictures} /></div>
   </main>`;
 }
 
@@ -124,7 +124,7 @@ function Promised({ model, coder, say, onChange, may }) {
       <${Bar} share=${found.coverage || 0} label="Share of the remaining documents that the model would code" />
       <p class="hint">${found.promise}</p>
       ${found.coded > 0 && html`<p><button aria-expanded=${list} onClick=${() => setList(!list)}>${list ? "Hide the list" : "Show what would be coded"}</button></p>`}
-      ${list && found.documents.length > 0 && html`<div class="scroll preview" tabindex="0" role="region" aria-label="Documents that would be coded"><table><thead><tr><th>document</th><th>labels</th><th>text</th></tr></thead>
+      ${list && found.documents.length > 0 && html`<div class="scroll would-code" tabindex="0" role="region" aria-label="Documents that would be coded"><table><thead><tr><th>document</th><th>labels</th><th>text</th></tr></thead>
         <tbody>${found.documents.map((d) => html`<tr key=${d.id}><th scope="row"><a href="#code=${encodeURIComponent(d.id)}"><code>${d.id}</code></a></th><td>${d.names.join(", ")}</td><td>${d.preview}</td></tr>`)}</tbody></table>
         ${found.coded > found.documents.length && html`<p class="hint">and ${count(found.coded - found.documents.length)} more</p>`}</div>`}
       <button disabled=${busy || !may || !found.coded} onClick=${code}>${busy ? "Working…" : `Code ${plural(found.coded, "document")}`}</button>
