@@ -50,7 +50,8 @@ def test_the_page_has_no_inline_script_or_style_and_names_no_other_host() -> Non
     assert re.findall(r"<script[^>]*>([^<]+)</script>|<style|\son\w+=", page) == []
     for name, file in FILES.items():
         if not name.startswith("vendor/") and not name.endswith(".svg"):
-            assert not re.search(r"(?:https?:)?//[a-z0-9-]+\.[a-z]", file.content.decode()), name
+            text = file.content.decode().replace("http://www.w3.org/2000/svg", "")  # a namespace, not an address
+            assert not re.search(r"(?:https?:)?//[a-z0-9-]+\.[a-z]", text), name
 
 
 def test_modules_import_only_files_of_the_desk() -> None:
