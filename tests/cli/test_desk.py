@@ -78,3 +78,20 @@ def test_wrong_usage_is_named(given, started, capsys, arguments, words) -> None:
     assert desk(*arguments) != 0
     assert words in capsys.readouterr().err
     assert not started
+
+
+def test_verdicts_of_files_are_stored_and_what_was_coded_is_written_without_a_server(given, started, capsys) -> None:
+    (given / "coded.tsv").write_text("cats  PURR\t<Cats>\nBirds sing\t<Dogs>\n")
+    told = ("--verdicts", "coded.tsv", "--coder", "anna", "--double", "0")
+    files = [f"out.{ending}" for ending in ("jsonl", "csv", "tsv", "json", "ttl")]
+    written = [word for file in files for word in ("--export", file)]
+    assert desk("--taxonomy", "tax.tsv", "--data", "docs.jsonl", *told, *written) == 0
+    assert "2 verdicts stored, 0 were there already; 1 new documents" in capsys.readouterr().err
+    lines = [json.loads(line) for line in (given / "out.jsonl").read_text().splitlines()]
+    assert [(line["id"], line["labels"]) for line in lines if line["id"] == "a"] == [("a", ["Cats"])]
+    assert all((given / file).stat().st_size > 20 for file in files)
+    assert desk("--store", "docs.desk", "--export", "again.csv") == 0
+    assert (given / "again.csv").read_bytes() == (given / "out.csv").read_bytes()
+    assert not started
+    assert desk("--store", "docs.desk", "--export", "out.txt") != 0
+    assert "expected a name that ends in .jsonl" in capsys.readouterr().err

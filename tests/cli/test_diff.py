@@ -98,3 +98,9 @@ def test_documents_with_both_labels_are_evidence(linnaeus, versions) -> None:
     data = ["--old-data", versions / "old.jsonl", "--new-data", versions / "new.jsonl"]
     found = json.loads(call(linnaeus, versions, *data, "--min-confidence", "0.3", "--json").out)
     assert ["S3"] in [change["old"] for change in found["changes"] if change["new"] == ["S4"]]
+
+
+def test_a_second_table_is_refused_instead_of_replacing_the_first(linnaeus, versions) -> None:
+    for command in (["taxonomy", "diff", "a", "b"], ["migrate", "--to", "b", "--output", "c"]):
+        found = linnaeus(*command, "--map", "one.csv", "--map", "two.csv")
+        assert "--map is given 2 times (one.csv, two.csv); expected one." in found.err

@@ -191,3 +191,20 @@ def test_the_desk_reads_the_queue_as_documents_with_their_whole_texts(linnaeus, 
     texts = {line["id"]: line["text"] for line in lines}
     assert len(found) == 160
     assert list(found.documents) == [texts[name] for name in found.ids]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "json"])
+def test_what_was_coded_at_the_desk_comes_back_as_codes_by_hand(linnaeus, versions, ending) -> None:
+    pytest.importorskip("fastapi")
+    pytest.importorskip("uvicorn")
+    folder, gold = versions
+    queue, coded = folder / "queue.csv", folder / f"coded.{ending}"
+    linnaeus(*command(folder, "--risk", "10%", "--queue", queue))
+    verdicts = [{**row, "labels": [gold[row["id"]]]} for row in list(csv.DictReader(queue.open()))[:60]]
+    (folder / "verdicts.jsonl").write_text("\n".join(map(json.dumps, verdicts)))
+    given = ["desk", "--taxonomy", folder / "new.tsv", "--data", queue, "--verdicts", folder / "verdicts.jsonl"]
+    exported = linnaeus(*given, "--double", 0, "--store", folder / "desk", "--export", coded)
+    assert exported.code == 0, exported.err
+    result = linnaeus(*command(folder, "--risk", "10%", "--hand", coded, "--json"))
+    assert result.code == 0, result.err
+    assert json.loads(result.out)["cases"]["hand"] == 60

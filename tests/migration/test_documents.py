@@ -168,3 +168,16 @@ def test_a_code_by_hand_outside_the_table_is_kept_and_counted() -> None:
     found = migrate_documents(REVISION, ["purr", "bark"], [["pets"], ["pets"]], hand={0: ["cars"]})
     assert found.labels[0] == ["cars"]
     assert any("no label among their candidates" in note for note in found.notes)
+
+
+def test_codes_by_hand_decide_their_cases_and_leave_the_other_labels_of_a_document() -> None:
+    old = Taxonomy.flat(["pets", "plants", "cars"])
+    new = Taxonomy.flat(["cats", "dogs", "trees", "herbs", "cars"])
+    pairs = [("pets", "cats"), ("pets", "dogs"), ("plants", "trees"), ("plants", "herbs")]
+    revision = compare(old, new, Correspondence.from_pairs(pairs), propose=False)
+    labels = [["pets", "cars"], ["pets", "plants"], ["plants"]]
+    hand = {0: ["cats"], 1: ["dogs"]}
+    found = migrate_documents(revision, ["one pet", "two plants", "three plants"], labels, hand=hand, risk=0.1)
+    assert [set(row) for row in found.labels] == [{"cats", "cars"}, {"dogs"}, set()]
+    assert found.statuses == ["hand", "review", "review"]
+    assert {(case.document, case.old) for case in found.queue} == {(1, "plants"), (2, "plants")}

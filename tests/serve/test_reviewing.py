@@ -293,3 +293,68 @@ def test_documents_are_scored_again_when_the_model_is_replaced(folders, tmp_path
         assert app.state.service.models.refresh() == ["joint"]
         after = following(client)
         assert before != after["documents"][0]["scored_by"] == after["model"]["fingerprint"]
+
+
+def read(client, name: str, content: str, status: int = 200) -> dict:
+    response = client.post(f"{API}/verdicts/file", params={"coder": "anna", "name": name}, content=content.encode())
+    assert response.status_code == status, response.text
+    return response.json()
+
+
+def exported(client, format: str) -> str:
+    return client.get(f"{API}/export", params={"format": format}).text
+
+
+def test_what_annif_has_coded_is_read_as_verdicts_once_and_documents_are_found_by_their_text(desk) -> None:
+    add(desk, 4)
+    texts, _ = corpus(4)
+    content = f"{texts[0].upper()}\t<Cats> <Trees>\na  new thing\t<Dogs>\n"
+    found = read(desk, "coded.tsv", content)
+    assert (found["added"], found["stored"], found["repeated"]) == (1, 2, 0)
+    assert read(desk, "coded.tsv", content)["repeated"] == 2
+    answer = one(desk, "d0")
+    assert (answer["document"]["labels"], answer["history"][0]["coder"]) == (["Cats", "Trees"], "anna")
+
+
+def test_an_export_for_label_studio_is_read_with_its_coders(folders, tmp_path) -> None:
+    with started(folders, tmp_path / "first") as client:
+        add(client, 4)
+        say(client, {"document": "d0", "kind": "replace", "labels": ["Cats"], "coder": "ben"})
+        say(client, {"document": "d1", "kind": "none-fits", "coder": "ben"})
+        tasks = client.get(f"{API}/export", params={"format": "label-studio", "state": "all"}).text
+    skipped = {"completed_by": {"id": 9}, "was_cancelled": True, "result": []}
+    given = json.loads(tasks)
+    given[2]["annotations"] = [skipped]
+    with started(folders, tmp_path / "second") as client:
+        found = read(client, "tasks.json", json.dumps(given))
+        assert (found["added"], found["stored"], found["without"]) == (4, 3, 1)
+        assert one(client, "d0")["document"]["labels"] == ["Cats"]
+        assert one(client, "d0")["history"][0]["coder"] == "ben"
+        assert [one(client, id)["history"][0]["kind"] for id in ("d1", "d2")] == ["none-fits", "cannot-tell"]
+        assert one(client, "d2")["history"][0]["coder"] == "9"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("a thing\t<Catz>\n", "label 'Catz' of document 1 is not in the taxonomy; did you mean 'Cats'"),
+        ('[{"data": {"text": "a"}, "annotations": []}]', "no document has labels"),
+    ],
+)
+def test_files_that_cannot_be_verdicts_are_refused_and_nothing_is_added(desk, content, words) -> None:
+    assert words in read(desk, "coded", content, 422)["detail"]
+    assert checked(desk.get(f"{API}/documents"), schemas.DocumentList)["total"] == 0
+
+
+def test_annotations_with_skos_concepts_are_rdf(desk) -> None:
+    ox = pytest.importorskip("pyoxigraph")
+    hostile = 'a "quoted" <id>'
+    desk.post(
+        f"{API}/documents", json={"documents": [{"id": hostile, "text": "a"}, {"id": "http://e.org/1", "text": "b"}]}
+    )
+    for id in (hostile, "http://e.org/1"):
+        say(desk, {"document": id, "kind": "replace", "labels": ["Cats", "Trees"]})
+    found = {tuple(map(str, quad))[:3] for quad in ox.parse(exported(desk, "skos"), format=ox.RdfFormat.TURTLE)}
+    subject = "<http://purl.org/dc/terms/subject>"
+    assert ("<http://e.org/1>", subject, "<urn:linnaeus:Cats>") in found
+    assert sum(predicate == subject for _, predicate, _ in found) == 4

@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 import webbrowser
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,6 +22,7 @@ from linnaeus.errors import ParameterError
 if TYPE_CHECKING:
     from linnaeus.data import Dataset
     from linnaeus.serve.service import Service
+    from linnaeus.serve.settings import Settings
 
 __all__ = ["desk"]
 
@@ -47,6 +49,23 @@ def desk(
         str | None,
         typer.Option("--store", help="Folder of documents and verdicts (default: DOCUMENTS with the ending .desk)."),
     ] = None,
+    verdicts: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--verdicts",
+            help="Documents that were coded elsewhere: Annif TSV, Label Studio JSON, JSON lines, CSV. May be repeated.",
+        ),
+    ] = None,
+    coder: Annotated[
+        str, typer.Option("--coder", help="Whose --verdicts these are, where the file names nobody.")
+    ] = "imported",
+    export: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--export",
+            help="Write what was coded, and stop: .jsonl, .csv, .tsv (Annif), .json (Label Studio) or .ttl (SKOS).",
+        ),
+    ] = None,
     host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[
         int | None, typer.Option("--port", min=1, max=65535, help="Port to listen on (default: a free one from 8000).")
@@ -72,6 +91,8 @@ def desk(
     linnaeus desk --taxonomy codes.ttl --data documents.jsonl
 
     Without a model, labels that occur in the texts are suggested, and a model can be trained from the verdicts.
+
+    linnaeus desk --store documents.desk --export coded.csv
     """
     for package in ("fastapi", "uvicorn"):
         if find_spec(package) is None:
@@ -82,6 +103,7 @@ def desk(
     from linnaeus.serve.run import run
     from linnaeus.serve.settings import Settings
 
+    written = {path: _export_format(path) for path in export or []}
     if demo:
         if model or documents or data or taxonomy.path:
             raise ParameterError("--demo brings its own model and documents; leave out MODEL, --data and --taxonomy.")
@@ -104,8 +126,14 @@ def desk(
         served = next(iter(service.models))
         if files:
             _add(service, documents_for(served.model, files, reading, labelled=False), ", ".join(files))
-        served.taxonomy.find("a", 1)  # makes the index of labels before somebody waits for it
+        for path in verdicts or []:
+            _read_verdicts(service, path, coder)
+        if not written:
+            served.taxonomy.find("a", 1)  # makes the index of labels before somebody waits for it
 
+    if written:
+        _write_exports(settings, written, add)
+        return
     chosen = port or _free_port(host)
     shown = f"http://{f'[{host}]' if ':' in host else host}:{chosen}/desk/"
     note(f"the desk is at {shown} (documents and verdicts: {folder}); stop with Ctrl-C")
@@ -122,6 +150,49 @@ def _add(service: Service, found: Dataset, source: str) -> None:
     counts = [service.review.add(served, new[i : i + _AT_ONCE]) for i in range(0, len(new), _AT_ONCE)]
     added, known = (sum(part) for part in zip(*counts, strict=True))
     note(f"{added:,} documents added, {known:,} were there already")
+
+
+def _export_format(path: str) -> str:
+    from linnaeus.serve.exports import ENDINGS
+
+    by_ending = {f".{ending}": format for format, ending in ENDINGS.items()}
+    if Path(path).suffix.lower() not in by_ending:
+        raise ParameterError(f"--export {path}: expected a name that ends in {', '.join(by_ending)}.")
+    return by_ending[Path(path).suffix.lower()]
+
+
+def _write_exports(settings: Settings, written: dict[str, str], prepare: Callable[[Service], None]) -> None:
+    """Files of what was coded, without a server."""
+    from linnaeus.files import replace_file
+    from linnaeus.serve.exports import export
+    from linnaeus.serve.service import Service
+
+    service = Service(settings)
+    try:
+        prepare(service)
+        served = next(iter(service.models))
+        for path, format in written.items():
+            parts = list(export(service.review.database, served.name, format, served.taxonomy, None))
+            replace_file(path, b"".join(parts))
+            note(f"{path}: {len(parts) - 2:,} documents")
+    finally:
+        service.close()
+
+
+def _read_verdicts(service: Service, path: str, coder: str) -> None:
+    from linnaeus.serve.imports import import_verdicts, read_verdicts
+
+    served = next(iter(service.models))
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise ParameterError(f"--verdicts {path} cannot be read: {error.strerror}.") from None
+    coded = read_verdicts(service.review, served, content, path, None, coder)
+    found = import_verdicts(service.review, served, coded)
+    note(
+        f"{path}: {found.stored:,} verdicts stored, {found.repeated:,} were there already; "
+        f"{found.added:,} new documents"
+    )
 
 
 def _demo_model(folder: Path) -> str:
@@ -154,9 +225,10 @@ def _lexical_model(given: OptionalTaxonomy, data: list[str], store: str | None) 
     from linnaeus import store as models
     from linnaeus.lexical.model import LexicalModel
 
-    if not data:
+    made = store is not None and (Path(store) / "model" / "manifest.json").exists()
+    if not data and not made:
         raise ParameterError("There is nothing to code; give MODEL and DOCUMENTS, --taxonomy and --data, or --demo.")
-    folder = Path(store or f"{Path(data[0]).resolve().with_suffix('')}.desk")
+    folder = Path(store) if store else Path(f"{Path(data[0]).resolve().with_suffix('')}.desk")
     model = folder / "model"
     if not (model / "manifest.json").exists():
         taxonomy = given.read_if_given()

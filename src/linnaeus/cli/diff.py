@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from linnaeus.cli.console import JsonOption, note, print_json, print_table, waiting
-from linnaeus.cli.options import LabelledReading, TaxonomyReading
+from linnaeus.cli.options import LabelledReading, TaxonomyReading, one_of
 from linnaeus.errors import DataError, LinnaeusError, ParameterError
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ def diff(
     old: Annotated[Path, typer.Argument(help="The old version; any taxonomy format.", show_default=False)],
     new: Annotated[Path, typer.Argument(help="The new version.", show_default=False)],
     *,
-    table: Annotated[
-        Path | None,
+    tables: Annotated[
+        list[Path] | None,
         typer.Option("--map", help="Correspondence of old and new codes: CSV, TSV, Excel, YAML, JSON or RDF."),
     ] = None,
     columns: Annotated[
@@ -80,6 +80,7 @@ def diff(
     from linnaeus.revisions import compare
     from linnaeus.revisions.report import to_dict
 
+    table = one_of("--map", tables)
     files = [*(output or []), *([html] if html else [])]
     for file in files:
         if Path(file).suffix.lower() not in OUTPUTS:

@@ -35,8 +35,8 @@ def migrate(
         str | None, typer.Option("--from", help="Taxonomy file of the old version; a model has its own.")
     ] = None,
     new: Annotated[str, typer.Option("--to", help="Taxonomy file of the new version.")],
-    map_: Annotated[
-        str | None,
+    maps: Annotated[
+        list[str] | None,
         typer.Option(
             "--map", help="Correspondence table: CSV, TSV, Excel, YAML or RDF (default: by code and replacement)."
         ),
@@ -100,6 +100,7 @@ def migrate(
     from linnaeus.migration import migrate_documents
     from linnaeus.migration.report import documents_page, summary
 
+    map_ = options.one_of("--map", maps)
     if model is not None:
         for name, value in (("--hand", hand), ("--risk", risk), ("--queue", queue), ("--counts", counts)):
             if value is not None:
@@ -337,6 +338,6 @@ def _show(found: MigratedDocuments, output: str) -> None:
         points = [(point.coded, round(100 * point.accuracy, 1)) for point in found.curve]
         print_table(["coded by hand", "accuracy on hidden cases in %"], points)
     for line in found.notes:
-        note(f"note: {line}")
+        note(f"note: {line.replace('risk=', '--risk ')}")
     note(next_step(found))
     note(f"saved to {output}")

@@ -16,10 +16,10 @@ import contextlib
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_type_hints
 
 import typer
 
@@ -44,11 +44,13 @@ __all__ = [
     "TrainingReading",
     "Verify",
     "load_model",
+    "one_of",
     "parse_decoder",
     "weighted_fields",
     "with_groups",
 ]
 
+T = TypeVar("T")
 DOCUMENTS, TAXONOMY = "Reading documents", "Reading the taxonomy"  # headings of these options in --help
 DECODER = "Decoder from scores to label sets, with parameters if needed: scut,average=micro."
 
@@ -59,6 +61,13 @@ Verify = Annotated[
         "--verify/--no-verify", help="Compare the checksums of all model files (default: for models below 1 GB)."
     ),
 ]
+
+
+def one_of(option: str, given: Sequence[T] | None) -> T | None:
+    """The value of an option that may be given once; a second one is an error instead of replacing the first."""
+    if given and len(given) > 1:
+        raise ParameterError(f"{option} is given {len(given)} times ({', '.join(map(str, given))}); expected one.")
+    return given[0] if given else None
 
 
 def load_model(folder: str, verify: bool | None = None) -> SavedModel:

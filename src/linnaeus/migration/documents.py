@@ -229,7 +229,8 @@ def migrate_documents(
     labels : sequence of sequence of str
         Labels of the old version.
     hand : mapping of int to sequence of str, default=None
-        New labels of documents that were coded by hand, by the number of the document.
+        New labels of documents that were coded by hand, by the number of the document. They decide the old labels whose
+        candidates they are; old labels with one new node are recoded as in other documents.
     features : transformer, default=None
         Features of texts; default: `TextFeatures` with words and sublinear frequencies.
     risk : float, default=None
@@ -277,13 +278,11 @@ def migrate_documents(
     if families:
         X, texts = _features(documents, new, features, notes)
     certain = new.indicator(
-        [
-            coded[d] if d in coded else [targets[v][0] for v in row if len(targets[v]) == 1]
-            for d, row in enumerate(given)
-        ]
+        [[*coded.get(d, ()), *(targets[v][0] for v in row if len(targets[v]) == 1)] for d, row in enumerate(given)]
     )
     data = Families(families, X, texts, certain)
-    known, outside = _known_cases(data, coded, new)
+    covered = {d for d, row in coded.items() if _covers(row, given[d], targets)}
+    known, outside = _known_cases(data, coded, covered, new)
     if outside:
         notes.append(
             f"{outside:,} cases coded by hand have no label among their candidates; their labels are kept as they are "
@@ -291,7 +290,7 @@ def migrate_documents(
         )
     factors, hidden, curve = _held_out(data, known, random_state)
     threshold = _threshold(hidden, factors, risk, risk_of, confidence, notes) if families else 0.0
-    cases = _decided(data, known, coded, factors, threshold if risk is not None else 0.0, new)
+    cases = _decided(data, known, coded, covered, factors, threshold if risk is not None else 0.0, new)
     result, statuses = _recoded(given, targets, coded, cases)
     recoded = Counter(label for d, row in enumerate(given) for label in row if len(targets[label]) == 1)
     return MigratedDocuments(
@@ -372,7 +371,14 @@ def _features(documents: object, new: Taxonomy, features: object, notes: list[st
     return X, texts
 
 
-def _known_cases(data: Families, coded: Mapping[int, list[str]], new: Taxonomy) -> tuple[dict[int, FloatArray], int]:
+def _covers(row: Sequence[str], old_labels: Sequence[str], targets: Mapping[str, tuple[str, ...]]) -> bool:
+    """Whether labels that were given by hand decide one of the cases of a document."""
+    return any(label in targets[old] for old in old_labels if len(targets[old]) > 1 for label in row)
+
+
+def _known_cases(
+    data: Families, coded: Mapping[int, list[str]], covered: set[int], new: Taxonomy
+) -> tuple[dict[int, FloatArray], int]:
     """Shares of the candidates of cases that are coded by hand, and how many have none of their candidates."""
     known, outside, case = {}, 0, 0
     for family in data.families:
@@ -382,7 +388,7 @@ def _known_cases(data: Families, coded: Mapping[int, list[str]], new: Taxonomy) 
                 if inside.any():
                     known[case] = inside / inside.sum()
                 else:
-                    outside += 1
+                    outside += d not in covered
             case += 1
     return known, outside
 
@@ -467,10 +473,12 @@ def _decided(
     data: Families,
     known: Mapping[int, FloatArray],
     coded: Mapping[int, list[str]],
+    covered: set[int],
     factors: Sequence[float],
     threshold: float,
     new: Taxonomy,
 ) -> list[Case]:
+    """All cases; labels given by hand may decide some cases of a document and leave the others."""
     found = []
     for family, terms in zip(data.families, family_scores(data, known), strict=True):
         P = probabilities(terms, factors)
@@ -478,8 +486,8 @@ def _decided(
         for i, d in enumerate(family.rows.tolist()):
             names = tuple(str(name) for name in new.names[family.candidates[order[i]]])
             values = tuple(P[i, order[i]].tolist())
-            if d in coded:
-                own = tuple(label for label in coded[d] if label in names)
+            own = tuple(label for label in coded.get(d, ()) if label in names)
+            if own or (d in coded and d not in covered):
                 found.append(Case(d, family.old, names, values, "hand", own))
             elif values[0] > threshold:
                 found.append(Case(d, family.old, names, values, "model", names[:1]))
@@ -500,10 +508,11 @@ def _recoded(
         for label in row:
             found += targets[label] if len(targets[label]) == 1 else []
             found += of_label[d, label].labels if len(targets[label]) > 1 else []
-        if d in coded:
-            found, status = list(coded[d]), "hand"
-        elif any(case.by == "nobody" for case in chosen):
+        found = [*coded.get(d, ()), *found]
+        if any(case.by == "nobody" for case in chosen):
             status = "review"
+        elif d in coded:
+            status = "hand"
         elif chosen:
             status = "decided"
         else:

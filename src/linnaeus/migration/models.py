@@ -211,7 +211,8 @@ def migrate_model(
             before, after = inner.answers(X[test]), trial.answers(X[test])
             origins = _measured(origins, inner.taxonomy_, revision.new, before, after, Y[test])
         start = _refitted(inner, revision.new, origins, start, X, Y)
-        origins = [_marked(origin, Y, revision.new) for origin in origins]
+        counts = np.bincount(Y.indices, minlength=revision.new.n_nodes)
+        origins = [_marked(origin, counts, Y.shape[0], revision.new) for origin in origins]
     migrated = _with_weights(inner, revision.new, origins, *start)
     if certify and X is not None and Y is not None:
         numbers = np.array([revision.new.index(origin.node) for origin in origins])
@@ -382,10 +383,10 @@ def _solved(inner: Any, X: Matrix, Y: CSR, centres: FloatArray) -> tuple[FloatAr
     return alone.weights_[:, place[order]].T, alone.intercept_[place[order]]
 
 
-def _marked(origin: NodeOrigin, Y: CSR, taxonomy: Taxonomy) -> NodeOrigin:
-    n = int((Y.indices == taxonomy.index(origin.node)).sum())
+def _marked(origin: NodeOrigin, counts: IntArray, n_docs: int, taxonomy: Taxonomy) -> NodeOrigin:
+    n = int(counts[taxonomy.index(origin.node)])
     return NodeOrigin(
-        origin.node, origin.kind, origin.sources, origin.kind != "kept" and 0 < n < Y.shape[0],
+        origin.node, origin.kind, origin.sources, origin.kind != "kept" and 0 < n < n_docs,
         origin.before, origin.after, n,
     )  # fmt: skip
 

@@ -86,7 +86,8 @@ class Correspondence:
     @property
     def fingerprint(self) -> str:
         """SHA-256 of the pairs, their kinds and weights and the nodes without a target, whatever their order."""
-        rows = sorted([pair.old, pair.new, pair.kind, f"{pair.weight:.12g}"] for pair in self.pairs)
+        shown = {weight: f"{weight:.12g}" for weight in {pair.weight for pair in self.pairs}}
+        rows = sorted((pair.old, pair.new, pair.kind, shown[pair.weight]) for pair in self.pairs)
         text = json.dumps([rows, sorted(self.without_target)], ensure_ascii=False)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -27,7 +27,7 @@ ANYBODY = User("", "admin")  # everybody, where nobody has to say who they are
 _PUBLIC = re.compile(r"/api/v1/(health|ready)|/v2/health/(live|ready)|/docs(/.*)?|/openapi\.json|/desk(/.*)?|/")
 # Addresses that need more than the role of a coder: method, path, role.
 _ROLES = (
-    ("POST", re.compile(r"/api/v1/documents(/file)?"), "reviewer"),
+    ("POST", re.compile(r"/api/v1/documents(/file)?|/api/v1/verdicts/file"), "reviewer"),
     ("POST", re.compile(r"/v1/projects/[^/]+/learn"), "reviewer"),
     ("GET", re.compile(r"/api/v1/export"), "reviewer"),
     ("POST", re.compile(r"/api/v1/automatic(/.*)?|/api/v1/desk/assignments"), "reviewer"),

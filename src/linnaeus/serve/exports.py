@@ -1,4 +1,6 @@
-"""Documents with their verdicts as files: JSON lines, CSV for spreadsheets, Annif's TSV, and JSON of Label Studio."""
+"""Documents with their verdicts as files: JSON lines, CSV for spreadsheets, Annif's TSV, JSON of Label Studio, and
+statements in RDF that name the SKOS concepts of each document.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +9,15 @@ import io
 import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, TypeAlias
+from urllib.parse import quote
 
 from linnaeus.serve.store.database import Database, Row
+from linnaeus.taxonomy.formats.skos import OURS, iri_of
 
 if TYPE_CHECKING:
     from linnaeus.taxonomy import Taxonomy
 
-__all__ = ["FORMATS", "export"]
+__all__ = ["ENDINGS", "FORMATS", "export"]
 
 _PAGE = 500  # documents that are read at a time
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # beginnings of cells that spreadsheets execute
@@ -31,7 +35,7 @@ def export(database: Database, queue: str, format: str, taxonomy: Taxonomy, stat
         The store.
     queue : str
         Its queue.
-    format : {"jsonl", "csv", "annif", "label-studio"}
+    format : {"jsonl", "csv", "annif", "label-studio", "skos"}
         The format of the file.
     taxonomy : Taxonomy
         For names and paths of labels.
@@ -163,10 +167,20 @@ def _label_studio_choice(labels: list[str], taxonomy: Taxonomy) -> dict[str, obj
     return {"from_name": "taxonomy", "to_name": "text", "type": "taxonomy", "value": {"taxonomy": paths}}
 
 
+def _skos_annotation(row: Row, taxonomy: Taxonomy, first: bool) -> str:
+    """The concepts of a document as its subjects; documents without an IRI get one that has their id."""
+    known = iri_of(row["id"])
+    document = f"{OURS}document:{quote(row['id'], safe='', errors='replace')}" if known.startswith(OURS) else known
+    subjects = "".join(f" ;\n    dcterms:subject <{iri_of(label)}>" for label in _labels(row))
+    return f"<{document}> dcterms:identifier {json.dumps(row['id'])}{subjects} .\n"
+
+
+ENDINGS = {"jsonl": "jsonl", "csv": "csv", "annif": "tsv", "label-studio": "json", "skos": "ttl"}
 # Media type, beginning, part and end of each format.
 FORMATS: dict[str, tuple[str, str, Part, str]] = {
     "jsonl": ("application/x-ndjson", "", _json_line, ""),
     "csv": ("text/csv; charset=utf-8", "\ufeff" + ",".join(_COLUMNS) + "\r\n", _csv_row, ""),
     "annif": ("text/tab-separated-values; charset=utf-8", "", _annif_line, ""),
     "label-studio": ("application/json", "[", _label_studio_task, "]\n"),
+    "skos": ("text/turtle; charset=utf-8", "@prefix dcterms: <http://purl.org/dc/terms/> .\n\n", _skos_annotation, ""),
 }

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from fastapi import Request as HttpRequest
 from starlette.responses import Response, StreamingResponse
 
-from linnaeus.serve.exports import FORMATS, export
+from linnaeus.serve.exports import ENDINGS, FORMATS, export
 from linnaeus.serve.problems import PROBLEMS, json_answer
 from linnaeus.serve.progress import progress
 from linnaeus.serve.review_schemas import Progress
@@ -17,7 +17,6 @@ from linnaeus.serve.service import Service
 
 __all__ = ["router"]
 
-_ENDINGS = {"jsonl": "jsonl", "csv": "csv", "annif": "tsv", "label-studio": "json"}
 _FILES: dict[int | str, dict[str, object]] = {
     200: {
         "description": "A file.",
@@ -40,7 +39,7 @@ def router(service: Service) -> APIRouter:
 
     @api.get("/export", responses=_FILES, response_class=Response)
     def export_file(
-        format: Literal["jsonl", "csv", "annif", "label-studio"] = "jsonl",
+        format: Literal["jsonl", "csv", "annif", "label-studio", "skos"] = "jsonl",
         model: Model = None,
         state: Annotated[
             Literal["open", "partly", "done", "disagreement", "unsure", "all"] | None,
@@ -50,7 +49,7 @@ def router(service: Service) -> APIRouter:
         """Documents with their final labels and decisions, as a file."""
         review, served = service.review, service.models.get(model)
         parts = export(review.database, served.name, format, served.taxonomy, state)
-        name = f"{served.name}.{_ENDINGS[format]}"
+        name = f"{served.name}.{ENDINGS[format]}"
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         return StreamingResponse(parts, media_type=FORMATS[format][0], headers=headers)
 

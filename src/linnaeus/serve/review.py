@@ -140,7 +140,9 @@ class Review:
             keep_scores(transaction, served.fingerprint, numbers, scored)
         return len(numbers)
 
-    def read_file(self, served: ServedModel, content: bytes, name: str, format: str | None) -> list[NewDocument]:
+    def read_file(
+        self, served: ServedModel, content: bytes, name: str, format: str | None, *, labelled: bool = False
+    ) -> list[NewDocument]:
         """Documents of a file in any format that `read_dataset` reads."""
         with tempfile.TemporaryDirectory(dir=self.folder) as folder:
             path = Path(folder) / f"file{Path(name).suffix[:20]}"
@@ -151,7 +153,7 @@ class Review:
                     format,
                     taxonomy=served.taxonomy,
                     usual_text=fields_of(served.model),
-                    labelled=False,
+                    labelled=labelled,
                     max_unpacked=self.max_unpacked,
                 )
             except LinnaeusError as error:

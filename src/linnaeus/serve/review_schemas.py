@@ -17,6 +17,7 @@ __all__ = [
     "DocumentState",
     "Erased",
     "Identifier",
+    "ImportedVerdicts",
     "NewVerdicts",
     "NextDocuments",
     "Progress",
@@ -243,6 +244,17 @@ class VerdictResults(StrictSchema):
     request_id: str
     queue: str
     results: list[_VerdictResult]
+
+
+class ImportedVerdicts(StrictSchema):
+    """What was stored of a file that was coded elsewhere."""
+
+    request_id: str
+    queue: str
+    added: int = Field(description="Documents that the queue did not have.")
+    stored: int = Field(description="Verdicts that were stored.")
+    repeated: int = Field(description="Verdicts that an earlier request stored.")
+    without: int = Field(description="Documents of the file without a verdict.")
 
 
 class Measured(StrictSchema):

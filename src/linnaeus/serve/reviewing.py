@@ -6,6 +6,7 @@ documents are parameters of the query, since they may have slashes.
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from functools import partial
 from typing import Annotated
 
@@ -16,6 +17,7 @@ from starlette.responses import Response
 
 from linnaeus.answering.documents import node_meant
 from linnaeus.errors import ParameterError
+from linnaeus.serve.imports import import_verdicts, read_verdicts
 from linnaeus.serve.problems import PROBLEMS, ProblemError, check_name, json_answer, user_of
 from linnaeus.serve.review import AT_ONCE, parsed
 from linnaeus.serve.review_schemas import (
@@ -27,6 +29,7 @@ from linnaeus.serve.review_schemas import (
     DocumentState,
     Erased,
     Identifier,
+    ImportedVerdicts,
     NewVerdicts,
     NextDocuments,
     Release,
@@ -198,6 +201,25 @@ class CodingHandlers:
         ]
         return json_answer(http, queue=served.name, results=results)
 
+    async def verdicts_file(
+        self,
+        http: HttpRequest,
+        coder: Annotated[Coder, Query(description="Whose verdicts they are, where the file names nobody.")],
+        model: Model = None,
+        name: Annotated[str, Query(max_length=200, description="Name of the file, for messages.")] = "file",
+        format: Annotated[str | None, Query(max_length=50, description="Default: recognised from the content.")] = None,
+    ) -> Response:
+        """Store the verdicts of a file that was coded elsewhere: TSV of Annif, JSON of Label Studio, JSON lines, CSV.
+
+        Documents are found by id or by text, and added if the queue does not have them.
+        """
+        review, served, content = self.service.review, self.service.models.get(model), await http.body()
+        coded = await anyio.to_thread.run_sync(partial(read_verdicts, review, served, content, name, format, coder))
+        found = await self.service.work(served, lambda _: import_verdicts(review, served, coded))
+        for _ in range(0, found.added, AT_ONCE):
+            await self.service.work(served, lambda _: review.score(served))
+        return json_answer(http, queue=served.name, **asdict(found))
+
 
 def router(service: Service) -> APIRouter:
     """The addresses of documents, queue and verdicts."""
@@ -211,6 +233,7 @@ def router(service: Service) -> APIRouter:
     api.get("/queue/next", response_model=NextDocuments)(on.next_documents)
     api.post("/queue/release", response_model=Released)(on.release)
     api.post("/verdicts", response_model=VerdictResults)(on.verdicts)
+    api.post("/verdicts/file", response_model=ImportedVerdicts, openapi_extra=_FILE)(on.verdicts_file)
     return api
 
 

@@ -174,9 +174,31 @@ def test_the_queue_is_limited_to_a_subtree(desk, open_page) -> None:
 @pytest.mark.slow
 def test_exports_are_downloads(busy, open_page) -> None:
     page = open_page(busy, "progress")
-    with page.expect_download() as download:
-        page.locator("text=CSV for spreadsheets").click()
-    assert download.value.suggested_filename.endswith(".csv")
+    for name, ending in (("CSV for spreadsheets", ".csv"), ("SKOS annotations", ".ttl")):
+        with page.expect_download() as download:
+            page.locator(f"text={name}").click()
+        assert download.value.suggested_filename.endswith(ending)
+
+
+@pytest.mark.slow
+def test_files_that_were_coded_elsewhere_are_read_in_the_page(desk, open_page) -> None:
+    server = desk()
+    server.add({"d0": CATS, "d1": DOGS})
+    page = open_page(server, "progress")
+    page.click("form:has(#import-file) button")
+    page.wait_for_selector("text=Choose a file first.")
+    coded = {"name": "coded.tsv", "mimeType": "text/plain", "buffer": f"{CATS}\t<Cats>\nx\t<Dogz>\n".encode()}
+    page.set_input_files("#import-file", coded)
+    page.click("form:has(#import-file) button")
+    page.wait_for_selector("text=label 'Dogz' of document 2 is not in the taxonomy")
+    page.set_input_files("#import-file", {**coded, "buffer": f"{CATS}\t<Cats>\n".encode()})
+    page.click("form:has(#import-file) button")
+    page.wait_for_selector("text=1 verdicts stored, 0 were known; 0 documents are new.")
+    assert server.verdicts() == [("d0", "replace", "Cats")]
+    page.select_option("#import-as", "documents")
+    page.set_input_files("#import-file", {**coded, "buffer": b"id,text\nd0,again\nd7,a puppy\n"})
+    page.click("form:has(#import-file) button")
+    page.wait_for_selector("text=1 documents added, 1 were known.")
 
 
 def test_promises_are_derived_from_control_documents_once_enough_are_decided(desk, monkeypatch) -> None:

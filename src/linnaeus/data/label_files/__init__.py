@@ -8,6 +8,7 @@ Read are::
     lines        A B                one line of labels per document, an empty line is a document without labels
     fastText     __label__A 0.9 __label__B 0.4     the same, scores and a text at the end may be there or not
     Annif        <http://ex.org/A> <tab> Label <tab> 0.9     one label per line, see `linnaeus.data.label_files.annif`
+    Label Studio a JSON array of tasks, see `linnaeus.data.readers.label_studio`
     GAF          annotations of the Gene Ontology, see `linnaeus.data.label_files.gaf`
 
 compressed or not. Keys, columns and entries are those of the readers of documents. Where several readings are possible
@@ -16,6 +17,8 @@ and the ``known`` labels (the names of a taxonomy) are given, the one counts tha
 
 from __future__ import annotations
 
+import contextlib
+import json
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from os import PathLike
@@ -26,6 +29,7 @@ from linnaeus.data.label_files import annif, gaf, json_lines, lines, tables
 from linnaeus.data.label_files.content import LabelFile, Line, align, number
 from linnaeus.data.readers.delimited import separator_line
 from linnaeus.data.readers.jsonl import load_json
+from linnaeus.data.readers.label_studio import is_task, plain_record
 from linnaeus.data.readers.source import InputFile
 from linnaeus.errors import DataError, ParameterError, nearest, place
 from linnaeus.taxonomy import Taxonomy
@@ -85,6 +89,7 @@ def read_label_file(
     given = [(number, line.rstrip("\r\n")) for number, line in source.lines(encoding)]
     if not any(line.strip() for _, line in given):
         raise DataError(f"{source.name} is empty, expected labels.")
+    given = _tasks_as_lines(given, source.name)
     delimiter, skipped = separator_line(given[0][1])
     given = given[skipped:]
     format = format or ("csv" if delimiter else _recognised(given, source.name, known, labels))
@@ -98,6 +103,19 @@ def read_label_file(
     if labels is not None:
         raise DataError(f"{source.name} is a file of {format} labels, which has no column {labels!r}.")
     return {"fasttext": lines.read_fasttext, "annif": annif.read, "gaf": gaf.read}[format](given, source.name)
+
+
+def _tasks_as_lines(given: list[Line], name: str) -> list[Line]:
+    """The tasks of an export of Label Studio as lines of records; other files as they are."""
+    beginning = "".join(line for _, line in given[:1000]).lstrip()
+    if not beginning.startswith("[") or '"data"' not in beginning:
+        return given
+    with contextlib.suppress(DataError):
+        records = load_json("\n".join(line for _, line in given), name)
+        if isinstance(records, list) and records and all(map(is_task, records)):
+            found = [plain_record(record) for record in records if isinstance(record, dict)]
+            return [(number, json.dumps(record)) for number, record in enumerate(found, 1)]
+    return given
 
 
 def _recognised(given: list[Line], name: str, known: Collection[str] | None, labels: str | None) -> str:

@@ -2,6 +2,7 @@
 
     {"id": "d1", "title": "Goal", "text": "A late goal", "labels": ["Sports"]}
 
+Tasks of Label Studio, with ``data`` and ``annotations``, are read as such objects.
 The columns are chosen from the keys of the first records; texts may be lists of tokens, labels may be strings, lists,
 paths, [id, name] lists or records. A string such as "A;B" is one label, unless A and B are nodes of a given taxonomy
 and A;B is not.
@@ -18,6 +19,7 @@ import numpy as np
 
 from linnaeus.data.dataset import Dataset
 from linnaeus.data.readers.columns import ColumnRoles, choose_columns, residues
+from linnaeus.data.readers.label_studio import is_task, plain_record
 from linnaeus.data.readers.labels import choose_part, label_names
 from linnaeus.data.readers.source import InputFile, ReadOptions
 from linnaeus.errors import DataError, place
@@ -107,7 +109,8 @@ def _array(source: InputFile, options: ReadOptions) -> Iterator[tuple[int, dict[
     text = "".join(line for _, line in source.lines(options.encoding))
     records = load_json(text, source.name)
     for number, record in enumerate(records if isinstance(records, list) else [records], 1):
-        yield number, _object(record, f"{source.name}, record {number}")
+        found = _object(record, f"{source.name}, record {number}")
+        yield number, plain_record(found, options.taxonomy) if is_task(found) else found
 
 
 def _object(record: JSON, where: str) -> dict[str, JSON]:

@@ -31,7 +31,10 @@ export async function request(path, { method = "GET", query = {}, body, timeout 
   }
   const stop = AbortSignal.timeout(timeout);
   const options = { method, keepalive, signal: signal ? AbortSignal.any([signal, stop]) : stop, headers: withToken() };
-  if (body !== undefined) {
+  if (body instanceof Blob) {
+    options.headers["Content-Type"] = "application/octet-stream";
+    options.body = body;
+  } else if (body !== undefined) {
     options.headers["Content-Type"] = "application/json";
     options.body = JSON.stringify(body);
   }
@@ -149,6 +152,7 @@ export const desk = {
   documents: (query) => get("documents", query),
   document: (id) => get("documents/one", { id }),
   verdicts: (verdicts) => post("verdicts", { verdicts }),
+  upload: (as, file, coder) => request(`${as}/file`, { method: "POST", query: { name: file.name, coder: as === "verdicts" ? coder : null }, body: file, timeout: 600000 }),
   progress: () => get("progress"),
   automatic: (query) => get("automatic", query, { timeout: 120000 }),
   codeAutomatically: (body) => post("automatic", body, { timeout: 600000 }),

@@ -1,11 +1,12 @@
 // Figures: how far the queue is, how good the model is on control documents, how coders agree, what the machine may code.
 import { count, duration, html, percent, plural, useEffect, useRef, useState } from "./html.js";
-import { desk, download } from "./api.js";
+import { desk } from "./api.js";
 import { Assigning } from "./assigning.js";
 import { Drift } from "./drift.js";
 import * as outbox from "./outbox.js";
 import { Pictures } from "./pictures.js";
 import { Search } from "./search.js";
+import { Transfer } from "./transfer.js";
 import { Versions } from "./versions.js";
 
 export function Progress({ model, coder, say, subtree, setSubtree, onModel, may }) {
@@ -26,10 +27,7 @@ export function Progress({ model, coder, say, subtree, setSubtree, onModel, may 
       <${Search} model=${model} id="subtree" label="Code only a subtree" placeholder="only a subtree: label or code" onChoose=${(m) => (setSubtree(m.label), say(`The queue is limited to ${m.name}.`))} /></section>
     <${Promised} model=${model} coder=${coder} say=${say} onChange=${load} may=${may("reviewer")} />
     ${may("reviewer") && html`<${Assigning} coder=${coder} say=${say} />`}
-    ${may("reviewer") && html`<section class="tile"><h2>Export</h2>
-      <ul class="exports">${[["jsonl", "JSON lines"], ["csv", "CSV for spreadsheets"], ["annif", "Annif TSV"], ["label-studio", "Label Studio JSON"]].map(
-        ([format, name]) => html`<li key=${format}><button onClick=${() => download(`export?format=${format}`, `export.${format}`).catch((error) => say(error.message, true))}>${name}</button></li>`,
-      )}</ul></section>`}
+    ${may("reviewer") && html`<${Transfer} coder=${coder} say=${say} onChange=${load} />`}
     <${Drift} />
     <${Versions} model=${model} coder=${coder} say=${say} onModel=${onModel} may=${may("admin")} />
     <${Training} say=${say} onModel=${onModel} may=${may("admin")} />

@@ -106,6 +106,9 @@ SKOS_TERMS = frozenset(
 )
 
 
+_CONCEPT = SKOS + "Concept"
+_TEXT_RELATIONS = {space + relation: relation for space in (SKOS, SKOS_XL) for relation in TEXTS}
+
 # Subject, predicate, object and, if the object is a literal, its language in lower case; otherwise None.
 _Statement = tuple[str, str, str, str | None]
 
@@ -180,6 +183,7 @@ class _Concepts:
         self.pairs: dict[tuple[str, str], None] = {}
         self.label: dict[str, tuple[int, str]] = {}  # rank of the language, label
         self.languages: Counter[str] = Counter()  # of all preferred labels
+        self.ranks: dict[str, int] = {}  # of languages
         self.notation: dict[str, str] = {}
         self.deprecated: dict[str, None] = {}
         self.rdfs_label: dict[str, str] = {}  # which deprecated concepts may have instead of a preferred label
@@ -192,13 +196,18 @@ class _Concepts:
 
     def add(self, statement: _Statement) -> None:
         subject, predicate, value, language = statement
-        if predicate == RDF_TYPE:
-            if value == SKOS + "Concept":
+        relation = _TEXT_RELATIONS.get(predicate)  # the most frequent statements first
+        if relation is not None:
+            self._tell(subject, relation, value, language)
+        elif predicate == RDF_TYPE:
+            if value == _CONCEPT:
                 self._describe(subject)
             elif value == OWL + "DeprecatedClass":
                 self.deprecated[subject] = None
             elif value == SKOS + "ConceptScheme":
                 self.relations.schemes.add(subject)
+        elif predicate.startswith(SKOS):
+            self._relate(subject, predicate[len(SKOS) :], value)
         elif predicate == OWL + "deprecated":
             if value.lower() in ("true", "1"):
                 self.deprecated[subject] = None
@@ -209,17 +218,8 @@ class _Concepts:
             self.replaced_by.setdefault(subject, {})[value] = None
         elif predicate == REPLACES:
             self.replaced_by.setdefault(value, {})[subject] = None
-        elif predicate.startswith(SKOS):
-            relation = predicate[len(SKOS) :]
-            if relation in TEXTS:
-                self._tell(subject, relation, value, language)
-            else:
-                self._relate(subject, relation, value)
-        elif predicate == SKOS_XL + "literalForm" or predicate == RDF_VALUE:
-            if language is not None:
-                self.forms.setdefault(subject, []).append((value, language))
-        elif predicate.startswith(SKOS_XL) and predicate[len(SKOS_XL) :] in TEXTS:
-            self._tell(subject, predicate[len(SKOS_XL) :], value, language)
+        elif predicate in (SKOS_XL + "literalForm", RDF_VALUE) and language is not None:
+            self.forms.setdefault(subject, []).append((value, language))
 
     def _describe(self, iri: str) -> None:
         self.order.setdefault(iri)
@@ -275,9 +275,12 @@ class _Concepts:
                 self._tell(subject, relation, text, language)
 
     def _keep_better(self, subject: str, label: str, language: str) -> None:
-        rank = self._rank(language)
+        rank = self.ranks.get(language)
+        if rank is None:
+            rank = self.ranks[language] = self._rank(language)
         self.languages[language] += 1
-        if subject not in self.label or rank < self.label[subject][0]:
+        known = self.label.get(subject)
+        if known is None or rank < known[0]:
             self.label[subject] = (rank, label)
 
     def _rank(self, language: str) -> int:
