@@ -63,11 +63,13 @@ __all__ = ["FLAT", "LAST_FIT", "LEAST_BUDGET", "TUNED", "AutoReport", "Search", 
 
 TUNED = ("features", "learn", "C")
 TIMES_FLAT, LEAST_BUDGET = 10.0, 30.0
+_NEW = 10.0  # a model that is tried for the first time may take the tenth part of what is left
 _KEPT = 3  # one of this many candidates is kept for the next round
 _SMALLEST = 400  # documents of a round, at least
 _GROWTH = 3  # times as many documents in the next round
+_MANY = 50_000  # documents from which on there is one more round, so that the first takes a small part of the budget
 _POWER = 1.1  # seconds grow with this power of the documents, where it is not known: the fit does, measuring hardly
-_JOINT_POWER = 0.85  # the same for joint models, whose inner nodes cost the same for any number of documents
+_JOINT_POWER = 0.75  # the same for joint models, whose inner nodes cost the same for any number of documents
 _LEAST_POWER, _MOST_POWER = 0.3, 2.0  # of what is known
 _CURVES, _CUTS = 5.0, 3.0  # times the probabilities of held-out documents that the last ones take, and a last cut
 LAST_FIT = 1.4  # times the fit of a candidate that the one on all documents takes, at most
@@ -127,7 +129,7 @@ class Search:
             self.earlier += row["whole"]
         else:
             began = time.perf_counter()
-            limit = None if self.budget is None else max(1.0, self.left / (6.0 if new and not must else 1.0))
+            limit = None if self.budget is None else max(1.0, self.left / (_NEW if new and not must else 1.0))
             try:
                 outcome = self.evaluator.run(candidate, n_docs, max_time=limit if can_stop else None)
             except (LinnaeusError, MemoryError) as refusal:
@@ -272,20 +274,21 @@ class Search:
     def _growth(self, outcome: Outcome, n_docs: int) -> float:
         """Times the seconds that the candidate would take with this number of documents.
 
-        By the last two sizes of the same place, or, for a fit that can be stopped, by those of the flat model, which
-        has learned from few and from all documents: with many labels, time grows more slowly than documents.
+        By the last two sizes of the same place, or by those of the flat model, which has learned from few and from all
+        documents. A fit that cannot be stopped is forecast by the faster growth of the two.
         """
         if n_docs == outcome.n_docs:
             return 1.0
-        place, power = outcome.candidate.place, _POWER
-        own = self._power([one for one in self.tried if one.candidate.place == place])
-        if own is not None:
-            power = min(own, _MOST_POWER)
-        elif "max_time" in parameters_of(outcome.candidate.model):
-            flat = self._power([one for one in self.tried if one.candidate.model == self.models[0]])
+        own = self._power([one for one in self.tried if one.candidate.place == outcome.candidate.place])
+        flat = self._power([one for one in self.tried if one.candidate.model == self.models[0]])
+        if "max_time" not in parameters_of(outcome.candidate.model):  # labels grow with documents: not less than flat
+            power = max(flat or _POWER, own or _POWER)
+        elif own is not None:
+            power = own
+        else:
             usual = _JOINT_POWER if outcome.candidate.pull is not None else _POWER
             power = usual if flat is None else min(flat, usual)
-        return float((n_docs / outcome.n_docs) ** max(power, _LEAST_POWER))
+        return float((n_docs / outcome.n_docs) ** min(max(power, _LEAST_POWER), _MOST_POWER))
 
     def _power(self, outcomes: list[Outcome]) -> float | None:
         """The power of the documents with which seconds grew between the two largest sizes; None where one is known."""
@@ -705,7 +708,8 @@ def _variants(
 def _sizes(whole: int) -> list[int]:
     """Documents of the rounds, all of them last."""
     sizes = [whole]
-    while sizes[0] >= _GROWTH * _SMALLEST and len(sizes) < 3:
+    n_rounds = 3 if whole < _MANY else 4
+    while sizes[0] >= _GROWTH * _SMALLEST and len(sizes) < n_rounds:
         sizes.insert(0, sizes[0] // _GROWTH)
     return sizes
 
