@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import sys
 import types
 
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
 from linnaeus import OneVsRestSVM
@@ -164,3 +167,15 @@ def test_analysers_by_the_names_of_the_command_line() -> None:
 def test_wrong_parameters_are_refused(wrong: dict, why: str) -> None:
     with pytest.raises(ParameterError, match=why):
         TextFeatures(**wrong).fit(TEXTS)
+
+
+@given(st.text() | st.text(st.characters(max_codepoint=127)))
+@settings(max_examples=200, deadline=None)
+@example("a b ab_c 12 x\x1fyz\x00--A1 \x7f")
+@example("na\xefve caf\xe9 s")
+def test_words_are_found_as_by_the_regular_expression(text: str) -> None:
+    wanted = re.findall(analysis.WORD, text)
+    assert Analyser(lowercase=False)(text) == wanted
+    assert Analyser(lowercase=False).words(text) == wanted
+    by_sklearn = CountVectorizer(ngram_range=(1, 2), stop_words="english").build_analyzer()
+    assert Analyser(ngram_range=(1, 2), stop_words="english")(text) == by_sklearn(text)

@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache, cached_property, partial
+from itertools import filterfalse
 
 from linnaeus.errors import ParameterError, nearest
 from linnaeus.features.stop_words import STOP_WORDS, stop_words_of
@@ -219,7 +220,8 @@ class Analyser:
             counter = CountVectorizer(tokenizer=words, token_pattern=None, **how)
         else:
             left_out = self.stop_words if self.stop_words in (None, "english") else sorted(self._stop_words)
-            counter = CountVectorizer(analyzer=self.kind, stop_words=left_out, token_pattern=self.token_pattern, **how)
+            words_of = {"tokenizer": self._find} if self.kind == "word" else {}
+            counter = CountVectorizer(analyzer=self.kind, stop_words=left_out, token_pattern=None, **words_of, **how)
         found: Callable[[str], list[str]] = counter.build_analyzer()
         return found
 
@@ -235,7 +237,7 @@ class Analyser:
 
     @cached_property
     def _find(self) -> Callable[[str], list[str]]:
-        return re.compile(self.token_pattern).findall
+        return _plain_words if self.token_pattern == WORD else re.compile(self.token_pattern).findall
 
     def _words(self, text: str, seen: Counter[str] | None = None) -> list[str]:
         found = self._find(text)
@@ -250,6 +252,19 @@ class Analyser:
 
     def __getstate__(self) -> dict[str, object]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+_FIND_WORDS = re.compile(WORD).findall
+_BETWEEN = bytes(code if re.match(r"\w", chr(code)) and code < 128 else 32 for code in range(256))
+_LETTERS = frozenset(map(chr, _BETWEEN))
+
+
+def _plain_words(text: str) -> list[str]:
+    """The same as the pattern `WORD` finds; without it where the text is ASCII, which is several times faster."""
+    if not text.isascii():
+        return _FIND_WORDS(text)
+    words = text.encode("ascii").translate(_BETWEEN).decode("ascii").split()
+    return list(filterfalse(_LETTERS.__contains__, words))
 
 
 def _are_strings(words: object) -> bool:
