@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from linnaeus.engine import get_engine
 from linnaeus.models.recursive import network as network_module
 from linnaeus.models.recursive import solver as inner_module
-from linnaeus.models.recursive.solver import InnerWeights
+from linnaeus.models.recursive.solver import InnerWeights, entries_at
 from linnaeus.models.solvers.dual_cd import PANEL
 from tests.models.recursive.oracles import KINDS, Setup, links_matrix, random_case, set_up
 
@@ -166,3 +167,17 @@ def test_the_pull_to_zero_is_that_of_the_anchors() -> None:
     pull, anchor = inner.pulled(setup.leaves.n_features)
     assert anchor == pytest.approx(sum(setup.links.anchor))
     np.testing.assert_allclose(pull, inner_weights(inner.solved, len(pull)) @ setup.links.anchor)
+
+
+@pytest.mark.parametrize("n_features", [1, 5, 40])
+def test_entries_of_rows_are_found_however_many_features_are_asked_for(n_features: int) -> None:
+    rng = np.random.default_rng(n_features)
+    P = sparse.random_array((6, 50), density=0.3, format="csr", rng=rng)
+    P.data[:] = np.arange(1, P.nnz + 1)
+    P.sort_indices()
+    features = np.sort(rng.choice(50, n_features, replace=False))
+    leaves = np.array([4, 0, 2])
+    made = np.zeros((3, n_features))
+    for row, at, entries in entries_at(sparse.csr_array(P), leaves, features):
+        made[row, at] = P.data[entries]
+    np.testing.assert_array_equal(made, P.toarray()[leaves][:, features])

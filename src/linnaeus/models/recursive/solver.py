@@ -184,10 +184,15 @@ def entries_at(P: CSR, leaves: IntArray, features: IntArray) -> Iterator[tuple[i
             at = np.arange(np.searchsorted(features, last - first))
             yield row, at, first + features[at]
             continue
-        entries = np.arange(first, last)
-        at = np.minimum(np.searchsorted(features, P.indices[entries]), len(features) - 1)
-        found = features[at] == P.indices[entries]
-        yield row, at[found], entries[found]
+        indices = P.indices[first:last]
+        if in_order and len(features) < len(indices):  # the shorter is looked up in the longer
+            places = np.minimum(np.searchsorted(indices, features), len(indices) - 1)
+            at = np.flatnonzero(indices[places] == features)
+            yield row, at, first + places[at]
+            continue
+        at = np.minimum(np.searchsorted(features, indices), len(features) - 1)
+        found = np.flatnonzero(features[at] == indices)
+        yield row, at[found], first + found
 
 
 class Factors:
