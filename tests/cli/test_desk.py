@@ -82,10 +82,10 @@ def test_wrong_usage_is_named(given, started, capsys, arguments, words) -> None:
 
 def test_verdicts_of_files_are_stored_and_what_was_coded_is_written_without_a_server(given, started, capsys) -> None:
     (given / "coded.tsv").write_text("cats  PURR\t<Cats>\nBirds sing\t<Dogs>\n")
-    told = ("--verdicts", "coded.tsv", "--coder", "anna", "--double", "0")
+    coded = ("--verdicts", "coded.tsv", "--coder", "anna", "--double", "0")
     files = [f"out.{ending}" for ending in ("jsonl", "csv", "tsv", "json", "ttl")]
     written = [word for file in files for word in ("--export", file)]
-    assert desk("--taxonomy", "tax.tsv", "--data", "docs.jsonl", *told, *written) == 0
+    assert desk("--taxonomy", "tax.tsv", "--data", "docs.jsonl", *coded, *written) == 0
     assert "2 verdicts stored, 0 were there already; 1 new documents" in capsys.readouterr().err
     lines = [json.loads(line) for line in (given / "out.jsonl").read_text().splitlines()]
     assert [(line["id"], line["labels"]) for line in lines if line["id"] == "a"] == [("a", ["Cats"])]

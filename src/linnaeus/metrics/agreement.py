@@ -48,10 +48,7 @@ def kappa_nodes(first: object, second: object, taxonomy: Taxonomy | None = None)
     both, one, two = pair.Y.multiply(pair.H).nnz, pair.Y.nnz, pair.H.nnz
     if not n:
         return Score(float("nan"), pair.n_docs, 0, convention)
-    observed = (n - one - two + 2 * both) / n
-    chance = (one / n) * (two / n) + (1 - one / n) * (1 - two / n)
-    value = (observed - chance) / (1 - chance) if chance < 1 else float("nan")
-    return Score(value, pair.n_docs, 0, convention)
+    return Score(_cohen(n, both, one, two), pair.n_docs, 0, convention)
 
 
 def kappa_hierarchical(first: object, second: object, taxonomy: Taxonomy | None = None) -> Score:
@@ -150,10 +147,16 @@ def kappa_by_node(first: object, second: object, taxonomy: Taxonomy | None = Non
     names = pair.column_names()
     found = []
     for v in used[np.lexsort((used, -apart[used]))].tolist():
-        chance = (one[v] * two[v] + (n - one[v]) * (n - two[v])) / n**2
-        kappa = (1.0 - apart[v] / n - chance) / (1.0 - chance) if chance < 1 else float("nan")
-        found.append(NodeAgreement(names[v], int(both[v]), int(one[v] - both[v]), int(two[v] - both[v]), float(kappa)))
+        shared, a, b = int(both[v]), int(one[v]), int(two[v])
+        found.append(NodeAgreement(names[v], shared, a - shared, b - shared, _cohen(n, shared, a, b)))
     return found
+
+
+def _cohen(n: int, both: int, one: int, two: int) -> float:
+    """Cohen's kappa of n decisions, of which the coders made ``one`` and ``two`` positive, and ``both`` alike."""
+    observed = (n - one - two + 2 * both) / n
+    chance = (one / n) * (two / n) + (1 - one / n) * (1 - two / n)
+    return (observed - chance) / (1 - chance) if chance < 1 else float("nan")
 
 
 def _overlap(shared: np.ndarray, sizes: np.ndarray) -> np.ndarray:
