@@ -113,4 +113,5 @@ import_quickly()
 def test_models_that_cannot_be_loaded_are_one_sentence(linnaeus, tmp_path) -> None:
     found = linnaeus("serve", tmp_path / "absent")
     assert found.code == 1
-    assert found.err.strip().splitlines()[-1].endswith("absent is not a model: no such folder.")
+    assert found.err.strip().endswith("absent is not a model: no such folder.")
+    assert "serving at" not in found.err, "nothing is announced that is not served"

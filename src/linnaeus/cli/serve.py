@@ -112,5 +112,10 @@ def serve(
         rate=rate,
     )
     shown = f"[{host}]" if ":" in host else host
-    note(f"serving at http://{shown}:{port} (documentation: http://{shown}:{port}/docs); stop with Ctrl-C")
-    run(settings, host, port)
+    address = f"http://{shown}:{port}"
+    run(
+        settings,
+        host,
+        port,
+        announce=lambda: note(f"serving at {address} (documentation: {address}/docs); stop with Ctrl-C"),
+    )

@@ -34,10 +34,12 @@ def run(
     log_level: str = "warning",
     grace: int = 30,
     prepare: Callable[[Service], None] | None = None,
+    announce: Callable[[], None] | None = None,
 ) -> None:
     """Serve until interrupted; requests that are being answered are finished within ``grace`` seconds.
 
-    ``prepare`` is called with the service before it answers, in a service of one process.
+    ``prepare`` is called with the service before it answers, in a service of one process; ``announce`` once the models
+    can be served, before requests are.
     """
     if not 0 < port < 65536:
         raise ParameterError(f"{port} is not a port; expected a number from 1 to 65535.")
@@ -50,6 +52,8 @@ def run(
     app = None if several else create_app(settings)
     if app is not None and prepare is not None:
         prepare(app.state.service)
+    if announce is not None:
+        announce()
     # A worker that computes, or waits for a processor, answers its supervisor late; older versions do not ask.
     patient = {"timeout_worker_healthcheck": 60} if _asks_workers() else {}
     uvicorn.run(
