@@ -347,13 +347,13 @@ def _commands() -> str:
     """The reference of the command line: every command with its arguments and options."""
     import typer
 
-    from linnaeus.cli.main import app
+    from linnaeus.cli.main import make_app
 
     text = [
         "# Command reference\n\nMade from `--help`. What options have in common, and what goes in and comes out, is in "
     ]
     text.append("[the command line](/command-line.md).\n")
-    for path, command in _walk("linnaeus", typer.main.get_command(app)):
+    for path, command in _walk("linnaeus", typer.main.get_command(make_app())):
         text.append(f"\n## {path}\n\n{_plain(command.help)}\n")
         arguments = [p for p in command.params if p.param_type_name == "argument"]
         options = [p for p in command.params if p.param_type_name == "option" and p.name not in _EVERYWHERE]

@@ -206,7 +206,7 @@ def walks() -> dict[str, list[str]]:
 def _train() -> None:
     from typer.testing import CliRunner
 
-    from linnaeus.cli.main import app
+    from linnaeus.cli.main import make_app
 
     with tempfile.TemporaryDirectory() as folder:
         data, tax = Path(folder, "docs.csv"), Path(folder, "tax.csv")
@@ -215,7 +215,7 @@ def _train() -> None:
         rows = [f"{words[label]} thing,{label}" for label in words for _ in range(10)]
         data.write_text("text,label\n" + "\n".join(rows) + "\n")
         arguments = ["train", "--taxonomy", str(tax), "--data", str(data), "--output", str(Path(folder, "model"))]
-        result = CliRunner().invoke(app, arguments)
+        result = CliRunner().invoke(make_app("train"), arguments)
         if result.exit_code:
             raise SystemExit(result.output)
 

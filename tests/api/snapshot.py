@@ -69,7 +69,7 @@ def interface() -> dict[str, list[str]]:
 def _commands() -> dict[str, list[str]]:
     import typer
 
-    from linnaeus.cli.main import app
+    from linnaeus.cli.main import make_app
 
     found: dict[str, list[str]] = {}
 
@@ -82,7 +82,7 @@ def _commands() -> dict[str, list[str]]:
                 for p in command.params
             )
 
-    walk("linnaeus", typer.main.get_command(app))
+    walk("linnaeus", typer.main.get_command(make_app()))
     return found
 
 

@@ -10,9 +10,11 @@ import sys
 import time
 
 import pytest
+import typer
 
 import linnaeus as package
 from linnaeus import registry
+from linnaeus.cli.main import COMMANDS, make_app
 
 
 def test_help_and_version(linnaeus) -> None:
@@ -34,6 +36,27 @@ def test_the_parameters_of_a_model_are_listed(linnaeus) -> None:
     assert report["parameters"]["tol"] == 1e-3
     assert "squared_hinge" in linnaeus("models", "OneVsRestSVM").out
     assert linnaeus("models", "nothing").code == 2
+
+
+def test_summaries_are_the_first_lines_of_the_help_of_commands() -> None:
+    commands = typer.main.get_command(make_app()).commands
+    assert {name: " ".join(one.help.split("\n\n")[0].split()) for name, one in commands.items()} == COMMANDS
+
+
+def test_only_the_module_of_the_called_command_is_imported() -> None:
+    program = "import sys; from linnaeus.cli.main import run\n"
+    program += "try:\n    run(['audit', '--help'])\nfinally:\n"
+    program += "    print('loaded:', *(name for name in sys.modules if name.startswith('linnaeus.cli.')))"
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    loaded = shown.splitlines()[-1].split()
+    assert "linnaeus.cli.audit" in loaded
+    assert not {"linnaeus.cli.train", "linnaeus.cli.serve", "linnaeus.cli.taxonomy"} & set(loaded)
+
+
+def test_an_unknown_command_is_refused_with_the_nearest_one(linnaeus) -> None:
+    refused = linnaeus("trian")
+    assert refused.code == 2
+    assert "train" in refused.err
 
 
 def test_help_imports_nothing_heavy() -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 import pytest
 import typer
 
-from linnaeus.cli.main import app
+from linnaeus.cli.main import make_app
 from linnaeus.cli.options import Group, LabelledReading, TaxonomyReading, with_groups
 from linnaeus.errors import DataError
 
@@ -34,7 +34,7 @@ READERS = {
 
 
 def options_of(name: str) -> set[str]:
-    command = typer.main.get_command(app)
+    command = typer.main.get_command(make_app())
     for word in name.split():
         command = command.commands[word]
     return {option for parameter in command.params for option in parameter.opts}

@@ -29,7 +29,7 @@ def calibrate(
     verify: options.Verify = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Add calibrated probabilities (predict --probabilities) and promised risks (predict --risk) to a model."""
+    """Add calibrated probabilities (predict --probabilities) and promised risks (--risk) to a model."""
     from linnaeus.cli.documents import documents_for, note_seen
     from linnaeus.cli.training import labels_of, save
     from linnaeus.tuning import calibrate as calibrated

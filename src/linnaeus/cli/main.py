@@ -1,7 +1,11 @@
-"""The entry point: collects the commands, and turns errors of the user into one line and an exit code."""
+"""The entry point: finds the command, and turns errors of the user into one line and an exit code.
+
+Only the module of the command that is called is imported: `linnaeus --help` lists the others by their summaries here.
+"""
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import sys
@@ -10,33 +14,60 @@ from typing import Annotated, Any
 
 import typer
 
-from linnaeus.cli import annif, audit, data, taxonomy, users
-from linnaeus.cli.calibrate import calibrate
-from linnaeus.cli.card import card
-from linnaeus.cli.demo import demo
-from linnaeus.cli.desk import desk
-from linnaeus.cli.evaluate import evaluate
-from linnaeus.cli.explain import explain
-from linnaeus.cli.learn import learn
-from linnaeus.cli.migrate import migrate
-from linnaeus.cli.models import models
-from linnaeus.cli.predict import predict
-from linnaeus.cli.serve import serve
-from linnaeus.cli.shootout import shootout
-from linnaeus.cli.train import train
 from linnaeus.errors import LinnaeusError, ParameterError, visible
 
-__all__ = ["app", "run"]
+__all__ = ["COMMANDS", "make_app", "run"]
 
 # Wrong usage, as typer raises it: the class of click, or of the copy of click that newer versions of typer include.
 WrongUsage: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
-app = typer.Typer(
-    name="linnaeus",
-    help="Classify documents, vectors and sequences into a taxonomy.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
+# Every command, a function or an `app` of the module of this name, with the first line of its help.
+COMMANDS = {
+    "demo": "Train on the built-in corpus, evaluate, explain three documents, save, and suggest next steps.",
+    "train": "Train a model, save it, and measure it on documents that it has not seen.",
+    "calibrate": "Add calibrated probabilities (predict --probabilities) and promised risks (--risk) to a model.",
+    "predict": "Classify documents.",
+    "evaluate": "Compare answers with gold labels: a model on labelled documents, or label files of any tool.",
+    "explain": "Show which words count for and against each node of the paths to the labels.",
+    "learn": "Continue to train a model on a stream of documents.",
+    "migrate": "Bring labelled documents, or a saved model, to the next version of their taxonomy.",
+    "models": "List the models, the parameters of one, or the properties of a saved model.",
+    "serve": "Serve models over HTTP: a REST interface, Annif's addresses, and metrics.",
+    "desk": "Code documents in the browser, with suggestions of a model.",
+    "shootout": "Run every model that fits, compare, and write report.html, report.md and shootout.json.",
+    "card": "Write a card of a model: what it is, its labels, figures, and how to use it.",
+    "taxonomy": "Show, search, convert, check, compare and learn taxonomies.",
+    "data": "Describe and convert documents and labels.",
+    "annif": "Projects of Annif.",
+    "audit": "Check the log of a service.",
+    "users": "Users of a service and their tokens.",
+}
+
+
+def make_app(called: str | None = None) -> typer.Typer:
+    """The command line; with ``called``, only this command has its options, and others are summaries."""
+    app = typer.Typer(
+        name="linnaeus",
+        help="Classify documents, vectors and sequences into a taxonomy.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(_options)
+    for name, summary in COMMANDS.items():
+        if called is not None and name != called:
+            app.command(name, help=summary)(_not_called)
+            continue
+        module = importlib.import_module(f"linnaeus.cli.{name}")
+        group = getattr(module, "app", None)
+        if group is None:
+            app.command()(getattr(module, name))
+        else:
+            app.add_typer(group, name=name)
+    return app
+
+
+def _not_called() -> None:
+    """What stands for a command while another one is called."""
 
 
 def _version(wanted: bool) -> None:
@@ -47,36 +78,12 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     pass
-
-
-for command in (
-    demo,
-    train,
-    calibrate,
-    predict,
-    evaluate,
-    explain,
-    learn,
-    migrate,
-    models,
-    serve,
-    desk,
-    shootout,
-    card,
-):
-    app.command()(command)
-app.add_typer(taxonomy.app, name="taxonomy")
-app.add_typer(data.app, name="data")
-app.add_typer(annif.app, name="annif")
-app.add_typer(audit.app, name="audit")
-app.add_typer(users.app, name="users")
 
 
 # Parameters of Python beside the options that do the same: names='label' (--names label).
@@ -126,7 +133,8 @@ def _code(arguments: list[str] | None) -> int:
 def _invoke(arguments: list[str]) -> None:
     """Parse and run, without typer's own handling of interrupts and closed pipes."""
     if "_LINNAEUS_COMPLETE" in os.environ:  # the shell requests completions
-        app()
-    command = typer.main.get_command(app)
+        make_app()()
+    called = next((one for one in arguments if not one.startswith("-")), "")
+    command = typer.main.get_command(make_app(called))
     with command.make_context("linnaeus", list(arguments)) as context:
         command.invoke(context)

@@ -14,9 +14,9 @@ import re
 import sys
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TextIO
-from xml.sax.saxutils import escape
 
 from linnaeus.errors import DataError, ParameterError, nearest
 from linnaeus.files import replacing
@@ -212,5 +212,5 @@ def _cell(value: object) -> str:
         return "<c/>"
     if isinstance(value, (int, float)):
         return f"<c><v>{value!r}</v></c>"
-    text = escape(_NOT_XML.sub("�", str(value)))
+    text = escape(_NOT_XML.sub("�", str(value)), quote=False)
     return f'<c t="inlineStr"><is><t xml:space="preserve">{text}</t></is></c>'
