@@ -27,7 +27,7 @@ import linnaeus
 from benchmarks import machine, problems
 from benchmarks.rivals.worker import folder_bytes, precision, speeds, write_problem
 from linnaeus import registry
-from linnaeus.models.pruning import Kept
+from linnaeus.models.pruning import LinearWeights
 
 RIVALS = ("pecos", "napkinxc", "omikuji")
 _LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
@@ -74,7 +74,7 @@ def _ours(problem: problems.Problem, options: argparse.Namespace, folder: Path) 
     model.prune(X=problem.X, y=problem.Y, loss=options.loss, seen=True)
     prune_seconds = time.perf_counter() - start
     linnaeus.save(model, folder / "pruned")
-    kept = {"prune_threshold": model.prune_threshold_, "n_weights": Kept.of(model).size}
+    kept = {"prune_threshold": model.prune_threshold_, "n_weights": LinearWeights.of(model).size}
     del model
     pruned = {"system": f"{options.model}, pruned", "prune_seconds": prune_seconds, **kept}
     return [*rows, {**pruned, **_measured(folder / "pruned", problem, options.repeats)}]
