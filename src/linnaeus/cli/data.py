@@ -174,7 +174,8 @@ def _new_features(
     kind: str, named: str | None, given: dict[str, Any], reading: TrainingReading
 ) -> TextFeatures | HashedText:
     """Unfitted features of texts or sequences, for the options of the command."""
-    from linnaeus.features.named import default_features, hashed_text
+    from linnaeus.features.documents import default_features
+    from linnaeus.features.named import hashed_text
 
     fields = weighted_fields(reading.text)
     if kind == "sequence":

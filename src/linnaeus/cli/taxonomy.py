@@ -411,7 +411,7 @@ def learn(
     linnaeus taxonomy learn docs.jsonl --output learned.tsv --picture learned.png
     """
     from linnaeus.cli.training import no_labels
-    from linnaeus.features.named import default_features
+    from linnaeus.features.documents import default_features
     from linnaeus.models.learn_taxonomy import learn_dendrogram
 
     if levels != "auto" and not levels.isdigit():

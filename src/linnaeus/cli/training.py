@@ -164,9 +164,8 @@ def make_features(
     ``terms`` are parameters of `options.AnalyserOptions`. A ``model`` (its parameters) with a kernel on sequences takes
     them as they are. An ``embedding`` of own vectors learns from texts of the taxonomy and of ``embedding_texts`` too.
     """
-    from linnaeus.features.documents import takes_sequences
+    from linnaeus.features.documents import default_features, takes_sequences
     from linnaeus.features.named import (
-        default_features,
         hashed_text,
         is_hashed,
         is_kernel_map,
@@ -326,13 +325,15 @@ def make_model(name: str, settings: list[str] | None, **usual: Any) -> TaxonomyC
 
 def parse_settings(name: str | None, settings: list[str] | None, *, n_jobs: int | None = None) -> dict[str, object]:
     """The parameters of ``--set tol=0.01``; a model that does not have one is refused (None: some model has it)."""
+    if not settings:
+        return {}
     from linnaeus import registry
     from linnaeus.features.named import is_string_kernel, plain_value, string_kernel
 
     names = list(registry.MODELS) if name is None else [name]
     known = {key for one in names for key in inspect.signature(registry.resolve(one)).parameters} - {"taxonomy"}
     found: dict[str, object] = {}
-    for entry in settings or []:
+    for entry in settings:
         key, equals, value = entry.partition("=")
         if not equals:
             raise ParameterError(f"--set {entry}: expected NAME=VALUE, for example tol=0.01.")

@@ -11,9 +11,9 @@ import json
 import re
 from collections.abc import Callable
 
-from linnaeus.decoding.base import Decoder
+from linnaeus.decoding.base import Decoder, TopScores
 from linnaeus.decoding.cutoffs.by_document import InstanceCut, SetSize
-from linnaeus.decoding.cutoffs.cut_off import CutOff, TopScores
+from linnaeus.decoding.cutoffs.cut_off import CutOff
 from linnaeus.decoding.cutoffs.expected import ExpectedCut
 from linnaeus.decoding.cutoffs.pcut import PCut
 from linnaeus.decoding.cutoffs.rcut import RCut

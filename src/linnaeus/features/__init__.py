@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from linnaeus.features.dense import DenseFeatures as DenseFeatures
     from linnaeus.features.dense import FillMissing as FillMissing
+    from linnaeus.features.documents import default_features as default_features
     from linnaeus.features.embedding import EmbeddedText as EmbeddedText
     from linnaeus.features.hashed import HashedText as HashedText
     from linnaeus.features.kernel_map import KernelMap as KernelMap
-    from linnaeus.features.named import default_features as default_features
     from linnaeus.features.spectrum import SpectrumFeatures as SpectrumFeatures
     from linnaeus.features.spectrum import SpectrumKernel as SpectrumKernel
     from linnaeus.features.subsequence import SubsequenceKernel as SubsequenceKernel
@@ -27,7 +27,7 @@ _HOMES = {
     "SpectrumKernel": "linnaeus.features.spectrum",
     "SubsequenceKernel": "linnaeus.features.subsequence",
     "TextFeatures": "linnaeus.features.text",
-    "default_features": "linnaeus.features.named",
+    "default_features": "linnaeus.features.documents",
 }
 __all__ = [
     "DenseFeatures",

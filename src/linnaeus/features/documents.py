@@ -29,6 +29,7 @@ __all__ = [
     "DocumentTransformer",
     "check_fields",
     "columns_of",
+    "default_features",
     "field_of",
     "field_weights",
     "is_missing",
@@ -339,3 +340,43 @@ def unpacked(terms: Array, offsets: IntArray) -> ObjectArray:
     found = np.empty(len(bounds) - 1, dtype=object)
     found[:] = [whole[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(bounds)]
     return found
+
+
+def default_features(kind: str, **options: Any) -> Any:
+    """An unfitted transformer for documents of a kind ("text", "sequence", "dense"), or None where X is used as it is.
+
+    For text these are 1 + ln tf and terms of two documents or more; for sequences counts of one to three letters; for
+    dense vectors mean 0 and deviation 1.
+
+    Parameters
+    ----------
+    kind : str
+        "text", "sequence", "dense" or "sparse".
+    **options : object
+        Parameters of the transformer, which override these.
+
+    Returns
+    -------
+    TextFeatures, DenseFeatures or None
+        The transformer.
+
+    Examples
+    --------
+    >>> default_features("text", min_df=1).fit_transform(["a cat", "a dog"]).shape
+    (2, 2)
+    >>> default_features("sparse") is None
+    True
+    """
+    from linnaeus.features.dense import DenseFeatures
+    from linnaeus.features.text import TextFeatures
+
+    if kind == "text":
+        return TextFeatures(**{"min_df": 2, "sublinear_tf": options.get("weighting") != "log2", **options})
+    if kind == "sequence":
+        usual = {"analyzer": "char", "ngram_range": (1, 3), "lowercase": False, "min_df": 2, "sublinear_tf": True}
+        return TextFeatures(**{**usual, **options})
+    if kind == "dense":
+        return DenseFeatures(**options)
+    if kind == "sparse":
+        return None
+    raise ParameterError(f"Documents are 'text', 'sequence', 'dense' or 'sparse'; got {kind!r}.")

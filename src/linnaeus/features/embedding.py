@@ -30,8 +30,7 @@ from sklearn.utils.validation import check_is_fitted
 from linnaeus.errors import ParameterError, check_number
 from linnaeus.features.analysis import Analyser
 from linnaeus.features.block_weight import Block, held_out_weight
-from linnaeus.features.documents import DocumentTransformer, columns_of, field_of, texts_of
-from linnaeus.features.named import default_features
+from linnaeus.features.documents import DocumentTransformer, columns_of, default_features, field_of, texts_of
 from linnaeus.features.text import TextFeatures
 from linnaeus.features.text_encoder import TextEncoder
 from linnaeus.features.word_vectors import OwnVectors, WordVectors, open_vectors

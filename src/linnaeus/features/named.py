@@ -1,4 +1,4 @@
-"""Features by the kind of the documents, and features and string kernels by name, as the command line says them.
+"""Features and string kernels by name, as the command line says them.
 
     spectrum:4                      substrings of four tokens
     spectrum:2-4                    of two to four
@@ -33,7 +33,6 @@ T = TypeVar("T")
 F = TypeVar("F", bound="EmbeddedText | HashedText")
 
 __all__ = [
-    "default_features",
     "embedded_text",
     "hashed_text",
     "is_hashed",
@@ -234,43 +233,3 @@ def plain_value(value: str) -> object:
         return json.loads(value)
     except json.JSONDecodeError:
         return {"True": True, "False": False, "None": None}.get(value, value)
-
-
-def default_features(kind: str, **options: Any) -> Any:
-    """An unfitted transformer for documents of a kind ("text", "sequence", "dense"), or None where X is used as it is.
-
-    For text these are 1 + ln tf and terms of two documents or more; for sequences counts of one to three letters; for
-    dense vectors mean 0 and deviation 1.
-
-    Parameters
-    ----------
-    kind : str
-        "text", "sequence", "dense" or "sparse".
-    **options : object
-        Parameters of the transformer, which override these.
-
-    Returns
-    -------
-    TextFeatures, DenseFeatures or None
-        The transformer.
-
-    Examples
-    --------
-    >>> default_features("text", min_df=1).fit_transform(["a cat", "a dog"]).shape
-    (2, 2)
-    >>> default_features("sparse") is None
-    True
-    """
-    from linnaeus.features.dense import DenseFeatures
-    from linnaeus.features.text import TextFeatures
-
-    if kind == "text":
-        return TextFeatures(**{"min_df": 2, "sublinear_tf": options.get("weighting") != "log2", **options})
-    if kind == "sequence":
-        usual = {"analyzer": "char", "ngram_range": (1, 3), "lowercase": False, "min_df": 2, "sublinear_tf": True}
-        return TextFeatures(**{**usual, **options})
-    if kind == "dense":
-        return DenseFeatures(**options)
-    if kind == "sparse":
-        return None
-    raise ParameterError(f"Documents are 'text', 'sequence', 'dense' or 'sparse'; got {kind!r}.")

@@ -29,7 +29,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from linnaeus.data.check import check_labels, check_weights
 from linnaeus.data.label_files.content import LabelFile, align
-from linnaeus.decoding.cutoffs.cut_off import TopScores, path_minima
+from linnaeus.decoding.base import TopScores
+from linnaeus.decoding.cutoffs.cut_off import path_minima
 from linnaeus.decoding.probability.coherence import lifted
 from linnaeus.decoding.probability.curves import platt
 from linnaeus.engine import blocks, rows_that_fit

@@ -19,8 +19,8 @@ from linnaeus import metrics
 from linnaeus.data.check import check_labels
 from linnaeus.data.splits import kfold, train_test_split
 from linnaeus.decoding import CutOff, ExpectedCut, SCut, TopScores, cut_off
-from linnaeus.decoding.base import stacked
-from linnaeus.decoding.cutoffs.cut_off import HeldOut, Metric, path_minima
+from linnaeus.decoding.base import HeldOut, stacked
+from linnaeus.decoding.cutoffs.cut_off import Metric, path_minima
 from linnaeus.engine import parse_seconds
 from linnaeus.errors import DataError, ParameterError, check_choice
 from linnaeus.features.documents import n_documents, take_documents

@@ -5,7 +5,7 @@ import pytest
 
 from linnaeus import Taxonomy
 from linnaeus.decoding import Threshold, TopScores
-from linnaeus.decoding.cutoffs.cut_off import held_out
+from linnaeus.decoding.base import held_out
 from linnaeus.errors import DataError
 from tests.decoding.oracles import rows
 

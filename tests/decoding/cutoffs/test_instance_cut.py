@@ -34,7 +34,7 @@ def test_every_document_is_cut_where_its_own_scores_say(target: str) -> None:
 
 def test_thresholds_are_the_ridge_regression_of_the_targets() -> None:
     tax, S, Y = shifted()
-    from linnaeus.decoding.cutoffs.cut_off import held_out
+    from linnaeus.decoding.base import held_out
 
     F = score_features(S, 3)
     weights, constant = ridge(F, best_cuts(held_out(S, Y, tax), "errors").theta, 0.01)

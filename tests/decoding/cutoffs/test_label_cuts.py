@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from linnaeus import Taxonomy
 from linnaeus.decoding import TopScores
-from linnaeus.decoding.cutoffs.cut_off import held_out
+from linnaeus.decoding.base import held_out
 from linnaeus.decoding.cutoffs.scut import label_cuts, pooled_threshold
 
 

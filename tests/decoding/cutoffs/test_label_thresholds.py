@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from linnaeus import Taxonomy
 from linnaeus.decoding import Threshold
-from linnaeus.decoding.cutoffs.cut_off import HeldOut, held_out
+from linnaeus.decoding.base import HeldOut, held_out
 from linnaeus.decoding.cutoffs.scut import LabelThresholds
 from tests.decoding.cutoffs.test_label_cuts import all_cuts, f1
 from tests.strategies import taxonomies

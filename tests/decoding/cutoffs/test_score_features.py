@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from linnaeus import Taxonomy
 from linnaeus.decoding import TopScores
+from linnaeus.decoding.base import held_out
 from linnaeus.decoding.cutoffs.by_document import best_cuts, score_features
-from linnaeus.decoding.cutoffs.cut_off import held_out
 
 
 def test_the_worked_example() -> None:

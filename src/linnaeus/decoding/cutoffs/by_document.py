@@ -38,8 +38,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from linnaeus.decoding.base import blocks
-from linnaeus.decoding.cutoffs.cut_off import CutOff, HeldOut, Metric, TopScores
+from linnaeus.decoding.base import HeldOut, TopScores, blocks
+from linnaeus.decoding.cutoffs.cut_off import CutOff, Metric
 from linnaeus.decoding.simple.threshold import members, repaired
 from linnaeus.errors import check_choice, check_number
 from linnaeus.taxonomy.taxonomy import Taxonomy
@@ -93,7 +93,7 @@ def best_cuts(held: HeldOut, criterion: str) -> Target:
     Examples
     --------
     >>> from linnaeus import Taxonomy
-    >>> from linnaeus.decoding.cutoffs.cut_off import held_out
+    >>> from linnaeus.decoding.base import held_out
     >>> held = held_out([[0.9, 0.6, 0.5, 0.2]], [["A", "C"]], Taxonomy.flat("ABCD"))
     >>> best_cuts(held, "errors").theta.round(2).tolist(), best_cuts(held, "f1").size.tolist()
     ([0.35], [3])

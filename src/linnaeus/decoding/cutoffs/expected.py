@@ -26,8 +26,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from linnaeus.decoding.base import Decoder, SetWeights, blocks, plain_theta, positions, theta_per_node
-from linnaeus.decoding.cutoffs.cut_off import CutOff, HeldOut, Metric, TopScores, check_choice
+from linnaeus.decoding.base import (
+    Decoder,
+    HeldOut,
+    SetWeights,
+    TopScores,
+    blocks,
+    plain_theta,
+    positions,
+    theta_per_node,
+)
+from linnaeus.decoding.cutoffs.cut_off import CutOff, Metric, check_choice
 from linnaeus.decoding.probability.curves import Calibrator, fit_calibrator
 from linnaeus.decoding.simple.threshold import members, repaired
 from linnaeus.errors import DataError

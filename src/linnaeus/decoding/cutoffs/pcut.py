@@ -15,8 +15,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from linnaeus.decoding.base import SetWeights, checked
-from linnaeus.decoding.cutoffs.cut_off import CutOff, HeldOut, Metric, TopScores, path_minima
+from linnaeus.decoding.base import HeldOut, SetWeights, TopScores, checked
+from linnaeus.decoding.cutoffs.cut_off import CutOff, Metric, path_minima
 from linnaeus.decoding.simple.threshold import repaired
 from linnaeus.errors import DataError, ParameterError, check_number
 from linnaeus.taxonomy.closure import pattern, pointers

@@ -19,8 +19,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from linnaeus.decoding.base import SetWeights, hierarchy, positions
-from linnaeus.decoding.cutoffs.cut_off import CutOff, HeldOut, Metric, TopScores, best_of
+from linnaeus.decoding.base import HeldOut, SetWeights, TopScores, hierarchy, positions
+from linnaeus.decoding.cutoffs.cut_off import CutOff, Metric, best_of
 from linnaeus.decoding.simple.threshold import members, repaired, repaired_weights, suppress
 from linnaeus.errors import DataError, ParameterError, check_choice, check_number
 from linnaeus.order import best_columns

@@ -36,8 +36,17 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from linnaeus.decoding.base import Theta, hierarchy, less_theta, plain_theta, positions, theta_per_node
-from linnaeus.decoding.cutoffs.cut_off import CutOff, HeldOut, Metric, TopScores
+from linnaeus.decoding.base import (
+    HeldOut,
+    Theta,
+    TopScores,
+    hierarchy,
+    less_theta,
+    plain_theta,
+    positions,
+    theta_per_node,
+)
+from linnaeus.decoding.cutoffs.cut_off import CutOff, Metric
 from linnaeus.decoding.simple.threshold import members, repaired
 from linnaeus.errors import check_choice, check_number
 from linnaeus.taxonomy.taxonomy import Taxonomy
@@ -167,7 +176,7 @@ class LabelThresholds:
     Examples
     --------
     >>> from linnaeus import Taxonomy
-    >>> from linnaeus.decoding.cutoffs.cut_off import held_out
+    >>> from linnaeus.decoding.base import held_out
     >>> held = held_out([[0.9, 0.2], [0.4, 0.6], [0.8, 0.7]], [["A"], ["B"], ["A"]], Taxonomy.flat("AB"))
     >>> LabelThresholds(held, min_positives=1).final().round(2).tolist()
     [0.6, 0.4]
@@ -346,7 +355,7 @@ def pooled_threshold(held: HeldOut) -> float:
     Examples
     --------
     >>> from linnaeus import Taxonomy
-    >>> from linnaeus.decoding.cutoffs.cut_off import held_out
+    >>> from linnaeus.decoding.base import held_out
     >>> pooled_threshold(held_out([[0.9, 0.2], [0.4, 0.6]], [["A"], ["B"]], Taxonomy.flat("AB")))
     0.5
     """

@@ -46,8 +46,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from linnaeus.decoding.base import hierarchy
-from linnaeus.decoding.cutoffs.cut_off import HeldOut, TopScores, held_out
+from linnaeus.decoding.base import HeldOut, TopScores, held_out, hierarchy
 from linnaeus.decoding.probability.coherence import lifted, lowered, smoothed
 from linnaeus.errors import DataError, ParameterError, check_choice
 from linnaeus.taxonomy.closure import row_numbers

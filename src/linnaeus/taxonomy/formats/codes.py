@@ -20,8 +20,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
-from linnaeus.taxonomy.formats.source import column_mark, quoted, table
-from linnaeus.taxonomy.formats.text_columns import split_cell, text_columns, written_columns
+from linnaeus.taxonomy.formats.source import column_mark, quoted, split_cell, table, text_columns, written_columns
 from linnaeus.taxonomy.names import without_dashes
 from linnaeus.taxonomy.taxonomy import Taxonomy
 

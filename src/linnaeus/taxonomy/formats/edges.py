@@ -5,7 +5,7 @@
     Sports  Tennis  Tennis
 
 Columns may be in any order if a header names them (``id,parent,name`` also works); columns such as ``altLabel`` and
-``definition@de`` are texts (see `linnaeus.taxonomy.formats.text_columns`). If top nodes are declared by an
+``definition@de`` are texts (see `linnaeus.taxonomy.formats.source`). If top nodes are declared by an
 empty parent, every other parent needs a line of its own.
 """
 
@@ -15,8 +15,7 @@ from collections.abc import Mapping, Sequence
 
 from linnaeus.errors import warn_user
 from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
-from linnaeus.taxonomy.formats.source import column_mark, quoted, table
-from linnaeus.taxonomy.formats.text_columns import split_cell, text_columns, written_columns
+from linnaeus.taxonomy.formats.source import column_mark, quoted, split_cell, table, text_columns, written_columns
 from linnaeus.taxonomy.taxonomy import Taxonomy
 
 __all__ = ["KNOWN_OPTIONS", "compose", "header_columns", "parse"]
