@@ -23,7 +23,7 @@ cdef struct Classes:
 
 
 cdef Classes classes_of(tuple arrays):
-    """The arrays of `models.ranking.arrays.ClassArrays` by their addresses; the caller holds the arrays."""
+    """The arrays of `models.ranking.solver.ClassArrays` by their addresses; the caller holds the arrays."""
     cdef const i64[::1] indptr = arrays[0], member_indptr = arrays[4], below_indptr = arrays[6]
     cdef const int[::1] indices = arrays[1], members = arrays[5], below = arrays[7]
     cdef const double[::1] values = arrays[2], volume = arrays[8]

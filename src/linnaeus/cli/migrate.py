@@ -138,28 +138,14 @@ def migrate(
     if queue is not None:
         tables.write_table(queue, *_queue(found, documents, ids))
     if counts is not None:
-        columns = ["label", "name", "certain", "expected", "low", "high"]
-        tables.write_table(
-            counts,
-            columns,
-            (
-                [
-                    cell.node,
-                    found.new.display(cell.node),
-                    cell.certain,
-                    *(round(x, 3) for x in (cell.expected, cell.low, cell.high)),
-                ]
-                for cell in found.cells
-            ),
-        )
+        tables.write_table(counts, *_counts(found))
     if html is not None:
         now = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
         files.replace_file(html, documents_page(found, now).encode())
-    result = {**summary(found), "output": output}
     if as_json:
-        print_json(result)
-        return
-    _show(found, output)
+        print_json({**summary(found), "output": output})
+    else:
+        _show(found, output)
 
 
 def _migrate_model(
@@ -318,6 +304,18 @@ def _queue(found: MigratedDocuments, documents: Dataset, ids: list[str]) -> tupl
             shown = "; ".join(f"{p:.3f}" for p in values)
             own = [texts[case.document] for texts in fields.values()]
             yield [ids[case.document], None, case.old, "; ".join(candidates), shown, *own]
+
+    return columns, rows()
+
+
+def _counts(found: MigratedDocuments) -> tuple[list[str], Iterator[list[object]]]:
+    """Columns and rows: how many documents every new node has, with intervals."""
+    columns = ["label", "name", "certain", "expected", "low", "high"]
+
+    def rows() -> Iterator[list[object]]:
+        for cell in found.cells:
+            interval = (round(x, 3) for x in (cell.expected, cell.low, cell.high))
+            yield [cell.node, found.new.display(cell.node), cell.certain, *interval]
 
     return columns, rows()
 

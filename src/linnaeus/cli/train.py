@@ -530,7 +530,7 @@ def train(
     2 wrong usage, or too small a --max-memory; 130 stopped by Ctrl-C (with --checkpoint the same command continues).
     """
     from linnaeus import store
-    from linnaeus.pipeline import Pipeline
+    from linnaeus.tuning import calibrate as calibrated
 
     after.check()
     chosen = chosen.resolved()
@@ -550,24 +550,14 @@ def train(
     held_out, gold = _test_documents(after, reading, tax)
     if after.test_size:
         documents, y, held_out, gold = training.hold_out(documents, y, after.test_size, run.seed)
-    analysing = {"analyzer": terms["analyzer"]} if "analyzer" in terms else {}
     made: TaxonomyClassifier | None = None
+    if "analyzer" in terms and wanted is None:
+        parameters["analyzer"] = terms["analyzer"]
     if wanted is None and not chosen.is_mixture:
-        made = training.make_model(name, chosen.settings(), taxonomy=tax, **parameters, **analysing)
-    as_read = made is not None and made.takes_documents
-    if as_read:
-        useless = [features.option(name) for name in features.given()]
-        useless += [words.option(name) for name in words.given() if name != "analyser"]
-        training.check_texts(documents, useless)
-    used = {"n_jobs": run.n_jobs, "random_state": run.seed} if made is None else made.get_params()
-    vectors = None if as_read else features.make(documents, reading, tax, terms, used)
+        made = training.make_model(name, chosen.settings(), taxonomy=tax, **parameters)
+    vectors = _vectors(made, documents, tax, reading, features, words, run)
     if chosen.is_mixture:
-        sources = mixing.sources_of(chosen.sources)
-        if mixing.takes_documents(sources):
-            training.check_texts(documents, [])
-        made, vectors = mixing.make_mixture(
-            sources, chosen.settings(), vectors, taxonomy=tax, **parameters, **analysing
-        )
+        made, vectors = _mixture(chosen, documents, vectors, taxonomy=tax, **parameters)
     start, report = time.perf_counter(), None
     training.note_parts(documents, reading.split)
     if not as_json:
@@ -578,12 +568,9 @@ def train(
         pipe, report = _search(documents, y, tax, vectors, wanted, run, quiet=as_json)
     else:
         assert made is not None
-        pipe = Pipeline(made, vectors, decoder=decoder)
-        pipe.check_matrix = training.check_room(made, _n_labels(y), output)
-        training.advise(made, decoder, tax, y)
-        pipe.fit(documents.documents, y, feature_names=documents.feature_names)
-    about = _about(documents, taxonomy, reading)
+        pipe = _fitted(made, vectors, decoder, documents, y, tax, output)
     result = training.summary(pipe, documents, time.perf_counter() - start)
+    about = _about(documents, taxonomy, reading)
     if report is not None:
         result["search"] = report.to_dict()
         about["search"] = {key: value for key, value in result["search"].items() if key != "tried"}
@@ -591,21 +578,63 @@ def train(
     if after.keep_documents:
         pipe.keep_documents(documents.documents, y, documents.ids)
     training.save(pipe, output)  # before anything is measured: what was trained is not lost
-    if run.checkpoint is not None and made is not None:
-        training.drop_finished(run.checkpoint)
-    elif run.checkpoint is not None:
-        _drop_last_fit(run.checkpoint)
+    if run.checkpoint is not None:
+        (_drop_last_fit if made is None else training.drop_finished)(run.checkpoint)
     _measure(result, pipe, (documents, y), (held_out, gold), after, run, least, measured=report is not None)
     if least is not None:
         training.save(pipe, output)
     if after.calibrate is not None:  # after pruning, which makes another model of it
-        from linnaeus.tuning import calibrate as calibrated
-
         training.save(calibrated(pipe, documents.documents, y, method=after.calibrate), output)
-    result["columns"] = dict(documents.columns)
-    result["model_bytes"] = sum(file.stat().st_size for file in Path(output).rglob("*") if file.is_file())
-    result["output"] = output
+    size = sum(file.stat().st_size for file in Path(output).rglob("*") if file.is_file())
+    result |= {"columns": dict(documents.columns), "model_bytes": size, "output": output}
     _tell(result, pipe, report, may_prune=least is None, as_json=as_json)
+
+
+def _vectors(
+    made: TaxonomyClassifier | None,
+    documents: Dataset,
+    taxonomy: Taxonomy,
+    reading: options.TrainingReading,
+    features: FeatureOptions,
+    words: options.AnalyserOptions,
+    run: RunOptions,
+) -> Transformer | None:
+    """The features of a model, or of all that a search tries; None where it takes documents, or vectors, as read."""
+    if made is not None and made.takes_documents:
+        useless = [features.option(name) for name in features.given()]
+        useless += [words.option(name) for name in words.given() if name != "analyser"]
+        training.check_texts(documents, useless)
+        return None
+    used = {"n_jobs": run.n_jobs, "random_state": run.seed} if made is None else made.get_params()
+    return features.make(documents, reading, taxonomy, words.parameters(), used)
+
+
+def _mixture(
+    chosen: ModelOptions, documents: Dataset, vectors: Transformer | None, **parameters: Any
+) -> tuple[TaxonomyClassifier, Transformer | None]:
+    """The mixture of the sources that were named, and the features that it takes."""
+    sources = mixing.sources_of(chosen.sources)
+    if mixing.takes_documents(sources):
+        training.check_texts(documents, [])
+    return mixing.make_mixture(sources, chosen.settings(), vectors, **parameters)
+
+
+def _fitted(
+    model: TaxonomyClassifier,
+    vectors: Transformer | None,
+    decoder: Decoder | None,
+    documents: Dataset,
+    y: training.Labels,
+    taxonomy: Taxonomy,
+    output: str,
+) -> Pipeline:
+    """Features, model and decoder after training, without a search."""
+    from linnaeus.pipeline import Pipeline
+
+    pipe = Pipeline(model, vectors, decoder=decoder)
+    pipe.check_matrix = training.check_room(model, _n_labels(y), output)
+    training.advise(model, decoder, taxonomy, y)
+    return pipe.fit(documents.documents, y, feature_names=documents.feature_names)
 
 
 def _test_documents(
