@@ -61,6 +61,15 @@ def test_an_unknown_id_names_some_that_exist(linnaeus, trained) -> None:
     assert (result.code, "d0, d1, d2" in result.err) == (2, True)
 
 
+def test_an_unknown_id_without_a_column_of_ids_names_the_option(linnaeus, trained) -> None:
+    file = trained / "numbered.csv"
+    file.write_text("Inv;text\nI-1;cats purr\nI-2;dogs bark\n")
+    result = linnaeus("explain", trained / "model", "--data", file, "--id", "I-2")
+    assert result.code == 2
+    assert "numbered from 1 to 2; name the column with --id-column" in result.err.replace("\n", " ")
+    assert linnaeus("explain", trained / "model", "--data", file, "--id-column", "Inv", "--id", "I-2").code == 0
+
+
 def test_the_runner_up_and_similar_documents_are_shown(linnaeus, files) -> None:
     train = ["train", "-t", files / "topics.tsv", "-d", files / "docs.jsonl", "-o", files / "model", "--min-df", 1]
     assert linnaeus(*train, "--keep-documents", "--calibrate", "platt").code == 0

@@ -162,5 +162,11 @@ def _chosen(documents: Dataset, data: str, name: str | None) -> Dataset:
     row = int(name) - 1 if name.isdecimal() and len(name) < 10 and 0 < int(name) <= len(ids) else None
     row = ids.index(name) if name in ids else row
     if row is None:
-        raise ParameterError(f"--id {name}: {data} has no such document; its ids begin with {', '.join(ids[:3])}.")
+        known = (
+            f"its ids begin with {', '.join(ids[:3])}"
+            if documents.ids
+            else f"no column of ids was recognised, so documents are numbered from 1 to {len(ids):,}; name the column "
+            f"with --id-column"
+        )
+        raise ParameterError(f"--id {name}: {data} has no such document; {known}.")
     return documents.take([row])

@@ -72,6 +72,14 @@ def test_a_header_is_told_by_the_rows_below(tmp_path: Path) -> None:
         read(tmp_path, "LfdNr,Inhalt,Schlagwort\nR1,A late goal,Sports\nR2,A vote,Politics\n")
 
 
+def test_the_first_line_is_shown_where_no_column_has_a_usual_name(tmp_path: Path) -> None:
+    content = "Inv.-No.;Object;Classified as\nI-1;A small cup;Cups\nI-2;A large plate;Plates\n"
+    with pytest.raises(DataError, match=r"among 'Inv\.-No\.', 'Object', 'Classified as'; name it with text="):
+        read(tmp_path, content)
+    with pytest.raises(DataError, match=r"'w{60}\.\.\.'"):
+        read(tmp_path, f"{'w' * 200};b c;d e.\nf g;h i;k l\n")
+
+
 def test_positions_count_in_a_file_with_a_header_too(tmp_path: Path) -> None:
     content = "Nr,Inhalt,Schlagwort\n1,A late goal,Sports\n2,A vote,Politics\n"
     data = read(tmp_path, content, text=1, labels=2)

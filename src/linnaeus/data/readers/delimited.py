@@ -25,6 +25,7 @@ import numpy as np
 from linnaeus.data.dataset import Dataset
 from linnaeus.data.matrices import is_number
 from linnaeus.data.readers.columns import (
+    LONGEST_NAME,
     SAMPLE,
     ColumnRoles,
     choose_columns,
@@ -80,7 +81,7 @@ def batches(source: InputFile, options: ReadOptions, size: int | None = None) ->
     separators: dict[str, str | None] = {}
     while True:
         part = islice(rows, size if chosen.text or chosen.sequence else None)
-        data = _read(source, options, names, chosen, following, part, separators)
+        data = _read(source, options, names, chosen, following, part, separators, first)
         if not len(data):
             return
         yield replace(data, notes={**data.notes, **noted}) if noted else data
@@ -111,24 +112,29 @@ def _read(
     first: list[str],
     rows: Iterator[Row],
     separators: dict[str, str | None],
+    top: list[str],
 ) -> Dataset:
     if chosen.text or chosen.sequence:
         return _read_text(source, options, names, chosen, rows, separators)
     numeric = [n for n in names if n not in {*chosen.labels, chosen.id, chosen.split}]
     values = dict(zip(names, first, strict=False))
     words = [n for n in numeric if not is_number(values.get(n, "")) and not is_missing(values.get(n, ""))]
+    # The first line as it is, also where it was not recognised as a header: its cells are what users look for.
+    usual = f"{source.name} has no text column with a usual name among {', '.join(map(_shown, top[:20]))}"
     if len(words) == len(numeric):
-        raise DataError(
-            f"{source.name} has no text column with a usual name among {', '.join(map(repr, names[:20]))}; "
-            f"name it with text=..., or sequence=... for sequences."
-        )
+        raise DataError(f"{usual}; name it with text=..., or sequence=... for sequences.")
     if words:
         raise DataError(
-            f"{source.name} has no text column with a usual name among {', '.join(map(repr, names[:20]))}, and "
+            f"{usual}, and "
             f"{', '.join(map(repr, words[:20]))} {'does' if len(words) == 1 else 'do'} not hold numbers; name the text "
             f"column with text=..., the labels with labels=..., the ids with id=..."
         )
     return _read_numbers(source, options, names, numeric, chosen, rows, separators)
+
+
+def _shown(cell: str) -> str:
+    cell = cell.strip()
+    return repr(cell if len(cell) <= LONGEST_NAME else f"{cell[:LONGEST_NAME]}...")
 
 
 def _by_position(names: list[str], cells: list[str], options: ReadOptions, *, header: bool) -> ReadOptions:
