@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
 import linnaeus
-from linnaeus import OneVsRestLogistic, OneVsRestSVM, Pipeline, Taxonomy, metrics
+from linnaeus import Mixture, OneVsRestLogistic, OneVsRestSVM, Pipeline, Taxonomy, metrics
 from linnaeus.decoding import BestLeaf, Threshold
 from linnaeus.errors import ParameterError
 from linnaeus.features import DenseFeatures, TextFeatures
@@ -58,6 +58,29 @@ def test_vectors_are_explained_by_the_names_of_their_features(tax, tmp_path) -> 
     linnaeus.save(pipe, tmp_path / "model")
     for model in (pipe, linnaeus.load(tmp_path / "model")):
         assert set(model.explain(X[0])[-1].features) == set(names)
+
+
+def test_pieces_of_words_are_explained_by_words(tax) -> None:
+    features = TextFeatures(analyzer="char_wb", ngram_range=(2, 4), sublinear_tf=True)
+    pipe = Pipeline(OneVsRestSVM(tax, random_state=0), features).fit(TEXTS, LABELS)
+    (step,) = pipe.explain("Dogs (bark), dogs purr")
+    assert set(step.features) == {"dogs", "bark", "purr"}
+    assert np.isclose(step.intercept + step.contributions.sum(), step.score, atol=1e-5)
+    assert np.isclose(step.against.intercept + step.against.contributions.sum(), step.against.margin, atol=1e-5)
+    assert pipe.explain("Dogs (bark), dogs purr", k=1)[0].features.tolist() == step.features[:1].tolist()
+    plain = pipe.model_.explain(pipe.matrix(["dogs bark"]), "Dogs")[0]
+    pieces = [name.strip() in "bark" for name in pipe.features_.get_feature_names_out()[plain.features]]
+    named = pipe.explain("dogs bark", "Dogs")[0]
+    assert np.isclose(named.contributions[named.features.tolist().index("bark")], plain.contributions[pieces].sum())
+
+
+def test_sources_of_a_mixture_are_explained_by_words_too(tax) -> None:
+    mixture = Mixture([("svm", OneVsRestSVM(tax)), ("logistic", OneVsRestLogistic(tax))], tax, cv=3)
+    pipe = Pipeline(mixture, TextFeatures(analyzer="char_wb", ngram_range=(2, 3))).fit(TEXTS, LABELS)
+    step = pipe.explain("dogs bark")[-1]
+    for found in (step, *(source.explanation for source in step.sources)):
+        assert set(found.features) <= {"dogs", "bark"}
+        assert np.isclose(found.intercept + found.contributions.sum(), found.score, atol=1e-5)
 
 
 def test_misuse_is_explained(tax) -> None:

@@ -425,7 +425,8 @@ class Pipeline(BaseEstimator):
         """Contributions of the words or features of one document to every node of the path, by name.
 
         Through a kernel map they are approximate: what changes when a feature is left out. Words that count through an
-        embedding are shown with the nearest words of the node, as ``kitten ~ cat, purr``; see ``origins``.
+        embedding are shown with the nearest words of the node, as ``kitten ~ cat, purr``; see ``origins``. Where
+        features are pieces of words, the contribution of a word is the sum of those of its pieces.
         """
         model: Any = self._fitted
         features: Any = self.features_
@@ -439,12 +440,16 @@ class Pipeline(BaseEstimator):
 
             return PathExplanation(explain_by_word(model, features, batch, node, k))
         elif hasattr(model, "explain"):
-            steps = model.explain(self.matrix(batch), node, k)
+            words = features.word_shares(batch) if hasattr(features, "word_shares") else None
+            steps = model.explain(self.matrix(batch), node, k if words is None else None)
+            if words is not None:
+                names, shares = words
+                steps = [step.grouped(shares, k) for step in steps]
             if hasattr(features, "kinds_") and not features.kinds_:  # texts alone
                 steps = [step.of_words() for step in steps]
-            if hasattr(features, "names_for"):
+            if words is None and hasattr(features, "names_for"):
                 names = features.names_for(batch)
-            elif hasattr(features, "get_feature_names_out"):
+            elif words is None and hasattr(features, "get_feature_names_out"):
                 names = features.get_feature_names_out()
         else:
             raise DataError(f"{type(model).__name__} has no explanations: its scores are not sums over features.")

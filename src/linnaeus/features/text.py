@@ -25,6 +25,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import groupby, islice, repeat
 from operator import itemgetter
 from pathlib import Path
+from string import punctuation
 from typing import Any
 
 import numpy as np
@@ -461,6 +462,56 @@ class TextFeatures(DocumentTransformer):
         for field in self.kinds_:
             names += [f"{field}={value}" for value in self.vocabulary_[field]]
         return np.array(names, dtype=object)
+
+    def word_shares(self, document: object) -> tuple[ObjectArray, CSR] | None:
+        """Which words the pieces of words of one document are from (``analyzer="char_wb"``).
+
+        Parameters
+        ----------
+        document : list of str, list of dict, dict or DataFrame
+            One document, as `transform` takes it.
+
+        Returns
+        -------
+        (names, shares) or None
+            The words, named as columns are, without punctuation around them, and the share of each of them in the
+            occurrences of each column (n_words, n_features); a categorical value stands for itself. None where terms
+            are not pieces of words.
+
+        Examples
+        --------
+        >>> features = TextFeatures(analyzer="char_wb", ngram_range=(2, 2)).fit(["a cat", "a car"])
+        >>> names, shares = features.word_shares(["A cat, a car"])
+        >>> names.tolist()
+        ['a', 'cat', 'car']
+        >>> shares.toarray()[:, features.get_feature_names_out() == "ca"].ravel().tolist()
+        [0.0, 0.5, 0.5]
+        """
+        check_is_fitted(self, "vocabulary_")
+        if self.analyser().kind != "char_wb":
+            return None
+        columns = columns_of(document, self.weights_, self.kinds_)
+        names: list[str] = []
+        blocks: list[CSR] = []
+        for field in self.weights_:
+            (text,) = texts_of(field_of(columns, field), field)
+            words = (text.lower() if self.lowercase else text).split()
+            plain = [word.strip(punctuation) or word for word in words]
+            place = {word: i for i, word in enumerate(dict.fromkeys(plain))}
+            counts = self._count(field, words)  # pieces do not cross words: those of a text are those of its words
+            group = sparse.csr_array(
+                (np.ones(len(words)), ([place[word] for word in plain], np.arange(len(words)))),
+                shape=(len(place), len(words)),
+            )
+            shares = sparse.csr_array(group @ counts)
+            shares.data /= np.bincount(shares.indices, weights=shares.data, minlength=shares.shape[1])[shares.indices]
+            blocks.append(shares)
+            prefix = f"{field}:" if len(self.weights_) > 1 else ""
+            names += [prefix + word for word in place]
+        for field in self.kinds_:
+            blocks.append(sparse.eye_array(len(self.vocabulary_[field]), format="csr"))
+            names += [f"{field}={value}" for value in self.vocabulary_[field]]
+        return np.array(names, dtype=object), sparse.csr_array(sparse.block_diag(blocks, format="csr"))
 
     # -- keeping -------------------------------------------------------------------------------------------------------
 

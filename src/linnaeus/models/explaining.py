@@ -80,6 +80,11 @@ class Contrast:
         """The same with names of features instead of their numbers."""
         return replace(self, features=names[self.features])
 
+    def grouped(self, shares: CSR, k: int | None) -> Contrast:
+        """The same with the k largest groups instead of features; see `NodeExplanation.grouped`."""
+        features, contributions = _grouped(self.features, self.contributions, shares, k)
+        return replace(self, features=features, contributions=contributions, origins=None)
+
 
 @dataclass(frozen=True)
 class NodeExplanation:
@@ -115,6 +120,33 @@ class NodeExplanation:
         """The same with names of features instead of their numbers."""
         against = None if self.against is None else self.against.named(names)
         return replace(self, features=names[self.features], against=against)
+
+    def grouped(self, shares: CSR, k: int | None) -> NodeExplanation:
+        """The same with contributions of groups of features, such as words instead of their pieces.
+
+        Parameters
+        ----------
+        shares : CSR of shape (n_groups, n_features)
+            Share of each group in each feature; the shares of a feature sum to 1, so that nothing is lost.
+        k : int or None
+            Number of groups that are kept, largest contributions first; None keeps all.
+
+        Returns
+        -------
+        NodeExplanation
+            With numbers of groups as ``features``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from scipy import sparse
+        >>> step = NodeExplanation("cat", 0.9, 0.1, np.array([0, 1, 2]), np.array([0.5, 0.2, 0.1]))
+        >>> step.grouped(sparse.csr_array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5]]), None).contributions.round(2).tolist()
+        [0.55, 0.25]
+        """
+        against = None if self.against is None else self.against.grouped(shares, k)
+        features, contributions = _grouped(self.features, self.contributions, shares, k)
+        return replace(self, features=features, contributions=contributions, origins=None, against=against)
 
     def __str__(self) -> str:
         terms = [f"{self.intercept:+.3f} (constant)"]
@@ -476,14 +508,22 @@ class MixtureExplanation(NodeExplanation):
 
     def named(self, names: ObjectArray) -> MixtureExplanation:
         """The same with names of features instead of their numbers, in the explanations of sources too."""
-        sources = tuple(
-            replace(source, explanation=source.explanation.named(names))
+        named = super().named(names)
+        return replace(named, sources=self._of_sources(lambda explanation: explanation.named(names)))  # type: ignore[call-arg]
+
+    def grouped(self, shares: CSR, k: int | None) -> MixtureExplanation:
+        """The same with contributions of groups of features, in the explanations of sources too."""
+        grouped = super().grouped(shares, k)
+        return replace(grouped, sources=self._of_sources(lambda explanation: explanation.grouped(shares, k)))  # type: ignore[call-arg]
+
+    def _of_sources(self, change: Callable[[NodeExplanation], NodeExplanation]) -> tuple[SourceContribution, ...]:
+        """The sources, with other explanations of those that explain themselves by the features of the documents."""
+        return tuple(
+            replace(source, explanation=change(source.explanation))
             if source.explanation is not None and source.shares_features
             else source
             for source in self.sources
         )
-        against = None if self.against is None else self.against.named(names)
-        return replace(self, features=names[self.features], against=against, sources=sources)
 
     def __str__(self) -> str:
         spoke = [f"{source.contribution:+.3f} ({source.name})" for source in self.sources]
@@ -592,6 +632,13 @@ class _Explainer:
                 scale = source.weight * float(self.mixture.slope[j, s])
                 np.add.at(terms, source.explanation.features, scale * source.explanation.contributions)
         return terms
+
+
+def _grouped(features: Array, contributions: FloatArray, shares: CSR, k: int | None) -> tuple[IntArray, FloatArray]:
+    """Groups of the k largest contributions, and these."""
+    terms = np.zeros(shares.shape[1])
+    terms[features] = contributions
+    return _largest_terms(shares @ terms, k)
 
 
 def _largest_terms(terms: FloatArray, k: int | None) -> tuple[IntArray, FloatArray]:
