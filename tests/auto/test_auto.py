@@ -44,6 +44,7 @@ class Fixed:
     n_learn, variants, measure = 9_600, {"as they are": None, "rbf map": None}, "micro_f1"
     fixed: dict[str, object] = {}  # noqa: RUF012
     learnable, foldable, nearly_one_label, curve_seconds = ("given", "closed"), False, False, 0.0
+    measuring_seconds = 0.0
 
     def __init__(self, value, mixed: float = 0.0) -> None:
         self.value, self.mixed, self.calls, self.Y, self.now = value, mixed, [], np.zeros((12_800, 1)), 0.0
@@ -111,6 +112,32 @@ def test_a_small_budget_ends_the_search_early_keeps_time_for_the_last_fit_and_is
     run.run()
     assert len(run.tried) == 1
     assert "too small" in run.notes[0]
+
+
+@pytest.mark.parametrize("budget", [8.0, 12.0, 30.0])
+def test_a_fit_that_takes_all_the_time_it_gets_leaves_that_of_the_last_fit_of_the_best(monkeypatch, budget) -> None:
+    """OneVsRestPA is nearly as good as the best with few documents, where it is quick, and never ends with all."""
+    evaluator = Fixed(prefers("RRSVM", 1.0))
+    monkeypatch.setattr("linnaeus.auto.search.time.perf_counter", lambda: evaluator.now)
+    limits = []
+
+    def run(candidate, n_docs, *, max_time=None):
+        outcome = Fixed.run(evaluator, candidate, n_docs)
+        if candidate.model != "OneVsRestPA":
+            return outcome
+        if n_docs < evaluator.n_learn:
+            return replace(outcome, value=0.79)
+        limits.append(max_time)
+        evaluator.now += max_time - outcome.seconds
+        return replace(outcome, value=0.79, seconds=max_time, stopped=True)
+
+    evaluator.run = run
+    search = begun(evaluator, budget)
+    search.run()
+    assert limits, "it is tried with all documents"
+    assert search.best().candidate.model == "RRSVM"
+    assert search.best().n_docs == evaluator.n_learn
+    assert search.spent + 1.4 <= budget
 
 
 def test_a_model_that_is_better_with_few_documents_than_the_others_with_all_is_chosen(monkeypatch) -> None:

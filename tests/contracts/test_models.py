@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import inspect
+import warnings
 
 import numpy as np
 import pytest
@@ -147,6 +149,29 @@ def test_fitting_again_gives_the_same_model(name, settings) -> None:
     first = fitted(name, settings).decision_function(X)
     np.testing.assert_array_equal(first, again.decision_function(X))
     np.testing.assert_array_equal(first, again.fit(X, labels).decision_function(X))
+
+
+@each_model
+def test_a_time_limit_ends_a_fit_with_a_model_that_answers_and_says_so(name, settings) -> None:
+    if "max_time" not in inspect.signature(registry.resolve(name)).parameters:
+        pytest.skip("no time limit")
+    X, labels = documents(taxonomy(), name=name)
+    never = {"tol": 1e-12} if "tol" in inspect.signature(registry.resolve(name)).parameters else {}
+    with warnings.catch_warnings(record=True):
+        warnings.simplefilter("always")
+        stopped = make(name, settings | never, taxonomy=taxonomy(), max_time=1e-6).fit(X, labels)
+    assert stopped.time_limit_reached_
+    assert all(len(np.atleast_1d(answer)) for answer in stopped.predict(X))
+
+
+@each_first
+def test_a_time_limit_that_is_not_reached_changes_nothing(name, settings) -> None:
+    if "max_time" not in inspect.signature(registry.resolve(name)).parameters:
+        pytest.skip("no time limit")
+    X, labels = documents(taxonomy(), name=name)
+    limited = make(name, settings, taxonomy=taxonomy(), max_time="1h").fit(X, labels)
+    assert not limited.time_limit_reached_
+    np.testing.assert_array_equal(limited.decision_function(X), fitted(name, settings).decision_function(X))
 
 
 @each_model

@@ -76,18 +76,35 @@ def test_models_that_were_put_off_get_the_time_that_is_left(tmp_path, monkeypatc
 
 
 def test_forecasts_learn_from_finished_models_of_the_family(tmp_path) -> None:
-    """NodeSVM took a hundredth of its forecast, so that another local model fits; an online one learns nothing."""
+    """NodeSVM took a hundredth of its forecast, so that another local model fits, which cannot be stopped."""
     state = _Shootout(toy(), RunFolder(tmp_path, toy()), Clock(100), 1, lambda message: None)
     state.forecasts = {name: RunForecast(1000.0, 500.0) for name in ("NodeSVM", "HierarchicalRLS", "Hieron")}
+    assert state._begin("HierarchicalRLS", 2) is None
+    assert state.put_off == ["HierarchicalRLS"]
+    assert not state.runs, "it is not refused before the others have ended"
+    state.late, state.begun = True, set()
+    assert state._begin("HierarchicalRLS", 1) is None
+    assert state.runs["HierarchicalRLS"].status == "no time"
+    state.late, state.begun = False, {"NodeSVM"}
     state.learned.add("NodeSVM", state.forecasts["NodeSVM"], 10.0)
     assert state._forecast("HierarchicalRLS").least == pytest.approx(500 / 20)
+    assert state._forecast("Hieron").least == 500, "another family"
     assert state._begin("HierarchicalRLS", 2) is not None
-    assert state._begin("Hieron", 1) is None
-    assert state.put_off == ["Hieron"]
-    assert not state.runs, "it is not refused before the others have ended"
-    state.late = True
-    assert state._begin("Hieron", 1) is None
-    assert state.runs["Hieron"].status == "no time"
+
+
+def test_runs_that_take_all_their_time_leave_as_much_to_the_others(tmp_path) -> None:
+    """Six models that would like to have 100 s each and need 5 s, in 100 s: the last one gets as much as the first."""
+    state = _Shootout(toy(), RunFolder(tmp_path, toy()), Clock(100), 1, lambda message: None)
+    names = ["OneVsRestSVM", "NodeSVM", "TopDownSVM", "EdgePA", "Hieron", "OneVsRestPA"]
+    state.forecasts = dict.fromkeys(names, RunForecast(100.0, 5.0))
+    state.firsts = {"OneVsRestSVM", "NodeSVM", "OneVsRestPA"}
+    limits = []
+    for name in names:
+        begun = state._begin(name, 1)
+        assert begun is not None
+        limits.append(begun[0][2])
+        state.clock.limit -= limits[-1]  # it takes all of it
+    assert min(limits) > 0.8 * max(limits)
 
 
 def test_unknown_models_are_refused_before_anything_runs(tmp_path) -> None:

@@ -37,5 +37,7 @@ def dying(value: Any) -> None:
 class Broken:
     """An engine that breaks whatever it is asked to run."""
 
+    n_workers = 1
+
     def map(self, *arguments: Any, **more: Any) -> Any:
         raise RuntimeError("the engine is broken")

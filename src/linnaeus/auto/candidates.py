@@ -65,7 +65,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "structured": ("GlobalTreeModel",),
     "online": ("OneVsRestPA", "Hieron"),
 }
-_STRUCTURED_NODES = 2_000  # above, a fit of a structured model may last longer than a search, and cannot be stopped
+_STRUCTURED_NODES = 2_000  # above, the first pass of a structured model, which is always made, may outlast a search
 _SHORT = 50  # mean number of characters of texts up to which n-grams of characters are tried
 _NARROW = 2_000  # features of sparse vectors up to which a map is tried
 _FEW_PER_LABEL = 100  # documents for each label up to which an embedding is tried

@@ -239,10 +239,11 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
             model = make_model(Candidate(fixed.model), self.taxonomy, 1.0, **own)
             return Pipeline(model, self.features, decoder=None if fixed.decoder == OWN else fixed.decoder)
         report, evaluator = found
-        # The search has kept time for the last fit; the limit is for one that takes far longer than was forecast, or
-        # that was stopped in the search too, where it got less time than here.
+        # The search has kept time for the last fit; the limit is for one that takes far longer than was forecast. One
+        # that was stopped in the search, too, gets what is left of the budget, and not less than it had there.
         seconds = report.chosen.seconds * evaluator.n_learn / report.chosen.n_docs
-        limit = max(1e-6, _LONGEST_LAST * LAST_FIT * seconds, report.budget - report.seconds)
+        times = 1.0 if report.chosen.stopped else _LONGEST_LAST
+        limit = max(1e-6, times * LAST_FIT * seconds, report.budget - report.seconds)
         folder = self._last_checkpoint(report.chosen.candidate, dict(fixed.parameters))
         model = evaluator.model(report.chosen.candidate, max_time=limit, checkpoint=folder, verbose=verbose)
         model.set_params(taxonomy=self.taxonomy)

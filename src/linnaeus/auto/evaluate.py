@@ -134,6 +134,7 @@ class Evaluator:
     seconds: dict[str, float] = field(default_factory=dict)  # of the features
     scales: dict[str, float] = field(default_factory=dict)  # mean squared lengths of the vectors
     curve_seconds: float = 0.0  # of probabilities of all held-out documents, averaged, the last ones most
+    measuring_seconds: float = 0.0  # of everything after the fits of a candidate, at most so far
     gamma: float | None = None  # of maps: chosen once, so that curves and C mean the same in the last fit
     _last: tuple[Place, int, TaxonomyClassifier] | None = None  # of a model that can be fitted further
 
@@ -232,8 +233,10 @@ class Evaluator:
         began = time.perf_counter()
         with single_blas_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            held, way, stopped, first = self._held_out(candidate, n_docs, max_time)
-            return replace(self._measured(candidate, n_docs, held, way, began, first), stopped=stopped)
+            held, way, stopped, first, fitting = self._held_out(candidate, n_docs, max_time)
+            outcome = replace(self._measured(candidate, n_docs, held, way, began, first), stopped=stopped)
+        self.measuring_seconds = max(self.measuring_seconds, outcome.seconds - fitting)
+        return outcome
 
     def mix(self, sources: list[Outcome], C: float | None = None) -> Outcome:
         """Measure a mixture of candidates by their held-out scores; nothing is fitted but the weights.
@@ -291,17 +294,19 @@ class Evaluator:
 
     def _held_out(
         self, candidate: Candidate, n_docs: int, max_time: float | None
-    ) -> tuple[HeldOutScores, str, bool, IntArray | None]:
-        """Scores of the held-out documents, how they become probabilities, whether the fit was stopped, and the best
-        nodes, where the measure is of these."""
-        parts, own, best, stopped = [], [], [], False
+    ) -> tuple[HeldOutScores, str, bool, IntArray | None, float]:
+        """Scores of the held-out documents, how they become probabilities, whether the fit was stopped, the best nodes,
+        where the measure is of these, and the seconds of the fits."""
+        parts, own, best, stopped, seconds = [], [], [], False, 0.0
         limit = {} if max_time is None else {"max_time": max(1.0, max_time / len(self.splits))}
         for part, (learn, _) in enumerate(self.splits):
             X, X_held = self.matrix(candidate.features, part)
             rows = np.sort(np.random.default_rng(self.seed).permutation(len(learn))[:n_docs])
             model = self._begun(candidate, n_docs, **limit)
             weights = () if self.weights is None else (self.weights[learn][rows],)
+            began = time.perf_counter()
             model.fit(take_documents(X, rows), self.Y[learn][rows], *weights)
+            seconds += time.perf_counter() - began
             S = np.concatenate([np.asarray(block, dtype=np.float32) for block in model.score_blocks(X_held)])
             parts.append((S, model.nodes_))
             own.append(model.answers(X_held))
@@ -320,7 +325,7 @@ class Evaluator:
         closed = nested or bool(model.closed_)
         held = HeldOutScores(S, gold, self.taxonomy, nodes, self.rows, closed, conditional, answers, nested)
         way = coherent_way(model, self.one_label and model.single_label)
-        return held, self._affordable_way(way), stopped, np.concatenate(best) if best else None
+        return held, self._affordable_way(way), stopped, np.concatenate(best) if best else None, seconds
 
     def _begun(self, candidate: Candidate, n_docs: int, **limit: float) -> TaxonomyClassifier:
         """An unfitted model, or the one that was fitted last, where it can be fitted further."""

@@ -129,9 +129,9 @@ class Search:
             self.earlier += row["whole"]
         else:
             began = time.perf_counter()
-            limit = None if self.budget is None else max(1.0, self.left / (_NEW if new and not must else 1.0))
             try:
-                outcome = self.evaluator.run(candidate, n_docs, max_time=limit if can_stop else None)
+                limit = self._limit(n_docs, new=new, must=must) if can_stop else None
+                outcome = self.evaluator.run(candidate, n_docs, max_time=limit)
             except (LinnaeusError, MemoryError) as refusal:
                 if must:
                     raise
@@ -147,7 +147,8 @@ class Search:
         self.tried.append(outcome)
         self._drop_scores()
         self.say(
-            f"{candidate}, {n_docs:,} documents: {outcome.value:.4f} ({cut_words(outcome)}, {outcome.seconds:.1f} s)"
+            f"{candidate}, {n_docs:,} documents: {outcome.value:.4f} ({cut_words(outcome)}, {outcome.seconds:.1f} s"
+            f"{', stopped' if outcome.stopped else ''})"
         )
         return outcome
 
@@ -250,6 +251,23 @@ class Search:
         if self.budget is None or outcome is self.tried[0]:
             return True
         return self.spent + self._last * self._fit_seconds(outcome) + self._after() <= _OVER * self.budget
+
+    def _limit(self, n_docs: int, *, new: bool, must: bool) -> float | None:
+        """Seconds after which a fit is stopped.
+
+        It never takes the time that is kept back for the last fit of the best so far, nor, with all documents, more
+        than would leave time for its own last fit: it could not be chosen then.
+        """
+        if self.budget is None:
+            return None
+        measuring = self.evaluator.measuring_seconds
+        whole = (self.budget - self.spent - measuring - self._after()) / (1.0 + self._last)
+        if must:
+            return max(1.0, whole)
+        limit = self.left - measuring
+        if n_docs == self.evaluator.n_learn:
+            limit = min(limit, whole)
+        return max(1.0, limit / (_NEW if new else 1.0))
 
     def _affordable(self, candidate: Candidate, n_docs: int) -> bool:
         seconds = self._forecast(candidate, n_docs)

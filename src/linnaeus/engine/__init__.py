@@ -314,6 +314,20 @@ class Clock:
     def over(self) -> bool:
         return self.remaining <= 0
 
+    def part(self, n_left: float, n_workers: int = 1) -> Clock:
+        """A clock of the time that one of ``n_left`` tasks may take, which ``n_workers`` work through, from now on.
+
+        Of tasks of different sizes, ``n_left`` is the size of all that are left over that of this one.
+
+        Examples
+        --------
+        >>> round(Clock(60).part(6, n_workers=2).remaining), Clock(None).part(6).remaining
+        (20, inf)
+        """
+        part = Clock(None)
+        part.limit = min(1.0, n_workers / max(1.0, n_left)) * self.remaining
+        return part
+
 
 _ON_GPU = (
     "OneVsRestSVM, OneVsRestLogistic, RRSVM and RRLogistic with the squared hinge or the logistic loss, "

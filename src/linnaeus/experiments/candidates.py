@@ -40,6 +40,7 @@ __all__ = [
     "forecast",
     "in_turn",
     "pilot",
+    "shares",
     "why_not",
 ]
 
@@ -47,7 +48,7 @@ _STEPS = (64, 16, 4)  # parts of the documents that are fitted
 _FEW = 50  # documents, at least
 _TRIED = 6  # fits of a search, as far as experience goes: values of C, features, and what is learned
 _FIXED = 2  # of a model without C
-_ONCE = 1.0  # seconds for starting, measuring and saving
+_ONCE = 2.0  # seconds for starting, measuring and saving
 _COPIES = 2  # of the weights, while a model learns: what is learned, and what is averaged or changed
 
 
@@ -177,6 +178,46 @@ class RunForecast(NamedTuple):
     least: float
 
 
+def shares(forecasts: Mapping[str, RunForecast], seconds: float) -> dict[str, float]:
+    """Seconds that each of the models may take of those that are left for all.
+
+    Parameters
+    ----------
+    forecasts : mapping of str to RunForecast
+        Of the models that have not run yet.
+    seconds : float
+        What is left for all of them together.
+
+    Returns
+    -------
+    dict of str to float
+        More than is likely, where there is enough for all; else what each needs at least and the same part of what it
+        is likely to take beyond that; else equal parts, of which the quick ones leave something to the others.
+
+    Examples
+    --------
+    >>> both = {"NodeSVM": RunForecast(6.0, 2.0), "RRSVM": RunForecast(24.0, 8.0)}
+    >>> shares(both, 40.0), shares(both, 20.0), shares(both, 6.0)
+    ({'NodeSVM': 11.0, 'RRSVM': 29.0}, {'NodeSVM': 5.0, 'RRSVM': 16.0}, {'NodeSVM': 3.0, 'RRSVM': 3.0})
+    """
+    seconds = max(0.0, seconds)
+    likely = sum(one.likely for one in forecasts.values())
+    least = sum(one.least for one in forecasts.values())
+    if likely <= seconds:
+        more = (seconds - likely) / max(1, len(forecasts))
+        return {name: one.likely + more for name, one in forecasts.items()}
+    if least <= seconds:
+        part = (seconds - least) / (likely - least)
+        wanted = {name: one.least + part * (one.likely - one.least) for name, one in forecasts.items()}
+        return {name: max(value, min(_SHORTEST, seconds / len(wanted))) for name, value in wanted.items()}
+    found: dict[str, float] = {}
+    for i, name in enumerate(sorted(forecasts, key=lambda name: forecasts[name].least)):
+        found[name] = min(max(forecasts[name].likely, _SHORTEST), seconds / (len(forecasts) - i))
+        seconds -= found[name]
+    return {name: found[name] for name in forecasts}
+
+
+_SHORTEST = 5.0  # seconds of a run, whatever is forecast
 _CORRECTION = 20.0  # times: finished runs never make a forecast larger or smaller than this
 
 

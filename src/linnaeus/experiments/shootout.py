@@ -1,10 +1,11 @@
 """The shoot-out: every model that fits a problem, the cheap ones first, within a budget of time; then the comparison.
 
 Models are tried on a few documents to forecast their time, and run in the order of the forecasts, each in a process of
-its own. A run may take twice its part of what is left. Finished runs correct the forecasts of their family. A model
-that is forecast to take longer and cannot be stopped in between is put off: it gets the time that the others leave, and
-is left out, with the reason, only if it is forecast to take more than twice that time. Finished runs are kept
-(`run_folder`): the same call reads them.
+its own. A run gets the time that it needs at least, and its part of what all models would like to have beyond that;
+where there is not enough for all, they get equal parts, and the slow ones what the quick ones leave (`shares`).
+Finished runs correct the forecasts of their family. A model that is forecast to take longer and cannot be stopped in
+between is put off: it gets the time that the others leave, and is left out, with the reason, only if it is forecast to
+take more than twice that time. Finished runs are kept (`run_folder`): the same call reads them.
 """
 
 from __future__ import annotations
@@ -23,7 +24,16 @@ from linnaeus import registry
 from linnaeus.auto.candidates import parameters_of
 from linnaeus.engine import Clock, format_bytes, format_seconds
 from linnaeus.errors import ParameterError
-from linnaeus.experiments.candidates import Corrections, RunForecast, firsts, forecast, in_turn, pilot, why_not
+from linnaeus.experiments.candidates import (
+    Corrections,
+    RunForecast,
+    firsts,
+    forecast,
+    in_turn,
+    pilot,
+    shares,
+    why_not,
+)
 from linnaeus.experiments.children import ChildOutcome, in_children
 from linnaeus.experiments.comparison import choice, chosen_by_train, compare_runs, sentence
 from linnaeus.experiments.experiment import Experiment
@@ -39,10 +49,11 @@ _RESERVE = 0.05  # of the budget, for the comparison and the report
 _FOR_PILOTS = 0.15  # of the budget
 _LATEST_PILOT = 0.35  # of the budget, after which no pilot begins: on a busy machine starting processes takes the time
 _LONGEST_PILOT = 8.0
-_GRACE = 1.3  # times its limit, after which a run is ended from outside
-_SHARE = 2  # times its fair part of what is left that a run may take: some take less
+_GRACE = 3.0  # times its limit, after which a run is ended from outside
 _UNKNOWN = (50.0, 10.0)  # times a pilot that never ended that a run likely, and at least, takes
-_STOPPABLE = 4  # times its limit that a model may be forecast to take, if it stops by itself
+_FOR_FIRST = 0.5  # of an equal part of what is left that the first of a family gets, if it needs it
+_BY_ITSELF = 0.8  # of its limit that a run took, if the limit has not ended it
+_STOPPABLE = 8  # times its limit that a model may be forecast to take, if it stops by itself
 _DOUBTFUL = 2  # times what is left that a model may be forecast to take when nobody else needs the time
 
 
@@ -100,6 +111,7 @@ class _Shootout:
     runs: dict[str, Run] = field(default_factory=dict)
     forecasts: dict[str, RunForecast] = field(default_factory=dict)
     begun: set[str] = field(default_factory=set)
+    limits: dict[str, float] = field(default_factory=dict)  # of runs that have begun
     slow: dict[str, float] = field(default_factory=dict)
     firsts: set[str] = field(default_factory=set)  # models that stand for their family
     learned: Corrections = field(default_factory=Corrections)
@@ -176,13 +188,13 @@ class _Shootout:
 
     def _begin(self, name: str, left: int) -> tuple[tuple[object, ...], float] | None:
         """Arguments and the last moment of a run, or None where there is no time for it."""
-        later = [self._forecast(other).least for other in self.forecasts if other not in self.begun]
+        rivals = {other: self._forecast(other) for other in self.forecasts if other not in self.begun or other == name}
         self.begun.add(name)
-        rivals = max(1, sum(least <= self.left for least in later))  # others have no hope anyway
-        limit = min(self.left, _SHARE * self.left * self.jobs / rivals)
+        likely, least = rivals[name]
+        limit = min(self.left, shares(rivals, self.left * self.jobs)[name])
         if name in self.firsts:  # every family is seen before any is seen twice
-            limit = max(limit, 0.5 * min(self.left, self.left * self.jobs / len(self.firsts - self.begun | {name})))
-        likely, least = self._forecast(name)
+            most = min(self.left, self.left * self.jobs / len(self.firsts - self.begun | {name}))
+            limit = max(limit, min(least, _FOR_FIRST * most))
         stops = "max_time" in parameters_of(name)
         longest = limit * (_STOPPABLE if stops else 1.0)
         if self.late and not stops:  # what it does not get is of no use to anybody
@@ -202,14 +214,15 @@ class _Shootout:
         budget = format_seconds(max(1.0, round(self.left)))
         models = "1 model" if left == 1 else f"{left} models"
         self.say(f"{name}: about {about}; {models} and {budget} left")
+        self.limits[name] = limit
         # A run may end late on a busy machine, but not long after the budget.
-        return (self.experiment, name, limit), min(_GRACE * limit, self.clock.remaining) + 5
+        return (self.experiment, name, limit), min(_GRACE * limit + 5, self.clock.remaining) + 5
 
     def _end(self, name: str, outcome: ChildOutcome[tuple[Run, CSR, FloatArray | None]]) -> None:
         if outcome.value is not None:
             run, H, P = outcome.value
             run.budget = self.clock.limit
-            if run.status == "done":
+            if run.status == "done" and outcome.seconds < _BY_ITSELF * self.limits[name]:
                 self.learned.add(name, self.forecasts[name], outcome.seconds)
             self.folder.write(run, H, P)
             self.runs[name] = run

@@ -54,6 +54,7 @@ __all__ = [
     "engine_within_memory",
     "gap_above",
     "gap_progress",
+    "passes_within",
     "positive_weights",
     "require_two_classes",
     "waiting_if",
@@ -344,6 +345,35 @@ def gap_above(tol: float, gap: float, limit: str) -> str:
         The first argument of `warn_not_converged`.
     """
     return f"stopped at {limit} with a gap of {gap:.2g} of the objective, above tol={tol:g}"
+
+
+def passes_within(max_time: float | str | None, passes: float, of: int) -> int:
+    """The number of passes that were begun, with a `ConvergenceWarning` where the time limit ended them.
+
+    Parameters
+    ----------
+    max_time : float, str or None
+        The time limit.
+    passes : float
+        Passes over the documents, the last one perhaps in part.
+    of : int
+        Passes that were asked for.
+
+    Returns
+    -------
+    int
+        Passes, with the last one.
+
+    Examples
+    --------
+    >>> passes_within("1h", 3.0, 3)
+    3
+    """
+    if passes < of:
+        warn_not_converged(
+            f"max_time={max_time} was over after {passes:.1f} of {of} passes", advice="increase max_time"
+        )
+    return math.ceil(passes)
 
 
 @contextlib.contextmanager

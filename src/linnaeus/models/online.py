@@ -1,8 +1,8 @@
 """What models that learn document by document share: their parameters, and `partial_fit` with labels that come later.
 
-A subclass has ``C``, ``max_iter``, ``fit_intercept``, ``average``, ``n_jobs``, ``engine``, ``random_state`` and
-``verbose``; its weights are columns of ``weights_``, with ``intercept_``, which grow when labels come that were not
-met before (``_place``).
+A subclass has ``C``, ``max_iter``, ``max_time``, ``fit_intercept``, ``average``, ``n_jobs``, ``engine``,
+``random_state`` and ``verbose``; its weights are columns of ``weights_``, with ``intercept_``, which grow when labels
+come that were not met before (``_place``).
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import numpy.typing as npt
 from scipy import sparse
 
 from linnaeus.data.check import Problem
+from linnaeus.engine import Clock
 from linnaeus.errors import DataError, ParameterError, check_choice, check_number
-from linnaeus.models.fitting import Seed, begin_stream, check_seed
+from linnaeus.models.fitting import Seed, begin_stream, check_seed, passes_within
 from linnaeus.models.linear import LinearTaxonomyClassifier
 from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Matrix
 
@@ -27,6 +28,7 @@ class OnlineLinear(LinearTaxonomyClassifier):
 
     C: float
     max_iter: int
+    max_time: float | str | None
     fit_intercept: bool
     average: str
     n_jobs: int | None
@@ -34,11 +36,13 @@ class OnlineLinear(LinearTaxonomyClassifier):
     random_state: Seed
     verbose: int
     learn: str
+    time_limit_reached_: bool = False
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_number("C", self.C, above=0)
         check_number("max_iter", self.max_iter, least=1, whole=True)
+        Clock(self.max_time)
         check_number("verbose", self.verbose, least=0)
         check_choice("average", self.average, ("trajectory", "none"))
         if self.fit_intercept not in (True, False):
@@ -62,6 +66,12 @@ class OnlineLinear(LinearTaxonomyClassifier):
         width = W.shape[1]
         self.intercept_ = W[[-1]].toarray()[0].astype(dtype) if self.fit_intercept else np.zeros(width, dtype)
         self.weights_ = compact(sparse.csr_array(W[:-1]) if self.fit_intercept else W, dtype)
+
+    def _note_visits(self, n_visits: int, orders: list[IntArray]) -> None:
+        """Keep how far the passes came, by the visits of the columns for which there was the least time."""
+        n_docs = max(1, len(orders[0]))
+        self.time_limit_reached_ = n_visits < n_docs * len(orders)
+        self.n_iter_ = passes_within(self.max_time, n_visits / n_docs, len(orders))
 
     # -- streams -------------------------------------------------------------------------------------------------------
 

@@ -47,7 +47,7 @@ def test_a_pack_is_the_sum_of_its_binary_problems(dense, loss, seed, bias) -> No
     given_X = X if dense else sparse.csr_array(X)
     members = families(rng, 12, 4)
     training = LocalTraining(given_X, np.full(12, 0.7), loss, bias, 1e-8, 20000)
-    found = [solve_pack(training, (pack, 0)) for pack in packs(members, dense=dense)]
+    found = [solve_pack(training, (pack, 0, 1.0)) for pack in packs(members, dense=dense)]
     n_columns = sum(len(family.columns) for family in members)
     W, intercept = np.zeros((6, n_columns)), np.zeros(n_columns)
     for part in found:
@@ -83,5 +83,5 @@ def test_no_feature_that_does_not_occur_gets_a_weight() -> None:
     X = sparse.csr_array(np.eye(1000)[:6])
     family = Family(np.arange(2, 5), np.array([0]), [np.array([1])])
     (pack,) = packs([family], dense=False)
-    found = solve_pack(LocalTraining(X, np.ones(6), "hinge", 1.0, 1e-3, 100), (pack, 0))
+    found = solve_pack(LocalTraining(X, np.ones(6), "hinge", 1.0, 1e-3, 100), (pack, 0, 1.0))
     assert set(found.features) <= {2, 3, 4}

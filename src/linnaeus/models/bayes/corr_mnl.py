@@ -518,6 +518,7 @@ class CorrMNL(TaxonomyClassifier):
         self.weights_ = np.ascontiguousarray(mean[:d])
         self.intercept_ = mean[d].copy() if self.fit_intercept else np.zeros(len(self.nodes_), np.float32)
         self.n_iter_ = min(chain.n_iter for chain in chains)
+        self.time_limit_reached_ = self.n_iter_ < self.n_iter
         self.objective_ = float(np.mean([chain.loss for chain in chains]))
         if len(chains) > 1 and float(np.nanmax(self.r_hat_)) > _R_HAT:
             warn_user(

@@ -404,6 +404,8 @@ class HBLR(LongFit, LinearTaxonomyClassifier):
         self.link_precisions_ = posterior.precisions.at_vertices()
         self.objective_, self.n_iter_ = posterior.objective, posterior.n_iter
         self.change_, self.objectives_ = posterior.history, posterior.objectives
+        late = self.max_time is not None and posterior.n_iter < self.max_iter
+        self.time_limit_reached_ = not posterior.converged and late
         if not posterior.converged:
             moved = float(posterior.history[-1].max()) if len(posterior.history) else np.inf
             warn_not_converged(

@@ -42,7 +42,7 @@ from sklearn.utils import check_random_state
 
 from linnaeus._kernels import dispatch
 from linnaeus.data.check import Problem
-from linnaeus.engine import blocks, get_engine, rows_that_fit, single_blas_thread
+from linnaeus.engine import Clock, blocks, get_engine, rows_that_fit, single_blas_thread
 from linnaeus.errors import DataError
 from linnaeus.losses.surrogate import Softmax
 from linnaeus.models.fitting import (
@@ -67,19 +67,29 @@ _TINY = np.finfo(float).tiny
 
 
 def solve_crammer_singer(
-    rows: Rows, target: IntArray, n_classes: int, bound: FloatArray, *, tol: float, max_iter: int, seed: int
+    rows: Rows,
+    target: IntArray,
+    n_classes: int,
+    bound: FloatArray,
+    *,
+    tol: float,
+    max_iter: int,
+    seed: int,
+    clock: Clock | None = None,
 ) -> BlockSolution:
     """Solve for all classes at once; ``target`` holds the class 0..n_classes-1 of every row, ``bound`` its c_i."""
-    return _RankedClasses(rows, target, n_classes, bound, seed).solve(tol, max_iter)
+    return _RankedClasses(rows, target, n_classes, bound, seed, clock or Clock()).solve(tol, max_iter)
 
 
 class _RankedClasses:
     """State: W (n_panels x features + 1 x 16), mass p (rows x 16 n_panels), which panels of a row are live."""
 
-    def __init__(self, rows: Rows, target: IntArray, n_classes: int, bound: FloatArray, seed: int) -> None:
+    def __init__(
+        self, rows: Rows, target: IntArray, n_classes: int, bound: FloatArray, seed: int, clock: Clock
+    ) -> None:
         dtype, n_panels = rows.data.dtype, -(-n_classes // PANEL)
         self.kernel = dispatch.best("crammer_singer")
-        self.rows, self.n_classes = rows, n_classes
+        self.rows, self.n_classes, self.clock = rows, n_classes, clock
         self.bound, self.target = bound.astype(dtype), target.astype(np.int32)
         self.W = aligned_zeros((n_panels, rows.n_features + 1, PANEL), dtype)
         self.p = aligned_zeros((rows.n_docs, n_panels * PANEL), dtype)
@@ -97,7 +107,7 @@ class _RankedClasses:
             # The largest violation says little about the gap: look at the gap itself, ever more rarely.
             epochs, solved = self._descend(violation, epochs, min(look, max_iter))
             objective, gap = self._certify()
-            if gap <= tol * objective or epochs >= max_iter:
+            if gap <= tol * objective or epochs >= max_iter or self.clock.over:
                 break
             look = max(look, int(1.3 * epochs) + 1)
             if solved:
@@ -116,7 +126,7 @@ class _RankedClasses:
                 *self.rows.matrix, self.rows.squared_norm, self.bound, self.rows.bias, self.target, self.n_classes,
                 self.order, self.n_active, self.W, self.p, self.live, *self.room,
             )  # fmt: skip
-            if worst > self.coarse and self.n_active:
+            if worst > self.coarse and self.n_active and not self.clock.over:
                 self.whole = False
                 continue
             solved = self.whole and worst <= violation
@@ -125,6 +135,8 @@ class _RankedClasses:
             self.live[:] = 1
             if solved:
                 return epochs, True
+            if self.clock.over:
+                break
         return epochs, False
 
     def _certify(self) -> tuple[float, float]:
@@ -140,10 +152,19 @@ class _RankedClasses:
 
 
 def solve_softmax(
-    X: Matrix, target: IntArray, n_classes: int, bound: FloatArray, *, bias: float, tol: float, max_iter: int
+    X: Matrix,
+    target: IntArray,
+    n_classes: int,
+    bound: FloatArray,
+    *,
+    bias: float,
+    tol: float,
+    max_iter: int,
+    clock: Clock | None = None,
 ) -> BlockSolution:
     """Solve for all classes; ``target`` holds the class of every row, ``bound`` its c_i, ``bias`` the constant."""
-    return _Softmax(X, target, n_classes, bound.astype(X.dtype)[:, None], X.dtype.type(bias)).solve(tol, max_iter)
+    problem = _Softmax(X, target, n_classes, bound.astype(X.dtype)[:, None], X.dtype.type(bias), clock or Clock())
+    return problem.solve(tol, max_iter)
 
 
 @dataclass
@@ -158,6 +179,7 @@ class _Softmax:
     n_classes: int
     c: FloatArray
     bias: Scalar
+    clock: Clock
 
     def __post_init__(self) -> None:
         self.light = self.X.astype(np.float32, copy=False)
@@ -169,7 +191,7 @@ class _Softmax:
         while True:
             P, G, probability = self._evaluate(W, S)
             gap = min(0.5 * float(whole_dot(G, G)), P)
-            if gap <= tol * P or products >= max_iter:
+            if gap <= tol * P or products >= max_iter or (products and self.clock.over):
                 break
             found = self._direction(G.astype(np.float32), probability, max_iter - products)
             products += found.n_products
@@ -239,11 +261,13 @@ class _OneOfMany(LinearTaxonomyClassifier):
     fit_intercept: bool
     tol: float
     max_iter: int
+    max_time: float | str | None
     n_jobs: int | None
     engine: str | Engine | None
     random_state: Seed
     verbose: int
     _alternatives: str
+    time_limit_reached_: bool = False
 
     def __init__(
         self,
@@ -253,6 +277,7 @@ class _OneOfMany(LinearTaxonomyClassifier):
         fit_intercept: bool = True,
         tol: float = 1e-3,
         max_iter: int = 1000,
+        max_time: float | str | None = None,
         n_jobs: int | None = None,
         engine: str | Engine | None = None,
         random_state: Seed = None,
@@ -263,33 +288,37 @@ class _OneOfMany(LinearTaxonomyClassifier):
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
+        self.max_time = max_time
         self.n_jobs = n_jobs
         self.engine = engine
         self.random_state = random_state
         self.verbose = verbose
 
     @abstractmethod
-    def _solve(self, X: Matrix, target: IntArray, bound: FloatArray, bias: float) -> BlockSolution:
+    def _solve(self, X: Matrix, target: IntArray, bound: FloatArray, bias: float, clock: Clock) -> BlockSolution:
         """Weights of all classes together."""
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_training(self)
+        Clock(self.max_time)
         get_engine(self.engine, self.n_jobs)
         warn_no_effect(self, "engine", "all labels are one problem, which one thread solves")
 
     def _fit(self, problem: Problem) -> None:
-        target = self._classes_of(problem)
+        clock, target = Clock(self.max_time), self._classes_of(problem)
         with single_blas_thread(), waiting_if(self.verbose, f"training {len(self.nodes_)} labels together"):
             bound, bias = self.C * document_weights(problem), 1.0 if self.fit_intercept else 0.0
-            found = self._solve(problem.X, target, bound, bias)
+            found = self._solve(problem.X, target, bound, bias, clock)
         self.weights_, self.intercept_ = np.ascontiguousarray(found.weights), found.intercept
         self.objective_, self.duality_gap_ = float(found.objective.sum()), float(found.gap.sum())
         self.n_iter_ = found.n_iter
+        self.time_limit_reached_ = not found.converged and found.n_iter < self.max_iter and clock.over
         if not found.converged:
             gap = self.duality_gap_ / max(self.objective_, 1e-300)
-            reason = gap_above(self.tol, gap, f"max_iter={self.max_iter}")
-            warn_not_converged(reason, advice="increase max_iter or tol, or scale the features")
+            limit = "max_time" if self.time_limit_reached_ else "max_iter"
+            reason = gap_above(self.tol, gap, f"{limit}={getattr(self, limit)}")
+            warn_not_converged(reason, advice=f"increase {limit} or tol, or scale the features")
 
     def _classes_of(self, problem: Problem) -> IntArray:
         """The class (column) of every document: its one most specific label."""
@@ -328,6 +357,8 @@ class MulticlassSVM(_OneOfMany):
         Relative duality gap at which training is finished.
     max_iter : int, default=1000
         Maximum number of passes over the documents.
+    max_time : float or str, default=None
+        Seconds, or "10m": stop then, with the certified gap so far.
     n_jobs : int, default=None
         Threads that look for the best labels of documents (`top`); None is 1, -1 all cores. Training has one thread.
     engine : str or Engine, default=None
@@ -349,6 +380,8 @@ class MulticlassSVM(_OneOfMany):
         The certified gap.
     n_iter_ : int
         Passes over the documents.
+    time_limit_reached_ : bool
+        Whether ``max_time`` stopped the fit.
 
     Examples
     --------
@@ -365,11 +398,11 @@ class MulticlassSVM(_OneOfMany):
 
     _alternatives = "OneVsRestSVM and RRSVM"
 
-    def _solve(self, X: Matrix, target: IntArray, bound: FloatArray, bias: float) -> BlockSolution:
+    def _solve(self, X: Matrix, target: IntArray, bound: FloatArray, bias: float, clock: Clock) -> BlockSolution:
         seed = check_random_state(self.random_state).randint(2**31)
         rows = prepare_rows(X, bias)
         return solve_crammer_singer(
-            rows, target, len(self.nodes_), bound, seed=seed, tol=self.tol, max_iter=self.max_iter
+            rows, target, len(self.nodes_), bound, seed=seed, tol=self.tol, max_iter=self.max_iter, clock=clock
         )
 
 
@@ -390,6 +423,8 @@ class SoftmaxRegression(_OneOfMany):
         Relative duality gap at which training is finished.
     max_iter : int, default=1000
         Maximum number of products with the documents.
+    max_time : float or str, default=None
+        Seconds, or "10m": stop then, with the certified gap so far.
     n_jobs : int, default=None
         Threads that look for the best labels of documents (`top`); None is 1, -1 all cores. Training has one thread.
     engine : str or Engine, default=None
@@ -411,8 +446,10 @@ class SoftmaxRegression(_OneOfMany):
 
     _alternatives = "OneVsRestLogistic and RRLogistic"
 
-    def _solve(self, X: Matrix, target: IntArray, bound: FloatArray, bias: float) -> BlockSolution:
-        return solve_softmax(X, target, len(self.nodes_), bound, bias=bias, tol=self.tol, max_iter=self.max_iter)
+    def _solve(self, X: Matrix, target: IntArray, bound: FloatArray, bias: float, clock: Clock) -> BlockSolution:
+        return solve_softmax(
+            X, target, len(self.nodes_), bound, bias=bias, tol=self.tol, max_iter=self.max_iter, clock=clock
+        )
 
     def predict_proba(self, X: object) -> FloatArray:
         """Probabilities of the labels, n_docs x len(classes_); rows sum to 1."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from linnaeus.data.check import Problem
-from linnaeus.engine import get_engine
+from linnaeus.engine import Clock, get_engine
 from linnaeus.errors import check_choice
 from linnaeus.models.fitting import Seed, document_weights, require_two_classes, waiting_if
 from linnaeus.models.online import OnlineLinear
@@ -48,6 +48,8 @@ class OneVsRestPA(OnlineLinear):
         The largest step.
     max_iter : int, default=10
         Passes over the documents.
+    max_time : float or str, default=None
+        Time limit in seconds, or as "10m": all labels are then learned from fewer visits.
     average : str, default="trajectory"
         "trajectory", the mean of the weights after all visits, or "none", the last ones.
     fit_intercept : bool, default=True
@@ -71,6 +73,10 @@ class OneVsRestPA(OnlineLinear):
         Weights of the constant feature.
     n_updates_ : int
         How often a label has learned something.
+    n_iter_ : int
+        Passes, fewer than ``max_iter`` where the time was over.
+    time_limit_reached_ : bool
+        Whether ``max_time`` ended the fit.
 
     Examples
     --------
@@ -90,6 +96,7 @@ class OneVsRestPA(OnlineLinear):
         *,
         C: float = 1.0,
         max_iter: int = 10,
+        max_time: float | str | None = None,
         average: str = "trajectory",
         fit_intercept: bool = True,
         learn: str = "given",
@@ -101,6 +108,7 @@ class OneVsRestPA(OnlineLinear):
         self.taxonomy = taxonomy
         self.C = C
         self.max_iter = max_iter
+        self.max_time = max_time
         self.average = average
         self.fit_intercept = fit_intercept
         self.learn = learn
@@ -116,18 +124,22 @@ class OneVsRestPA(OnlineLinear):
     def _fit(self, problem: Problem) -> None:
         Y = self._targets(problem, self.learn)
         require_two_classes(problem, self.nodes_)
-        self.n_updates_, self.n_iter_ = 0, int(self.max_iter)
-        self._learn(problem, Y, visit_orders(self.random_state, problem.n_docs, int(self.max_iter)), None)
+        self.n_updates_ = 0
+        orders = visit_orders(self.random_state, problem.n_docs, int(self.max_iter))
+        self._note_visits(self._learn(problem, Y, orders, None, Clock(self.max_time)), orders)
 
     def _pass(self, problem: Problem, ends: IntArray) -> None:
         Y = {"given": problem.Y, "closed": problem.closed, "frontier": problem.frontier}[self.learn]
         self.n_updates_ = getattr(self, "n_updates_", 0)
         self._learn(problem, Y, [np.arange(problem.n_docs)], self._start())
 
-    def _learn(self, problem: Problem, Y: CSR, orders: list[IntArray], start: CSR | None) -> None:
+    def _learn(
+        self, problem: Problem, Y: CSR, orders: list[IntArray], start: CSR | None, clock: Clock | None = None
+    ) -> int:
+        """Learn from documents in these orders; the visits for which there was time."""
         weight = document_weights(problem)
         X = prepared(problem.X, constant=self.fit_intercept)
-        visits = ColumnVisits(X, weight, orders, float(self.C), self.average == "trajectory")
+        visits = ColumnVisits(X, weight, orders, float(self.C), self.average == "trajectory", clock or Clock())
         columns = Y.tocsc()[:, self.nodes_]
         engine = get_engine(self.engine, self.n_jobs)
 
@@ -135,6 +147,7 @@ class OneVsRestPA(OnlineLinear):
             return columns.indices[columns.indptr[column] : columns.indptr[column + 1]], None
 
         with waiting_if(self.verbose, f"training {len(self.nodes_)} labels"):
-            W, n_updates = learn_columns(visits, len(self.nodes_), labels, engine, start)
-        self.n_updates_ += n_updates
-        self._give(W, problem.X.dtype)
+            found = learn_columns(visits, len(self.nodes_), labels, engine, start)
+        self.n_updates_ += found.n_updates
+        self._give(found.W, problem.X.dtype)
+        return found.n_visits

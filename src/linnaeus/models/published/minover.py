@@ -21,7 +21,7 @@ import numpy as np
 from scipy import sparse
 
 from linnaeus._kernels import dispatch
-from linnaeus.engine import available_memory, format_bytes
+from linnaeus.engine import Clock, available_memory, format_bytes
 from linnaeus.errors import DataError, ParameterError, warn_user
 from linnaeus.models.fitting import warn_not_converged
 from linnaeus.models.ranking.online import RankerOutcome
@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 __all__ = ["MinOverSteps", "contradictions", "minover", "train_minover"]
 
 
-def train_minover(model: HierarchicalPerceptron, source: DocumentSource) -> tuple[AttributeWeights, RankerOutcome]:
+def train_minover(
+    model: HierarchicalPerceptron, source: DocumentSource, clock: Clock
+) -> tuple[AttributeWeights, RankerOutcome]:
     """Train `HierarchicalPerceptron(variant="minover")`; sets ``margin_``."""
     classes = model._classes()
     labels = _without_contradictions(source)
@@ -44,17 +46,19 @@ def train_minover(model: HierarchicalPerceptron, source: DocumentSource) -> tupl
     limit = model.max_iter * n_docs
     with progress("learning", limit, show=model.verbose > 0) as advance:
         steps = minover(
-            source.column, source.diagonal, labels, classes, margin=model.margin, max_steps=limit, advance=advance
-        )
-    if not steps.converged:
+            source.column, source.diagonal, labels, classes, margin=model.margin, max_steps=limit, clock=clock,
+            advance=advance,
+        )  # fmt: skip
+    out_of_time = not steps.converged and len(steps.size) < limit
+    if not steps.converged and not out_of_time:
         missed = f"MinOver stopped after {limit:,} steps before all margins were above {model.margin:g}"
         warn_not_converged(missed, advice="increase max_iter, unless the documents cannot be separated")
     B = sparse.csr_array(steps.coefficients(n_docs, n_classes) @ classes.attributes)
     n_steps = len(steps.size)
     weights = AttributeWeights(source.gather(B), np.zeros((0, classes.n_attributes)), n_steps, averaged=False)
     model.margin_ = steps.margin
-    n_iter = max(1, -(-n_steps // max(1, n_docs)))
-    return weights, RankerOutcome(n_iter, n_steps, steps.converged, steps.n_active(n_classes))
+    passes = n_steps / max(1, n_docs) if out_of_time else max(1, -(-n_steps // max(1, n_docs)))
+    return weights, RankerOutcome(passes, n_steps, steps.converged, steps.n_active(n_classes), out_of_time)
 
 
 def _without_contradictions(source: DocumentSource) -> CSR:
@@ -113,6 +117,7 @@ def minover(
     *,
     margin: float = 0.0,
     max_steps: int,
+    clock: Clock | None = None,
     advance: Callable[[int], None] = lambda _: None,
 ) -> MinOverSteps:
     """Learn; ``gram_column(i)`` is K(x, x_i) of all documents x, ``diagonal`` K(x, x)."""
@@ -144,6 +149,8 @@ def minover(
         if reached > best_margin:
             best, best_margin = len(taken), float(reached)
         advance(1)
+        if clock is not None and clock.over:
+            break
     converged = i < 0 or margins[i] > margin
     columns = list(zip(*taken, strict=True)) or [(), (), (), ()]
     documents, rights, wrongs = (np.array(column, dtype=np.int32) for column in columns[:3])

@@ -330,6 +330,8 @@ class HierarchicalSVM(SetSizes, LinearOrKernel):
         self.active_ratio_ = len(alpha) / max(problem.n_pairs, 1)
         self.n_support_ = len(np.unique(docs))
         self.mean_slack_ = float(solution.slack.mean())
+        late = self.max_time is not None and solution.n_iter < self.max_iter
+        self.time_limit_reached_ = not solution.converged and late
         if not solution.converged:
             goal = f"tol={self.tol:g}" if self.epsilon is None else f"epsilon={self.epsilon:g}"
             missed = f"stopped after {solution.n_iter} passes before {goal} was reached"

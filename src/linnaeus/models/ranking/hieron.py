@@ -45,6 +45,8 @@ class Hieron(OnlineRanker):
         "linear" has weights of features, the others coefficients of documents.
     max_iter : int, default=20
         Maximum number of passes over the documents.
+    max_time : float or str, default=None
+        Time limit in seconds, or as "10m"; with label sets and ``set_size="held_out"`` each training has half of it.
     shuffle : bool, default=True
         Whether to visit the documents in a new random order in every pass; `partial_fit` takes them as they come.
     fit_intercept : bool, default=False
@@ -69,6 +71,8 @@ class Hieron(OnlineRanker):
         rounding and count as an update although the weights do not change noticeably.
     converged_ : bool
         Whether the last pass learned nothing.
+    time_limit_reached_ : bool
+        Whether ``max_time`` ended the fit.
     active_ratio_ : float
         Share of the pairs (document, right class, wrong class) that were learned from.
 
@@ -93,6 +97,7 @@ class Hieron(OnlineRanker):
         cost: str | FloatArray = "half",
         kernel: str | Kernel = "linear",
         max_iter: int = 20,
+        max_time: float | str | None = None,
         shuffle: bool = True,
         fit_intercept: bool = False,
         set_size: str = "held_out",
@@ -107,6 +112,7 @@ class Hieron(OnlineRanker):
         self.cost = cost
         self.kernel = kernel
         self.max_iter = max_iter
+        self.max_time = max_time
         self.shuffle = shuffle
         self.fit_intercept = fit_intercept
         self.set_size = set_size

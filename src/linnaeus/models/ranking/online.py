@@ -9,6 +9,7 @@ n_features x n_classes, are computed from them on first use and never stored in 
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,10 +20,17 @@ from sklearn.utils import check_random_state
 
 from linnaeus.data.check import Problem
 from linnaeus.decoding import Decoder, RCut
-from linnaeus.engine import blocks
+from linnaeus.engine import Clock, blocks
 from linnaeus.errors import DataError, ParameterError, check_choice, check_number
 from linnaeus.losses.cost import check_pair_cost, pair_cost
-from linnaeus.models.fitting import Seed, begin_stream, check_seed, document_weights, require_two_classes
+from linnaeus.models.fitting import (
+    Seed,
+    begin_stream,
+    check_seed,
+    document_weights,
+    passes_within,
+    require_two_classes,
+)
 from linnaeus.models.kernels import LinearOrKernel, kept_documents
 from linnaeus.models.ranking.attributes import check_attributes, keyed_attributes
 from linnaeus.models.ranking.set_sizes import SET_SIZES, set_size_decoder, stored_decoder
@@ -42,15 +50,26 @@ from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
 
 __all__ = ["OnlineRanker", "RankerOutcome"]
 
+_PIECES = 16  # of a pass, after each of which the clock is read
+
 
 @dataclass(frozen=True)
 class RankerOutcome:
-    """What training came to: passes, updates, whether the last pass learned nothing, pairs that were learned from."""
+    """What training came to: passes, updates, whether the last pass learned nothing, pairs that were learned from.
 
-    n_iter: int
+    ``passes`` are fewer than were asked for where the time was over (``out_of_time``), or nothing was left to learn.
+    """
+
+    passes: float
     n_updates: int
     converged: bool
     n_active: int
+    out_of_time: bool = False
+
+    @property
+    def n_iter(self) -> int:
+        """Passes, with one that was made in part."""
+        return math.ceil(self.passes)
 
 
 class OnlineRanker(LinearOrKernel):
@@ -59,6 +78,7 @@ class OnlineRanker(LinearOrKernel):
     attributes: str | Matrix
     cost: str | FloatArray
     max_iter: int
+    max_time: float | str | None
     shuffle: bool
     fit_intercept: bool
     set_size: str
@@ -74,6 +94,7 @@ class OnlineRanker(LinearOrKernel):
     n_labels_: int
     support_documents_: Matrix
     set_size_: dict[str, object] | None = None
+    time_limit_reached_: bool = False
     _made: tuple[FloatArray, FloatArray] | None = None  # weights and intercept of classes
 
     @property
@@ -92,6 +113,7 @@ class OnlineRanker(LinearOrKernel):
         check_pair_cost(self.cost)
         check_choice("set_size", self.set_size, SET_SIZES)
         check_number("max_iter", self.max_iter, least=1, whole=True)
+        Clock(self.max_time)
         for name in ("shuffle", "fit_intercept"):
             if getattr(self, name) not in (True, False):
                 raise ParameterError(f"{name}={getattr(self, name)!r}; expected True or False.")
@@ -109,41 +131,57 @@ class OnlineRanker(LinearOrKernel):
         weight = document_weights(problem)
         labels = self._labels(Y)
         source = self._source(problem.X, labels, weight)
-        found, outcome = self._train(source)
+        clock, several = Clock(self.max_time), not (self.one_label_ or problem.codec.single_label)
+        twice = several and self.set_size == "held_out"  # numbers of labels are learned by a second training
+        found, outcome = self._train(source, clock.part(2) if twice else clock)
         self._keep(found, problem.X)
+        self.time_limit_reached_ = outcome.out_of_time
+        if outcome.out_of_time:
+            passes_within(self.max_time, outcome.passes, self.max_iter)
         self.n_iter_, self.n_updates_, self.converged_ = outcome.n_iter, outcome.n_updates, outcome.converged
         sizes = np.diff(labels.indptr).astype(np.int64)
         self.active_ratio_ = outcome.n_active / max(1, int((sizes * (labels.shape[1] - sizes)).sum()))
         if self._linear:
             self._class_weights()  # now rather than in the first prediction
-        if not (self.one_label_ or problem.codec.single_label):
-            self.set_size_ = self._learn_sizes(problem, Y, labels, weight)
+        if several:
+            self.set_size_ = self._learn_sizes(problem, Y, labels, weight, clock)
 
     def _source(self, X: Matrix, labels: CSR, weight: FloatArray) -> DocumentSource:
         if self._linear:
             return FeatureSource(with_constant(X, float(self.fit_intercept)), labels, weight)
         return GramSource(self.kernel_, X, labels, weight)
 
-    def _train(self, source: DocumentSource) -> tuple[AttributeWeights, RankerOutcome]:
-        """Passes over the documents until one learns nothing, at most ``max_iter``."""
+    def _train(self, source: DocumentSource, clock: Clock) -> tuple[AttributeWeights, RankerOutcome]:
+        """Passes over the documents until one learns nothing, at most ``max_iter``, or until the time is over.
+
+        Some documents of the first pass are visited in any case.
+        """
         rng = check_random_state(self.random_state)
         classes = self._classes()
         weights = AttributeWeights.zeros(source.n_rows, classes.n_attributes, source.dtype, averaged=self._averaged)
-        n_docs, n_updates = source.labels.shape[0], 0
+        n_docs, n_updates, n_visits = source.labels.shape[0], 0, 0
+        size = source.size if clock.limit == math.inf else min(source.size, max(1, -(-n_docs // _PIECES)))
         active = np.zeros(0, dtype=np.int64)
         with progress("learning", self.max_iter * n_docs, show=self.verbose > 0) as advance:
-            for n_iter in range(self.max_iter):  # noqa: B007
+            for _ in range(self.max_iter):
                 order = rng.permutation(n_docs) if self.shuffle else np.arange(n_docs)
                 pairs = []
-                for part in blocks(n_docs, source.size):
+                for part in blocks(n_docs, size):
                     pairs.append(self._visit(source, order[part], classes, weights))
+                    n_visits += part.stop - part.start
                     advance(part.stop - part.start)
+                    if clock.over:
+                        break
                 learned = np.concatenate([active[:0], *pairs])
                 n_updates += len(learned)
                 active = np.union1d(active, learned)
-                if not len(learned):
+                if not len(learned) or clock.over:
                     break
-        return weights, RankerOutcome(1 + n_iter, n_updates, not len(learned), len(active))
+        passes = n_visits / max(1, n_docs)
+        whole = passes == math.ceil(passes)
+        converged = whole and not len(learned)
+        stopped = not converged and passes < self.max_iter
+        return weights, RankerOutcome(passes, n_updates, converged, len(active), stopped)
 
     def _visit(
         self, source: DocumentSource, numbers: IntArray, classes: RankedClasses, weights: AttributeWeights
@@ -155,14 +193,16 @@ class OnlineRanker(LinearOrKernel):
         pairs = found.right[some].astype(np.int64) * classes.n_classes + found.wrong[some]
         return numbers[some].astype(np.int64) * classes.n_classes**2 + pairs
 
-    def _learn_sizes(self, problem: Problem, Y: CSR, labels: CSR, weight: FloatArray) -> dict[str, object]:
+    def _learn_sizes(
+        self, problem: Problem, Y: CSR, labels: CSR, weight: FloatArray, clock: Clock
+    ) -> dict[str, object]:
         """A decoder that predicts the number of labels of a document from its scores."""
         L, X = self.attributes_, problem.X
 
         def scores(train: IntArray | None, test: IntArray | None) -> FloatArray:
             if train is None or test is None:
                 return np.concatenate(list(self._score_blocks(X)))
-            answer = self._train(self._source(X[train], labels[train], weight[train]))[0].answer
+            answer = self._train(self._source(X[train], labels[train], weight[train]), clock)[0].answer
             if not self._linear:
                 return kernel_scores(self.kernel_(X[test], X[train]), answer, L)
             rows = with_constant(X[test], float(self.fit_intercept))

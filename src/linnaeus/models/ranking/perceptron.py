@@ -16,6 +16,7 @@ L. Cai and T. Hofmann, IJCAI 2007; L. Cai's thesis, 2008; M. Collins (2002) for 
 
 from __future__ import annotations
 
+from linnaeus.engine import Clock
 from linnaeus.errors import ParameterError, check_choice, check_number
 from linnaeus.models.fitting import Seed
 from linnaeus.models.ranking.online import OnlineRanker, RankerOutcome
@@ -49,6 +50,8 @@ class HierarchicalPerceptron(OnlineRanker):
         Of "minover": how far all right classes should be above all wrong ones.
     max_iter : int, default=20
         Maximum number of passes over the documents; "minover" may take one step for each visit.
+    max_time : float or str, default=None
+        Time limit in seconds, or as "10m"; with label sets and ``set_size="held_out"`` each training has half of it.
     shuffle : bool, default=True
         Whether to visit the documents in a new random order in every pass; `partial_fit` takes them as they come.
     fit_intercept : bool, default=False
@@ -75,6 +78,8 @@ class HierarchicalPerceptron(OnlineRanker):
         Number of visits that changed the weights.
     converged_ : bool
         Whether the last pass learned nothing: all documents are ranked correctly.
+    time_limit_reached_ : bool
+        Whether ``max_time`` ended the fit.
     active_ratio_ : float
         Share of the pairs (document, right class, wrong class) that were learned from.
     margin_ : float
@@ -103,6 +108,7 @@ class HierarchicalPerceptron(OnlineRanker):
         kernel: str | Kernel = "linear",
         margin: float = 0.0,
         max_iter: int = 20,
+        max_time: float | str | None = None,
         shuffle: bool = True,
         fit_intercept: bool = False,
         set_size: str = "held_out",
@@ -117,6 +123,7 @@ class HierarchicalPerceptron(OnlineRanker):
         self.kernel = kernel
         self.margin = margin
         self.max_iter = max_iter
+        self.max_time = max_time
         self.shuffle = shuffle
         self.fit_intercept = fit_intercept
         self.set_size = set_size
@@ -144,9 +151,9 @@ class HierarchicalPerceptron(OnlineRanker):
         if self.variant == "minover":
             raise ParameterError("variant='minover' needs all documents at once; 'averaged' and 'online' take streams.")
 
-    def _train(self, source: DocumentSource) -> tuple[AttributeWeights, RankerOutcome]:
+    def _train(self, source: DocumentSource, clock: Clock) -> tuple[AttributeWeights, RankerOutcome]:
         if self.variant != "minover":
-            return super()._train(source)
+            return super()._train(source, clock)
         from linnaeus.models.published.minover import train_minover
 
-        return train_minover(self, source)
+        return train_minover(self, source, clock)

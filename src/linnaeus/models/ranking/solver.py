@@ -411,7 +411,7 @@ class ExampleSlacks(_Solver):
     def passes(self, tol: float, epsilon: float | None, left: int, clock: Clock | None) -> int:
         done, visited_all = 0, True
         self.aim *= 0.8  # the last certificate was not good enough
-        while done < left and (clock is None or not clock.over):
+        while done < left and not (done and clock is not None and clock.over):  # one pass in any case
             active = self.order[self.idle_passes[self.order] < 2]
             visited_all = len(active) == len(self.order)
             gaps, worst = self.sweep(active, whole=True)

@@ -36,6 +36,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from linnaeus.engine import Clock
 from linnaeus.losses.surrogate import SURROGATES
 from linnaeus.models.solvers.rows import BlockSolution
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Scalar
@@ -324,17 +325,18 @@ def solve_dense_block(
     max_iter: int,
     positive_weight: FloatArray | None = None,
     precondition: FloatArray | None = None,
+    clock: Clock | None = None,
 ) -> BlockSolution:
     """Solve the columns of ``positives`` (n_docs x n_columns, 0/1); X is n_docs x n_features, ``bias`` a constant.
 
     ``positive_weight`` (one per column) multiplies the bounds of the column's positive documents; ``precondition`` is
-    `inverse_curvature` of X.
+    `inverse_curvature` of X. ``clock`` ends the steps after the first one in which the time is over.
     """
     signs = np.where(positives.toarray() > 0, 1.0, -1.0).astype(X.dtype)
     c = bound.astype(X.dtype)[:, None]
     if positive_weight is not None:
         c = c * np.where(signs > 0, positive_weight.astype(X.dtype), X.dtype.type(1))
-    return NewtonBlock(X, signs, c, loss, X.dtype.type(bias), precondition).solve(tol, max_iter)
+    return NewtonBlock(X, signs, c, loss, X.dtype.type(bias), precondition).solve(tol, max_iter, clock)
 
 
 @dataclass
@@ -351,7 +353,7 @@ class NewtonBlock:
     bias: Scalar
     inverse: FloatArray | None = None
 
-    def solve(self, tol: float, max_iter: int) -> BlockSolution:
+    def solve(self, tol: float, max_iter: int, clock: Clock | None = None) -> BlockSolution:
         n_docs, n_columns = self.Y.shape
         W = np.zeros((self.X.shape[1] + 1, n_columns), self.X.dtype)
         S = np.zeros((n_docs, n_columns), self.X.dtype)
@@ -364,7 +366,7 @@ class NewtonBlock:
             G = W[:, active] + self.transposed(R)
             gap[active] = self._gap(P[active], value, R, W[:, active], G)
             open_ = gap[active] > tol * P[active]
-            if not open_.any() or products >= max_iter:
+            if not open_.any() or products >= max_iter or (products and clock is not None and clock.over):
                 break
             active, G, D = active[open_], G[:, open_], D[:, open_]
             found = self._direction(G, D, max_iter - products)

@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnaeus._kernels import dispatch
-from linnaeus.engine import rows_that_fit
+from linnaeus.engine import Clock, rows_that_fit
 from linnaeus.models.solvers import cg
 from linnaeus.models.solvers.cg import solve_dense_block
 from linnaeus.models.solvers.rows import (
@@ -82,13 +82,15 @@ def solve_block(
     seed: Seed,
     positive_weight: FloatArray | None = None,
     start: FloatArray | None = None,
+    clock: Clock | None = None,
 ) -> BlockSolution:
     """Solve the columns of ``positives`` (n_docs x at most 16, 0/1) with the bounds c_i.
 
     ``positive_weight`` (one per column) multiplies the bounds of the column's positive documents. ``start`` (n_docs)
-    holds dual variables of negative documents to start from, as `negative_start` finds them.
+    holds dual variables of negative documents to start from, as `negative_start` finds them. ``clock`` ends the epochs
+    after the first one in which the time is over.
     """
-    return _Block(rows, positives, bound, loss, seed, positive_weight, start).solve(tol, max_iter)
+    return _Block(rows, positives, bound, loss, seed, positive_weight, start, clock).solve(tol, max_iter)
 
 
 def negative_start(rows: Rows, bound: FloatArray, *, loss: str, tol: float, max_iter: int, seed: Seed) -> FloatArray:
@@ -128,7 +130,9 @@ class _Block:
         seed: Seed,
         positive_weight: FloatArray | None = None,
         start: FloatArray | None = None,
+        clock: Clock | None = None,
     ) -> None:
+        self.clock = clock or Clock()
         dtype = rows.data.dtype
         self.kernel = dispatch.best("dual_cd")
         self.rows, self.bound, self.loss = rows, bound, LOSSES[loss]
@@ -172,7 +176,7 @@ class _Block:
             objective, gap = self._certify()
             worst = gap / np.maximum(tol * objective, _TINY)
             finished[: self.n_columns] = worst <= 1
-            if finished.all() or epochs >= max_iter:
+            if finished.all() or epochs >= max_iter or self.clock.over:
                 break
             missed = reached[: self.n_columns] & (worst > 1)
             aim[: self.n_columns][missed] *= np.clip(1 / worst[missed], 0.1, 0.7)
@@ -199,7 +203,7 @@ class _Block:
             if n == self.rows.n_docs:
                 self.objective[:] = self.shares[1]
             quiet = (self.shares[0] <= aim * np.maximum(self.objective, _TINY)) | finished
-            if quiet.all():
+            if quiet.all() or self.clock.over:
                 break
             n = kept
             self.done[:] = quiet
@@ -258,6 +262,7 @@ class BinaryTraining:
     max_iter: int
     start: FloatArray | None = None  # dual variables at which blocks start, where there are many of them
     inverse: FloatArray | None = None  # what preconditions blocks of dense documents, where there are many of them
+    clock: Clock | None = None  # of a block that is solved alone; those of many are planned by their caller
 
     @property
     def block_size(self) -> int:
@@ -300,11 +305,11 @@ def solve_columns(training: BinaryTraining | DeviceTraining, task: BlockTask) ->
     if isinstance(X, Rows):
         return solve_block(
             X, positives, bound, loss=loss, tol=tol, max_iter=most, seed=seed, positive_weight=weight,
-            start=training.start,
+            start=training.start, clock=training.clock,
         )  # fmt: skip
     return solve_dense_block(
         X, positives, bound, loss=loss, bias=training.bias, tol=tol, max_iter=most, positive_weight=weight,
-        precondition=training.inverse,
+        precondition=training.inverse, clock=training.clock,
     )  # fmt: skip
 
 

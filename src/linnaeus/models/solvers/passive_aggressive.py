@@ -5,20 +5,25 @@
 
 Documents are visited in one random order per pass, the same for all columns, so that a column does not depend on the
 others, nor on the thread that learns it. The answer is the mean of the weights after all visits, or the last ones.
+
+Within a time limit every panel gets an equal part of the time that is left, and the first documents of its first pass
+in any case: no label is left out, and all are learned from about as many visits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
 from linnaeus._kernels import dispatch
-from linnaeus.engine import blocks
+from linnaeus.engine import Clock, blocks
 from linnaeus.models.solvers.rows import PANEL, with_constant
 from linnaeus.taxonomy.closure import pointers
 from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Matrix, is_sparse
@@ -27,6 +32,7 @@ __all__ = [
     "BELOW",
     "PANEL",
     "ColumnVisits",
+    "Panel",
     "assembled",
     "compact",
     "learn_columns",
@@ -37,6 +43,7 @@ __all__ = [
 
 Labels = Callable[[int], tuple[IntArray, IntArray | None]]  # positive and negative documents of a column
 BELOW = 1e-7  # weights smaller than this are dropped, as where sizes of models are counted in the literature
+_PIECES = 16  # of a pass, after each of which the clock is read
 _SPARSE_BELOW, _SMALL = 0.25, 2**20  # share of weights below which a large array is kept sparse
 
 
@@ -49,6 +56,30 @@ class ColumnVisits:
     orders: list[IntArray]
     C: float
     averaged: bool
+    clock: Clock = field(default_factory=Clock)
+
+    @property
+    def n_visits(self) -> int:
+        """Visits of documents, if there is time for all."""
+        return sum(map(len, self.orders))
+
+
+class Panel(NamedTuple):
+    """What was learned for up to sixteen columns.
+
+    Attributes
+    ----------
+    W : CSR array of shape (n_features, n_columns)
+        Weights.
+    n_updates : int
+        How often a column has learned something.
+    n_visits : int
+        Visits of documents for which there was time.
+    """
+
+    W: CSR
+    n_updates: int
+    n_visits: int
 
 
 def prepared(X: Matrix, *, constant: bool) -> CSR:
@@ -68,8 +99,8 @@ def learn_columns(
     labels: Labels,
     engine: Engine,
     start: Matrix | None = None,
-) -> tuple[CSR, int]:
-    """Weights (n_features x n_columns, CSR) and how often a column has learned something.
+) -> Panel:
+    """Weights of all columns together; visits are those of the panel for which there was the least time.
 
     Parameters
     ----------
@@ -87,13 +118,13 @@ def learn_columns(
     >>> from linnaeus.engine import SerialEngine
     >>> X = prepared(np.array([[3.0, 4.0], [3.0, 4.0]]), constant=False)
     >>> visits = ColumnVisits(X, np.ones(2), [np.array([0, 1, 1])], 1.0, averaged=False)
-    >>> W, n_updates = learn_columns(visits, 1, lambda column: (np.array([0]), None), SerialEngine())
-    >>> W.toarray().ravel().round(2).tolist(), n_updates
-    ([-0.12, -0.16], 2)
+    >>> W, n_updates, n_visits = learn_columns(visits, 1, lambda column: (np.array([0]), None), SerialEngine())
+    >>> W.toarray().ravel().round(2).tolist(), n_updates, n_visits
+    ([-0.12, -0.16], 2, 3)
     """
     found = learn_panels(visits, [n_columns], labels, engine, start)
-    weights = sparse.hstack([W for W, _ in found], format="csr")
-    return sparse.csr_array(weights), sum(n for _, n in found)
+    weights = sparse.csr_array(sparse.hstack([panel.W for panel in found], format="csr"))
+    return Panel(weights, sum(panel.n_updates for panel in found), min(panel.n_visits for panel in found))
 
 
 def learn_panels(
@@ -104,8 +135,8 @@ def learn_panels(
     start: Matrix | None = None,
     dtype: npt.DTypeLike = np.float64,
     after: Callable[[int], object] = lambda n: None,
-) -> list[tuple[CSR, int]]:
-    """Weights of up to sixteen columns each, in order, with how often they have learned; ``dtype`` is that of weights.
+) -> list[Panel]:
+    """Weights of up to sixteen columns each, in order; ``dtype`` is that of weights.
 
     No panel has columns of two groups; ``groups`` are their numbers of columns.
     """
@@ -116,7 +147,7 @@ def learn_panels(
         for part in blocks(size, PANEL)
         if part.stop > part.start
     ]
-    learn = partial(_learn_panel, dtype=np.dtype(dtype).name)
+    learn = partial(_learn_panel, n_workers=engine.n_workers, dtype=np.dtype(dtype).name)
     found = []
     for panel in engine.map(learn, _tasks(parts, visits, labels, start), shared=visits):
         found.append(panel)
@@ -157,18 +188,20 @@ def assembled(panels: list[CSR], shape: tuple[int, int], dtype: npt.DTypeLike) -
 
 def _tasks(
     parts: list[slice], visits: ColumnVisits, labels: Labels, start: Matrix | None
-) -> Iterable[tuple[IntArray, Matrix | None]]:
-    for part in parts:
+) -> Iterable[tuple[IntArray, Matrix | None, int]]:
+    for number, part in enumerate(parts):
         signs = np.zeros((visits.X.shape[0], PANEL), dtype=np.int8)
         for b, column in enumerate(range(part.start, part.stop)):
             positive, negative = labels(column)
             signs[slice(None) if negative is None else negative, b] = -1
             signs[positive, b] = 1
-        yield signs[:, : part.stop - part.start], None if start is None else start[:, part.start : part.stop]
+        own = None if start is None else start[:, part.start : part.stop]
+        yield signs[:, : part.stop - part.start], own, len(parts) - number
 
 
-def _learn_panel(visits: ColumnVisits, task: tuple[IntArray, Matrix | None], dtype: str) -> tuple[CSR, int]:
-    given, start = task
+def _learn_panel(visits: ColumnVisits, task: tuple[IntArray, Matrix | None, int], n_workers: int, dtype: str) -> Panel:
+    given, start, n_left = task
+    clock = visits.clock.part(n_left, n_workers)
     X, width = visits.X, given.shape[1]
     signs = np.zeros((X.shape[0], PANEL), dtype=np.int8)
     signs[:, :width] = given
@@ -176,16 +209,27 @@ def _learn_panel(visits: ColumnVisits, task: tuple[IntArray, Matrix | None], dty
     if start is not None:
         W[:, :width] = start.toarray() if is_sparse(start) else start
     U = np.zeros((X.shape[1] if visits.averaged else 0, PANEL))
-    steps, n_updates = np.zeros(PANEL, dtype=np.int64), 0
+    steps, n_updates, n_visits = np.zeros(PANEL, dtype=np.int64), 0, 0
     kernel, norms = dispatch.best("passive_aggressive"), squared_norms(X)
     arrays = X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False), X.data, norms, visits.weight
-    for order in visits.orders:
-        order = np.ascontiguousarray(order, dtype=np.int32)
-        n_updates += kernel.learn_panel(*arrays, order, signs, visits.C, steps, W, U)
+    for piece in _pieces(visits):
+        n_updates += kernel.learn_panel(*arrays, piece, signs, visits.C, steps, W, U)
+        n_visits += len(piece)
+        if clock.over:
+            break
     if visits.averaged:
         W -= U / np.maximum(steps, 1)
     W[np.abs(W) <= BELOW] = 0
-    return sparse.csr_array(W[:, :width].astype(dtype)), n_updates
+    return Panel(sparse.csr_array(W[:, :width].astype(dtype)), n_updates, n_visits)
+
+
+def _pieces(visits: ColumnVisits) -> Iterator[IntArray]:
+    """The orders one after another; in pieces where there is a time limit."""
+    n_pieces = 1 if visits.clock.limit == math.inf else _PIECES
+    for order in visits.orders:
+        whole = np.ascontiguousarray(order, dtype=np.int32)
+        for part in blocks(len(whole), max(1, -(-len(whole) // n_pieces))):
+            yield whole[part]
 
 
 def compact(W: CSR, dtype: npt.DTypeLike) -> Matrix:

@@ -330,7 +330,8 @@ class GlobalTreeModel(OnlineLinear):
         self.n_updates_, self.n_skipped_ = [], 0
         self._learn(problem, passes, W, Branching.zeros(width, int(self.R)), clock)
         self.n_iter_ = len(self.n_updates_)
-        if self.n_iter_ < len(passes):
+        self.time_limit_reached_ = self.n_iter_ < len(passes)
+        if self.time_limit_reached_:
             warn_user(
                 f"stopped after {self.n_iter_} of {len(passes)} passes because max_time={self.max_time} was over.",
                 ConvergenceWarning,

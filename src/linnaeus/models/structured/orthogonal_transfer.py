@@ -167,8 +167,9 @@ class OrthogonalTransfer(TopDownSVM):
         with single_blas_thread(), gap_progress(self.tol, show=self.verbose > 0) as measured:
             converged = solver.run(self.tol, self.max_iter, clock, measured)
         self._take(solver, problem.X)
+        self.time_limit_reached_ = not converged and solver.n_iter < self.max_iter
         if not converged:
-            limit = f"max_time={self.max_time}" if clock.over else f"max_iter={self.max_iter}"
+            limit = f"max_time={self.max_time}" if self.time_limit_reached_ else f"max_iter={self.max_iter}"
             reached = self.duality_gap_ / self.objective_
             warn_not_converged(gap_above(self.tol, reached, limit), advice="increase the limit or tol")
 

@@ -29,7 +29,7 @@ from linnaeus.decoding import Decoder, PathClassifier
 from linnaeus.decoding.base import SetWeights, by_suppression, stacked, theta_per_node
 from linnaeus.decoding.cutoffs.cut_off import path_minima
 from linnaeus.decoding.sets.search import Descent, ExactSearch
-from linnaeus.engine import blocks, get_engine, rows_that_fit, single_blas_thread
+from linnaeus.engine import Clock, blocks, get_engine, rows_that_fit, single_blas_thread
 from linnaeus.errors import check_choice
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.fitting import check_training, document_weights, require_two_classes, warn_not_converged
@@ -52,6 +52,7 @@ class LocalClassifiers(LinearTaxonomyClassifier):
     stop_nodes_: IntArray
     stop_weights_: Matrix
     stop_intercept_: FloatArray
+    time_limit_reached_: bool = False
     _grown: tuple[Taxonomy, IntArray, IntArray] | None = None
 
     def __init__(
@@ -63,6 +64,7 @@ class LocalClassifiers(LinearTaxonomyClassifier):
         fit_intercept: bool = True,
         tol: float = 1e-3,
         max_iter: int = 1000,
+        max_time: float | str | None = None,
         n_jobs: int | None = None,
         engine: str | Engine | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -74,6 +76,7 @@ class LocalClassifiers(LinearTaxonomyClassifier):
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
+        self.max_time = max_time
         self.n_jobs = n_jobs
         self.engine = engine
         self.random_state = random_state
@@ -82,6 +85,7 @@ class LocalClassifiers(LinearTaxonomyClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_training(self)
+        Clock(self.max_time)
         check_choice("loss", self.loss, ("squared_hinge", "hinge"))
 
     # -- what a subclass decides ---------------------------------------------------------------------------------------
@@ -112,15 +116,17 @@ class LocalClassifiers(LinearTaxonomyClassifier):
     def _learn(self, problem: Problem, families: list[Family]) -> None:
         """Solve the families; set weights, objective and gap."""
         bound, bias = self.C * document_weights(problem), 1.0 if self.fit_intercept else 0.0
-        training = LocalTraining(problem.X, bound, self.loss, bias, self.tol, self.max_iter)
+        clock, engine = Clock(self.max_time), get_engine(self.engine, self.n_jobs)
+        training = LocalTraining(problem.X, bound, self.loss, bias, self.tol, self.max_iter, clock, engine.n_workers)
         tasks = packs(filter(None, map(_undecided, families)), dense=isinstance(problem.X, np.ndarray))
         # One seed per pack, whatever thread solves it: the model does not depend on n_jobs.
         entropy = check_random_state(self.random_state).randint(2**31)
         seeds = np.random.SeedSequence(entropy).spawn(len(tasks))
-        engine = get_engine(self.engine, self.n_jobs)
+        sizes = np.array([float(pack.size) for pack in tasks])
+        left = np.cumsum(sizes[::-1])[::-1] / np.maximum(sizes, 1.0)
         with single_blas_thread(), progress("training", len(tasks), show=self.verbose > 0) as advance:
             found = []
-            for solution in engine.map(solve_pack, zip(tasks, seeds, strict=True), shared=training):
+            for solution in engine.map(solve_pack, zip(tasks, seeds, left.tolist(), strict=True), shared=training):
                 found.append(solution)
                 advance(1)
         self._collect(found, families, problem.X)
@@ -166,7 +172,15 @@ class LocalClassifiers(LinearTaxonomyClassifier):
         self.duality_gap_ = float(sum(part.gap for part in found))
         self.n_iter_ = max([part.n_iter for part in found], default=0)
         unfinished = sum(not part.converged for part in found)
-        if unfinished:
+        late = sum(part.out_of_time for part in found)
+        self.time_limit_reached_ = late > 0
+        if late:
+            warn_not_converged(
+                f"max_time={self.max_time} was over for {late} of {len(found)} blocks of families before the gap was "
+                f"{self.tol:g} of the objective",
+                advice="increase max_time or tol, or scale the features",
+            )
+        elif unfinished:
             warn_not_converged(
                 f"{unfinished} of {len(found)} blocks of families stopped at max_iter={self.max_iter} before the gap "
                 f"was {self.tol:g} of the objective",

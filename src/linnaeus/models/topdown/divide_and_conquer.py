@@ -20,7 +20,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from linnaeus.data.check import Problem
-from linnaeus.engine import get_engine, single_blas_thread
+from linnaeus.engine import Clock, get_engine, single_blas_thread
 from linnaeus.errors import check_choice
 from linnaeus.losses.cost import pair_cost
 from linnaeus.models.base import TaxonomyClassifier
@@ -37,6 +37,8 @@ from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Matrix, is_sparse
 
 __all__ = ["DivideAndConquerSVM"]
 
+_SHARE = 3.0  # times its part of the time that a node may take
+
 
 @dataclass(frozen=True)
 class _Shared:
@@ -48,6 +50,8 @@ class _Shared:
     bias: float
     tol: float
     max_iter: int
+    clock: Clock
+    n_workers: int
 
 
 class DivideAndConquerSVM(SetSizes, TaxonomyClassifier):
@@ -70,6 +74,8 @@ class DivideAndConquerSVM(SetSizes, TaxonomyClassifier):
         Relative duality gap at which the problem of a node is finished.
     max_iter : int, default=1000
         Passes over the documents of a node, at most.
+    max_time : float or str, default=None
+        Seconds, or "10m": nodes that are not finished then stop, each after one pass at least.
     n_jobs : int, default=None
         Threads; None is 1, -1 all cores. The weights do not depend on it.
     engine : str or Engine, default=None
@@ -87,6 +93,8 @@ class DivideAndConquerSVM(SetSizes, TaxonomyClassifier):
         Weights of the constant feature.
     objective_, duality_gap_ : float
         Sums over the nodes; the optimum is at least ``objective_ - duality_gap_``.
+    time_limit_reached_ : bool
+        Whether ``max_time`` stopped the fit.
 
     Examples
     --------
@@ -109,6 +117,7 @@ class DivideAndConquerSVM(SetSizes, TaxonomyClassifier):
         fit_intercept: bool = False,
         tol: float = 1e-3,
         max_iter: int = 1000,
+        max_time: float | str | None = None,
         n_jobs: int | None = None,
         engine: str | Engine | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -121,6 +130,7 @@ class DivideAndConquerSVM(SetSizes, TaxonomyClassifier):
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
+        self.max_time = max_time
         self.n_jobs = n_jobs
         self.engine = engine
         self.random_state = random_state
@@ -131,6 +141,7 @@ class DivideAndConquerSVM(SetSizes, TaxonomyClassifier):
         check_training(self)
         check_choice("descent", self.descent, ("greedy", "ranked"))
         check_choice("set_size", self.set_size, SET_SIZES)
+        Clock(self.max_time)
         get_engine(self.engine, self.n_jobs)
 
     # -- learning ------------------------------------------------------------------------------------------------------
@@ -141,24 +152,25 @@ class DivideAndConquerSVM(SetSizes, TaxonomyClassifier):
         self._lay_out(problem.taxonomy)
         bound = self.C * document_weights(problem)
         seed = int(check_random_state(self.random_state).randint(2**31))
-        labels = sparse.csr_array(Y[:, self.nodes_])
+        labels, clock = sparse.csr_array(Y[:, self.nodes_]), Clock(self.max_time)
 
         def train() -> None:
-            self._train(problem.X, labels, bound, seed)
+            self._train(problem.X, labels, bound, seed, clock)
 
         def scores(part: IntArray | None, test: IntArray | None) -> FloatArray:
             if part is None or test is None:
                 return np.concatenate(list(self._score_blocks(problem.X)))
-            self._train(problem.X[part], labels[part], bound[part], seed)
+            self._train(problem.X[part], labels[part], bound[part], seed, clock.part(2))
             return self._scores(problem.X[test])
 
         with single_blas_thread():
             self._train_with_sizes(Y, problem.taxonomy, train, scores)
         if self.unfinished_:
+            limit = "max_time" if self.time_limit_reached_ else "max_iter"
             warn_not_converged(
-                f"{self.unfinished_} nodes stopped at max_iter={self.max_iter} before the gap was {self.tol:g} of the "
-                "objective",
-                advice="increase max_iter or tol, or scale the features",
+                f"{self.unfinished_} nodes stopped at {limit}={getattr(self, limit)} before the gap was {self.tol:g} "
+                "of the objective",
+                advice=f"increase {limit} or tol, or scale the features",
             )
 
     def _lay_out(self, taxonomy: Taxonomy) -> None:
@@ -188,19 +200,23 @@ class DivideAndConquerSVM(SetSizes, TaxonomyClassifier):
         depth = np.where(found.own, taxonomy.n_nodes, taxonomy.depth[found.nodes])
         self.order_ = np.argsort(depth[self.children_], kind="stable").astype(np.int32)  # edges from the top downwards
 
-    def _train(self, X: Matrix, labels: CSR, bound: FloatArray, seed: int) -> None:
+    def _train(self, X: Matrix, labels: CSR, bound: FloatArray, seed: int, clock: Clock) -> None:
         members = sparse.csr_array(labels @ self.places_)
-        shared = _Shared(X, members.tocsc(), bound, 1.0 if self.fit_intercept else 0.0, self.tol, self.max_iter)
+        engine, bias = get_engine(self.engine, self.n_jobs), 1.0 if self.fit_intercept else 0.0
+        by_place = members.tocsc()
+        shared = _Shared(X, by_place, bound, bias, self.tol, self.max_iter, clock, engine.n_workers)
         starts = np.flatnonzero(np.append(True, np.diff(self.parents_) != 0))
         groups = [g for g in np.split(np.arange(len(self.parents_)), starts[1:]) if len(g) > 1]
-        tasks = [(self.children_[g], [seed, k]) for k, g in enumerate(groups)]
+        sizes = np.array([by_place[:, self.children_[g]].nnz for g in groups], dtype=float)
+        left = np.cumsum(sizes[::-1])[::-1] / np.maximum(sizes, 1.0)
+        tasks = [(self.children_[g], [seed, k], float(left[k])) for k, g in enumerate(groups)]
         shape = (X.shape[1], len(self.parents_))
         entries: list[list[Any]] = [[], [], []]
         self.intercept_ = np.zeros(shape[1], X.dtype)
         self.deviation_ = np.ones(shape[1])
         self.objective_ = self.duality_gap_ = 0.0
         self.n_iter_ = self.unfinished_ = 0
-        engine = get_engine(self.engine, self.n_jobs)
+        self.time_limit_reached_ = False
         with progress("training", len(tasks), show=self.verbose > 0) as advance:
             for group, found in zip(groups, engine.map(_solve_node, tasks, shared=shared), strict=True):
                 features, W, intercept, deviation, numbers = found
@@ -211,6 +227,7 @@ class DivideAndConquerSVM(SetSizes, TaxonomyClassifier):
                 self.objective_ += numbers[0]
                 self.duality_gap_ += numbers[1]
                 self.n_iter_, self.unfinished_ = max(self.n_iter_, numbers[2]), self.unfinished_ + (not numbers[3])
+                self.time_limit_reached_ |= numbers[4]
                 advance(1)
         kinds: tuple[npt.DTypeLike, ...] = (X.dtype, np.int64, np.int64)
         joined = (np.concatenate([np.zeros(0, kind), *store]) for kind, store in zip(kinds, entries, strict=True))
@@ -248,9 +265,13 @@ def _margins(S: FloatArray, parents: IntArray) -> FloatArray:
     return margins
 
 
-def _solve_node(shared: _Shared, task: tuple[IntArray, list[int]]) -> tuple[Any, ...]:
-    """(features, weights, intercepts, deviation of margins, (objective, gap, passes, converged)) of one inner node."""
-    children, seed = task
+def _solve_node(shared: _Shared, task: tuple[IntArray, list[int], float]) -> tuple[Any, ...]:
+    """(features, weights, intercepts, deviation of margins, (objective, gap, passes, converged, late)) of one node.
+
+    ``task`` is (children, seed, work that is left over that of this node).
+    """
+    children, seed, left = task
+    clock = shared.clock.part(left / _SHARE, shared.n_workers)
     below = shared.members[:, children].tocsr()
     rows = np.flatnonzero(np.diff(below.indptr))
     labels = sparse.csr_array((below[rows] != 0).astype(np.int8))
@@ -265,9 +286,10 @@ def _solve_node(shared: _Shared, task: tuple[IntArray, list[int]]) -> tuple[Any,
         class_attributes(flat, np.arange(len(children)), "flat"), pair_cost(flat, np.arange(len(children)), "zero_one")
     )
     problem = RankingProblem(prepare_rows(X, shared.bias), labels, shared.bound[rows], classes)
-    found = solve_ranking(problem, tol=shared.tol, epsilon=None, max_iter=shared.max_iter, seed=seed)
+    found = solve_ranking(problem, tol=shared.tol, epsilon=None, max_iter=shared.max_iter, seed=seed, clock=clock)
     S = np.asarray(X @ found.weights) + found.intercept
     margins = _margins(S, np.zeros(len(children), np.int32))
     deviation = float(margins.std()) or 1.0
-    numbers = found.objective, found.gap, found.n_iter, found.converged
+    late = not found.converged and found.n_iter < shared.max_iter and clock.over
+    numbers = found.objective, found.gap, found.n_iter, found.converged, late
     return features, found.weights, found.intercept, deviation, numbers

@@ -33,7 +33,7 @@ from linnaeus.data.check import Problem, check_labels
 from linnaeus.data.splits import kfold
 from linnaeus.decoding import Decoder, ExactSearch, LocalSearch, PathClassifier, SCut
 from linnaeus.decoding.sets.search import Descent, chosen_ends, path_scores
-from linnaeus.engine import get_engine
+from linnaeus.engine import Clock, get_engine
 from linnaeus.errors import check_choice, warn_user
 from linnaeus.models.fitting import document_weights
 from linnaeus.models.flat.passive_aggressive import visit_orders
@@ -180,6 +180,8 @@ class EdgePA(OnlineLinear, LocalClassifiers):
         The largest step.
     max_iter : int, default=10
         Passes over the documents.
+    max_time : float or str, default=None
+        Time limit in seconds, or as "10m": all edges are then learned from fewer visits.
     average : str, default="trajectory"
         "trajectory", the mean of the weights after all visits, or "none", the last ones.
     fit_intercept : bool, default=True
@@ -203,6 +205,10 @@ class EdgePA(OnlineLinear, LocalClassifiers):
         Inner nodes where a document may stop; ``stop_weights_`` and ``stop_intercept_`` are their classifiers.
     n_updates_ : int
         Number of steps, summed over the edges.
+    n_iter_ : int
+        Passes, fewer than ``max_iter`` where the time was over.
+    time_limit_reached_ : bool
+        Whether ``max_time`` ended the fit.
 
     Notes
     -----
@@ -237,6 +243,7 @@ class EdgePA(OnlineLinear, LocalClassifiers):
         search: str = "exact",
         C: float = 1.0,
         max_iter: int = 10,
+        max_time: float | str | None = None,
         average: str = "trajectory",
         fit_intercept: bool = True,
         n_jobs: int | None = None,
@@ -249,6 +256,7 @@ class EdgePA(OnlineLinear, LocalClassifiers):
         self.search = search
         self.C = C
         self.max_iter = max_iter
+        self.max_time = max_time
         self.average = average
         self.fit_intercept = fit_intercept
         self.n_jobs = n_jobs
@@ -282,11 +290,20 @@ class EdgePA(OnlineLinear, LocalClassifiers):
 
     def _learn(self, problem: Problem, families: list[Family]) -> None:
         orders = visit_orders(self.random_state, problem.n_docs, int(self.max_iter))
-        self._visit(problem, families, orders, None)
-        self.n_iter_ = len(orders)
+        self._note_visits(self._visit(problem, families, orders, None, Clock(self.max_time)), orders)
 
-    def _visit(self, problem: Problem, families: list[Family], orders: list[IntArray], start: CSR | None) -> None:
-        """Learn from documents in these orders; columns are edges and then leaves ``<node>/self``."""
+    def _visit(
+        self,
+        problem: Problem,
+        families: list[Family],
+        orders: list[IntArray],
+        start: CSR | None,
+        clock: Clock | None = None,
+    ) -> int:
+        """Learn from documents in these orders; columns are edges and then leaves ``<node>/self``.
+
+        Returns the visits of the columns for which there was the least time.
+        """
         n, n_stops, dtype = len(self.nodes_), len(self.stop_nodes_), problem.X.dtype
         states = self._states()
         own: dict[int, tuple[IntArray, IntArray | None]] = {}
@@ -300,7 +317,7 @@ class EdgePA(OnlineLinear, LocalClassifiers):
                     own[column] = positive, rest
         weight = document_weights(problem)
         X = prepared(problem.X, constant=self.fit_intercept)
-        visits = ColumnVisits(X, weight, orders, float(self.C), self.average == "trajectory")
+        visits = ColumnVisits(X, weight, orders, float(self.C), self.average == "trajectory", clock or Clock())
         nothing = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         engine = get_engine(self.engine, self.n_jobs)
         n_panels = -(-n // PANEL) + -(-n_stops // PANEL)
@@ -308,8 +325,9 @@ class EdgePA(OnlineLinear, LocalClassifiers):
             found = learn_panels(
                 visits, [n, n_stops], lambda column: own.get(column, nothing), engine, start, dtype, advance
             )
-        self.n_updates_ += sum(count for _, count in found)
-        panels, last = [W for W, _ in found], [np.zeros(0, dtype)]
+        self.n_updates_ += sum(panel.n_updates for panel in found)
+        n_visits = min((panel.n_visits for panel in found), default=visits.n_visits)
+        panels, last = [panel.W for panel in found], [np.zeros(0, dtype)]
         found.clear()
         for i, W in enumerate(panels if self.fit_intercept else []):
             last.append(W[[-1]].toarray()[0])
@@ -324,6 +342,7 @@ class EdgePA(OnlineLinear, LocalClassifiers):
         n_features = problem.X.shape[1]
         self.weights_ = assembled(panels, (n_features, n), dtype)
         self.stop_weights_ = assembled(stops, (n_features, n_stops), dtype)
+        return n_visits
 
     def _states(self) -> IntArray:
         """Of every column: whether it has learned, or is a constant because nothing spoke against it."""

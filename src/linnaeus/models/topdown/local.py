@@ -18,17 +18,19 @@ Dense documents use all features anyway; there a pack is one family.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from linnaeus.models.solvers.dual_cd import prepare_training, solve_columns
+from linnaeus.engine import Clock
+from linnaeus.models.solvers.dual_cd import BinaryTraining, prepare_training, solve_columns
 from linnaeus.models.solvers.rows import PANEL, Seed
 from linnaeus.taxonomy.closure import pointers
 from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
 
 __all__ = ["Family", "LocalSolution", "LocalTraining", "Pack", "packs", "solve_pack"]
 
+_SHARE = 3.0  # times its part of the time that a pack may take
 _PACK_ROWS = 8192  # of all families of a pack together; a larger family is a pack of its own
 
 
@@ -54,6 +56,8 @@ class LocalTraining:
     bias: float
     tol: float
     max_iter: int
+    clock: Clock = field(default_factory=Clock)
+    n_workers: int = 1
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,11 @@ class Pack:
     starts: IntArray
     columns: IntArray  # n_families x width
     positives: CSR  # n_rows x width
+
+    @property
+    def size(self) -> int:
+        """A measure of the work: rows of all columns."""
+        return len(self.rows) * self.columns.shape[1]
 
 
 @dataclass(frozen=True)
@@ -79,6 +88,7 @@ class LocalSolution:
     gap: float
     n_iter: int
     converged: bool
+    out_of_time: bool = False
 
 
 def packs(families: Iterable[Family], *, dense: bool) -> list[Pack]:
@@ -125,16 +135,18 @@ def _packed(families: list[Family]) -> Pack:
     return Pack(np.concatenate([family.rows for family in families]), starts, members, positives)
 
 
-def solve_pack(training: LocalTraining, task: tuple[Pack, Seed]) -> LocalSolution:
-    """Solve all columns of a pack; ``task`` is (pack, seed of the row order)."""
-    pack, seed = task
+def solve_pack(training: LocalTraining, task: tuple[Pack, Seed, float]) -> LocalSolution:
+    """Solve all columns of a pack; ``task`` is (pack, seed of the row order, work that is left over that of the pack).
+
+    A pack may take some times its part of the time that is left: many are solved in less.
+    """
+    pack, seed, left = task
+    clock = training.clock.part(left / _SHARE, training.n_workers)
     X, bound = training.X[pack.rows], training.bound[pack.rows]
     n_families, width = pack.columns.shape
     if isinstance(X, np.ndarray):
         found = solve_columns(
-            prepare_training(
-                X, bound, bias=training.bias, loss=training.loss, tol=training.tol, max_iter=training.max_iter
-            ),
+            _timed(training, X, bound, training.bias, clock),
             (pack.positives, seed),
         )
         features, family = np.arange(X.shape[1]), np.zeros(X.shape[1], np.int64)
@@ -142,7 +154,7 @@ def solve_pack(training: LocalTraining, task: tuple[Pack, Seed]) -> LocalSolutio
     else:
         apart, features, family = _apart(X, pack.starts, training.bias)
         found = solve_columns(
-            prepare_training(apart, bound, bias=0.0, loss=training.loss, tol=training.tol, max_iter=training.max_iter),
+            _timed(training, apart, bound, 0.0, clock),
             (pack.positives, seed),
         )
         solved = np.asarray(found.weights)
@@ -154,7 +166,13 @@ def solve_pack(training: LocalTraining, task: tuple[Pack, Seed]) -> LocalSolutio
     return LocalSolution(
         features[entry], pack.columns[family[entry], column], weights[entry, column], pack.columns, intercept,
         float(found.objective.sum()), float(found.gap.sum()), found.n_iter, found.converged,
+        not found.converged and found.n_iter < training.max_iter and clock.over,
     )  # fmt: skip
+
+
+def _timed(training: LocalTraining, X: Matrix, bound: FloatArray, bias: float, clock: Clock) -> BinaryTraining:
+    laid_out = prepare_training(X, bound, bias=bias, loss=training.loss, tol=training.tol, max_iter=training.max_iter)
+    return replace(laid_out, clock=clock)
 
 
 def _apart(X: CSR, starts: IntArray, bias: float) -> tuple[CSR, IntArray, IntArray]:

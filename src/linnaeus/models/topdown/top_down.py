@@ -53,6 +53,8 @@ class TopDownSVM(LocalClassifiers):
         Relative duality gap at which a block of families is finished.
     max_iter : int, default=1000
         Maximum number of passes over the documents of a block.
+    max_time : float or str, default=None
+        Seconds, or "10m": blocks of families that are not finished then stop, each after one pass at least.
     n_jobs : int, default=None
         Number of threads; None is 1, -1 all cores. The weights do not depend on it.
     engine : str or Engine, default=None
@@ -73,6 +75,8 @@ class TopDownSVM(LocalClassifiers):
     objective_, duality_gap_ : float
         Sums over the binary problems that have positive and negative documents, each document with its
         ``sample_weight``; the optimum is at least ``objective_ - duality_gap_``.
+    time_limit_reached_ : bool
+        Whether ``max_time`` stopped the fit.
 
     Examples
     --------
@@ -126,6 +130,8 @@ class NodeSVM(LocalClassifiers):
         Relative duality gap at which a block of families is finished.
     max_iter : int, default=1000
         Maximum number of passes over the documents of a block.
+    max_time : float or str, default=None
+        Seconds, or "10m": blocks of families that are not finished then stop, each after one pass at least.
     n_jobs : int, default=None
         Number of threads; None is 1, -1 all cores. The weights do not depend on it.
     engine : str or Engine, default=None
