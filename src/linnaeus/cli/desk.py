@@ -8,7 +8,6 @@ import threading
 import time
 import webbrowser
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +16,7 @@ import typer
 from linnaeus.cli import options
 from linnaeus.cli.console import note
 from linnaeus.cli.options import OptionalTaxonomy, Reading
+from linnaeus.cli.serve import address, prepare_service
 from linnaeus.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -94,12 +94,7 @@ def desk(
 
     linnaeus desk --store documents.desk --export coded.csv
     """
-    for package in ("fastapi", "uvicorn"):
-        if find_spec(package) is None:
-            raise ParameterError(f"linnaeus desk needs {package}; install it with pip install 'linnaeus[serve]'.")
-    from linnaeus.serve.quick_start import import_quickly
-
-    import_quickly()
+    prepare_service("desk")
     from linnaeus.serve.run import run
     from linnaeus.serve.settings import Settings
 
@@ -135,7 +130,7 @@ def desk(
         _write_exports(settings, written, add)
         return
     chosen = port or _free_port(host)
-    shown = f"http://{f'[{host}]' if ':' in host else host}:{chosen}/desk/"
+    shown = f"{address(host, chosen)}/desk/"
     note(f"the desk is at {shown} (documents and verdicts: {folder}); stop with Ctrl-C")
     if browser:
         threading.Thread(target=_open, args=(host, chosen, shown), daemon=True).start()

@@ -11,7 +11,7 @@ import typer
 from linnaeus.cli.console import note
 from linnaeus.errors import ParameterError
 
-__all__ = ["serve"]
+__all__ = ["address", "prepare_service", "serve"]
 
 KEPT = "Documents and verdicts"  # heading of these options in --help
 
@@ -82,13 +82,8 @@ def serve(
 
     linnaeus serve model/ --port 8000
     """
-    for package in ("fastapi", "uvicorn"):
-        if find_spec(package) is None:
-            raise ParameterError(f"linnaeus serve needs {package}; install it with pip install 'linnaeus[serve]'.")
+    prepare_service("serve")
     from linnaeus.engine import parse_bytes
-    from linnaeus.serve.quick_start import import_quickly
-
-    import_quickly()
     from linnaeus.serve.run import run
     from linnaeus.serve.settings import Settings
 
@@ -111,11 +106,25 @@ def serve(
         proxy_header=proxy_header,
         rate=rate,
     )
-    shown = f"[{host}]" if ":" in host else host
-    address = f"http://{shown}:{port}"
+    shown = address(host, port)
     run(
         settings,
         host,
         port,
-        announce=lambda: note(f"serving at {address} (documentation: {address}/docs); stop with Ctrl-C"),
+        announce=lambda: note(f"serving at {shown} (documentation: {shown}/docs); stop with Ctrl-C"),
     )
+
+
+def prepare_service(command: str) -> None:
+    """Refuse a command where packages of the service are missing; otherwise import them, the later ones when used."""
+    for package in ("fastapi", "uvicorn"):
+        if find_spec(package) is None:
+            raise ParameterError(f"linnaeus {command} needs {package}; install it with pip install 'linnaeus[serve]'.")
+    from linnaeus.serve.quick_start import import_quickly
+
+    import_quickly()
+
+
+def address(host: str, port: int) -> str:
+    """The address of a service, also where the host is an address of IPv6."""
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
