@@ -12,7 +12,6 @@ FILES = sorted(path for path in KERNELS.iterdir() if path.suffix in (".pyx", ".p
 # (lines, parameters) of functions that are larger than the rest.
 LARGER = {
     ("coupled.pyx", "sweep"): (100, 22),
-    ("crammer_singer.pyx", "sweep"): (130, 16),
     ("dual_cd.pyx", "sweep"): (80, 21),
     ("iterated_steps.pxi", "iterated_step"): (65, 24),
     ("perceptron.pyx", "learn_rows"): (100, 34),

@@ -48,6 +48,105 @@ cdef inline void project(Py_ssize_t m, const floating* u, int* candidates, doubl
         p[candidates[e]] = <floating> (u[candidates[e]] - level)
 
 
+cdef inline int row_scores(
+    Py_ssize_t n, const int* row_indices, const floating* x, const floating* W, Py_ssize_t panel_size, floating bias,
+    int y, Py_ssize_t n_panels, const unsigned char* live, const floating* p, const floating* shift, floating* g,
+    floating* panel, floating* least, floating* largest_rival,
+) noexcept nogil:
+    """g of a row for all classes of live panels; returns the number of classes with mass.
+
+    ``panel`` are these numbers per panel, ``least`` is the least g with mass, ``largest_rival`` the largest without.
+    """
+    cdef Py_ssize_t q
+    cdef int b, before, mass = 0
+    cdef floating value, low = FAR, rival = -2 * FAR
+    cdef floating* s
+    cdef const floating* a
+    cdef const floating* w
+    for q in range(n_panels):
+        if not live[q]:
+            continue
+        s = g + q * PANEL
+        a = p + q * PANEL
+        w = W + (q + 1) * panel_size - PANEL
+        if floating is float:
+            panel_dot_f(n, row_indices, x, W + q * panel_size, s)
+        else:
+            panel_dot_d(n, row_indices, x, W + q * panel_size, s)
+        for b in range(PANEL):
+            s[b] += bias * w[b] + shift[q * PANEL + b]
+        if y // PANEL == q:
+            s[y % PANEL] -= 1
+        before = mass
+        for b in range(PANEL):
+            value = s[b] if a[b] > 0 else FAR
+            low = min(low, value)
+            value = -2 * FAR if a[b] > 0 else s[b]
+            rival = max(rival, value)
+            mass += a[b] > 0
+        panel[q] = mass - before
+    least[0] = low
+    largest_rival[0] = rival
+    return mass
+
+
+cdef inline floating drop_panels(
+    Py_ssize_t n_panels, unsigned char* live, const floating* g, const floating* panel, floating low,
+) noexcept nogil:
+    """The largest g; panels without mass whose classes are all below ``low`` are no longer live."""
+    cdef Py_ssize_t q
+    cdef int b
+    cdef floating panel_high, high = -2 * FAR
+    for q in range(n_panels):
+        if live[q]:
+            panel_high = -2 * FAR
+            for b in range(PANEL):
+                panel_high = max(panel_high, g[q * PANEL + b])
+            high = max(high, panel_high)
+            if panel[q] == 0 and panel_high < low:
+                live[q] = 0
+    return high
+
+
+cdef inline Py_ssize_t find_candidates(
+    Py_ssize_t n_panels, const unsigned char* live, const floating* p, const floating* g, floating high,
+    floating inverse, floating c, int mass, floating* u, floating* panel, int* candidates, floating* bound,
+) noexcept nogil:
+    """Classes that may have mass after the step: their number, and u relative to its largest entry.
+
+    Panels with a largest u (``panel``) of at most ``bound`` have no such class.
+    """
+    cdef Py_ssize_t q, m = 0
+    cdef int b
+    cdef floating panel_high, value = -2 * FAR, level = 0
+    cdef floating* s
+    cdef const floating* a
+    for q in range(n_panels):
+        if live[q]:
+            s = u + q * PANEL
+            a = p + q * PANEL
+            panel_high = -2 * FAR
+            for b in range(PANEL):
+                s[b] = max(a[b] + (g[q * PANEL + b] - high) * inverse, -2 * FAR)
+                panel_high = max(panel_high, s[b])
+                level += s[b] if a[b] > 0 else 0
+            value = max(value, panel_high)
+            panel[q] = panel_high if panel[q] == 0 else FAR
+    # The level that any subset asks for is a lower bound; that of the classes with mass is nearly always the one.
+    level = max(level / mass - value - c / mass, -c)
+    for q in range(n_panels):
+        if live[q] and panel[q] > value + level:
+            s = u + q * PANEL
+            for b in range(PANEL):
+                s[b] -= value
+            for b in range(PANEL):
+                if s[b] > level:
+                    candidates[m] = <int> q * PANEL + b
+                    m += 1
+    bound[0] = value + level
+    return m
+
+
 def sweep(
     const i64[::1] indptr, const int[::1] indices, const floating[::1] data, bint dense,
     const floating[::1] squared_norm, const floating[::1] bound, floating bias, const int[::1] target, int n_classes,
@@ -59,18 +158,18 @@ def sweep(
     W and p move in place; p is (n_rows x 16 n_panels), ``live`` (n_rows x n_panels). Rows that stand in a corner with
     all rivals below go behind the others in ``order``. ``room`` (4 x 16 n_panels) and ``candidates`` are scratch.
     """
-    cdef Py_ssize_t i, n, q, k, m, kept = 0, last = n_active - 1, n_panels = W.shape[0], bias_row = W.shape[1] - 1
-    cdef int b, y, swap, mass
-    cdef floating high, low, rival, panel_high, inverse, c, value, level, worst = 0
+    cdef Py_ssize_t i, n, q, k, m, kept = 0, last = n_active - 1, n_panels = W.shape[0]
+    cdef Py_ssize_t panel_size = W.shape[1] * PANEL, bias_row = W.shape[1] - 1
+    cdef int b, mass
+    cdef floating high, low = 0, rival = 0, inverse, floor = 0, worst = 0
     cdef floating D[PANEL]
     cdef floating* a
-    cdef floating* w
-    cdef floating* s
     cdef floating* g = &room[0, 0]
     cdef floating* u = &room[1, 0]
     cdef floating* shift = &room[2, 0]  # 1, and far below everything for the columns that fill up the last panel
     cdef floating* panel = &room[3, 0]  # per panel: whether it has mass; later its largest u
     cdef const int* row_indices = NULL
+    cdef const floating* x
     cdef bint moved
     for k in range(n_panels * PANEL):
         shift[k] = 1 if k < n_classes else -FAR
@@ -78,105 +177,48 @@ def sweep(
         while kept <= last:
             i = order[kept]
             n = indptr[i + 1] - indptr[i]
+            x = &data[0] + indptr[i]
             if not dense:
                 row_indices = &indices[0] + indptr[i]
-            y = target[i]
-            c = bound[i]
-            low = FAR
-            rival = -2 * FAR
-            mass = 0
-            for q in range(n_panels):  # g of all classes; its least value with mass, its largest without
-                if not live[i, q]:
-                    continue
-                s = g + q * PANEL
-                a = &p[i, q * PANEL]
-                w = &W[q, bias_row, 0]
-                if floating is float:
-                    panel_dot_f(n, row_indices, &data[0] + indptr[i], &W[q, 0, 0], s)
-                else:
-                    panel_dot_d(n, row_indices, &data[0] + indptr[i], &W[q, 0, 0], s)
-                for b in range(PANEL):
-                    s[b] += bias * w[b] + shift[q * PANEL + b]
-                if y // PANEL == q:
-                    s[y % PANEL] -= 1
-                swap = mass
-                for b in range(PANEL):
-                    value = s[b] if a[b] > 0 else FAR
-                    low = min(low, value)
-                    value = -2 * FAR if a[b] > 0 else s[b]
-                    rival = max(rival, value)
-                    mass += a[b] > 0
-                panel[q] = mass - swap
+            a = &p[i, 0]
+            mass = row_scores(
+                n, row_indices, x, &W[0, 0, 0], panel_size, bias, target[i], n_panels, &live[i, 0], a, shift, g, panel,
+                &low, &rival,
+            )
             if mass == 1 and rival < low:
-                swap = order[last]
-                order[last] = <int> i
-                order[kept] = swap
+                order[kept], order[last] = order[last], order[kept]
                 last -= 1
                 continue
             kept += 1
-            high = -2 * FAR
-            for q in range(n_panels):
-                if live[i, q]:
-                    s = g + q * PANEL
-                    panel_high = -2 * FAR
-                    for b in range(PANEL):
-                        panel_high = max(panel_high, s[b])
-                    high = max(high, panel_high)
-                    if panel[q] == 0 and panel_high < low:
-                        live[i, q] = 0
+            high = drop_panels(n_panels, &live[i, 0], g, panel, low)
             if high - low <= 1e-12:
                 continue
             worst = max(worst, high - low)
             # A row of nothing decides nothing: a large step puts its mass on the classes of largest g.
             inverse = 1 / squared_norm[i] if squared_norm[i] > 0 else FAR
-            value = -2 * FAR
-            level = 0
-            for q in range(n_panels):
-                if live[i, q]:
-                    s = u + q * PANEL
-                    a = &p[i, q * PANEL]
-                    panel_high = -2 * FAR
-                    for b in range(PANEL):
-                        s[b] = max(a[b] + (g[q * PANEL + b] - high) * inverse, -2 * FAR)
-                        panel_high = max(panel_high, s[b])
-                        level += s[b] if a[b] > 0 else 0
-                    value = max(value, panel_high)
-                    panel[q] = panel_high if panel[q] == 0 else FAR
-            # The level that any subset asks for is a lower bound; that of the classes with mass is nearly always the
-            # one.
-            level = max(level / mass - value - c / mass, -c)
-            m = 0
-            for q in range(n_panels):
-                if live[i, q] and panel[q] > value + level:
-                    s = u + q * PANEL
-                    for b in range(PANEL):
-                        s[b] -= value
-                    for b in range(PANEL):
-                        if s[b] > level:
-                            candidates[m] = <int> q * PANEL + b
-                            m += 1
-            a = &p[i, 0]
+            m = find_candidates(
+                n_panels, &live[i, 0], a, g, high, inverse, bound[i], mass, u, panel, &candidates[0], &floor
+            )
             for q in range(n_panels):  # g has done its work: it takes the old mass
-                if live[i, q] and panel[q] > value + level:
+                if live[i, q] and panel[q] > floor:
                     for b in range(PANEL):
                         g[q * PANEL + b] = a[q * PANEL + b]
                         a[q * PANEL + b] = 0
-            project(m, u, &candidates[0], c, a)
+            project(m, u, &candidates[0], bound[i], a)
             for q in range(n_panels):
-                if not live[i, q] or panel[q] <= value + level:
+                if not live[i, q] or panel[q] <= floor:
                     continue
                 moved = False
                 for b in range(PANEL):
                     D[b] = g[q * PANEL + b] - a[q * PANEL + b]
                     moved |= D[b] != 0
                 if moved:
-                    w = &W[q, bias_row, 0]
                     if floating is float:
-                        panel_axpy_f(n, row_indices, &data[0] + indptr[i], D, &W[q, 0, 0])
+                        panel_axpy_f(n, row_indices, x, D, &W[q, 0, 0])
                     else:
-                        panel_axpy_d(n, row_indices, &data[0] + indptr[i], D, &W[q, 0, 0])
+                        panel_axpy_d(n, row_indices, x, D, &W[q, 0, 0])
                     for b in range(PANEL):
-                        w[b] += bias * D[b]
+                        W[q, bias_row, b] += bias * D[b]
     return kept, float(worst)
 
 
