@@ -226,7 +226,7 @@ def sentence(runs: list[Run], comparisons: list[Comparison], measure: str) -> st
     if best == flat:
         return _flat_best(best, comparisons, measure)
     row = next(row for row in comparisons if row.kind == "flat" and row.model == best)
-    if row.p < SIGNIFICANT:
+    if row.p < SIGNIFICANT and round(row.difference, 3) != 0:  # less than a tenth of a point is of no use to anybody
         return _clear(best, row, comparisons, measure)
     return _unclear(best, row, measure)
 
