@@ -151,6 +151,18 @@ def test_weights_of_nodes_without_documents_are_those_of_the_network_plus_the_te
         np.testing.assert_allclose(own, unscaled[:, seen] @ shares, atol=1e-4)
 
 
+def test_frequent_parents_do_not_raise_all_scores_of_their_nodes_without_documents():
+    texts, y = _documents()
+    often = [i for i, row in enumerate(y) if row and row[0].startswith("t0")]
+    texts, y = texts + [texts[i] for i in often] * 5, y + [y[i] for i in often] * 5
+    features = TextFeatures().fit(texts)
+    X = features.transform(texts)
+    model = RRSVM(TAX, answer="all", random_state=0).fit(X, y, label_features=label_features(features, TAX))
+    unseen = np.isin(model.nodes_, [TAX.index(node) for node in UNSEEN])
+    inherited = (model.decision_function(X) - X @ model.label_weights_.toarray())[:, unseen]
+    assert np.ptp(inherited.mean(axis=0)) < 1e-4 < inherited.std(axis=0).min()
+
+
 def test_weights_of_many_unlabelled_nodes_are_those_of_each():
     tax = Taxonomy.from_edges([("R", "A"), ("R", "B"), ("A", "x"), ("A", "y"), ("B", "y"), ("A", "z"), ("B", "z")])
     labels = np.array([tax.index("x"), tax.index("y")])

@@ -8,6 +8,10 @@
     4. The fit of all documents with the prior weights; nodes without documents get the weights of their place in the
        network plus their prior weights; and all columns are brought to one scale.
 
+What the network gives to nodes without documents has the same mean over the training documents for all of these nodes:
+the constant part of the scores of parents says how often the parents are labels, not how often the node is, and would
+outweigh the texts.
+
 With w_n = v_n + p_n the network is one of v (`solver`): it gives v of every node, a label or not. Held-out nodes are
 labels more often than nodes that no document has. Good and Turing's estimate of how often a new document has one of
 those, as often as documents had a label for the only time, corrects the scale of nodes without documents.
@@ -26,6 +30,7 @@ from sklearn.exceptions import ConvergenceWarning
 from linnaeus.data.check import Problem
 from linnaeus.engine import Clock, blocks
 from linnaeus.errors import ParameterError
+from linnaeus.models.fitting import document_weights
 from linnaeus.models.label_priors import (
     GROUPS,
     GroupScales,
@@ -172,7 +177,7 @@ def _strength(model: RecursiveModel, trial: _Trial, P: CSR) -> float:
     unseen = _unseen(model)
     if not len(unseen):
         return 1.0
-    parents = _network(model, unseen)(model._scores(trial.X))
+    parents = _centred(_network(model, unseen)(model._scores(trial.X)))
     return text_strength(parents, _dense(P[unseen] @ trial.X.T).T, trial.Y[:, unseen])
 
 
@@ -184,7 +189,7 @@ def _scales(model: RecursiveModel, trial: _Trial, P: CSR, problem: Problem) -> G
     S[:, model.nodes_] = model._scores(X)
     if len(unseen):
         own = S[:, model.nodes_] - _dense(P[model.nodes_] @ X.T).T
-        S[:, unseen] = _network(model, unseen)(own) + _dense(P[unseen] @ X.T).T
+        S[:, unseen] = _centred(_network(model, unseen)(own)) + _dense(P[unseen] @ X.T).T
     nodes = np.concatenate([model.nodes_, unseen])
     groups = group_of(_documents(model, trial.problem))[nodes]
     Y = trial.Y if model.learn != "closed" else np.asarray(problem.taxonomy.close(_sparse(trial.Y)).todense()) > 0
@@ -197,6 +202,12 @@ def _scales(model: RecursiveModel, trial: _Trial, P: CSR, problem: Problem) -> G
     return GroupScales.fit(S[:, nodes], Y[:, nodes], groups, rates)
 
 
+def _centred(S: FloatArray) -> FloatArray:
+    """Scores (n_docs x n_nodes) with one mean for all nodes."""
+    mean = S.mean(axis=0)
+    return np.asarray(S - mean + mean.mean())
+
+
 def _dense(product: Matrix) -> FloatArray:
     return product.toarray() if is_sparse(product) else product
 
@@ -205,6 +216,11 @@ def _sparse(Y: BoolArray) -> CSR:
     from scipy import sparse
 
     return sparse.csr_array(Y.astype(np.int8))
+
+
+def _mean_document(problem: Problem) -> FloatArray:
+    weights = document_weights(problem)
+    return np.asarray(problem.X.T @ (weights / weights.sum()), dtype=np.float64).ravel()
 
 
 def answer_all_nodes(model: RecursiveModel, problem: Problem, texts: LabelTexts) -> None:
@@ -227,12 +243,17 @@ def answer_all_nodes(model: RecursiveModel, problem: Problem, texts: LabelTexts)
     dtype, n_features = model.weights_.dtype, model.weights_.shape[0]
     W = np.empty((n_features, len(nodes)), dtype)
     below, of_seen, of_unseen = _network(model, unseen), P[seen].T.tocsr(), P[unseen].T.tocsr()
+    document, constant = _mean_document(problem), below(model.intercept_[None])[0]
+    mean = constant.astype(np.float64)  # of the scores from the network
     for part in blocks(n_features, _ROWS):
+        inherited = below(model.weights_[part] - of_seen[part].toarray())
+        mean += document[part] @ inherited
         W[part, at_seen] = model.weights_[part]
-        W[part, at_unseen] = below(model.weights_[part] - of_seen[part].toarray()) + of_unseen[part].toarray()
+        W[part, at_unseen] = inherited + of_unseen[part].toarray()
     W *= slope.astype(dtype)
     intercept = np.empty(len(nodes))
-    intercept[at_seen], intercept[at_unseen] = model.intercept_, below(model.intercept_[None])[0]
+    intercept[at_seen] = model.intercept_
+    intercept[at_unseen] = constant - mean + mean.mean() if len(unseen) else 0.0
     label_weights = sparse.csr_array(P[nodes[order]].multiply(slope[:, None]).T, dtype=dtype)
     label_weights.sort_indices()
     model.nodes_, model.weights_ = nodes[order], W
